@@ -284,7 +284,8 @@ def transpose(a: TensorLike, perm: Sequence[int] | None = None, conjugate: bool 
     if perm is None:
         order = tuple(range(ndim - 1, -1, -1))
     else:
-        order = tuple([p + ndim if p < 0 else p for p in ints(perm, "transpose: perm")])
+        order = tuple([p + ndim if not is_open(p) and p < 0 else p
+                       for p in ints(perm, "transpose: perm")])
     return apply("transpose", x, name=name, perm=order)
 
 

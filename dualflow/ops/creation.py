@@ -9,9 +9,10 @@ from dualflow import _core
 from dualflow._core import Symbol, Tensor, TensorBase, apply, as_tensor, current_graph, larger
 from dualflow.arguments import one_by_one
 from dualflow.dtypes import as_dtype, float32
-from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, TracedValueError
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import broadcast_to, expand_dims, ints, reshape, static_shape
+from dualflow.ops.axes import by_axes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -236,14 +237,11 @@ def _known_count(values: tuple[Any, ...]) -> Any:
     if all(type(v) in (int, float, Tensor) for v in values):
         with _core.Recording(None):
             return apply("range", *values, n=-1).size
-    try:
-        start, limit, delta = [
-            v.graph.known_dim(v) if isinstance(v, Symbol) and v.ndim == 0 and v.dtype.is_integer
-            else v for v in values]
-    except TracedValueError:
-        return -1
+    start, limit, delta = [
+        v.graph.dim_of(v) if isinstance(v, Symbol) and v.ndim == 0 and v.dtype.is_integer
+        else v for v in values]
     for v in (start, limit, delta):
-        if not isinstance(getattr(v, "hint", v), int):
+        if not isinstance(getattr(v, "hint", v), int) or getattr(v, "from_data", False):
             return -1
     return larger(-((start - limit) // delta), 0)
 
@@ -278,6 +276,9 @@ def linspace(start: TensorLike, stop: TensorLike, num: int, name: str | None = N
     if first.ndim == 0 and last.ndim == 0:
         return apply("linspace", start, stop, name=name, num=num)
     ndim = max(first.ndim, last.ndim) + 1
+    chosen = by_axes(axis, ndim, "linspace", lambda a: linspace(start, stop, num, name, a))
+    if chosen is not None:
+        return chosen
     (axis,), (num,) = ints(axis, "linspace: axis"), ints(num, "linspace: num")
     if not -ndim <= axis < ndim:
         raise InvalidArgumentError(f"linspace: axis {axis} of {ndim} dimensions")

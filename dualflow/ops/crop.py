@@ -3,11 +3,19 @@ images as to the boxes."""
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, TensorBase, as_tensor
+from dualflow._core import Tensor, TensorBase, as_tensor, larger
 from dualflow.arguments import shown
 from dualflow.dtypes import float32, float64, int64
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.ops.array import expand_dims, ints, product, reshape, same_size, static_shape
+from dualflow.ops.array import (
+    expand_dims,
+    ints,
+    is_open,
+    product,
+    reshape,
+    same_size,
+    static_shape,
+)
 from dualflow.ops.bitwise import logical_and
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import where
@@ -94,11 +102,13 @@ def crop_and_resize(image: TensorLike, boxes: TensorLike, box_indices: TensorLik
 
 def _places(first: TensorBase, last: TensorBase, n: Any, count: int) -> TensorBase:
     """Where along n pixels the `count` of each box are, shape (boxes, count)."""
-    if count == 1:
-        return expand_dims((first + last) * 0.5 * (n - 1), 1)
-    step = (last - first) * (n - 1) / (count - 1)
-    return expand_dims(first * (n - 1), 1) + expand_dims(step, 1) * cast(numbers(count),
+    middle = expand_dims((first + last) * 0.5 * (n - 1), 1)
+    if not is_open(count) and count == 1:
+        return middle
+    step = (last - first) * (n - 1) / larger(count - 1, 1)
+    many = expand_dims(first * (n - 1), 1) + expand_dims(step, 1) * cast(numbers(count),
                                                                          first.dtype)
+    return where(as_tensor(count) == 1, middle, many) if is_open(count) else many
 
 
 def _within(place: TensorBase, n: Any) -> TensorBase:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, TensorBase, apply, as_index, as_tensor, smaller
+from dualflow._core import Tensor, TensorBase, apply, as_index, as_tensor, larger, smaller
 from dualflow.arguments import shown
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
@@ -11,6 +11,7 @@ from dualflow.ops.array import (
     expand_dims,
     identity,
     ints,
+    is_open,
     product,
     reshape,
     same_shape,
@@ -104,7 +105,7 @@ def _length(m: Any, n: Any, k: int) -> Any:
 
 def _longest(m: Any, n: Any, low: int, high: int) -> Any:
     """How many elements the longest diagonal of a band has."""
-    return smaller(m + min(high, 0), n - max(low, 0))
+    return smaller(m + smaller(high, 0), n - larger(low, 0))
 
 
 def _before(op: str, align: str, k: int, missing: Any) -> Any:
@@ -190,10 +191,10 @@ def diag(diagonal: TensorLike, name: str | None = None, k: int | Sequence[int] =
     if x.ndim < 1 + (low < high):
         raise ShapeError(f"diag: {x.dtype} {x.shape}, want {1 + (low < high)} dimension or more")
     longest = static_shape(x)[-1]
-    m, n = longest + max(-high, 0), longest + max(low, 0)
+    m, n = longest + larger(-high, 0), longest + larger(low, 0)
     num_rows, num_cols = as_index(num_rows), as_index(num_cols)
     if num_rows == num_cols == -1:
-        num_rows = num_cols = longest + max(-high, low, 0)
+        num_rows = num_cols = longest + larger(larger(-high, low), 0)
     m, n = m if num_rows == -1 else num_rows, n if num_cols == -1 else num_cols
     parts = [_placed(part, at, m, n) for at, part in _diagonals("diag", x, low, high, m, n, align)]
     whole = parts[0] if len(parts) == 1 else add_n(parts)
@@ -247,8 +248,8 @@ def diag_part(input: TensorLike, name: str | None = None, k: int | Sequence[int]
 
 
 def _diagonal(x: TensorBase, k: int, name: str | None = None) -> Tensor:
-    if k:
-        x = x[..., max(-k, 0):, max(k, 0):]
+    if is_open(k) or k:
+        x = x[..., larger(-k, 0):, larger(k, 0):]
     *batch, m, n = static_shape(x)
     flat = reshape(x, (*batch, m * n))
     keep = (MISSING,) * len(batch)

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from dualflow._core import Dim, Tensor, TensorBase, as_tensor, larger
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.arithmetic import multiply
-from dualflow.ops.array import identity, reshape, same_size, static_shape, transpose
+from dualflow.ops.array import identity, ints, reshape, same_size, static_shape, transpose
+from dualflow.ops.axes import by_axes
 from dualflow.ops.diagonal import diag_part
 from dualflow.ops.matmul import matmul
 from dualflow.ops.reduce import reduce_sum
@@ -152,11 +153,16 @@ def tensordot(a: TensorLike, b: TensorLike, axes: int | Iterable[int | Iterable[
     """
     x = a if isinstance(a, TensorBase) else as_tensor(a, None, "tensordot")
     y = b if isinstance(b, TensorBase) else as_tensor(b, None, "tensordot")
-    shape_a, shape_b = static_shape(x), static_shape(y)
-    axes_a, axes_b = _paired_axes(axes, shape_a, shape_b)
-    labels_b = dict(zip(axes_b, axes_a, strict=True))
-    term_a = _Term(tuple(range(x.ndim)), shape_a)
-    term_b = _Term(tuple([labels_b.get(d, x.ndim + d) for d in range(y.ndim)]), shape_b)
+    if isinstance(axes, list | tuple) and len(axes) == 2:
+        i, j = [list(ints(d, "tensordot: axes")) for d in axes]
+        chosen = by_axes([*i, *j], [x.ndim] * len(i) + [y.ndim] * len(j), "tensordot",
+                         lambda ij: tensordot(x, y, [ij[:len(i)], ij[len(i):]], name))
+        if chosen is not None:
+            return chosen
+    axes_a, axes_b = _paired_axes(axes, static_shape(x), static_shape(y))
+    to_a = dict(zip(axes_b, axes_a, strict=True))
+    term_a = _Term(tuple(range(x.ndim)), static_shape(x))
+    term_b = _Term(tuple([to_a.get(d, x.ndim + d) for d in range(y.ndim)]), static_shape(y))
     keep = frozenset(term_a.labels).symmetric_difference(term_b.labels)
     out = _join(x, y, _plan_pair(0, 1, term_a, term_b, keep)[0])
     return out if name is None else identity(out, name)
@@ -165,21 +171,18 @@ def tensordot(a: TensorLike, b: TensorLike, axes: int | Iterable[int | Iterable[
 def _paired_axes(axes: int | Iterable[int | Iterable[int]], a: Shape,
                  b: Shape) -> tuple[list[int], list[int]]:
     """The dimensions of a and b that are summed, counted from the front and checked."""
-    try:
-        if isinstance(axes, int):
-            given = [list(range(len(a) - axes, len(a))), list(range(axes))]
-            if not 0 <= axes <= min(len(a), len(b)):
-                raise InvalidArgumentError(
-                    f"tensordot: axes is {axes} for shapes {a} and {b}, "
-                    f"want 0 to {min(len(a), len(b))}")
-        else:
+    if isinstance(axes, int):
+        given = [list(range(len(a) - axes, len(a))), list(range(axes))]
+        if not 0 <= axes <= min(len(a), len(b)):
+            raise InvalidArgumentError(f"tensordot: axes is {axes} for shapes {a} and {b}, "
+                                       f"want 0 to {min(len(a), len(b))}")
+    else:
+        try:
             first, second = axes
             given = [[d] if isinstance(d, int) else [int(i) for i in d] for d in (first, second)]
-    except (TypeError, ValueError) as error:
-        if isinstance(error, InvalidArgumentError):
-            raise
-        raise InvalidArgumentError(
-            f"tensordot: axes is {axes!r}, want an int or two sequences of ints") from None
+        except (TypeError, ValueError):
+            raise InvalidArgumentError(
+                f"tensordot: axes is {axes!r}, want an int or two sequences of ints") from None
     found = []
     for who, listed, shape in zip("ab", given, (a, b), strict=True):
         wrong = [d for d in listed if not -len(shape) <= d < len(shape)]

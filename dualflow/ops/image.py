@@ -9,6 +9,7 @@ from dualflow.dtypes import float32, int64
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import identity, ints, static_shape, transpose as permuted
+from dualflow.ops.axes import by_axes
 from dualflow.ops.cast import cast
 from dualflow.ops.creation import range as numbers
 from dualflow.ops.gather import gather
@@ -260,6 +261,9 @@ def rot90(image: TensorLike, k: int = 1, name: str | None = None) -> Tensor:
     [[[2]], [[1]]]
     """
     x = _images(image, "rot90")
+    chosen = by_axes(k % 4, 4, "rot90", lambda turns: rot90(x, turns, name))
+    if chosen is not None:
+        return chosen
     turns = k % 4
     if turns == 2:
         return reverse(x, [x.ndim - 3, x.ndim - 2], name)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dualflow import dtypes
-from dualflow._core import Tensor, TensorBase, as_tensor, larger
-from dualflow.arguments import integer
+from dualflow._core import Tensor, TensorBase, as_tensor, larger, smaller
 from dualflow.dtypes import DType, as_dtype
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.arithmetic import multiply
-from dualflow.ops.array import expand_dims, static_shape
+from dualflow.ops.array import expand_dims, ints, is_open, one_size, static_shape
 from dualflow.ops.cast import cast, saturate_cast
 from dualflow.ops.compare import where
 from dualflow.ops.creation import constant
 from dualflow.ops.image import flip_left_right, flip_up_down, resize
 from dualflow.ops.random_generator import uniform
 from dualflow.ops.reduce import reduce_sum
-from dualflow.ops.slicing import pad, tile
+from dualflow.ops.slicing import pad, slice, tile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -177,11 +176,11 @@ def crop_to_bounding_box(image: TensorLike, offset_height: int, offset_width: in
     [[3, 4], [6, 7]]
     """
     x = _image("crop_to_bounding_box", image)
-    _inside("crop_to_bounding_box", static_shape(x)[-3:-1], (offset_height, offset_width),
-            (target_height, target_width))
-    made: Tensor = x[..., offset_height:offset_height + target_height,
-                     offset_width:offset_width + target_width, :]
-    return made
+    offset = ints((offset_height, offset_width), "crop_to_bounding_box: offset")
+    size = ints((target_height, target_width), "crop_to_bounding_box: target")
+    _inside("crop_to_bounding_box", static_shape(x)[-3:-1], offset, size)
+    rest = (0,) * (x.ndim - 3)
+    return slice(x, (*rest, *offset, 0), (*[-1 for _ in rest], *size, -1))
 
 
 def pad_to_bounding_box(image: TensorLike, offset_height: int, offset_width: int,
@@ -204,16 +203,17 @@ def pad_to_bounding_box(image: TensorLike, offset_height: int, offset_width: int
     """
     x = _image("pad_to_bounding_box", image)
     height, width = static_shape(x)[-3:-1]
-    _inside("pad_to_bounding_box", (target_height, target_width), (offset_height, offset_width),
-            (height, width))
+    above, left = ints((offset_height, offset_width), "pad_to_bounding_box: offset")
+    rows, columns = ints((target_height, target_width), "pad_to_bounding_box: target")
+    _inside("pad_to_bounding_box", (rows, columns), (above, left), (height, width))
     return pad(x, [[0, 0]] * (x.ndim - 3) + [
-        [offset_height, target_height - offset_height - height],
-        [offset_width, target_width - offset_width - width], [0, 0]])
+        [above, rows - above - height], [left, columns - left - width], [0, 0]])
 
 
 def _inside(op: str, whole: Any, offset: Any, part: Any) -> None:
     for size, start, length in zip(whole, offset, part, strict=True):
-        if start < 0 or length < 0 or start + length > size:
+        if not any(map(is_open, (size, start, length))) and (
+                start < 0 or length < 0 or start + length > size):
             raise InvalidArgumentError(f"{op}: a part of {part[0]} x {part[1]} at {offset[0]}, "
                                        f"{offset[1]} is not inside of {whole[0]} x {whole[1]}")
 
@@ -265,15 +265,15 @@ def resize_with_pad(image: TensorLike, target_height: int, target_width: int,
     """
     x = _image("resize_with_pad", image)
     height, width = static_shape(x)[-3:-1]
-    rows = integer(target_height, "resize_with_pad: target_height")
-    columns = integer(target_width, "resize_with_pad: target_width")
+    rows = one_size(target_height, "resize_with_pad: target_height")
+    columns = one_size(target_width, "resize_with_pad: target_width")
     if rows < 1 or columns < 1:
         raise InvalidArgumentError(f"resize_with_pad: target is {rows} x {columns}, want at least "
                                    "1 x 1")
-    new, old = (rows, height) if height * columns >= width * rows else (columns, width)
-    size = [larger(n * new // old, 1) for n in (height, width)]
-    above, left = [(n * old - before * new) // (2 * old)        # exactly: a float could be below
-                   for n, before in ((rows, height), (columns, width))]
+    tall, wide = height * columns, width * rows         # the larger one fills the target
+    height, width = larger(height, 1), larger(width, 1)
+    size = [larger(smaller(rows, tall // width), 1), larger(smaller(columns, wide // height), 1)]
+    above, left = larger((wide - tall) // (2 * width), 0), larger((tall - wide) // (2 * height), 0)
     return pad_to_bounding_box(resize(x, size, method, antialias=antialias), above, left, rows,
                                columns)
 

@@ -145,11 +145,11 @@ def _basic_key(key: Any) -> Key:
 
 
 def _clamp(n: Any) -> Any:
-    """Bounds beyond 63 bits mean what the largest ones mean."""
+    """Bounds beyond 63 bits mean what the largest ones mean; the lowest two stand for others."""
     n = as_index(n)
     if isinstance(n, Dim):
         return n
-    return n if MISSING < n < -MISSING else -MISSING - 1 if n > 0 else MISSING + 1
+    return n if MISSING + 1 < n < -MISSING else -MISSING - 1 if n > 0 else MISSING + 2
 
 
 def _advanced(x: TensorBase, keys: list[Any]) -> Tensor:

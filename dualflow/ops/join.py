@@ -5,7 +5,7 @@ from __future__ import annotations
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor, unwrapped
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.gradient_registry import gradient
-from dualflow.ops.array import static_shape
+from dualflow.ops.array import ints, is_open, squeeze, static_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,6 +93,9 @@ def stack(values: Sequence[TensorLike], axis: int = 0, name: str | None = None) 
 
 @gradient("stack", saves="none")
 def _(g, y, *parts, axis):
+    if is_open(g.shape[axis]):          # there is one for each input, which `split` is told
+        each = apply("split", g, axis=axis, sizes=(1,) * len(parts), num=0)
+        return tuple([squeeze(part, axis) for part in each])
     return unstack(g, axis=axis)
 
 
@@ -160,12 +163,13 @@ def split(value: TensorLike, num_or_size_splits: int | Sequence[int], axis: int 
     """
     count = 0
     sizes: tuple[int, ...] = ()
-    if isinstance(num_or_size_splits, int | Dim):
-        count = num_or_size_splits.__index__()
+    if isinstance(num_or_size_splits, int | Dim) or not getattr(num_or_size_splits, "ndim", 1):
+        number: Any = num_or_size_splits
+        count = number.__index__()
         if count < 1:
             raise InvalidArgumentError(f"split: in {count} parts, want 1 or more")
     else:
-        sizes = tuple(num_or_size_splits)
+        sizes = ints(num_or_size_splits, "split: sizes")
     return apply("split", value, name=name, axis=axis, sizes=sizes, num=count) or ()
 
 

@@ -9,6 +9,8 @@ from dualflow.arguments import number
 from dualflow.dtypes import int64
 from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.ops.arithmetic import abs
+from dualflow.ops.array import ints
+from dualflow.ops.axes import by_axes
 from dualflow.ops.bitwise import logical_not
 from dualflow.ops.cast import cast
 from dualflow.ops.reduce import reduce_max, reduce_sum
@@ -106,7 +108,10 @@ def norm(tensor: TensorLike, ord: str | float = "euclidean", axis: Axis = None,
     [5.0, 0.0]
     """
     x = tensor if isinstance(tensor, TensorBase) else as_tensor(tensor)
-    pair = None if axis is None or isinstance(axis, int) else tuple(axis)
+    chosen = by_axes(axis, x.ndim, "norm", lambda a: norm(x, ord, a, keepdims, name))
+    if chosen is not None:
+        return chosen
+    pair = None if axis is None or isinstance(axis, int) else ints(axis, "norm: axis")
     if pair is not None and len(pair) == 2:
         return _matrix_norm(x, ord, pair, keepdims, name)
     if pair is not None and len(pair) != 1:

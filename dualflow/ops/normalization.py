@@ -14,6 +14,7 @@ from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import Rule, gradient
 from dualflow.ops.arithmetic import add, multiply, square
 from dualflow.ops.array import ints, transpose
+from dualflow.ops.axes import by_axes
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import greater_equal
 from dualflow.ops.creation import ones_like, zeros_like
@@ -114,6 +115,10 @@ def layer_norm(x: TensorLike, scale: TensorLike | None = None, offset: TensorLik
     [[-1.0, 1.0], [-1.0, 1.0]]
     """
     x = as_tensor(x)
+    chosen = by_axes(axis, x.ndim, "layer_norm",
+                     lambda a: layer_norm(x, scale, offset, axis=a, epsilon=epsilon, name=name))
+    if chosen is not None:
+        return chosen
     axes = _axes(x, axis, "layer_norm")
     given = [as_tensor(p) for p in (scale, offset) if p is not None]
     if given and all([_is_row(p, x, axes) for p in given]):
@@ -234,6 +239,10 @@ def rms_norm(x: TensorLike, scale: TensorLike | None = None, epsilon: float = 1e
     [[1.2000000476837158, 1.600000023841858, 0.0, 0.0]]
     """
     x = as_tensor(x)
+    chosen = by_axes(axis, x.ndim, "rms_norm",
+                     lambda a: rms_norm(x, scale, axis=a, epsilon=epsilon, name=name))
+    if chosen is not None:
+        return chosen
     axes = _axes(x, axis, "rms_norm")
     if scale is not None and _is_row(as_tensor(scale), x, axes):
         return apply("rms_norm", x, scale, name=name, ndim=len(axes), epsilon=epsilon)
@@ -318,6 +327,10 @@ def l2_normalize(x: TensorLike, axis: Axis = None, epsilon: float = 1e-12,
     [0.6000000238418579, 0.800000011920929]
     """
     x = as_tensor(x)
+    chosen = by_axes(axis, x.ndim, "l2_normalize",
+                     lambda a: l2_normalize(x, axis=a, epsilon=epsilon, name=name))
+    if chosen is not None:
+        return chosen
     axes = _axes(x, axis, "l2_normalize")
     if axes == list(range(x.ndim - len(axes), x.ndim)):
         return apply("l2_normalize", x, name=name, ndim=len(axes), epsilon=epsilon)

@@ -14,10 +14,12 @@ from dualflow.ops.array import (
     expand_dims,
     identity,
     ints,
+    is_open,
     reshape,
     same_size,
     static_shape,
 )
+from dualflow.ops.axes import by_axes
 from dualflow.ops.compare import where
 from dualflow.ops.creation import constant, ones, range, zeros
 from dualflow.ops.gather import gather
@@ -34,7 +36,8 @@ __all__ = ["cut", "pad", "repeat", "reverse", "roll", "slice", "strided_slice", 
 
 # Keys of the op strided_slice, as csrc/ops/slices.h has them.
 MISSING = -(2**63)              # begin or end left out, as in x[::2]
-SLICE, INDEX, NEW = 0, 1, 2     # kinds: begin:end:stride, one element, a new dimension
+# Kinds: begin:end:stride, one element, a new dimension, as many elements as end says (-1: the rest)
+SLICE, INDEX, NEW, BLOCK = 0, 1, 2, 3
 
 Ints: TypeAlias = "Sequence[int]"
 
@@ -101,6 +104,8 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike,
     if not len(first) == len(count) == x.ndim:
         raise ShapeError(f"slice: begin {first} and size {count} of {x.dtype} {x.shape}, want one "
                          "of each per dimension")
+    if any(map(is_open, (*first, *count))):
+        return cut(x, first, count, (1,) * x.ndim, (BLOCK,) * x.ndim, name=name)
     for d, (b, n, whole) in enumerate(zip(first, count, x.shape, strict=True)):
         if b < 0 or n < -1 or (whole is not None and (b > whole or b + n > whole)):
             raise OutOfRangeError(f"slice: {n} elements from {b} on of dimension {d}, which has "
@@ -214,31 +219,33 @@ def pad(tensor: TensorLike, paddings: TensorLike, mode: str = "CONSTANT",
 @gradient("pad", saves="none")
 def _(g, y, x, value, paddings):
     before, after = paddings[::2], paddings[1::2]
-    ends = [-n if n else MISSING for n in after]
-    shape = [-1 if d is None else d for d in x.shape]
-    pairs = list(zip(before, after, strict=True))
-    return (lambda: cut(g, before, ends, (1,) * len(ends), (SLICE,) * len(ends)),
+    shape = static_shape(x)
+    pairs, kind, ends = list(zip(before, after, strict=True)), BLOCK, shape
+    if not any(map(is_open, (*paddings, *shape))):
+        kind, ends = SLICE, tuple([-n if n else MISSING for n in after])
+    return (lambda: cut(g, before, ends, (1,) * len(ends), (kind,) * len(ends)),
             lambda: g * pad(zeros(shape, g.dtype), pairs, constant_values=ones((), g.dtype)))
 
 
 def _mirror(x: TensorBase, axis: int, before: int, after: int, edge: bool) -> TensorBase:
     """`x` with its own elements mirrored before and after along `axis`."""
     n, skip = static_shape(x)[axis], 0 if edge else 1
-    if before < 0 or after < 0 or max(before, after) > n - skip:
+    known = not any(map(is_open, (n, before, after)))
+    if known and (before < 0 or after < 0 or max(before, after) > n - skip):
         raise InvalidArgumentError(f"pad: {before} and {after} mirrored elements of dimension "
                                    f"{axis}, which has size {n}, want 0 to {n - skip}")
     parts = [x]
-    if before:
-        parts.insert(0, reverse(_along(x, axis, skip, skip + before), axis))
-    if after:
-        parts.append(reverse(_along(x, axis, n - skip - after, n - skip), axis))
+    if not known or before:
+        parts.insert(0, reverse(_block(x, axis, skip, before), axis))
+    if not known or after:
+        parts.append(reverse(_block(x, axis, n - skip - after, after), axis))
     return concat(parts, axis) if len(parts) > 1 else x
 
 
-def _along(x: TensorBase, axis: int, begin: int, end: int, step: int = 1) -> Tensor:
-    """``x[begin:end:step]`` of the dimension `axis`."""
-    keep = (MISSING,) * axis
-    return cut(x, (*keep, begin), (*keep, end), (1,) * axis + (step,), (SLICE,) * (axis + 1))
+def _block(x: TensorBase, axis: int, begin: int, count: int) -> Tensor:
+    """`count` elements of the dimension `axis`, from `begin` on."""
+    whole = (MISSING,) * axis
+    return cut(x, (*whole, begin), (*whole, count), (1,) * (axis + 1), (*(SLICE,) * axis, BLOCK))
 
 
 def _axes(axis: Axis, ndim: int, op: str) -> list[int]:
@@ -269,6 +276,9 @@ def reverse(tensor: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
     """
     one_by_one("reverse(x, {})", axis, name)
     x = tensor if isinstance(tensor, TensorBase) else as_tensor(tensor, None, "reverse")
+    chosen = by_axes(axis, x.ndim, "reverse", lambda a: reverse(x, a, name))
+    if chosen is not None:
+        return chosen
     steps = [1] * x.ndim
     for a in _axes(axis, x.ndim, "reverse"):
         steps[a] = -1
@@ -335,16 +345,15 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     if len(times) != x.ndim or any(m < 0 for m in times):
         raise ShapeError(f"tile: multiples {times} of {x.dtype} {x.shape}, want one per dimension, "
                          "0 or more")
-    shape: list[int] = []
-    repeated: list[int] = []
-    merged: list[int] = []
+    shape, repeated, merged = list[int](), list[int](), list[int]()
     for n, m in zip(static_shape(x), times, strict=True):
         if not (isinstance(n, Dim) and n.from_data) and n == 1:
             shape.append(1)
             repeated.append(m)
         else:
-            shape += [n] if m == 1 else [1, n]
-            repeated += [n] if m == 1 else [m, n]
+            once = not is_open(m) and m == 1
+            shape += [n] if once else [1, n]
+            repeated += [n] if once else [m, n]
         merged.append(n * m if n >= 0 else -1)
     return reshape(broadcast_to(reshape(x, shape), repeated), merged, name=name)
 
@@ -374,6 +383,9 @@ def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None,
     x = input if isinstance(input, TensorBase) else as_tensor(input, None, "repeat")
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
+    chosen = by_axes(axis, x.ndim, "repeat", lambda a: repeat(x, repeats, a, name))
+    if chosen is not None:
+        return chosen
     (at,) = _axes(axis, x.ndim, "repeat")
     shape = static_shape(x)
     times = ints(repeats, "repeat: repeats")

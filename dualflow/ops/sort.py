@@ -10,6 +10,7 @@ from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import static_shape, transpose
+from dualflow.ops.axes import by_axes
 from dualflow.ops.cast import cast
 from dualflow.ops.gather import gather_grad
 
@@ -61,6 +62,9 @@ def _along(values: TensorLike, axis: int, op: str, function: Callable[[Any], Ten
     """Applies `function`, which works along the last axis, along another one."""
     values = values if isinstance(values, TensorBase) else as_tensor(values, None, op)
     ndim = values.ndim
+    chosen = by_axes(axis, ndim, op, lambda a: _along(values, a, op, function, name))
+    if chosen is not None:
+        return chosen
     if ndim and not -ndim <= axis < ndim:
         raise InvalidArgumentError(
             f"{op}: axis {axis} for values of shape {values.shape}, want {-ndim} to {ndim - 1}")

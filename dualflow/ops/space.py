@@ -8,8 +8,8 @@ import math
 from dualflow._core import Tensor, TensorBase, as_tensor
 from dualflow.arguments import integer, shown
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.ops.array import ints, reshape, same_size, static_shape, transpose
-from dualflow.ops.slicing import SLICE, cut, pad
+from dualflow.ops.array import ints, is_open, reshape, same_size, static_shape, transpose
+from dualflow.ops.slicing import BLOCK, SLICE, cut, pad
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,12 +130,13 @@ def _blocks(input: TensorLike, block_shape: TensorLike, amounts: TensorLike, op:
     """The tensor, the block, and how much is added or taken before and after per dimension."""
     x = input if isinstance(input, TensorBase) else as_tensor(input, None, op)
     block = ints(block_shape, f"{op}: block_shape")
-    listed = amounts.tolist() if hasattr(amounts, "tolist") else amounts
-    if not isinstance(listed, list | tuple):
-        raise InvalidArgumentError(f"{op}: {what} is {shown(amounts)}, want pairs")
-    pairs = [ints(pair, f"{op}: {what}") for pair in listed]
-    if (len(block) >= x.ndim or min(block, default=1) < 1 or len(pairs) != len(block)
-            or any(len(pair) != 2 or min(pair) < 0 for pair in pairs)):
+    if isinstance(amounts, list | tuple):
+        pairs = [ints(pair, f"{op}: {what}") for pair in amounts]
+    else:
+        flat = ints(reshape(amounts, (-1,)), f"{op}: {what}")
+        pairs = list(zip(flat[::2], flat[1::2], strict=False))
+    if (len(block) >= x.ndim or any(b < 1 for b in block) or len(pairs) != len(block)
+            or any(len(pair) != 2 or pair[0] < 0 or pair[1] < 0 for pair in pairs)):
         raise InvalidArgumentError(
             f"{op}: block_shape {block} and {what} {shown(amounts)} of {x.dtype} {x.shape}, want "
             "sizes of 1 or more and as many pairs of 0 or more, for dimensions behind the first")
@@ -211,10 +212,14 @@ def batch_to_space(input: TensorLike, block_shape: TensorLike, crops: TensorLike
     grown = [-1 if size == -1 else size * b for size, b in zip(sizes, block, strict=False)]
     whole = reshape(transpose(blocks, order), (images, *grown, *rest))
     for d, (size, (before, after)) in enumerate(zip(grown, cropped, strict=True), 1):
-        if size != -1 and before + after > size:
+        if not any(map(is_open, (before, after, size))) and size != -1 and before + after > size:
             raise InvalidArgumentError(
                 f"{op}: crops {before} and {after} of dimension {d}, which has {size} pixels as "
                 f"blocks {block} of {x.dtype} {x.shape} are put together")
+    if any([is_open(m) for pair in cropped for m in pair]):
+        kept = [size - before - after for size, (before, after) in zip(grown, cropped, strict=True)]
+        return cut(whole, [0, *[before for before, _ in cropped]], [-1, *kept], (1,) * (n + 1),
+                   (BLOCK,) * (n + 1), name)
     ends = [size - after if size != -1 else -after for size, (_, after) in
             zip(grown, cropped, strict=True)]
     return cut(whole, [0, *[before for before, _ in cropped]], [2**63 - 1, *ends], (1,) * (n + 1),

@@ -6,9 +6,8 @@ from typing import Any
 
 from dualflow import dtypes
 from dualflow._core import Tensor, as_tensor
-from dualflow.arguments import integer
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
-from dualflow.ops.array import expand_dims, product, reshape, static_shape
+from dualflow.ops.array import expand_dims, one_size, product, reshape, static_shape
 from dualflow.ops.cast import cast
 from dualflow.ops.creation import ones, range as range_
 from dualflow.ops.fourier import Pair, irfft, rfft
@@ -30,7 +29,7 @@ Window = Callable[..., Any]
 def _raised_cosine(op: str, window_length: int, periodic: bool, dtype: DTypeLike, a: float,
                    b: float, name: str | None) -> Tensor:
     """a - b cos(2 pi k / n): one period, without its last point if `periodic`."""
-    length, dtype = integer(window_length, f"{op}: window_length"), dtypes.as_dtype(dtype)
+    length, dtype = one_size(window_length, f"{op}: window_length"), dtypes.as_dtype(dtype)
     if not dtype.is_floating:
         raise DTypeError(f"{op}: {dtype}, want a floating dtype")
     if length <= 1:
@@ -82,7 +81,7 @@ def hamming_window(window_length: int, periodic: bool = True, dtype: DTypeLike =
 
 
 def _positive(op: str, **given: Any) -> list[int]:
-    found = [integer(value, f"{op}: {name}") for name, value in given.items()]
+    found = [one_size(value, f"{op}: {name}") for name, value in given.items()]
     for name, value in zip(given, found, strict=True):
         if value < 1:
             raise InvalidArgumentError(f"{op}: {name} is {value}, want at least 1")
@@ -274,7 +273,7 @@ def inverse_stft_window_fn(frame_step: int, forward_window_fn: Window = hann_win
 
     def window(frame_length: int, dtype: DTypeLike = dtypes.float32) -> Tensor:
         forward = forward_window_fn(frame_length, dtype=dtype)
-        length = integer(frame_length, "inverse_stft_window_fn: frame_length")
+        length = one_size(frame_length, "inverse_stft_window_fn: frame_length")
         count = -(-length // step)
         squares = pad(forward * forward, [[0, count * step - length]])
         total = tile(reduce_sum(reshape(squares, (count, step)), 0), [count])[:length]

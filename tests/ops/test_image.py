@@ -205,7 +205,7 @@ MESSAGES = [
     (lambda: df.space_to_batch(X, [3], [[0, 0]]), "space_to_batch: padded dimension 1 .* is 4"),
     (lambda: df.space_to_batch(X, [2, 2], [[0, 0]]), "space_to_batch: block_shape"),
     (lambda: df.space_to_batch(X, [2], [[-1, 1]]), "space_to_batch: block_shape"),
-    (lambda: df.space_to_batch(X, [2], 3), "space_to_batch: paddings is 3"),
+    (lambda: df.space_to_batch(X, [2], 3), "space_to_batch: block_shape .* paddings 3"),
     (lambda: df.batch_to_space(X, [2], [[0, 0]]), "batch_to_space: batch .* is 1, want a multiple"),
     (lambda: df.batch_to_space(X, [1], [[3, 2]]), "batch_to_space: crops 3 and 2 .* 4 pixels"),
 ]

@@ -7,8 +7,9 @@ from typing import Any
 import dualflow as df
 from dualflow._core import Dim, Symbol, Tensor, as_tensor
 from dualflow.dtypes import int32
-from dualflow.errors import TracedValueError
 from dualflow.graph.ir import CONSTANT
+from dualflow.graph.trace.as_dims import known_dims
+from dualflow.graph.trace.dynamic import DependsOnData
 
 
 def element(x: Any, key: Any) -> Any:
@@ -46,8 +47,8 @@ def number(x: Any) -> Any:
     if x.node.op is CONSTANT:
         return int(x.node.data)
     try:
-        return x.graph.known_dim(x)
-    except TracedValueError:
+        return known_dims(x.graph, x)[0]
+    except DependsOnData:
         return df.cast(x, int32)
 
 

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow._core import SIZE_HINT, Dim, Symbol, Tensor
-from dualflow.errors import TracedValueError
 from dualflow.graph.ir import CONSTANT, PARAMETER, Node
+from dualflow.graph.trace.as_dims import known_dims
 from dualflow.graph.trace.dims import leaves
+from dualflow.graph.trace.dynamic import DependsOnData
 from dualflow.graph.trace.known import known_value
 from dualflow.graph.trace.parameters import Feed, Number
 from dualflow.graph.trace.trace import Trace
@@ -50,18 +51,18 @@ class SizedTrace(Trace):
         if x.node.op is CONSTANT:
             return int(x.node.data.item())
         try:
-            return self.known_dim(x)
-        except TracedValueError:
+            return known_dims(self, x)[0]
+        except DependsOnData:
             return self._unknown(x, ())
 
     def dims_of(self, x: Symbol) -> tuple[Dim | int, ...]:
         try:
-            return super().dims_of(x)
-        except TracedValueError:
+            return known_dims(self, x)
+        except DependsOnData:
             if x.ndim == 0:
                 return (self.dim_of(x),)
-            if x.ndim != 1 or x.known_shape[0] is None:
-                raise
+            if x.known_shape[0] is None:
+                return super().dims_of(x)
         if x.node.op.name == "stack":
             return tuple([self.dim_of(part) for part in x.node.inputs])
         return tuple([self._unknown(x, (k,)) for k in range(x.known_shape[0])])
@@ -72,7 +73,7 @@ class SizedTrace(Trace):
         self.value_sizes.add(x)
         return Dim(SIZE_HINT, "element", (x, *at), self)
 
-    def _known(self, x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
+    def known(self, x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
         return known_value(x, read, ChainMap({}, self._may_be_fed, self.enclosed.recorded_as))
 
 

@@ -19,10 +19,12 @@ from dualflow._core import (
     constant,
     dim_value,
     get_op,
+    infer,
     make_attrs,
+    map_attrs,
 )
 from dualflow.dtypes import DType, float64, int64
-from dualflow.errors import UnimplementedError
+from dualflow.errors import DualflowError, UnimplementedError
 from dualflow.graph.ir import Graph, Line, Node
 from dualflow.graph.trace.dims import LEAF_KINDS
 from dualflow.graph.trace.parameters import Guard
@@ -147,20 +149,27 @@ class Numbers:
                 code.append(len(value))
             for v in value if isinstance(value, tuple) else (value,):
                 code += self._word(node, v, numbers, vector)
-        outputs = [n for y in node.outputs
-                   for n in (y.dtype.index, y.ndim, *self._known_shape(node, y))]
+        shapes = self._shapes(node, inputs)
+        outputs = [n for y, shape in zip(node.outputs, shapes, strict=True)
+                   for n in (y.dtype.index, y.ndim, *shape)]
         values = self.node("stack", *vector, axis=0)
         attrs = make_attrs(DYNAMIC, index=node.op.index, outputs=outputs, encoded=code)
         return self.graph.add(DYNAMIC, [*inputs, values], attrs, node.name, node.line)
 
-    def _known_shape(self, node: Node, y: Symbol) -> list[int]:
-        """Return the shape of an output with -1 for what is known only when the program runs. Only
-        an op that is given the shape of its output, as `shape`, tells any of the sizes."""
-        shape = node.given.get("shape")
-        sizes = [self.value(n) if isinstance(n, Dim) else n for n in shape or ()]
-        if len(sizes) != y.ndim:
-            return [-1] * y.ndim
-        return [-1 if isinstance(n, Symbol) or n < 0 else n for n in sizes]
+    def _shapes(self, node: Node, inputs: Sequence[Symbol]) -> list[list[int]]:
+        """The shapes of the outputs, with -1 for what is known only when the program runs."""
+        def value(d: Any) -> Any:
+            x = self.value(d) if isinstance(d, Dim) else d
+            return None if isinstance(x, Symbol) else x
+
+        assert node.attrs is not None
+        try:
+            made = infer(node.op, list(inputs), map_attrs(node.op, node.attrs, value), self.graph)
+            return [[-1 if n is None else n for n in y.known_shape] for y in made]
+        except DualflowError:       # the op may be given the shape of its output, as `shape`
+            given = list(map(value, node.given.get("shape", ())))
+            return [[-1 if n is None or n < 0 else n for n in given]
+                    if len(given) == y.ndim else [-1] * y.ndim for y in node.outputs]
 
     def _word(self, node: Node, v: Any, numbers: dict[int, int],
               vector: list[Symbol]) -> tuple[int, int]:

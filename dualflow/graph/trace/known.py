@@ -44,7 +44,8 @@ def known_value(x: Symbol, read: Callable[[Symbol], Tensor],
         elif any([is_dynamic(z) for i, z in enumerate(node.inputs)
                   if node.op.shape_only >> i & 1]):
             values[y] = read(y)
-        elif node.op is PARAMETER and isinstance(node.data, Number):
+        elif node.op is PARAMETER and isinstance(node.data, Number) and (
+                not node.data.dim.from_data):
             with Recording(None):
                 values[y] = constant(node.data.dim.hint, node.data.dtype)
         elif node.op in (PARAMETER, VARIABLE) or node.effect or node.bodies:

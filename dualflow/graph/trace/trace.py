@@ -39,7 +39,7 @@ from dualflow.graph.ir import (
     Rule,
     walk,
 )
-from dualflow.graph.trace import control, messages
+from dualflow.graph.trace import as_dims, axes, control, messages
 from dualflow.graph.trace.bodies import Body
 from dualflow.graph.trace.enclosed import Enclosed
 from dualflow.graph.trace.known import known_value
@@ -315,25 +315,15 @@ class Trace(Graph):
         if key not in self.guards:
             self.guards[key] = Guard(op, args, answer, self.line())
 
-    def known_dim(self, x: Symbol) -> Dim | int:
-        """The number in a traced integer of shape () that follows from sizes alone."""
-        return Dim(self._known(x, self._refuse).item(), "element", (x,), self)
+    # integers as attributes (called by the core and by ops)
+    dim_of: Callable[..., Dim | int] = as_dims.dim_of
+    dims_of: Callable[..., tuple[Dim | int, ...]] = as_dims.dims_of
+    by_axes: Callable[..., Any] = axes.by_axes
+    choose: Callable[..., Any] = axes.choose
 
-    dim_of = known_dim          # for attributes
-
-    def dims_of(self, x: Symbol) -> tuple[Dim | int, ...]:
-        """The numbers in a traced list of integers that follow from sizes alone."""
-        values = self._known(x, self._refuse).tolist()
-        if not isinstance(values, list):
-            return (self.known_dim(x),)
-        return tuple([Dim(v, "element", (x, k), self) for k, v in enumerate(values)])
-
-    def _known(self, x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
+    def known(self, x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
+        """What a value holds before anything runs; `read` is asked for leaves."""
         return known_value(x, read, self.enclosed.recorded_as)
-
-    def _refuse(self, x: Symbol) -> Tensor:
-        instead = "a Python int, or a size taken from dualflow.shape(x)"
-        return self.no_value(x, "use as a size", instead)
 
     # --- variables ---
 
@@ -347,7 +337,7 @@ class Trace(Graph):
         if isinstance(value, Variable):
             value = self.read(value)
         if type(value) is Symbol:
-            return self._known(value, self._now)
+            return self.known(value, self._now)
         return value
 
     def _now(self, x: Symbol) -> Tensor:

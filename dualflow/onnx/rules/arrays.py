@@ -11,7 +11,7 @@ from dualflow.onnx.writer import Refused
 
 ALL = -1 << 63                      # of a slice: no bound
 LAST = (1 << 63) - 1
-SLICE, INDEX, NEW = 0, 1, 2         # kinds of the keys of strided_slice
+SLICE, INDEX, NEW, BLOCK = 0, 1, 2, 3       # kinds of the keys of strided_slice
 
 
 @rule("reshape")
@@ -121,6 +121,8 @@ def _cut(w: Any, at: Any, x: Any) -> Any:
             continue
         if kind == INDEX and isinstance(begin, Dim):
             end = begin + 1
+        if kind == BLOCK:
+            end = LAST if not isinstance(end, Dim) and end == -1 else begin + end
         bounds = _bounds(begin, end, stride, kind)
         if isinstance(stride, Dim):
             raise Refused("a stride follows from a size")

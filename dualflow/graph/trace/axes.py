@@ -1,0 +1,105 @@
+"""Axes that are known only when the program runs: a branch for each choice of axes there is.
+
+What an axis decides, the rank of the result and the way through a gradient rule, is then decided in
+each branch while it is traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+from dualflow._core import Attrs, Dim, Op, Symbol, apply, as_tensor, map_attrs
+from dualflow.dtypes import ALL as DTYPES, int32, int64
+from dualflow.errors import DualflowError, UnimplementedError
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import where
+from dualflow.ops.gather import gather
+
+MOST = 120          # branches, enough for all orders of five dimensions
+
+
+def by_axes(trace: Any, op: Op, inputs: Sequence[Symbol], attrs: Attrs, axes: Sequence[Dim],
+            name: str | None) -> Any:
+    """Applies an op with `axes`, some of its attributes, chosen when the program runs."""
+    def with_axes(values: Sequence[int]) -> Attrs:
+        found = dict(zip(map(id, axes), values, strict=True))
+        return map_attrs(op, attrs, lambda d: found.get(id(d), d))
+
+    def branch(values: Sequence[int]) -> Any:
+        packed: Any = with_axes(values).values
+        given: dict[str, Any] = {attr: DTYPES[v] if kind == "dtype" else v for attr, kind, v in zip(
+            op.attrs, op.attr_types, packed, strict=True)}
+        return apply(op.name, *inputs, **given)
+
+    ndim = max([x.ndim for x in inputs], default=0)
+    if len(axes) == 1 and _is_possible(trace, branch, (ndim,)):
+        ndim += 1               # the op adds a dimension
+    return choose(trace, axes, [ndim] * len(axes), branch, name or op.name)
+
+
+def _is_possible(trace: Any, branch: Callable[[Sequence[int]], Any], values: Sequence[int]) -> bool:
+    """Whether something can be computed with these axes."""
+    def try_it() -> None:
+        branch(values)
+
+    try:
+        trace.try_out(try_it)
+    except DualflowError:
+        return False
+    return True
+
+
+def choose(trace: Any, axes: Sequence[Dim], choices: Sequence[int],
+           branch: Callable[[Sequence[int]], Any], name: str) -> Any:
+    """What one of the branches gives: that of the axes in this run.
+
+    Parameters
+    ----------
+    trace : Trace
+    axes : sequence of Dim
+    choices : sequence of int
+        How many there are for each axis; negative numbers count from the end.
+    branch : callable (tuple of int)
+        What is computed with these axes; what it refuses is refused in a run that chooses them.
+    name : str
+    """
+    places: dict[tuple[int, ...], int] = {}
+    table = []
+    if prod(choices) > 16 * MOST:
+        raise _too_many(name, axes)
+    for values in product(*map(range, choices)):
+        if _is_possible(trace, branch, values):
+            places[values] = len(places)
+        table.append(places.get(values, -1))
+    if len(places) > MOST:
+        raise _too_many(name, axes)
+    if not places:
+        return branch((0,) * len(axes))         # which says why not
+    code: Any = as_tensor(0, int64)
+    for axis, ndim in zip(axes, choices, strict=True):
+        x = as_tensor(axis, int64)
+        x = where(x < 0, x + ndim, x)
+        _want(trace, x, "ge", 0)
+        _want(trace, x, "lt", ndim)
+        code = code * ndim + x
+    index = code
+    if table != list(range(len(table))):
+        index = gather(as_tensor(table, int64), code)
+        _want(trace, index, "ge", 0)
+    branches = [lambda values=values: branch(values) for values in places]
+    if len(branches) == 1:
+        return branches[0]()
+    return trace.cond(cast(index, int32), branches, name, name)
+
+
+def _want(trace: Any, x: Any, op: str, limit: int) -> None:
+    """Sees to it that a run fails where an integer is not within a limit."""
+    trace.guard(op, (trace.dim_of(x), limit), True)
+
+
+def _too_many(name: str, axes: Sequence[Dim]) -> UnimplementedError:
+    return UnimplementedError(f"{name}: {len(axes)} axes that are known only when the program runs "
+                              "have too many orders; use Python integers")

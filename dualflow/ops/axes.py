@@ -1,0 +1,47 @@
+"""Axes of functions that Python composes of several ops, where only a run of a graph knows them."""
+
+from __future__ import annotations
+
+from dualflow._core import Dim, Symbol, current_graph
+from dualflow.ops.array import ints
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def by_axes(axis: Any, ndim: Any, op: str, function: Callable[[Any], Any]) -> Any:
+    """What `function` makes of `axis`, which a run of the graph chooses; None if it is known now.
+
+    Parameters
+    ----------
+    axis : int, Tensor, or sequence of these
+    ndim : int, or one for each axis
+        How many dimensions there are to choose from.
+    op : str
+    function : callable (int or list of int) -> nested Tensors
+        Is called once for each choice there is.
+    """
+    if axis is None or type(axis) is int or not _is_traced(axis):
+        return None
+    listed = ints(axis, f"{op}: axis")
+    chosen = [a for a in listed if isinstance(a, Dim) and a.from_data]
+    if not chosen:
+        return None
+    is_one = not isinstance(axis, list | tuple) and not getattr(axis, "ndim", 0)
+
+    def branch(values: Any) -> Any:
+        rest = iter(values)
+        axes = [next(rest) if isinstance(a, Dim) and a.from_data else a for a in listed]
+        return function(axes[0] if is_one else axes)
+
+    ndims = [ndim] * len(listed) if isinstance(ndim, int) else ndim
+    choices = [n for a, n in zip(listed, ndims, strict=True)
+               if isinstance(a, Dim) and a.from_data]
+    return current_graph().choose(chosen, choices, branch, op)
+
+
+def _is_traced(axis: Any) -> bool:
+    given = axis if isinstance(axis, list | tuple) else (axis,)
+    return any([isinstance(a, Symbol | Dim) for a in given])
