@@ -40,6 +40,8 @@ def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | N
     """The results of a function that has a gradient rule of its own, which is mapped in turn."""
     given, gradient = [replay.operand(x) for x in rule.inputs], rule.op.rule
     assert gradient is not None
+    if rule.sums:
+        gradient = without_sums(gradient)
     own, rest = made[:rule.n_outputs], made[rule.n_outputs:]
     differs = any([y.stacked for y in own])     # all or none: what flows back is then a sum, or not
     values = [replay.stacked(y) if differs else as_tensor(y.value) for y in own]
@@ -59,6 +61,15 @@ def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | N
 
     outs = record_function(rule.op.name, back, [as_tensor(x.value) for x in given], values, mark)
     return [*[Lane(y, differs) for y in outs], *rest]
+
+
+def without_sums(gradient: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule of a call as one of a function: it continues no sums, and all of it is wanted."""
+    def rule(g: list[Any], y: Any, *inputs: Any) -> list[Any]:
+        n = len(inputs)
+        return list(gradient(list(g), [None] * n, [True] * n + [False] * len(g)))[:n]
+
+    return rule
 
 
 def summed(replay: Replay, g: Lane, to: Lane, differs: bool) -> Any:

@@ -17,6 +17,7 @@ from dualflow._core import (
     Tensor,
     Variable,
     as_tensor,
+    current_graph,
     current_log,
     record_call,
     recorded,
@@ -24,14 +25,16 @@ from dualflow._core import (
     value_of,
 )
 from dualflow.autodiff.maybe import MASKED, clean, either, flag_of, only_if, settle, zeroed
+from dualflow.cached import cached_property
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
-from dualflow.graph.calls.inline import Inlined
+from dualflow.graph.calls.inline import Inlined, as_rows
 from dualflow.graph.calls.section import Gradient, Group, Section
 from dualflow.graph.ir import CONSTANT, VARIABLE, Graph, Rule, walk
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
 from dualflow.graph.trace.cotangents import flows_into
 from dualflow.graph.trace.parameters import Argument
+from dualflow.graph.trace.record_call import record_call_here
 from dualflow.graph.trace.refused import without_gradient
 from dualflow.graph.trace.specialize import Specializer, deciding_arguments
 from dualflow.graph.trace.trace import suspended
@@ -126,16 +129,31 @@ class Call:
         return self._compiled.run(list(leaves))
 
     def _inline(self, leaves: Sequence[Any]) -> list[Any]:
-        """The outputs, recorded op by op by the graph that records."""
+        """The outputs, recorded op by op by the graph that records. With a gradient rule inside,
+        which specialised graphs lose, the call is one record as in eager mode."""
         trace = self.section.trace
         rows = {leaf: x.row for x, leaf in self.places.items() if x.row is not None}
-        made = Inlined(self._graph, leaves, rows, self.options).run()
-        if any([isinstance(node.data, Rule) and node.data.op.name != MASKED
-                for node in walk(trace.nodes)]):        # the specialised graph has lost it
-            why = (f"{trace.name}: the gradient of a gradient rule that calls a function with a "
-                   "rule of its own, inside of vmap or another traced function")
-            made = [without_gradient(y, why) for y in made]
-        return made
+        if not any([isinstance(node.data, Rule) and node.data.op.name != MASKED
+                    for node in walk(trace.nodes)]):
+            return Inlined(self._graph, leaves, rows, self.options).run()
+        leaves = [as_rows(x, rows[k]) if k in rows else x for k, x in enumerate(leaves)]
+        values = {x: self.variable(x.node.data).value() for x in self.section.variables}
+        groups: dict[int, list[Symbol]] = {}
+        inputs = []
+        for x in self.section.sources:
+            y = self._value(x, leaves, values)
+            if tensor_id(y) not in groups:
+                inputs.append(y)
+            groups.setdefault(tensor_id(y), []).append(x)
+        mark = current_graph().mark
+        try:
+            way = self._recording(list(groups.values()), len(leaves))
+        except UnimplementedError as error:
+            made = Inlined(self._graph, leaves, rows, self.options).run()
+            return [without_gradient(y, str(error)) for y in made]
+        made = Inlined(way.graph, leaves, rows, self.options).run()
+        made += [self._value(x, leaves, values) for x in way.there]
+        return self._recorded(way, leaves, inputs, made, mark)
 
     def variable(self, v: Variable) -> Variable:
         """A variable of the call."""
@@ -155,6 +173,11 @@ class Call:
         made += [self._value(x, leaves, values) for x in way.there]
         for k, variable in way.versions:
             made[k] = value_of(variable, made[k])
+        return self._recorded(way, leaves, inputs, made, None)
+
+    def _recorded(self, way: Recording, leaves: Sequence[Any], inputs: list[Tensor],
+                  made: list[Any], mark: int | None) -> list[Any]:
+        """What the call returns, of `made`: one record, with what its gradient reads."""
         numbers = [None if isinstance(x, Tensor) else x for x in leaves]
         kept: list[Any] = []
         shapes = [x.shape for x in inputs]
@@ -184,8 +207,10 @@ class Call:
             return results
 
         if way.targets:
-            fresh = record_call(self.section.trace.name, rule, inputs,
-                                [made[k] for k in way.on_tape])
+            outputs = [made[k] for k in way.on_tape]
+            name = self.section.trace.name
+            fresh = (record_call(name, rule, inputs, outputs) if mark is None
+                     else record_call_here(name, rule, inputs, outputs, mark))
             for k, x in zip(way.on_tape, fresh, strict=True):
                 made[k] = x
             kept += [x if k in way.kept else None for k, x in enumerate(made)]
@@ -297,7 +322,12 @@ class Recording:
         self.on_tape: list[int] = [self.at[y] for y in self.targets]
         self.outputs: list[int] = [self.at[y] for y in section.outputs]
         self.kept: set[int] = {self.at[x] for x in self.needed}
-        self.compiled: Compiled = Compiled(call.specialize(made)[0], call.options)
+        self.graph: Graph = call.specialize(made)[0]
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The program of the graph."""
+        return Compiled(self.graph, self.call.options)
 
     def way_back(self, flows: list[bool], sums: list[Any], wanted: list[bool],
                  ) -> tuple[Back, list[Any], dict[int, IndexedSlices]]:

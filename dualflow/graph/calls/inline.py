@@ -99,13 +99,7 @@ class Inlined:
 
     def _argument(self, leaf: int) -> Any:
         x = self.leaves[leaf]
-        if leaf not in self.rows or type(x) is Symbol:
-            return as_tensor(x)
-        node = self.trace.node(CONSTANT, (), None, None, x)
-        made = symbol(self.trace, node, 0, x.dtype, x.shape, x.shape, x, self.rows[leaf])
-        node.outputs = (made,)
-        self.trace.nodes.append(node)
-        return made
+        return as_rows(x, self.rows[leaf]) if leaf in self.rows else as_tensor(x)
 
     def _apply(self, node: Node) -> Sequence[Any]:
         """The outputs of an op."""
@@ -149,3 +143,15 @@ class Inlined:
 
         inputs = [self.values[x] for x in node.inputs[:parts.sliced.stop]]
         return record_loop(self.trace, rounds_of_loop(node, True), step, inputs, first, node.given)
+
+
+def as_rows(x: Any, row: Symbol) -> Symbol:
+    """A tensor as a value of the trace that records, with rows like `row`."""
+    if type(x) is Symbol:
+        return x
+    trace: Any = current_graph()
+    node = trace.node(CONSTANT, (), None, None, x)
+    made = symbol(trace, node, 0, x.dtype, x.shape, x.shape, x, row)
+    node.outputs = (made,)
+    trace.nodes.append(node)
+    return made

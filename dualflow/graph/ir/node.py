@@ -47,11 +47,13 @@ class Input(NamedTuple):
 
 class Rule(NamedTuple):
     """What a call looks like to gradients: an application of `op`, which has nothing but a rule, to
-    values that were there when it was recorded. It has the first `n_outputs` of the call's."""
+    values that were there when it was recorded. It has the first `n_outputs` of the call's. If it
+    `sums`, its rule is one of `record_call`, otherwise one of `record_function`."""
 
     op: Op
     inputs: tuple[Symbol, ...]
     n_outputs: int
+    sums: bool = False
 
     def __repr__(self) -> str:
         return f"the gradient of {self.op.name}"

@@ -184,12 +184,10 @@ class Trace(Graph):
         """Where a function begins to record: for `enclose`, when it has returned."""
         return len(self.nodes)
 
-    def enclose(self, mark: int, name: str) -> None:
-        """Makes what was recorded since a mark the body of a call."""
-        self._enclose(mark, name, None, ())
-
-    def _enclose(self, mark: int, name: str, rule: Rule | None, outputs: Sequence[Symbol]) -> Node:
-        call = self.node(CALL, (), None, name, rule)
+    def enclose(self, mark: int, name: str, outputs: Sequence[Symbol] = ()) -> Node:
+        """Makes what was recorded since a mark the body of a call, which is returned. Its first
+        outputs are `outputs` under identities of their own."""
+        call = self.node(CALL, (), None, name)
         self.enclosed.enclose(self, mark if self.encloses else self.mark, name, call, outputs)
         for before, after in call.written:
             variable = self.versions[self.enclosed.recorded(before)]
@@ -203,8 +201,8 @@ class Trace(Graph):
         recorded since a mark, so that nothing flows back through that.
         """
         inputs, returned = self.adopt(op, inputs), self.adopt(op, outputs)
-        call = self._enclose(self.mark if mark is None else mark, op.name,
-                             Rule(op, tuple(inputs), len(outputs)), returned)
+        call = self.enclose(self.mark if mark is None else mark, op.name, returned)
+        call.data = Rule(op, tuple(inputs), len(outputs))
         return inputs, list(call.outputs[:len(outputs)])
 
     @property

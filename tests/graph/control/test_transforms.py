@@ -280,3 +280,45 @@ def test_derivatives_of_a_loop_that_may_have_no_iterations(g, scale):
     """The rows that such a loop stacks have the shape of rows, in a gradient of a gradient, too."""
     x = point(3) * scale + scale
     df.testing.assert_close(df.function(g)(x), g(x), rtol=1e-12, atol=1e-12)
+
+
+# --- rules of the user's inside rules of the user's, of a call that is inlined ---
+# The rules are not derivatives of the functions: a rule that is lost gives other numbers.
+
+INNER = df.custom_gradient(lambda x: (df.sin(x), lambda g: g * df.cos(x) * 3.))
+OUTER = df.custom_gradient(lambda x: (df.tanh(x), lambda g: g * INNER(x) * x))
+
+
+def ruled(x):
+    return OUTER(x) * df.reduce_sum(x)
+
+
+def ruled_in_a_loop(x):
+    return df.scan(lambda c, r: (df.sin(c) * df.reduce_sum(OUTER(r * x)), OUTER(c * x) * r),
+                   x[0], x)[1][-1]
+
+
+def mapped_back(f):
+    """Products with the transposed Jacobian, whose rule is mapped after the call."""
+    def g(x):
+        back = df.vjp(f, x)[1]
+        return df.vmap(lambda u: back(u)[0])(df.stack([x, x * 2., x * 3.]))
+
+    return g
+
+
+def summed(f):
+    return df.grad(lambda x: df.reduce_sum(f(x) * x))
+
+
+@pytest.mark.parametrize("f", [ruled, ruled_in_a_loop])
+@pytest.mark.parametrize("g", [
+    lambda f: summed(mapped_back(f)), lambda f: summed(summed(mapped_back(f))),
+    lambda f: df.jacrev(mapped_back(f)), lambda f: df.jacfwd(summed(mapped_back(f))),
+    lambda f: lambda x: df.vmap(summed(mapped_back(f)))(df.stack([x, x * 2.]))],
+    ids=["grad", "second", "jacrev", "jacfwd", "vmap"])
+def test_rules_in_rules_of_a_call_that_is_inlined(f, g):
+    x = df.constant([.3, .5, .8], df.float64)
+    expected = g(f)(x)
+    df.testing.assert_close(g(df.function(f))(x), expected, rtol=1e-10, atol=1e-10)
+    df.testing.assert_close(df.function(g(df.function(f)))(x), expected, rtol=1e-10, atol=1e-10)

@@ -1,0 +1,28 @@
+"""Records of calls that continue sums of cotangents, also while a graph records.
+
+Used where a call of a traced function is inlined, and where `vmap` replays such a call. In a graph,
+what was recorded for the call becomes the body of a node with a `Rule`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow._core import current_graph, record_call, record_owner
+from dualflow.graph.ir import Rule
+
+
+def record_call_here(name: str, rule: Callable[..., Any], inputs: list[Any], outputs: list[Any],
+                     mark: int | None) -> list[Any]:
+    """`record_call`, in eager mode or in the graph that records: there the call began at `mark`.
+    Returns the outputs under new identities."""
+    trace: Any = current_graph()
+    if trace is None:
+        return record_call(name, rule, inputs, outputs)
+    inputs, returned = trace.adopt(None, inputs), trace.adopt(None, outputs)
+    call = trace.enclose(mark, name, returned)
+    made = list(call.outputs[:len(outputs)])
+    op = record_owner(name, rule, inputs, made)
+    call.data = Rule(op, tuple(inputs), len(made), True)
+    return made
