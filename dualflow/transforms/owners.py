@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dualflow._core import Maybe, Op, as_tensor, current_graph, record_function
+from dualflow._core import Maybe, Op, Symbol, as_tensor, current_graph, record_function
 from dualflow.autodiff.maybe import zeroed
 from dualflow.graph.ir import CALL, COND, LOOP, Graph, Node, Rule
 from dualflow.ops.array import reshape
 from dualflow.ops.compare import equal, where
 from dualflow.ops.control_flow import cond, switch_case
-from dualflow.ops.reduce import reduce_sum
+from dualflow.ops.reduce import reduce_any, reduce_sum
 from dualflow.transforms.lane import Lane
 from dualflow.transforms.loops import differing, loop
 
@@ -52,12 +52,15 @@ def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | N
             left = iter(rows)
             found = gradient([None if x is None else next(left) for x in g],
                              node.outputs[:rule.n_outputs], *rule.inputs)
-            return [zeroed(x) if isinstance(x, Maybe) else x for x in found]
+            return [(zeroed(x), x.flag) if isinstance(x, Maybe) else x for x in found]
 
         result, found = kept.again().map(lane, [Lane(x, differs) for x in g if x is not None])
         left = iter(found)
-        return [None if x is None else summed(replay, next(left), to, differs)
-                for x, to in zip(result, given, strict=True)]
+        sums = []
+        for x, to in zip(result, given, strict=True):
+            total = None if x is None else summed(replay, next(left), to, differs)
+            sums.append(if_any(total, next(left).value) if isinstance(x, tuple) else total)
+        return sums
 
     outs = record_function(rule.op.name, back, [as_tensor(x.value) for x in given], values, mark)
     return [*[Lane(y, differs) for y in outs], *rest]
@@ -70,6 +73,14 @@ def without_sums(gradient: Callable[..., Any]) -> Callable[..., Any]:
         return list(gradient(list(g), [None] * n, [True] * n + [False] * len(g)))[:n]
 
     return rule
+
+
+def if_any(g: Any, flags: Any) -> Any:
+    """A cotangent that exists if one of some flags holds, in a lane or in a row."""
+    flag = reduce_any(flags)
+    if type(flag) is Symbol:
+        return Maybe(g, flag)
+    return g if flag.item() else None
 
 
 def summed(replay: Replay, g: Lane, to: Lane, differs: bool) -> Any:

@@ -249,3 +249,21 @@ def test_gradients_of_maps_of_maps_of_a_loop_with_a_rule():
     wanted = by_differences(number, PLACE)
     for g in (df.grad(number), df.function(df.grad(number))):
         np.testing.assert_allclose(g(PLACE), wanted, atol=1e-7)
+
+
+def test_rows_without_cotangents_are_not_zero():
+    """Where the branch is not taken, nothing flows to the carry: zero times its infinite slope
+    would be NaN."""
+    def f(x):
+        return df.scan(lambda c, r: (df.sqrt(c * 0.), df.cond(r > 100., lambda: c, lambda: r * r)),
+                       x[0], x)[1]
+
+    def products(x):
+        back = df.vjp(f, x)[1]
+        return df.vmap(lambda u: back(u)[0])(df.stack([x, x * 2.]))
+
+    g = df.grad(lambda x: df.reduce_sum(products(x) * x))
+    x = df.constant([.3, .5, .8], "float64")
+    for h in (g, df.function(g), df.grad(lambda x: df.reduce_sum(g(x)))):
+        assert np.isfinite(h(x).numpy()).all()
+    np.testing.assert_allclose(df.function(g)(x), 18. * x.numpy() ** 2, rtol=1e-12)
