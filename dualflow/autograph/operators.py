@@ -8,7 +8,15 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from dualflow._core import current_graph, unwrapped
+from dualflow._core import current_graph
+from dualflow.autograph.choices import (
+    and_ as and_,
+    if_exp as if_exp,
+    merged,
+    not_ as not_,
+    or_ as or_,
+    where_of,
+)
 from dualflow.autograph.errors import left_early, one_branch
 from dualflow.autograph.items import over as over
 from dualflow.autograph.loops import for_ as for_, while_ as while_
@@ -22,11 +30,8 @@ from dualflow.autograph.values import (
     truth,
 )
 from dualflow.errors import DTypeError, InvalidArgumentError, TracedValueError
-from dualflow.ops.bitwise import logical_and, logical_not, logical_or
+from dualflow.ops.bitwise import logical_not
 from dualflow.ops.host import host_call
-
-CHEAP = 16          # nodes of a condition that may as well be computed in any case
-
 
 # --- if ------------------------------------------------------------------------------------------
 
@@ -52,7 +57,7 @@ class If:
     traced = first = second = True
 
     def __init__(self, frame: FrameType, test: Any, *words: str) -> None:
-        self.where: str = _where(frame)
+        self.where: str = where_of(frame)
         self.branches: Any = current_graph().branches(truth(test))
         self.state: State = State(frame, *words)
         self.before: list[Any] = self.state.read(frame)
@@ -122,98 +127,12 @@ class If:
             return UNDEFINED
 
 
-def merged(merge: Merge, what: str, a: Any, b: Any, where: str) -> Any:
-    """What two branches make of something, for `filled`."""
-    try:
-        return merge.add(a, b)
-    except Differ as error:
-        raise one_branch(what, a, b, where, error) from error
-
-
 def if_(test: Any, names: str = "", dead: str = "", flags: str = "", rows: str = "",
         boxes: str = "", attributes: str = "") -> Any:
     """`if test:`; see State for what it may change."""
     if is_traced(test):
         return If(sys._getframe(1), test, names, dead, boxes, attributes)
     return PlainIf(test)
-
-
-# --- expressions ---------------------------------------------------------------------------------
-
-def if_exp(test: Any, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-    """`first if test else second`"""
-    if not is_traced(test):
-        return first() if test else second()
-    return chosen(truth(test), first, second, "the conditional expression",
-                  _where(sys._getframe(1)))
-
-
-def chosen(test: Any, first: Callable[[], Any], second: Callable[[], Any], what: str,
-           where: str) -> Any:
-    """What one of two functions returns, by a traced bool; for messages, what and where it is."""
-    branches = current_graph().branches(test)
-    a, b = _recorded(branches, first), _recorded(branches, second)
-    merge = Merge()
-    value = merged(merge, what, a, b, where)
-    return filled(value, branches.finish(merge.first, merge.second))
-
-
-def _where(frame: FrameType) -> str:
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-
-
-def _recorded(branches: Any, f: Callable[[], Any]) -> Any:
-    body = branches.open()
-    try:
-        result = f()
-    except BaseException:
-        body.drop()
-        raise
-    body.close()
-    return result
-
-
-def and_(a: Any, b: Callable[[], Any]) -> Any:
-    """`a and b`"""
-    if not is_traced(a):
-        return a and b()
-    return _joined(a, b, logical_and, "`and`")
-
-
-def or_(a: Any, b: Callable[[], Any]) -> Any:
-    """`a or b`"""
-    if not is_traced(a):
-        return a or b()
-    return _joined(a, b, logical_or, "`or`")
-
-
-def _joined(a: Any, b: Callable[[], Any], op: Callable[..., Any], what: str) -> Any:
-    """`a and b`, `a or b`: b is computed only if it is wanted, unless it is a condition that costs
-    next to nothing and cannot fail."""
-    both = op is logical_and
-    a = unwrapped(a)
-    branches = current_graph().branches(truth(a) if both else logical_not(truth(a)))
-    result = _recorded(branches, b)
-    body = branches.bodies[0]
-    plain = all([not (node.effect or node.may_refuse or node.bodies) for node in body.nodes])
-    if _is_condition(a) and _is_condition(result) and plain and len(body.nodes) <= CHEAP:
-        body.put_back()
-        return op(a, result)
-    branches.open().close()
-    merge = Merge()
-    value = merged(merge, what, result, a, _where(sys._getframe(2)))
-    return filled(value, branches.finish(merge.first, merge.second))
-
-
-def _is_condition(x: Any) -> bool:
-    x = unwrapped(x)
-    return isinstance(x, bool) or (getattr(x, "dtype", None) is not None and x.dtype.name == "bool"
-                                   and x.ndim == 0)
-
-
-def not_(a: Any) -> Any:
-    """`not a`"""
-    return logical_not(truth(a)) if is_traced(a) else not a
 
 
 # --- assert --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from dualflow._core import Symbol, current_graph
-from dualflow.autograph.operators import chosen
+from dualflow.autograph.choices import chosen
 from dualflow.autograph.values import truth
 
 MOST = 16           # ways through a function

@@ -64,13 +64,19 @@ def is_traced(x: Any) -> bool:
 
 def truth(x: Any) -> Any:
     """The truth of a traced tensor, as Python's `bool` of an eager one: a bool of shape ()."""
+    x = scalar(x, "bool()")
+    return x if x.dtype.name == "bool" else not_equal(x, 0)
+
+
+def scalar(x: Any, what: str) -> Any:
+    """A traced tensor with one element, of which `what` asks, in shape ()."""
     x = as_tensor(unwrapped(x))
     if x.ndim:
         if x.known_shape.count(1) + x.known_shape.count(None) != x.ndim:
-            raise InvalidArgumentError(f"bool() wants a tensor with one element, got {x.dtype} "
+            raise InvalidArgumentError(f"{what} wants a tensor with one element, got {x.dtype} "
                                        f"{x.known_shape}")
         x = reshape(x, ())
-    return x if x.dtype.name == "bool" else not_equal(x, 0)
+    return x
 
 
 def is_number(x: Any) -> bool:
