@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
+COMPREHENSIONS = "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _passed_over = [PACKAGE]
 
@@ -50,3 +51,34 @@ def in_container() -> bool:
 
     frame = sys._getframe(1)
     return opcode.opname[frame.f_code.co_code[frame.f_lasti]] == "CONTAINS_OP"
+
+
+def in_for_statement(frame: FrameType) -> bool:
+    """Return True if the current instruction of a frame belongs to the header of a `for` statement,
+    as in ``for x in enumerate(xs)``; False for comprehensions and unpacking."""
+    import opcode  # loaded where it is first wanted
+
+    code = frame.f_code
+    if code.co_name in COMPREHENSIONS:
+        return False
+    held, now, places = code.co_code, frame.f_lasti, list(code.co_positions())
+    passed = [opcode.opmap.get("CACHE", 0), opcode.opmap["EXTENDED_ARG"]]
+    for k in range(now, len(held) - 2, 2):
+        if opcode.opname[held[k]] == "GET_ITER":
+            after = k + 2
+            while held[after] in passed:
+                after += 2
+            if opcode.opname[held[after]] == "FOR_ITER" and (
+                    k == now or _is_inside(places[now // 2], places[k // 2])):
+                return True
+    return False
+
+
+def _is_inside(place: tuple[int | None, ...], other: tuple[int | None, ...]) -> bool:
+    """Whether a position of an instruction (first line, last line, first column, last column) lies
+    in another."""
+    line, last_line, column, last_column = place
+    if None in (*place, *other):
+        return False
+    return (other[0], other[2]) <= (line, column) and (
+        last_line, last_column) <= (other[1], other[3])

@@ -2,14 +2,18 @@
 
 # What to write instead where code asks for the numbers of a traced tensor.
 cdef dict INSTEAD = {
-    "iteration": "a `for` statement with append in place of a comprehension, dualflow.map_fn, "
-                 "dualflow.unstack(x), or ops on the whole tensor",
+    "iteration": "a `for` statement with append in place of a comprehension, list() or unpacking, "
+                 "dualflow.map_fn, or ops on the whole tensor",
     "`in`": "dualflow.reduce_any(x == item)",
     "bool()": "dualflow.where(condition, a, b) to choose between values, logical_and, logical_or "
               "and logical_not for `and`, `or` and `not`, maximum and minimum for max() and min(), "
               "debugging.assert_true for an assertion, or decide by a Python value",
     "int()": "dualflow.cast(x, dualflow.int64), or a Python number",
-    "float()": "dualflow.cast(x, dualflow.float32), or a Python number",
+    "float()": "dualflow.cast(x, dualflow.float32), the op of dualflow in place of a function of "
+               "`math` (dualflow.sin for math.sin), or a Python number",
+    "len()": "dualflow.shape(x)[0], a tensor",
+    "formatting as a number": "dualflow.print(x), which prints each time the function runs, or "
+                              "return it from the function",
     "use as an index, a length or in range()":
         "dualflow.gather(x, i), dualflow.range(n), or a Python int",
     "complex()": "ops on the tensor",
@@ -207,11 +211,16 @@ cdef class TensorBase:
         return METHODS["tolist"](with_data(self, ".tolist()"))
 
     def __iter__(self):
-        cdef Tensor x = with_data(self, "iteration")
-        if x.t.ndim == 0:
+        cdef TensorBase x = read_variable(<Variable>self) if type(self) is Variable else self
+        cdef Py_ssize_t i, n
+        if (<Tensor>x).t.ndim == 0 and not has_face(x):
             raise TypeError("iteration over a tensor with shape ()")
+        if type(x) is Symbol:
+            n = (<Symbol>x).graph.unroll(x, INSTEAD["iteration"])
+        else:
+            n = (<Tensor>x).t.shape[0]
         rows = []
-        for i in range(x.t.shape[0]):
+        for i in range(n):
             rows.append(x[i])
         return iter(rows)
 

@@ -117,9 +117,13 @@ cdef class Symbol(Tensor):
                             "call `x.shape` rather than `len(x)` for shape information.")
         if self.t.ndim == 0:
             raise TypeError("len() of a tensor with shape ()")
+        if self.sized_by_data and self.known_shape[0] is None:
+            with_data(self, "len()")
         return self.shape[0].__index__()
 
     def __format__(self, spec):
+        if spec and spec[-1] in "bcdeEfFgGnoxX%" and not has_face(self):
+            with_data(self, "formatting as a number")
         return str(self)
 
     def __getattr__(self, str name):

@@ -12,10 +12,9 @@ from dualflow.autograph.convert import converted, is_converted, plain
 from dualflow.autograph.replay import Ways
 from dualflow.autograph.source import Missing, NoSource
 from dualflow.autograph.values import begin_anew
-from dualflow.frames import PACKAGE
+from dualflow.frames import COMPREHENSIONS, PACKAGE
 from dualflow.locks import reentrant_lock
 
-COMPREHENSIONS = "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"
 HOLDERS = "python_function", "__func__", "func", "__wrapped__", "fget", "__call__"
 DEPTH = 6           # to which functions are looked for in what others hold
 _left: dict[int, CodeType] = {}

@@ -39,12 +39,6 @@ def loop_while(x):
     return x
 
 
-def loop_for(x):
-    for row in x:                                                                      # line for
-        x = x + row
-    return x
-
-
 @pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning")      # of `seen`
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("ask", [
@@ -85,27 +79,25 @@ def test_a_traced_tensor_is_in_no_tensor():
 @pytest.mark.parametrize("f, word, says", [
     (branch, "line if", r"bool\(\).*(where|cond)"),
     (loop_while, "line while", r"bool\(\).*(where|while_loop)"),
-    (loop_for, "line for", r"iteration.*unstack"),
 ])
 def test_control_flow_by_a_traced_value(f, word, says):
     with pytest.raises(TracedValueError, match=says) as info:
         df.function(f, autograph=False)(df.ones([3]))
     line = line_of(word)
     assert line in [entry.lineno + 1 for entry in info.traceback]
-    if f is not loop_for:
-        assert f"{__file__}:{line}" in str(info.value)     # where the tensor was made
+    assert f"{__file__}:{line}" in str(info.value)         # where the tensor was made
     assert f.__name__ in str(info.value)
 
 
 @pytest.mark.parametrize("ask, says", [
     (bool, r"bool\(\)"), (int, r"int\(\)"), (float, r"float\(\)"), (complex, r"complex\(\)"),
-    (list, "iteration"), (math.floor, "float"), (range, "index"), (lambda x: [1, 2][x], "index"),
+    (math.floor, "float"), (range, "index"), (lambda x: [1, 2][x], "index"),
     (lambda x: x.numpy(), r"\.numpy\(\)"), (lambda x: x.item(), r"\.item\(\)"),
     (lambda x: x.tolist(), "tolist"), (np.asarray, "NumPy"), (np.array, "NumPy"),
     (lambda x: np.allclose(np.ones(3), x), "NumPy"), (memoryview, "memory"),
     (lambda x: 1. in x, "in"), (lambda x: x and 1, "bool"), (lambda x: not x, "bool"),
     (lambda x: max(x, x + 1.), "bool"), (pickle.dumps, "pickling"), (df.from_dlpack, "DLPack"),
-], ids=range(21))
+], ids=range(20))
 def test_a_traced_tensor_has_no_value(ask, says):
     with pytest.raises(TracedValueError, match=says) as info:
         df.function(lambda x: ask(x), autograph=False)(df.constant(1.))
@@ -116,10 +108,10 @@ def test_a_traced_tensor_has_no_value(ask, says):
 
 @pytest.mark.parametrize("ask, says", [
     (bool, r"bool\(\)"), (int, r"int\(\)"), (float, r"float\(\)"), (complex, r"complex\(\)"),
-    (list, "iteration"), (range, "index"), (lambda v: v.numpy(), r"\.numpy\(\)"),
+    (range, "index"), (lambda v: v.numpy(), r"\.numpy\(\)"),
     (lambda v: v.item(), r"\.item\(\)"), (lambda v: v.tolist(), "tolist"), (np.asarray, "NumPy"),
-    (lambda v: 1. in v, "in"), (pickle.dumps, "pickling"), (df.from_dlpack, "DLPack"),
-], ids=range(13))
+    (pickle.dumps, "pickling"), (df.from_dlpack, "DLPack"),
+], ids=range(11))
 def test_nor_has_a_variable(ask, says):
     v = df.Variable(1.)
     with pytest.raises(TracedValueError, match=says):

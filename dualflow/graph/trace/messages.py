@@ -20,7 +20,9 @@ def origin(x: Symbol) -> str:
 
 # What control flow asks of tensors.
 TRUTH = "bool()"
-CONTROL_FLOW = TRUTH, "iteration", "use as an index, a length or in range()"
+ITERATION = "iteration"
+CONTROL_FLOW = (TRUTH, ITERATION, "use as an index, a length or in range()", "int()", "float()",
+                "`in`", "len()")
 
 
 def no_value(x: Symbol, graph: str, asked: str, instead: str, why: str) -> str:
@@ -28,6 +30,13 @@ def no_value(x: Symbol, graph: str, asked: str, instead: str, why: str) -> str:
     return (f"{asked} needs the value of {x.name} ({x.dtype} {x.known_shape}, {origin(x)}), a "
             f"traced tensor, which has none while {graph} is traced; use {instead}"
             f"{'. Control flow was not converted: ' if why else ''}{why}")
+
+
+def too_many(x: Symbol, n: int, most: int, instead: str, why: str) -> str:
+    """For iteration over more rows than are recorded one by one, and why that was not converted."""
+    return (f"iteration over {x.name} ({x.dtype} {x.known_shape}, {origin(x)}) outside a `for` "
+            f"statement that is converted records its {n} rows one by one, of which there may be "
+            f"{most}; use {instead}{'. Control flow was not converted: ' if why else ''}{why}")
 
 
 def escaped(x: Symbol, graph: str, who: str, instead: str) -> str:

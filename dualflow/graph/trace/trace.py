@@ -1,7 +1,7 @@
 """Recording: what the core asks of a graph while Python runs with symbols.
 
 `adopt` and `record` take an application, `read` a variable, `number` a number that may change,
-`guard` a decision made by such a number, `no_value` and `escaped` what a traced tensor cannot do.
+`guard` a decision by such a number, `no_value` and `escaped` what a traced tensor cannot do.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from dualflow.graph.ir import (
     Rule,
     walk,
 )
-from dualflow.graph.trace import as_dims, axes, control, messages
+from dualflow.graph.trace import as_dims, axes, control, messages, unrolled
 from dualflow.graph.trace.bodies import Body
 from dualflow.graph.trace.enclosed import Enclosed
 from dualflow.graph.trace.known import known_value
@@ -216,13 +216,14 @@ class Trace(Graph):
         of the user's, branches and loops."""
         return any([isinstance(node.data, Rule | Owned) for node in walk(self.nodes)])
 
-    # branches and loops (called by ops)
+    # branches and loops (called by ops), and iteration over a tensor
     cond: Callable[..., Any] = control.cond
     while_loop: Callable[..., Any] = control.while_loop
     scan: Callable[..., Any] = control.scan
     try_out: Callable[..., Any] = control.try_out
     branches: Callable[..., Any] = branches
     rounds: Callable[..., Any] = rounds
+    unroll: Callable[..., int] = unrolled.unroll
 
     # --- variables and other leaves ---
 

@@ -1,0 +1,39 @@
+"""Iteration over a traced tensor by Python, which records the rows one after the other.
+
+Called by a Symbol's `__iter__`. A `for` statement in code that can be converted never gets here
+twice: its first iteration leaves the trace, and the converted statement is a loop of the graph.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from dualflow._core import Symbol, current_graph
+from dualflow.errors import TracedValueError
+from dualflow.frames import in_for_statement
+from dualflow.graph.trace import messages
+
+MOST = 4096         # rows that are recorded one by one
+
+
+def unroll(trace: Any, x: Symbol, instead: str) -> int:
+    """Return the number of rows of a traced tensor that Python iterates over.
+
+    A size that may change from call to call becomes part of the trace's key. A size that depends
+    on data, or more than `MOST` rows, raises TracedValueError.
+    """
+    if current_graph() is not trace:
+        trace.escaped(x, messages.ITERATION)
+    if trace.for_any_size:                  # a graph built by hand, whose Python does not run again
+        trace.no_value(x, messages.ITERATION, instead)
+    question, why = trace.enclosed.question, ""
+    by_data = x.known_shape[0] is None and x.sized_by_data
+    if question is not None and (by_data or in_for_statement(sys._getframe(1))):
+        why = question(None)                # leaves the trace if there is something to convert
+    if by_data:
+        raise TracedValueError(messages.no_value(x, trace.name, messages.ITERATION, instead, why))
+    n: int = x.shape[0].__index__()
+    if n > MOST:
+        raise TracedValueError(messages.too_many(x, n, MOST, instead, why))
+    return n
