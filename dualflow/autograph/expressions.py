@@ -6,11 +6,13 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from dualflow.autograph.builtins import NAMES, PASSED
 from dualflow.autograph.jumps import LOAD, STORE, place
 from dualflow.autograph.names import COMPREHENSIONS, MUTATORS, SCOPES, Names, path, reads_of_scope
 
 OPERATORS = "operators of dualflow.autograph"       # the constant that stands for them
 SIMPLE = ast.Name, ast.Constant
+NO_FUNCTION = ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom     # stay in their function
 TAKEN_APART = "range", "enumerate", "zip", "reversed"
 
 
@@ -120,6 +122,18 @@ class Expressions:
             where = place(node)
             node.args = [ast.Name(id=x, ctx=LOAD, **where) for x in ("__class__", self.first)]
         self.fields(node, names)
+        if isinstance(f, ast.Name) and f.id in NAMES:
+            return ast.Call(func=operator("call", node), args=[f, *node.args],
+                            keywords=node.keywords, **place(node))
+        node.args = [*map(self.passed, node.args)]
+        for keyword in node.keywords:
+            keyword.value = self.passed(keyword.value)
+        return node
+
+    def passed(self, node: ast.expr) -> ast.expr:
+        """An argument of a call, which may be a builtin that the callee applies to tensors."""
+        if isinstance(node, ast.Name) and node.id in PASSED:
+            return call(operator("traced", node), node)
         return node
 
     def walrus(self, node: ast.NamedExpr, names: Names) -> ast.expr:
@@ -166,6 +180,9 @@ class Expressions:
 
     def comparison(self, node: ast.Compare, names: Names) -> ast.expr:
         self.fields(node, names)
+        if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+            word = "in_" if isinstance(node.ops[0], ast.In) else "not_in"
+            return call(operator(word, node), node.left, *node.comparators)
         if len(node.ops) == 1 or all([isinstance(x, ast.Is | ast.IsNot) for x in node.ops]):
             return node
         where = place(node)
@@ -187,12 +204,15 @@ class Expressions:
 
     def comprehension(self, node: Any, names: Names) -> ast.expr:
         inner = Names()
-        node.generators[0].iter = self.visit(node.generators[0].iter, names)
+        looped = isinstance(node, ast.ListComp) and len(node.generators) == 1 and not (
+            node.generators[0].ifs or any([isinstance(x, NO_FUNCTION) for x in ast.walk(node)]))
+        node.generators[0].iter = (self.items if looped else self.visit)(
+            node.generators[0].iter, names)
         for k, g in enumerate(node.generators):
             if k:
                 g.iter = self.visit(g.iter, inner)
             g.target = self.visit(g.target, inner)
-            g.ifs = [self.visit(x, inner) for x in g.ifs]
+            g.ifs = [call(operator("condition", x), self.visit(x, inner)) for x in g.ifs]
         targets = set(inner.sets)
         for field in ("key", "value", "elt"):
             if hasattr(node, field):
@@ -200,7 +220,31 @@ class Expressions:
         inner.writes -= targets
         inner.reads -= targets
         names.then(inner, False)
-        return node
+        return self.loop(node) if looped else node
+
+    def items(self, node: ast.expr, names: Names) -> ast.expr:
+        """What a comprehension iterates over."""
+        plain = (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+                 and node.func.id in TAKEN_APART)
+        if not plain:
+            made: ast.expr = self.visit(node, names)
+            return made
+        assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        names.read(node.func.id)
+        node.args = [self.items(x, names) for x in node.args]
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value, names)
+        return ast.Call(func=operator("unrolled", node), args=[node.func, *node.args],
+                        keywords=node.keywords, **place(node))
+
+    def loop(self, node: ast.ListComp) -> ast.expr:
+        """A comprehension as a call with what it iterates over and a function of an item."""
+        where, g, item = place(node), node.generators[0], self.fresh("item")
+        iterable, g.iter = g.iter, ast.Tuple(
+            elts=[ast.Name(id=item, ctx=LOAD, **where)], ctx=LOAD, **where)
+        function = later(node)
+        function.args.args.append(ast.arg(arg=item, **where))
+        return call(operator("comprehension", node), iterable, function)
 
     def nested(self, node: Any, names: Names) -> Any:
         """A function or class inside: what it takes from around may be read at any time."""

@@ -9,6 +9,13 @@ from types import FrameType
 from typing import Any
 
 from dualflow._core import current_graph
+from dualflow.autograph.builtins import (
+    call as call,
+    condition as condition,
+    in_ as in_,
+    not_in as not_in,
+    traced as traced,
+)
 from dualflow.autograph.choices import (
     and_ as and_,
     if_exp as if_exp,
@@ -16,6 +23,10 @@ from dualflow.autograph.choices import (
     not_ as not_,
     or_ as or_,
     where_of,
+)
+from dualflow.autograph.comprehensions import (
+    comprehension as comprehension,
+    unrolled as unrolled,
 )
 from dualflow.autograph.errors import left_early, one_branch
 from dualflow.autograph.items import over as over

@@ -34,7 +34,7 @@ from dualflow.autograph.names import Names, appended_to, only_appended, path
 from dualflow.autograph.pieces import Pieces, targets_of
 from dualflow.autograph.source import GENERATOR, first_line, functions_in
 
-SAFE_CALLS = "isinstance", "issubclass", "hasattr", "callable", "len"
+SAFE_CALLS = "isinstance", "issubclass", "hasattr", "callable"
 PREFIX = "ag_"
 
 

@@ -1,0 +1,56 @@
+"""List comprehensions over what has a length only when the graph runs: loops whose results are
+stacked. Every other comprehension is Python's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow import nest
+from dualflow._core import as_tensor, current_graph, unwrapped
+from dualflow.autograph.builtins import call, sized_by_data
+from dualflow.autograph.items import Items, items_of, over
+from dualflow.autograph.rows import Rows
+from dualflow.autograph.values import described, is_number, is_tensor, is_traced, shape_of
+from dualflow.errors import InvalidArgumentError
+
+
+def unrolled(function: Any, /, *args: Any, **keywords: Any) -> Any:
+    """`range`, `enumerate`, `zip` or `reversed` where a comprehension asks for it: taken apart if
+    the length is known only when the graph runs, else what Python makes."""
+    if any([isinstance(x, Items) or sized_by_data(x) for x in args]) or (
+            function is range and any(map(is_traced, args))):
+        return over(function, *[x.tensor if isinstance(x, Rows) else x for x in args], **keywords)
+    return call(function, *args, **keywords)
+
+
+def comprehension(iterable: Any, function: Callable[[Any], list[Any]]) -> Any:
+    """`[... for ... in iterable]`; `function` returns a list with the result for an item."""
+    if isinstance(iterable, Items) or sized_by_data(iterable):
+        x = iterable.tensor if isinstance(iterable, Rows) else iterable
+        items = items_of(x)
+        assert items is not None
+        return _looped(items, function)
+    return [function(x)[0] for x in iterable]
+
+
+def _looped(items: Items, function: Callable[[Any], list[Any]]) -> Rows:
+    """A loop of the graph that stacks what each iteration returns."""
+    loop = current_graph().rounds(items.count, False)
+    start = [as_tensor(unwrapped(x)) for x, _ in items.counters]
+    counters, rows = loop.open(start, items.rows, [shape_of(x) for x in start])
+    try:
+        made = function(items.item(rows, counters))[0]
+        if nest.is_nested(made) or not (is_tensor(made) or is_number(made)):
+            raise InvalidArgumentError(
+                "a comprehension over what has a length only when the graph runs makes a tensor or "
+                f"a number in each iteration, got {described(made)}: use one comprehension for "
+                "each part")
+        row = as_tensor(unwrapped(made))
+        steps = [x + step for x, (_, step) in zip(counters, items.counters, strict=True)]
+    except BaseException:
+        loop.body.drop()
+        raise
+    loop.body.close()
+    _, stacked = loop.finish(None, None, steps, [], [row])
+    return Rows(stacked[0])
