@@ -8,8 +8,8 @@ from typing import Any
 
 from dualflow import nest
 from dualflow._core import as_tensor, current_graph, unwrapped
-from dualflow.autograph.builtins import call, sized_by_data
 from dualflow.autograph.items import Items, items_of, over
+from dualflow.autograph.replacements import call, sized_by_data
 from dualflow.autograph.rows import Rows
 from dualflow.autograph.values import described, is_number, is_tensor, is_traced, shape_of
 from dualflow.errors import InvalidArgumentError

@@ -6,14 +6,15 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from dualflow.autograph.builtins import NAMES, PASSED
+from dualflow.autograph.builtins import KEEPING, NAMES, PASSED
 from dualflow.autograph.jumps import LOAD, STORE, place
 from dualflow.autograph.names import COMPREHENSIONS, MUTATORS, SCOPES, Names, path, reads_of_scope
 
 OPERATORS = "operators of dualflow.autograph"       # the constant that stands for them
 SIMPLE = ast.Name, ast.Constant
+FIXED = ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.JoinedStr     # indices no tensor is
 NO_FUNCTION = ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom     # stay in their function
-TAKEN_APART = "range", "enumerate", "zip", "reversed"
+TAKEN_APART = "range", "enumerate", "zip", "reversed", "map"
 
 
 def operator(text: str, at: ast.AST) -> ast.Attribute:
@@ -32,6 +33,12 @@ def later(value: ast.expr) -> ast.Lambda:
     """An expression that is computed when it is wanted."""
     none = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
     return ast.Lambda(args=none, body=value, **place(value))
+
+
+def conditional(node: ast.expr) -> bool:
+    """Return True for a generator expression whose conditions may be computed apart."""
+    return isinstance(node, ast.GeneratorExp) and len(node.generators) == 1 and bool(
+        node.generators[0].ifs) and not any([isinstance(x, NO_FUNCTION) for x in ast.walk(node)])
 
 
 class Expressions:
@@ -110,8 +117,19 @@ class Expressions:
 
     def subscript(self, node: ast.Subscript, names: Names) -> ast.expr:
         self.fields(node, names)
-        if not isinstance(node.ctx, ast.Load) and path(node.value):
-            names.change(path(node.value))
+        if not isinstance(node.ctx, ast.Load):
+            if path(node.value):
+                names.change(path(node.value))
+            return node
+        if isinstance(node.slice, FIXED):
+            return node
+        made = call(operator("item", node), node.value, node.slice)
+        made.subscript = node                   # type: ignore[attr-defined]
+        return made
+
+    def text(self, node: ast.FormattedValue, names: Names) -> ast.expr:
+        self.fields(node, names)
+        node.value = call(operator("shown", node.value), node.value)
         return node
 
     def call(self, node: ast.Call, names: Names) -> ast.expr:
@@ -121,10 +139,17 @@ class Expressions:
         if isinstance(f, ast.Name) and f.id == "super" and not node.args and self.first:
             where = place(node)
             node.args = [ast.Name(id=x, ctx=LOAD, **where) for x in ("__class__", self.first)]
+        kept = isinstance(f, ast.Name) and f.id in KEEPING and node.args[:1] and conditional(
+            node.args[0])
+        if kept:
+            node.args[0].kept = True            # type: ignore[attr-defined]
         self.fields(node, names)
         if isinstance(f, ast.Name) and f.id in NAMES:
-            return ast.Call(func=operator("call", node), args=[f, *node.args],
-                            keywords=node.keywords, **place(node))
+            return ast.Call(func=operator("call_kept" if kept else "call", node),
+                            args=[f, *node.args], keywords=node.keywords, **place(node))
+        if isinstance(f, ast.Attribute) and f.attr == "get" and node.args:
+            node.args, node.func = [node.func, *node.args], operator("get", node)
+            return node
         node.args = [*map(self.passed, node.args)]
         for keyword in node.keywords:
             keyword.value = self.passed(keyword.value)
@@ -212,7 +237,9 @@ class Expressions:
             if k:
                 g.iter = self.visit(g.iter, inner)
             g.target = self.visit(g.target, inner)
-            g.ifs = [call(operator("condition", x), self.visit(x, inner)) for x in g.ifs]
+            g.ifs = [self.visit(x, inner) for x in g.ifs]
+            if not hasattr(node, "kept"):
+                g.ifs = [call(operator("condition", x), x) for x in g.ifs]
         targets = set(inner.sets)
         for field in ("key", "value", "elt"):
             if hasattr(node, field):
@@ -220,7 +247,18 @@ class Expressions:
         inner.writes -= targets
         inner.reads -= targets
         names.then(inner, False)
+        if hasattr(node, "kept"):
+            self.keep(node)
         return self.loop(node) if looped else node
+
+    def keep(self, node: ast.GeneratorExp) -> None:
+        """The items of a generator expression with its conditions, for a callee to decide."""
+        g = node.generators[0]
+        *before, wanted = g.ifs
+        for x in before[::-1]:
+            wanted = call(operator("and_", node), x, later(wanted))
+        node.elt = call(operator("Kept", node), wanted, later(node.elt))
+        g.ifs = []
 
     def items(self, node: ast.expr, names: Names) -> ast.expr:
         """What a comprehension iterates over."""
@@ -268,7 +306,7 @@ SPECIAL: dict[type, Callable[..., Any]] = {
     ast.Attribute: Expressions.attribute, ast.Subscript: Expressions.subscript,
     ast.Call: Expressions.call, ast.NamedExpr: Expressions.walrus, ast.BoolOp: Expressions.both,
     ast.UnaryOp: Expressions.negation, ast.IfExp: Expressions.choice,
-    ast.Compare: Expressions.comparison,
+    ast.Compare: Expressions.comparison, ast.FormattedValue: Expressions.text,
     **dict.fromkeys(COMPREHENSIONS, Expressions.comprehension),
     **dict.fromkeys(SCOPES, Expressions.nested),
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow._core import Dim, TensorBase, as_tensor, unwrapped
+from dualflow.autograph.replacements import traced
 from dualflow.autograph.values import is_number, is_traced
 from dualflow.dtypes import int64
 from dualflow.errors import InvalidArgumentError
@@ -79,7 +80,7 @@ def items_of(x: Any) -> Items | None:
 
 
 def over(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-    """`range`, `enumerate`, `zip` or `reversed` where a loop asks for it."""
+    """`range`, `enumerate`, `zip`, `reversed` or `map` where a loop asks for it."""
     taken = TAKEN_APART.get(function) if callable(function) else None
     if taken is None or not any([isinstance(x, Items) or is_traced(x) for x in args]):
         return function(*[_whole(x) for x in args], **keywords)
@@ -88,8 +89,8 @@ def over(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
 
 def _whole(x: Any) -> Any:
     if isinstance(x, Items):
-        raise InvalidArgumentError("range, enumerate, zip and reversed of traced tensors are known "
-                                   "to each other only")
+        raise InvalidArgumentError("range, enumerate, zip, reversed and map of traced tensors are "
+                                   "known to each other only")
     return x
 
 
@@ -158,6 +159,13 @@ def _part(x: Any) -> Items:
                                "not tensors of one shape: stack them beforehand")
 
 
+def _map(function: Any, *args: Any) -> Items:
+    found = _zip(*args)
+    taken = found.item
+    found.item = lambda rows, counters: traced(function)(*taken(rows, counters))
+    return found
+
+
 def _reversed(x: Any) -> Items:
     found = items_of(x)
     assert found is not None
@@ -166,5 +174,5 @@ def _reversed(x: Any) -> Items:
 
 TAKEN_APART: dict[Any, Callable[..., Items]] = {
     builtins.range: _range, builtins.enumerate: _enumerate, builtins.zip: _zip,
-    builtins.reversed: _reversed,
+    builtins.reversed: _reversed, builtins.map: _map,
 }

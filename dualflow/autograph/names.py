@@ -104,6 +104,7 @@ def appended_to(s: ast.AST) -> str:
 
 def path(node: ast.expr) -> str:
     """`self.a[k].b` as `self.a[].b`; "" for anything else."""
+    node = getattr(node, "subscript", node)     # of a call that stands for it
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute | ast.Subscript):

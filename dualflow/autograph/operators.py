@@ -9,13 +9,7 @@ from types import FrameType
 from typing import Any
 
 from dualflow._core import current_graph
-from dualflow.autograph.builtins import (
-    call as call,
-    condition as condition,
-    in_ as in_,
-    not_in as not_in,
-    traced as traced,
-)
+from dualflow.autograph.builtins import call_kept as call_kept, condition as condition
 from dualflow.autograph.choices import (
     and_ as and_,
     if_exp as if_exp,
@@ -31,6 +25,9 @@ from dualflow.autograph.comprehensions import (
 from dualflow.autograph.errors import left_early, one_branch
 from dualflow.autograph.items import over as over
 from dualflow.autograph.loops import for_ as for_, while_ as while_
+from dualflow.autograph.numbers import get as get, item as item, shown as shown
+from dualflow.autograph.ordering import Kept as Kept, in_ as in_, not_in as not_in
+from dualflow.autograph.replacements import call as call, traced as traced
 from dualflow.autograph.state import State
 from dualflow.autograph.values import (
     UNDEFINED,

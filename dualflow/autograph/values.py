@@ -17,6 +17,7 @@ from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.array import reshape
 from dualflow.ops.compare import not_equal
 from dualflow.ops.creation import zeros
+from dualflow.ops.join import stack
 
 
 class Undefined:
@@ -100,6 +101,22 @@ def tensor(x: Any, like: Any = None) -> Any:
         if fits:
             return as_tensor(x, like)
     return as_tensor(x)
+
+
+def column(values: list[Any], what: str) -> Any:
+    """Tensors and numbers as the rows of one tensor; for messages, what each is."""
+    like = next((x.dtype for x in map(unwrapped, values) if isinstance(x, TensorBase)), None)
+    for x in values:
+        if not isinstance(unwrapped(x), TensorBase) and not is_number(x):
+            raise InvalidArgumentError(f"{what} must be a tensor or a number where a traced tensor "
+                                       f"decides, got {described(x)}")
+    rows = [tensor(x, like) for x in values]
+    for x in rows:
+        if x.dtype is not rows[0].dtype or shape_of(x) != shape_of(rows[0]):
+            raise InvalidArgumentError(
+                f"{what} must have one dtype and shape where a traced tensor decides, got "
+                f"{described(rows[0])} and {described(x)}: use dualflow.cast or dualflow.reshape")
+    return stack(rows)
 
 
 def shape_of(x: Any) -> tuple[int | None, ...]:

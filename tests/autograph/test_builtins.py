@@ -1,11 +1,14 @@
 """Python's builtins on traced tensors mean what they mean eagerly: results and gradients bit for
 bit, with passes and without; errors name the builtin and the user's line."""
 
+import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.errors import TracedValueError
 from dualflow.nest import flatten
 from tests.autograph.referee import compiled
+from tests.autograph.test_errors import fails
 
 NAN = float("nan")
 SETS = [                # the arguments of some calls: x, y, m, s, t, i, j, k, b, c, d
@@ -61,8 +64,10 @@ def gradients(f, args):
     with df.GradientTape() as tape:
         tape.watch(sources)
         y = f(*args)
-        parts = [df.reduce_sum(df.sin(df.cast(z, df.float64))) for z in flatten(y)
-                 if isinstance(z, df.TensorBase) and z.dtype.is_floating]
+        leaves = [df.identity(z) for z in flatten(y) if hasattr(z, "__df_tensor__")
+                  or isinstance(z, df.TensorBase)]
+        parts = [df.reduce_sum(df.sin(df.cast(z, df.float64))) for z in leaves
+                 if z.dtype.is_floating]
         loss = df.add_n(parts) if parts else df.constant(0., df.float64)
     return y, tape.gradient(loss, sources, unconnected_gradients="zero")
 
@@ -251,6 +256,31 @@ abs(min(x)) + abs(max(x))
 any(map(lambda v: v > 1., x))
 all(map(bool, x))
 [s, t].index(s)
+sum(v for v in x if v > 0.)
+sum((v * w for v, w in zip(x, y) if v > 0. if w > 1.), s)
+sum(1 for v in x if v in y)
+sum(v for n, v in enumerate(x) if n % 2)
+any(v > 1. for v in x if v < 3.)
+all(v > 1. for v in x if v > 0.)
+not any(v for v in c if i > 2)
+[s, t, s * t][j]
+[s, t, s * t][-j - 1]
+[1, 2, 3, 4][j] * i
+(x, y)[int(i > 2)] * s
+[(s, t), (t, s * 2.)][int(s > 0.)]
+[x[n] * [1., 2., 3.][j] for n in range(3)]
+int(i) in {1, 2, 3}
+int(i) not in {3: s}
+i in {1, 2, 3}
+s in range(4)
+int(s) in range(0, -10, -3)
+int(d) in range(10 ** 6 + 1)
+isinstance(int(s), int), isinstance(float(s), int), isinstance(bool(s) , bool), isinstance(i, int)
+isinstance(int(s) + 1, int | str)
+list(map(max, x, y))
+[max(p) for p in zip(x, y)]
+f"{len(x)}", f"{s}"[:0]
+{"a": s}.get("a", t), {"a": s}.get(s, t)
 """.strip().split("\n")
 BLOCKS = ["""
 total = 0.
@@ -356,6 +386,174 @@ return (x - low) / (high - low + 1.)
 """]
 
 
+# --- what has a length only when the graph runs --------------------------------------------------
+
+BY_DATA = """
+[v * 2. for v in z]
+[v * n for n, v in enumerate(z)]
+[v - w for v, w in zip(z, reversed(z))]
+[a * s for a in map(df.sin, z)]
+[df.stack([v, s]) for v in z]
+[k * 2 for k in range(i)]
+[s * k for k in range(1, i + 3, 2)]
+df.stack([v * s for v in z])
+sum(z)
+sum(z, s)
+sum([v * v for v in z])
+sum([k * k for k in range(i)])
+max([k * k for k in range(j + 1)])
+len(z), len([v for v in z])
+any(z), all(z)
+2. in z, 3. not in z
+df.concat([z, x], 0)[max(len(z), 1)]
+1 if len(z) else 0
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("text", BY_DATA)
+def test_a_length_that_depends_on_data(text):
+    same(f"z = df.boolean_mask(x, x > -2.5)\nreturn {text}", SETS)
+
+
+@pytest.mark.parametrize("text", ["max(z)", "min(z)", "max(z, key=abs)",
+                                  "min(z, key=lambda v: -v)"])
+def test_the_best_of_rows_that_depend_on_data(text):
+    same(f"z = df.boolean_mask(x, x > -2.5)\nreturn {text}")
+
+
 @pytest.mark.parametrize("text", [x.replace("\\n", "\n") for x in PROGRAMS] + BLOCKS)
 def test_the_same_as_eagerly(text):
     same(text)
+
+
+# --- what a graph cannot express -----------------------------------------------------------------
+
+@pytest.mark.parametrize("text, says", [
+    ("list(z)", r"list\(\) of a traced tensor .*depends on data .*use a `for` statement"),
+    ("tuple(z)", r"tuple\(\) of"), ("sorted(z)", r"sorted\(\) of"), ("set(z)", r"set\(\) of"),
+    ("list(map(df.sin, z))", r"map\(\) of"), ("list(zip(z, x))", r"zip\(\) of"),
+    ("list(enumerate(z))", r"enumerate\(\) of"), ("list(reversed(z))", r"reversed\(\) of"),
+    ("[*z]", "iteration needs .*unpacking"), ("max(z, default=0.)", r"max\(\) of"),
+    ("{v: 1 for v in z}", "iteration needs"), ("sum(v for v in z)", "iteration needs"),
+    ("list(range(n))", r"range\(\) of a traced tensor .*or dualflow\.range\(n\)"),
+    ("sum(range(n))", r"range\(\) of"), ("range(n)[0]", r"range\(\) of"),
+    ("[v for v in x if v > 0.]", "the `if` of a comprehension: .*boolean_mask"),
+    ("next(v for v in x if v > 0.)", "the `if` of a comprehension"),
+    ("max(v for v in x if v > 0.)", "the `if` of a comprehension"),
+    ("list(filter(lambda v: v > 0., x))", r"filter\(\) by the truth of .*boolean_mask"),
+    ("list(filter(None, x))", r"filter\(\) by the truth"),
+    ("__import__('math').sin(x[0])", r"float\(\) needs .*dualflow\.sin for math\.sin"),
+    ("__import__('math').sin(float(x[0]))", r"float\(\) needs .*dualflow\.sin for math\.sin"),
+    ("complex(x[0])", r"complex\(\) needs"), ("hex(n)", "use as an index"),
+    ("{3: x}[int(n)]", "the item of a dict by the number of .*dualflow.switch_case"),
+    ("{3: x}.get(int(n) + 1)", "the item of a dict by the number"),
+    ("f'{int(n)}'", "the text of the number .*dualflow.print"),
+    ("str(float(x[0]))", "the text of the number"), ("f'{x[0]:.2f}'", "formatting as a number"),
+    ("[min, max][n](x)", "use as an index"), ("'abc'[n]", "use as an index"),
+])
+def test_what_has_no_value(text, says):
+    message = fails(f"""
+        def f(x, n):
+            z = df.boolean_mask(x, x > 0.)
+            return {text}
+        """, TracedValueError, says, 4, [1., -2., 3.], 3)
+    assert "made at" in message or "argument" in message
+
+
+@pytest.mark.parametrize("text, kind, says", [
+    ("max(n, 1.5)", df.errors.DTypeError, r"max\(\) differs .*cast"),
+    ("max('ab', key=lambda c: x[ord(c) - 97])", ValueError, r"max\(\) differs"),
+    ("sorted('ab', key=lambda c: x[ord(c) - 97])", ValueError, r"sorted\(\): an item must be"),
+    ("sorted([n, 1.5])", ValueError, r"sorted\(\): a key must have one dtype"),
+    ("max(x[:0])", ValueError, "arg is an empty sequence|empty"),
+    ("bool(x)", ValueError, r"bool\(\) wants a tensor with one element"),
+    ("int(x)", ValueError, r"int\(\) wants a tensor with one element"),
+    ("float(x)", ValueError, r"float\(\) wants a tensor with one element"),
+    ("max(x[0], x[1], default=2)", TypeError, "default"), ("max()", TypeError, "at least 1 argument"),
+])
+def test_what_is_refused(text, kind, says):
+    fails(f"""
+        def f(x, n):
+            return {text}
+        """, kind, says, 3, [1., -2., 3.], 3)
+
+
+@pytest.mark.parametrize("value, kind, says", [
+    (NAN, ValueError, "cannot convert float NaN to integer"),
+    (float("inf"), OverflowError, "cannot convert float infinity to integer"),
+    (3e9, OverflowError, r"int\(\) of a traced float32: 3000000000 does not fit in int32"),
+])
+def test_integers_that_do_not_fit(value, kind, says):
+    f = df.function(compiled("def f(x):\n    return int(x) * 2\n"))
+    assert f(df.constant(-2.7)).item() == -4
+    with pytest.raises(kind, match=says):
+        f(df.constant(value))
+    assert f(df.constant(1e5)).item() == 200_000
+
+
+@pytest.mark.parametrize("text", ["max(x)", "min(x)", "max(x, key=lambda v: -v)", "x[1] in x",
+                                  "max(*x[::-1])", "any(x)", "min(x[2], x[1])", "1. in x"])
+def test_comparisons_of_nan(text):
+    f = compiled(f"def f(x):\n    return {text}\n")
+    for values in ([1., NAN, 2.], [NAN, 1., NAN], [3., 2., NAN]):
+        x = df.constant(values)
+        got, want = df.function(f)(x).numpy(), np.asarray(f(x), df.function(f)(x).dtype.name)
+        assert got.tobytes() == want.tobytes() or (np.isnan(got) and np.isnan(want))
+
+
+def test_items_are_asked_for_in_turn():
+    v = df.Variable(0)
+    f = compiled("""
+        def f(x):
+            def more(y):
+                v.assign_add(1)
+                return y > 2.
+            return any(more(y) for y in x), v + 0
+        """, v=v)
+    traced = df.function(f)
+    for values in ([1., 3., 5.], [3., 1., 1.], [1., 1., 1.], [1., 1., 3.]):
+        v.assign(0)
+        want = [x if isinstance(x, bool) else x.item() for x in f(df.constant(values))]
+        v.assign(0)
+        assert [x.item() for x in traced(df.constant(values))] == want
+        assert v.numpy() == want[1]
+
+
+def test_numbers_have_no_gradient():
+    def f(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = x * float(x) + x * int(x) + x * bool(x)
+        return tape.gradient(y, x)
+
+    x = df.constant(2.5)
+    assert df.function(f)(x).item() == f(x).item() == 5.5
+
+
+def test_names_that_mean_other_functions():
+    module = {"sum": lambda x: x[1], "len": lambda x: x.shape[0] * 10}
+    f = compiled("""
+        def f(x, max=lambda a, b: a - b):
+            any = [x[0]]
+            if x[0] > 0.:
+                return max(x[0], x[1]) + sum(x) + len(x) + any[0]
+            return -x[0]
+        """, **module)
+    for values in ([1., 2.], [-1., 2.]):
+        x = df.constant(values)
+        assert df.function(f)(x).item() == f(x).item()
+
+
+def test_builtins_of_variables():
+    v = df.Variable([1., -2., 3.])
+    f = compiled("""
+        def f():
+            return max(v), sorted(v), any(v), 1. in v, sum(v), int(v[1]), [min(w, 0.) for w in v]
+        """, v=v)
+    got = df.nest.flatten(df.function(f)())
+    assert [float(x) for x in got] == [float(x) for x in df.nest.flatten(f())]
+
+
+def test_the_text_of_converted_builtins():
+    text = df.autograph.to_code(compiled("def f(x, y):\n    return max(x, abs(y)) in (x, y)\n"))
+    assert text.split("return ")[1] == "ag.in_(ag.call(max, x, abs(y)), (x, y))"

@@ -212,8 +212,7 @@ class Trace(Graph):
 
     @property
     def may_lead_further(self) -> bool:
-        """Whether what its gradient reads may have gradients that read more than that: with rules
-        of the user's, branches and loops."""
+        """Whether second-order gradients may read more values than first-order gradients do."""
         return any([isinstance(node.data, Rule | Owned) for node in walk(self.nodes)])
 
     # branches and loops (called by ops), and iteration over a tensor

@@ -1,0 +1,136 @@
+"""Python's numbers where they are traced tensors: bool(), int() and float() of one, and what a
+number decides besides: the item of a list, a key, text."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+from dualflow import nest
+from dualflow._core import Symbol, as_tensor, unwrapped
+from dualflow.autograph.replacements import refuse, replaces
+from dualflow.autograph.values import column, is_number, is_tensor, is_traced, scalar, truth
+from dualflow.dtypes import float32, float64, int32, int64, uint32, uint64
+from dualflow.ops.array import identity, stop_gradient
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import where
+from dualflow.ops.gather import gather
+from dualflow.ops.host import host_call
+
+NAME = "python_"            # with which the names of nodes begin that stand for Python's numbers
+MOST = 100                  # nodes among which such a one is looked for
+
+
+@replaces(builtins.bool)
+def _bool(*args: Any) -> Any:
+    if len(args) != 1 or not is_traced(args[0]):
+        return bool(*args)
+    return identity(truth(args[0]), name=f"{NAME}bool")
+
+
+@replaces(builtins.int)
+def _int(*args: Any, **keywords: Any) -> Any:
+    """A traced integer, rounded toward zero: int32, as Python's numbers are if they fit, or int64
+    for dtypes with larger numbers. NaN, infinities and numbers that do not fit raise."""
+    if len(args) != 1 or keywords or not is_traced(args[0]):
+        return int(*args, **keywords)
+    x = scalar(args[0], "int()")
+    dtype = int64 if x.dtype in (int64, uint32, uint64, float64) else int32
+    if x.dtype.is_floating or x.dtype is uint64:
+        bound = 1 << (63 if dtype is int64 else 31)
+
+        def check(value: Any) -> None:
+            if not -bound <= int(value) < bound:
+                raise OverflowError(f"int() of a traced {x.dtype}: {int(value)} does not fit in "
+                                    f"{dtype}; use dualflow.cast(x, dtype)")
+
+        host_call(check, [x], "int")
+    return identity(cast(stop_gradient(x), dtype), name=f"{NAME}int")
+
+
+@replaces(builtins.float)
+def _float(*args: Any) -> Any:
+    """A traced number without a gradient, like Python's: float64 of float64, else float32."""
+    if len(args) != 1 or not is_traced(args[0]):
+        return float(*args)
+    x = scalar(args[0], "float()")
+    return stop_gradient(cast(x, float64 if x.dtype is float64 else float32),
+                         name=f"{NAME}float")
+
+
+def stands_for_number(x: Any) -> bool:
+    """Return True if a traced tensor is what bool(), int() or float() returned, or is computed from
+    that and constants: eagerly it is a number of Python's."""
+    x, n, found = unwrapped(x), 0, False
+    if not isinstance(x, Symbol) or x.ndim:
+        return False
+    pending = [x]
+    while pending:
+        node, n = pending.pop().node, n + 1
+        if node is None or n > MOST:
+            return False
+        if node.name.startswith(NAME):
+            found = True
+        elif node.inputs:
+            pending += node.inputs
+        elif node.op.name != "constant":
+            return False
+    return found
+
+
+# --- what numbers decide -------------------------------------------------------------------------
+
+@replaces(builtins.isinstance)
+def _isinstance(x: Any, kinds: Any) -> bool:
+    if stands_for_number(x):
+        dtype = unwrapped(x).dtype
+        x = False if dtype.is_bool else 0. if dtype.is_floating else 0
+    return isinstance(x, kinds)
+
+
+def item(box: Any, key: Any) -> Any:
+    """`box[key]`"""
+    if is_traced(key):
+        if isinstance(box, dict) and stands_for_number(key):
+            _refuse_key(key)
+        index = as_tensor(unwrapped(key))
+        parts = [nest.flatten(x) for x in box] if isinstance(box, list | tuple) else []
+        numeric = all([is_tensor(x) or is_number(x) for part in parts for x in part])
+        if len({*map(len, parts)}) == 1 and numeric and index.dtype.is_integer and index.ndim == 0:
+            index = where(index < 0, index + len(box), index)
+            columns = [gather(column([*values], "an item by a traced index"), index)
+                       for values in zip(*parts, strict=True)]
+            return nest.pack_sequence_as(box[0], columns)
+    return box[key]
+
+
+def get(method: Any, /, *args: Any, **keywords: Any) -> Any:
+    """`box.get(key, ...)`"""
+    if args and isinstance(getattr(method, "__self__", None), dict) and stands_for_number(args[0]):
+        _refuse_key(args[0])
+    return method(*args, **keywords)
+
+
+def _refuse_key(key: Any) -> Any:
+    refuse("the item of a dict by the number", key, "is known only when the graph runs: use "
+           "dualflow.switch_case, or a list of tensors")
+
+
+def shown(x: Any) -> Any:
+    """A value in an f-string."""
+    if stands_for_number(x):
+        refuse("the text of the number", x, "is known only when the graph runs: use "
+               "dualflow.print, or the tensor itself in the text, which then says what it is")
+    return x
+
+
+def _text(function: Any) -> Callable[..., Any]:
+    def replacement(*args: Any, **keywords: Any) -> Any:
+        return function(*[*map(shown, args[:1]), *args[1:]], **keywords)
+
+    return replacement
+
+
+for f in (builtins.str, builtins.repr, builtins.format):
+    replaces(f)(_text(f))

@@ -1,0 +1,253 @@
+"""max(), min(), sorted(), any(), all() and `in`, where traced tensors are compared."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+from dualflow import nest
+from dualflow._core import TensorBase, as_tensor, unwrapped
+from dualflow.autograph.choices import and_, chosen, not_, or_
+from dualflow.autograph.numbers import stands_for_number
+from dualflow.autograph.replacements import (
+    iterable_of,
+    refuse,
+    replaces,
+    sized_by_data,
+    traced,
+    user_line,
+)
+from dualflow.autograph.rows import Rows
+from dualflow.autograph.values import column, is_number, is_tensor, is_traced, same, scalar, truth
+from dualflow.dtypes import int32, int64, uint8
+from dualflow.ops.bitwise import logical_and, logical_not
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import not_equal
+from dualflow.ops.gather import gather
+from dualflow.ops.join import unstack
+from dualflow.ops.reduce import reduce_all, reduce_any
+from dualflow.ops.scan import foldl
+from dualflow.ops.slicing import reverse as reversed_along
+from dualflow.ops.sort import argsort
+
+
+@replaces(builtins.max)
+def _max(*args: Any, **keywords: Any) -> Any:
+    return _extreme(builtins.max, lambda a, b: a > b, args, **keywords)
+
+
+@replaces(builtins.min)
+def _min(*args: Any, **keywords: Any) -> Any:
+    return _extreme(builtins.min, lambda a, b: a < b, args, **keywords)
+
+
+def _extreme(function: Any, better: Callable[[Any, Any], Any], args: Any, key: Any = None,
+             **keywords: Any) -> Any:
+    """max() and min(): the first of the best items."""
+    what = f"{function.__name__}()"
+    if not args or set(keywords) - {"default"} or (len(args) > 1 and keywords):
+        return function(*args, key=key, **keywords)     # an error of Python's
+    x = vector(args[0]) if len(args) == 1 else None
+    if x is not None and sized_by_data(x) and not keywords:
+        return _extreme_row(x, better, traced(key or _itself), what)
+    items = list(iterable_of(args[0], what)) if len(args) == 1 else list(args)
+    if not items:
+        return function((), **keywords)
+    best = items[0]
+    if key is None:
+        for x in items[1:]:
+            best = _better(better(x, best), x, best, what)
+        return best
+    key = traced(key)
+    mark = key(best)
+    for x in items[1:]:
+        new = key(x)
+        best, mark = _better(better(new, mark), (x, new), (best, mark), what)
+    return best
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _extreme_row(x: Any, better: Callable[[Any, Any], Any], key: Callable[[Any], Any],
+                 what: str) -> Any:
+    """The first of the best rows, of which a run knows the number; without any it fails."""
+    def choose(best: Any, row: Any) -> Any:
+        new = row, as_tensor(key(row))
+        return _better(better(new[1], best[1]), new, best, what)
+
+    return foldl(choose, x[1:], (x[0], as_tensor(key(x[0]))))[0]
+
+
+def _better(test: Any, a: Any, b: Any, what: str) -> Any:
+    if not is_traced(test):
+        return a if test else b
+    return chosen(truth(test), lambda: a, lambda: b, what, user_line())
+
+
+@replaces(builtins.any)
+def _any(iterable: Any, /) -> Any:
+    x = vector(iterable)
+    return _first(iterable, or_, True, "any()") if x is None else reduce_any(not_equal(x, 0))
+
+
+@replaces(builtins.all)
+def _all(iterable: Any, /) -> Any:
+    x = vector(iterable)
+    return _first(iterable, and_, False, "all()") if x is None else reduce_all(not_equal(x, 0))
+
+
+def vector(x: Any) -> Any:
+    """A traced tensor of shape (n,), or None."""
+    x = x.tensor if isinstance(x, Rows) else x
+    if is_traced(x):
+        inner = as_tensor(unwrapped(x))
+        if inner.ndim == 1:
+            return cast(inner, int32) if inner.dtype.is_bool else inner
+    return None
+
+
+def _first(iterable: Any, join: Callable[..., Any], decisive: bool, what: str) -> Any:
+    """any() and all(): an item is asked for only if none before it was decisive."""
+    items = iter(iterable_of(iterable, what))
+
+    def ask() -> Any:
+        x = next(items)
+        return truth(x) if is_traced(x) else bool(x)
+
+    found: Any = not decisive
+    try:
+        while True:
+            found = join(found, ask) if is_traced(found) else ask()
+            if found is decisive:
+                return found
+    except StopIteration:
+        return found
+
+
+def in_(item: Any, box: Any) -> Any:
+    """`item in box`"""
+    box = box.tensor if isinstance(box, Rows) else box
+    if is_traced(box):
+        found = as_tensor(unwrapped(box)) == item
+        return reduce_any(found) if isinstance(found, TensorBase) else False
+    if isinstance(box, range) and is_traced(item):
+        return _in_range(scalar(item, "`in`"), box)
+    if not isinstance(box, list | tuple):
+        if not isinstance(box, set | frozenset | dict) or not stands_for_number(item):
+            return item in box
+        box = [x for x in box if is_number(x)]
+    if not any([is_traced(x) for x in (item, *box)]):
+        return item in box
+    return _any([x is item or _are_equal(x, item) for x in box])
+
+
+def _in_range(x: Any, box: range) -> Any:
+    n = cast(x, int64)
+    low, high = (box.start, box.stop) if box.step > 0 else (box[-1], box[0] + 1) if box else (0, 0)
+    inside = logical_and(n >= low, n < high)
+    return logical_and(cast(n, x.dtype) == x, logical_and(inside, (n - low) % abs(box.step) == 0))
+
+
+def not_in(item: Any, box: Any) -> Any:
+    """`item not in box`"""
+    found = in_(item, box)
+    return logical_not(found) if is_traced(found) else not found
+
+
+def _are_equal(a: Any, b: Any) -> Any:
+    """What a list takes for equal: tensors of more or less than one element never are."""
+    found = a == b
+    return False if isinstance(found, TensorBase) and found.size != 1 else found
+
+
+# --- sorted --------------------------------------------------------------------------------------
+
+@replaces(builtins.sorted)
+def _sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[Any]:
+    """A stable sort. NaN comes last, while Python leaves its place to chance."""
+    items = list(iterable_of(iterable, "sorted()"))
+    keys = items if key is None else [*map(traced(key), items)]
+    if not any(map(is_traced, keys)):
+        order = sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
+        return [items[k] for k in order]
+    marks = column([scalar(x, "sorted()") if is_tensor(x) else x for x in map(_value, keys)],
+                    "sorted(): a key")
+    if marks.dtype.is_bool:
+        marks = cast(marks, uint8)
+    if reverse:                     # equal items keep their order
+        places = len(keys) - 1 - reversed_along(argsort(reversed_along(marks, [0]), stable=True),
+                                                [0])
+    else:
+        places = argsort(marks, stable=True)
+    parts = [nest.flatten(x) for x in items]
+    if len({len(x) for x in parts}) > 1:
+        refuse("sorted() by the truth", keys[0], "wants items of one structure")
+    columns = [_ordered([*map(_value, values)], places) for values in zip(*parts, strict=True)]
+    return [nest.pack_sequence_as(items[0], row) for row in zip(*columns, strict=True)]
+
+
+def _value(x: Any) -> Any:
+    """A tensor, which a variable is the current value of; or anything else."""
+    x = unwrapped(x)
+    return as_tensor(x) if isinstance(x, TensorBase) else x
+
+
+def _ordered(values: list[Any], places: Any) -> Any:
+    """Values in another order."""
+    if all([same(x, values[0]) for x in values]):
+        return values
+    return unstack(gather(column(values, "sorted(): an item"), places))
+
+
+# --- generator expressions with conditions -------------------------------------------------------
+
+class Kept:
+    """An item of a generator expression with an `if`.
+
+    Attributes
+    ----------
+    wanted : object
+        Whether there is an item, which a traced tensor may decide.
+    value : callable () -> object
+        Computes the item.
+    """
+
+    def __init__(self, wanted: Any, value: Callable[[], Any]) -> None:
+        self.wanted = wanted
+        self.value = value
+
+
+def kept_sum(items: Any, start: Any = 0) -> Any:
+    """sum() of such items."""
+    total = start
+    for x in items:
+        total = _added(total, x)
+    return total
+
+
+def _added(total: Any, x: Kept) -> Any:
+    if not is_traced(x.wanted):
+        return total + x.value() if x.wanted else total
+    return chosen(truth(x.wanted), lambda: total + x.value(), lambda: total, "sum()", user_line())
+
+
+def _condition(x: Any) -> Any:
+    return truth(x) if is_traced(x) else bool(x)
+
+
+def kept_any(items: Any) -> Any:
+    """any() of such items."""
+    return _any(and_(_condition(x.wanted), lambda x=x: _condition(x.value())) for x in items)
+
+
+def kept_all(items: Any) -> Any:
+    """all() of such items."""
+    return _all(or_(not_(_condition(x.wanted)), lambda x=x: _condition(x.value())) for x in items)
+
+
+KEPT: dict[Any, Callable[..., Any]] = {
+    builtins.sum: kept_sum, builtins.any: kept_any, builtins.all: kept_all,
+}

@@ -1,0 +1,72 @@
+"""The table of builtins that traced tensors replace, and what its entries share.
+
+Converted code calls builtins by `call`, whose first argument is the function that a name stands for
+there. An entry records what Python's own function computes from values; without traced tensors it
+is Python's own function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import BuiltinFunctionType
+from typing import Any, NoReturn, TypeVar
+
+from dualflow._core import Symbol, current_graph, unwrapped
+from dualflow.autograph.choices import where_of
+from dualflow.autograph.rows import Rows
+from dualflow.autograph.values import described
+from dualflow.errors import TracedValueError
+from dualflow.frames import user_frame
+
+F = TypeVar("F", bound=Callable[..., Any])
+REPLACEMENTS: dict[Any, Callable[..., Any]] = {}
+
+
+def replaces(function: Any) -> Callable[[F], F]:
+    """A decorator: what takes the place of a builtin while a graph is recorded."""
+    def decorate(replacement: F) -> F:
+        REPLACEMENTS[function] = replacement
+        return replacement
+
+    return decorate
+
+
+def traced(function: Any) -> Any:
+    """The function itself, or what takes the place of a builtin while a graph is recorded."""
+    if isinstance(function, BuiltinFunctionType | type) and current_graph() is not None:
+        return REPLACEMENTS.get(function, function)
+    return function
+
+
+def call(function: Any, /, *args: Any, **keywords: Any) -> Any:
+    """`function(*args, **keywords)`, where the name of the function is that of a builtin."""
+    return traced(function)(*args, **keywords)
+
+
+def user_line() -> str:
+    """The line of the user's code that calls a builtin."""
+    frame, _ = user_frame(1)
+    return "" if frame is None else where_of(frame)
+
+
+def refuse(what: str, x: Any, why: str) -> NoReturn:
+    """Raises the error for what a builtin cannot do with a traced tensor."""
+    raise TracedValueError(f"{what} of a traced tensor ({described(x)}) {why}")
+
+
+def sized_by_data(x: Any) -> bool:
+    """Return True if the number of rows of a tensor is known only when the graph runs."""
+    inner = unwrapped(x.tensor if isinstance(x, Rows) else x)
+    return isinstance(inner, Symbol) and inner.ndim > 0 and inner.known_shape[0] is None and (
+        bool(inner.sized_by_data))
+
+
+def iterable_of(x: Any, what: str) -> Any:
+    """What a builtin iterates over. The number of rows of a tensor must be known."""
+    if isinstance(x, Rows):
+        x = x.tensor
+    if sized_by_data(x):
+        refuse(what, x, "whose number of rows depends on data iterates when the graph runs only: "
+                "use a `for` statement, dualflow.map_fn, dualflow.foldl, or an op on the whole "
+                "tensor")
+    return x
