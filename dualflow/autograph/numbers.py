@@ -95,6 +95,8 @@ def item(box: Any, key: Any) -> Any:
         if isinstance(box, dict) and stands_for_number(key):
             _refuse_key(key)
         index = as_tensor(unwrapped(key))
+        if index.dtype.is_bool and stands_for_number(index):
+            index = cast(index, int32)          # as Python's True is 1
         parts = [nest.flatten(x) for x in box] if isinstance(box, list | tuple) else []
         numeric = all([is_tensor(x) or is_number(x) for part in parts for x in part])
         if len({*map(len, parts)}) == 1 and numeric and index.dtype.is_integer and index.ndim == 0:

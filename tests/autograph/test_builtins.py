@@ -469,7 +469,8 @@ def test_what_has_no_value(text, says):
     ("bool(x)", ValueError, r"bool\(\) wants a tensor with one element"),
     ("int(x)", ValueError, r"int\(\) wants a tensor with one element"),
     ("float(x)", ValueError, r"float\(\) wants a tensor with one element"),
-    ("max(x[0], x[1], default=2)", TypeError, "default"), ("max()", TypeError, "at least 1 argument"),
+    ("max(x[0], x[1], default=2)", TypeError, "default"),
+    ("max()", TypeError, "at least 1 argument"),
 ])
 def test_what_is_refused(text, kind, says):
     fails(f"""
