@@ -19,7 +19,8 @@ DEPTH = 3
 VECTORS, SCALARS = ["a", "b"], ["c", "e"]
 NUMBERS = ["0.", "0.3", "-0.5", "1.5", "2."]
 KINDS = {"assign": 10, "number": 5, "choice": 5, "while": 3, "count": 3, "rows": 3, "leave": 3,
-         "update": 1, "draw": 1, "keep": 2, "item": 2, "help": 1, "stacked": 2}
+         "update": 1, "draw": 1, "keep": 2, "item": 2, "help": 1, "stacked": 2,
+         "unpack": 2}
 OPENING = {"choice", "while", "count", "rows", "stacked"}
 
 
@@ -66,7 +67,8 @@ class Writer:
         made = self.pick([
             f"df.tanh({x})", f"{x} * {y} * 0.5", f"{x} - {y}", f"df.maximum({x}, {k})",
             f"df.tanh({x}) * {c}", f"{x} @ s.w", f"s.v * 1.5 - {x}", "d['k'] + 1.",
-            f"df.tanh({x} + d['m'][0])", f"{x} / (df.abs({y}) + 1.)", "df.tanh(xs[1])"])
+            f"df.tanh({x} + d['m'][0])", f"{x} / (df.abs({y}) + 1.)", "df.tanh(xs[1])",
+            *self.vectors_of_builtins(x, y, c, k)])
         if depth < 2 and self.rng.integers(5) == 0:
             made = f"({made} if {self.condition(depth + 1)} else {self.vector(depth + 1)})"
         return made
@@ -75,15 +77,41 @@ class Writer:
         x, c, k = self.pick(VECTORS), self.pick(SCALARS), self.pick(NUMBERS)
         return self.pick([f"df.reduce_sum({x})", f"{c} * 0.5", f"df.sin({c}) + {k}", "s.kept - 1.",
                           f"{c} + df.reduce_max({x})", f"d['m'][1] + df.tanh({c})",
-                          f"df.where({c} > {k}, {c}, -{c})"])
+                          f"df.where({c} > {k}, {c}, -{c})",
+                          *self.scalars_of_builtins(x, self.pick(VECTORS), c, k)])
 
     def condition(self, depth: int = 0) -> str:
         x, c, k = self.pick(VECTORS), self.pick(SCALARS), self.pick(NUMBERS)
         made = self.pick([f"df.reduce_sum({x}) > {k}", f"{c} < {k}", f"-1. < {c} <= {k} + 1.",
-                          f"not {c} > df.reduce_min({x})", "n > 2"])
+                          f"not {c} > df.reduce_min({x})", "n > 2",
+                          *self.conditions_of_builtins(x, c, k)])
         if depth < 2 and self.rng.integers(4) == 0:
             made = f"({made} {self.pick(['and', 'or'])} {self.condition(depth + 1)})"
         return made
+
+    # --- Python's builtins ---
+
+    def vectors_of_builtins(self, x: str, y: str, c: str, k: str) -> list[str]:
+        return [f"df.stack([v * {c} for v in {x}])", f"df.stack(sorted({x}, reverse=True))",
+                f"df.stack([max(v, w) for v, w in zip({x}, {y})])",
+                f"df.stack([*map(df.tanh, {x})])", f"max([{x} * 1.5, {y} * 0.5], key=df.reduce_sum)",
+                f"df.stack([v if v > {k} else v * 0.5 for v in {x}])",
+                f"df.stack([*reversed({x})]) * {c}", f"[{x} * 0.5, {y} * 1.5][int({c} > {k})]",
+                f"sum([w * {c} for w in (*xs, {x})]) * 0.3"]
+
+    def scalars_of_builtins(self, x: str, y: str, c: str, k: str) -> list[str]:
+        return [f"max({x})", f"min({x}, key=abs)", f"max({c} * 1.5, df.reduce_sum({x}) * 0.5)",
+                f"min({c} * 0.5, {k}) + {c}", f"sum({x})", f"sum(v * {c} for v in {x})",
+                f"sum(v for v in {x} if v > {k}) + {c}", f"sorted({x})[1]",
+                f"{c} * int({c} > {k})", f"{c} + float({c} < {k})", f"abs({c} - max({x}))",
+                f"max(zip({x}, {y}), key=lambda p: p[0])[1]",
+                f"sorted(zip({x}, {y}), key=lambda p: p[1])[0][0]",
+                f"[{c} * 0.5, {c} * 2., {k}][bool({c} > {k})]"]
+
+    def conditions_of_builtins(self, x: str, c: str, k: str) -> list[str]:
+        return [f"any(v > {k} for v in {x})", f"all({x} < {k} + 1.)", f"bool({c} > {k})",
+                "n in (1, 2)", f"{k} in {x}", "int(n) > 1", f"max({x}) > {k}",
+                f"any(v > {k} for v in {x} if v < 1.)"]
 
     # --- statements ---
 
@@ -167,6 +195,13 @@ class Writer:
         self.add(depth + 1, f"a = df.tanh(a @ s.w + {x})")
         self.add(depth + 1, f"{out}.append({self.pick(['a', f'{x} * a', 'a * c'])})")
         self.add(depth, f"b = df.reduce_sum(df.stack({out}) * {self.pick(['1.', 'xs', 'a'])}, 0)")
+
+    def unpack(self, depth: int, inside: bool) -> None:
+        p, q, r = self.fresh("p"), self.fresh("q"), self.fresh("r")
+        self.add(depth, f"{p}, {self.pick([q + ', ' + r, '*' + q])} = {self.pick(VECTORS)}")
+        self.add(depth, f"{r} = {q}[1]" if "*" in self.lines[-1] else f"{q} = {q}, {r}")
+        self.add(depth, f"{self.pick(VECTORS)} = df.stack([{q}[0], {r} * {self.pick(SCALARS)}, "
+                        f"{p}])")
 
     def update(self, depth: int, inside: bool) -> None:
         self.add(depth, f"s.v.{self.pick(['assign', 'assign_add'])}(df.tanh({self.vector()}))")
