@@ -2,8 +2,8 @@
 
 A function is traced as it is. Where Python asks a traced tensor for its truth, its items or its
 number, the code that asked is converted, takes the place of the original while the function is
-traced, and is traced again. So what asks nothing pays nothing, and only calls of Python's builtins are
-rewritten.
+traced, and is traced again. So what asks nothing pays nothing, and only calls of Python's builtins
+are rewritten.
 """
 
 import importlib

@@ -219,6 +219,10 @@ class Kept:
         self.wanted = wanted
         self.value = value
 
+    def truth(self) -> Any:
+        """Return the truth of the item."""
+        return _condition(self.value())
+
 
 def kept_sum(items: Any, start: Any = 0) -> Any:
     """sum() of such items."""
@@ -240,12 +244,12 @@ def _condition(x: Any) -> Any:
 
 def kept_any(items: Any) -> Any:
     """any() of such items."""
-    return _any(and_(_condition(x.wanted), lambda x=x: _condition(x.value())) for x in items)
+    return _any(and_(_condition(x.wanted), x.truth) for x in items)
 
 
 def kept_all(items: Any) -> Any:
     """all() of such items."""
-    return _all(or_(not_(_condition(x.wanted)), lambda x=x: _condition(x.value())) for x in items)
+    return _all(or_(not_(_condition(x.wanted)), x.truth) for x in items)
 
 
 KEPT: dict[Any, Callable[..., Any]] = {

@@ -33,7 +33,7 @@ class Writer:
     leaves = "b, a, c, e, d, s.kept"        # the result of an early return
 
     def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng([seed, 13])
+        self.rng = np.random.default_rng([seed, 29])
         self.n = 0                      # names made
         self.lines: list[str] = []
         self.text = self.program()
@@ -94,7 +94,8 @@ class Writer:
     def vectors_of_builtins(self, x: str, y: str, c: str, k: str) -> list[str]:
         return [f"df.stack([v * {c} for v in {x}])", f"df.stack(sorted({x}, reverse=True))",
                 f"df.stack([max(v, w) for v, w in zip({x}, {y})])",
-                f"df.stack([*map(df.tanh, {x})])", f"max([{x} * 1.5, {y} * 0.5], key=df.reduce_sum)",
+                f"df.stack([*map(df.tanh, {x})])",
+                f"max([{x} * 1.5, {y} * 0.5], key=df.reduce_sum)",
                 f"df.stack([v if v > {k} else v * 0.5 for v in {x}])",
                 f"df.stack([*reversed({x})]) * {c}", f"[{x} * 0.5, {y} * 1.5][int({c} > {k})]",
                 f"sum([w * {c} for w in (*xs, {x})]) * 0.3"]
