@@ -18,7 +18,15 @@ from dualflow.graph.ir.node import (
     is_dynamic,
     walk,
 )
-from dualflow.graph.ir.owners import COND, ENDLESS, LOOP, LoopParts, loop_attrs, loop_parts
+from dualflow.graph.ir.owners import (
+    COND,
+    ENDLESS,
+    LOOP,
+    LoopParts,
+    is_invariant,
+    loop_attrs,
+    loop_parts,
+)
 from dualflow.graph.ir.text import attrs_text, data_text, type_text
 
 __all__ = [
@@ -49,6 +57,7 @@ __all__ = [
     "graphs",
     "is_dynamic",
     "loop_attrs",
+    "is_invariant",
     "loop_parts",
     "type_text",
     "walk",

@@ -86,6 +86,13 @@ def loop_parts(node: Node) -> LoopParts:
                      sum([1 << k for k in packed]), recompute)
 
 
+def is_invariant(node: Node, place: int) -> bool:
+    """Whether the parameter for an input has its value in each execution of a body: of a loop, it is
+    neither carried nor sliced nor written."""
+    return node.op is not LOOP or (
+        place >= loop_parts(node).captured.start and not node.writes >> place & 1)
+
+
 def given(node: Node) -> list[Typed]:
     """What the bodies of a node get for its inputs."""
     found = [(x.dtype, x.known_shape) for x in node.inputs]

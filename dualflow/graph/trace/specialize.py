@@ -34,6 +34,7 @@ from dualflow.graph.ir import (
     Line,
     Node,
     Open,
+    is_invariant,
     loop_parts,
     walk,
 )
@@ -123,10 +124,7 @@ class Specializer(Copier):
             if size is None:
                 raise DependsOnData(f"a size of {d.args[0].name} depends on data")
             return size
-        value = known_value(x, refuse, self.around)
-        for k in d.args[1:]:
-            value = value[k]
-        return value.item()
+        return known_value(x, refuse, self.around)[d.args[1:]].item()
 
     def _measured(self, x: Symbol) -> Symbol:
         """The value from which the sizes of another are taken."""
@@ -237,7 +235,9 @@ class Specializer(Copier):
         if x in self.bound:
             made = self._bind(self.graph, data.place, x, node.name, node.line,
                               self._shape_inside(x, data.place))
-            self.around[made] = self.bound[x]
+            owner = self.open[-1].owner
+            if owner is not None and is_invariant(owner, data.place):
+                self.around[made] = self.bound[x]
             self._sized[self.graph][self.trace.enclosed.recorded(x)] = made
             return made
         shape: Sequence[int | None] = x.known_shape
