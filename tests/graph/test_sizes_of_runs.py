@@ -59,7 +59,7 @@ def sizes_that_grow_in_a_loop(x, n):
 def sizes_that_grow_in_a_called_loop(x, n):
     return df.while_loop(
         lambda i, s: i < n,
-        lambda i, s: (i + 1, s + df.reduce_sum(df.fill([i + 2, i], 2.0)) * df.cast(x[0, 1], s.dtype)),
+        lambda i, s: (i + 1, s + df.reduce_sum(df.fill([i + 2, i], 2.0)) * float(4)),
         (df.constant(0), df.constant(0.0)))
 
 
@@ -71,10 +71,7 @@ def sizes_in_rows_of_a_scan(x, n):
 
 @program
 def sizes_of_branches(x, n):
-    if n > 1:
-        y = x[:n]
-    else:
-        y = x[n:]
+    y = x[:n] if n > 1 else x[n:]
     return y * y
 
 

@@ -87,8 +87,8 @@ def loop_parts(node: Node) -> LoopParts:
 
 
 def is_invariant(node: Node, place: int) -> bool:
-    """Whether the parameter for an input has its value in each execution of a body: of a loop, it is
-    neither carried nor sliced nor written."""
+    """Whether the parameter for an input has its value in each execution of a body: a loop neither
+    carries nor slices nor writes it."""
     return node.op is not LOOP or (
         place >= loop_parts(node).captured.start and not node.writes >> place & 1)
 
