@@ -17,11 +17,14 @@ def one_branch(word: str, a: Any, b: Any, where: str, error: Differ) -> Exceptio
     """For two branches that leave a variable in ways that no tensor can be both."""
     word = called(word)
     if isinstance(a, Undefined) or isinstance(b, Undefined):
-        only, value = ("the other one", b) if isinstance(a, Undefined) else ("the first one", a)
+        in_second = isinstance(a, Undefined)
+        only, other = ("second", "first") if in_second else ("first", "second")
+        value = described(b if in_second else a)
         return InvalidArgumentError(
             f"{word} is assigned in one branch only of the `if` at {where}, which a traced tensor "
-            f"decides, and is read later: in {only} it is {described(value)}; give it a value "
-            "before the `if`, or in both branches")
+            f"decides, and is read later: in the {only} one it is {value}, "
+            f"in the {other} one it has no value; give it a value before the `if`, or in both "
+            "branches")
     kind = error.kind if isinstance(error, DifferentTypes) else InvalidArgumentError
     return kind(
         f"{word} differs between the branches at {where}, which a traced tensor decides: "
@@ -57,13 +60,26 @@ def left_early(what: str) -> NoReturn:
 def not_carried(word: str, start: Any, end: Any, what: str,
                 kind: type[Exception] | None) -> NoReturn:
     """A variable that a loop cannot hand from round to round."""
+    raise refusal(word, start, end, what, kind)
+
+
+def first_iteration(word: str, what: str) -> Exception:
+    """For a variable that an iteration reads before anything assigns it."""
+    return InvalidArgumentError(
+        f"{word} has no value in the first iteration of the {what}, which a traced tensor decides, "
+        "and is read later: give it a value before the loop")
+
+
+def refusal(word: str, start: Any, end: Any, what: str,
+            kind: type[Exception] | None) -> Exception:
+    """Why a loop cannot carry a variable."""
     word = called(word)
     if isinstance(start, Undefined):
-        raise InvalidArgumentError(
-            f"{word} is assigned in the {what} and read after it, but perhaps there is no round: "
-            f"give it a value before the loop; in a round it becomes {described(end)}")
+        return InvalidArgumentError(
+            f"{word} is assigned in the {what} and read later, but perhaps there is no iteration: "
+            f"give it a value before the loop; in an iteration it becomes {described(end)}")
     if isinstance(start, list) and isinstance(end, list) and len(start) != len(end):
-        raise InvalidArgumentError(
+        return InvalidArgumentError(
             f"{word} has {len(start)} items before the {what} and {len(end)} after a round, which "
             "cannot be stacked: let each round append the same number of tensors of one shape by "
             f"{word}.append(x), and do nothing else with it in the loop; or write to a TensorArray")
@@ -73,8 +89,8 @@ def not_carried(word: str, start: Any, end: Any, what: str,
               "begin with that shape, or use dualflow.while_loop with shape_invariants"
               if name == "ShapeError" else
               "only tensors and numbers may change from round to round")
-    raise error(f"{word} is {described(start)} before the {what} and {described(end)} after a "
-                f"round; {advice}")
+    return error(f"{word} is {described(start)} before the {what} and {described(end)} after a "
+                 f"round; {advice}")
 
 
 def not_stacked(word: str, items: list[Any], what: str) -> NoReturn:

@@ -8,7 +8,15 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from dualflow._core import current_graph, unwrapped
+from dualflow._core import Symbol, current_graph, unwrapped
+from dualflow.autograph.assigned import (
+    Partial,
+    completed,
+    joined,
+    settled,
+    value as value,
+)
+from dualflow.autograph.conditions import Formula, choice, conditions, negation
 from dualflow.autograph.errors import left_early, one_branch
 from dualflow.autograph.items import over as over
 from dualflow.autograph.loops import for_ as for_, while_ as while_
@@ -17,6 +25,7 @@ from dualflow.autograph.values import (
     UNDEFINED,
     Differ,
     Merge,
+    Slot,
     filled,
     is_traced,
     truth,
@@ -58,15 +67,23 @@ class If:
         self.before: list[Any] = self.state.read(frame)
         self.results: list[list[Any]] = []
         self.open: Any = None
+        self.test: Formula = conditions().of(self.branches.chosen)
+        self._facts: int = len(conditions().facts)
 
     def __enter__(self) -> If:
-        self.open = self.branches.open()
+        self._begin(self.test)
         return self
+
+    def _begin(self, fact: Formula) -> None:
+        """Open a branch, in which a fact holds."""
+        self.open = self.branches.open()
+        conditions().facts.append(fact)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if self.open is not None:
             self.open.drop()
             self.open = None
+            del conditions().facts[self._facts:]
             self.state.write(self.before)
             if kind is None:
                 left_early("if")
@@ -76,14 +93,15 @@ class If:
                                "to raise only where it is so, use assert")
 
     def _close(self, frame: FrameType) -> None:
-        self.results.append(self.state.read(frame))
+        self.results.append(list(map(settled, self.state.read(frame))))
         self.open.close()
         self.open = None
+        del conditions().facts[self._facts:]
 
     def turn(self) -> tuple[Any, ...]:
         """Ends the first branch, and begins the second with what was before."""
         self._close(sys._getframe(1))
-        self.open = self.branches.open()
+        self._begin(negation(self.test))
         return self.state.write(self.before)
 
     def done(self) -> tuple[Any, ...]:
@@ -96,30 +114,45 @@ class If:
         values = [self._merged(merge, k, a, b)
                   for k, (a, b) in enumerate(zip(*self.results, strict=True))]
         made = self.branches.finish(merge.first, merge.second)
-        return self.state.write([filled(x, made) for x in values])
+        self._define(values, made)
+        return self.state.write([completed(x, made) for x in values])
+
+    def _define(self, values: list[Any], made: Any) -> None:
+        """Note the conditions that the bools among the results stand for."""
+        known = conditions()
+        for x, a, b in zip(values, *self.results, strict=True):
+            if isinstance(x, Slot) and isinstance(made[x.place], Symbol) and (
+                    made[x.place].dtype.is_bool and made[x.place].ndim == 0):
+                known.define(made[x.place], choice(self.test, known.of(a), known.of(b)))
 
     def _merged(self, merge: Merge, k: int, a: Any, b: Any) -> Any:
         word = self.state.words[k]
-        if (a is UNDEFINED) != (b is UNDEFINED):
+        if a is b:
+            return a
+        if any([x is UNDEFINED or type(x) is Partial for x in (a, b)]):
             if word.startswith("ag_"):
                 return merge.fill(b if a is UNDEFINED else a, b is UNDEFINED)
             if not self.state.is_needed(k):
                 return UNDEFINED
-            raise one_branch(word, a, b, self.where, Differ(""))
+            error = one_branch(word, a, b, self.where, Differ(""))
+            if not self.state.is_owned(k):
+                raise error
+            return joined(merge, word, self.test, a, b, error)
         if type(a) is bool and type(b) is bool and a is not b:
             chosen = self.branches.chosen
             return chosen if a else logical_not(chosen)
         n = len(merge.first)
+        needed = self.state.is_needed(k) and not self.state.is_deferred(k)
         try:
             made = merged(merge, word, a, b, self.where)
-            if not self.state.is_needed(k):     # it may be what a branch inside has left behind
+            if not needed:          # it may be what a branch inside has left behind
                 current_graph().adopt(None, [*merge.first[n:], *merge.second[n:]])
             return made
-        except (InvalidArgumentError, DTypeError, TracedValueError):
-            if self.state.is_needed(k):
+        except (InvalidArgumentError, DTypeError, TracedValueError) as error:
+            if needed:
                 raise
             del merge.first[n:], merge.second[n:]
-            return UNDEFINED
+            return Partial(word, UNDEFINED, False, error) if self.state.is_owned(k) else UNDEFINED
 
 
 def merged(merge: Merge, what: str, a: Any, b: Any, where: str) -> Any:
@@ -152,7 +185,8 @@ def chosen(test: Any, first: Callable[[], Any], second: Callable[[], Any], what:
            where: str) -> Any:
     """What one of two functions returns, by a traced bool; for messages, what and where it is."""
     branches = current_graph().branches(test)
-    a, b = _recorded(branches, first), _recorded(branches, second)
+    fact = conditions().of(branches.chosen)
+    a, b = _recorded(branches, first, fact), _recorded(branches, second, negation(fact))
     merge = Merge()
     value = merged(merge, what, a, b, where)
     return filled(value, branches.finish(merge.first, merge.second))
@@ -162,10 +196,12 @@ def _where(frame: FrameType) -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def _recorded(branches: Any, f: Callable[[], Any]) -> Any:
+def _recorded(branches: Any, f: Callable[[], Any], fact: Formula) -> Any:
+    """What a function returns, recorded as a branch in which a fact holds."""
     body = branches.open()
     try:
-        result = f()
+        with conditions().given(fact):
+            result = f()
     except BaseException:
         body.drop()
         raise
@@ -193,7 +229,7 @@ def _joined(a: Any, b: Callable[[], Any], op: Callable[..., Any], what: str) -> 
     both = op is logical_and
     a = unwrapped(a)
     branches = current_graph().branches(truth(a) if both else logical_not(truth(a)))
-    result = _recorded(branches, b)
+    result = _recorded(branches, b, conditions().of(branches.chosen))
     body = branches.bodies[0]
     plain = all([not (node.effect or node.may_refuse or node.bodies) for node in body.nodes])
     if _is_condition(a) and _is_condition(result) and plain and len(body.nodes) <= CHEAP:

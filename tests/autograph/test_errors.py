@@ -29,8 +29,9 @@ def test_a_variable_in_one_branch_only():
                 y = x * 2
             return y
         """, InvalidArgumentError, "y is assigned in one branch only of the `if` at .*:3,.*"
-        "give it a value before the `if`", 3, 1)
+        "give it a value before the `if`", 5, 1)
     assert "int32 (), made at <test" in says and ":4, in f" in says
+    assert "in the second one it has no value" in says and re.search("read at .*:5: in", says)
 
 
 def test_branches_of_two_dtypes():
@@ -127,8 +128,8 @@ def test_a_variable_that_only_a_loop_makes():
             for i in range(n):
                 y = i
             return y
-        """, InvalidArgumentError, "y is assigned in the `for` and read after it.*before the loop",
-        3, 3)
+        """, InvalidArgumentError, "y is assigned in the `for` and read at .*:5.*before the loop",
+        5, 3)
 
 
 def test_a_list_that_one_branch_grows():
