@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from dualflow._core import current_graph
 from dualflow.autograph.values import Differ, DifferentTypes, Undefined, described
 from dualflow.errors import InvalidArgumentError, TracedValueError
 
@@ -50,11 +51,22 @@ def _advice(kind: type[Exception], a: Any, b: Any) -> str:
     return "only tensors, numbers and equal structures of them may differ"
 
 
+def note_escape(error: BaseException, what: str, where: str) -> None:
+    """Note that an exception leaves a branch or an iteration that is recorded. Whoever catches it
+    outside of that would catch it in every run."""
+    enclosed = current_graph().enclosed
+    if enclosed.escaped is None and isinstance(error, Exception):
+        enclosed.escaped = TracedValueError(
+            f"{type(error).__name__} ({error}) is caught outside of the {what} at {where}, which a "
+            "traced tensor decides and in which it is raised: catch it inside, or decide by a value "
+            "that is known while tracing")
+
+
 def left_early(what: str) -> NoReturn:
     """A jump that Python made out of something recorded."""
     raise TracedValueError(
-        f"`return`, `break` or `continue` inside `try` leaves an `{what}` that a traced tensor "
-        "decides: set a variable there, and jump by it after the `try`")
+        f"`return`, `break` or `continue` leaves an `{what}` that a traced tensor decides, inside a "
+        "`try` whose `finally` jumps, too: set a variable there, and jump by it after the `try`")
 
 
 def not_carried(word: str, start: Any, end: Any, what: str,

@@ -12,7 +12,7 @@ from dualflow._core import as_tensor, current_graph
 from dualflow.autograph.assigned import peeled, settled
 from dualflow.autograph.carried import Again, Carried, Flag, Peel
 from dualflow.autograph.conditions import Atom, Formula, choice, conditions
-from dualflow.autograph.errors import left_early
+from dualflow.autograph.errors import left_early, note_escape
 from dualflow.autograph.items import Items, items_of
 from dualflow.autograph.rows import Rows, Stacks
 from dualflow.autograph.state import State
@@ -59,6 +59,8 @@ class Loop:
             self.drop()
             if kind is None:
                 left_early(self.what)
+            code, line = self.place
+            note_escape(error, self.what, f"{code.co_filename}:{line}")
 
     def drop(self) -> None:
         """Forgets the round that is recorded."""

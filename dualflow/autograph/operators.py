@@ -17,7 +17,7 @@ from dualflow.autograph.assigned import (
     value as value,
 )
 from dualflow.autograph.conditions import Formula, choice, conditions, negation
-from dualflow.autograph.errors import left_early, one_branch
+from dualflow.autograph.errors import left_early, note_escape, one_branch
 from dualflow.autograph.items import over as over
 from dualflow.autograph.loops import for_ as for_, while_ as while_
 from dualflow.autograph.state import State
@@ -88,6 +88,7 @@ class If:
             if kind is None:
                 left_early("if")
             if issubclass(kind, Exception):
+                note_escape(error, "`if`", self.where)
                 error.add_note(f"This was raised while both branches of the `if` at {self.where} "
                                "were traced, which a traced tensor decides between; "
                                "to raise only where it is so, use assert")

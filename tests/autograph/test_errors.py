@@ -167,17 +167,17 @@ def test_a_list_of_different_things():
 
 
 @pytest.mark.parametrize("jump", ["break", "continue", "return x"])
-def test_jumps_in_try(jump):
+def test_jumps_in_finally(jump):
     fails(f"""
         def f(x):
             for k in range(3):
                 try:
+                    x = x + 1
+                finally:
                     if x > 2:
                         {jump}
-                finally:
-                    x = x + 1
             return x
-        """, TracedValueError, "inside `try`.*set a variable there", 5, 1)
+        """, TracedValueError, "`finally` jumps.*set a variable there", 7, 1)
 
 
 @pytest.mark.parametrize("text, says", [
@@ -228,14 +228,30 @@ def test_raise_in_a_branch():
 
 def test_an_error_that_is_caught_inside():
     def f(x):
-        try:
-            if x > 0:
+        if x > 0:
+            try:
                 x = x + df.ones([2, 3]) @ df.ones([2, 3])
-        except ShapeError:
-            x = x * 10
+            except ShapeError:
+                x = x * 10
         return x
 
-    assert df.function(f)(df.constant(2)).item() == 20
+    assert [df.function(f)(df.constant(x)).item() for x in (2, -2)] == [20, -2]
+
+
+@pytest.mark.parametrize("opening", ["if x > 0:", "while x > 0:", "for i in range(x):"])
+def test_an_error_that_is_caught_outside_of_what_a_tensor_decides(opening):
+    """Not every run raises it."""
+    f = compiled(f"""
+        def f(x):
+            try:
+                {opening}
+                    x = x + df.ones([2, 3]) @ df.ones([2, 3])
+            except ValueError:
+                x = x * 10
+            return x
+        """)
+    with pytest.raises(TracedValueError, match=r"ShapeError .* is caught outside of .*:4, "):
+        df.function(f)(df.constant(2))
 
 
 def test_a_bare_except_does_not_hide_the_question():

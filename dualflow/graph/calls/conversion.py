@@ -81,7 +81,9 @@ class Conversion:
                     raise
             finally:
                 trace.enclosed.question = None      # traces that continue it may be made later
-        if trace.enclosed.refusal is not None:      # it was caught by a bare `except`
-            raise trace.enclosed.refusal
+        if not trace.enclosed.left:
+            caught = trace.enclosed.refusal or trace.enclosed.escaped
+            if caught is not None:
+                raise caught
         self.made_variables |= bool(trace.made_variables)
         return not trace.enclosed.left
