@@ -1063,9 +1063,189 @@ def f(x, xs, n):
     return b
 """,
 )
+JUMPS_IN_TRY = cases(
+    try_return="""
+def f(x, xs, n):
+    try:
+        if x > 1.:
+            return x * 2.
+    finally:
+        y = x + 1.
+    return y
+""",
+    try_return_loop="""
+def f(x, xs, n):
+    for v in xs:
+        try:
+            if v > 1.:
+                return v * 2.
+        except ValueError:
+            return x
+    return x
+""",
+    try_break="""
+def f(x, xs, n):
+    y = x
+    for v in xs:
+        try:
+            if v > 2.:
+                break
+            y = y + v
+        finally:
+            y = y + 1.
+    return y
+""",
+    try_continue="""
+def f(x, xs, n):
+    y = x
+    for v in xs:
+        try:
+            w = v * 2.
+            if v > 2.:
+                continue
+            y = y + w
+        except ValueError:
+            y = y + 100.
+        else:
+            y = y * 2.
+    return y
+""",
+    try_except_return="""
+def f(x, xs, n):
+    y = x
+    for v in xs:
+        try:
+            z = df.stack([v, y]) @ df.ones([3])
+        except ValueError:
+            z = v * y
+        if z > 5.: return z
+        y = y + z
+    return y
+""",
+    try_handler_return="""
+def f(x, xs, n):
+    try:
+        z = df.ones([2, 2]) @ df.ones([3])
+    except ValueError:
+        if x > 1.: return x
+        z = x * 3.
+    return z + 1.
+""",
+    try_nested="""
+def f(x, xs, n):
+    try:
+        try:
+            if x > 1.: return x
+            y = x * 2.
+        finally:
+            z = x + 3.
+    except KeyError:
+        return x
+    return y + z
+""",
+    try_in_while="""
+def f(x, xs, n):
+    while x < 50.:
+        try:
+            y = x * 2.
+            if y > 30.: break
+        except ValueError:
+            pass
+        x = y + 1.
+    return x
+""",
+    return_in_try_finally_loop="""
+def f(x, xs, n):
+    log = x
+    for v in xs:
+        try:
+            if v > 3.: return log + v
+            log = log + 1.
+        finally:
+            log = log * 2.
+    return log
+""",
+    return_in_else="""
+def f(x, xs, n):
+    try:
+        y = x * 2.
+    except ValueError:
+        return x
+    else:
+        if y > 3.: return y
+        z = y + 1.
+    return z
+""",
+    try_return_then_raise="""
+def f(x, xs, n):
+    try:
+        if x > 1.:
+            return x * 2.
+        y = x + 1.
+    except KeyError:
+        return x
+    finally:
+        z = x * 3.
+    return y + z
+""",
+    try_loop_else="""
+def f(x, xs, n):
+    y = x
+    for v in xs:
+        try:
+            if v > 3.: break
+            w = v
+        except KeyError:
+            continue
+        else:
+            y = y + w
+        finally:
+            y = y * 1.5
+    else:
+        y = y - 1.
+    return y
+""",
+    try_return_value_before_finally="""
+def f(x, xs, n):
+    y = x
+    try:
+        if x > 1.: return y
+        y = y + 1.
+    finally:
+        y = y * 100.
+    return y
+""",
+    try_raised_return="""
+def f(x, xs, n):
+    for v in xs:
+        try:
+            if v > 1.:
+                try:
+                    raise KeyError('k')
+                except KeyError:
+                    return v * 3.
+        finally:
+            x = x + v
+    return x
+""",
+    try_with="""
+def f(x, xs, n):
+    y = x
+    for v in xs:
+        with contextlib.suppress(KeyError):
+            try:
+                if v > 3.: return y
+                y = y + v
+                if v < 0.: continue
+                y = y * 2.
+            finally:
+                y = y + 0.5
+    return y
+""",
+)
 
 
-@pytest.mark.parametrize("text", PROGRAMS)
+@pytest.mark.parametrize("text", PROGRAMS + JUMPS_IN_TRY)
 def test_names(text):
     check(text)
 
