@@ -10,39 +10,39 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Sequence
 from types import CodeType
 from typing import Any
 
 from dualflow._core import current_graph
 from dualflow.autograph.conditions import Formula, choice, conditions
 from dualflow.autograph.values import UNDEFINED, Differ, Merge, begin_anew, filled
-from dualflow.errors import InvalidArgumentError
+
+MOST = 4            # values of one variable
 
 
 class Partial:
-    """The value of a variable that some paths do not assign.
+    """The value of a variable that some paths do not assign, or assign values that no tensor can
+    stand for.
 
     Attributes
     ----------
     word : str
         The name of the variable.
-    value : object
-        The value where there is one; UNDEFINED if no tensor can stand for it.
-    when : Formula
-        A condition under which `value` is the value of the variable.
+    cases : list of (object, Formula)
+        Values, each with a condition under which the variable has it.
     error : Exception
-        What a read elsewhere raises.
+        What a read raises if no condition is known to hold.
     loop : (CodeType, int) or None
         A loop whose first iteration may be recorded apart, after which there is a value.
     """
 
-    __slots__ = ("error", "loop", "value", "when", "word")
+    __slots__ = ("cases", "error", "loop", "word")
 
-    def __init__(self, word: str, value: Any, when: Formula, error: Exception,
+    def __init__(self, word: str, cases: Sequence[tuple[Any, Formula]], error: Exception,
                  loop: tuple[CodeType, int] | None = None) -> None:
         self.word = word
-        self.value = value
-        self.when: Formula = False if value is UNDEFINED else when
+        self.cases = cases
         self.error = error
         self.loop = loop
 
@@ -70,17 +70,25 @@ class Peeled:
 peeled = Peeled()
 
 
-def parts_of(x: Any) -> tuple[Any, Formula]:
-    """The value of a variable, and a condition under which it has that."""
+def cases_of(x: Any) -> Sequence[tuple[Any, Formula]]:
+    """The values of a variable, each with a condition under which it has that."""
     if type(x) is Partial:
-        return x.value, x.when
-    return x, x is not UNDEFINED
+        return x.cases
+    return [] if x is UNDEFINED else [(x, True)]
+
+
+def parts_of(x: Any) -> tuple[Any, Formula]:
+    """The only value of a variable, and a condition under which it has that."""
+    cases = cases_of(x)
+    return cases[0] if len(cases) == 1 else (UNDEFINED, False)
 
 
 def settled(x: Any) -> Any:
     """The value itself if the facts imply that the variable has it."""
-    if type(x) is Partial and x.value is not UNDEFINED and conditions().implies(x.when):
-        return x.value
+    if type(x) is Partial:
+        for found, when in x.cases:
+            if conditions().implies(when):
+                return found
     return x
 
 
@@ -105,33 +113,34 @@ def value(x: Any) -> Any:
 
 
 def joined(merge: Merge, word: str, test: Formula, a: Any, b: Any, error: Exception) -> Any:
-    """What two branches make of a variable that one of them, at least, may leave without a value.
+    """What two branches make of a variable that has several values, or none on some paths.
     `error`: what a read raises, unless the branches say more."""
-    (x, first), (y, second) = parts_of(a), parts_of(b)
-    errors = [z.error for z in (a, b) if type(z) is Partial]
-    loops = [z.loop for z in (a, b) if type(z) is Partial]
-    if errors and a is not UNDEFINED and b is not UNDEFINED:
-        error = errors[0]
-    made: Any = UNDEFINED
-    if x is UNDEFINED or y is UNDEFINED:
-        only = y if x is UNDEFINED else x
-        if only is not UNDEFINED:
-            made = merge.fill(only, y is UNDEFINED, numbers=False)
-    else:
-        n = len(merge.first)
-        try:
-            made = merge.add(x, y)
-        except Differ as differ:
-            del merge.first[n:], merge.second[n:]
-            error = InvalidArgumentError(f"{word} differs between two branches that a traced "
-                                         f"tensor decides, and is read later: {differ}")
-    return Partial(word, made, choice(test, first, second), error, next(iter(loops), None))
+    given = [x for x in (a, b) if type(x) is Partial]
+    if given and a is not UNDEFINED and b is not UNDEFINED:
+        error = given[0].error
+    cases: list[tuple[Any, Formula]] = []
+    others = list(cases_of(b))
+    for x, first in cases_of(a):
+        for k, (y, second) in enumerate(others):
+            n = len(merge.first)
+            try:
+                made = merge.add(x, y)
+            except Differ:
+                del merge.first[n:], merge.second[n:]
+                continue
+            cases.append((made, choice(test, first, second)))
+            del others[k]
+            break
+        else:
+            cases.append((merge.fill(x, True, numbers=False), choice(test, first, False)))
+    for y, second in others:
+        cases.append((merge.fill(y, False, numbers=False), choice(test, False, second)))
+    return Partial(word, cases[:MOST], error, next((x.loop for x in given if x.loop), None))
 
 
 def completed(x: Any, made: Any) -> Any:
     """A value of a branch with tensors for its slots."""
     if type(x) is not Partial:
         return filled(x, made)
-    if x.value is UNDEFINED:
-        return x
-    return settled(Partial(x.word, filled(x.value, made), x.when, x.error, x.loop))
+    cases = [(filled(y, made), when) for y, when in x.cases]
+    return settled(Partial(x.word, cases, x.error, x.loop))

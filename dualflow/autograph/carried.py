@@ -80,6 +80,7 @@ class Carried:
         self.deferred = deferred and self.owned
         self.place = place
         self.claim: bool = True
+        self.tried: bool = False                # whether holders were looked for
         self.holders: list[Carried] = []
         self.like: Any = None                   # of a value that only the loop makes
         self.params: list[Any] = []
@@ -131,13 +132,14 @@ class Carried:
             if not self.owned:
                 return UNDEFINED
             why = self.why or first_iteration(self.word, self.what)
-            return Partial(self.word, UNDEFINED, False, why, self.place if self.can_peel else None)
+            return Partial(self.word, [], why, self.place if self.can_peel else None)
         x = filled(self.structure, params)
         when = self._when()
         if when is True:
             return x
         why = self.why or first_iteration(self.word, self.what)
-        return settled(Partial(self.word, x, when, why, self.place if self.can_peel else None))
+        return settled(Partial(self.word, [(x, when)], why,
+                               self.place if self.can_peel else None))
 
     def _when(self) -> Formula:
         """Whether it has a value as an iteration begins."""
@@ -181,7 +183,7 @@ class Carried:
         if self.value is UNDEFINED:
             return self._made_inside(value, wanted, bools)
         if self.owned:
-            self._check_claims()
+            self._check_claims(bools)
         if value is UNDEFINED:
             if not self.owned:
                 self._refuse(value, None)
@@ -190,9 +192,13 @@ class Carried:
         self._fit(self.structure, value, params, found)
         return found
 
-    def _check_claims(self) -> None:
+    def _check_claims(self, bools: Sequence[Carried]) -> None:
         """An iteration that begins with a value must end with one where the next is told so."""
         implies = conditions().implies
+        if self.when is not True and not self.tried:
+            self.tried = True
+            self.holders = self._holders(bools)
+            raise Again
         if self.claim and not implies(choice(self.before, self.when, True)):
             self.claim = False
             raise Again
@@ -200,6 +206,9 @@ class Carried:
         if len(good) < len(self.holders):
             self.holders = good
             raise Again
+
+    def _holders(self, bools: Sequence[Carried]) -> list[Carried]:
+        return [x for x in bools if x is not self and type(x.value) is bool]
 
     def _made_inside(self, value: Any, wanted: bool, bools: Sequence[Carried]) -> list[Any]:
         """It has no value before the loop."""
@@ -210,10 +219,10 @@ class Carried:
             if self.can_peel:
                 raise Peel
             not_carried(self.word, UNDEFINED, value, self.what, None)
-        holders = [x for x in bools if x is not self and type(x.value) is bool]
-        if self.owned and self.when is not True and holders and self.like is None and (
+        holders = self._holders(bools)
+        if self.owned and self.when is not True and holders and not self.tried and (
                 any([is_tensor(x) for x in nest.flatten(value)])):
-            self.like, self.holders, self.late = value, holders, False
+            self.tried, self.like, self.holders, self.late = True, value, holders, False
             self.before = False
             raise Again
         found: list[Any] = []
@@ -274,6 +283,7 @@ class Carried:
         if self.deferred:       # a variable that each iteration makes anew, of another type
             self.why = refusal(self.word, self.value, value, self.what, kind)
             self.value, self.before, self.late, self.like = UNDEFINED, False, True, None
+            self.holders, self.tried = [], True
             raise Again
         numbers = any([is_number(x) or x is None for x in nest.flatten(self.value)])
         if self.can_peel and (numbers or value is UNDEFINED):
@@ -295,7 +305,7 @@ class Carried:
         if when is True:
             return x
         why = self.why or refusal(self.word, UNDEFINED, x, self.what, None)
-        return settled(Partial(self.word, x, when, why))
+        return settled(Partial(self.word, [(x, when)], why))
 
 
 def alike(a: Any, b: Any) -> bool:

@@ -8,7 +8,8 @@ unknown, and an unknown variable is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from dualflow._core import Symbol, Tensor, current_graph, get_op, unwrapped
 
 NOT, AND, OR = get_op("logical_not"), get_op("logical_and"), get_op("logical_or")
 DEPTH = 8           # of the expressions that are compared by structure
-STEPS = 4000        # of one proof
+STEPS = 10000        # of one proof
 
 
 class Atom:
@@ -40,6 +41,8 @@ def choice(test: Formula, first: Formula, second: Formula) -> Formula:
     """`first if test else second`, simplified."""
     if isinstance(test, bool):
         return first if test else second
+    if first is True and second is False:
+        return test
     return first if first is second else Choice(test, first, second)
 
 
@@ -119,7 +122,15 @@ class Conditions:
 
     def implies(self, goal: Formula) -> bool:
         """Return True if a formula follows from the facts."""
-        return Proof().holds([x for x in self.facts if x is not True], goal, {})
+        return Proof().holds(self.facts, goal, {})
+
+    def decided(self, x: Any) -> bool | None:
+        """Return the value of a traced bool if the facts imply it. A branch that no run takes need
+        not be recorded, and its code may read variables that have no value there."""
+        formula = self.of(x)
+        if isinstance(formula, bool) or not self.facts:
+            return formula if isinstance(formula, bool) else None
+        return True if self.implies(formula) else False if self.implies(negation(formula)) else None
 
 
 def conditions() -> Conditions:
@@ -151,43 +162,62 @@ class Proof:
     def __init__(self) -> None:
         self.steps = 0
 
-    def holds(self, facts: list[Formula], goal: Formula, known: dict[Atom, bool]) -> bool:
+    def holds(self, facts: Sequence[Formula], goal: Formula, known: dict[Atom, bool]) -> bool:
         """Return True if the goal is true wherever all facts are; False if that is unknown."""
-        goal = self._simplified(goal, known)
-        if goal is True:
-            return True
-        left: list[Formula] = []
-        for fact in facts:
-            fact = self._simplified(fact, known)
-            if fact is False:
+        while True:
+            done: dict[int, Formula] = {}
+            goal = self._simplified(goal, known, done)
+            facts = [self._simplified(x, known, done) for x in facts]
+            if goal is True or False in facts:
                 return True
-            if fact is not True:
-                left.append(fact)
-        if self.steps > STEPS or (goal is False and not left):
-            return False
-        atom = self._next(left, goal)
-        return all([self.holds(left, goal, {**known, atom: value}) for value in (True, False)])
+            facts = [x for x in facts if x is not True]
+            if self.steps > STEPS or (goal is False and not facts):
+                return False
+            more = dict([_unit(x) for x in facts if _is_unit(x)])
+            if not more:
+                break
+            known = {**known, **more}
+        atom = _first(facts[0] if isinstance(goal, bool) else goal)
+        return all([self.holds(facts, goal, {**known, atom: value}) for value in (True, False)])
 
-    def _next(self, facts: list[Formula], goal: Formula) -> Atom:
-        """The atom whose value is assumed next: the one that decides a fact, if there is one."""
-        simple = [x for x in facts if isinstance(x, Atom) or (
-            isinstance(x, Choice) and isinstance(x.test, Atom)
-            and isinstance(x.first, bool) and isinstance(x.second, bool))]
-        x: Formula = simple[0] if simple else facts[0] if isinstance(goal, bool) else goal
-        while isinstance(x, Choice):
-            x = x.test
-        assert isinstance(x, Atom)
-        return x
-
-    def _simplified(self, x: Formula, known: dict[Atom, bool]) -> Formula:
-        self.steps += 1
-        if self.steps > STEPS:
-            return x
+    def _simplified(self, x: Formula, known: dict[Atom, bool], done: dict[int, Formula],
+                    ) -> Formula:
+        """A formula where some atoms are known; `done`: results by id, as formulas share parts."""
         if isinstance(x, Atom):
             return known.get(x, x)
         if not isinstance(x, Choice):
             return x
-        test = self._simplified(x.test, known)
-        if isinstance(test, bool):
-            return self._simplified(x.first if test else x.second, known)
-        return choice(test, self._simplified(x.first, known), self._simplified(x.second, known))
+        found = done.get(id(x))
+        if found is None:
+            self.steps += 1
+            if self.steps > STEPS:
+                return x
+            test = self._simplified(x.test, known, done)
+            if isinstance(test, bool):
+                found = self._simplified(x.first if test else x.second, known, done)
+            else:
+                found = choice(test, self._simplified(x.first, known, done),
+                               self._simplified(x.second, known, done))
+                if isinstance(found, Choice) and all(map(operator.is_, found, x)):
+                    found = x
+            done[id(x)] = found
+        return found
+
+
+def _is_unit(x: Formula) -> bool:
+    """Whether a fact is an atom or its negation."""
+    return isinstance(x, Atom) or (isinstance(x, Choice) and isinstance(x.test, Atom)
+                                   and isinstance(x.first, bool) and isinstance(x.second, bool))
+
+
+def _unit(x: Any) -> tuple[Atom, bool]:
+    """The atom that a fact decides, and its value."""
+    return (x, True) if isinstance(x, Atom) else (x.test, x.first)
+
+
+def _first(x: Any) -> Atom:
+    """The atom that decides first."""
+    while isinstance(x, Choice):
+        x = x.test
+    atom: Atom = x
+    return atom

@@ -65,8 +65,8 @@ def note_escape(error: BaseException, what: str, where: str) -> None:
 def left_early(what: str) -> NoReturn:
     """A jump that Python made out of something recorded."""
     raise TracedValueError(
-        f"`return`, `break` or `continue` leaves an `{what}` that a traced tensor decides, inside a "
-        "`try` whose `finally` jumps, too: set a variable there, and jump by it after the `try`")
+        f"`return`, `break` or `continue` leaves an `{what}` that a traced tensor decides, inside "
+        "a `try` whose `finally` jumps, too: set a variable there, and jump by it after the `try`")
 
 
 def not_carried(word: str, start: Any, end: Any, what: str,

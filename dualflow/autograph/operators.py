@@ -62,7 +62,7 @@ class If:
 
     def __init__(self, frame: FrameType, test: Any, *words: str) -> None:
         self.where: str = _where(frame)
-        self.branches: Any = current_graph().branches(truth(test))
+        self.branches: Any = current_graph().branches(test)
         self.state: State = State(frame, *words)
         self.before: list[Any] = self.state.read(frame)
         self.results: list[list[Any]] = []
@@ -153,7 +153,9 @@ class If:
             if needed:
                 raise
             del merge.first[n:], merge.second[n:]
-            return Partial(word, UNDEFINED, False, error) if self.state.is_owned(k) else UNDEFINED
+            if not self.state.is_deferred(k):
+                return UNDEFINED
+            return joined(merge, word, self.test, a, b, error)
 
 
 def merged(merge: Merge, what: str, a: Any, b: Any, where: str) -> Any:
@@ -168,7 +170,11 @@ def if_(test: Any, names: str = "", dead: str = "", flags: str = "", rows: str =
         boxes: str = "", attributes: str = "") -> Any:
     """`if test:`; see State for what it may change."""
     if is_traced(test):
-        return If(sys._getframe(1), test, names, dead, boxes, attributes)
+        test = truth(test)
+        known = conditions().decided(test)
+        if known is None:
+            return If(sys._getframe(1), test, names, dead, boxes, attributes)
+        test = known
     return PlainIf(test)
 
 
@@ -185,6 +191,9 @@ def if_exp(test: Any, first: Callable[[], Any], second: Callable[[], Any]) -> An
 def chosen(test: Any, first: Callable[[], Any], second: Callable[[], Any], what: str,
            where: str) -> Any:
     """What one of two functions returns, by a traced bool; for messages, what and where it is."""
+    known = conditions().decided(test)
+    if known is not None:
+        return first() if known else second()
     branches = current_graph().branches(test)
     fact = conditions().of(branches.chosen)
     a, b = _recorded(branches, first, fact), _recorded(branches, second, negation(fact))
@@ -229,7 +238,11 @@ def _joined(a: Any, b: Callable[[], Any], op: Callable[..., Any], what: str) -> 
     next to nothing and cannot fail."""
     both = op is logical_and
     a = unwrapped(a)
-    branches = current_graph().branches(truth(a) if both else logical_not(truth(a)))
+    test = truth(a) if both else logical_not(truth(a))
+    known = conditions().decided(test)
+    if known is not None:
+        return b() if known else a
+    branches = current_graph().branches(test)
     result = _recorded(branches, b, conditions().of(branches.chosen))
     body = branches.bodies[0]
     plain = all([not (node.effect or node.may_refuse or node.bodies) for node in body.nodes])

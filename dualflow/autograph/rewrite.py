@@ -130,8 +130,11 @@ class _Function(Analysis):
         kept = (writes & (live.every | self.soft)) | (a.writes & b.reads)
         names = sorted(kept)
         it = Pieces(self.fresh("if"), s, names)
+        # After a branch that jumps, what follows reads only the variables of the other branch.
+        leaves = any([x.startswith(self.prefix) for x in a.writes | b.writes])
+        usual = kept - live.every if leaves else live.usual | (kept - live.every)
         opened = call(operator("if_", s.test), s.test,
-                      *self.described(s, names, live, live.usual | (kept - live.every), s.does))
+                      *self.described(s, names, live, usual, s.does))
         inner: Block = [it.piece("first", body)]
         if orelse:
             inner += [it.update("turn", self.unknown(names, inside)), it.piece("second", orelse)]
