@@ -58,8 +58,8 @@ def note_escape(error: BaseException, what: str, where: str) -> None:
     if enclosed.escaped is None and isinstance(error, Exception):
         enclosed.escaped = TracedValueError(
             f"{type(error).__name__} ({error}) is caught outside of the {what} at {where}, which a "
-            "traced tensor decides and in which it is raised: catch it inside, or decide by a value "
-            "that is known while tracing")
+            "traced tensor decides and in which it is raised: catch it inside, or decide by a "
+            "value that is known while tracing")
 
 
 def left_early(what: str) -> NoReturn:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from dualflow.autograph.cases import as_choices
+from dualflow.autograph.hoisted import hoisted
 
 Block = list[ast.stmt]
 Test = TypeVar("Test", bound=Callable[..., bool])
@@ -85,7 +86,8 @@ class Jumps:
         made: Block = []
         for k, s in enumerate(body):
             rest = list(body[k + 1:])
-            choices = as_choices(s, self.fresh) if isinstance(s, ast.Match) else None
+            choices = (as_choices(s, self.fresh) if isinstance(s, ast.Match)
+                       else hoisted(s, self.fresh))
             if choices is not None:
                 return made + self.block([*choices, *rest])
             if isinstance(s, JUMPS):

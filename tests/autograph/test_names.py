@@ -1244,13 +1244,82 @@ def f(x, xs, n):
 """,
 )
 
+WALRUS = cases(
+    walrus_and="""
+def f(x, xs, n):
+    y = x
+    for v in xs:
+        if v > 0. and (w := v * 2.) > 3.:
+            y = y + w
+    return y
+""",
+    walrus_ifexp="""
+def f(x, xs, n):
+    y = (z := x * 2.) if x > 1. else (z := x * 3.)
+    return y + z
+""",
+    walrus_or="""
+def f(x, xs, n):
+    y = x
+    for v in xs:
+        if v < 0. or (w := v * y) > 3.:
+            y = y + v
+        else:
+            y = y - w
+    return y
+""",
+    walrus_elif="""
+def f(x, xs, n):
+    y = x
+    for v in xs:
+        if v < 0.:
+            continue
+        elif v > 1. and not ((w := v * y) > 9. or (u := w + v) < 2.):
+            y = u - w
+        y = y + 1.
+    return y
+""",
+    walrus_while_and="""
+def f(x, xs, n):
+    y = x
+    while y < 20. and (w := y * 1.5) < 15.:
+        y = w + 1.
+        if n > 3: continue
+        y = y + 1.
+    return y
+""",
+    walrus_return="""
+def f(x, xs, n):
+    return x > 1. and (w := x * 2.) > 3.
+""",
+    walrus_assign="""
+def f(x, xs, n):
+    big = x > 1. and (w := x * 2.) > 3.
+    return w if big else x
+""",
+    walrus_three="""
+def f(x, xs, n):
+    y = x
+    for v in xs:
+        if v > 0. and (w := v * y) > 1. and (u := w + v) > 2.:
+            y = u * 0.5 + w
+    return y
+""",
+)
 
-@pytest.mark.parametrize("text", PROGRAMS + JUMPS_IN_TRY)
+
+@pytest.mark.parametrize("text", PROGRAMS + JUMPS_IN_TRY + WALRUS)
 def test_names(text):
     check(text)
 
 
 UNASSIGNED = cases(
+    walrus="""
+def f(x, xs, n):
+    if x > 3. and (w := x * 2.) > 3.:
+        return x
+    return w
+""",
     one_branch="""
 def f(x, xs, n):
     if x > 1.:

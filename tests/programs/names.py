@@ -1,6 +1,5 @@
 """Random programs whose names `with`, `try`, `match`, `:=` and starred targets assign first.
 
-
 The programs of `written.py` with statements that introduce a name, on some paths only, and read it
 where it has a value. A program that reads an unassigned name in eager mode must be refused.
 """
@@ -105,10 +104,14 @@ class Writer(written.Writer):
 
     def in_walrus(self, depth: int, inside: bool) -> None:
         t = self.fresh("t")
-        self.add(depth, f"if df.reduce_sum({t} := {self.vector()}) > {self.pick(written.NUMBERS)}:")
+        test = f"df.reduce_sum({t} := {self.vector()}) > {self.pick(written.NUMBERS)}"
+        perhaps = bool(self.rng.integers(2))
+        self.add(depth, f"if {self.condition()} and {test}:" if perhaps else f"if {test}:")
         self.maybe_leave(depth + 1, inside)
+        self.use(depth + 1, t)
         self.inner(depth, inside)
-        self.use(depth, t)
+        if not perhaps:
+            self.use(depth, t)
 
     def in_star(self, depth: int, inside: bool) -> None:
         p, q = self.fresh("p"), self.fresh("q")
