@@ -127,7 +127,6 @@ class Carried:
 
     def inside(self, params: list[Any]) -> Any:
         """What it is in a round."""
-        self.params = params
         if self.value is UNDEFINED:
             if not self.owned:
                 return UNDEFINED
@@ -144,6 +143,7 @@ class Carried:
     def _when(self) -> Formula:
         """Whether it has a value as an iteration begins."""
         found: Formula = self.before if self.claim else False
+        self.holders = [x for x in self.holders if type(x.value) is bool and x.params]
         for holder in self.holders:
             found = disjunction(found, holder.changed(holder.params[0]))
         return found
@@ -345,7 +345,6 @@ class Flag:
         return self.start
 
     def inside(self, params: list[Any]) -> Any:
-        self.params = params
         return False
 
     at_first = inside

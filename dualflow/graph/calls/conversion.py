@@ -81,6 +81,7 @@ class Conversion:
                     raise
             finally:
                 trace.enclosed.question = None      # traces that continue it may be made later
+                trace.enclosed.conditions = None
         if not trace.enclosed.left:
             caught = trace.enclosed.refusal or trace.enclosed.escaped
             if caught is not None:
