@@ -64,9 +64,9 @@ class Carried:
         Whether it has a value before the loop.
     claim : bool
         Whether each iteration that begins with `before` begins with a value.
-    holders : list of Carried
-        Bools that the loop changes: while one has another value than before the loop, this
-        variable has a value. Assumed when an iteration begins, and checked when it ends.
+    holders : list of (Carried, bool)
+        Bools that the loop changes: where one has the given value, this variable has a value.
+        Holds before the loop, is assumed when an iteration begins and proved when it ends.
     """
 
     def __init__(self, word: str, value: Any, what: str, constant: bool, can_peel: bool,
@@ -81,7 +81,7 @@ class Carried:
         self.place = place
         self.claim: bool = True
         self.tried: bool = False                # whether holders were looked for
-        self.holders: list[Carried] = []
+        self.holders: list[tuple[Carried, bool]] = []
         self.like: Any = None                   # of a value that only the loop makes
         self.params: list[Any] = []
         self.final: Any = None
@@ -143,15 +143,15 @@ class Carried:
     def _when(self) -> Formula:
         """Whether it has a value as an iteration begins."""
         found: Formula = self.before if self.claim else False
-        self.holders = [x for x in self.holders if type(x.value) is bool and x.params]
-        for holder in self.holders:
-            found = disjunction(found, holder.changed(holder.params[0]))
+        self.holders = [(x, says) for x, says in self.holders if x.is_bool() and x.params]
+        for x, says in self.holders:
+            found = disjunction(found, equals(x.params[0], says))
         return found
 
-    def changed(self, x: Any) -> Formula:
-        """Whether a bool has another value than before the loop."""
-        now = conditions().of(x)
-        return negation(now) if self.value else now
+    def is_bool(self) -> bool:
+        """Whether it is a bool, traced or not."""
+        x = unwrapped(self.value)
+        return type(x) is bool or (is_tensor(x) and x.dtype.is_bool and x.ndim == 0)
 
     def at_first(self, params: list[Any]) -> Any:
         """What it is in a first round, to which numbers are Python's."""
@@ -202,13 +202,16 @@ class Carried:
         if self.claim and not implies(choice(self.before, self.when, True)):
             self.claim = False
             raise Again
-        good = [x for x in self.holders if implies(choice(x.changed(x.final), self.when, True))]
+        good = [(x, says) for x, says in self.holders
+                if implies(choice(equals(x.final, says), self.when, True))]
         if len(good) < len(self.holders):
             self.holders = good
             raise Again
 
-    def _holders(self, bools: Sequence[Carried]) -> list[Carried]:
-        return [x for x in bools if x is not self and type(x.value) is bool]
+    def _holders(self, bools: Sequence[Carried]) -> list[tuple[Carried, bool]]:
+        """Those that may tell whether it has a value."""
+        return [(x, says) for x in bools if x is not self and x.is_bool() for says in (True, False)
+                if conditions().implies(choice(equals(x.value, says), self.before, True))]
 
     def _made_inside(self, value: Any, wanted: bool, bools: Sequence[Carried]) -> list[Any]:
         """It has no value before the loop."""
@@ -219,12 +222,12 @@ class Carried:
             if self.can_peel:
                 raise Peel
             not_carried(self.word, UNDEFINED, value, self.what, None)
-        holders = self._holders(bools)
-        if self.owned and self.when is not True and holders and not self.tried and (
+        if self.owned and self.when is not True and not self.tried and (
                 any([is_tensor(x) for x in nest.flatten(value)])):
-            self.tried, self.like, self.holders, self.late = True, value, holders, False
-            self.before = False
-            raise Again
+            self.tried, self.holders = True, self._holders(bools)
+            if self.holders:
+                self.like, self.late, self.before = value, False, False
+                raise Again
         found: list[Any] = []
 
         def leaf(x: Any) -> Any:
@@ -306,6 +309,12 @@ class Carried:
             return x
         why = self.why or refusal(self.word, UNDEFINED, x, self.what, None)
         return settled(Partial(self.word, [(x, when)], why))
+
+
+def equals(x: Any, value: bool) -> Formula:
+    """Whether a bool, traced or not, has a value."""
+    now = conditions().of(x)
+    return now if value else negation(now)
 
 
 def alike(a: Any, b: Any) -> bool:

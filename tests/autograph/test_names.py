@@ -1307,13 +1307,193 @@ def f(x, xs, n):
 """,
 )
 
+ACROSS_ITERATIONS = cases(
+    started_set="""
+def f(x, xs, n):
+    started = False
+    y = x
+    for v in xs:
+        if v > 1.:
+            if started:
+                y = y + 1.
+            started, prev = True, v
+        y = y + v
+    return y + prev if started else y
+""",
+    not_missing="""
+def f(x, xs, n):
+    missing = True
+    for v in xs:
+        if v > 1.:
+            missing = False
+            w = v
+    return x if missing else w
+""",
+    found_nested="""
+def f(x, xs, n):
+    found = False
+    for v in xs:
+        for u in xs:
+            if u * v > 3.:
+                found = True
+                y = u + v
+                break
+    if not found:
+        return x
+    return y
+""",
+    found_while="""
+def f(x, xs, n):
+    k, found = 0, False
+    while k < n and not found:
+        if k * x > 3.:
+            found = True
+            y = k * x
+        k = k + 1
+    return y if found else x
+""",
+    twice_assigned="""
+def f(x, xs, n):
+    if x > 1.:
+        y = x
+    for v in xs:
+        if x > 1.:
+            y = y + v
+    if x > 1.:
+        return y
+    return x
+""",
+    del_reassigned="""
+def f(x, xs, n):
+    t = x
+    for v in xs:
+        u = t + v
+        del t
+        t = u * 0.5
+    return t
+""",
+    while_after="""
+def f(x, xs, n):
+    while x < 3.:
+        w = x * 2.
+        x = x + 1.
+    if x > 100.:
+        y = x
+    else:
+        y = x
+    return y
+""",
+    ran_condition="""
+def f(x, xs, n):
+    big = n > 0
+    z = x
+    if big:
+        for i in range(3):
+            w = x * 2. + i
+            if w > 5.: break
+        z = w
+    return z
+""",
+    none_two="""
+def f(x, xs, n):
+    best = None
+    for v in xs:
+        if best is None:
+            best = v
+        elif v > best:
+            best = v
+    return best
+""",
+    types_by_branch="""
+def f(x, xs, n):
+    y = x
+    for v in xs:
+        if v > 1.:
+            t = (v, y)
+            y = t[0] + t[1]
+            if y > 9.: continue
+        else:
+            t = v
+            y = y - t
+        y = y * 0.5
+    return y
+""",
+)
 
-@pytest.mark.parametrize("text", PROGRAMS + JUMPS_IN_TRY + WALRUS)
+
+@pytest.mark.parametrize("text", PROGRAMS + JUMPS_IN_TRY + WALRUS + ACROSS_ITERATIONS)
 def test_names(text):
     check(text)
 
 
 UNASSIGNED = cases(
+    found_reset="""
+def f(x, xs, n):
+    found = False
+    for v in xs:
+        if v > 2.4:
+            found = True
+            y = v
+        if v > 0.:
+            found = not found
+    if found:
+        return y
+    return x
+""",
+    found_before="""
+def f(x, xs, n):
+    found = x > 1.
+    for v in xs:
+        if v > 2.4:
+            found = True
+            y = v
+    if found:
+        return y
+    return x
+""",
+    found_del="""
+def f(x, xs, n):
+    found = False
+    for v in xs:
+        if found:
+            del y
+        if v > 2.4:
+            found = True
+            y = v
+    if found:
+        return y
+    return x
+""",
+    break_other="""
+def f(x, xs, n):
+    for v in xs:
+        if v > 4.: break
+        if v > 2.:
+            y = v
+            break
+    else:
+        y = x
+    return y
+""",
+    continue_first="""
+def f(x, xs, n):
+    for v in xs:
+        if v > 1.: continue
+        w = v
+    return w
+""",
+    outer_flag="""
+def f(x, xs, n):
+    found = False
+    for v in xs:
+        found = False
+        if v > 2.4:
+            y = v
+            found = True
+    if not found:
+        return y
+    return x
+""",
     walrus="""
 def f(x, xs, n):
     if x > 3. and (w := x * 2.) > 3.:
