@@ -25,7 +25,7 @@ class Writer(written.Writer):
     kinds = {**written.KINDS, **NEW}            # noqa: RUF012
     opening = written.OPENING | OPENING
     doubts = False          # whether a name is read that some run may not have assigned
-    aliases = False         # whether a loop's row is read after it: gradients agree to rounding
+    aliases = False         # whether loops return rows or variables unchanged: see `distance`
 
     def use(self, depth: int, name: str) -> None:
         """Reads a name that is a vector."""
@@ -152,8 +152,8 @@ class Writer(written.Writer):
     def nested(self, depth: int, inside: bool) -> None:
         x, w, g = self.fresh("x"), self.fresh("w"), self.fresh("g")
         self.add(depth, f"for {x} in xs:")
-        self.some(depth + 1, True)
         before = len(self.lines)
+        self.some(depth + 1, True)
         self.maybe_leave(depth + 1, True)
         left = len(self.lines) > before
         self.add(depth + 1, f"{w} = {self.vector()}")
@@ -179,6 +179,7 @@ class Writer(written.Writer):
 
     def flagged(self, depth: int, inside: bool) -> None:
         t, p, x = self.fresh("t"), self.fresh("p"), self.fresh("x")
+        self.aliases = True             # iterations that do not assign it return it unchanged
         self.add(depth, f"{p} = False")
         self.add(depth, f"for {x} in xs:")
         self.add(depth + 1, f"if df.reduce_sum({x} + a) > 0.5:")
