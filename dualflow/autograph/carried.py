@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import CodeType
 from typing import Any
 
 from dualflow import nest
 from dualflow._core import Symbol, as_tensor, current_graph, unwrapped
-from dualflow.autograph.errors import not_carried
+from dualflow.autograph.assigned import Partial, parts_of, settled
+from dualflow.autograph.conditions import Formula, choice, conditions, disjunction, negation
+from dualflow.autograph.errors import first_iteration, not_carried, refusal
 from dualflow.autograph.values import (
     UNDEFINED,
     Held,
@@ -47,11 +51,41 @@ class Carried:
         Whether numbers in it are taken to stay as they are, until they change.
     can_peel : bool
         Whether a first round may be recorded apart.
+    owned : bool
+        Whether it is a variable of the frame, which may be without a value.
+    deferred : bool
+        Whether an error waits until the variable is read.
+    place : (CodeType, int)
+        The loop.
+
+    Attributes
+    ----------
+    before : Formula
+        Whether it has a value before the loop.
+    claim : bool
+        Whether each iteration that begins with `before` begins with a value.
+    holders : list of (Carried, bool)
+        Bools that the loop changes: where one has the given value, this variable has a value.
+        Holds before the loop, is assumed when an iteration begins and proved when it ends.
     """
 
-    def __init__(self, word: str, value: Any, what: str, constant: bool, can_peel: bool) -> None:
+    def __init__(self, word: str, value: Any, what: str, constant: bool, can_peel: bool,
+                 owned: bool = False, deferred: bool = False,
+                 place: tuple[CodeType, int] | None = None) -> None:
         self.word = word
+        self.why: Exception | None = value.error if type(value) is Partial else None
+        value, self.before = parts_of(value)
         self.value = value
+        self.owned = owned and not word.startswith("ag_")
+        self.deferred = deferred and self.owned
+        self.place = place
+        self.claim: bool = True
+        self.tried: bool = False                # whether holders were looked for
+        self.holders: list[tuple[Carried, bool]] = []
+        self.like: Any = None                   # of a value that only the loop makes
+        self.params: list[Any] = []
+        self.final: Any = None
+        self.when: Formula = True
         self.what = what
         self.constant: bool = constant
         self.can_peel = can_peel
@@ -67,6 +101,9 @@ class Carried:
     def begin(self) -> list[Any]:
         """The tensors it begins with."""
         self.start, self.numbers, self.given = [], [], []
+        if self.like is not None:
+            self.value = nest.rebuild(self.like, lambda x: filler(as_tensor(unwrapped(x)))
+                                      if is_tensor(x) else x)
         self._n_tensors = len([x for x in nest.flatten(self.value) if is_tensor(x)])
         self.structure: Any = self.value if self.value is UNDEFINED else nest.rebuild(
             self.value, self._leaf)
@@ -90,7 +127,31 @@ class Carried:
 
     def inside(self, params: list[Any]) -> Any:
         """What it is in a round."""
-        return UNDEFINED if self.value is UNDEFINED else filled(self.structure, params)
+        if self.value is UNDEFINED:
+            if not self.owned:
+                return UNDEFINED
+            why = self.why or first_iteration(self.word, self.what)
+            return Partial(self.word, [], why, self.place if self.can_peel else None)
+        x = filled(self.structure, params)
+        when = self._when()
+        if when is True:
+            return x
+        why = self.why or first_iteration(self.word, self.what)
+        return settled(Partial(self.word, [(x, when)], why,
+                               self.place if self.can_peel else None))
+
+    def _when(self) -> Formula:
+        """Whether it has a value as an iteration begins."""
+        found: Formula = self.before if self.claim else False
+        self.holders = [(x, says) for x, says in self.holders if x.is_bool() and x.params]
+        for x, says in self.holders:
+            found = disjunction(found, equals(x.params[0], says))
+        return found
+
+    def is_bool(self) -> bool:
+        """Whether it is a bool, traced or not."""
+        x = unwrapped(self.value)
+        return type(x) is bool or (is_tensor(x) and x.dtype.is_bool and x.ndim == 0)
 
     def at_first(self, params: list[Any]) -> Any:
         """What it is in a first round, to which numbers are Python's."""
@@ -100,7 +161,7 @@ class Carried:
     def learn(self, value: Any) -> None:
         """Notes the dtypes that numbers have after a first round."""
         if any(self.numbers):
-            self._learn(self.structure, value)
+            self._learn(self.structure, parts_of(value)[0])
 
     def _learn(self, structure: Any, value: Any) -> None:
         if isinstance(structure, Slot):
@@ -110,28 +171,67 @@ class Carried:
             for a, b in zip(nest.parts(structure), nest.parts(value), strict=True):
                 self._learn(a, b)
 
-    def end(self, value: Any, params: list[Any], wanted: bool) -> list[Any]:
-        """The tensors it is after a round. Raises Again or Peel, or says why it cannot be."""
+    def end(self, value: Any, params: list[Any], wanted: bool, bools: Sequence[Carried] = (),
+            ) -> list[Any]:
+        """The tensors it is after a round. Raises Again or Peel, or says why it cannot be.
+
+        `bools`: variables that may tell whether this one has a value.
+        """
+        if type(value) is Partial and self.why is None:
+            self.why = value.error
+        value, self.when = parts_of(value)
         if self.value is UNDEFINED:
-            return self._made_inside(value, wanted)
+            return self._made_inside(value, wanted, bools)
+        if self.owned:
+            self._check_claims(bools)
+        if value is UNDEFINED:
+            if not self.owned:
+                self._refuse(value, None)
+            return list(params)
         found: list[Any] = []
         self._fit(self.structure, value, params, found)
         return found
 
-    def _made_inside(self, value: Any, wanted: bool) -> list[Any]:
+    def _check_claims(self, bools: Sequence[Carried]) -> None:
+        """An iteration that begins with a value must end with one where the next is told so."""
+        implies = conditions().implies
+        if self.when is not True and not self.tried:
+            self.tried = True
+            self.holders = self._holders(bools)
+            raise Again
+        if self.claim and not implies(choice(self.before, self.when, True)):
+            self.claim = False
+            raise Again
+        good = [(x, says) for x, says in self.holders
+                if implies(choice(equals(x.final, says), self.when, True))]
+        if len(good) < len(self.holders):
+            self.holders = good
+            raise Again
+
+    def _holders(self, bools: Sequence[Carried]) -> list[tuple[Carried, bool]]:
+        """Those that may tell whether it has a value."""
+        return [(x, says) for x in bools if x is not self and x.is_bool() for says in (True, False)
+                if conditions().implies(choice(equals(x.value, says), self.before, True))]
+
+    def _made_inside(self, value: Any, wanted: bool, bools: Sequence[Carried]) -> list[Any]:
         """It has no value before the loop."""
         if value is UNDEFINED or not wanted:
             self.at_end = UNDEFINED
             return []
-        generated = self.word.startswith("ag_")
-        if self.can_peel and not generated:
-            raise Peel
-        if not generated:
+        if not self.owned and not self.word.startswith("ag_"):
+            if self.can_peel:
+                raise Peel
             not_carried(self.word, UNDEFINED, value, self.what, None)
+        if self.owned and self.when is not True and not self.tried and (
+                any([is_tensor(x) for x in nest.flatten(value)])):
+            self.tried, self.holders = True, self._holders(bools)
+            if self.holders:
+                self.like, self.late, self.before = value, False, False
+                raise Again
         found: list[Any] = []
 
         def leaf(x: Any) -> Any:
-            if not is_tensor(x) and not is_number(x):
+            if not is_tensor(x) and not (is_number(x) and not self.owned):
                 return x
             found.append(as_tensor(unwrapped(x)))
             return Slot(len(found) - 1)
@@ -183,7 +283,12 @@ class Carried:
     def _refuse(self, value: Any, kind: type[Exception] | None) -> None:
         if len([x for x in nest.flatten(self.value) if is_tensor(x)]) > self._n_tensors:
             raise Again         # a TensorArray that has learned from the round what it is to hold
-        numbers = any([is_number(x) for x in nest.flatten(self.value)])
+        if self.deferred:       # a variable that each iteration makes anew, of another type
+            self.why = refusal(self.word, self.value, value, self.what, kind)
+            self.value, self.before, self.late, self.like = UNDEFINED, False, True, None
+            self.holders, self.tried = [], True
+            raise Again
+        numbers = any([is_number(x) or x is None for x in nest.flatten(self.value)])
         if self.can_peel and (numbers or value is UNDEFINED):
             raise Peel
         if kind is DTypeError:
@@ -194,9 +299,22 @@ class Carried:
         """What it begins with, if a round has shown what it is: nobody reads that."""
         return [filler(x) for x in made]
 
-    def last(self, made: list[Any]) -> Any:
-        """What it is after the loop."""
-        return filled(self.structure if self.at_end is None else self.at_end, made)
+    def last(self, made: list[Any], ran: Formula) -> Any:
+        """What it is after the loop; `ran`: whether there was an iteration."""
+        x = filled(self.structure if self.at_end is None else self.at_end, made)
+        if x is UNDEFINED or not self.owned:
+            return x
+        when = choice(ran, self.when, self.before)
+        if when is True:
+            return x
+        why = self.why or refusal(self.word, UNDEFINED, x, self.what, None)
+        return settled(Partial(self.word, [(x, when)], why))
+
+
+def equals(x: Any, value: bool) -> Formula:
+    """Whether a bool, traced or not, has a value."""
+    now = conditions().of(x)
+    return now if value else negation(now)
 
 
 def alike(a: Any, b: Any) -> bool:
@@ -229,6 +347,7 @@ class Flag:
         self.start: list[Any] = []
         self.numbers: list[bool] = []
         self.given: list[Any] = []
+        self.final: Any = None
 
     def begin(self) -> list[Any]:
         self.start = []
@@ -242,7 +361,8 @@ class Flag:
     def learn(self, value: Any) -> None:
         pass
 
-    def end(self, value: Any, params: list[Any], wanted: bool) -> list[Any]:
+    def end(self, value: Any, params: list[Any], wanted: bool, bools: Sequence[Carried] = (),
+            ) -> list[Any]:
         if not wanted or (value is False and self.value is False):
             return []
         return [tensor(value)]
@@ -250,6 +370,6 @@ class Flag:
     def begins(self, made: list[Any]) -> list[Any]:
         return [tensor(self.value)] * len(made)
 
-    def last(self, made: list[Any]) -> Any:
+    def last(self, made: list[Any], ran: Formula) -> Any:
         return made[0] if made else False
 

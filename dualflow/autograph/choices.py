@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 from dualflow._core import current_graph, unwrapped
+from dualflow.autograph.conditions import Formula, conditions, negation
 from dualflow.autograph.errors import one_branch
 from dualflow.autograph.values import Differ, Merge, filled, is_traced, truth
 from dualflow.ops.bitwise import logical_and, logical_not, logical_or
@@ -35,8 +36,12 @@ def if_exp(test: Any, first: Callable[[], Any], second: Callable[[], Any]) -> An
 def chosen(test: Any, first: Callable[[], Any], second: Callable[[], Any], what: str,
            where: str) -> Any:
     """What one of two functions returns, by a traced bool; for messages, what and where it is."""
+    known = conditions().decided(test)
+    if known is not None:
+        return first() if known else second()
     branches = current_graph().branches(test)
-    a, b = _recorded(branches, first), _recorded(branches, second)
+    fact = conditions().of(branches.chosen)
+    a, b = _recorded(branches, first, fact), _recorded(branches, second, negation(fact))
     merge = Merge()
     value = merged(merge, what, a, b, where)
     return filled(value, branches.finish(merge.first, merge.second))
@@ -47,10 +52,12 @@ def where_of(frame: FrameType) -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def _recorded(branches: Any, f: Callable[[], Any]) -> Any:
+def _recorded(branches: Any, f: Callable[[], Any], fact: Formula) -> Any:
+    """What a function returns, recorded as a branch in which a fact holds."""
     body = branches.open()
     try:
-        result = f()
+        with conditions().given(fact):
+            result = f()
     except BaseException:
         body.drop()
         raise
@@ -77,8 +84,12 @@ def _joined(a: Any, b: Callable[[], Any], op: Callable[..., Any], what: str) -> 
     next to nothing and cannot fail."""
     both = op is logical_and
     a = unwrapped(a)
-    branches = current_graph().branches(truth(a) if both else logical_not(truth(a)))
-    result = _recorded(branches, b)
+    test = truth(a) if both else logical_not(truth(a))
+    known = conditions().decided(test)
+    if known is not None:
+        return b() if known else a
+    branches = current_graph().branches(test)
+    result = _recorded(branches, b, conditions().of(branches.chosen))
     body = branches.bodies[0]
     plain = all([not (node.effect or node.may_refuse or node.bodies) for node in body.nodes])
     if _is_condition(a) and _is_condition(result) and plain and len(body.nodes) <= CHEAP:

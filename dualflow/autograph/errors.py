@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from dualflow._core import current_graph
 from dualflow.autograph.values import Differ, DifferentTypes, Undefined, described
 from dualflow.errors import InvalidArgumentError, TracedValueError
 
@@ -17,11 +18,14 @@ def one_branch(word: str, a: Any, b: Any, where: str, error: Differ) -> Exceptio
     """For two branches that leave a variable in ways that no tensor can be both."""
     word = called(word)
     if isinstance(a, Undefined) or isinstance(b, Undefined):
-        only, value = ("the other one", b) if isinstance(a, Undefined) else ("the first one", a)
+        in_second = isinstance(a, Undefined)
+        only, other = ("second", "first") if in_second else ("first", "second")
+        value = described(b if in_second else a)
         return InvalidArgumentError(
             f"{word} is assigned in one branch only of the `if` at {where}, which a traced tensor "
-            f"decides, and is read later: in {only} it is {described(value)}; give it a value "
-            "before the `if`, or in both branches")
+            f"decides, and is read later: in the {only} one it is {value}, "
+            f"in the {other} one it has no value; give it a value before the `if`, or in both "
+            "branches")
     kind = error.kind if isinstance(error, DifferentTypes) else InvalidArgumentError
     return kind(
         f"{word} differs between the branches at {where}, which a traced tensor decides: "
@@ -47,23 +51,47 @@ def _advice(kind: type[Exception], a: Any, b: Any) -> str:
     return "only tensors, numbers and equal structures of them may differ"
 
 
+def note_escape(error: BaseException, what: str, where: str) -> None:
+    """Note that an exception leaves a branch or an iteration that is recorded. Whoever catches it
+    outside of that would catch it in every run."""
+    enclosed = current_graph().enclosed
+    if enclosed.escaped is None and isinstance(error, Exception):
+        enclosed.escaped = TracedValueError(
+            f"{type(error).__name__} ({error}) is caught outside of the {what} at {where}, which a "
+            "traced tensor decides and in which it is raised: catch it inside, or decide by a "
+            "value that is known while tracing")
+
+
 def left_early(what: str) -> NoReturn:
     """A jump that Python made out of something recorded."""
     raise TracedValueError(
-        f"`return`, `break` or `continue` inside `try` leaves an `{what}` that a traced tensor "
-        "decides: set a variable there, and jump by it after the `try`")
+        f"`return`, `break` or `continue` leaves an `{what}` that a traced tensor decides, inside "
+        "a `try` whose `finally` jumps, too: set a variable there, and jump by it after the `try`")
 
 
 def not_carried(word: str, start: Any, end: Any, what: str,
                 kind: type[Exception] | None) -> NoReturn:
     """A variable that a loop cannot hand from round to round."""
+    raise refusal(word, start, end, what, kind)
+
+
+def first_iteration(word: str, what: str) -> Exception:
+    """For a variable that an iteration reads before anything assigns it."""
+    return InvalidArgumentError(
+        f"{word} has no value in the first iteration of the {what}, which a traced tensor decides, "
+        "and is read later: give it a value before the loop")
+
+
+def refusal(word: str, start: Any, end: Any, what: str,
+            kind: type[Exception] | None) -> Exception:
+    """Why a loop cannot carry a variable."""
     word = called(word)
     if isinstance(start, Undefined):
-        raise InvalidArgumentError(
-            f"{word} is assigned in the {what} and read after it, but perhaps there is no round: "
-            f"give it a value before the loop; in a round it becomes {described(end)}")
+        return InvalidArgumentError(
+            f"{word} is assigned in the {what} and read later, but perhaps there is no iteration: "
+            f"give it a value before the loop; in an iteration it becomes {described(end)}")
     if isinstance(start, list) and isinstance(end, list) and len(start) != len(end):
-        raise InvalidArgumentError(
+        return InvalidArgumentError(
             f"{word} has {len(start)} items before the {what} and {len(end)} after a round, which "
             "cannot be stacked: let each round append the same number of tensors of one shape by "
             f"{word}.append(x), and do nothing else with it in the loop; or write to a TensorArray")
@@ -73,8 +101,8 @@ def not_carried(word: str, start: Any, end: Any, what: str,
               "begin with that shape, or use dualflow.while_loop with shape_invariants"
               if name == "ShapeError" else
               "only tensors and numbers may change from round to round")
-    raise error(f"{word} is {described(start)} before the {what} and {described(end)} after a "
-                f"round; {advice}")
+    return error(f"{word} is {described(start)} before the {what} and {described(end)} after a "
+                 f"round; {advice}")
 
 
 def not_stacked(word: str, items: list[Any], what: str) -> NoReturn:

@@ -104,8 +104,10 @@ class Expressions:
             node.id = self.mangled(node.id)
         if isinstance(node.ctx, ast.Load):
             names.read(node.id)
+        elif isinstance(node.ctx, ast.Store):
+            names.write(node.id)
         else:
-            names.write(node.id, isinstance(node.ctx, ast.Store))
+            names.delete(node.id)
         return node
 
     def attribute(self, node: ast.Attribute, names: Names) -> ast.expr:

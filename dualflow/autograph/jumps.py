@@ -1,8 +1,8 @@
 """`return`, `break` and `continue` as flags: code that always runs to the end of its block.
 
 What follows an `if` whose branch always jumps goes into its other branch, so most jumps need no
-flag. Where a statement may have jumped, a flag says so, and what follows is guarded by it. Inside
-`try` jumps stay as they are.
+flag. Where a statement may have jumped, a flag says so, and what follows is guarded by it. Jumps
+stay as they are inside a `try` whose `finally` jumps, since such a jump also ends an exception.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from dualflow.autograph.cases import as_choices
+from dualflow.autograph.hoisted import hoisted
 
 Block = list[ast.stmt]
 Test = TypeVar("Test", bound=Callable[..., bool])
@@ -85,7 +86,8 @@ class Jumps:
         made: Block = []
         for k, s in enumerate(body):
             rest = list(body[k + 1:])
-            choices = as_choices(s, self.fresh) if isinstance(s, ast.Match) else None
+            choices = (as_choices(s, self.fresh) if isinstance(s, ast.Match)
+                       else hoisted(s, self.fresh))
             if choices is not None:
                 return made + self.block([*choices, *rest])
             if isinstance(s, JUMPS):
@@ -95,7 +97,7 @@ class Jumps:
                 made += loop
                 if after:
                     return made + self.block([*after, *rest])
-            elif isinstance(s, TRIES):
+            elif isinstance(s, TRIES) and (self.region.in_try or any(map(jumps, s.finalbody))):
                 made.append(self.as_python(s))
             elif not jumps(s):
                 made.append(self.without(s))
@@ -124,6 +126,8 @@ class Jumps:
 
     def without(self, s: ast.stmt) -> ast.stmt:
         """A statement, with the blocks in it."""
+        if isinstance(s, TRIES):
+            return self.attempt(s)
         for field in ("body", "orelse"):
             inner = getattr(s, field, None)
             if inner and not isinstance(s, SCOPES):
@@ -208,6 +212,20 @@ class Jumps:
         take = ast.Assign(targets=[target], value=name(item, s), **place(s))
         s.body = [ast.If(test=negated(left, s), body=[take, *s.body], orelse=[], **place(s))]
 
+    def attempt(self, s: Any) -> ast.stmt:
+        """A `try`. Its `else` is skipped if its body has jumped."""
+        left = any(map(jumps, s.body))
+        s.body = self.block(s.body)
+        for handler in s.handlers:
+            handler.body = self.block(handler.body)
+        s.orelse = self.block(s.orelse)
+        if left and s.orelse:
+            self.region.used = True
+            s.orelse = [ast.If(test=negated(self.region.guard, s.orelse[0]), body=s.orelse,
+                               orelse=[], **place(s.orelse[0]))]
+        s.finalbody = self.block(s.finalbody)
+        return s
+
     def as_python(self, s: Any) -> ast.stmt:
         """A `try`, whose jumps stay as they are."""
         before, self.region.in_try = self.region.in_try, True
@@ -256,8 +274,10 @@ def asked_once(test: Test) -> Test:
 
 @asked_once
 def returns(s: ast.stmt) -> bool:
-    """Whether a statement may return, from outside of any `try` in it."""
-    return isinstance(s, ast.Return) or (not isinstance(s, TRIES) and any(map(returns, parts(s))))
+    """Whether a statement may return, but for a `try` whose jumps are left to Python."""
+    if isinstance(s, TRIES) and any(map(jumps, s.finalbody)):
+        return False
+    return isinstance(s, ast.Return) or any(map(returns, parts(s)))
 
 
 @asked_once

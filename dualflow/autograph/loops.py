@@ -9,8 +9,10 @@ from types import CodeType, FrameType
 from typing import Any
 
 from dualflow._core import as_tensor, current_graph
+from dualflow.autograph.assigned import peeled, settled
 from dualflow.autograph.carried import Again, Carried, Flag, Peel
-from dualflow.autograph.errors import left_early
+from dualflow.autograph.conditions import Atom, Formula, choice, conditions
+from dualflow.autograph.errors import left_early, note_escape
 from dualflow.autograph.items import Items, items_of
 from dualflow.autograph.rows import Rows, Stacks
 from dualflow.autograph.state import State
@@ -57,6 +59,8 @@ class Loop:
             self.drop()
             if kind is None:
                 left_early(self.what)
+            code, line = self.place
+            note_escape(error, self.what, f"{code.co_filename}:{line}")
 
     def drop(self) -> None:
         """Forgets the round that is recorded."""
@@ -85,7 +89,8 @@ class Loop:
         for k, (word, value) in enumerate(zip(self.state.words, self.before, strict=True)):
             self.carried.append(
                 Flag(word, value) if word in self.flags else
-                Carried(word, value, self.what, not self.state.is_variable(k), can_peel))
+                Carried(word, value, self.what, not self.state.is_variable(k), can_peel,
+                        self.state.is_owned(k), self.state.is_deferred(k), self.place))
         self.carried += [Carried("the counter", x, self.what, False, False) for x in counters]
 
     def record(self) -> tuple[list[Any], list[Any]]:
@@ -104,6 +109,8 @@ class Loop:
         self.params: list[list[Any]] = [[next(left) for _ in c.start] for c in self.carried]
         self.stacks.begin()
         n = len(self.before)
+        for c, given in zip(self.carried, self.params, strict=True):
+            c.params = given
         self.inside: list[Any] = [c.at_first(p) if self.learning else c.inside(p)
                        for c, p in zip(self.carried, self.params, strict=True)]
         return rows, self.inside[n:]
@@ -116,14 +123,17 @@ class Loop:
 
     def close(self, frame: FrameType, go_on: Any, counters: list[Any]) -> bool:
         """Ends the round; False if it must be recorded once more."""
-        values = [*self.state.read(frame), *counters]
+        values = [*map(settled, self.state.read(frame)), *counters]
         if self.learning:
             for c, value in zip(self.carried, values, strict=True):
                 c.learn(value)
             return self.anew()
         self.settle()
+        for c, value in zip(self.carried, values, strict=True):
+            c.final = value
+        bools = [c for c in self.carried if isinstance(c, Carried)]
         try:
-            made = [c.end(value, params, k >= len(self.before) or self.state.is_needed(k))
+            made = [c.end(value, params, k >= len(self.before) or self.state.is_needed(k), bools)
                     for k, (c, value, params) in enumerate(
                         zip(self.carried, values, self.params, strict=True))]
             stacked = self.stacks.end()
@@ -158,17 +168,30 @@ class Loop:
 
     def finish(self, go_on: Any, made: list[list[Any]], stacked: list[Any]) -> None:
         """Makes the node; keeps what the variables are after it."""
-        adopt = current_graph().adopt
+        adopt, known = current_graph().adopt, conditions()
         early = [x for c, xs in zip(self.carried, made, strict=True) if not c.late for x in xs]
         late = [adopt(None, [start, x]) for c, xs in zip(self.carried, made, strict=True)
                 if c.late for start, x in zip(c.begins(xs), xs, strict=True)]
         carried, rows = self.rounds.finish(self.go_first, go_on, early, late, stacked)
         first, second = iter(carried[:len(early)]), iter(carried[len(early):])
-        last = [c.last([next(second if c.late else first) for _ in xs])
-                for c, xs in zip(self.carried, made, strict=True)]
-        known = self.count if isinstance(self.count, int) and not self.tested else None
+        outputs = [[next(second if c.late else first) for _ in xs]
+                   for c, xs in zip(self.carried, made, strict=True)]
+        ran = self.ran()
+        for c, xs, ys in zip(self.carried, made, outputs, strict=True):
+            for k, (x, y) in enumerate(zip(xs, ys, strict=True)):
+                if y.dtype.is_bool and y.ndim == 0:
+                    before = c.value if isinstance(c, Flag) else False if c.late else c.given[k]
+                    known.define(y, choice(ran, known.of(x), known.of(before)))
+        last = [c.last(ys, ran) for c, ys in zip(self.carried, outputs, strict=True)]
+        times = self.count if isinstance(self.count, int) and not self.tested else None
         self.finished = [*self.state.write(last[:len(self.before)]),
-                         *self.stacks.lists(rows, known, self.size)]
+                         *self.stacks.lists(rows, times, self.size)]
+
+    def ran(self) -> Formula:
+        """Whether there was an iteration."""
+        enough = self.count is None or type(self.count) is int
+        first = True if self.go_first is None else conditions().of(self.go_first)
+        return first if enough else choice(first, Atom(), False)
 
     def done(self) -> tuple[Any, ...]:
         """What the variables are after the loop."""
@@ -235,6 +258,7 @@ class For(Loop):
             self.begin(sys._getframe(1), items.count, items.rows,
                        [x for x, _ in items.counters], tested, can_peel)
             closed = False
+            self.peeling = can_peel and self.place in peeled
             while not closed and not self.peeling:
                 rows, counters = self.record()
                 self.left = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 MUTATORS = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse",
                       "update", "setdefault", "popitem", "add", "discard"})
@@ -19,10 +19,16 @@ class Names:
     ----------
     reads : set of str
         Variables it may read before it has assigned them.
+    usual_reads : set of str
+        Those among them that it may read if no exception is caught.
     sets : set of str
         Those it assigns, whatever happens.
+    usual_sets : set of str
+        Those it assigns if no exception is caught.
     writes : set of str
         Those it may assign or delete.
+    drops : set of str
+        Those it may leave without a value.
     attributes : dict of str to None
         Attributes it may assign, as `self.x`, in order.
     boxes : dict of str to None
@@ -31,12 +37,16 @@ class Names:
         Lists that a statement of its own appends to.
     """
 
-    __slots__ = ("appends", "attributes", "boxes", "reads", "sets", "writes")
+    __slots__ = ("appends", "attributes", "boxes", "drops", "reads", "sets", "usual_reads",
+                 "usual_sets", "writes")
 
     def __init__(self) -> None:
         self.reads: set[str] = set()
+        self.usual_reads: set[str] = set()
         self.sets: set[str] = set()
+        self.usual_sets: set[str] = set()
         self.writes: set[str] = set()
+        self.drops: set[str] = set()
         self.attributes: dict[str, None] | None = None
         self.boxes: dict[str, None] | None = None
         self.appends: set[str] | None = None
@@ -44,11 +54,20 @@ class Names:
     def read(self, name: str) -> None:
         if name not in self.sets:
             self.reads.add(name)
+        if name not in self.usual_sets:
+            self.usual_reads.add(name)
 
     def write(self, name: str, certain: bool = True) -> None:
         self.writes.add(name)
         if certain:
             self.sets.add(name)
+            self.usual_sets.add(name)
+            self.drops.discard(name)
+
+    def delete(self, name: str) -> None:
+        self.read(name)
+        self.writes.add(name)
+        self.drops.add(name)
 
     def change(self, path: str) -> None:
         """Something is changed in place."""
@@ -61,9 +80,10 @@ class Names:
         """With other paths, but for those of objects that come from inside."""
         return {**(held or {}), **{x: None for x in paths if root(x) not in self.sets}}
 
-    def then(self, other: Names, certain: bool = True) -> None:
-        """What follows: certainly, or only perhaps."""
+    def then(self, other: Names, certain: bool = True, usual: bool = False) -> None:
+        """What follows: certainly, or only perhaps; `usual`: unless an exception is caught."""
         self.reads |= other.reads - self.sets
+        self.usual_reads |= other.usual_reads - self.usual_sets
         self.writes |= other.writes
         if other.attributes:
             self.attributes = self._more(self.attributes, other.attributes)
@@ -73,12 +93,41 @@ class Names:
             self.appends = (self.appends or set()) | other.appends
         if certain:
             self.sets |= other.sets
+            self.drops -= other.sets
+        if certain or usual:
+            self.usual_sets |= other.usual_sets
+        self.drops |= other.drops
 
     def either(self, first: Names, second: Names) -> None:
         """One of two branches."""
         self.then(first, False)
         self.then(second, False)
         self.sets |= first.sets & second.sets
+        self.usual_sets |= first.usual_sets & second.usual_sets
+        self.drops -= (first.sets - first.drops) & (second.sets - second.drops)
+
+
+class Live(NamedTuple):
+    """The variables that are read later, before anything assigns them.
+
+    Attributes
+    ----------
+    every : set of str
+        Those that may be read.
+    usual : set of str
+        Those that may be read if no exception is caught.
+    """
+
+    every: set[str]
+    usual: set[str]
+
+    def before(self, does: Names) -> Live:
+        """Those that are live before some code."""
+        return Live(does.reads | (self.every - does.sets),
+                    does.usual_reads | (self.usual - does.usual_sets))
+
+    def __or__(self, other: Any) -> Live:
+        return Live(self.every | other.every, self.usual | other.usual)
 
 
 def only_appended(names: Names, body: Sequence[ast.stmt]) -> list[str]:

@@ -8,7 +8,14 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from dualflow._core import current_graph
+from dualflow._core import Symbol, current_graph
+from dualflow.autograph.assigned import (
+    Partial,
+    completed,
+    joined,
+    settled,
+    value as value,
+)
 from dualflow.autograph.builtins import call_kept as call_kept, condition as condition
 from dualflow.autograph.choices import (
     and_ as and_,
@@ -22,7 +29,8 @@ from dualflow.autograph.comprehensions import (
     comprehension as comprehension,
     unrolled as unrolled,
 )
-from dualflow.autograph.errors import left_early, one_branch
+from dualflow.autograph.conditions import Formula, choice, conditions, negation
+from dualflow.autograph.errors import left_early, note_escape, one_branch
 from dualflow.autograph.items import over as over
 from dualflow.autograph.loops import for_ as for_, while_ as while_
 from dualflow.autograph.numbers import get as get, item as item, shown as shown
@@ -33,7 +41,7 @@ from dualflow.autograph.values import (
     UNDEFINED,
     Differ,
     Merge,
-    filled,
+    Slot,
     is_traced,
     truth,
 )
@@ -66,37 +74,47 @@ class If:
 
     def __init__(self, frame: FrameType, test: Any, *words: str) -> None:
         self.where: str = where_of(frame)
-        self.branches: Any = current_graph().branches(truth(test))
+        self.branches: Any = current_graph().branches(test)
         self.state: State = State(frame, *words)
         self.before: list[Any] = self.state.read(frame)
         self.results: list[list[Any]] = []
         self.open: Any = None
+        self.test: Formula = conditions().of(self.branches.chosen)
+        self._facts: int = len(conditions().facts)
 
     def __enter__(self) -> If:
-        self.open = self.branches.open()
+        self._begin(self.test)
         return self
+
+    def _begin(self, fact: Formula) -> None:
+        """Open a branch, in which a fact holds."""
+        self.open = self.branches.open()
+        conditions().facts.append(fact)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if self.open is not None:
             self.open.drop()
             self.open = None
+            del conditions().facts[self._facts:]
             self.state.write(self.before)
             if kind is None:
                 left_early("if")
             if issubclass(kind, Exception):
+                note_escape(error, "`if`", self.where)
                 error.add_note(f"This was raised while both branches of the `if` at {self.where} "
                                "were traced, which a traced tensor decides between; "
                                "to raise only where it is so, use assert")
 
     def _close(self, frame: FrameType) -> None:
-        self.results.append(self.state.read(frame))
+        self.results.append(list(map(settled, self.state.read(frame))))
         self.open.close()
         self.open = None
+        del conditions().facts[self._facts:]
 
     def turn(self) -> tuple[Any, ...]:
         """Ends the first branch, and begins the second with what was before."""
         self._close(sys._getframe(1))
-        self.open = self.branches.open()
+        self._begin(negation(self.test))
         return self.state.write(self.before)
 
     def done(self) -> tuple[Any, ...]:
@@ -109,37 +127,58 @@ class If:
         values = [self._merged(merge, k, a, b)
                   for k, (a, b) in enumerate(zip(*self.results, strict=True))]
         made = self.branches.finish(merge.first, merge.second)
-        return self.state.write([filled(x, made) for x in values])
+        self._define(values, made)
+        return self.state.write([completed(x, made) for x in values])
+
+    def _define(self, values: list[Any], made: Any) -> None:
+        """Note the conditions that the bools among the results stand for."""
+        known = conditions()
+        for x, a, b in zip(values, *self.results, strict=True):
+            if isinstance(x, Slot) and isinstance(made[x.place], Symbol) and (
+                    made[x.place].dtype.is_bool and made[x.place].ndim == 0):
+                known.define(made[x.place], choice(self.test, known.of(a), known.of(b)))
 
     def _merged(self, merge: Merge, k: int, a: Any, b: Any) -> Any:
         word = self.state.words[k]
-        if (a is UNDEFINED) != (b is UNDEFINED):
+        if a is b:
+            return a
+        if any([x is UNDEFINED or type(x) is Partial for x in (a, b)]):
             if word.startswith("ag_"):
                 return merge.fill(b if a is UNDEFINED else a, b is UNDEFINED)
             if not self.state.is_needed(k):
                 return UNDEFINED
-            raise one_branch(word, a, b, self.where, Differ(""))
+            error = one_branch(word, a, b, self.where, Differ(""))
+            if not self.state.is_owned(k):
+                raise error
+            return joined(merge, word, self.test, a, b, error)
         if type(a) is bool and type(b) is bool and a is not b:
             chosen = self.branches.chosen
             return chosen if a else logical_not(chosen)
         n = len(merge.first)
+        needed = self.state.is_needed(k) and not self.state.is_deferred(k)
         try:
             made = merged(merge, word, a, b, self.where)
-            if not self.state.is_needed(k):     # it may be what a branch inside has left behind
+            if not needed:          # it may be what a branch inside has left behind
                 current_graph().adopt(None, [*merge.first[n:], *merge.second[n:]])
             return made
-        except (InvalidArgumentError, DTypeError, TracedValueError):
-            if self.state.is_needed(k):
+        except (InvalidArgumentError, DTypeError, TracedValueError) as error:
+            if needed:
                 raise
             del merge.first[n:], merge.second[n:]
-            return UNDEFINED
+            if not self.state.is_deferred(k):
+                return UNDEFINED
+            return joined(merge, word, self.test, a, b, error)
 
 
 def if_(test: Any, names: str = "", dead: str = "", flags: str = "", rows: str = "",
         boxes: str = "", attributes: str = "") -> Any:
     """`if test:`; see State for what it may change."""
     if is_traced(test):
-        return If(sys._getframe(1), test, names, dead, boxes, attributes)
+        test = truth(test)
+        known = conditions().decided(test)
+        if known is None:
+            return If(sys._getframe(1), test, names, dead, boxes, attributes)
+        test = known
     return PlainIf(test)
 
 

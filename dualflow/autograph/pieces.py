@@ -53,9 +53,12 @@ class Pieces:
         made: Block = [ast.Expr(value=value, **self.place) if self.targets is None else
                        ast.Assign(targets=[self.targets], value=value, **self.place)]
         for x in unknown:
-            test = ast.Compare(left=ast.Name(id=x, ctx=LOAD, **self.place), ops=[ast.Is()],
+            held = ast.Name(id=x, ctx=LOAD, **self.place)
+            lost = ast.Name(id=x, ctx=ast.Del(), **self.place)
+            held.unchecked = lost.unchecked = True      # type: ignore[attr-defined]
+            test = ast.Compare(left=held, ops=[ast.Is()],
                                comparators=[operator("UNDEFINED", self.it)], **self.place)
-            gone = ast.Delete(targets=[ast.Name(id=x, ctx=ast.Del(), **self.place)], **self.place)
+            gone = ast.Delete(targets=[lost], **self.place)
             made.append(ast.If(test=test, body=[gone], orelse=[], **self.place))
         return ast.If(test=self.traced, body=made, orelse=[], **self.place)
 

@@ -10,6 +10,7 @@ from dualflow.autograph.values import UNDEFINED, Held
 from dualflow.nest import rebuild
 
 GLOBAL = "global:"
+DEFERRED = "caught:"
 
 
 class State:
@@ -20,13 +21,17 @@ class State:
     ----------
     names, dead, boxes, attributes : str
         Words: `x`, `ys` or `self.ys`, `self.x`, where `[]` stands for every item; `dead` are
-        variables that nobody reads later.
+        variables that nobody reads later, and, with a prefix, those that only a caught exception or
+        a nested function may read.
     """
 
     def __init__(self, frame: FrameType, names: str, dead: str, boxes: str, attributes: str,
                  ) -> None:
         self.names: list[str] = names.split()
-        self.dead: set[str] = set(dead.split())
+        self.dead: set[str] = {x for x in dead.split() if not x.startswith(DEFERRED)}
+        self.deferred: set[str] = {x.removeprefix(DEFERRED) for x in dead.split()
+                                   if x.startswith(DEFERRED)}
+        self._around: set[str] = {*frame.f_code.co_freevars}
         self._attributes: dict[tuple[int, str], tuple[str, Any, str]] = {}
         for word in attributes.split():
             at, _, name = word.rpartition(".")
@@ -71,8 +76,18 @@ class State:
         return k < len(self.names)
 
     def is_needed(self, k: int) -> bool:
-        """Whether a value is certainly wanted later."""
+        """Whether a value is wanted later."""
         return not self.is_variable(k) or self.words[k] not in self.dead
+
+    def is_deferred(self, k: int) -> bool:
+        """Whether an error about a variable waits until it is read."""
+        return self.is_owned(k) and self.words[k] in self.deferred
+
+    def is_owned(self, k: int) -> bool:
+        """Whether place k is a variable of the frame itself, which is read by `value` where it may
+        have none."""
+        return (self.is_variable(k) and not self.names[k].startswith(GLOBAL)
+                and self.names[k] not in self._around)
 
     def _held(self, x: Any) -> Any:
         """A value with something that stands for what is changed in place, wherever it is in it."""

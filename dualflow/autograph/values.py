@@ -183,10 +183,11 @@ class Merge:
                 nest.parts(a), nest.parts(b), strict=True)])
         raise Differ(f"{described(a)} in one, {described(b)} in the other")
 
-    def fill(self, a: Any, first: bool) -> Any:
-        """A value that only one branch makes, of which the other has none to give."""
+    def fill(self, a: Any, first: bool, numbers: bool = True) -> Any:
+        """A value that only one branch makes, of which the other has none to give; `numbers`:
+        whether numbers in it become tensors."""
         def leaf(x: Any) -> Any:
-            if not is_tensor(x) and not is_number(x):
+            if not is_tensor(x) and not (numbers and is_number(x)):
                 return x
             x = as_tensor(unwrapped(x))
             nothing = filler(x)

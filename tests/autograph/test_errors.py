@@ -29,8 +29,9 @@ def test_a_variable_in_one_branch_only():
                 y = x * 2
             return y
         """, InvalidArgumentError, "y is assigned in one branch only of the `if` at .*:3,.*"
-        "give it a value before the `if`", 3, 1)
+        "give it a value before the `if`", 5, 1)
     assert "int32 (), made at <test" in says and ":4, in f" in says
+    assert "in the second one it has no value" in says and re.search("read at .*:5: in", says)
 
 
 def test_branches_of_two_dtypes():
@@ -127,8 +128,8 @@ def test_a_variable_that_only_a_loop_makes():
             for i in range(n):
                 y = i
             return y
-        """, InvalidArgumentError, "y is assigned in the `for` and read after it.*before the loop",
-        3, 3)
+        """, InvalidArgumentError, "y is assigned in the `for` and read at .*:5.*before the loop",
+        5, 3)
 
 
 def test_a_list_that_one_branch_grows():
@@ -166,17 +167,17 @@ def test_a_list_of_different_things():
 
 
 @pytest.mark.parametrize("jump", ["break", "continue", "return x"])
-def test_jumps_in_try(jump):
+def test_jumps_in_finally(jump):
     fails(f"""
         def f(x):
             for k in range(3):
                 try:
+                    x = x + 1
+                finally:
                     if x > 2:
                         {jump}
-                finally:
-                    x = x + 1
             return x
-        """, TracedValueError, "inside `try`.*set a variable there", 5, 1)
+        """, TracedValueError, "`finally` jumps.*set a variable there", 7, 1)
 
 
 @pytest.mark.parametrize("text, says", [
@@ -225,14 +226,30 @@ def test_raise_in_a_branch():
 
 def test_an_error_that_is_caught_inside():
     def f(x):
-        try:
-            if x > 0:
+        if x > 0:
+            try:
                 x = x + df.ones([2, 3]) @ df.ones([2, 3])
-        except ShapeError:
-            x = x * 10
+            except ShapeError:
+                x = x * 10
         return x
 
-    assert df.function(f)(df.constant(2)).item() == 20
+    assert [df.function(f)(df.constant(x)).item() for x in (2, -2)] == [20, -2]
+
+
+@pytest.mark.parametrize("opening", ["if x > 0:", "while x > 0:", "for i in range(x):"])
+def test_an_error_that_is_caught_outside_of_what_a_tensor_decides(opening):
+    """Not every run raises it."""
+    f = compiled(f"""
+        def f(x):
+            try:
+                {opening}
+                    x = x + df.ones([2, 3]) @ df.ones([2, 3])
+            except ValueError:
+                x = x * 10
+            return x
+        """)
+    with pytest.raises(TracedValueError, match=r"ShapeError .* is caught outside of .*:4, "):
+        df.function(f)(df.constant(2))
 
 
 def test_a_bare_except_does_not_hide_the_question():

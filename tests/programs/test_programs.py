@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.programs import control, derivatives, written
+from tests.programs import control, derivatives, names, written
 from tests.programs.program import check
 
 
@@ -19,6 +19,11 @@ def test_branches_and_loops(seed):
 @pytest.mark.parametrize("seed", range(25))
 def test_python_s_own_control_flow(seed):
     written.check(seed)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_names(seed):
+    names.check(seed)
 
 
 @pytest.mark.parametrize("seed", range(60))

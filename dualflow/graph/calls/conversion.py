@@ -75,9 +75,16 @@ class Conversion:
                     with self._replaced:
                         record()
             except BaseException as error:
+                if trace.enclosed.refusal is not None and not isinstance(error, KeyboardInterrupt):
+                    raise trace.enclosed.refusal.with_traceback(error.__traceback__) from None
                 if not trace.enclosed.left or isinstance(error, KeyboardInterrupt):
                     raise
             finally:
                 trace.enclosed.question = None      # traces that continue it may be made later
+                trace.enclosed.conditions = None
+        if not trace.enclosed.left:
+            caught = trace.enclosed.refusal or trace.enclosed.escaped
+            if caught is not None:
+                raise caught
         self.made_variables |= bool(trace.made_variables)
         return not trace.enclosed.left

@@ -43,6 +43,12 @@ class Enclosed:
         says what the message should add, or the answer.
     left : bool
         Whether the trace was left, to begin anew.
+    refusal : Exception or None
+        Why the trace was left for good; Python's own `except` does not stop it.
+    escaped : Exception or None
+        What the trace raises if an exception that left a recorded branch was caught outside of it.
+    conditions : object
+        What is known of traced bools; belongs to the conversion of control flow.
     lock : lock
         Held while a call gets another output, and by whoever copies the trace.
     """
@@ -51,6 +57,9 @@ class Enclosed:
         self.recorded_as: dict[Symbol, Symbol] = {}
         self.question: Callable[[Symbol | None], str | bool] | None = None
         self.left = False
+        self.refusal: Exception | None = None
+        self.escaped: Exception | None = None
+        self.conditions: Any = None
         self.lock: Any = reentrant_lock()
         self._owner: dict[Node, Node] = {}              # the call that a node is inside of
         self._outside: dict[Symbol, Symbol] = {}        # outputs of calls by what they return

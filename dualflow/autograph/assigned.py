@@ -1,0 +1,146 @@
+"""Variables that have a value on some paths only.
+
+Where a traced tensor decides whether a variable is assigned, converted code holds a `Partial` in
+its place, and reads such variables by `value`. So a variable is refused where it is read, and only
+if the conditions of that place do not imply that it has a value. `operators.py` and `carried.py`
+make Partials; none leaves the frame that owns the variable.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Sequence
+from types import CodeType
+from typing import Any
+
+from dualflow._core import current_graph
+from dualflow.autograph.conditions import Formula, choice, conditions
+from dualflow.autograph.values import UNDEFINED, Differ, Merge, begin_anew, filled
+
+MOST = 4            # values of one variable
+
+
+class Partial:
+    """The value of a variable that some paths do not assign, or assign values that no tensor can
+    stand for.
+
+    Attributes
+    ----------
+    word : str
+        The name of the variable.
+    cases : list of (object, Formula)
+        Values, each with a condition under which the variable has it.
+    error : Exception
+        What a read raises if no condition is known to hold.
+    loop : (CodeType, int) or None
+        A loop whose first iteration may be recorded apart, after which there is a value.
+    """
+
+    __slots__ = ("cases", "error", "loop", "word")
+
+    def __init__(self, word: str, cases: Sequence[tuple[Any, Formula]], error: Exception,
+                 loop: tuple[CodeType, int] | None = None) -> None:
+        self.word = word
+        self.cases = cases
+        self.error = error
+        self.loop = loop
+
+    def __repr__(self) -> str:
+        return f"a value of {self.word} on some paths"
+
+
+class Refusal(BaseException):
+    """Leaves a trace because a variable may have no value. No `except Exception` stops it."""
+
+
+class Peeled:
+    """Loops whose first iteration is recorded apart, by code and line."""
+
+    def __init__(self) -> None:
+        self._lines: weakref.WeakKeyDictionary[CodeType, set[int]] = weakref.WeakKeyDictionary()
+
+    def add(self, place: tuple[CodeType, int]) -> None:
+        self._lines.setdefault(place[0], set()).add(place[1])
+
+    def __contains__(self, place: tuple[CodeType, int]) -> bool:
+        return place[1] in self._lines.get(place[0], ())
+
+
+peeled = Peeled()
+
+
+def cases_of(x: Any) -> Sequence[tuple[Any, Formula]]:
+    """The values of a variable, each with a condition under which it has that."""
+    if type(x) is Partial:
+        return x.cases
+    return [] if x is UNDEFINED else [(x, True)]
+
+
+def parts_of(x: Any) -> tuple[Any, Formula]:
+    """The only value of a variable, and a condition under which it has that."""
+    cases = cases_of(x)
+    return cases[0] if len(cases) == 1 else (UNDEFINED, False)
+
+
+def settled(x: Any) -> Any:
+    """The value itself if the facts imply that the variable has it."""
+    if type(x) is Partial:
+        for found, when in x.cases:
+            if conditions().implies(when):
+                return found
+    return x
+
+
+def value(x: Any) -> Any:
+    """Read a variable that may have no value."""
+    if type(x) is not Partial:
+        return x
+    found = settled(x)
+    if found is not x:
+        return found
+    if x.loop is not None and x.loop not in peeled:
+        peeled.add(x.loop)
+        begin_anew()
+    frame = sys._getframe(1)
+    where = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    error = type(x.error)(str(x.error).replace("read later", f"read at {where}"))
+    enclosed = current_graph().enclosed
+    if enclosed.question is None:           # nothing would catch the Refusal
+        raise error
+    enclosed.refusal = error
+    raise Refusal
+
+
+def joined(merge: Merge, word: str, test: Formula, a: Any, b: Any, error: Exception) -> Any:
+    """What two branches make of a variable that has several values, or none on some paths.
+    `error`: what a read raises, unless the branches say more."""
+    given = [x for x in (a, b) if type(x) is Partial]
+    if given and a is not UNDEFINED and b is not UNDEFINED:
+        error = given[0].error
+    cases: list[tuple[Any, Formula]] = []
+    others = list(cases_of(b))
+    for x, first in cases_of(a):
+        for k, (y, second) in enumerate(others):
+            n = len(merge.first)
+            try:
+                made = merge.add(x, y)
+            except Differ:
+                del merge.first[n:], merge.second[n:]
+                continue
+            cases.append((made, choice(test, first, second)))
+            del others[k]
+            break
+        else:
+            cases.append((merge.fill(x, True, numbers=False), choice(test, first, False)))
+    for y, second in others:
+        cases.append((merge.fill(y, False, numbers=False), choice(test, False, second)))
+    return Partial(word, cases[:MOST], error, next((x.loop for x in given if x.loop), None))
+
+
+def completed(x: Any, made: Any) -> Any:
+    """A value of a branch with tensors for its slots."""
+    if type(x) is not Partial:
+        return filled(x, made)
+    cases = [(filled(y, made), when) for y, when in x.cases]
+    return settled(Partial(x.word, cases, x.error, x.loop))
