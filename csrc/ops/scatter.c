@@ -206,7 +206,8 @@ static df_status check_updates(const df_call *call, int ndim, const int64_t *sha
 
 enum { SHAPE, AXIS, BATCH_DIMS };
 
-/* The shape attribute as a tensor that was checked: no negative dimension, no overflow. */
+/* The shape attribute as a tensor that was checked: no negative dimension but for unknown ones, no
+ * overflow. */
 static df_status set_output(const df_call *call, const df_tensor *updates, df_error *err)
 {
     const df_ints shape = call->attrs[SHAPE].list;
@@ -214,7 +215,7 @@ static df_status set_output(const df_call *call, const df_tensor *updates, df_er
         return df_fail(err, DF_BAD_SHAPE, "%s: shape has %lld dimensions, want at most %d",
                        call->op->name, (long long)shape.n, DF_MAX_NDIM);
     for (int64_t i = 0; i < shape.n; i++)
-        if (shape.v[i] < 0)
+        if (shape.v[i] < DF_UNKNOWN)
             return df_fail(err, DF_BAD_SHAPE, "%s: shape %s has a negative dimension",
                            call->op->name, df_shape_text((int)shape.n, shape.v).text);
     return df_tensor_set(call->out[0], updates->dtype, (int)shape.n, shape.v, call->op->name, err);

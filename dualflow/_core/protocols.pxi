@@ -11,9 +11,6 @@ cdef dict INSTEAD = {
     "int()": "dualflow.cast(x, dualflow.int64), or a Python number",
     "float()": "dualflow.cast(x, dualflow.float32), the op of dualflow in place of a function of "
                "`math` (dualflow.sin for math.sin), or a Python number",
-    "len()": "dualflow.shape(x)[0], a tensor",
-    "formatting as a number": "dualflow.print(x), which prints each time the function runs, or "
-                              "return it from the function",
     "use as an index, a length or in range()":
         "dualflow.gather(x, i), dualflow.range(n), or a Python int",
     "complex()": "ops on the tensor",

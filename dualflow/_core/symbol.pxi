@@ -118,12 +118,14 @@ cdef class Symbol(Tensor):
         if self.t.ndim == 0:
             raise TypeError("len() of a tensor with shape ()")
         if self.sized_by_data and self.known_shape[0] is None:
-            with_data(self, "len()")
+            self.graph.no_value(self, "len()", "dualflow.shape(x)[0], a tensor")
         return self.shape[0].__index__()
 
     def __format__(self, spec):
         if spec and spec[-1] in "bcdeEfFgGnoxX%" and not has_face(self):
-            with_data(self, "formatting as a number")
+            self.graph.no_value(self, "formatting as a number", (
+                "dualflow.print(x), which prints each time the function runs, or "
+                "return it from the function"))
         return str(self)
 
     def __getattr__(self, str name):

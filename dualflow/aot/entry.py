@@ -211,8 +211,9 @@ def _outputs(who: str, function: ConcreteFunction, compiled: Compiled,
         else:
             continue                            # a number, a string: only Python receives it
         if kind is DATA_NUMBER or None in result.shape:
-            raise UnimplementedError(f"{who}: the size of {path} depends on data, and C "
-                                     "gives memory before it runs")
+            raise UnimplementedError(
+                f"{who}: the size of {path} depends on data, and C gives memory before it runs; "
+                "pad it to the largest size there is, and say so by ensure_shape")
         shape = tuple([d for d in result.shape if d is not None])
         plain = re.sub(r"^result\W+(?=[A-Za-z])", "", path).rstrip("']")
         found.append(Value(unique(identifier(plain), taken), path, result.dtype, shape))

@@ -90,6 +90,8 @@ def one_size(value: Any, what: str) -> Any:
     found = ints(value, what)
     if len(found) != 1 or not (is_open(found[0]) or found[0] >= 0):
         raise InvalidArgumentError(f"{what} is {shown(value)}, want one number of at least 0")
+    if isinstance(found[0], Dim) and found[0].from_data:
+        found[0].graph.guard("ge", (found[0], 0), True)
     return found[0]
 
 
@@ -365,6 +367,9 @@ def ensure_shape(x: TensorLike, shape: Sequence[int | None], name: str | None = 
     want = [h if w is None else w for h, w in zip(have, shape, strict=False)]
     if len(have) != len(shape) or not same_shape(have, want):
         raise ShapeError(f"ensure_shape: {tensor.dtype} {have}, want shape {tuple(shape)}")
+    if any([isinstance(h, Dim) and h.from_data and w is not h
+            for h, w in zip(have, want, strict=True)]):
+        return reshape(tensor, want, name=name)         # from here on these sizes are known
     return identity(tensor, name=name)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.programs import control, derivatives, names, written
+from tests.programs import control, derivatives, names, sizes, written
 from tests.programs.program import check
 
 
@@ -24,6 +24,11 @@ def test_python_s_own_control_flow(seed):
 @pytest.mark.parametrize("seed", range(25))
 def test_names(seed):
     names.check(seed)
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_tensors_as_sizes(seed):
+    sizes.check(seed)
 
 
 @pytest.mark.parametrize("seed", range(60))

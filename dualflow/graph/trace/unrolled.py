@@ -23,10 +23,10 @@ def unroll(trace: Any, x: Symbol, instead: str) -> int:
     A size that may change from call to call becomes part of the trace's key. A size that depends
     on data, or more than `MOST` rows, raises TracedValueError.
     """
-    if current_graph() is not trace:
-        trace.escaped(x, messages.ITERATION)
     if trace.for_any_size:                  # a graph built by hand, whose Python does not run again
         trace.no_value(x, messages.ITERATION, instead)
+    if current_graph() is not trace:
+        trace.escaped(x, messages.ITERATION)
     question, why = trace.enclosed.question, ""
     by_data = x.known_shape[0] is None and x.sized_by_data
     if question is not None and (by_data or in_for_statement(sys._getframe(1))):
