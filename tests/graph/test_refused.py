@@ -18,18 +18,12 @@ def unassigned(x, n):
 
 
 def two_dtypes(x, n):
-    if n > 1:
-        y = x
-    else:
-        y = df.cast(x, df.int32)
+    y = x if n > 1 else df.cast(x, df.int32)
     return y
 
 
 def two_ranks(x, n):
-    if n > 1:
-        y = x
-    else:
-        y = x[0]
+    y = x if n > 1 else x[0]
     return y
 
 

@@ -1,8 +1,8 @@
 """Random programs in which traced integers are sizes, bounds, depths, axes, shifts and repeats.
 
-A program is a chain of ops on matrices, whose integers are drawn among the arguments `n`, `m` and what
-is computed of them, in straight code, branches and loops. Eager mode, graph mode and graph mode with
-passes off must give the same bits or refuse the same numbers; so must their gradients.
+A program is a chain of ops on matrices, whose integers are drawn among the arguments `n`, `m` and
+what is computed of them, in straight code, branches and loops. Eager mode, graph mode and graph
+mode with passes off must give the same bits or refuse the same numbers; so must their gradients.
 """
 
 import numpy as np

@@ -20,7 +20,8 @@ EVERY = 30.             # seconds between lines
 
 CHECKS = {"programs": program.check, "gradients around calls": around.check,
           "failures": failures.check, "branches and loops": control.check,
-          "written": written.check, "names": names.check, "derivatives": derivatives.check, "sizes": sizes.check}
+          "written": written.check, "names": names.check, "derivatives": derivatives.check,
+          "sizes": sizes.check}
 
 
 def left():
