@@ -2,7 +2,8 @@
 
 A program is a chain of ops on matrices, whose integers are drawn among the arguments `n`, `m` and
 what is computed of them, in straight code, branches and loops. Eager mode, graph mode and graph
-mode with passes off must give the same bits or refuse the same numbers; so must their gradients.
+mode with passes off must give the same bits or refuse the same numbers. Gradients may differ by
+rounding: a branch or a loop is one term of a sum, of which eager mode adds each part by itself.
 """
 
 import numpy as np
@@ -108,12 +109,19 @@ def gradient(f):
 
 
 def outcome(f, *args):
-    """The bits of a result, or that it is refused."""
+    """A result as an array, or None if it is refused."""
     try:
-        y = f(*args)
+        return f(*args).numpy()
     except (ValueError, IndexError, ArithmeticError):   # and errors of dualflow, which are these
-        return "refused"
-    return y.shape, y.dtype.name, y.numpy().tobytes()
+        return None
+
+
+def same(a, b, exact):
+    if a is None or b is None:
+        return a is b
+    if exact:
+        return (a.shape, a.dtype, a.tobytes()) == (b.shape, b.dtype, b.tobytes())
+    return a.shape == b.shape and np.allclose(a, b, 1e-13, 1e-13, equal_nan=True)
 
 
 def check(seed):
@@ -128,4 +136,5 @@ def check(seed):
             want = outcome(form, x, n, m)
             for f in traced:
                 got = outcome(f, x, n, m)
-                assert got == want, f"seed {seed}, n {n.item()}, m {m.item()}: {want} {got}"
+                assert same(got, want, form is program), (
+                    f"seed {seed}, n {n.item()}, m {m.item()}: {want} {got}")
