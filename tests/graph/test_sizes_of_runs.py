@@ -139,6 +139,25 @@ def test_as_eagerly(name, order, n):
         assert same(df.function(f, **options)(x, n), want)
 
 
+@pytest.mark.parametrize("signature", [None, [df.TensorSpec([None, 3])]], ids=["any", "given"])
+def test_gradient_of_the_first_row_of_an_empty_batch(signature):
+    def f(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.reduce_sum(x[:1] ** 2)
+        return tape.gradient(y, x), y
+
+    traced = df.function(f, input_signature=signature)
+    around = df.function(lambda x: df.reduce_sum(x[:1] ** 2), input_signature=signature)
+    for rows in (3, 0, 1, 0, 5):
+        x = df.ones([rows, 3])
+        assert same(traced(x), f(x))
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = around(x)
+        assert same(tape.gradient(y, x), f(x)[0])
+
+
 def test_one_trace_for_all_numbers():
     traced = 0
 
