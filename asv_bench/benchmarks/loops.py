@@ -47,6 +47,31 @@ class Round:
         self.branches(self.x)
 
 
+class Slices:
+    """1,000 iterations that sum a slice of 4 rows: by Python numbers, by traced bounds, of a size that
+    is known beside a traced bound."""
+
+    params = ["fixed", "traced", "traced begin"]
+    param_names = ["bounds"]
+
+    def setup(self, bounds):
+        rows = {"fixed": lambda x, i: x[10:14], "traced": lambda x, i: x[i:i + 4],
+                "traced begin": lambda x, i: df.slice(x, [i, 0], [4, 64])}[bounds]
+
+        @df.function
+        def total(x, n):
+            total = df.constant(0.0)
+            for i in df.range(n):
+                total = total + df.reduce_sum(rows(x, i) * df.cast(i, df.float32))
+            return total
+
+        self.total, self.given = total, (df.random.normal([1100, 64], seed=1), df.constant(1000))
+        self.time_loop(bounds)
+
+    def time_loop(self, bounds):
+        self.total(*self.given)
+
+
 class Lstm:
     """A training step of an LSTM of 128 units, batch 32, written as a loop or unrolled."""
 
