@@ -48,8 +48,8 @@ class Round:
 
 
 class Slices:
-    """1,000 iterations that sum a slice of 4 rows: by Python numbers, by traced bounds, of a size that
-    is known beside a traced bound."""
+    """1,000 iterations that sum a slice of 4 rows: by Python numbers, by traced bounds, of a known
+    size from a traced bound on."""
 
     params = ["fixed", "traced", "traced begin"]
     param_names = ["bounds"]
