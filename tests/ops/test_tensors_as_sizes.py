@@ -1,6 +1,6 @@
 """Every integer argument of every row that may be a tensor eagerly, as a traced tensor: sizes,
-bounds, depths, axes, shifts. Bit for bit what eager mode gives, gradient included. Of those that are
-given as a tensor for each integer, one in four is tried; all with ``pytest --exhaustive``."""
+bounds, depths, axes, shifts. Bit for bit what eager mode gives, gradient included. Of those
+given as a tensor for each integer one in four is tried; all with ``pytest --exhaustive``."""
 
 import numpy as np
 import pytest
