@@ -158,6 +158,29 @@ def test_gradient_of_the_first_row_of_an_empty_batch(signature):
         assert same(tape.gradient(y, x), f(x)[0])
 
 
+@pytest.mark.parametrize("f", [
+    lambda x, n: df.tile(x, [n, 1]), lambda x, n: df.zeros([n, 3]), lambda x, n: x[:n],
+    lambda x, n: df.math.unsorted_segment_sum(x, [0, 0, 0, 0], n),
+    lambda x, n: df.repeat(x, n, axis=0), lambda x, n: df.slice(x, [n, 0], [1, -1]),
+    lambda x, n: df.reduce_sum(x, n)], ids=range(7))
+def test_a_number_that_does_not_fit_a_branch_that_is_not_taken(f):
+    def call(x, n):
+        return df.cond(n >= 0, lambda: df.cast(df.reduce_sum(f(x, n)), df.float64),
+                       lambda: df.constant(7.0, df.float64))
+
+    def written(x, n):
+        y = df.constant(7.0, df.float64)
+        if n >= 0:
+            y = df.cast(df.reduce_sum(f(x, n)), df.float64)
+        return y
+
+    for form in (call, written):
+        traced = df.function(form)
+        for n in (1, -3):
+            assert same(traced(df.constant(X), df.constant(n)),
+                        form(df.constant(X), df.constant(n)))
+
+
 def test_one_trace_for_all_numbers():
     traced = 0
 

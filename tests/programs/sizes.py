@@ -124,6 +124,11 @@ def same(a, b, exact):
     return a.shape == b.shape and np.allclose(a, b, 1e-13, 1e-13, equal_nan=True)
 
 
+def is_straight(f, *args):
+    """Whether a program has no branches and no loops."""
+    return not any([node.bodies for node in f.graph_for(*args).nodes])
+
+
 def check(seed):
     """Compare the modes on the program of a seed."""
     rng = np.random.default_rng([seed, 31])
@@ -136,5 +141,5 @@ def check(seed):
             want = outcome(form, x, n, m)
             for f in traced:
                 got = outcome(f, x, n, m)
-                assert same(got, want, form is program), (
+                assert same(got, want, form is program or is_straight(f, x, n, m)), (
                     f"seed {seed}, n {n.item()}, m {m.item()}: {want} {got}")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualflow._core import Dim, Symbol
+from dualflow._core import Dim, Symbol, as_tensor
 from dualflow.errors import DTypeError
 from dualflow.graph.trace.dynamic import DependsOnData, refuse
+from dualflow.ops.array import identity
 
 
 def known_dims(trace: Any, x: Symbol) -> tuple[Dim, ...]:
@@ -41,6 +42,13 @@ def dim_of(trace: Any, x: Symbol) -> Dim:
     if x.ndim:
         raise _unfit(x, "an integer of shape ()")
     return dims_of(trace, x)[0]
+
+
+def inside(trace: Any, x: Any) -> Any:
+    """A number that only a run knows as the value of a node in the body that is being recorded."""
+    if not isinstance(x, Dim) or not x.from_data:
+        return x
+    return Dim(None, "element", (identity(as_tensor(x)),), trace)
 
 
 def _unfit(x: Symbol, want: str) -> DTypeError:

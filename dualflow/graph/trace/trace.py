@@ -309,6 +309,8 @@ class Trace(Graph):
         if current is not self and self.goes_on_in(current):
             current.guard(op, args, answer)
             return
+        if self.bodies:         # the check belongs to a body, which may not be executed
+            args = tuple([as_dims.inside(self, x) for x in args])
         key = (op, *[id(x) if isinstance(x, Dim) else (type(x), x) for x in args])
         if key not in self.guards:
             self.guards[key] = Guard(op, args, answer, self.line())
