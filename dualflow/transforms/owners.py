@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow._core import Maybe, Op, Symbol, as_tensor, current_graph, record_function
-from dualflow.autodiff.maybe import zeroed
+from dualflow.autodiff.maybe import add_maybes, only_if, settle, zeroed
 from dualflow.graph.ir import CALL, COND, LOOP, Graph, Node, Rule
+from dualflow.graph.trace.record_call import record_call_here
 from dualflow.ops.array import reshape
 from dualflow.ops.compare import equal, where
 from dualflow.ops.control_flow import cond, switch_case
@@ -40,39 +41,44 @@ def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | N
     """The results of a function that has a gradient rule of its own, which is mapped in turn."""
     given, gradient = [replay.operand(x) for x in rule.inputs], rule.op.rule
     assert gradient is not None
-    if rule.sums:
-        gradient = without_sums(gradient)
     own, rest = made[:rule.n_outputs], made[rule.n_outputs:]
     differs = any([y.stacked for y in own])     # all or none: what flows back is then a sum, or not
     values = [replay.stacked(y) if differs else as_tensor(y.value) for y in own]
     kept = replay.kept()
+    sources = [*given, *[Lane(y, differs) for y in values]] if rule.sums else given
 
-    def back(g: tuple[Any, ...], y: Any, *_: Any) -> list[Any]:
+    def mapped(g: Sequence[Any], of_lane: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
+        """The gradients of all lanes, by what gives those of one."""
         def lane(*rows: Any) -> Any:
             left = iter(rows)
-            found = gradient([None if x is None else next(left) for x in g],
-                             node.outputs[:rule.n_outputs], *rule.inputs)
+            found = of_lane([None if x is None else next(left) for x in g])
             return [(zeroed(x), x.flag) if isinstance(x, Maybe) else x for x in found]
 
         result, found = kept.again().map(lane, [Lane(x, differs) for x in g if x is not None])
         left = iter(found)
         sums = []
-        for x, to in zip(result, given, strict=True):
+        for x, to in zip(result, sources, strict=True):
             total = None if x is None else summed(replay, next(left), to, differs)
             sums.append(if_any(total, next(left).value) if isinstance(x, tuple) else total)
         return sums
 
-    outs = record_function(rule.op.name, back, [as_tensor(x.value) for x in given], values, mark)
+    def back(g: tuple[Any, ...], y: Any, *_: Any) -> list[Any]:
+        return mapped(g, lambda g: gradient(g, node.outputs[:rule.n_outputs], *rule.inputs))
+
+    def call_back(gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
+        flag = settle(gs)[1] if any([isinstance(g, Maybe) for g in gs]) else None
+        gs = [zeroed(g) if isinstance(g, Maybe) else g for g in gs]
+        found = mapped(gs, lambda gs: gradient(gs, [None] * len(sums), wanted))
+        if flag is not None:
+            found = [g if g is None else only_if(lambda g, _: g, flag, g, None) for g in found]
+        before = [*sums, *[None] * (len(found) - len(sums))]
+        return [g if s is None else s if g is None else add_maybes([s, g])
+                for s, g in zip(before, found, strict=True)]
+
+    inputs = [as_tensor(x.value) for x in given]
+    outs = (record_call_here(rule.op.name, call_back, inputs, values, mark) if rule.sums
+            else record_function(rule.op.name, back, inputs, values, mark))
     return [*[Lane(y, differs) for y in outs], *rest]
-
-
-def without_sums(gradient: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of a call as one of a function: it continues no sums, and all of it is wanted."""
-    def rule(g: list[Any], y: Any, *inputs: Any) -> list[Any]:
-        n = len(inputs)
-        return list(gradient(list(g), [None] * n, [True] * n + [False] * len(g)))[:n]
-
-    return rule
 
 
 def if_any(g: Any, flags: Any) -> Any:

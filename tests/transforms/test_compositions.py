@@ -111,6 +111,8 @@ def test_many_like_jax(request, capsys):
             want = np.asarray(c.function(jax, composition)(jax.constant(place)))
         except (TypeError, NotImplementedError):
             return                      # no forward mode through a gradient rule of the user's
+        if not np.isfinite(want).all():
+            return                      # zero times infinity where nothing flows, as in `steep`
         got = c.function(NAMES, composition)(df.constant(place))
         close(got, want, 1e-9, c.text(composition))
 

@@ -251,9 +251,11 @@ def test_gradients_of_maps_of_maps_of_a_loop_with_a_rule():
         np.testing.assert_allclose(g(PLACE), wanted, atol=1e-7)
 
 
-def test_rows_without_cotangents_are_not_zero():
+@pytest.mark.parametrize("inner", [lambda f: f, df.function], ids=["eager", "traced"])
+def test_rows_without_cotangents_are_not_zero(inner):
     """Where the branch is not taken, nothing flows to the carry: zero times its infinite slope
     would be NaN."""
+    @inner
     def f(x):
         return df.scan(lambda c, r: (df.sqrt(c * 0.), df.cond(r > 100., lambda: c, lambda: r * r)),
                        x[0], x)[1]

@@ -24,7 +24,7 @@ from dualflow._core import (
     tensor_id,
     value_of,
 )
-from dualflow.autodiff.maybe import MASKED, clean, either, flag_of, only_if, settle, zeroed
+from dualflow.autodiff.maybe import clean, either, flag_of, only_if, settle, zeroed
 from dualflow.cached import cached_property
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.inline import Inlined, as_rows
@@ -133,8 +133,7 @@ class Call:
         which specialised graphs lose, the call is one record as in eager mode."""
         trace = self.section.trace
         rows = {leaf: x.row for x, leaf in self.places.items() if x.row is not None}
-        if not any([isinstance(node.data, Rule) and node.data.op.name != MASKED
-                    for node in walk(trace.nodes)]):
+        if not any([isinstance(node.data, Rule) for node in walk(trace.nodes)]):
             return Inlined(self._graph, leaves, rows, self.options).run()
         leaves = [as_rows(x, rows[k]) if k in rows else x for k, x in enumerate(leaves)]
         values = {x: self.variable(x.node.data).value() for x in self.section.variables}
