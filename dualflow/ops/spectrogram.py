@@ -9,7 +9,8 @@ from dualflow._core import Tensor, as_tensor
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.array import expand_dims, one_size, product, reshape, static_shape
 from dualflow.ops.cast import cast
-from dualflow.ops.creation import ones, range as range_
+from dualflow.ops.compare import where
+from dualflow.ops.creation import range as range_
 from dualflow.ops.fourier import Pair, irfft, rfft
 from dualflow.ops.gather import gather, gather_grad
 from dualflow.ops.reduce import reduce_sum
@@ -28,15 +29,13 @@ Window = Callable[..., Any]
 
 def _raised_cosine(op: str, window_length: int, periodic: bool, dtype: DTypeLike, a: float,
                    b: float, name: str | None) -> Tensor:
-    """a - b cos(2 pi k / n): one period, without its last point if `periodic`."""
+    """a - b cos(2 pi k / n): one period, without its last point if `periodic`; 1 where n is 0."""
     length, dtype = one_size(window_length, f"{op}: window_length"), dtypes.as_dtype(dtype)
     if not dtype.is_floating:
         raise DTypeError(f"{op}: {dtype}, want a floating dtype")
-    if length <= 1:
-        return ones([length], dtype)
-    n = length if periodic and length % 2 == 0 else length - 1
-    made: Tensor = a - b * cos(range_(length, dtype=dtypes.float64) * (2 * math.pi / n))
-    return cast(made, dtype, name=name)
+    n = as_tensor(length - (length % 2 if periodic else 1), dtypes.float64)
+    made = a - b * cos(range_(length, dtype=dtypes.float64) * (2 * math.pi / n))
+    return cast(where(n > 0, made, as_tensor(1, dtypes.float64)), dtype, name=name)
 
 
 def hann_window(window_length: int, periodic: bool = True, dtype: DTypeLike = dtypes.float32,

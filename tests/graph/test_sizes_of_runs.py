@@ -224,3 +224,10 @@ def test_gradient_against_central_differences():
     slope = (f(x + 1e-6 * direction, n) - f(x - 1e-6 * direction, n)) / 2e-6
     np.testing.assert_allclose((tape.gradient(y, x).numpy() * direction).sum(), slope.numpy(),
                                rtol=1e-8)
+
+
+@pytest.mark.parametrize("periodic", [True, False])
+def test_windows_of_every_length(periodic):
+    f = df.function(lambda n: df.signal.hann_window(n, periodic))
+    for n in range(7):
+        np.testing.assert_array_equal(f(df.constant(n)), df.signal.hann_window(n, periodic))

@@ -292,6 +292,13 @@ def function(o, composition):
     return made(o, c, *inner)
 
 
+def told_apart_by_lane(composition, mapped=False):
+    """Whether lanes choose in `steep`: `vmap` computes both branches then, and 0 times infinity."""
+    name, _, below = composition
+    mapped |= "vmap" in name
+    return mapped and name == "steep" or any(told_apart_by_lane(x, mapped) for x in below)
+
+
 def text(composition):
     name, _, below = composition
     return f"{name}({', '.join(map(text, below))})" if below else name

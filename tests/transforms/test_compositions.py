@@ -14,7 +14,9 @@ from tests.transforms import compositions as c
 STEP = 1e-4
 NAMES = c.dualflow_names()
 LARGEST = 9                             # pieces of a composition that is checked by default
-REFUSED = df.errors.TracedValueError    # some rules of loops' gradients cannot be read outside
+# Some rules of loops' gradients cannot be read outside; of loops whose lanes make different numbers
+# of iterations, `vmap` has no gradient inside.
+REFUSED = (df.errors.TracedValueError, df.errors.UnimplementedError)
 
 
 @pytest.fixture(autouse=True)
@@ -48,10 +50,10 @@ def check(composition, place, along):
 
 
 def drawn(seeds, largest=LARGEST):
-    """Compositions of the seeds that are small enough."""
+    """Compositions of the seeds that are small enough and have a finite gradient."""
     for seed in seeds:
         composition, place, along = c.draw(seed)
-        if c.size(composition) <= largest:
+        if c.size(composition) <= largest and not c.told_apart_by_lane(composition):
             yield seed, composition, place, along
 
 
@@ -76,9 +78,8 @@ def soak(request, capsys, one):
             one(*given)
         except REFUSED:
             refused += 1
-        except BaseException:
-            with capsys.disabled():
-                print(f"\ncompositions: fails at seed {at}: {c.text(given[0])}")
+        except BaseException as error:
+            error.add_note(f"compositions: fails at seed {at}: {c.text(given[0])}")
             raise
         if time.monotonic() > end:
             with capsys.disabled():
