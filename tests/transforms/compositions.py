@@ -296,7 +296,7 @@ def told_apart_by_lane(composition, mapped=False):
     """Whether lanes choose in `steep`: `vmap` computes both branches then, and 0 times infinity."""
     name, _, below = composition
     mapped |= "vmap" in name
-    return mapped and name == "steep" or any(told_apart_by_lane(x, mapped) for x in below)
+    return (mapped and name == "steep") or any(told_apart_by_lane(x, mapped) for x in below)
 
 
 def text(composition):
