@@ -26,12 +26,12 @@ def user_frame(depth: int) -> tuple[FrameType | None, int]:
     """The user's frame, and how many frames above the caller's it is; the search begins `depth`
     frames above the caller's."""
     frame: FrameType | None = sys._getframe(depth + 1)
-    while frame is not None and not _is_users(frame):
+    while frame is not None and not is_users(frame):
         frame, depth = frame.f_back, depth + 1
     return frame, depth
 
 
-def _is_users(frame: FrameType) -> bool:
+def is_users(frame: FrameType) -> bool:
     """Whether no library on this package runs in it, nor NumPy, whose functions call methods of
     tensors."""
     if frame.f_code.co_filename.startswith(tuple(_passed_over)):

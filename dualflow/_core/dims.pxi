@@ -93,6 +93,13 @@ cdef bint are_scalars(tuple args):
     return found
 
 
+cdef bint any_from_data(tuple args):
+    for x in args:
+        if type(x) is Dim and (<Dim>x).from_data:
+            return True
+    return False
+
+
 cdef bint asked_by_us():
     """Whether the code that asks is the package's: a message or a printed graph, say."""
     return _sys._getframe().f_code.co_filename.startswith(_frames.PACKAGE)
@@ -175,6 +182,10 @@ cdef class Dim:
         self.want_alive()
         if self.asked_in_vain():
             return self.undecided(op)
+        if any_from_data(args):
+            result = self.graph.decision(op, args)
+            if result is not None:
+                return result
         result = DIM_OPS[op](*hints_of(args))
         self.graph.guard(op, args, result)
         return result
@@ -228,6 +239,7 @@ cdef class Dim:
 
     cdef int want_known(self, str what) except -1:
         if self.from_data:
+            self.graph.ask_to_convert()
             raise _errors.TracedValueError(
                 f"{self.origin()} is wanted as {what} while {self.graph.name} is "
                 "traced, and is known only when it runs; use it in shapes, in arithmetic with "

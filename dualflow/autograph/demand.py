@@ -42,6 +42,8 @@ class Replacements:
         self.codes: dict[FunctionType, CodeType] = {}
         self.asked: dict[CodeType, int] = {}
 
+    is_converted = staticmethod(is_converted)
+
     # --- while it is traced ---
 
     def __enter__(self) -> Replacements:

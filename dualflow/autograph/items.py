@@ -8,7 +8,7 @@ from typing import Any
 
 from dualflow._core import Dim, TensorBase, as_tensor, unwrapped
 from dualflow.autograph.replacements import traced
-from dualflow.autograph.values import is_number, is_traced
+from dualflow.autograph.values import in_run, is_number, is_traced
 from dualflow.dtypes import int64
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.array import identity, shape
@@ -84,7 +84,7 @@ def over(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     taken = TAKEN_APART.get(function) if callable(function) else None
     if taken is None or not any([isinstance(x, Items) or is_traced(x) for x in args]):
         return function(*[_whole(x) for x in args], **keywords)
-    return taken(*args, **keywords)
+    return taken(*map(in_run, args), **keywords)
 
 
 def _whole(x: Any) -> Any:

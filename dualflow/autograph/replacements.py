@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 from dualflow._core import Symbol, current_graph, unwrapped
 from dualflow.autograph.choices import where_of
 from dualflow.autograph.rows import Rows
-from dualflow.autograph.values import described
+from dualflow.autograph.values import described, in_run
 from dualflow.errors import TracedValueError
 from dualflow.frames import user_frame
 
@@ -40,7 +40,8 @@ def traced(function: Any) -> Any:
 
 def call(function: Any, /, *args: Any, **keywords: Any) -> Any:
     """`function(*args, **keywords)`, where the name of the function is that of a builtin."""
-    return traced(function)(*args, **keywords)
+    found = traced(function)
+    return found(*args, **keywords) if found is function else found(*map(in_run, args), **keywords)
 
 
 def user_line() -> str:

@@ -59,8 +59,24 @@ class Differ(InvalidArgumentError):
 
 def is_traced(x: Any) -> bool:
     """Whether the truth, the items or the number of a value are known only when a graph runs."""
+    if type(x) is Dim:
+        return _is_of_run(x)
     x = unwrapped(x)
     return isinstance(x, Symbol | Variable) and current_graph() is not None
+
+
+def in_run(x: Any) -> Any:
+    """A size that only a run knows as a traced integer; anything else as it is."""
+    return as_tensor(x) if type(x) is Dim and _is_of_run(x) else x
+
+
+def _is_of_run(x: Dim) -> bool:
+    """Whether a size that depends on data may choose branches of the graph."""
+    graph = current_graph()
+    if graph is None or not x.from_data or not graph.sizes_choose:
+        return False
+    graph.sizes_chose = True
+    return True
 
 
 def truth(x: Any) -> Any:

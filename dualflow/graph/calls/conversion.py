@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from importlib import import_module
+from types import CodeType
 from typing import Any
 
 from dualflow._core import OnTop, Symbol
@@ -64,9 +65,13 @@ class Conversion:
                 sys._getframe(2), Conversion.run.__code__, test)
             return says
 
+        def converted(code: CodeType) -> bool:
+            return self._replaced is not None and bool(self._replaced.is_converted(code))
+
         if self._replaced is not None and self._replaced.ways is not None:
             self._replaced.ways = type(self._replaced.ways)()
         trace.enclosed.question = question
+        trace.enclosed.converted = converted
         with converting(self.wanted):
             try:
                 if self._replaced is None:
@@ -80,6 +85,7 @@ class Conversion:
                 if not trace.enclosed.left or isinstance(error, KeyboardInterrupt):
                     raise
             finally:
+                trace.enclosed.converted = None
                 trace.enclosed.question = None      # traces that continue it may be made later
                 trace.enclosed.conditions = None
         if not trace.enclosed.left:

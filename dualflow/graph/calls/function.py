@@ -221,19 +221,29 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         return None
 
     def _record(self, skeleton: Any, leaves: list[Any], paths: list[str], cause: str,
-                kinds: tuple[Any, ...]) -> ConcreteFunction:
+                kinds: tuple[Any, ...], sizes_choose: bool = True) -> ConcreteFunction:
         made = ConcreteFunction(self.name, self.arguments, skeleton, kinds, paths, self.options,
                                 cause)
         again = None
         if self._made_variables or any(isinstance(kind, VariableLeaf) for kind in kinds):
             again = f"{self.name} {MAKES_VARIABLE}"
         made.trace.owner = weakref.ref(self)
+        made.trace.sizes_choose = sizes_choose
         call = functools.partial(self._call_python, skeleton)
-        with self._nested.within((skeleton, *kinds)):
-            whole = self._conversion.run(made.trace, lambda: made.record(call, leaves, again))
+        try:
+            with self._nested.within((skeleton, *kinds)):
+                whole = self._conversion.run(made.trace, lambda: made.record(call, leaves, again))
+        except Exception:
+            if not made.trace.sizes_chose:
+                raise
+            try:        # with the choices of this call, which runs check
+                return self._record(skeleton, leaves, paths, cause, kinds, False)
+            except Exception:
+                pass
+            raise
         self._made_variables |= whole and self._conversion.made_variables
         if made.trace.made_variables or not whole:  # once more, with them, as all later traces
-            return self._record(skeleton, leaves, paths, cause, kinds)
+            return self._record(skeleton, leaves, paths, cause, kinds, sizes_choose)
         return made
 
     def _call_python(self, skeleton: Any, values: list[Any]) -> Any:

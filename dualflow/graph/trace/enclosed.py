@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from types import CodeType
 from typing import Any
 
 from dualflow._core import Dim, Symbol, symbol, symbol_like, twin
@@ -41,6 +42,8 @@ class Enclosed:
     question : callable or None
         Called before control flow is refused, with the tensor whose truth is asked, if that is it:
         says what the message should add, or the answer.
+    converted : callable or None
+        Whether a code object has been converted.
     left : bool
         Whether the trace was left, to begin anew.
     refusal : Exception or None
@@ -56,6 +59,7 @@ class Enclosed:
     def __init__(self) -> None:
         self.recorded_as: dict[Symbol, Symbol] = {}
         self.question: Callable[[Symbol | None], str | bool] | None = None
+        self.converted: Callable[[CodeType], bool] | None = None
         self.left = False
         self.refusal: Exception | None = None
         self.escaped: Exception | None = None

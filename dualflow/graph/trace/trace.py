@@ -39,7 +39,7 @@ from dualflow.graph.ir import (
     Rule,
     walk,
 )
-from dualflow.graph.trace import as_dims, axes, control, messages, unrolled
+from dualflow.graph.trace import as_dims, axes, control, decisions, messages, unrolled
 from dualflow.graph.trace.bodies import Body
 from dualflow.graph.trace.enclosed import Enclosed
 from dualflow.graph.trace.known import known_value
@@ -81,6 +81,10 @@ class Trace(Graph):
         The branches and loop bodies that are being recorded, the outermost first.
     sizes_seen : bool
         Whether Python was given a size that may change.
+    sizes_choose, sizes_chose : bool
+        Whether sizes that depend on data may choose branches of the graph, and whether any did.
+    decided : dict of Symbol to (operator, operands)
+        What a traced bool compares, where that is such a size.
     flowed : dict of Symbol to Symbol
         For a gradient that is zeros unless data decides that something flowed: whether it did.
     stale : str or None
@@ -102,6 +106,10 @@ class Trace(Graph):
         self.alive = 0
         self.bodies: list[Body] = []
         self.sizes_seen = False
+        self.sizes_choose = after is None or after.sizes_choose
+        self.sizes_chose = False
+        self.decided: dict[Symbol, tuple[str, tuple[Any, ...]]] = (
+            {} if after is None else after.decided)
         self.guards: dict[tuple[Any, ...], Guard] = {}
         self.variables: dict[Any, Symbol] = {}
         self.versions: dict[Symbol, Any] = {}
@@ -315,6 +323,9 @@ class Trace(Graph):
         if key not in self.guards:
             self.guards[key] = Guard(op, args, answer, self.line())
 
+    decision: Callable[..., Symbol | None] = decisions.decision
+    ask_to_convert: Callable[..., None] = decisions.ask_to_convert
+
     # integers as attributes (called by the core and by ops)
     dim_of: Callable[..., Dim | int] = as_dims.dim_of
     dims_of: Callable[..., tuple[Dim | int, ...]] = as_dims.dims_of
@@ -373,6 +384,9 @@ class Trace(Graph):
         why = "" if question is None else question(x if asked == messages.TRUTH else None)
         if why is True or why is False:
             return as_tensor(why)
+        known = decisions.truth_of(self, x) if asked == messages.TRUTH else None
+        if known is not None:
+            return as_tensor(known)
         raise TracedValueError(messages.no_value(x, self.name, asked, instead, why))
 
     def goes_on_in(self, other: Any) -> bool:

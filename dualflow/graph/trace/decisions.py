@@ -1,0 +1,83 @@
+"""Python's decisions by sizes that only a run knows.
+
+In converted code of the program a comparison of such a size is a traced bool, so that `if`, `while`
+and `assert` become branches, loops and checks. Elsewhere (in installed packages, in code without
+source, within a comparison of tuples) the size of the run that is traced answers, and the graph
+checks in each run that the answer is the same.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from functools import cache
+from types import FrameType
+from typing import Any
+
+from dualflow._core import Dim, Symbol, as_tensor, current_graph
+from dualflow.dtypes import float64, int64
+from dualflow.frames import is_users
+
+COMPARISONS = {op: getattr(operator, op) for op in ("eq", "ne", "lt", "le", "gt", "ge")}
+
+
+def decision(trace: Any, op: str, args: tuple[Any, ...]) -> Symbol | None:
+    """What a comparison of numbers is in the run; None if the answer of now is to be checked. Leaves
+    the trace if the code that asks is to be converted first."""
+    current = current_graph()
+    if current is not trace:
+        if not trace.goes_on_in(current):
+            return None
+        trace = current
+    if not trace.sizes_choose or not _may_convert(sys._getframe(1)):
+        return None
+    converted = trace.enclosed.converted
+    if converted is None or not converted(sys._getframe(1).f_code):
+        if trace.enclosed.question is not None:
+            trace.enclosed.question(None)       # leaves the trace if there is something to convert
+        return None
+    if op not in COMPARISONS:
+        return None
+    number = float64 if any([isinstance(_hint(x), float) for x in args]) else int64
+    made: Symbol = COMPARISONS[op](*[as_tensor(x, number) for x in args])
+    trace.sizes_chose = True
+    trace.decided[made] = op, args
+    return made
+
+
+def ask_to_convert(trace: Any) -> None:
+    """Called where Python wants a size of a run as an int: leaves the trace if the code that asks
+    is to be converted first."""
+    current = current_graph()
+    if trace.goes_on_in(current) and current.sizes_choose and (
+            current.enclosed.question is not None and _may_convert(sys._getframe(1))):
+        current.enclosed.question(None)
+
+
+def truth_of(trace: Any, x: Symbol) -> bool | None:
+    """The truth of a traced bool that a comparison of sizes gave, checked in each run; None if it
+    is another."""
+    if x not in trace.decided:
+        return None
+    op, args = trace.decided[x]
+    answer = bool(COMPARISONS[op](*map(_hint, args)))
+    trace.guard(op, args, answer)
+    return answer
+
+
+def _hint(x: Any) -> Any:
+    return x.hint if type(x) is Dim else x
+
+
+def _may_convert(frame: FrameType) -> bool:
+    """Whether code is the program's own."""
+    return is_users(frame) and not frame.f_code.co_filename.startswith(_installed())
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    """The folders of Python's library and of installed packages."""
+    import sysconfig  # loaded where it is first wanted
+
+    paths = sysconfig.get_paths()
+    return ("<frozen", *[paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")])
