@@ -93,6 +93,19 @@ def test_layers_of_transposed_convolutions_train(rank, size):
         assert model.evaluate(x, 0 * y, verbose=0) < before
 
 
+# --- recurrent layers ---
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("kind", ["SimpleRNN", "GRU", "LSTM"])
+def test_loops_keep_the_dtype_of_states(kind, masked):
+    x = np.random.default_rng(0).normal(size=(2, 4, 3))
+    mask = np.array([[1, 1, 0, 1], [0, 1, 1, 0]], bool) if masked else None
+    layer = getattr(layers, kind)(3, activation="relu", return_sequences=True, dtype="float64")
+    looped = layer(x, mask=mask)
+    layer.unroll = True
+    np.testing.assert_allclose(looped, layer(x, mask=mask), rtol=1e-6)
+
+
 # --- attention ---
 
 def attention(query, key, value, bias, mask, is_causal):

@@ -37,6 +37,8 @@ def rnn(step_function: Any, inputs: Any, initial_states: Any, go_backwards: Any 
         """One step; where the mask says that a row has none, states and output stay."""
         output, new = step_function(x, tuple(states) + constants)
         new = tree.pack_sequence_as(states, tree.flatten(new))
+        # Promotion may have narrowed them: Keras's rules make float32 of float64.
+        new = tree.map_structure(lambda n, s: df.cast(n, s.dtype), new, states)
         if there is None:
             return output, new
         new = tree.map_structure(lambda n, s: df.where(_like(there, n), n, s), new, states)
