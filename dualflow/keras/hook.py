@@ -126,6 +126,27 @@ def _open_sizes() -> None:
     backend.standardize_shape = variables.standardize_shape = standardize_shape
 
 
+class _Narrower(dict[str, str]):
+    """A map from 64-bit dtypes to the 32-bit dtypes that Keras's promotion rules return instead.
+
+    It leaves out float64 while float64 is the default dtype (`floatx`).
+    """
+
+    def get(self, dtype: str, default: Any = None) -> Any:
+        config: Any = sys.modules["keras.src.backend.config"]
+        return dtype if dtype == "float64" == config.floatx() else super().get(dtype, default)
+
+
+def _keep_float64() -> None:
+    """Let Keras's promotion rules return float64 while it is the default dtype.
+
+    Keras narrows float64 to float32 on all backends but TensorFlow, to agree with JAX, where 64-bit
+    dtypes are off by default.
+    """
+    dtypes: Any = importlib.import_module("keras.src.backend.common.dtypes")
+    dtypes.BIT64_TO_BIT32_DTYPE = _Narrower(dtypes.BIT64_TO_BIT32_DTYPE)
+
+
 def _assert_ours(keras: Any) -> None:
     for made, by in ((keras.Variable, "dualflow.keras.src.variable"),
                      (keras.Model, "dualflow.keras.src.trainer"),
@@ -150,6 +171,7 @@ def load() -> ModuleType:
     config._BACKEND = NAME
     _switch_by_name()
     _open_sizes()
+    _keep_float64()
     _assert_ours(keras)
     pass_over(keras.__path__[0])
     importlib.import_module("dualflow.keras.src.optimizer").install(keras.optimizers)

@@ -122,3 +122,24 @@ def test_functions_at_the_ends_of_the_numbers(name):
 def test_functions_of_two_at_the_ends_of_the_numbers(name):
     got, want = [getattr(m, name)(ENDS[:, None], ENDS) for m in (ops, np)]
     np.testing.assert_allclose(got.numpy(), want, rtol=3e-7, atol=1e-7)
+
+
+def test_promotion_keeps_float64_if_that_is_the_default():
+    x = np.full((3, 3), 1 / 3)
+    functions = [lambda x: ops.matmul(x, x), lambda x: ops.add(x, x), lambda x: ops.mean(x, 0),
+                 lambda x: ops.einsum("ij,jk->ik", x, x), ops.var, ops.exp]
+
+    def dtypes(x):
+        return {keras.backend.standardize_dtype(f(x).dtype) for f in functions}
+
+    assert "float32" in dtypes(df.constant(x))
+    keras.config.set_floatx("float64")
+    try:
+        assert dtypes(df.constant(x)) == {"float64"}
+        assert dtypes(keras.KerasTensor(x.shape, "float64")) == {"float64"}
+        np.testing.assert_allclose(ops.matmul(x, x), x @ x, rtol=1e-15)
+        assert keras.backend.result_type("float32", "float64") == "float64"
+        assert keras.backend.result_type("int64", "int32") == "int32"
+    finally:
+        keras.config.set_floatx("float32")
+    assert keras.backend.result_type("float32", "float64") == "float32"
