@@ -259,7 +259,7 @@ def recurrent(draw, shape):
     kind = draw.one("LSTM", "GRU", "SimpleRNN")
     options = {"return_sequences": draw.maybe(0.7), "go_backwards": draw.maybe(0.3),
                "unroll": draw.maybe(0.2), "use_bias": draw.maybe(0.8),
-               "zero_output_for_mask": draw.maybe(0.2)}
+               "zero_output_for_mask": draw.maybe(0.4)}
     if draw.maybe(0.3):
         options["activation"] = draw.one(*INSIDE)
     if kind != "SimpleRNN" and draw.maybe(0.3):

@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from tests.keras.random_layers import BY_RANK, Draw, apart, attention, described, merged, over_time
+from tests.keras.random_layers import (
+    BY_RANK,
+    Draw,
+    apart,
+    attention,
+    described,
+    merged,
+    over_time,
+    recurrent,
+)
 
 LARGEST = 200                           # elements of a value, without the batch
 KINDS = ("outputs", "gradients", "states")
@@ -71,6 +80,8 @@ def step(draw: Draw, values: list[Any]) -> Any:
         return draw.apply(draw.keras.layers.Dense(2), draw.apply(draw.keras.layers.Flatten(), x))
     if len(shape) == 2 and draw.first_there and draw.maybe(0.2):
         return attention(draw, x, values)
+    if getattr(x, "_keras_mask", None) is not None and len(shape) == 2 and draw.maybe(0.4):
+        return draw.apply(recurrent(draw, shape), x)
     if len(values) > 1 and draw.maybe(0.2):
         return merged(draw, x, values)
     if len(values) > 2 and draw.maybe(0.1):
