@@ -57,7 +57,7 @@ def negation(x, n):
 @program
 def both(x, n):
     y = x[:n]
-    if y.shape[0] > 1 and 2 * y.shape[0] <= 7 or y.shape[0] == 0:
+    if (y.shape[0] > 1 and 2 * y.shape[0] <= 7) or y.shape[0] == 0:
         y = y + 1.0
     return df.reduce_sum(y)
 

@@ -130,8 +130,6 @@ def second(f):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_eagerly(name, order, n):
     f = PROGRAMS[name]
-    if name == "decided_by_the_size" and n == 1:
-        pytest.skip("Python decides by a size while it is traced: see the next test")
     f = (lambda f: f, gradient, second)[order](f)
     x, n = df.constant(X), df.constant(n)
     want = f(x, n)
@@ -194,12 +192,6 @@ def test_one_trace_for_all_numbers():
         y, z = f(df.constant(X), df.constant(n))
         assert y.shape == (n, 3) and z.shape == (n, 2)
     assert traced == 1
-
-
-def test_what_python_decides_is_checked():
-    f = df.function(PROGRAMS["decided_by_the_size"])
-    with pytest.raises(df.errors.ShapeError, match="1 < 1 is false"):
-        f(df.constant(X), df.constant(1))
 
 
 @pytest.mark.parametrize("call, message", [

@@ -38,7 +38,21 @@ class Writer:
     def step(self, depth):
         a, b, c, axis = self.number(), self.number(), self.number(), self.axis()
         known = int(self.rng.integers(1, 4))
+
+        def chosen(x, n, m):
+            y = x[:a(n, m)]
+            if y.shape[0] > known and y.shape[1] != known:
+                return y * 0.5
+            return y + 1.0 if y.shape[0] else x
+
+        def rounds(x, n, m):
+            y, total = x[:, a(n, m):], df.reduce_sum(x[:1]) * 0.0
+            for i in range(y.shape[1]):
+                total = total * 0.5 + df.reduce_sum(y[:, i])
+            return x * df.tanh(total)
+
         plain = {
+            "chosen": chosen, "rounds": rounds,
             "head": lambda x, *s: x[:a(*s)],
             "tail": lambda x, *s: x[-a(*s):],
             "columns": lambda x, *s: x[:, a(*s):][..., ::b(*s)],

@@ -22,8 +22,8 @@ COMPARISONS = {op: getattr(operator, op) for op in ("eq", "ne", "lt", "le", "gt"
 
 
 def decision(trace: Any, op: str, args: tuple[Any, ...]) -> Symbol | None:
-    """What a comparison of numbers is in the run; None if the answer of now is to be checked. Leaves
-    the trace if the code that asks is to be converted first."""
+    """What a comparison of numbers is in the run; None if the answer of now is to be checked.
+    Leaves the trace if the code that asks is to be converted first."""
     current = current_graph()
     if current is not trace:
         if not trace.goes_on_in(current):
