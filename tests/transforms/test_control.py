@@ -269,3 +269,19 @@ def test_rows_without_cotangents_are_not_zero(inner):
     for h in (g, df.function(g), df.grad(lambda x: df.reduce_sum(g(x)))):
         assert np.isfinite(h(x).numpy()).all()
     np.testing.assert_allclose(df.function(g)(x), 18. * x.numpy() ** 2, rtol=1e-12)
+
+
+def test_third_order_of_a_checkpointed_loop():
+    """The rows that only some gradients read decide how many iterations their loops have."""
+    def loop(x):
+        test = lambda k, y: (k < 4.) & (df.reduce_sum(y * y) < 2.)         # noqa: E731
+        return df.while_loop(test, lambda k, y: (k + 1., y * 1.5 + df.sin(y) * .1),
+                             (df.constant(0., "float64"), x))[1]
+
+    def second(x):
+        hessian = df.hessian(lambda x: df.reduce_sum(df.recompute_grad(loop)(x)))(x)
+        return df.reduce_sum(df.linalg.matvec(hessian, df.sin(x)))
+
+    wanted = by_differences(second, PLACE)
+    for g in (df.grad(second), df.function(df.grad(second))):
+        np.testing.assert_allclose(g(PLACE), wanted, atol=1e-6)

@@ -17,6 +17,7 @@ from dualflow._core import Symbol, symbol
 from dualflow.dtypes import uint8
 from dualflow.graph.ir import (
     CONSTANT,
+    ENDLESS,
     LEAVES,
     LOOP,
     PARAMETER,
@@ -59,7 +60,8 @@ def _give_less(graph: Graph, loop: Node) -> int:
         sliced = range(0)
         if node.op is LOOP and node.line is not None and node.line.gradient_of:
             sliced = range(*loop_parts(node).sliced.indices(len(node.inputs)))
-            readers.append((node, set(overwritten)))
+            if not _counts_rows(node):
+                readers.append((node, set(overwritten)))
         stays.update([body.outputs[x.index] for k, x in enumerate(node.inputs)
                       if x.node is loop and x.index >= parts.stacked.start and k not in sliced])
         overwritten.update([before for before, _ in node.written])
@@ -67,6 +69,12 @@ def _give_less(graph: Graph, loop: Node) -> int:
                   if y.node is loop and y.index >= parts.stacked.start])
     return sum([_Again(graph, loop, reader, stays, gone).run() for reader, gone in readers
                 if any([x.node is loop for x in reader.inputs])])
+
+
+def _counts_rows(loop: Node) -> bool:
+    """Whether the packed rows that a loop reads decide how many iterations there are."""
+    parts = loop_parts(loop)
+    return parts.times == ENDLESS and parts.carried.start == parts.tested
 
 
 class _Again:
