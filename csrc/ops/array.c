@@ -139,7 +139,8 @@ static df_status run_broadcast_to(const df_call *call, df_error *err)
     const df_tensor *x = call->in[0], *y = call->out[0];
     const int added = y->ndim - x->ndim, bytes = df_dtypes[x->dtype].bytes;
     int64_t from[DF_MAX_NDIM], to[DF_MAX_NDIM];
-    df_strided s = {.bytes = bytes, .from = x->data, .to = y->data};
+    df_strided s;
+    df_strided_begin(&s, x->data, y->data, bytes);
     df_row_strides(x->ndim, x->shape, bytes, from);
     df_row_strides(y->ndim, y->shape, bytes, to);
     for (int d = 0; d < y->ndim; d++) {
@@ -194,7 +195,8 @@ static df_status run_transpose(const df_call *call, df_error *err)
     const df_ints perm = call->attrs[PERM].list;
     const int bytes = df_dtypes[x->dtype].bytes;
     int64_t from[DF_MAX_NDIM], to[DF_MAX_NDIM];
-    df_strided s = {.bytes = bytes, .from = x->data, .to = y->data};
+    df_strided s;
+    df_strided_begin(&s, x->data, y->data, bytes);
     df_row_strides(x->ndim, x->shape, bytes, from);
     df_row_strides(y->ndim, y->shape, bytes, to);
     for (int d = 0; d < y->ndim; d++)

@@ -29,7 +29,8 @@ static void copy_part(const df_tensor *whole, const df_tensor *part, int64_t n_r
 {
     const int bytes = df_dtypes[part->dtype].bytes;
     char *place = (char *)whole->data + offset, *piece = part->data;
-    df_strided s = {.bytes = bytes, .from = join ? piece : place, .to = join ? place : piece};
+    df_strided s;
+    df_strided_begin(&s, join ? piece : place, join ? place : piece, bytes);
     DF_SYM(df_strided_add)(&s, n_runs, join ? part_run : whole_run, join ? whole_run : part_run);
     DF_SYM(df_strided_add)(&s, part_run / bytes, bytes, bytes);
     DF_SYM(df_strided_copy)(&s);

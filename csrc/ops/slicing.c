@@ -27,7 +27,7 @@ static int64_t slice_box(const df_attr *keys, const df_tensor *x, bool to_slice,
     df_error err;
     int64_t steps[DF_MAX_NDIM], dense[DF_MAX_NDIM], offset = 0;
     const int bytes = df_dtypes[x->dtype].bytes;
-    box->bytes = bytes;
+    df_strided_begin(box, NULL, NULL, bytes);
     if (df_slices_resolve(&s, keys, x->ndim, x->shape, "slice", &err) != DF_OK) return -1;
     df_row_strides(x->ndim, x->shape, bytes, steps);
     df_row_strides(x->ndim, s.size, bytes, dense);
@@ -44,7 +44,7 @@ static int64_t slice_box(const df_attr *keys, const df_tensor *x, bool to_slice,
 static int64_t view_strided_slice(const df_call *call)
 {
     const df_tensor *x = call->in[0];
-    df_strided box = {.bytes = 0};
+    df_strided box;
     if (call->out[0]->size == 0) return 0;
     const int64_t offset = slice_box(call->attrs + SLICE_KEYS, x, true, &box);
     return box.ndim == 0 || (box.ndim == 1 && box.from_strides[0] == box.bytes) ? offset : -1;
@@ -54,7 +54,7 @@ static df_status run_strided_slice(const df_call *call, df_error *err)
 {
     (void)err;
     const df_tensor *x = call->in[0];
-    df_strided box = {.bytes = 0};
+    df_strided box;
     if (call->out[0]->size == 0) return DF_OK;
     const int64_t offset = slice_box(call->attrs + SLICE_KEYS, x, true, &box);
     box.from = (const char *)x->data + offset;
@@ -92,7 +92,7 @@ static df_status run_strided_slice_grad(const df_call *call, df_error *err)
 {
     (void)err;
     const df_tensor *g = call->in[0], *out = call->out[0];
-    df_strided box = {.bytes = 0};
+    df_strided box;
     const int64_t zero = 0;
     if (g->size < out->size) DF_SYM(df_fill)(out->data, out->size, &zero,
                                              df_dtypes[out->dtype].bytes);
@@ -144,7 +144,8 @@ static df_status run_pad(const df_call *call, df_error *err)
     const df_ints pads = call->attrs[PADDINGS].list;
     const int bytes = df_dtypes[x->dtype].bytes;
     int64_t from[DF_MAX_NDIM], to[DF_MAX_NDIM];
-    df_strided box = {.bytes = bytes, .from = x->data, .to = y->data};
+    df_strided box;
+    df_strided_begin(&box, x->data, y->data, bytes);
     if (x->size < y->size) DF_SYM(df_fill)(y->data, y->size, call->in[1]->data, bytes);
     df_row_strides(x->ndim, x->shape, bytes, from);
     df_row_strides(y->ndim, y->shape, bytes, to);
@@ -184,8 +185,9 @@ static df_status run_roll(const df_call *call, df_error *err)
     /* The first n - shift elements move on by shift, the others wrap around to the front. */
     const int64_t sizes[] = {n - shift, shift}, from[] = {0, n - shift}, to[] = {shift, 0};
     for (int part = 0; part < 2; part++) {
-        df_strided box = {.bytes = bytes, .from = (const char *)x->data + from[part] * inner,
-                          .to = (char *)call->out[0]->data + to[part] * inner};
+        df_strided box;
+        df_strided_begin(&box, (const char *)x->data + from[part] * inner,
+                         (char *)call->out[0]->data + to[part] * inner, bytes);
         DF_SYM(df_strided_add)(&box, outer, n * inner, n * inner);
         DF_SYM(df_strided_add)(&box, sizes[part] * (inner / bytes), bytes, bytes);
         DF_SYM(df_strided_copy)(&box);

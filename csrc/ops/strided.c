@@ -283,7 +283,8 @@ void DF_SYM(df_strided_copy)(df_strided *s)
 
 void DF_SYM(df_fill)(void *to, int64_t n, const void *value, int bytes)
 {
-    df_strided s = {.bytes = bytes, .from = value, .to = to};
+    df_strided s;
+    df_strided_begin(&s, value, to, bytes);
     DF_SYM(df_strided_add)(&s, n, 0, bytes);
     DF_SYM(df_strided_copy)(&s);
 }
