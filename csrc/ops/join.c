@@ -9,6 +9,7 @@ enum { AXIS, SIZES, NUM }; /* split; the others have only the axis */
 
 #define LEAST_RUN 128    /* bytes, on average, of runs that are copied one by one */
 #define ROWS_BYTES 16384 /* moved by one task, about */
+#define SHORT_BYTES 4096 /* planning a strided copy takes longer than to move them */
 #define RUN_NS 4.0
 #define BYTE_NS 0.1
 #define MAX_PIECES (INT64_C(1) << 24) /* more outputs than that are a mistake */
@@ -64,6 +65,16 @@ static df_status copy_parts(const df_tensor *whole, const df_tensor *const *part
     const int bytes = df_dtypes[whole->dtype].bytes;
     int64_t offset = 0;
     if (whole->size == 0) return DF_OK;
+    if (axis == 0 && df_tensor_bytes(whole) <= SHORT_BYTES) {
+        char *place = whole->data;
+        for (int i = 0; i < n; i++) {
+            const int64_t part = parts[i]->size * bytes;
+            void *piece = parts[i]->data;
+            if (part) memcpy(join ? place : piece, join ? piece : place, (size_t)part);
+            place += part;
+        }
+        return DF_OK;
+    }
     const int64_t n_runs = product(whole->shape, 0, axis);
     const int64_t whole_run = whole->size / n_runs * bytes;
     if (n_runs > 1 && whole_run >= LEAST_RUN * n) {
