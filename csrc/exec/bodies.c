@@ -80,17 +80,20 @@ static df_status note_results(df_program *p, const df_program_parts *parts, df_e
     return status;
 }
 
+/* Whether all results are written to memory that the caller provides. */
 static bool is_fixed(const df_program *p)
 {
     for (int i = 0; i < p->n_results; i++)
-        if (p->returns[i].size < 0) return false;
-    return !p->unsized && !p->n_dynamic;
+        if (p->returns[i].size < 0 || p->slots[p->returned[i]].kind == DF_SLOT_DYNAMIC)
+            return false;
+    return !p->unsized;
 }
 
 df_status df_program_take_bodies(df_program *p, const df_program_parts *parts, df_error *err)
 {
     int n = 0;
     p->size = p->n_instructions;
+    p->resolves_inside = p->n_resolved > 0;
     for (int i = 0; i < parts->n_instructions; i++) {
         const df_instruction *in = &parts->instructions[i];
         p->instructions[i].n_bodies = in->n_bodies;
@@ -101,6 +104,7 @@ df_status df_program_take_bodies(df_program *p, const df_program_parts *parts, d
                 return df_fail(err, DF_INVALID_ARGUMENT, "program: body %d of instruction %d, %s, "
                                "is no body", b, i, in->op->name);
             p->bodies[n] = (df_body){in->bodies[b], p->size};
+            p->resolves_inside |= body->resolves_inside;
             p->types[n] = (struct df_body_type){body->n_args, body->n_results, is_fixed(body),
                                                 body->arg_bytes, body->returns, body->stays};
             if (__builtin_add_overflow(p->size, body->size, &p->size))
@@ -215,9 +219,9 @@ static df_status hand_over(const df_program *p, df_frame *frame, df_tensor *cons
         if (p->slots[p->returned[i]].kind != DF_SLOT_DYNAMIC) continue;
         if (to->size >= 0) {
             if (!df_same_shape(t, to))
-                return df_fail(err, DF_BAD_SHAPE, "program: result %d of a body is %s, want %s", i,
-                               df_tensor_text(t).text, df_tensor_text(to).text);
-            if (to->size) memcpy(to->data, t->data, (size_t)df_tensor_bytes(to));
+                status = df_fail(err, DF_BAD_SHAPE, "program: result %d of a body is %s, want %s",
+                                 i, df_tensor_text(t).text, df_tensor_text(to).text);
+            else if (to->size) memcpy(to->data, t->data, (size_t)df_tensor_bytes(to));
             continue;
         }
         status = df_tensor_set(to, t->dtype, t->ndim, t->shape, "program", err);
@@ -225,7 +229,8 @@ static df_status hand_over(const df_program *p, df_frame *frame, df_tensor *cons
         to->buffer = t->buffer;
         to->data = t->data;
     }
-    for (int i = 0; i < p->n_dynamic; i++) df_tensor_clear(&frame->tensors[p->dynamic[i]]);
+    for (int i = p->n_freed; i < p->n_dynamic; i++)
+        df_tensor_drop(&frame->tensors[p->dynamic[i]]);
     return status;
 }
 

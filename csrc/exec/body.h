@@ -10,6 +10,7 @@
 
 #define DF_SPARE_FRAMES 4                  /* frames kept for the next run */
 #define DF_OWN_ARENA ((int64_t)16 << 10)   /* bytes; larger arenas are scratch memory of the run */
+#define DF_PARKED_BYTES ((int64_t)16 << 10) /* a larger buffer is released after its last use */
 
 /* A slot whose data a run supplies: `offset` bytes into argument or result `index`. */
 typedef struct {
@@ -28,9 +29,11 @@ typedef struct {
     df_status (*run)(const df_call *call, df_error *err);
     df_tile_fn tile; /* instead of run, where operands are short and of one shape */
     const df_op *op;
-    bool simple; /* just run it: static, alone, not polled */
+    bool simple; /* just run it: alone, not polled */
     int64_t size; /* of output 0, where there is a tile function */
     bool dynamic, poll;
+    int resolved; /* index of its df_resolved in a frame, -1: shapes and attributes are fixed */
+    bool retains; /* as a view, output 0 may share the buffer of input 0 */
     int n_in, n_out;
     const int *in, *out; /* slots */
     const df_attr *attrs;
@@ -60,12 +63,16 @@ struct df_program {
     int n_operands, n_bodies;
     int size; /* instructions, with those of bodies */
     double cost; /* of its own instructions */
-    bool plain;  /* all instructions are simple */
+    bool plain;  /* all instructions are simple, and no slot is dynamic */
+    int n_resolved;        /* instructions that are resolved in a run */
+    bool resolves_inside;  /* it, or a body in it, has such an instruction */
     int64_t arena_bytes;
     df_slot *slots;
     df_ready *instructions;
     df_patch *patches; /* arguments', then results' */
     int *dynamic;      /* the dynamic slots, by the instruction that frees them */
+    int n_freed;       /* of them; the others are kept */
+    int *maker;        /* by dynamic slot: the instruction that makes it */
     int *operands;     /* slots of all instructions: inputs, outputs */
     int64_t *dims;     /* shapes of all slots */
     df_attr *attrs;
@@ -92,6 +99,31 @@ typedef struct {
     df_bodies bodies;
 } df_driver;
 
+/* An instruction of a frame whose shapes or attributes are known only in a run. The next run skips
+ * inference and planning if all inputs of unknown shape have the shapes of the last run, and an op
+ * that applies another (`apply`) has the same values. */
+typedef struct {
+    df_frame *frame;
+    int instruction;
+    df_call call;      /* what runs: the call of the instruction, or the application of its op */
+    df_attr *attrs;    /* of the application; lists are in `words` */
+    int64_t *words;
+    int *varying;      /* inputs of unknown shape */
+    int n_varying;
+    int64_t *seen;     /* their dimensions, then values, in the last run */
+    int64_t n_values;
+    bool comparable;   /* `seen` determines all that infer depends on */
+    bool known;        /* outputs are described for `seen` */
+    bool viewed;       /* output 0 points into memory of input 0 */
+    int64_t offset;    /* of output 0 in input 0, in bytes, -1: it is no view */
+    int64_t n_hits;    /* runs that did not infer */
+    df_tile_fn tile;   /* does all of the call, or NULL */
+    df_reduce_fn reduce; /* the same, where all elements are reduced to one */
+    int64_t bytes;     /* of workspace; -1: not asked yet */
+    void *prepared;    /* by the op, for `seen` */
+    df_buffer *workspace;
+} df_resolved;
+
 /* The memory of a slot that is elsewhere in each round. */
 typedef struct {
     void **data;
@@ -115,13 +147,13 @@ struct df_frame {
     df_tensor **operands;
     df_frame **inner;   /* by body */
     df_driver *drivers; /* by instruction; NULL where no instruction has bodies */
+    df_resolved *resolved; /* of instructions that are resolved in a run */
     df_move *moves;     /* of a body that is repeated; room for each patch */
     const df_program *program;
     df_session *session; /* while it runs */
     int64_t next_poll;  /* of the last session */
     int first;          /* of a body: the number of its first instruction in the session */
     bool left;          /* the run failed with something beside it that was not waited for */
-    df_buffer *workspace; /* then: of the instruction with bodies that failed, or NULL */
 };
 
 static inline bool df_run_is_stopped(const df_run *run)
@@ -196,8 +228,36 @@ int64_t df_program_workspace(const df_program *p, const df_ready *s, const df_ca
 void df_frame_point(const df_program *p, df_frame *frame, char *base);
 /* Runs the instructions of a frame whose arguments and results are set. */
 df_status df_frame_run(df_program *p, df_frame *frame, df_error *err);
+/* Whether what was started, and not waited for, may still use memory of the run. */
+static inline bool df_frame_leaves_any(const df_frame *frame)
+{
+    const df_left *left = frame->session->run->left;
+    return left && left->n;
+}
 /* Asks the caller whether to stop; seldom, because the answer may cost a microsecond. */
 bool df_session_stops(df_session *session);
+
+#define DF_DIRECT_ELEMENTS 8192 /* beyond it kernels may use threads */
+/* The tile function that does all of a call on short operands, all of one shape or one of two a
+ * single number; or NULL. Saves the tile loader, 20 of 25 ns. */
+df_tile_fn df_whole_tile(const df_call *call);
+
+/* Makes the df_resolved of a frame; false: no memory. */
+bool df_frame_make_resolved(const df_program *p, df_frame *frame);
+void df_frame_free_resolved(const df_program *p, df_frame *frame);
+/* Runs an instruction that is resolved in a run; `call` is that of the frame. */
+df_status df_resolved_run(const df_call *call, df_error *err);
+/* A dynamic slot is not read any more in this run: a small buffer waits there for the next run. */
+void df_frame_park(const df_program *p, df_frame *frame, int slot);
+/* Releases the buffers of dynamic slots, and workspaces that wait for the next run. */
+void df_frame_drop_dynamic(const df_program *p, df_frame *frame);
+/* Releases the buffer of a tensor; its description stays. */
+static inline void df_tensor_drop(df_tensor *t)
+{
+    df_buffer_release(t->buffer);
+    t->buffer = NULL;
+    t->data = NULL;
+}
 
 /* A frame that has the shapes of slots and the data of constants, but no arena. */
 df_frame *df_frame_new(const df_program *p);

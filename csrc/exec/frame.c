@@ -34,7 +34,7 @@ static void make_calls(const df_program *p, df_frame *frame)
         df_call *c = &frame->calls[i];
         *c = (df_call){.op = s->op, .n_in = s->n_in, .n_out = s->n_out,
                        .in = (const df_tensor *const *)at, .out = at + s->n_in, .attrs = s->attrs,
-                       .prepared = s->prepared,
+                       .prepared = s->resolved < 0 ? s->prepared : &frame->resolved[s->resolved],
                        .bodies = s->n_bodies ? &frame->drivers[i].bodies : NULL};
         at += s->n_in + s->n_out;
     }
@@ -51,7 +51,7 @@ df_frame *df_frame_new(const df_program *p)
         for (int i = 0; i < p->n_slots; i++) df_tensor_init(&frame->tensors[i]);
     frame->program = p;
     if (!frame->tensors || !frame->calls || !frame->operands || !describe_all(p, frame) ||
-        !df_frame_make_drivers(p, frame)) {
+        !df_frame_make_drivers(p, frame) || !df_frame_make_resolved(p, frame)) {
         df_frame_free(p, frame);
         return NULL;
     }
@@ -65,6 +65,7 @@ void df_frame_free(const df_program *p, df_frame *frame)
         for (int i = 0; i < p->n_slots; i++) df_tensor_clear(&frame->tensors[i]);
     for (int i = 0; frame->inner && i < p->n_bodies; i++)
         if (frame->inner[i]) df_frame_free(p->bodies[i].program, frame->inner[i]);
+    df_frame_free_resolved(p, frame);
     df_buffer_release(frame->arena);
     free(frame->inner);
     free(frame->drivers);
@@ -114,14 +115,12 @@ df_frame *df_program_enter(df_program *p)
     return frame;
 }
 
+/* Releases what the run has allocated: a frame that is not in use holds no buffer but its arena. */
 static void clear(const df_program *p, df_frame *frame)
 {
-    for (int i = 0; i < p->n_dynamic; i++) df_tensor_clear(&frame->tensors[p->dynamic[i]]);
-    if (!frame->left) return;
-    df_buffer_release(frame->workspace);
-    frame->workspace = NULL;
+    df_frame_drop_dynamic(p, frame);
     for (int i = 0; i < p->n_bodies; i++) {
-        frame->inner[i]->left = true;
+        frame->inner[i]->left |= frame->left;
         clear(p->bodies[i].program, frame->inner[i]);
     }
     frame->left = false;
@@ -129,7 +128,7 @@ static void clear(const df_program *p, df_frame *frame)
 
 void df_program_leave(df_program *p, df_frame *frame)
 {
-    clear(p, frame);
+    if (frame->left || p->resolves_inside) clear(p, frame);
     if (borrows(p)) {
         df_scratch_give(frame->arena);
         frame->arena = NULL;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define CALL_NS 10 /* at least, of any instruction and of a body: so that loops ask for signals */
-#define DIRECT_ELEMENTS 8192 /* beyond it the tile loader may use threads */
 
 /* Where the copy of the next list goes. */
 typedef struct {
@@ -136,6 +135,7 @@ static bool allocate(df_program *p, const df_program_parts *parts)
     p->slots = calloc((size_t)parts->n_slots + 1, sizeof *p->slots);
     p->patches = calloc((size_t)parts->n_slots + 1, sizeof *p->patches);
     p->dynamic = calloc((size_t)parts->n_slots + 1, sizeof *p->dynamic);
+    p->maker = calloc((size_t)parts->n_slots + 1, sizeof *p->maker);
     p->instructions = calloc((size_t)parts->n_instructions + 1, sizeof *p->instructions);
     p->dims = calloc(n_dims, sizeof *p->dims);
     p->operands = calloc(n_operands, sizeof *p->operands);
@@ -156,8 +156,8 @@ static bool allocate(df_program *p, const df_program_parts *parts)
     p->n_args = parts->n_args;
     p->n_results = parts->n_results;
     p->arena_bytes = parts->arena_bytes;
-    return p->slots && p->patches && p->dynamic && p->instructions && p->dims && p->operands &&
-           p->attrs && p->lists && p->bodies && p->types && p->written && p->arg_bytes;
+    return p->slots && p->patches && p->dynamic && p->maker && p->instructions && p->dims && p->operands && p->attrs && p->lists && p->bodies &&
+           p->types && p->written && p->arg_bytes;
 }
 
 static void collect_patches(df_program *p, df_slot_kind kind, int *n)
@@ -217,7 +217,14 @@ static void copy_instructions(df_program *p, const df_program_parts *parts)
         *s = (df_ready){.op = in->op, .dynamic = in->dynamic, .poll = in->poll, .n_in = in->n_in,
                        .n_out = in->n_out, .workspace = in->workspace, .n_wave = 1,
                        .cost = in->cost > 0 ? in->cost : 0};
-        s->run = in->op->kind == DF_ELEMENTWISE || in->dynamic ? df_op_run : in->op->run;
+        s->run = in->op->kind == DF_ELEMENTWISE ? df_op_run : in->op->run;
+        s->resolved = -1;
+        if (in->dynamic || in->op->apply) {
+            s->run = df_resolved_run;
+            s->resolved = p->n_resolved++;
+            s->retains = s->n_in > 0 && s->n_out == 1 &&
+                         p->slots[s->out[0]].kind == DF_SLOT_DYNAMIC;
+        }
         s->in = copy_operands(&c, in->n_in, in->in);
         s->out = copy_operands(&c, in->n_out, in->out);
         s->attrs = copy_attrs(&c, in);
@@ -260,6 +267,10 @@ static bool find_frees(df_program *p)
         count[i] = at - count[i];
     }
     p->n_dynamic = at;
+    p->n_freed = count[p->n_instructions];
+    for (int i = 0; i < p->n_instructions; i++)
+        for (int k = 0; k < p->instructions[i].n_out; k++)
+            p->maker[p->instructions[i].out[k]] = i;
     for (int i = 0; i < p->n_slots; i++)
         if (p->slots[i].kind == DF_SLOT_DYNAMIC) p->dynamic[count[p->slots[i].last_use]++] = i;
     free(count);
@@ -306,13 +317,19 @@ static df_status check_call(const df_call *call, df_error *err)
     return status;
 }
 
-/* The tile function that does all of a call, or NULL. Saves the tile loader, 20 of 25 ns. */
-static df_tile_fn whole_tile(const df_call *call)
+df_tile_fn df_whole_tile(const df_call *call)
 {
     if (call->op->kind != DF_ELEMENTWISE || call->n_in > DF_TILE_MAX_IN ||
-        call->out[0]->size > DIRECT_ELEMENTS ||
+        call->out[0]->size > DF_DIRECT_ELEMENTS ||
         df_op_refuses(call->op, call->in[call->op->refuses.input]->dtype))
         return NULL;
+    for (int k = 0; k < 2 && call->n_in == 2; k++) { /* one operand is a number */
+        const df_tensor *one = call->in[k], *other = call->in[1 - k];
+        const df_tile_fn with_one = call->op->tile_with_one[k][one->dtype];
+        if (with_one && one->size == 1 && one->dtype == other->dtype &&
+            df_same_shape(other, call->out[0]))
+            return with_one;
+    }
     for (int k = 0; k < call->n_in; k++)
         if (!df_same_shape(call->in[k], call->out[0])) return NULL;
     return df_tile_select(call);
@@ -346,7 +363,7 @@ static df_status prepare(df_program *p, df_ready *s, const df_call *call, int64_
         status = df_program_check_workspace(p->slots, s, bytes, p->arena_bytes, err);
     if (status != DF_OK) return status;
     s->workspace_bytes = bytes;
-    s->tile = whole_tile(call);
+    s->tile = df_whole_tile(call);
     if (s->tile) s->size = call->out[0]->size;
     if (df_op_in_float(call)) {
         s->run = s->op->run_half;
@@ -360,7 +377,7 @@ static df_status prepare_all(df_program *p, int *failed, df_error *err)
     df_frame *frame = df_frame_new(p);
     df_status status = DF_OK;
     if (!frame) return df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
-    p->plain = true;
+    p->plain = p->n_dynamic == 0;
     int64_t end = p->arena_bytes, behind = end;
     for (int i = 0; i < p->n_instructions && status == DF_OK; i++) {
         df_ready *s = &p->instructions[i];
@@ -368,7 +385,7 @@ static df_status prepare_all(df_program *p, int *failed, df_error *err)
         status = df_op_check_arity(&frame->calls[i], err);
         if (status == DF_OK && !s->dynamic) status = prepare(p, s, &frame->calls[i], &end, err);
         if (status != DF_OK) *failed = i;
-        s->simple &= !s->dynamic && !s->poll && s->n_wave == 1 && s->n_frees == 0;
+        s->simple &= !s->poll && s->n_wave == 1;
         p->plain &= s->simple;
     }
     df_frame_free(p, frame);
@@ -439,6 +456,7 @@ void df_program_free(df_program *p)
     free(p->instructions);
     free(p->patches);
     free(p->dynamic);
+    free(p->maker);
     free(p->begins);
     free(p->ends);
     free(p->pairs);

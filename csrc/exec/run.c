@@ -29,95 +29,7 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static bool matches(const df_slot *s, const df_tensor *t)
-{
-    if (s->dtype != t->dtype || s->ndim != t->ndim) return false;
-    for (int d = 0; d < s->ndim; d++)
-        if (s->shape[d] != DF_UNKNOWN && s->shape[d] != t->shape[d]) return false;
-    return true;
-}
-
-/* Outputs inferred during the run must match their slots. One that does not gets the planned shape
- * back, for later runs. */
-static df_status check_outputs(const df_program *p, df_frame *frame, const df_ready *s,
-                               const df_call *call, df_error *err)
-{
-    df_error ignored;
-    for (int k = 0; k < s->n_out; k++) {
-        const df_slot *slot = &p->slots[s->out[k]];
-        df_text got = {""};
-        if (matches(slot, call->out[k])) continue;
-        got = df_tensor_text(call->out[k]);
-        if (slot->kind != DF_SLOT_DYNAMIC) df_frame_describe(p, frame, s->out[k], &ignored);
-        return df_fail(err, DF_BAD_SHAPE, "%s: output %d is %s, planned was %s", s->op->name, k,
-                       got.text, df_shape_text(slot->ndim, slot->shape).text);
-    }
-    return DF_OK;
-}
-
-/* Lets the output look at the memory of its input, where that is a buffer. */
-static bool share_view(const df_program *p, const df_ready *s, const df_call *call)
-{
-    if (!s->op->view || !call->in[0]->buffer || p->slots[s->out[0]].kind != DF_SLOT_DYNAMIC)
-        return false;
-    int64_t offset = s->op->view(call);
-    if (offset < 0) return false;
-    df_buffer_retain(call->in[0]->buffer);
-    call->out[0]->buffer = call->in[0]->buffer;
-    call->out[0]->data = (char *)call->in[0]->data + offset;
-    return true;
-}
-
-/* Whether what was started, and not waited for, may still use memory of the run. */
-static bool leaves_any(const df_frame *frame)
-{
-    const df_left *left = frame->session->run->left;
-    return left && left->n;
-}
-
-static df_status run_allocated(const df_program *p, df_frame *frame, const df_ready *s,
-                               df_call *call, df_error *err)
-{
-    df_status status = DF_OK;
-    df_buffer *workspace = NULL;
-    for (int k = 0; k < s->n_out && status == DF_OK; k++)
-        if (p->slots[s->out[k]].kind == DF_SLOT_DYNAMIC && call->out[k]->size >= 0)
-            status = df_tensor_alloc(call->out[k], s->op->name, err);
-    if (status != DF_OK) return status;
-    if (s->op->workspace || s->n_bodies) {
-        int64_t bytes = df_program_workspace(p, s, call);
-        workspace = bytes >= 0 ? df_buffer_new(bytes) : NULL;
-        if (!workspace)
-            return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld bytes of workspace",
-                           s->op->name, (long long)bytes);
-        call->workspace = workspace->data;
-        df_frame_point_bodies(p, frame, s, call);
-    }
-    status = s->run(call, err);
-    if (s->n_bodies && status != DF_OK && leaves_any(frame))
-        frame->workspace = workspace;
-    else
-        df_buffer_release(workspace);
-    return status;
-}
-
-/* An instruction whose shapes depend on data. */
-static df_status run_dynamic(const df_program *p, df_frame *frame, int i, df_error *err)
-{
-    const df_ready *s = &p->instructions[i];
-    df_call call = frame->calls[i];
-    df_status status = DF_OK;
-    for (int k = 0; k < s->n_out && s->n_bodies && status == DF_OK; k++)
-        status = df_frame_describe(p, frame, s->out[k], err); /* what infer checks */
-    if (status == DF_OK) status = df_op_check_arity(&call, err);
-    if (status == DF_OK) status = df_op_infer_for_run(&call, err);
-    if (status == DF_OK) status = check_outputs(p, frame, s, &call, err);
-    if (status == DF_OK && !share_view(p, s, &call))
-        status = run_allocated(p, frame, s, &call, err);
-    return status;
-}
-
-static inline df_status run_static(const df_ready *s, const df_call *call, df_error *err)
+static inline df_status run_ready(const df_ready *s, const df_call *call, df_error *err)
 {
     const void *in[DF_TILE_MAX_IN];
     if (!s->tile) return s->run(call, err);
@@ -133,7 +45,7 @@ static df_status run_instruction(const execution *x, int i, df_error *err)
     const df_profile *profile = x->run->profile;
     const int at = x->frame->first + i;
     int64_t start = profile ? now_ns() : 0;
-    df_status status = s->dynamic ? run_dynamic(x->p, x->frame, i, err) : run_static(s, call, err);
+    df_status status = run_ready(s, call, err);
     if (profile && profile->ns) profile->ns[at] += now_ns() - start;
     if (profile && profile->start && !profile->start[at]) profile->start[at] = start;
     if (DF_BUILT_CHECKS && status == DF_OK && x->run->check_numerics)
@@ -144,7 +56,7 @@ static df_status run_instruction(const execution *x, int i, df_error *err)
 static void free_dynamic(const execution *x, int i)
 {
     const df_ready *s = &x->p->instructions[i];
-    for (int k = 0; k < s->n_frees; k++) df_tensor_clear(&x->frame->tensors[s->frees[k]]);
+    for (int k = 0; k < s->n_frees; k++) df_frame_park(x->p, x->frame, s->frees[k]);
 }
 
 /* Instructions [begin, end) of a wave. All run, so the lowest that fails is always the same. */
@@ -280,7 +192,7 @@ static df_status run_plain(const df_program *p, df_frame *frame, df_error *err)
     const df_ready *s = p->instructions, *end = s + p->n_instructions;
     const df_call *call = frame->calls;
     for (; s < end; s++, call++) {
-        df_status status = run_static(s, call, err);
+        df_status status = run_ready(s, call, err);
         if (status == DF_OK) continue;
         if (frame->session->failed < 0) /* a body says it first */
             frame->session->failed = frame->first + (int)(s - p->instructions);
@@ -310,15 +222,15 @@ df_status df_frame_run(df_program *p, df_frame *frame, df_error *err)
         } else if (!s->simple || watched) {
             status = run_group(&x, i, &n);
         } else {
-            status = run_static(s, &frame->calls[i], err);
+            status = run_ready(s, &frame->calls[i], err);
             if (status != DF_OK) x.failed = i;
+            else if (s->n_frees) free_dynamic(&x, i);
         }
     }
     if (status == DF_OK) return DF_OK;
     if (session->failed < 0) session->failed = frame->first + x.failed; /* a body says it first */
     df_frame_leave_pairs(p, frame, x.failed);
-    for (int i = 0; i < p->n_dynamic && !leaves_any(frame); i++)
-        df_tensor_clear(&frame->tensors[p->dynamic[i]]);
+    if (p->n_resolved && !df_frame_leaves_any(frame)) df_frame_drop_dynamic(p, frame);
     return status;
 }
 

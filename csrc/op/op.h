@@ -55,7 +55,8 @@ typedef struct {
     int n; /* bodies */
     const struct df_body_type {
         int n_in, n_out;
-        bool fixed; /* all shapes are known, and nothing is allocated while it runs */
+        bool fixed; /* the shapes of inputs and outputs are known, and the caller has memory for
+                     * all outputs */
         const int64_t *in_bytes;  /* how far it reaches into each input; 0: it does not look,
                                    * -1: its size is known only in a run */
         const df_tensor *out;     /* dtypes and shapes, unknown where they depend on data */
@@ -133,7 +134,7 @@ struct df_op {
     uint32_t promote;
     /* Integer and bool inputs named by `promote` are cast to float32 (int64: float64) first. */
     bool promote_to_float;
-    bool applies; /* attribute 0 is the place in the registry of an op that it applies */
+    bool applies; /* attribute 0 is the index in the registry of an op that it applies */
     /* Inputs whose memory run writes (variables); bit i: input i. An op with writes is an effect:
      * it is never dropped, merged or moved past a reader. */
     uint32_t writes;
@@ -163,6 +164,11 @@ struct df_op {
      * their place. NULL: they are like any other dtype. Tile functions do the same themselves. */
     df_status (*run_half)(const df_call *call, df_error *err);
     int64_t (*workspace)(const df_call *call);
+    /* Of an op that applies another: sets `applied` to that application with the attributes of this
+     * run, and infers its outputs, which are those of `call`. The attributes are written to
+     * `attrs`, which holds DF_MAX_ATTRS, their lists to the workspace of `call`. The last input
+     * holds all numbers that the attributes are read from. */
+    df_status (*apply)(const df_call *call, df_call *applied, df_attr *attrs, df_error *err);
     /* For a call that runs many times on the same shapes: what can be computed once. `run` must
      * work without it, too. */
     df_status (*prepare)(const df_call *call, void **prepared, df_error *err);

@@ -48,10 +48,12 @@ static bool next_list(reader *r, int64_t *room, df_ints *list)
     return true;
 }
 
-/* The attributes of this run; lists lie in `room`, which holds as many words as the code. */
-static bool read_attrs(const df_op *op, reader *r, df_attr *attrs, int64_t *room)
+/* The attributes of this run; lists lie in `room`, which holds as many words as the code.
+ * `limited`: an attribute has a type that does not hold every number. */
+static bool read_attrs(const df_op *op, reader *r, df_attr *attrs, int64_t *room, bool *limited)
 {
     int64_t mark, value;
+    *limited = false;
     for (int k = 0; k < op->n_attrs; k++) {
         if (op->attrs[k].type == DF_ATTR_INTS) {
             if (!next_list(r, room, &attrs[k].list)) return false;
@@ -59,6 +61,7 @@ static bool read_attrs(const df_op *op, reader *r, df_attr *attrs, int64_t *room
             continue;
         }
         if (!next_value(r, &mark, &value)) return false;
+        *limited |= op->attrs[k].type == DF_ATTR_DTYPE || op->attrs[k].type == DF_ATTR_BOOL;
         if (op->attrs[k].type != DF_ATTR_FLOAT) attrs[k].i = value;
         else if (mark == FROM_VECTOR) attrs[k].f = (double)value;
         else memcpy(&attrs[k].f, &value, sizeof value); /* the bits of a double */
@@ -79,14 +82,20 @@ static bool applies(int64_t index)
     return !op->writes && !op->effect && !op->host && !op->n_bodies && op->infer != infer_dynamic;
 }
 
-static df_status infer_dynamic(const df_call *call, df_error *err)
+/* Whether there is an op to apply and a vector of values. */
+static df_status check_call(const df_call *call, df_error *err)
 {
     const df_tensor *values = call->in[call->n_in - 1];
     const int64_t op = call->attrs[OP].i;
-    if (!applies(op) || values->dtype != DF_I64 || values->ndim != 1)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: op %lld, %d outputs, values %s",
-                       call->op->name, (long long)op, call->n_out, df_tensor_text(values).text);
-    return df_types_infer(call, call->attrs[OUTPUTS].list, 0, err);
+    if (applies(op) && values->dtype == DF_I64 && values->ndim == 1) return DF_OK;
+    return df_fail(err, DF_INVALID_ARGUMENT, "%s: op %lld, %d outputs, values %s", call->op->name,
+                   (long long)op, call->n_out, df_tensor_text(values).text);
+}
+
+static df_status infer_dynamic(const df_call *call, df_error *err)
+{
+    df_status status = check_call(call, err);
+    return status == DF_OK ? df_types_infer(call, call->attrs[OUTPUTS].list, 0, err) : status;
 }
 
 /* Room for the lists of attributes. */
@@ -105,44 +114,63 @@ static bool is_of_type(const df_tensor *y, const int64_t *type)
 }
 
 /* Shapes by the rule of the op applied; they must be of the declared types. */
-static df_status infer_applied(const df_call *call, const df_call *applied, df_error *err)
+static df_status infer_applied(const df_call *applied, df_ints types, df_error *err)
 {
-    const int64_t *type = call->attrs[OUTPUTS].list.v;
+    const int64_t *type = types.v;
     df_status status = df_op_infer_for_run(applied, err);
-    for (int k = 0; k < call->n_out && status == DF_OK; k++, type += 2 + type[1]) {
+    for (int k = 0; k < applied->n_out && status == DF_OK; k++, type += 2 + type[1]) {
         const df_tensor *y = applied->out[k];
         if (!is_of_type(y, type))
             return df_fail(err, DF_BAD_SHAPE, "%s: output %d is %s, while tracing it was %s %s",
                            applied->op->name, k, df_tensor_text(y).text, df_dtypes[type[0]].name,
                            df_shape_text((int)type[1], type + 2).text);
-        if (y->size >= 0 && (!y->data || y->buffer))
-            status = df_tensor_alloc(call->out[k], applied->op->name, err);
     }
     return status;
 }
 
-static df_status run_dynamic(const df_call *call, df_error *err)
+static df_status fail_types(const df_call *call, df_error *err)
 {
-    const df_tensor *values = call->in[call->n_in - 1];
+    return df_fail(err, DF_INVALID_ARGUMENT, "%s: types of %d outputs, want %d", call->op->name,
+                   count_dynamic(call), call->n_out);
+}
+
+static df_status apply(const df_call *call, df_call *applied, df_attr *attrs, df_error *err)
+{
+    bool limited;
+    df_status status = check_call(call, err);
+    if (status != DF_OK) return status;
+    if (call->n_out != count_dynamic(call)) return fail_types(call, err);
     const df_op *op = df_registry_op(call->attrs[OP].i);
-    df_attr attrs[DF_MAX_ATTRS];
-    df_buffer *workspace = NULL;
+    const df_tensor *values = call->in[call->n_in - 1];
     reader r = {.code = call->attrs[CODE].list, .values = {values->data, values->size}};
-    df_call applied = {.op = op, .n_in = call->n_in - 1, .n_out = call->n_out, .in = call->in,
-                       .out = call->out, .attrs = attrs};
-    if (!read_attrs(op, &r, attrs, call->workspace))
+    *applied = (df_call){.op = op, .n_in = call->n_in - 1, .n_out = call->n_out, .in = call->in,
+                         .out = call->out, .attrs = attrs};
+    if (!read_attrs(op, &r, attrs, call->workspace, &limited))
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: the attributes of %s are not well written",
                        call->op->name, op->name);
-    df_status status = df_op_check_attrs(op, attrs, err);
-    if (status == DF_OK) status = df_op_check_arity(&applied, err);
-    if (status == DF_OK) status = infer_applied(call, &applied, err);
+    if (limited) status = df_op_check_attrs(op, attrs, err);
+    if (status == DF_OK) status = df_op_check_arity(applied, err);
+    return status == DF_OK ? infer_applied(applied, call->attrs[OUTPUTS].list, err) : status;
+}
+
+static df_status run_dynamic(const df_call *call, df_error *err)
+{
+    df_attr attrs[DF_MAX_ATTRS];
+    df_buffer *workspace = NULL;
+    df_call applied;
+    df_status status = apply(call, &applied, attrs, err);
+    for (int k = 0; k < call->n_out && status == DF_OK; k++) {
+        df_tensor *y = call->out[k];
+        if (y->size >= 0 && (!y->data || y->buffer))
+            status = df_tensor_alloc(y, applied.op->name, err);
+    }
     if (status != DF_OK) return status;
-    if (op->workspace) {
+    if (applied.op->workspace) {
         const int64_t bytes = df_op_workspace(&applied);
         workspace = bytes >= 0 ? df_buffer_new(bytes) : NULL;
         if (!workspace)
             return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld bytes of workspace",
-                           op->name, (long long)bytes);
+                           applied.op->name, (long long)bytes);
         applied.workspace = workspace->data;
     }
     status = df_op_run(&applied, err);
@@ -157,7 +185,7 @@ DF_OP(dynamic_attrs) = {.name = "dynamic_attrs", .kind = DF_GENERAL, .sized_by_d
                                   {"encoded", DF_ATTR_INTS}},
                         .internal = true, .applies = true, .count_out = count_dynamic,
                         .infer = infer_dynamic, .workspace = dynamic_workspace,
-                        .run = run_dynamic};
+                        .apply = apply, .run = run_dynamic};
 
 /* --- dimension: one size as int64 ()  --- */
 
