@@ -84,23 +84,31 @@ typedef struct {
     arena_map memory;
     span *slots, *workspaces, *results;
     int *held;    /* by slot: the value that it was when it was first made or read */
+    int *made_as; /* by value: the slot that it was made as; -1: a written input */
     int n_values;
 } check;
 
-static void make(check *c, span s, int *held)
+/* `slot`: that of an output; -1: an input is written. */
+static void make(check *c, span s, int slot)
 {
     if (s.begin == s.end) return;
     put(&c->memory, 1, 0, c->memory.n, s, ++c->n_values);
-    if (held) *held = c->n_values;
+    c->made_as[c->n_values] = slot;
+    if (slot < 0) return;
+    c->p->shared[slot] |= c->held[slot] != NOTHING;
+    c->held[slot] = c->n_values;
 }
 
 static df_status check_read(check *c, int i, int slot, df_error *err)
 {
     const span where = c->slots[slot];
+    c->p->last_read[slot] = i;
     if (where.begin == where.end) return DF_OK;
     const int value = look(&c->memory, 1, 0, c->memory.n, where);
     const bool is_new = c->held[slot] == NOTHING;
     if (value > 0 && (is_new || c->held[slot] == value)) {
+        const int made_as = c->made_as[value];
+        if (made_as >= 0 && made_as != slot) c->p->shared[made_as] = true;
         c->held[slot] = value;
         return DF_OK;
     }
@@ -121,8 +129,8 @@ static df_status check_instruction(check *c, int i, df_error *err)
     if (c->workspaces[i].begin != c->workspaces[i].end)
         put(&c->memory, 1, 0, c->memory.n, c->workspaces[i], NOTHING);
     for (int k = 0; k < s->n_in; k++)
-        if (df_ready_writes_input(c->p, s, k)) make(c, c->slots[s->in[k]], NULL);
-    for (int k = 0; k < s->n_out; k++) make(c, c->slots[s->out[k]], &c->held[s->out[k]]);
+        if (df_ready_writes_input(c->p, s, k)) make(c, c->slots[s->in[k]], -1);
+    for (int k = 0; k < s->n_out; k++) make(c, c->slots[s->out[k]], s->out[k]);
     return DF_OK;
 }
 
@@ -173,9 +181,11 @@ df_status df_program_check_assigned(const df_program *p, int *failed, df_error *
     const size_t n_slots = (size_t)p->n_slots + 1, n_all = (size_t)p->n_instructions + n_slots;
     df_status status = DF_OK;
     check c = {.p = p, .slots = calloc(n_all + (size_t)p->n_results, sizeof *c.slots),
-               .held = calloc(n_slots, sizeof *c.held)};
+               .held = calloc(n_slots, sizeof *c.held),
+               .made_as = calloc((size_t)p->n_operands + 1, sizeof *c.made_as)};
+    for (int i = 0; i < p->n_slots; i++) p->last_read[i] = -1;
     bound *bounds = malloc(2 * n_all * sizeof *bounds);
-    if (c.slots && c.held && bounds) {
+    if (c.slots && c.held && c.made_as && bounds) {
         c.workspaces = c.slots + n_slots;
         c.results = c.slots + n_all;
         const int n = number(bounds, collect(&c, bounds));
@@ -193,5 +203,6 @@ df_status df_program_check_assigned(const df_program *p, int *failed, df_error *
     free(c.memory.tree);
     free(c.slots);
     free(c.held);
+    free(c.made_as);
     return status;
 }

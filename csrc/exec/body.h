@@ -34,6 +34,7 @@ typedef struct {
     bool dynamic, poll;
     int resolved; /* index of its df_resolved in a frame, -1: shapes and attributes are fixed */
     bool retains; /* as a view, output 0 may share the buffer of input 0 */
+    bool borrows; /* as a view, output 0 may point into memory of input 0 that has no buffer */
     int n_in, n_out;
     const int *in, *out; /* slots */
     const df_attr *attrs;
@@ -73,6 +74,8 @@ struct df_program {
     int *dynamic;      /* the dynamic slots, by the instruction that frees them */
     int n_freed;       /* of them; the others are kept */
     int *maker;        /* by dynamic slot: the instruction that makes it */
+    int *last_read;    /* by slot: the last instruction that reads it, or -1 */
+    bool *shared;      /* by slot of the arena: it is made twice, or read through another slot */
     int *operands;     /* slots of all instructions: inputs, outputs */
     int64_t *dims;     /* shapes of all slots */
     df_attr *attrs;
@@ -242,6 +245,8 @@ bool df_session_stops(df_session *session);
  * single number; or NULL. Saves the tile loader, 20 of 25 ns. */
 df_tile_fn df_whole_tile(const df_call *call);
 
+/* Decides where outputs may be views (`retains`, `borrows` of df_ready); false: no memory. */
+bool df_program_find_views(df_program *p);
 /* Makes the df_resolved of a frame; false: no memory. */
 bool df_frame_make_resolved(const df_program *p, df_frame *frame);
 void df_frame_free_resolved(const df_program *p, df_frame *frame);

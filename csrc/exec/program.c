@@ -136,6 +136,8 @@ static bool allocate(df_program *p, const df_program_parts *parts)
     p->patches = calloc((size_t)parts->n_slots + 1, sizeof *p->patches);
     p->dynamic = calloc((size_t)parts->n_slots + 1, sizeof *p->dynamic);
     p->maker = calloc((size_t)parts->n_slots + 1, sizeof *p->maker);
+    p->last_read = calloc((size_t)parts->n_slots + 1, sizeof *p->last_read);
+    p->shared = calloc((size_t)parts->n_slots + 1, sizeof *p->shared);
     p->instructions = calloc((size_t)parts->n_instructions + 1, sizeof *p->instructions);
     p->dims = calloc(n_dims, sizeof *p->dims);
     p->operands = calloc(n_operands, sizeof *p->operands);
@@ -156,7 +158,8 @@ static bool allocate(df_program *p, const df_program_parts *parts)
     p->n_args = parts->n_args;
     p->n_results = parts->n_results;
     p->arena_bytes = parts->arena_bytes;
-    return p->slots && p->patches && p->dynamic && p->maker && p->instructions && p->dims && p->operands && p->attrs && p->lists && p->bodies &&
+    return p->slots && p->patches && p->dynamic && p->maker && p->last_read && p->shared &&
+           p->instructions && p->dims && p->operands && p->attrs && p->lists && p->bodies &&
            p->types && p->written && p->arg_bytes;
 }
 
@@ -222,8 +225,6 @@ static void copy_instructions(df_program *p, const df_program_parts *parts)
         if (in->dynamic || in->op->apply) {
             s->run = df_resolved_run;
             s->resolved = p->n_resolved++;
-            s->retains = s->n_in > 0 && s->n_out == 1 &&
-                         p->slots[s->out[0]].kind == DF_SLOT_DYNAMIC;
         }
         s->in = copy_operands(&c, in->n_in, in->in);
         s->out = copy_operands(&c, in->n_out, in->out);
@@ -414,6 +415,8 @@ df_status df_program_new(const df_program_parts *parts, df_program **out, int *f
     if (status == DF_OK) status = df_program_find_pairs(p, failed, err);
     if (status == DF_OK) status = df_program_check_waves(p, failed, err);
     if (status == DF_OK) status = df_program_check_assigned(p, failed, err);
+    if (status == DF_OK && !df_program_find_views(p))
+        status = df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
     if (status == DF_OK) *out = p;
     else df_program_free(p);
     return status;
@@ -457,6 +460,8 @@ void df_program_free(df_program *p)
     free(p->patches);
     free(p->dynamic);
     free(p->maker);
+    free(p->last_read);
+    free(p->shared);
     free(p->begins);
     free(p->ends);
     free(p->pairs);

@@ -186,17 +186,18 @@ static df_status resolve(const df_program *p, const df_ready *s, const df_call *
     r->known = known && !op->sized_by_data;
     r->tile = df_whole_tile(&r->call);
     r->reduce = whole_reduction(&r->call);
-    r->offset = op->view && s->retains ? op->view(&r->call) : -1;
+    r->offset = op->view && (s->retains || s->borrows) ? op->view(&r->call) : -1;
     return DF_OK;
 }
 
-/* Lets output 0 share the buffer of input 0. */
-static bool share_view(df_resolved *r)
+/* Lets output 0 point into the memory of input 0. Its buffer is shared; memory without one stays
+ * as it is until the output is read last, which df_program_find_views has found out. */
+static bool share_view(const df_ready *s, df_resolved *r)
 {
     const df_tensor *x = r->call.in[0];
     df_tensor *y = r->call.out[0];
-    if (r->offset < 0 || !x->buffer) return false;
-    df_buffer_retain(x->buffer);
+    if (r->offset < 0 || !(x->buffer ? s->retains : s->borrows)) return false;
+    if (x->buffer) df_buffer_retain(x->buffer);
     df_buffer_release(y->buffer);
     y->buffer = x->buffer;
     y->data = (char *)x->data + r->offset;
@@ -211,6 +212,7 @@ static df_status take_outputs(const df_program *p, const df_ready *s, df_resolve
     for (int k = 0; k < s->n_out && status == DF_OK; k++) {
         const df_slot *slot = &p->slots[s->out[k]];
         df_tensor *t = r->call.out[k];
+        if (slot->kind == DF_SLOT_ARENA) t->data = r->frame->base + slot->offset; /* was a view? */
         if (slot->kind != DF_SLOT_DYNAMIC) continue;
         if (op->sized_by_data || op->n_bodies) df_tensor_drop(t); /* run may set buffers itself */
         if (t->size < 0) continue;
@@ -282,7 +284,7 @@ df_status df_resolved_run(const df_call *call, df_error *err)
     if (note(p, s, call, r, &all) && r->known) prepare(r);
     else status = resolve(p, s, call, r, all, err);
     if (status != DF_OK) return status;
-    r->viewed = share_view(r);
+    r->viewed = share_view(s, r);
     if (r->viewed) return DF_OK;
     status = take_outputs(p, s, r, err);
     return status == DF_OK ? compute(p, s, r, err) : status;

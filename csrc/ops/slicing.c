@@ -40,14 +40,25 @@ static int64_t slice_box(const df_attr *keys, const df_tensor *x, bool to_slice,
     return offset;
 }
 
-/* Where the elements of the slice are neighbours, it can share its input's memory. */
+/* Where the elements of the slice are neighbours, it can share its input's memory: a dimension
+ * outside one that is not taken whole must have one element. */
 static int64_t view_strided_slice(const df_call *call)
 {
     const df_tensor *x = call->in[0];
-    df_strided box;
+    df_slices s;
+    df_error never; /* infer has accepted the keys */
+    int64_t offset = 0, step = df_dtypes[x->dtype].bytes;
+    bool whole = true;
     if (call->out[0]->size == 0) return 0;
-    const int64_t offset = slice_box(call->attrs + SLICE_KEYS, x, true, &box);
-    return box.ndim == 0 || (box.ndim == 1 && box.from_strides[0] == box.bytes) ? offset : -1;
+    if (df_slices_resolve(&s, call->attrs + SLICE_KEYS, x->ndim, x->shape, "slice", &never))
+        return -1;
+    for (int d = x->ndim - 1; d >= 0; d--) {
+        if (s.size[d] > 1 && (!whole || s.stride[d] != 1)) return -1;
+        whole = whole && s.size[d] == x->shape[d];
+        offset += s.begin[d] * step;
+        step *= x->shape[d];
+    }
+    return offset;
 }
 
 static df_status run_strided_slice(const df_call *call, df_error *err)

@@ -1,0 +1,111 @@
+/* Decides, while a program is built, which outputs may be views: output 0 of a view op that is
+ * resolved in a run may then point into the memory of input 0. program.c calls it last.
+ *
+ * A buffer of an input may be shared for any time, unless an instruction writes it as an input
+ * (`retains`). Memory without a buffer (of arguments, constants, results and the arena) belongs to
+ * others: it may be borrowed if nothing is written there until the last instruction has read the
+ * output (`borrows`). An output in the arena then leaves its own place unused. */
+#include "exec/body.h"
+
+#include <stdlib.h>
+
+#define MAX_OPERANDS 256 /* looked at for one output, so that the work is linear */
+#define MAX_DEPTH 8      /* of views of views */
+
+typedef struct {
+    const df_program *p;
+    bool *written; /* by slot: an instruction writes it as an input */
+    int *viewed;   /* by slot: the slot that it may be a view of, or -1 */
+    int *until;    /* by argument: the instruction after which a run may release it */
+} search;
+
+static bool is_of_arena(const df_slot *s) { return s->kind == DF_SLOT_ARENA; }
+
+/* Whether a slot has bytes in [begin, begin + bytes) of the memory of `of`; -1 bytes: to the end.*/
+static bool overlaps(const df_slot *s, const df_slot *of)
+{
+    const int64_t a = df_slot_bytes(s), b = df_slot_bytes(of);
+    if (s->kind != of->kind || (!is_of_arena(s) && s->index != of->index)) return false;
+    return (b < 0 || s->offset < of->offset + b) && (a < 0 || of->offset < s->offset + a);
+}
+
+static bool writes_over(const df_program *p, const df_ready *s, const df_slot *of)
+{
+    for (int k = 0; k < s->n_out; k++)
+        if (overlaps(&p->slots[s->out[k]], of)) return true;
+    for (int k = 0; k < s->n_in; k++)
+        if (overlaps(&p->slots[s->in[k]], of) && df_ready_writes_input(p, s, k)) return true;
+    return is_of_arena(of) && s->workspace >= 0 &&
+           s->workspace < of->offset + df_slot_bytes(of) &&
+           of->offset < s->workspace + s->workspace_bytes;
+}
+
+/* Whether memory of a slot is there, and is not written, after instruction i until `last` and what
+ * runs beside that are done. */
+static bool stays(const search *now, const df_slot *of, int i, int last)
+{
+    const df_program *p = now->p;
+    int budget = MAX_OPERANDS;
+    if (of->kind == DF_SLOT_CONSTANT) return true;
+    if (of->kind == DF_SLOT_ARG && now->until[of->index] < last) return false;
+    for (int j = i + 1, end = last; j <= end; j++) {
+        const df_ready *s = &p->instructions[j];
+        budget -= 1 + s->n_in + s->n_out;
+        if (budget < 0 || writes_over(p, s, of)) return false;
+        if (j == last) end = last + s->n_wave - 1;
+    }
+    return true;
+}
+
+/* Whether slot y, made by instruction i as a view of slot x, may point into memory of x. */
+static bool may_borrow(const search *now, int i, int x, int y)
+{
+    const df_program *p = now->p;
+    const df_slot *made = &p->slots[y];
+    const bool is_dynamic = made->kind == DF_SLOT_DYNAMIC;
+    const int last = is_dynamic ? made->last_use : p->last_read[y];
+    int depth = 0;
+    if (now->written[y] || last >= p->n_instructions || last <= i) return false;
+    if (!is_dynamic && (made->kind != DF_SLOT_ARENA || p->shared[y])) return false;
+    for (; x >= 0; x = now->viewed[x]) {
+        const df_slot *s = &p->slots[x];
+        if (++depth > MAX_DEPTH || (s->kind != DF_SLOT_DYNAMIC && !stays(now, s, i, last)))
+            return false;
+    }
+    return true;
+}
+
+static void decide(search *now, int i)
+{
+    df_ready *s = &now->p->instructions[i];
+    if (s->resolved < 0 || s->n_out != 1 || s->n_in < 1 || !(s->op->view || s->op->apply)) return;
+    const int x = s->in[0], y = s->out[0];
+    const df_slot *slots = now->p->slots;
+    s->retains = slots[x].kind == DF_SLOT_DYNAMIC && slots[y].kind == DF_SLOT_DYNAMIC &&
+                 !now->written[x] && !now->written[y];
+    s->borrows = may_borrow(now, i, x, y);
+    if (s->borrows) now->viewed[y] = x;
+}
+
+bool df_program_find_views(df_program *p)
+{
+    const size_t n_slots = (size_t)p->n_slots + 1;
+    if (!p->n_resolved) return true;
+    search now = {p, calloc(n_slots, sizeof *now.written), malloc(n_slots * sizeof *now.viewed),
+                  malloc(((size_t)p->n_args + 1) * sizeof *now.until)};
+    const bool done = now.written && now.viewed && now.until;
+    for (int k = 0; k < p->n_slots && done; k++) now.viewed[k] = -1;
+    for (int k = 0; k < p->n_args && done; k++) now.until[k] = p->n_instructions;
+    for (int k = 0; k < p->n_ends && done; k++)
+        now.until[p->ends[k].index] = p->ends[k].instruction;
+    for (int i = 0; i < p->n_instructions && done; i++) {
+        const df_ready *s = &p->instructions[i];
+        for (int k = 0; k < s->n_in; k++)
+            if (df_ready_writes_input(p, s, k)) now.written[s->in[k]] = true;
+    }
+    for (int i = 0; i < p->n_instructions && done; i++) decide(&now, i);
+    free(now.written);
+    free(now.viewed);
+    free(now.until);
+    return done;
+}
