@@ -4,7 +4,8 @@ Time is counted in nodes: time k is when node k runs.
 
 Views become offsets, an op that may work in place does so if its input dies, an update writes its
 variable directly if the old version is not needed, and what a loop carries stays where it is if its
-next value can be made there. All other values get a place in one arena.
+next value can be made there. All other values of known size get a place in one arena; those of
+unknown size are dynamic: allocated when their instruction runs.
 """
 
 from __future__ import annotations
@@ -195,13 +196,14 @@ class Planner:
         if node.op.beside == "waits":       # what it gives is where it was started
             where.update((y, where[x]) for x, y in zip(node.inputs[1:], own, strict=False))
         for y in own if node.op.beside != "waits" else ():
-            if not dynamic and nbytes(y) > MOST_BYTES:
+            if not is_dynamic(y) and nbytes(y) > MOST_BYTES:
                 raise ResourceExhaustedError(f"{node.op.name}: no memory for {type_text(y)}, "
                                              f"{nbytes(y)} bytes (made at {node.line})")
             buffer = None if dynamic or node.wave else (
                 self._variable_for(k, node, y) or self._dying_input(k, node, y, taken))
             if buffer is None:
-                buffer = Buffer(DYNAMIC, 0, start) if dynamic else Buffer(ARENA, nbytes(y), start)
+                buffer = (Buffer(DYNAMIC, 0, start) if is_dynamic(y) else
+                          Buffer(ARENA, nbytes(y), start))
                 self.plan.buffers.append(buffer)
             buffer.end = max(buffer.end, self.last[y], end)
             taken.add(buffer)
