@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 COMPREHENSIONS = "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+FROZEN = "<frozen"          # what names of files begin with that are part of the interpreter
+GENERATED = "numpy.", "namedtuple_"     # names of modules whose code is never the user's
 _passed_over = [PACKAGE]
 
 
@@ -33,10 +36,24 @@ def user_frame(depth: int) -> tuple[FrameType | None, int]:
 
 def is_users(frame: FrameType) -> bool:
     """Whether no library on this package runs in it, nor NumPy, whose functions call methods of
-    tensors."""
+    tensors, nor what Python has made for a named tuple."""
     if frame.f_code.co_filename.startswith(tuple(_passed_over)):
         return False
-    return not str(frame.f_globals.get("__name__")).startswith("numpy.")
+    return not str(frame.f_globals.get("__name__")).startswith(GENERATED)
+
+
+def is_installed(path: str) -> bool:
+    """Whether a file belongs to this package, to a library that runs on it, to Python's library or
+    to an installed package."""
+    return path.startswith((*_passed_over, *_installed()))
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    import sysconfig  # loaded where it is first wanted
+
+    paths = sysconfig.get_paths()
+    return (FROZEN, *[paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")])
 
 
 def warn(message: str, category: type[Warning]) -> None:

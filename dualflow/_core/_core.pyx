@@ -15,6 +15,7 @@ from libc.string cimport memcmp, memcpy, memset
 cimport cython
 
 import os as _os
+import types as _types
 import weakref as _weakref
 
 from dualflow._core.csrc cimport *
@@ -83,6 +84,8 @@ include "lent.pxi"        # memory lent to runs
 include "program.pxi"     # programs: built, run, timed
 include "kept.pxi"        # what programs compute once
 include "call.pxi"        # what a program is bound to, and a run of it
+include "patterns.pxi"    # what arguments of a call are like
+include "places.pxi"      # places where a trace found values
 include "known.pxi"       # calls seen before
 include "repeated.pxi"    # logs of tapes seen before
 include "runtime.pxi"     # threads, memory, SIMD level

@@ -12,12 +12,18 @@ import json
 import os
 from typing import Any
 
-from dualflow._core import Tensor, Variable, current_graph, unwrapped, values_together
+from dualflow._core import (
+    BoundFunction,
+    Tensor,
+    Variable,
+    current_graph,
+    unwrapped,
+    values_together,
+)
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.arguments import NumberLeaf, StaticLeaf, TensorLeaf
 from dualflow.graph.calls.concrete import DATA_NUMBER, ROWS, ConcreteFunction
 from dualflow.graph.calls.function import Function
-from dualflow.graph.calls.method import Method
 from dualflow.io.content import write_content
 from dualflow.io.files import SUFFIX, safetensors
 from dualflow.io.loaded import GLOBAL, LoadedFunction
@@ -153,7 +159,7 @@ class Saved:
             return {"generator": self.name(x)}
         if isinstance(x, Module):
             return {"module": self._places[id(x)]} if id(x) in self._places else None
-        if isinstance(x, Method | Function | ConcreteFunction | LoadedFunction):
+        if isinstance(x, BoundFunction | Function | ConcreteFunction | LoadedFunction):
             return {"function": self._function(x, who)}
         if type(x) in VALUES:
             return {"value": x}
@@ -169,7 +175,7 @@ class Saved:
     # --- functions ---
 
     def _function(self, x: Any, who: str) -> int:
-        function = x.function if isinstance(x, Method) else x
+        function = x.function if isinstance(x, BoundFunction) else x
         if id(function) not in self._known:
             said = self._again(function) if isinstance(function, LoadedFunction) else {
                 "name": function.name, "who": who,

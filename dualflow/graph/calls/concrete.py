@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
-from dualflow._core import Dim, Symbol, Variable, as_tensor, current_log, drop_value
+from dualflow._core import Dim, Places, Symbol, Variable, as_tensor, current_log, drop_value
 from dualflow.dtypes import float64, int64
 from dualflow.errors import DualflowError, InvalidArgumentError
 from dualflow.graph.calls.arguments import (
@@ -72,6 +72,7 @@ class ConcreteFunction(Generic[R]):
         self.cause = cause
         self.ms: float = 0.0
         self.trace: Trace = Trace(name)
+        self.places: Places = Places()          # of the program's state, which Python read
         self._stand_ins: dict[int, Variable] = {}       # by the first leaf they stand for
         self._output: Any = None                # skeleton
         self._rest: list[Any] = []              # leaves of the output; None where it is a tensor
@@ -166,7 +167,7 @@ class ConcreteFunction(Generic[R]):
 
     def admits(self, skeleton: Any, leaves: Sequence[Any]) -> bool:
         """Whether a call with these leaf keys can use this trace."""
-        return not self.trace.stale and skeleton in self.skeletons and all(
+        return not self.trace.stale and skeleton in self.skeletons and self.places.holds() and all(
             mine.admits(given) for mine, given in zip(self.leaves, leaves, strict=True))
 
     def report(self) -> str:
@@ -181,7 +182,7 @@ class ConcreteFunction(Generic[R]):
 
     def is_for(self, skeleton: Any, leaves: Sequence[Any]) -> bool:
         """Whether it was made for these leaf keys exactly."""
-        return (not self.trace.stale and skeleton in self.skeletons
+        return (not self.trace.stale and skeleton in self.skeletons and self.places.holds()
                 and self.leaves == tuple(leaves))
 
     def compiled(self, leaves: Sequence[Any], broken: list[Guard] | None = None) -> Compiled | None:
@@ -350,6 +351,10 @@ class ConcreteFunction(Generic[R]):
         if self.trace.stale:
             raise InvalidArgumentError(f"{self.name}: {self.trace.stale} after this trace was "
                                        "made; get a new one by get_concrete_function")
+        changed = self.places.broken()
+        if changed is not None:
+            raise InvalidArgumentError(f"{self.name}: {changed} after this trace was made; get a "
+                                       "new one by get_concrete_function")
         skeleton, leaves, _ = self.arguments.bind(args, kwargs)
         leaves = [x.value() if isinstance(x, Variable) and isinstance(m, TensorLeaf) else x
                   for x, m in zip(leaves, self.leaves, strict=False)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import types
 import weakref
 from collections import OrderedDict
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from dualflow import config
-from dualflow._core import Dispatcher, Unfit, current_graph, current_log
+from dualflow._core import BoundFunction, Dispatcher, Unfit, current_graph, current_log
 from dualflow.cached import cached_property
 from dualflow.errors import DualflowError, InvalidArgumentError, RetracingWarning
 from dualflow.frames import warn
@@ -30,11 +31,12 @@ from dualflow.graph.calls.compare import decisions
 from dualflow.graph.calls.concrete import MAX_PLANS, ConcreteFunction
 from dualflow.graph.calls.conversion import Conversion, converting
 from dualflow.graph.calls.known import known_call
-from dualflow.graph.calls.method import Instances, Method, reduced
+from dualflow.graph.calls.method import Instances, reduced
 from dualflow.graph.calls.nested import Nested
 from dualflow.graph.inspect.inspection import Inspection
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
+from dualflow.graph.reads.watch import StateReads
 from dualflow.graph.trace.parameters import Guard
 from dualflow.locks import reentrant_lock
 
@@ -42,6 +44,7 @@ __all__ = ["ConcreteFunction", "Function"]
 
 MAX_TRACES = 64           # of one function; the oldest is dropped
 WARN_TRACES = 12
+COUNTED = re.compile(r": -?[\d.]+ -> -?[\d.]+$")     # a number that became another one
 MAKES_VARIABLE = ("makes a Variable on a call that is not its first: make it outside, or keep it "
                   "and make it only once; an optimizer makes its own beforehand by build()")
 
@@ -56,6 +59,15 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
 
     if TYPE_CHECKING:           # the core's, with the types of the Python function
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+        @overload
+        def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+
+        @overload
+        def __get__(self: Function[Concatenate[Any, Q], R], instance: object,
+                    owner: type | None = None) -> BoundFunction[Q, R]: ...
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any: ...
 
     def __init__(self, python_function: Callable[P, R], name: str | None = None,
                  input_signature: Sequence[Any] | None = None, fast_math: bool = False,
@@ -83,7 +95,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         self._warned_of_changes = False
         self._n_traces = 0
         self._tries = 0                 # since a call was remembered
-        self._methods: Instances[Function] = Instances()
+        self._methods: Instances[Function] = Instances(self.methods)
         functools.update_wrapper(self, python_function, updated=())
 
     # --- calling ---
@@ -133,7 +145,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
               ) -> tuple[ConcreteFunction, Compiled]:
         """The trace and the program of a call, traced and compiled if they do not exist yet."""
         found = self._calls.get((skeleton, self._kinds(leaves, paths)))
-        if found is None or found[0].trace.stale:
+        if found is None or found[0].trace.stale or not found[0].places.holds():
             with self._lock:
                 found = self._search(skeleton, leaves, paths)
                 # Asked again: tracing may have found that a number decides.
@@ -185,6 +197,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         cause = "first call"
         if self._traces:
             changed = [c.trace.stale for c in self._traces if c.trace.stale]
+            changed += [x for c in self._peers(skeleton) if (x := c.places.broken()) is not None]
             cause = changed[-1] if changed else relax.cause(kinds, paths, self._peers(skeleton),
                                                             self._static, broken)
             self._traces = [c for c in self._traces if not c.trace.stale]
@@ -214,7 +227,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
     def _in_other_order(self, made: ConcreteFunction, leaves: list[Any]) -> ConcreteFunction | None:
         """A trace that differs from a new one only in the order of dicts' keys."""
         for c in self._traces:
-            if (c.skeleton != made.skeleton and c.leaves == made.leaves
+            if (c.skeleton != made.skeleton and c.leaves == made.leaves and c.places.holds()
                     and unordered(c.skeleton) == unordered(made.skeleton)
                     and decisions(c.trace) == decisions(made.trace) and c.same_as(made, leaves)):
                 return c
@@ -230,8 +243,9 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         made.trace.owner = weakref.ref(self)
         made.trace.sizes_choose = sizes_choose
         call = functools.partial(self._call_python, skeleton)
+        reads = StateReads(self.python_function)
         try:
-            with self._nested.within((skeleton, *kinds)):
+            with self._nested.within((skeleton, *kinds)), reads.watching():
                 whole = self._conversion.run(made.trace, lambda: made.record(call, leaves, again))
         except Exception:
             if not made.trace.sizes_chose:
@@ -241,10 +255,20 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
             except Exception:
                 pass
             raise
+        made.places = reads.places
+        self._warn_of_state(reads.settle())
         self._made_variables |= whole and self._conversion.made_variables
         if made.trace.made_variables or not whole:  # once more, with them, as all later traces
             return self._record(skeleton, leaves, paths, cause, kinds, sizes_choose)
         return made
+
+    def _warn_of_state(self, changed: list[tuple[str, str]]) -> None:
+        """Warns of numbers that the function changes each time that it is traced."""
+        counted = [what for what in changed if COUNTED.search(what[1])]
+        if counted and not self._warned_of_changes:
+            self._warned_of_changes = True
+            warn(f"{self.name} changes {counted[0][0]} while it is traced, which runs do not "
+                 "repeat; count with a dualflow.Variable and assign_add", RetracingWarning)
 
     def _call_python(self, skeleton: Any, values: list[Any]) -> Any:
         """Runs the Python function; warns if it changes containers, which runs will not repeat."""
@@ -337,18 +361,9 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         head = f"{self.name}: {self._n_traces} trace{'s'[:self._n_traces != 1]}"
         return "\n".join([head, *[f"  {k}. {c.report()}" for k, c in enumerate(self._traces, 1)]])
 
-    @overload
-    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
-
-    @overload
-    def __get__(self: Function[Concatenate[Any, Q], R], instance: object,
-                owner: type | None = None) -> Method[Q, R]: ...
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """As a method: each instance has traces of its own, which live as long as it does."""
-        if instance is None:
-            return self
-        return Method(self._methods.get(instance, self._bound_to), instance)
+    def of_instance(self, instance: object) -> Function:
+        """As a method: what runs for one instance."""
+        return self._methods.get(instance, self._bound_to)
 
     def _bound_to(self, alive: Any) -> Function:
         function = self.python_function

@@ -35,7 +35,7 @@ def known_call(arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, An
         n, defaults = len(args), []     # no program reads them, and they cannot change
     found = KnownCall(compiled.executable, n, [by_place[k] for k in range(len(args))],
                       {name: by_place[name] for name in kwargs}, defaults,
-                      bool(concrete.numbers), *concrete.remember(compiled))
+                      bool(concrete.numbers), *concrete.remember(compiled), concrete.places)
     again = found.leaves(args, kwargs)
     same = again is not None and all([a is b for a, b in zip(again, leaves, strict=False)])
     return found if same else None

@@ -6,40 +6,11 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
-
-if TYPE_CHECKING:
-    from dualflow.graph.calls.concrete import ConcreteFunction
+from typing import Any, Generic, TypeVar
 
 MAX_KEPT = 64             # instances that cannot have a weak reference; the oldest is dropped
 
 T = TypeVar("T")
-P = ParamSpec("P")
-R = TypeVar("R", covariant=True)
-
-
-class Method(Generic[P, R]):
-    """A Function bound to an instance."""
-
-    __slots__ = ("__self__", "function")
-
-    def __init__(self, bound: Any, instance: Any) -> None:
-        self.function: Any = bound
-        self.__self__: Any = instance
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.function(*args, **kwargs)
-
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction[R]:
-        """The function's, for this instance."""
-        made: ConcreteFunction[R] = self.function.get_concrete_function(*args, **kwargs)
-        return made
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.function, name)
-
-    def __reduce__(self) -> Any:
-        return getattr, (self.__self__, self.function.__name__)
 
 
 class Instances(Generic[T]):
@@ -49,8 +20,8 @@ class Instances(Generic[T]):
     number of them.
     """
 
-    def __init__(self) -> None:
-        self.by_id: dict[int, tuple[Callable[[], Any], T]] = {}
+    def __init__(self, by_id: dict[int, tuple[Callable[[], Any], T]]) -> None:
+        self.by_id = by_id
         self.kept: list[int] = []
 
     def get(self, instance: Any, make: Callable[[Callable[[], Any]], T]) -> T:

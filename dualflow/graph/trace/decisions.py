@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import operator
 import sys
-from functools import cache
 from types import FrameType
 from typing import Any
 
 from dualflow._core import Dim, Symbol, as_tensor, current_graph
 from dualflow.dtypes import float64, int64
-from dualflow.frames import is_users
+from dualflow.frames import is_installed, is_users
 
 COMPARISONS = {op: getattr(operator, op) for op in ("eq", "ne", "lt", "le", "gt", "ge")}
 
@@ -71,13 +70,4 @@ def _hint(x: Any) -> Any:
 
 def _may_convert(frame: FrameType) -> bool:
     """Whether code is the program's own."""
-    return is_users(frame) and not frame.f_code.co_filename.startswith(_installed())
-
-
-@cache
-def _installed() -> tuple[str, ...]:
-    """The folders of Python's library and of installed packages."""
-    import sysconfig  # loaded where it is first wanted
-
-    paths = sysconfig.get_paths()
-    return ("<frozen", *[paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")])
+    return is_users(frame) and not is_installed(frame.f_code.co_filename)

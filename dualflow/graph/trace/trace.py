@@ -106,7 +106,7 @@ class Trace(Graph):
         self.alive = 0
         self.bodies: list[Body] = []
         self.sizes_seen = False
-        self.sizes_choose = after is None or after.sizes_choose
+        self.sizes_choose: bool = after is None or after.sizes_choose
         self.sizes_chose = False
         self.decided: dict[Symbol, tuple[str, tuple[Any, ...]]] = (
             {} if after is None else after.decided)

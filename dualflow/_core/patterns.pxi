@@ -1,0 +1,179 @@
+# Patterns that the arguments of a call fit or not. No Python code runs while they are compared, so
+# nothing changes meanwhile.
+
+cdef extern from "Python.h":
+    PyObject *PyList_GET_ITEM(object x, Py_ssize_t i) noexcept
+    bint PyDict_Next(object d, Py_ssize_t *at, PyObject **k, PyObject **v) noexcept
+    int PyUnicode_Compare(object a, object b) noexcept
+
+cdef bint is_small(x) noexcept:
+    cdef int overflow = 0
+    cdef long long n = PyLong_AsLongLongAndOverflow(x, &overflow)
+    return overflow == 0 and -SMALL <= n <= SMALL
+
+
+cdef class Like:
+    """What an argument, or a part of one, must be."""
+
+
+cdef class LikeLeaf(Like):
+    cdef Py_ssize_t leaf       # its number among the leaves of the call
+
+
+@cython.final
+cdef class LikeTensor(LikeLeaf):
+    """A tensor of this dtype and shape."""
+    cdef df_tensor t
+
+    def __cinit__(self):
+        df_tensor_init(&self.t)
+
+    def __dealloc__(self):
+        df_tensor_clear(&self.t)
+
+    cdef inline bint fits(self, Tensor x) noexcept:
+        return x.t.dtype == self.t.dtype and df_same_shape(&x.t, &self.t)
+
+
+@cython.final
+cdef class AnyNumber(LikeLeaf):
+    """Any number of a type; ints stay on one side of SMALL."""
+    cdef object kind
+    cdef bint small
+
+    cdef bint fits(self, x) noexcept:
+        return type(x) is self.kind and (type(x) is not int or is_small(x) == self.small)
+
+
+@cython.final
+cdef class SameValue(LikeLeaf):
+    """This object, or a number or text that no program can tell from it."""
+    cdef object value
+
+    cdef bint fits(self, x) noexcept:
+        cdef int overflow = 0
+        cdef double a, b
+        if x is self.value:
+            return True
+        if type(x) is not type(self.value):
+            return False
+        if type(x) is float:
+            a, b = x, self.value
+            return memcmp(&a, &b, sizeof(double)) == 0          # 0.0 and -0.0 are two values
+        if type(x) is int:
+            return is_small(x) and is_small(self.value) and (
+                PyLong_AsLongLongAndOverflow(x, &overflow)
+                == PyLong_AsLongLongAndOverflow(self.value, &overflow))
+        return type(x) is str and PyUnicode_Compare(x, self.value) == 0
+
+
+@cython.final
+cdef class LikeNest(Like):
+    """A list, tuple, named tuple or dict with parts like these."""
+    cdef object kind
+    cdef tuple parts           # those of a dict in the order of its keys
+    cdef tuple keys            # of a dict
+
+
+cdef inline bint is_like(Like like, PyObject *x, tuple leaves) noexcept:
+    """Whether a value fits. Its leaves are put into their places in `leaves`, if given."""
+    if type(like) is LikeTensor:
+        if type(<object>x) is not Tensor or not (<LikeTensor>like).fits(<Tensor>x):
+            return False
+    elif type(like) is LikeNest:
+        return is_like_nest(<LikeNest>like, x, leaves)
+    elif type(like) is SameValue:
+        if not (<SameValue>like).fits(<object>x):
+            return False
+    elif not (<AnyNumber>like).fits(<object>x):
+        return False
+    if leaves is not None:
+        Py_INCREF(<object>x)                # SET_ITEM takes the reference
+        PyTuple_SET_ITEM(leaves, (<LikeLeaf>like).leaf, <object>x)
+    return True
+
+
+cdef bint is_like_nest(LikeNest like, PyObject *x, tuple leaves) noexcept:
+    cdef Py_ssize_t k, n = len(like.parts)
+    if type(<object>x) is not like.kind:
+        return False
+    if like.keys is not None:
+        return len(<dict>x) == n and is_like_dict(like, <object>x, leaves)
+    if like.kind is list:
+        if len(<list>x) != n:
+            return False
+        for k in range(n):
+            if not is_like(<Like>PyTuple_GET_ITEM(like.parts, k), PyList_GET_ITEM(<object>x, k),
+                        leaves):
+                return False
+        return True
+    return are_like(like.parts, <tuple>x, leaves)
+
+
+cdef bint are_like(tuple parts, tuple given, tuple leaves) noexcept:
+    cdef Py_ssize_t k
+    if len(given) != len(parts):
+        return False
+    for k in range(len(parts)):
+        if not is_like(<Like>PyTuple_GET_ITEM(parts, k), PyTuple_GET_ITEM(given, k), leaves):
+            return False
+    return True
+
+
+cdef bint is_like_dict(LikeNest like, x, tuple leaves) noexcept:
+    """Whether a dict of as many keys has these in this order, and values like these."""
+    cdef PyObject *key
+    cdef PyObject *value
+    cdef Py_ssize_t at = 0, k = 0
+    while PyDict_Next(x, &at, &key, &value):
+        if not (same_key(key, PyTuple_GET_ITEM(like.keys, k))
+                and is_like(<Like>PyTuple_GET_ITEM(like.parts, k), value, leaves)):
+            return False
+        k += 1
+    return True
+
+
+cdef inline bint same_key(PyObject *a, PyObject *b) noexcept:
+    """Whether keys are the same object or, as mostly, the same text."""
+    return a == b or (type(<object>a) is str and type(<object>b) is str
+                      and PyUnicode_Compare(<object>a, <object>b) == 0)
+
+
+def like_leaf(Py_ssize_t leaf, value, bint any_number):
+    """The pattern of values that may take the place of a leaf."""
+    cdef LikeTensor like
+    cdef AnyNumber number
+    cdef SameValue same
+    cdef df_error err
+    cdef Tensor x
+    if type(value) is Tensor:
+        x = <Tensor>value
+        like = LikeTensor.__new__(LikeTensor)
+        like.leaf = leaf
+        check(df_tensor_set(&like.t, x.t.dtype, x.t.ndim, x.t.shape, b"call", &err), &err)
+        return like
+    if any_number:
+        number = AnyNumber.__new__(AnyNumber)
+        number.leaf = leaf
+        number.kind = type(value)
+        number.small = type(value) is int and is_small(value)
+        return number
+    same = SameValue.__new__(SameValue)
+    same.leaf = leaf
+    same.value = value
+    return same
+
+
+def like_nest(kind, parts, keys=None):
+    """The pattern of a list, tuple or named tuple; with keys, in their order, that of a dict."""
+    cdef LikeNest like = LikeNest.__new__(LikeNest)
+    like.kind = kind
+    like.parts = tuple(parts)
+    like.keys = None if keys is None else tuple(keys)
+    for part in like.parts:
+        if not isinstance(part, Like):
+            raise TypeError(f"like_nest: a part is a {type(part).__name__}")
+    if not (kind is dict if keys is not None else kind is list or issubclass(kind, tuple)) or (
+            keys is not None and len(like.keys) != len(like.parts)):
+        raise TypeError(f"like_nest: a {kind.__name__} of {len(like.parts)} parts, keys {keys}")
+    return like

@@ -1,0 +1,417 @@
+# Places where Python code found values while it was traced: a name of a module, a cell, an
+# attribute, an item. They are compared with what they hold now before a trace is used again. No
+# Python code runs meanwhile, and nothing is allocated.
+
+cdef extern from *:
+    """
+    static PyObject *df_of_type(PyObject *type, PyObject *name)
+    {
+        return _PyType_Lookup((PyTypeObject *)type, name);
+    }
+    /* Of a dict with such keys that comparing them runs no code; borrowed. */
+    static PyObject *df_item(PyObject *mapping, PyObject *key)
+    {
+        PyObject *x = PyDict_GetItemWithError(mapping, key);
+        if (!x && PyErr_Occurred()) PyErr_Clear();
+        return x;
+    }
+    /* An attribute of an instance, borrowed; NULL where there is none. */
+    static PyObject *df_attribute(PyObject *owner, PyObject *name, PyObject *descriptor,
+                                  int is_member, int has_dict)
+    {
+        PyObject **held, *x;
+        if (is_member) {
+            if (!(x = PyObject_GenericGetAttr(owner, name))) PyErr_Clear();
+            Py_XDECREF(x); /* the owner keeps it */
+            return x;
+        }
+        if (has_dict && (held = _PyObject_GetDictPtr(owner)) && *held &&
+            (x = df_item(*held, name)))
+            return x;
+        return descriptor == Py_None ? NULL : descriptor;
+    }
+    static PyObject *df_frame_code(PyFrameObject *frame) { return (PyObject *)PyFrame_GetCode(frame); }
+    """
+    PyObject *df_of_type(object kind, object name) noexcept
+    PyObject *df_item(object mapping, object key) noexcept
+    PyObject *df_attribute(object owner, object name, object descriptor, bint is_member,
+                           bint has_dict) noexcept
+
+cdef extern from "Python.h":
+    PyObject *PyCell_GET(object cell) noexcept
+    PyObject *PyWeakref_GET_OBJECT(object ref) noexcept
+
+cdef enum:
+    IN_DICT            # owner[key]
+    IN_GLOBALS         # the same or, if it is not there, builtins[key]
+    IN_LIST            # owner[key]
+    IN_CELL
+    ATTRIBUTE          # of an instance or a module
+    OF_TYPE            # an attribute of a type
+    LENGTH             # of a list
+    KEYS               # of a dict, in their order
+
+cdef enum:
+    ABSENT
+    IDENTICAL
+    ALIVE              # identical; only a weak reference is kept
+    EQUAL              # a number or text
+    ITEMS              # a tuple of such
+
+
+cdef class Wanted:
+    """What a place must hold."""
+    cdef int how
+    cdef object value
+    cdef tuple parts
+
+    cdef bint fits(self, PyObject *x) noexcept:
+        cdef Py_ssize_t k
+        if x == NULL or self.how == ABSENT:
+            return x == NULL and self.how == ABSENT
+        if self.how == IDENTICAL:
+            return x == <PyObject *>self.value
+        if self.how == ALIVE:
+            return x == PyWeakref_GET_OBJECT(self.value)
+        if self.how == EQUAL:
+            return (<SameValue>self.value).fits(<object>x)
+        if type(<object>x) is not self.value or len(<tuple>x) != len(self.parts):
+            return False
+        for k in range(len(self.parts)):
+            if not (<Wanted>PyTuple_GET_ITEM(self.parts, k)).fits(PyTuple_GET_ITEM(<object>x, k)):
+                return False
+        return True
+
+    cdef str text(self):
+        if self.how == ABSENT:
+            return "nothing"
+        if self.how == EQUAL:
+            return repr((<SameValue>self.value).value)
+        value = self.value() if self.how == ALIVE else self.value
+        return brief(value)
+
+
+cdef str brief(x):
+    """A value in a message."""
+    if x is None or isinstance(x, (bool, int, float, str)):
+        return repr(x)
+    name = getattr(x, "__qualname__", None)
+    return name if type(name) is str else f"{'an' if type(x).__name__[:1] in 'AEIOUaeiou' else 'a'} {type(x).__name__}"
+
+
+cdef Wanted wanted(PyObject *x):
+    """What a place holds that must hold this."""
+    cdef Wanted want = Wanted.__new__(Wanted)
+    cdef SameValue same
+    if x == NULL:
+        want.how = ABSENT
+        return want
+    value = <object>x
+    want.how, want.value = IDENTICAL, value
+    if type(value) in (int, float, str):
+        same = SameValue.__new__(SameValue)
+        same.value = value
+        want.how, want.value = EQUAL, same
+    elif isinstance(value, tuple) and type(value).__iter__ is tuple.__iter__:
+        want.how, want.value = ITEMS, type(value)
+        want.parts = tuple([wanted(PyTuple_GET_ITEM(value, k)) for k in range(len(<tuple>value))])
+    elif value is not None and type(value) is not bool:
+        try:
+            want.value = _weakref.ref(value)
+            want.how = ALIVE
+        except TypeError:
+            pass
+    return want
+
+
+@cython.final
+cdef class Place:
+    """One place, and what it must hold.
+
+    Attributes
+    ----------
+    text : str
+        What the code that was traced calls it, and its line.
+    """
+    cdef readonly str text
+    cdef int kind
+    cdef bint weak                 # `owner` is a weak reference
+    cdef object owner
+    cdef object key
+    cdef object other              # of globals: builtins; of an attribute: the class
+    cdef object descriptor         # of an attribute: what the class has under that name, or None
+    cdef bint is_member            # that is a slot
+    cdef bint has_dict
+    cdef Wanted want
+
+    cdef bint holds(self) noexcept:
+        cdef PyObject *owner = <PyObject *>self.owner
+        if self.weak:
+            owner = PyWeakref_GET_OBJECT(self.owner)
+            if owner == <PyObject *>None:
+                return True            # nobody can reach it any more
+        if self.kind == LENGTH:
+            return len(<list>owner) == <Py_ssize_t>self.key
+        if self.kind == KEYS:
+            return self.has_keys(<object>owner)
+        if self.kind == ATTRIBUTE and not self.is_same_class(<object>owner):
+            return False
+        return self.want.fits(self.found(<object>owner))
+
+    cdef bint is_same_class(self, owner) noexcept:
+        cdef PyObject *now
+        if type(owner) is not self.other:
+            return False
+        now = df_of_type(self.other, self.key)
+        return now == (NULL if self.descriptor is None else <PyObject *>self.descriptor)
+
+    cdef PyObject *found(self, owner) noexcept:
+        """What the place holds, borrowed; NULL: nothing."""
+        cdef PyObject *x
+        if self.kind == IN_DICT or self.kind == IN_GLOBALS:
+            x = df_item(owner, self.key)
+            return df_item(self.other, self.key) if (
+                x == NULL and self.kind == IN_GLOBALS) else x
+        if self.kind == IN_LIST:
+            k = <Py_ssize_t>self.key
+            k += len(<list>owner) if k < 0 else 0
+            return PyList_GET_ITEM(owner, k) if 0 <= k < len(<list>owner) else NULL
+        if self.kind == IN_CELL:
+            return PyCell_GET(owner)
+        if self.kind == OF_TYPE:
+            return df_of_type(owner, self.key)
+        return df_attribute(owner, self.key, self.descriptor, self.is_member, self.has_dict)
+
+    cdef bint has_keys(self, owner) noexcept:
+        cdef PyObject *key
+        cdef PyObject *value
+        cdef Py_ssize_t at = 0, k = 0
+        if len(<dict>owner) != len(<tuple>self.key):
+            return False
+        while PyDict_Next(owner, &at, &key, &value):
+            if not same_key(key, PyTuple_GET_ITEM(self.key, k)):
+                return False
+            k += 1
+        return True
+
+    def change(self):
+        """What it held, and what it holds now."""
+        cdef PyObject *now = NULL
+        owner = self.owner() if self.weak else self.owner
+        if self.kind == LENGTH or self.kind == KEYS:
+            return f"{self.text} has other items"
+        if owner is not None:
+            now = self.found(owner)
+        after = "nothing" if now == NULL else brief(<object>now)
+        before = self.want.text()
+        if before == after:
+            return f"{self.text} is another {'one' if now == NULL else type(<object>now).__name__}"
+        return f"{self.text}: {before} -> {after}"
+
+
+cdef bint is_computed(kind, descriptor):
+    """Whether an attribute is whatever code of its class says."""
+    if kind.__getattribute__ is not object.__getattribute__ and (
+            kind.__getattribute__ is not _types.ModuleType.__getattribute__):
+        return True
+    if descriptor is None or type(descriptor) is _types.MemberDescriptorType:
+        return False
+    return hasattr(type(descriptor), "__set__") or (
+        hasattr(type(descriptor), "__get__")
+        and not isinstance(descriptor, (_types.FunctionType, classmethod, staticmethod, type)))
+
+
+@cython.final
+cdef class Places:
+    """The places that a trace depends on, each once."""
+    cdef list places
+    cdef set known
+
+    def __cinit__(self):
+        self.places = []
+        self.known = set()
+
+    def __len__(self):
+        return len(self.places)
+
+    cdef bint hold(self) noexcept:
+        cdef Py_ssize_t k
+        for k in range(len(self.places)):
+            if not (<Place>PyList_GET_ITEM(self.places, k)).holds():
+                return False
+        return True
+
+    def holds(self):
+        """Whether all places hold what they held."""
+        return self.hold()
+
+    def broken(self):
+        """The first place that does not, and how it has changed; else None."""
+        for place in self.places:
+            if not (<Place>place).holds():
+                return (<Place>place).change()
+        return None
+
+    def settle(self):
+        """Drops places that hold something else by now; returns what changed."""
+        gone = [place for place in self.places if not (<Place>place).holds()]
+        self.places = [place for place in self.places if (<Place>place).holds()]
+        return [(place.text, (<Place>place).change()) for place in gone]
+
+    cdef Place add(self, int kind, owner, key, str text):
+        """A new place; None if it is known."""
+        cdef Place place
+        mark = kind, id(owner), key if isinstance(key, (str, int)) else None
+        if mark in self.known:
+            return None
+        self.known.add(mark)
+        place = Place.__new__(Place)
+        place.kind, place.owner, place.key, place.text = kind, owner, key, text
+        if kind == ATTRIBUTE or kind == OF_TYPE:
+            try:
+                place.owner = _weakref.ref(owner)
+                place.weak = True
+            except TypeError:
+                pass
+        self.places.append(place)
+        return place
+
+    def name(self, dict names not None, dict builtins not None, str name not None, str text):
+        """A global name, or a builtin: what it stands for, in a tuple, or () if for nothing."""
+        cdef PyObject *x = df_item(names, name)
+        cdef Place place = self.add(IN_GLOBALS, names, name, text)
+        if x == NULL:
+            x = df_item(builtins, name)
+        if place is not None:
+            place.other = builtins
+            place.want = wanted(x)
+        return () if x == NULL else (<object>x,)
+
+    def cell(self, cell, str text):
+        """What a cell holds, likewise."""
+        cdef PyObject *x = PyCell_GET(cell)
+        cdef Place place = self.add(IN_CELL, cell, None, text)
+        if place is not None:
+            place.want = wanted(x)
+        return () if x == NULL else (<object>x,)
+
+    def attribute(self, owner, str name not None, str text):
+        """An attribute, likewise; None if it cannot be compared without running code."""
+        cdef PyObject *x
+        cdef Place place
+        kind = type(owner)
+        if isinstance(owner, type):
+            x = df_of_type(owner, name)
+            if df_of_type(kind, name) != NULL and x == NULL:
+                return None
+            place = self.add(OF_TYPE, owner, name, text)
+            if place is not None:
+                place.want = wanted(x)
+            return () if x == NULL else (<object>x,)
+        x = df_of_type(kind, name)
+        descriptor = None if x == NULL else <object>x
+        if is_computed(kind, descriptor):
+            return None
+        has_dict = hasattr(owner, "__dict__") and type(owner.__dict__) is dict
+        is_member = type(descriptor) is _types.MemberDescriptorType
+        x = df_attribute(owner, name, descriptor, is_member, has_dict)
+        if x == NULL and hasattr(kind, "__getattr__"):
+            return None
+        place = self.add(ATTRIBUTE, owner, name, text)
+        if place is not None:
+            place.other, place.descriptor = kind, descriptor
+            place.is_member, place.has_dict = is_member, has_dict
+            place.want = wanted(x)
+        return () if x == NULL else (<object>x,)
+
+    def item(self, owner, key, str text):
+        """An item of a dict or a list, likewise."""
+        cdef Place place
+        cdef PyObject *x = NULL
+        if type(owner) is dict and type(key) in (str, int, bool, float, type(None)):
+            x = df_item(owner, key)
+            place = self.add(IN_DICT, owner, key, text)
+        elif type(owner) is list and type(key) is int:
+            place = self.add(IN_LIST, owner, key, text)
+            k = key + len(owner) if key < 0 else key
+            if 0 <= k < len(owner):
+                x = PyList_GET_ITEM(owner, k)
+        else:
+            return None
+        if place is not None:
+            place.want = wanted(x)
+        return () if x == NULL else (<object>x,)
+
+    def items(self, owner, str text):
+        """How many items a list has, or which keys a dict, so that `item` of each says all."""
+        if type(owner) is list:
+            self.add(LENGTH, owner, len(owner), text)
+        elif type(owner) is dict:
+            self.add(KEYS, owner, tuple(owner), text)
+
+
+# --- which code runs -----------------------------------------------------------------------------
+
+cdef extern from "Python.h":
+    ctypedef struct PyFrameObject:
+        pass
+    ctypedef int (*Py_tracefunc)(PyObject *, PyFrameObject *, int, PyObject *) except -1
+    ctypedef struct PyThreadState:
+        Py_tracefunc c_profilefunc
+        PyObject *c_profileobj
+    PyThreadState *PyThreadState_Get()
+    void PyEval_SetProfile(Py_tracefunc call, PyObject *x)
+    PyObject *df_frame_code(PyFrameObject *frame)
+    int PyTrace_CALL
+
+
+@cython.final
+cdef class Watch:
+    """A context in which Python functions that this thread enters are noted.
+
+    Parameters
+    ----------
+    entered : callable (code, frame) -> bool
+        Called when a frame begins to run; False: never again for this code.
+    """
+    cdef object entered
+    cdef set passed                # ids of code objects
+    cdef list alive                # these
+    cdef Py_tracefunc before
+    cdef PyObject *of_before
+
+    def __cinit__(self, entered not None):
+        self.entered = entered
+        self.passed = set()
+        self.alive = []
+
+    def __enter__(self):
+        cdef PyThreadState *state = PyThreadState_Get()
+        self.before = state.c_profilefunc
+        self.of_before = state.c_profileobj
+        if self.of_before != NULL:
+            Py_INCREF(<object>self.of_before)
+        PyEval_SetProfile(on_event, <PyObject *>self)
+        return self
+
+    def __exit__(self, *error):
+        PyEval_SetProfile(self.before, self.of_before)
+        if self.of_before != NULL:
+            Py_DECREF(<object>self.of_before)
+        self.of_before = NULL
+
+    cdef int enter(self, PyFrameObject *frame) except -1:
+        code = <object>df_frame_code(frame)
+        Py_DECREF(code)                     # it returned a new reference
+        key = <size_t><PyObject *>code
+        if key not in self.passed and not self.entered(code, <object><PyObject *>frame):
+            self.passed.add(key)
+            self.alive.append(code)
+        return 0
+
+
+cdef int on_event(PyObject *watch, PyFrameObject *frame, int what, PyObject *arg) except -1:
+    cdef Watch self = <Watch>watch
+    if self.before != NULL:
+        self.before(self.of_before, frame, what, arg)
+    return self.enter(frame) if what == PyTrace_CALL else 0

@@ -1,0 +1,158 @@
+"""The state that the program's own code reads while it is traced, as places that a later call
+compares (`_core.Places`).
+
+Each function of the program that is entered while a trace records says by its code what it reads
+(`paths.py`); the paths are followed on the objects there are. Code of this package, of Python's
+library and of installed packages is not looked into.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from dualflow._core import Dispatcher, Places, Symbol, Tensor, Variable, Watch
+from dualflow.frames import FROZEN, is_installed, is_users
+from dualflow.graph.reads.paths import ATTRIBUTE, EACH, FREE, GLOBAL, Path, Reads, reads_of
+
+MOST_ITEMS = 256        # of a container, that are compared one by one
+# Whose reduction says what they go through.
+ITERATORS: tuple[type, ...] = type(iter([])), type(iter(()))
+HOLDERS = FunctionType, MethodType, functools.partial, Dispatcher
+INSIDE = "__func__", "__wrapped__", "func"      # what holders call what they hold
+DEEP = 4                # containers in containers, functions in functions
+_reads: weakref.WeakKeyDictionary[CodeType, Reads] = weakref.WeakKeyDictionary()
+
+
+class StateReads:
+    """What is read while one trace records.
+
+    Attributes
+    ----------
+    places : Places
+    """
+
+    def __init__(self, function: Any) -> None:
+        self.places = Places()
+        self._done: set[Any] = set()
+        self._root = function
+
+    def watching(self) -> Watch:
+        """A context in which what the thread's code reads is noted."""
+        self._function(self._root, "", 0)
+        return Watch(self._entered)
+
+    def settle(self) -> list[tuple[str, str]]:
+        """Ends the noting. Returns the places that the traced code changed itself, and how; they
+        are not compared."""
+        self._done.clear()
+        self._root = None
+        changed: list[tuple[str, str]] = self.places.settle()
+        return changed
+
+    # --- frames ---
+
+    def _entered(self, code: CodeType, frame: FrameType) -> bool:
+        if not is_users(frame) or is_installed(code.co_filename):
+            return False
+        found = _reads.get(code)
+        if found is None:
+            found = _reads[code] = reads_of(code)
+        for path, line in found.paths.items():
+            self._follow(path, frame, f"{code.co_filename}:{line}")
+        return found.in_locals
+
+    def _follow(self, path: Path, frame: FrameType, line: str) -> None:
+        kind, name = path.root
+        if kind == GLOBAL:
+            where = f"{name} ({line})"
+            found = self.places.name(frame.f_globals, frame.f_builtins, name, where)
+        else:
+            found = (frame.f_locals[name],) if name in frame.f_locals else ()
+        if not found:
+            return
+        values = [found[0]]
+        text, loose = name, kind != GLOBAL
+        for k, (step, key) in enumerate(path.steps):
+            text = str(Path(path.root, path.steps[:k + 1]))
+            values = [y for x in values for y in self._step(x, step, key, f"{text} ({line})",
+                                                             loose and not k)]
+        if path.steps or kind != FREE:
+            for x in values:
+                self._value(x, f"{text} ({line})", 0, loose and not path.steps)
+
+    def _step(self, x: Any, step: str, key: Any, text: str, loose: bool) -> list[Any]:
+        """What is found one step on; `loose`: x is a value of the frame, which is another one in
+        each call, unless it is an object with attributes."""
+        if isinstance(x, Tensor | Variable | Symbol) or type(x) in (int, float, str, bool):
+            return []
+        if step == ATTRIBUTE:
+            if isinstance(x, list | dict | tuple):          # one of its methods reads it
+                self._value(x, text, 0, loose)
+                return []
+            if isinstance(x, ModuleType) and is_installed(getattr(x, "__file__", None) or FROZEN):
+                return []
+            found = self.places.attribute(x, key, text)
+            return [] if not found else [_plain(found[0])]
+        if step == EACH and type(x) in ITERATORS:
+            x, loose = x.__reduce__()[1][0], False
+        if loose or not isinstance(x, list | dict | tuple):
+            return []
+        if step == EACH:
+            self._value(x, text, 0, False)
+            return list(x)[:MOST_ITEMS] if not isinstance(x, dict) else []
+        if isinstance(x, tuple):
+            return [x[key]] if type(key) is int and -len(x) <= key < len(x) else []
+        found = self.places.item(x, key, text)
+        return [found[0]] if found else []
+
+    # --- values ---
+
+    def _value(self, x: Any, text: str, depth: int, loose: bool) -> None:
+        """Notes what is inside of a value that was found: items, and what functions hold."""
+        if loose or depth > DEEP:
+            return
+        if isinstance(x, list | dict):
+            self._items(x, text, depth)
+        elif isinstance(x, tuple):
+            for y in x[:MOST_ITEMS]:
+                self._value(y, text, depth + 1, False)
+        elif isinstance(x, HOLDERS):
+            self._function(x, text, depth)
+
+    def _items(self, x: Any, text: str, depth: int) -> None:
+        if type(x) not in (list, dict) or id(x) in self._done:
+            return
+        self._done.add(id(x))
+        self.places.items(x, text)
+        for k in list(x if isinstance(x, dict) else range(len(x)))[:MOST_ITEMS]:
+            found = self.places.item(x, k, f"{text}[{k!r}]")
+            if found:
+                self._value(found[0], f"{text}[{k!r}]", depth + 1, False)
+
+    def _function(self, x: Any, text: str, depth: int) -> None:
+        """The defaults and the free variables of a function of the program."""
+        while not isinstance(x, FunctionType) or is_installed(x.__code__.co_filename):
+            inner = next((y for y in [getattr(x, name, None) for name in INSIDE] if y), None)
+            if inner is None or inner is x:
+                return
+            x = inner
+        if id(x) in self._done:
+            return
+        self._done.add(id(x))
+        name = x.__name__
+        for y in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()):
+            self._value(y, f"a default of {name}", depth + 1, False)
+        for variable, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True):
+            where = f"{variable} of {name} ({x.__code__.co_filename}:{x.__code__.co_firstlineno})"
+            found = self.places.cell(cell, where)
+            if found:
+                self._value(found[0], where, depth + 1, False)
+
+
+def _plain(x: Any) -> Any:
+    """The function in a class's static or class method."""
+    return x.__func__ if isinstance(x, staticmethod | classmethod) else x
+
