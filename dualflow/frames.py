@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
 
 COMPREHENSIONS = "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+LIBRARY = os.path.dirname(os.__file__) + os.sep
+PACKAGES = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 FROZEN = "<frozen"          # what names of files begin with that are part of the interpreter
 GENERATED = "numpy.", "namedtuple_"     # names of modules whose code is never the user's
 _passed_over = [PACKAGE]
@@ -45,15 +46,8 @@ def is_users(frame: FrameType) -> bool:
 def is_installed(path: str) -> bool:
     """Whether a file belongs to this package, to a library that runs on it, to Python's library or
     to an installed package."""
-    return path.startswith((*_passed_over, *_installed()))
-
-
-@cache
-def _installed() -> tuple[str, ...]:
-    import sysconfig  # loaded where it is first wanted
-
-    paths = sysconfig.get_paths()
-    return (FROZEN, *[paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")])
+    return path.startswith((*_passed_over, LIBRARY, FROZEN)) or any(
+        [folder in path for folder in PACKAGES])
 
 
 def warn(message: str, category: type[Warning]) -> None:

@@ -32,7 +32,7 @@ FLOORS = [
     {"compat", "keras"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
-GRAPH_ROOMS = ["ir", "trace", "passes", "program", "inspect", "calls"]   # lowest first
+GRAPH_ROOMS = ["ir", "trace", "passes", "program", "inspect", "reads", "calls"]   # lowest first
 
 C_FLOORS = ["base", "tape", "simd", "op", "fuse", "gemm", "conv", "attention", "recurrent", "ops",
             "exec", "model", "file", "api"]

@@ -19,7 +19,7 @@ CLASSES = {n.name: n for n in TREE.body if isinstance(n, ast.ClassDef)}
 FUNCTIONS = {n.name for n in TREE.body if isinstance(n, ast.FunctionDef)}
 # of no use to the Python layers above
 INTERNAL = {"AnyNumber", "Borrowed", "HandedOver", "Lent", "LikeLeaf", "LikeNest",
-            "LikeTensor", "ProgramParts", "RunMemory", "SameValue", "Walk"}
+            "LikeTensor", "Place", "ProgramParts", "RunMemory", "SameValue", "Walk", "Wanted"}
 
 
 def public(names):

@@ -15,7 +15,6 @@ from libc.string cimport memcmp, memcpy, memset
 cimport cython
 
 import os as _os
-import types as _types
 import weakref as _weakref
 
 from dualflow._core.csrc cimport *

@@ -1,4 +1,4 @@
-# Calls of traced functions that were seen before: what their arguments are like, and what ran. A call
+# Calls of traced functions that were seen before: what their arguments are like, and what ran. One
 # that fits none takes the slow path, which also raises the errors.
 
 cdef bint fast_calls = True        # False: every call takes the slow path, which knows the settings

@@ -30,7 +30,10 @@ cdef extern from *:
             return x;
         return descriptor == Py_None ? NULL : descriptor;
     }
-    static PyObject *df_frame_code(PyFrameObject *frame) { return (PyObject *)PyFrame_GetCode(frame); }
+    static PyObject *df_frame_code(PyFrameObject *frame)
+    {
+        return (PyObject *)PyFrame_GetCode(frame);
+    }
     """
     PyObject *df_of_type(object kind, object name) noexcept
     PyObject *df_item(object mapping, object key) noexcept
@@ -59,6 +62,16 @@ cdef enum:
     ITEMS              # a tuple of such
 
 
+class _Slotted:
+    __slots__ = "x",
+
+
+cdef object MEMBER = type(_Slotted.x)
+cdef object MODULE = type(_os)
+cdef object FUNCTION = type(_os.path.join)
+
+
+@cython.final
 cdef class Wanted:
     """What a place must hold."""
     cdef int how
@@ -96,7 +109,7 @@ cdef str brief(x):
     if x is None or isinstance(x, (bool, int, float, str)):
         return repr(x)
     name = getattr(x, "__qualname__", None)
-    return name if type(name) is str else f"{'an' if type(x).__name__[:1] in 'AEIOUaeiou' else 'a'} {type(x).__name__}"
+    return name if type(name) is str else f"<{type(x).__name__}>"
 
 
 cdef Wanted wanted(PyObject *x):
@@ -212,13 +225,13 @@ cdef class Place:
 cdef bint is_computed(kind, descriptor):
     """Whether an attribute is whatever code of its class says."""
     if kind.__getattribute__ is not object.__getattribute__ and (
-            kind.__getattribute__ is not _types.ModuleType.__getattribute__):
+            kind.__getattribute__ is not MODULE.__getattribute__):
         return True
-    if descriptor is None or type(descriptor) is _types.MemberDescriptorType:
+    if descriptor is None or type(descriptor) is MEMBER:
         return False
     return hasattr(type(descriptor), "__set__") or (
         hasattr(type(descriptor), "__get__")
-        and not isinstance(descriptor, (_types.FunctionType, classmethod, staticmethod, type)))
+        and not isinstance(descriptor, (FUNCTION, classmethod, staticmethod, type)))
 
 
 @cython.final
@@ -313,7 +326,7 @@ cdef class Places:
         if is_computed(kind, descriptor):
             return None
         has_dict = hasattr(owner, "__dict__") and type(owner.__dict__) is dict
-        is_member = type(descriptor) is _types.MemberDescriptorType
+        is_member = type(descriptor) is MEMBER
         x = df_attribute(owner, name, descriptor, is_member, has_dict)
         if x == NULL and hasattr(kind, "__getattr__"):
             return None

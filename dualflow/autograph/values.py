@@ -73,9 +73,9 @@ def in_run(x: Any) -> Any:
 def _is_of_run(x: Dim) -> bool:
     """Whether a size that depends on data may choose branches of the graph."""
     graph = current_graph()
-    if graph is None or not x.from_data or not graph.sizes_choose:
+    if graph is None or not x.from_data or not graph.enclosed.sizes_choose:
         return False
-    graph.sizes_chose = True
+    graph.enclosed.sizes_chose = True
     return True
 
 

@@ -241,14 +241,14 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         if self._made_variables or any(isinstance(kind, VariableLeaf) for kind in kinds):
             again = f"{self.name} {MAKES_VARIABLE}"
         made.trace.owner = weakref.ref(self)
-        made.trace.sizes_choose = sizes_choose
+        made.trace.enclosed.sizes_choose = sizes_choose
         call = functools.partial(self._call_python, skeleton)
         reads = StateReads(self.python_function)
         try:
             with self._nested.within((skeleton, *kinds)), reads.watching():
                 whole = self._conversion.run(made.trace, lambda: made.record(call, leaves, again))
         except Exception:
-            if not made.trace.sizes_chose:
+            if not made.trace.enclosed.sizes_chose:
                 raise
             try:        # with the choices of this call, which runs check
                 return self._record(skeleton, leaves, paths, cause, kinds, False)

@@ -28,7 +28,7 @@ def decision(trace: Any, op: str, args: tuple[Any, ...]) -> Symbol | None:
         if not trace.goes_on_in(current):
             return None
         trace = current
-    if not trace.sizes_choose or not _may_convert(sys._getframe(1)):
+    if not trace.enclosed.sizes_choose or not _may_convert(sys._getframe(1)):
         return None
     converted = trace.enclosed.converted
     if converted is None or not converted(sys._getframe(1).f_code):
@@ -39,8 +39,8 @@ def decision(trace: Any, op: str, args: tuple[Any, ...]) -> Symbol | None:
         return None
     number = float64 if any([isinstance(_hint(x), float) for x in args]) else int64
     made: Symbol = COMPARISONS[op](*[as_tensor(x, number) for x in args])
-    trace.sizes_chose = True
-    trace.decided[made] = op, args
+    trace.enclosed.sizes_chose = True
+    trace.enclosed.decided[made] = op, args
     return made
 
 
@@ -48,7 +48,7 @@ def ask_to_convert(trace: Any) -> None:
     """Called where Python wants a size of a run as an int: leaves the trace if the code that asks
     is to be converted first."""
     current = current_graph()
-    if trace.goes_on_in(current) and current.sizes_choose and (
+    if trace.goes_on_in(current) and current.enclosed.sizes_choose and (
             current.enclosed.question is not None and _may_convert(sys._getframe(1))):
         current.enclosed.question(None)
 
@@ -56,9 +56,9 @@ def ask_to_convert(trace: Any) -> None:
 def truth_of(trace: Any, x: Symbol) -> bool | None:
     """The truth of a traced bool that a comparison of sizes gave, checked in each run; None if it
     is another."""
-    if x not in trace.decided:
+    if x not in trace.enclosed.decided:
         return None
-    op, args = trace.decided[x]
+    op, args = trace.enclosed.decided[x]
     answer = bool(COMPARISONS[op](*map(_hint, args)))
     trace.guard(op, args, answer)
     return answer

@@ -44,6 +44,10 @@ class Enclosed:
         says what the message should add, or the answer.
     converted : callable or None
         Whether a code object has been converted.
+    sizes_choose, sizes_chose : bool
+        Whether sizes that depend on data may choose branches of the graph, and whether any did.
+    decided : dict of Symbol to (operator, operands)
+        What a traced bool compares, where that is such a size.
     left : bool
         Whether the trace was left, to begin anew.
     refusal : Exception or None
@@ -60,6 +64,9 @@ class Enclosed:
         self.recorded_as: dict[Symbol, Symbol] = {}
         self.question: Callable[[Symbol | None], str | bool] | None = None
         self.converted: Callable[[CodeType], bool] | None = None
+        self.sizes_choose = True
+        self.sizes_chose = False
+        self.decided: dict[Symbol, tuple[str, tuple[Any, ...]]] = {}
         self.left = False
         self.refusal: Exception | None = None
         self.escaped: Exception | None = None

@@ -81,10 +81,6 @@ class Trace(Graph):
         The branches and loop bodies that are being recorded, the outermost first.
     sizes_seen : bool
         Whether Python was given a size that may change.
-    sizes_choose, sizes_chose : bool
-        Whether sizes that depend on data may choose branches of the graph, and whether any did.
-    decided : dict of Symbol to (operator, operands)
-        What a traced bool compares, where that is such a size.
     flowed : dict of Symbol to Symbol
         For a gradient that is zeros unless data decides that something flowed: whether it did.
     stale : str or None
@@ -106,10 +102,6 @@ class Trace(Graph):
         self.alive = 0
         self.bodies: list[Body] = []
         self.sizes_seen = False
-        self.sizes_choose: bool = after is None or after.sizes_choose
-        self.sizes_chose = False
-        self.decided: dict[Symbol, tuple[str, tuple[Any, ...]]] = (
-            {} if after is None else after.decided)
         self.guards: dict[tuple[Any, ...], Guard] = {}
         self.variables: dict[Any, Symbol] = {}
         self.versions: dict[Symbol, Any] = {}
