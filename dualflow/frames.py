@@ -30,7 +30,9 @@ def user_frame(depth: int) -> tuple[FrameType | None, int]:
     """The user's frame, and how many frames above the caller's it is; the search begins `depth`
     frames above the caller's."""
     frame: FrameType | None = sys._getframe(depth + 1)
-    while frame is not None and not is_users(frame):
+    passed = tuple(_passed_over)
+    while frame is not None and (frame.f_code.co_filename.startswith(passed)
+                                 or not is_users(frame)):
         frame, depth = frame.f_back, depth + 1
     return frame, depth
 

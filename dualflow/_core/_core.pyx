@@ -50,6 +50,7 @@ cdef extern from "unistd.h" nogil:
     int usleep(unsigned int usec)
 
 include "errors.pxi"      # df_error to exception
+include "watch.pxi"       # functions that are entered while something is traced
 include "op.pxi"          # Op: handles of the C records
 include "tensor.pxi"      # dense tensors: made, described, shared
 include "dims.pxi"        # numbers that may change from call to call

@@ -51,6 +51,7 @@ cdef class Walk:
     cdef bint at_once          # whether sums are made as soon as both parts are there
     cdef dict found
     cdef object total, fit, zeros, settle, only_if, anew
+    cdef PyObject *watch       # of the functions that rules of the user's enter, or NULL
 
     def __dealloc__(self):
         cdef int64_t i
@@ -152,7 +153,7 @@ cdef class Walk:
         of = graph.differentiate(r.op.name, r.outputs[0]) if graph is not None else None
         try:
             known = last_id
-            results = call_rule(r, g)
+            results = call_rule(r, g, self.watch)
             g = None
             self.hand_out(r, results, flag, known)
         except Exception as error:
@@ -178,7 +179,7 @@ cdef class Walk:
         if True not in wanted:
             return 0
         try:
-            for k, s in enumerate(r.op.gradient_rule(sums[n_in:], sums[:n_in], wanted)):
+            for k, s in enumerate(self.through_rule(r, sums, wanted)):
                 if s is not None and k < n_in:
                     self.give(ids[k], s)
                 elif s is not None:
@@ -187,6 +188,15 @@ cdef class Walk:
             error.add_note(f"in the gradient of {r.op.name}")
             raise
         return 0
+
+    cdef object through_rule(self, Record r, list sums, list wanted):
+        cdef Py_ssize_t n_in = len(r.inputs)
+        resume_watch(self.watch)
+        try:
+            return list(r.op.gradient_rule(sums[n_in:], sums[:n_in], wanted))
+        finally:
+            if self.watch != NULL:
+                pause_watch()
 
     cdef int hand_out(self, Record r, results, flag, uint64_t known) except -1:
         """Gives inputs what a rule returned; `known` is the last id from before that.
@@ -283,8 +293,24 @@ cdef bint is_open_size(d):
     return type(d) is Dim and ((<Dim>d).from_data or (<Dim>d).graph.for_any_size)
 
 
-cdef object call_rule(Record r, g):
-    """rule(g, y, *inputs, **attrs)"""
+cdef object call_rule(Record r, g, PyObject *watch):
+    """rule(g, y, *inputs, **attrs). `watch`: of the functions that a user's rule enters."""
+    if watch == NULL or not is_users_rule(r.op):
+        return apply_rule(r, g)
+    resume_watch(watch)
+    try:
+        return apply_rule(r, g)
+    finally:
+        pause_watch()
+
+
+cdef bint is_users_rule(Op op):
+    """Whether a rule calls functions of the user's."""
+    return op.c == &df_function_op or not str(
+        getattr(op.gradient_rule, "__module__", "")).startswith("dualflow.")
+
+
+cdef object apply_rule(Record r, g):
     cdef Py_ssize_t k, n_in = len(r.inputs)
     cdef Py_ssize_t n_attrs = len(r.packed.values) if r.packed is not None else 0
     cdef PyObject *few[FEW_ARGS]
@@ -334,10 +360,18 @@ def walk_back(records, dict gradients, sources, total, fit, zeros, settle, only_
     dict of id to Tensor, without the sources nothing flows to
     """
     cdef Walk w = Walk.__new__(Walk)
+    w.watch = pause_watch()
+    try:
+        return walk(w, records, gradients, sources, (total, fit, zeros, settle, only_if, anew),
+                    free, eagerly)
+    finally:
+        resume_watch(w.watch)
+
+
+cdef dict walk(Walk w, records, dict gradients, sources, tuple helpers, bint free, bint eagerly):
     cdef RecordLog log
     cdef uint64_t id
-    w.total, w.fit, w.zeros, w.settle, w.only_if = total, fit, zeros, settle, only_if
-    w.anew = anew
+    w.total, w.fit, w.zeros, w.settle, w.only_if, w.anew = helpers
     w.at_once = not eagerly and (df_log_top != NULL or df_trace_top != NULL)
     w.found = {}
     sources = set(sources)

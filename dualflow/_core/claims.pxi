@@ -118,8 +118,13 @@ cdef Tensor value_when_possible(Variable v):
 
 cdef Tensor read_variable(Variable v):
     """The value of a variable: now, or while a graph records, the Symbol of its current version."""
+    cdef PyObject *watch
     if df_trace_top != NULL:
-        return <Tensor?>(<object>df_trace_top).read(v)
+        watch = pause_watch()
+        try:
+            return <Tensor?>(<object>df_trace_top).read(v)
+        finally:
+            resume_watch(watch)
     return v.value_ if v.writer == NULL else value_when_possible(v)
 
 

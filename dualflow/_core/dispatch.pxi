@@ -35,6 +35,14 @@ cdef void end_in(RecordLog log) noexcept:
 
 cdef object trace_op(Op op, list ins, Attrs attrs, name):
     """Records an application in this thread's graph instead of running it."""
+    cdef PyObject *watch = pause_watch()
+    try:
+        return record_op(op, ins, attrs, name)
+    finally:
+        resume_watch(watch)
+
+
+cdef object record_op(Op op, list ins, Attrs attrs, name):
     cdef object graph = <object>df_trace_top
     cdef Pointers p_in, p_out
     cdef list outs

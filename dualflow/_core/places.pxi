@@ -30,10 +30,6 @@ cdef extern from *:
             return x;
         return descriptor == Py_None ? NULL : descriptor;
     }
-    static PyObject *df_frame_code(PyFrameObject *frame)
-    {
-        return (PyObject *)PyFrame_GetCode(frame);
-    }
     """
     PyObject *df_of_type(object kind, object name) noexcept
     PyObject *df_item(object mapping, object key) noexcept
@@ -94,6 +90,10 @@ cdef class Wanted:
             if not (<Wanted>PyTuple_GET_ITEM(self.parts, k)).fits(PyTuple_GET_ITEM(<object>x, k)):
                 return False
         return True
+
+    cdef bint is_plain(self):
+        return self.how == EQUAL or (self.how == IDENTICAL and isinstance(
+            self.value, (bool, type(None))))
 
     cdef str text(self):
         if self.how == ABSENT:
@@ -265,6 +265,11 @@ cdef class Places:
                 return (<Place>place).change()
         return None
 
+    def texts(self):
+        """Of each place that holds a number, text, a bool or None: what it is called, and that."""
+        return [(place.text, (<Place>place).want.text()) for place in self.places
+                if (<Place>place).want is not None and (<Place>place).want.is_plain()]
+
     def settle(self):
         """Drops places that hold something else by now; returns what changed."""
         gone = [place for place in self.places if not (<Place>place).holds()]
@@ -361,70 +366,3 @@ cdef class Places:
             self.add(LENGTH, owner, len(owner), text)
         elif type(owner) is dict:
             self.add(KEYS, owner, tuple(owner), text)
-
-
-# --- which code runs -----------------------------------------------------------------------------
-
-cdef extern from "Python.h":
-    ctypedef struct PyFrameObject:
-        pass
-    ctypedef int (*Py_tracefunc)(PyObject *, PyFrameObject *, int, PyObject *) except -1
-    ctypedef struct PyThreadState:
-        Py_tracefunc c_profilefunc
-        PyObject *c_profileobj
-    PyThreadState *PyThreadState_Get()
-    void PyEval_SetProfile(Py_tracefunc call, PyObject *x)
-    PyObject *df_frame_code(PyFrameObject *frame)
-    int PyTrace_CALL
-
-
-@cython.final
-cdef class Watch:
-    """A context in which Python functions that this thread enters are noted.
-
-    Parameters
-    ----------
-    entered : callable (code, frame) -> bool
-        Called when a frame begins to run; False: never again for this code.
-    """
-    cdef object entered
-    cdef set passed                # ids of code objects
-    cdef list alive                # these
-    cdef Py_tracefunc before
-    cdef PyObject *of_before
-
-    def __cinit__(self, entered not None):
-        self.entered = entered
-        self.passed = set()
-        self.alive = []
-
-    def __enter__(self):
-        cdef PyThreadState *state = PyThreadState_Get()
-        self.before = state.c_profilefunc
-        self.of_before = state.c_profileobj
-        if self.of_before != NULL:
-            Py_INCREF(<object>self.of_before)
-        PyEval_SetProfile(on_event, <PyObject *>self)
-        return self
-
-    def __exit__(self, *error):
-        PyEval_SetProfile(self.before, self.of_before)
-        if self.of_before != NULL:
-            Py_DECREF(<object>self.of_before)
-        self.of_before = NULL
-
-    cdef int enter(self, PyFrameObject *frame) except -1:
-        code = <object>df_frame_code(frame)
-        Py_DECREF(code)                     # it returned a new reference
-        key = <size_t><PyObject *>code
-        if key not in self.passed and not self.entered(code, <object><PyObject *>frame):
-            self.passed.add(key)
-            self.alive.append(code)
-        return 0
-
-
-cdef int on_event(PyObject *watch, PyFrameObject *frame, int what, PyObject *arg) except -1:
-    cdef Watch self = <Watch>watch
-    if self.before != NULL:
-        self.before(self.of_before, frame, what, arg)
-    return self.enter(frame) if what == PyTrace_CALL else 0

@@ -72,6 +72,8 @@ class Entry(NamedTuple):
         The variables that a call returns as such.
     jit : bool
         Whether its clusters are compiled.
+    state : tuple of (str, str)
+        What Python read besides arguments, where it is a number, text or a bool: fixed in C.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Entry(NamedTuple):
     returns: tuple[ResultSpec, ...]
     returned: tuple[Variable, ...]
     jit: bool
+    state: tuple[tuple[str, str], ...]
 
     @property
     def variables(self) -> list[Variable]:
@@ -104,8 +107,9 @@ def make_entry(name: str, function: Any, who: str, numbers: bool = False) -> Ent
         raise InvalidArgumentError(f"{who} is a {type(function).__name__}, want a "
                                    f"concrete function{hint}")
     shapes = _shapes(who, function, numbers)
-    if function.trace.stale:
-        raise InvalidArgumentError(f"{who}: {function.trace.stale} after it was traced; "
+    changed = function.trace.stale or function.places.broken()
+    if changed:
+        raise InvalidArgumentError(f"{who}: {changed} after it was traced; "
                                    "get a new one by get_concrete_function")
     compiled = compile_trace(function.trace, shapes,
                              dataclasses.replace(function.options, portable=True))
@@ -121,7 +125,7 @@ def make_entry(name: str, function: Any, who: str, numbers: bool = False) -> Ent
     spec = dataclasses.replace(compiled.spec, constants=(*compiled.spec.constants, *constants))
     returned = tuple([x[0] for x in function.result[1] if is_fixed(x, Variable)])
     return Entry(name, compiled, spec, tuple(inputs.values()), outputs, tuple(inputs), given,
-                 returns, returned, function.options.jit)
+                 returns, returned, function.options.jit, tuple(function.places.texts()))
 
 
 def is_fixed(leaf: Any, kind: type) -> bool:

@@ -131,7 +131,9 @@ def header(contents: Contents, title: str, prefix: str) -> str:
     entries = []
     for entry in contents.entries:
         about = "\n".join([entry.spec.name, *_listed(entry.inputs, "input"),
-                           *_listed(entry.outputs, "output")])
+                           *_listed(entry.outputs, "output"),
+                           *[f" * as it was traced: {place} is {value}"
+                             for place, value in entry.state]])
         entries.append(f"\n/* {in_comment(about)} */\n{prototype(entry, prefix)};\n")
     return HEADER.format(title=in_comment(title), prefix=prefix, guard=prefix.upper(),
                          entries="".join(entries),

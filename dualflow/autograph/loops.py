@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any
 
-from dualflow._core import as_tensor, current_graph
+from dualflow._core import as_tensor, current_graph, unwatched
 from dualflow.autograph.assigned import peeled, settled
 from dualflow.autograph.carried import Again, Carried, Flag, Peel
 from dualflow.autograph.conditions import Atom, Formula, choice, conditions
@@ -76,6 +76,7 @@ class Loop:
 
     # --- a round ---
 
+    @unwatched
     def begin(self, frame: FrameType, count: Any, rows: list[Any], counters: list[Any],
               tested: bool, can_peel: bool = False) -> None:
         """Looks at the variables before the first round that the graph makes."""
@@ -93,6 +94,7 @@ class Loop:
                         self.state.is_owned(k), self.state.is_deferred(k), self.place))
         self.carried += [Carried("the counter", x, self.what, False, False) for x in counters]
 
+    @unwatched
     def record(self) -> tuple[list[Any], list[Any]]:
         """Begins to record a round: the rows and the counters it sees."""
         self.rounds = current_graph().rounds(self.count, self.tested)
@@ -121,6 +123,7 @@ class Loop:
             return self.state.write(self.before)
         return self.state.write(self.inside[:len(self.before)])
 
+    @unwatched
     def close(self, frame: FrameType, go_on: Any, counters: list[Any]) -> bool:
         """Ends the round; False if it must be recorded once more."""
         values = [*map(settled, self.state.read(frame)), *counters]
@@ -193,6 +196,7 @@ class Loop:
         first = True if self.go_first is None else conditions().of(self.go_first)
         return first if enough else choice(first, Atom(), False)
 
+    @unwatched
     def done(self) -> tuple[Any, ...]:
         """What the variables are after the loop."""
         if self.body is not None or self.finished is None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from dualflow._core import Symbol, current_graph
+from dualflow._core import Symbol, current_graph, unwatched
 from dualflow.autograph.assigned import (
     Partial,
     completed,
@@ -111,12 +111,14 @@ class If:
         self.open = None
         del conditions().facts[self._facts:]
 
+    @unwatched
     def turn(self) -> tuple[Any, ...]:
         """Ends the first branch, and begins the second with what was before."""
         self._close(sys._getframe(1))
         self._begin(negation(self.test))
         return self.state.write(self.before)
 
+    @unwatched
     def done(self) -> tuple[Any, ...]:
         """Ends the second, which may have nothing in it; what the variables are then."""
         self._close(sys._getframe(1))

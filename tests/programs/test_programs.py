@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.programs import control, derivatives, names, sizes, written
+from tests.programs import control, derivatives, names, sizes, state, written
 from tests.programs.program import check
 
 
@@ -29,6 +29,12 @@ def test_names(seed):
 @pytest.mark.parametrize("seed", range(50))
 def test_tensors_as_sizes(seed):
     sizes.check(seed)
+
+
+@pytest.mark.parametrize("seeds", range(0, 200, 50))
+def test_state_that_changes(seeds):
+    for seed in range(seeds, seeds + 50):
+        state.check(seed)
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -14,14 +14,14 @@ import pytest
 
 from dualflow.graph.trace.trace import Trace
 from tests.live import live_bytes
-from tests.programs import around, control, derivatives, failures, names, program, sizes, written
+from tests.programs import around, control, derivatives, failures, names, program, sizes, state, written
 
 EVERY = 30.             # seconds between lines
 
 CHECKS = {"programs": program.check, "gradients around calls": around.check,
           "failures": failures.check, "branches and loops": control.check,
           "written": written.check, "names": names.check, "derivatives": derivatives.check,
-          "sizes": sizes.check}
+          "sizes": sizes.check, "state": state.check}
 
 
 def left():

@@ -12,7 +12,7 @@ from importlib import import_module
 from types import CodeType
 from typing import Any
 
-from dualflow._core import OnTop, Symbol
+from dualflow._core import OnTop, Symbol, unwatched
 from dualflow.graph.trace.trace import Trace
 
 _local = threading.local()
@@ -55,6 +55,7 @@ class Conversion:
 
     def run(self, trace: Trace, record: Callable[[], None]) -> bool:
         """Records a trace; False if it must be recorded anew, as there is more to convert."""
+        @unwatched
         def question(test: Symbol | None) -> str | bool:
             if not _stack()[-1]:
                 return ""

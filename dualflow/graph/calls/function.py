@@ -92,7 +92,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         self._static: dict[str, str] = {}       # by path: why it cannot be generalised
         self._nested = Nested(self.name)
         self._made_variables = False
-        self._warned_of_changes = False
+        self._warned_of_changes = self._warned_of_draws = False
         self._n_traces = 0
         self._tries = 0                 # since a call was remembered
         self._methods: Instances[Function] = Instances(self.methods)
@@ -256,19 +256,24 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
                 pass
             raise
         made.places = reads.places
-        self._warn_of_state(reads.settle())
+        self._warn_of_state(reads.settle(), reads.unrepeated)
         self._made_variables |= whole and self._conversion.made_variables
         if made.trace.made_variables or not whole:  # once more, with them, as all later traces
             return self._record(skeleton, leaves, paths, cause, kinds, sizes_choose)
         return made
 
-    def _warn_of_state(self, changed: list[tuple[str, str]]) -> None:
-        """Warns of numbers that the function changes each time that it is traced."""
-        counted = [what for what in changed if COUNTED.search(what[1])]
+    def _warn_of_state(self, changed: list[tuple[str, str]], unrepeated: list[str]) -> None:
+        """Warns once of what runs will not repeat: numbers that the function changes each time
+        that it is traced, random numbers of Python and NumPy, clocks."""
+        counted = [what for what, how in changed if COUNTED.search(how)]
         if counted and not self._warned_of_changes:
             self._warned_of_changes = True
-            warn(f"{self.name} changes {counted[0][0]} while it is traced, which runs do not "
+            warn(f"{self.name} changes {counted[0]} while it is traced, which runs do not "
                  "repeat; count with a dualflow.Variable and assign_add", RetracingWarning)
+        if unrepeated and not self._warned_of_draws:
+            self._warned_of_draws = True
+            warn(f"{self.name} calls {unrepeated[0]} while it is traced, and runs repeat what it "
+                 "gave; use dualflow.random, or an argument", RetracingWarning)
 
     def _call_python(self, skeleton: Any, values: list[Any]) -> Any:
         """Runs the Python function; warns if it changes containers, which runs will not repeat."""

@@ -9,14 +9,21 @@ library and of installed packages is not looked into.
 from __future__ import annotations
 
 import functools
+import os
+import sys
 import weakref
-from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from dualflow._core import Dispatcher, Places, Symbol, Tensor, Variable, Watch
 from dualflow.frames import FROZEN, is_installed, is_users
 from dualflow.graph.reads.paths import ATTRIBUTE, EACH, FREE, GLOBAL, Path, Reads, reads_of
 
+# What random numbers and clocks are read by.
+DRAWS = ("random", "uniform", "normal", "randn", "rand", "randint", "choice", "shuffle", "sample",
+         "permutation", "gauss", "randrange", "standard_normal")
+CLOCKS = "time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns", "process_time"
+UNREPEATED = {"random": DRAWS, "numpy.random": DRAWS, "time": CLOCKS}
 MOST_ITEMS = 256        # of a container, that are compared one by one
 # Whose reduction says what they go through.
 ITERATORS: tuple[type, ...] = type(iter([])), type(iter(()))
@@ -32,10 +39,13 @@ class StateReads:
     Attributes
     ----------
     places : Places
+    unrepeated : list of str
+        Random numbers and clocks that were read.
     """
 
     def __init__(self, function: Any) -> None:
         self.places = Places()
+        self.unrepeated: list[str] = []
         self._done: set[Any] = set()
         self._root = function
 
@@ -54,14 +64,14 @@ class StateReads:
 
     # --- frames ---
 
-    def _entered(self, code: CodeType, frame: FrameType) -> bool:
+    def _entered(self, code: CodeType, frame: FrameType) -> bool | None:
         if not is_users(frame) or is_installed(code.co_filename):
-            return False
+            return None
         found = _reads.get(code)
         if found is None:
             found = _reads[code] = reads_of(code)
         for path, line in found.paths.items():
-            self._follow(path, frame, f"{code.co_filename}:{line}")
+            self._follow(path, frame, f"{os.path.basename(code.co_filename)}:{line}")
         return found.in_locals
 
     def _follow(self, path: Path, frame: FrameType, line: str) -> None:
@@ -93,7 +103,10 @@ class StateReads:
                 self._value(x, text, 0, loose)
                 return []
             if isinstance(x, ModuleType) and is_installed(getattr(x, "__file__", None) or FROZEN):
-                return []
+                self._look(x.__name__, key, text)
+                name = f"{x.__name__}.{key}"    # NumPy loads some when they are first asked for
+                inner = getattr(x, key, None) if name in UNREPEATED else sys.modules.get(name)
+                return [] if inner is None else [inner]
             found = self.places.attribute(x, key, text)
             return [] if not found else [_plain(found[0])]
         if step == EACH and type(x) in ITERATORS:
@@ -108,6 +121,11 @@ class StateReads:
         found = self.places.item(x, key, text)
         return [found[0]] if found else []
 
+    def _look(self, module: str, name: str, text: str) -> None:
+        """Notes what gives another value each time, and is not repeated in runs."""
+        if name in UNREPEATED.get(module, ()):
+            self.unrepeated.append(text)
+
     # --- values ---
 
     def _value(self, x: Any, text: str, depth: int, loose: bool) -> None:
@@ -119,6 +137,8 @@ class StateReads:
         elif isinstance(x, tuple):
             for y in x[:MOST_ITEMS]:
                 self._value(y, text, depth + 1, False)
+        elif isinstance(x, BuiltinFunctionType):
+            self._look(getattr(x, "__module__", None) or "random", x.__name__, text)
         elif isinstance(x, HOLDERS):
             self._function(x, text, depth)
 
@@ -146,10 +166,15 @@ class StateReads:
         for y in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()):
             self._value(y, f"a default of {name}", depth + 1, False)
         for variable, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True):
-            where = f"{variable} of {name} ({x.__code__.co_filename}:{x.__code__.co_firstlineno})"
+            where = f"{variable} of {name} ({line_of(x.__code__)})"
             found = self.places.cell(cell, where)
             if found:
                 self._value(found[0], where, depth + 1, False)
+
+
+def line_of(code: CodeType) -> str:
+    """Where a function begins."""
+    return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
 
 
 def _plain(x: Any) -> Any:

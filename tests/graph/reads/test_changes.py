@@ -2,6 +2,10 @@
 Python does now."""
 
 import functools
+import gc
+import time
+import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -354,3 +358,54 @@ def test_a_lasting_trace_says_what_has_changed():
     net.k = 9.0
     with pytest.raises(df.errors.InvalidArgumentError, match=r"self\.k .*: 3\.0 -> 9\.0"):
         concrete(X)
+
+
+def test_random_numbers_and_clocks_are_warned_of_once():
+    @df.function
+    def f(x):
+        return x + np.random.normal() * 0.0 + time.time() * 0.0        # noqa: NPY002
+
+    with pytest.warns(df.errors.RetracingWarning, match=r"f calls np\.random\.normal .*test_chan"):
+        f(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f(df.ones([2]))
+
+
+def test_exports_say_what_is_fixed(tmp_path):
+    net = Net()
+    traced = df.function(net.call)
+    concrete = traced.get_concrete_function(X)
+    df.export(tmp_path / "model", {"call": concrete})
+    text = " ".join("".join([p.read_text() for p in tmp_path.rglob("*.h")]).split())
+    assert "as it was traced: self.training (test_changes.py:" in text
+    net.training = False
+    with pytest.raises(df.errors.InvalidArgumentError, match="True -> False after it was traced"):
+        df.export(tmp_path / "again", {"call": concrete})
+
+
+def test_a_trace_lives_as_long_as_its_object():
+    class Model(Net):
+        @df.function
+        def traced(self, x):
+            return self.call(x) + self.inner.k
+
+    model = Model()
+    model.inner = Net()
+    model.traced(X)
+    gone = weakref.ref(model), weakref.ref(model.inner)
+    del model
+    gc.collect()
+    assert [ref() for ref in gone] == [None, None]
+
+
+def test_what_is_read_does_not_keep_what_it_was():
+    outer = Net()
+    outer.inner = Net()
+    traced = df.function(lambda x: x * outer.inner.k)
+    traced(X)
+    gone = weakref.ref(outer.inner)
+    outer.inner = Net(4.0)
+    np.testing.assert_array_equal(traced(X), X * 4.0)
+    gc.collect()
+    assert gone() is None

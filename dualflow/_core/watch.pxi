@@ -1,0 +1,122 @@
+# Which Python functions a thread enters while something is traced. CPython tells a profile function,
+# and is slower as long as there is one: it is taken away while code of the package alone runs.
+
+cdef extern from *:
+    """
+    static _Thread_local PyObject *df_watch; /* the Watch that notes, borrowed */
+    static PyObject *df_frame_code(PyFrameObject *frame)
+    {
+        return (PyObject *)PyFrame_GetCode(frame);
+    }
+    """
+    PyObject *df_watch
+    PyObject *df_frame_code(PyFrameObject *frame)
+
+cdef extern from "Python.h":
+    ctypedef struct PyFrameObject:
+        pass
+    ctypedef int (*Py_tracefunc)(PyObject *, PyFrameObject *, int, PyObject *) except -1
+    ctypedef struct PyThreadState:
+        Py_tracefunc c_profilefunc
+        PyObject *c_profileobj
+    PyThreadState *PyThreadState_Get()
+    void PyEval_SetProfile(Py_tracefunc call, PyObject *x)
+    int PyTrace_CALL
+
+
+cdef dict passed_over = {}         # code of libraries, by id
+
+
+@cython.final
+cdef class Watch:
+    """A context in which Python functions that this thread enters are noted.
+
+    Parameters
+    ----------
+    entered : callable (code, frame) -> bool or None
+        Called when a frame begins to run; False: not again for this code, None: in no context.
+    """
+    cdef object entered
+    cdef dict passed               # code objects by id
+    cdef Py_tracefunc before
+    cdef object of_before
+    cdef PyObject *around
+
+    def __cinit__(self, entered not None):
+        self.entered = entered
+        self.passed = {}
+
+    def __enter__(self):
+        cdef PyThreadState *state = PyThreadState_Get()
+        global df_watch
+        self.before = state.c_profilefunc
+        self.of_before = None if state.c_profileobj == NULL else <object>state.c_profileobj
+        self.around = df_watch
+        if self.around != NULL:             # frames of an inner trace are none of the outer one's
+            self.before = (<Watch>self.around).before
+            self.of_before = (<Watch>self.around).of_before
+        df_watch = <PyObject *>self
+        PyEval_SetProfile(on_event, df_watch)
+        return self
+
+    def __exit__(self, *error):
+        global df_watch
+        df_watch = self.around
+        if df_watch != NULL:
+            PyEval_SetProfile(on_event, df_watch)
+        elif self.before == NULL:
+            PyEval_SetProfile(NULL, NULL)
+        else:
+            PyEval_SetProfile(self.before, <PyObject *>self.of_before)
+        self.of_before = None
+
+    cdef int enter(self, PyFrameObject *frame) except -1:
+        code = <object>df_frame_code(frame)
+        Py_DECREF(code)                     # it returned a new reference
+        key = <size_t><PyObject *>code
+        if key in passed_over or key in self.passed:
+            return 0
+        again = self.entered(code, <object><PyObject *>frame)
+        if again is None:
+            passed_over[key] = code
+        elif not again:
+            self.passed[key] = code
+        return 0
+
+
+cdef int on_event(PyObject *watch, PyFrameObject *frame, int what, PyObject *arg) except -1:
+    cdef Watch self = <Watch>watch
+    if self.before != NULL:
+        self.before(<PyObject *>self.of_before, frame, what, arg)
+    return self.enter(frame) if what == PyTrace_CALL else 0
+
+
+cdef inline PyObject *pause_watch() noexcept:
+    """Ends the noting in this thread for now. Returns what `resume_watch` takes."""
+    global df_watch
+    cdef PyObject *watch = df_watch
+    if watch == NULL or (<Watch>watch).before != NULL:      # the user's profiler sees all
+        return NULL
+    df_watch = NULL
+    PyEval_SetProfile(NULL, NULL)
+    return watch
+
+
+cdef inline void resume_watch(PyObject *watch) noexcept:
+    global df_watch
+    if watch != NULL:
+        df_watch = watch
+        PyEval_SetProfile(on_event, watch)
+
+
+def unwatched(function):
+    """A decorator of the package's functions that call none of the user's: nothing is noted in
+    them."""
+    def call(*args, **kwargs):
+        cdef PyObject *watch = pause_watch()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            resume_watch(watch)
+
+    return call
