@@ -1,5 +1,6 @@
-# Which Python functions a thread enters while something is traced. CPython tells a profile function,
-# and is slower as long as there is one: it is taken away while code of the package alone runs.
+# Which Python functions a thread enters while something is traced. CPython tells a profile
+# function, and is slower as long as there is one: it is taken away while code of the package alone
+# runs.
 
 cdef extern from *:
     """
