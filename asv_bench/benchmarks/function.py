@@ -170,3 +170,25 @@ class Clusters:
 
     def time_layer_norm(self, n, clusters):
         self.layer_norm(self.x)
+
+
+class State:
+    """Calls of a method that reads attributes of its object, and of a function with globals."""
+
+    params = [0, 5, 50]
+    param_names = ["attributes"]
+
+    def setup(self, attributes):
+        names = [f"k{n}" for n in range(attributes)]
+        text = "def call(self, x):\n    return x" + "".join([f" + self.{name}" for name in names])
+        space = {}
+        exec(text, space)
+        Model = type("Model", (), {**dict.fromkeys(names, 0.5), "call": df.function(space["call"])})
+        self.model, self.x = Model(), df.constant(1.0)
+        self.model.call(self.x)
+
+    def time_method(self, attributes):
+        self.model.call(self.x)
+
+    def time_first_call(self, attributes):
+        type(self.model)().call(self.x)

@@ -24,7 +24,7 @@ DRAWS = ("random", "uniform", "normal", "randn", "rand", "randint", "choice", "s
          "permutation", "gauss", "randrange", "standard_normal")
 CLOCKS = "time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns", "process_time"
 UNREPEATED = {"random": DRAWS, "numpy.random": DRAWS, "time": CLOCKS}
-MOST_ITEMS = 256        # of a container, that are compared one by one
+MOST_ITEMS = 4096       # of a container, that are compared one by one
 # Whose reduction says what they go through.
 ITERATORS: tuple[type, ...] = type(iter([])), type(iter(()))
 HOLDERS = FunctionType, MethodType, functools.partial, Dispatcher
