@@ -14,7 +14,17 @@ import pytest
 
 from dualflow.graph.trace.trace import Trace
 from tests.live import live_bytes
-from tests.programs import around, control, derivatives, failures, names, program, sizes, state, written
+from tests.programs import (
+    around,
+    control,
+    derivatives,
+    failures,
+    names,
+    program,
+    sizes,
+    state,
+    written,
+)
 
 EVERY = 30.             # seconds between lines
 

@@ -363,7 +363,7 @@ def test_a_lasting_trace_says_what_has_changed():
 def test_random_numbers_and_clocks_are_warned_of_once():
     @df.function
     def f(x):
-        return x + np.random.normal() * 0.0 + time.time() * 0.0        # noqa: NPY002
+        return x + np.random.normal() * 0.0 + time.time() * 0.0
 
     with pytest.warns(df.errors.RetracingWarning, match=r"f calls np\.random\.normal .*test_chan"):
         f(X)
