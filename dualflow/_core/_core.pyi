@@ -452,7 +452,7 @@ def as_promised(name: str, values: Sequence[Any],
 # --- contexts -----------------------------------------------------------------------------------
 @type_check_only
 class _Context:                        # what their classes share
-    def __exit__(self, *error: object) -> None: ...
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None: ...
 @disjoint_base
 class Recorder(_Context):
     _log: RecordLog

@@ -60,7 +60,7 @@ cdef class Watch:
         PyEval_SetProfile(on_event, df_watch)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, kind, value, trace):
         global df_watch
         df_watch = self.around
         if df_watch != NULL:

@@ -42,7 +42,9 @@ class Replacements:
         self.codes: dict[FunctionType, CodeType] = {}
         self.asked: dict[CodeType, int] = {}
 
-    is_converted = staticmethod(is_converted)
+    def is_converted(self, code: CodeType) -> bool:
+        """Whether a code object is what conversion made."""
+        return is_converted(code)
 
     # --- while it is traced ---
 

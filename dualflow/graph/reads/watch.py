@@ -27,7 +27,7 @@ UNREPEATED = {"random": DRAWS, "numpy.random": DRAWS, "time": CLOCKS}
 MOST_ITEMS = 4096       # of a container, that are compared one by one
 # Whose reduction says what they go through.
 ITERATORS: tuple[type, ...] = type(iter([])), type(iter(()))
-HOLDERS = FunctionType, MethodType, functools.partial, Dispatcher
+HOLDERS: tuple[type, ...] = FunctionType, MethodType, functools.partial, Dispatcher
 INSIDE = "__func__", "__wrapped__", "func"      # what holders call what they hold
 DEEP = 4                # containers in containers, functions in functions
 _reads: weakref.WeakKeyDictionary[CodeType, Reads] = weakref.WeakKeyDictionary()
