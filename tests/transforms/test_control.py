@@ -285,3 +285,52 @@ def test_third_order_of_a_checkpointed_loop():
     wanted = by_differences(second, PLACE)
     for g in (df.grad(second), df.function(df.grad(second))):
         np.testing.assert_allclose(g(PLACE), wanted, atol=1e-6)
+
+
+# --- sizes that a branch computes, read by gradients of the gradient of that branch ---
+
+def doubled_in_a_branch(x):
+    """A loop in a branch: the gradient reads as many rows as the loop had iterations."""
+    return df.cond(df.reduce_sum(x) > 0., lambda: df.while_loop(
+        lambda y: df.reduce_sum(y * y) < 9., lambda y: (y * 1.5 + df.sin(y * x) * x,), (x,))[0],
+        lambda: x * x)
+
+
+def doubled_in_branches(x):
+    return df.cond(df.reduce_sum(x) > -1., lambda: doubled_in_a_branch(x) * x, lambda: x)
+
+
+def doubled_in_a_branch_of_a_loop(x):
+    return df.scan(lambda c, r: (df.tanh(doubled_in_a_branch(c)) + r, r), x, df.stack([x, x]))[0]
+
+
+def along(f):
+    return lambda x: df.jvp(f, (x,), (df.sin(x),))[1]
+
+
+def pulled(f):
+    return lambda x: df.vjp(f, x)[1](df.sin(x))[0]
+
+
+def slope(f):
+    return df.grad(lambda x: df.reduce_sum(f(x)))
+
+
+@pytest.mark.parametrize("derivatives", [(along, along, along), (slope, slope, slope),
+                                         (pulled, slope, along)], ids=["jvp", "grad", "mixed"])
+@pytest.mark.parametrize("f", [doubled_in_a_branch, doubled_in_branches,
+                               doubled_in_a_branch_of_a_loop])
+def test_third_derivatives_of_a_loop_in_a_branch(f, derivatives):
+    first, second, third = derivatives
+
+    def number(x):
+        return df.reduce_sum(second(first(f))(x) * df.cos(x))
+
+    g = third(number)
+    if third is along:
+        wanted = by_differences(number, PLACE) @ df.sin(PLACE).numpy()
+    else:
+        wanted = by_differences(number, PLACE)
+    any_size = df.function(g, input_signature=[df.TensorSpec([None], "float64")])
+    for made in (g, df.function(g), df.function(g, passes=False), any_size):
+        np.testing.assert_allclose(made(PLACE), wanted, rtol=1e-6)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow._core import Attrs, Dim, Op, Symbol, Variable, as_tensor, symbol, symbol_like
 from dualflow.dtypes import DType, int64, uint8
 from dualflow.graph.ir import COND, LEAVES, PARAMETER, Graph, Input, Node, owners
+from dualflow.graph.trace.cotangents import measured
 from dualflow.graph.trace.parameters import is_number
 from dualflow.ops.state import leaves
 
@@ -166,7 +167,8 @@ def own(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symbol], n_pa
     what they read from around them follows.
     """
     inputs = list(given)
-    inputs += dict.fromkeys([x for body in bodies for x in body.reads()])
+    inputs += dict.fromkeys([x for body in bodies
+                             for x in (*body.reads(), *size_sources(trace, body))])
     place = {x: k for k, x in enumerate(inputs)}
     written: dict[Variable, int] = {}
     for body in bodies:
@@ -187,6 +189,20 @@ def own(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symbol], n_pa
     trace.nodes.append(node)
     trace.enclosed.keep_inside(node)
     return node
+
+
+def size_sources(trace: Trace, body: Body) -> list[Symbol]:
+    """Return the outputs of other branches whose sizes, about which data decides, a body reads.
+
+    Gradient rules compute with sizes of values as they were recorded. If such a value is inside of
+    a branch that is not open, its residual must be an input of the body, from which the size is
+    taken when the body runs. Sizes of values around the body need no input.
+    """
+    made = {y for node in body.nodes for y in node.outputs}
+    enclosed = trace.enclosed
+    found = [enclosed.size_source(x) for x in dict.fromkeys(measured(body.nodes))
+             if enclosed.is_enclosed(x)]
+    return [y for y in found if y is not None and y not in made and not enclosed.is_enclosed(y)]
 
 
 def _made(node: Node, bodies: Sequence[Body]) -> list[Typed]:

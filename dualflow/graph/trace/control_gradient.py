@@ -28,8 +28,6 @@ from dualflow._core import (
     as_tensor,
     current_graph,
     filled,
-    get_op,
-    make_attrs,
     record_owner,
     symbol,
     tensor_id,
@@ -59,6 +57,7 @@ from dualflow.graph.trace.cotangents import (
     varies,
 )
 from dualflow.graph.trace.play import play
+from dualflow.graph.trace.undefined import undefined
 from dualflow.ops.array import identity
 from dualflow.ops.bitwise import logical_or
 from dualflow.ops.reduce import reduce_any
@@ -66,7 +65,6 @@ from dualflow.ops.reduce import reduce_any
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
 
-BROADCAST = get_op("broadcast_to")
 Cotangents = dict[int, Any]              # of values, by their ids
 TRANSPOSES: dict[Op, Any] = {}           # subclasses of Transpose, by the op of the node
 
@@ -214,7 +212,7 @@ class Transpose:
         """Return the residuals of a body: values inside the node that it reads, or of which it
         reads a size that data decides about."""
         own = set(inside)
-        sized = map(self.enclosed.now, measured(body.nodes))
+        sized = [x for x in map(self.enclosed.size_source, measured(body.nodes)) if x is not None]
         return [x for x in dict.fromkeys([*body.reads(), *sized]) if x.node in own]
 
     def add_output(self, k: int, x: Symbol) -> Symbol:
@@ -274,17 +272,6 @@ def residual_rule(y: Symbol, gs: list[Any], sums: list[Any], wanted: list[bool])
     if before is not None:
         inside = before if inside is None else total([before, inside])
     return [inside if wanted[0] else None, g if wanted[1] else None]
-
-
-def undefined(trace: Trace, node: Node, body: Any, x: Symbol) -> Symbol:
-    """A value like `x` for a body that does not make it: nobody reads it. It has no rows where data
-    would have to say how many."""
-    scalar = body.constant(as_tensor(0, x.dtype))
-    shape = [0 if isinstance(n, Dim) and n.from_data else n for n in x.shape]
-    made = body.add(BROADCAST, [scalar], make_attrs(BROADCAST, shape=shape))
-    for new in (scalar.node, made):
-        trace.enclosed.put_inside(new, node)
-    return made.outputs[0]
 
 
 # --- packed rows ---

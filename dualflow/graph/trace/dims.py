@@ -42,6 +42,11 @@ def leaves(dim: Dim) -> list[Dim]:
     return [d for d in in_order(dim) if d.kind in LEAF_KINDS]
 
 
+def depends_on_arguments(dim: Dim) -> bool:
+    """Return True if a Dim is computed from a Python number among the arguments."""
+    return any(d.kind == "argument" for d in leaves(dim))
+
+
 class Formula(NamedTuple):
     """How a number is computed from those among the arguments of a call.
 

@@ -56,6 +56,8 @@ class Enclosed:
         What the trace raises if an exception that left a recorded branch was caught outside of it.
     conditions : object
         What is known of traced bools; belongs to the conversion of control flow.
+    undefined : set of Node
+        Those that stand in a branch for a value that another branch computes.
     lock : lock
         Held while a call gets another output, and by whoever copies the trace.
     """
@@ -71,6 +73,7 @@ class Enclosed:
         self.refusal: Exception | None = None
         self.escaped: Exception | None = None
         self.conditions: Any = None
+        self.undefined: set[Node] = set()
         self.lock: Any = reentrant_lock()
         self._owner: dict[Node, Node] = {}              # the call that a node is inside of
         self._outside: dict[Symbol, Symbol] = {}        # outputs of calls by what they return
@@ -184,13 +187,35 @@ class Enclosed:
             owner = self._owner.get(x.node)
             if owner is None or owner in self._open or x in rows:
                 return x
-            if owner.op is CALL:
-                found = self._outside.get(x)
-                x = self._add_output(owner, x) if found is None else found
-            elif owner.op is COND and isinstance(owner.data, Owned) and x in owner.data.outside:
-                x = owner.data.outside[x]
-            else:
+            found = self._output(owner, x)
+            if found is None:
                 raise TracedValueError(messages.inside(x, owner))
+            x = found
+
+    def size_source(self, x: Symbol) -> Symbol | None:
+        """Return the value that gives the sizes of `x` at the place that is being recorded: `x`, or
+        an output of the branch or call that contains it. None if no output gives them."""
+        found: Symbol | None = x
+        while found is not None:
+            found = self.now(found)
+            owner = self._owner.get(found.node)
+            if owner is None or owner in self._open:
+                break
+            found = self._output(owner, found)
+        return found
+
+    def is_enclosed(self, x: Symbol) -> bool:
+        """Return True if a call, a branch or a loop contains a value."""
+        return x.node in self._owner
+
+    def _output(self, owner: Node, x: Symbol) -> Symbol | None:
+        """Return the output of a call or a branch for a value inside it, or None."""
+        if owner.op is CALL:
+            found = self._outside.get(x)
+            return self._add_output(owner, x) if found is None else found
+        if owner.op is COND and isinstance(owner.data, Owned):
+            return owner.data.outside.get(x)
+        return None
 
     def now(self, x: Symbol) -> Symbol:
         """What a value is called where it stands: a parameter may be none any more, and in the

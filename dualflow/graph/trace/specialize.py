@@ -38,11 +38,12 @@ from dualflow.graph.ir import (
     loop_parts,
     walk,
 )
-from dualflow.graph.trace.dims import Formula, dim_now, formula, leaves
+from dualflow.graph.trace.dims import Formula, depends_on_arguments, dim_now, formula, leaves
 from dualflow.graph.trace.dynamic import DependsOnData, Numbers, refuse
 from dualflow.graph.trace.known import known_value
 from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number, is_number
 from dualflow.graph.trace.trace import Trace, suspended
+from dualflow.graph.trace.undefined import size_undefined
 
 
 class Computed(NamedTuple):
@@ -117,7 +118,7 @@ class Specializer(Copier):
         if d.kind == "argument" and self.given is not None:
             return self.given[d.args[0]]
         if d.args[0] not in self.stands_for:
-            return 0            # a branch that comes later makes it; here it is `undefined`
+            return 0    # of an undefined value that `vmap` has mapped: a later branch computes it
         x = self._measured(d.args[0])
         if d.kind == "size":
             size = x.known_shape[d.args[1]]
@@ -181,7 +182,9 @@ class Specializer(Copier):
             return shape
         parts = loop_parts(owner)
         if parts.sliced.start <= place < parts.sliced.stop:
-            return shape[1:] if len(shape) == x.ndim + 1 else x.known_shape     # packed
+            if len(shape) == x.ndim + 1:
+                return shape[1:]
+            return self.stands_for.get(owner.inputs[place].row, x).known_shape      # packed
         return x.known_shape if x.sized_by_data and place < parts.carried.stop else shape
 
     def begin(self, owner: Node, body: Graph) -> Graph:
@@ -200,6 +203,7 @@ class Specializer(Copier):
 
     def own(self, node: Node, inputs: Sequence[Symbol],
             bodies: Sequence[Graph]) -> Sequence[Symbol]:
+        size_undefined(node, bodies, self.trace.enclosed.undefined)
         for body in bodies:             # one may need inputs that another does not
             have, n = {x.node.data.place: x for x in body.inputs}, len(body.nodes)
             body.inputs = [have[k] if k in have else self._bind(body, k, x)
@@ -285,7 +289,8 @@ class Specializer(Copier):
         attrs = node.attrs
         if attrs is not None and attrs.symbolic:
             try:
-                attrs = map_attrs(node.op, attrs, self.value)
+                value = (lambda _: 0) if node in self.trace.enclosed.undefined else self.value
+                attrs = map_attrs(node.op, attrs, value)
             except DependsOnData:
                 return self.numbers.apply(node, inputs)
         return self.graph.add(node.op, inputs, attrs, node.name, node.line, None, bodies)
@@ -337,11 +342,6 @@ def by_last_leaf(trace: Trace) -> dict[Node | None, list[Guard]]:
             last = max(nodes, key=lambda node: place.get(node, -1))
             found.setdefault(last if last in place else None, []).append(guard)
     return found
-
-
-def depends_on_arguments(dim: Dim) -> bool:
-    """Whether a Python number among the arguments flows into a Dim."""
-    return any(d.kind == "argument" for d in leaves(dim))
 
 
 def deciding_arguments(trace: Trace) -> dict[int, Line | None]:
