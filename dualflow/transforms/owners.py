@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow._core import Maybe, Op, Symbol, as_tensor, current_graph, record_function
-from dualflow.autodiff.maybe import add_maybes, only_if, settle, zeroed
+from dualflow.autodiff.maybe import add_maybes, flag_of, zeroed
 from dualflow.graph.ir import CALL, COND, LOOP, Graph, Node, Rule
 from dualflow.graph.trace.record_call import record_call_here
 from dualflow.ops.array import reshape
@@ -51,10 +51,13 @@ def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | N
         """The gradients of all lanes, by what gives those of one."""
         def lane(*rows: Any) -> Any:
             left = iter(rows)
-            found = of_lane([None if x is None else next(left) for x in g])
+            found = of_lane([None if x is None else Maybe(next(left), next(left), x.clean)
+                             if isinstance(x, Maybe) else next(left) for x in g])
             return [(zeroed(x), x.flag) if isinstance(x, Maybe) else x for x in found]
 
-        result, found = kept.again().map(lane, [Lane(x, differs) for x in g if x is not None])
+        parts = [[Lane(x.value, differs), Lane(flag_of(x), False)] if isinstance(x, Maybe)
+                 else [Lane(x, differs)] for x in g if x is not None]
+        result, found = kept.again().map(lane, [x for part in parts for x in part])
         left = iter(found)
         sums = []
         for x, to in zip(result, sources, strict=True):
@@ -66,11 +69,7 @@ def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | N
         return mapped(g, lambda g: gradient(g, node.outputs[:rule.n_outputs], *rule.inputs))
 
     def call_back(gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
-        flag = settle(gs)[1] if any([isinstance(g, Maybe) for g in gs]) else None
-        gs = [zeroed(g) if isinstance(g, Maybe) else g for g in gs]
         found = mapped(gs, lambda gs: gradient(gs, [None] * len(sums), wanted))
-        if flag is not None:
-            found = [g if g is None else only_if(lambda g, _: g, flag, g, None) for g in found]
         before = [*sums, *[None] * (len(found) - len(sums))]
         return [g if s is None else s if g is None else add_maybes([s, g])
                 for s, g in zip(before, found, strict=True)]

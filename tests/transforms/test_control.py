@@ -269,6 +269,9 @@ def test_rows_without_cotangents_are_not_zero(inner):
     for h in (g, df.function(g), df.grad(lambda x: df.reduce_sum(g(x)))):
         assert np.isfinite(h(x).numpy()).all()
     np.testing.assert_allclose(df.function(g)(x), 18. * x.numpy() ** 2, rtol=1e-12)
+    hessian = df.hessian(lambda x: df.reduce_sum(f(x) ** 2))
+    for h in (hessian, df.function(hessian)):
+        np.testing.assert_allclose(h(x), np.diag(12. * x.numpy() ** 2), rtol=1e-12)
 
 
 def test_third_order_of_a_checkpointed_loop():

@@ -182,15 +182,16 @@ class Call:
         shapes = [x.shape for x in inputs]
 
         def rule(gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
-            maybe = any([isinstance(g, Maybe) for g in gs])
-            flag = settle(gs)[1] if maybe else None
+            maybe = [isinstance(g, Maybe) for g in gs]
+            flag = settle(gs)[1] if any(maybe) else None
+            flags = [flag_of(g) for g in gs if isinstance(g, Maybe)]
             gs = [g if g is None else zeroed(g) if isinstance(g, Maybe) else as_tensor(g)
                   for g in gs]
             before = sums
             sums = [clean(s) if isinstance(s, Maybe) else s for s in sums]
-            back, sums, rows = way.way_back([g is not None for g in gs], sums, wanted)
+            back, sums, rows = way.way_back([g is not None for g in gs], sums, wanted, maybe)
             given = [kept[k] for k in back.reads]
-            given += [gs[k] for k in back.flows] + [sums[k] for k in back.sums]
+            given += [gs[k] for k in back.flows] + [sums[k] for k in back.sums] + flags
             made = iter(back.call(numbers + given))
             results: list[Any] = [None] * len(wanted)
             for k, kind in zip(back.results, back.kinds, strict=True):
@@ -200,7 +201,8 @@ class Call:
                 elif kind == "maybe":
                     flows = next(made)
                     g = Maybe(g, flows) if type(flows) is Symbol else g if flows else None
-                results[k] = g if flag is None or g is None else flowing(g, flag, before[k])
+                certain = flag is None or g is None or isinstance(g, Maybe)
+                results[k] = g if certain else flowing(g, flag, before[k])
             for k, s in rows.items():
                 results[k] = s if results[k] is None else plus(s, results[k])
             return results
@@ -235,11 +237,13 @@ class Call:
                     self._gradients.clear()
                 places = {x: n + k for k, x in enumerate(gradient.given)}
                 recorded = self.section.trace.enclosed.recorded
-                like = {x: recorded(gradient.like.get(x, x)) for x in places}
+                like = {x: recorded(gradient.like.get(x, x)) for x in places
+                        if x not in gradient.flags}
                 if any([y not in self.stands_for for y in like.values()]):
                     # Loops and branches return more since, for gradients.
                     self._graph, self.stands_for = self.specialize(self.section.outputs)
                 shapes = {x: self.stands_for[y].known_shape for x, y in like.items()}
+                shapes |= dict.fromkeys(gradient.flags, ())
                 self._gradients[gradient] = Call(gradient, self.options, places, shapes,
                                                  self.variables, self.stands_for)
             return self._gradients[gradient]
@@ -328,37 +332,41 @@ class Recording:
         """The program of the graph."""
         return Compiled(self.graph, self.call.options)
 
-    def way_back(self, flows: list[bool], sums: list[Any], wanted: list[bool],
+    def way_back(self, flows: list[bool], sums: list[Any], wanted: list[bool], maybe: list[bool],
                  ) -> tuple[Back, list[Any], dict[int, IndexedSlices]]:
-        """The way back, the sums to be given to it, and those to which its results are added."""
+        """The way back, the sums to be given to it, and those to which its results are added.
+        `maybe`: whether a flag comes with what flows."""
         rows = {k: s for k, s in enumerate(sums) if isinstance(s, IndexedSlices)}
         if rows:
             sums = [None if k in rows else s for k, s in enumerate(sums)]
-            back = self.back(flows, [s is not None for s in sums], wanted)
+            back = self.back(flows, [s is not None for s in sums], wanted, maybe)
             kinds = dict(zip(back.results, back.kinds, strict=True))
             # Rows join rows; where something dense comes, it all becomes dense in its order.
             sums = [as_tensor(rows.pop(k)) if k in rows and kinds.get(k, "rows") != "rows" else s
                     for k, s in enumerate(sums)]
-        return self.back(flows, [s is not None for s in sums], wanted), sums, rows
+        return self.back(flows, [s is not None for s in sums], wanted, maybe), sums, rows
 
-    def back(self, flows: list[bool], summed: list[bool], wanted: list[bool]) -> Back:
+    def back(self, flows: list[bool], summed: list[bool], wanted: list[bool],
+             maybe: list[bool]) -> Back:
         """The way back, given what flows into targets, which sums exist and which are wanted."""
-        key = (*flows, *summed, *wanted)
+        key = (*flows, *summed, *wanted, *maybe)
         found = self._backs.get(key)
         if found is None:
             if len(self._backs) >= MAX_CALLS:
                 self._backs.clear()
-            found = self._backs[key] = self._make_back(flows, summed, wanted)
+            found = self._backs[key] = self._make_back(flows, summed, wanted, maybe)
         return found
 
-    def _make_back(self, flows: list[bool], summed: list[bool], wanted: list[bool]) -> Back:
+    def _make_back(self, flows: list[bool], summed: list[bool], wanted: list[bool],
+                   maybe: list[bool]) -> Back:
         sources = [*self.groups, *[[y] for y in self.targets]]
         chosen = [k for k, want in enumerate(wanted) if want]
         summed = summed + [False] * len(self.targets)
         places = [k for k, flow in enumerate(flows) if flow]
         gradient = self.call.section.gradient([self.targets[k] for k in places],
                                               [sources[k] for k in chosen],
-                                              [summed[k] for k in chosen])
+                                              [summed[k] for k in chosen],
+                                              [maybe[k] for k in places])
         return Back(self.call.gradient(gradient, self.n_leaves),
                     [self.at[x] for x in gradient.reads], places,
                     [k for k in chosen if summed[k]], [chosen[k] for k in gradient.places],

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dualflow._core import Dim, Maybe, RecordLog, Symbol, as_tensor, tensor_id
+from dualflow import dtypes
+from dualflow._core import Dim, Maybe, RecordLog, Symbol, as_tensor, symbol, tensor_id
 from dualflow.autodiff.backward import backward
 from dualflow.autodiff.maybe import zeroed
 from dualflow.errors import DualflowError
-from dualflow.graph.ir import CONSTANT, VARIABLE, Owned, walk
+from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Node, Owned, walk
 from dualflow.graph.trace.control_gradient import any_flag
 from dualflow.graph.trace.cotangents import flows_into
 from dualflow.graph.trace.dims import leaves
@@ -80,14 +81,15 @@ class Section:
                 for y in (x, self.trace.enclosed.recorded(x)) if y is not group[0]}
 
     def gradient(self, targets: Sequence[Symbol], groups: Sequence[Group],
-                 summed: Sequence[bool]) -> Gradient:
+                 summed: Sequence[bool], flagged: Sequence[bool] = ()) -> Gradient:
         """From what flows into targets, and the sums so far of what flows into sources if there are
         any, to the sums for each group of sources. A value that the section makes may be a source,
-        too."""
-        key = tuple(map(id, targets)), tuple(tuple(map(id, g)) for g in groups), tuple(summed)
+        too. `flagged`: targets to which something flows only if a flag, which is given, holds."""
+        key = (tuple(map(id, targets)), tuple(tuple(map(id, g)) for g in groups), tuple(summed),
+               tuple(flagged))
         with self._lock:
             if key not in self._gradients:
-                self._gradients[key] = Gradient(self, targets, groups, summed)
+                self._gradients[key] = Gradient(self, targets, groups, summed, flagged)
             return self._gradients[key]
 
     def needed(self, targets: Sequence[Symbol], groups: Sequence[Group]) -> list[Symbol]:
@@ -130,16 +132,21 @@ class Gradient(Section):
     kinds : list of str
         For each result: "dense"; "rows", IndexedSlices: two of the outputs, values and indices; or
         "maybe": a value, and a flag that says whether anything flowed.
+    flags : set of Symbol
+        The last of those given: for flagged targets, whether anything flows.
     """
 
     def __init__(self, of: Section, targets: Sequence[Symbol], groups: Sequence[Group],
-                 summed: Sequence[bool]) -> None:
+                 summed: Sequence[bool], flagged: Sequence[bool]) -> None:
         trace = Trace(of.trace.name, of.trace)
         trace.may_create = f"{trace.name}: a gradient rule makes a Variable; make it outside"
         gs = [trace.parameter_like(y, "gradient", Cotangent(y)) for y in targets]
         sums = {k: trace.parameter_like(groups[k][0], "sum", Cotangent(groups[k][0]))
                 for k, s in enumerate(summed) if s}
-        flows = {tensor_id(y): g for y, g in zip(targets, gs, strict=True)}
+        flags = {k: flag_parameter(trace) for k, is_flagged in enumerate(flagged) if is_flagged}
+        self.flags: set[Symbol] = set(flags.values())
+        flows = {tensor_id(y): Maybe(g, flags[k]) if k in flags else g
+                 for k, (y, g) in enumerate(zip(targets, gs, strict=True))}
         flows |= {tensor_id(groups[k][0]): s for k, s in sums.items()}
         log, given = of.log(groups), {id(x) for x in of.sources}
         with trace.recording():
@@ -153,9 +160,17 @@ class Gradient(Section):
             trace.outputs = [x for k in self.places for x in components(results[k])]
         own = [*gs, *sums.values()]
         sized = sizes(trace, own, of)
-        self.reads: list[Symbol] = reads(trace, own, sized.values())
-        super().__init__(trace, [*self.reads, *own], trace.outputs)
+        self.reads: list[Symbol] = reads(trace, [*own, *flags.values()], sized.values())
+        super().__init__(trace, [*self.reads, *own, *flags.values()], trace.outputs)
         self.sized |= sized
+
+
+def flag_parameter(trace: Trace) -> Symbol:
+    """A new parameter of a trace that says whether anything flows."""
+    node = Node(PARAMETER, (), None, (), trace.names.unique("flows"), trace.line())
+    made = symbol(trace, node, 0, dtypes.bool_, ())
+    node.outputs = (made,)
+    return made
 
 
 def as_output(g: Any, by_rows: bool) -> Any:
