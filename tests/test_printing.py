@@ -59,7 +59,7 @@ def test_only_text_is_printed_each_time(capsys):
     assert capsys.readouterr().out == "here\nhere\n"
 
 
-def test_python_values_are_printed_as_they_were(capsys):
+def test_python_values_are_printed_as_they_are(capsys):
     given = [1]
 
     @df.function
@@ -70,7 +70,7 @@ def test_python_values_are_printed_as_they_were(capsys):
     f(df.constant(2.))
     given.append(2)
     f(df.constant(2.))
-    assert capsys.readouterr().out == "[1] 2.0 [[1], 2.0]\n" * 2
+    assert capsys.readouterr().out == "[1] 2.0 [[1], 2.0]\n[1, 2] 2.0 [[1, 2], 2.0]\n"
 
 
 def test_python_print_of_traced_values(capsys):

@@ -31,7 +31,7 @@ static int64_t now_ns(void)
 
 static inline df_status run_ready(const df_ready *s, const df_call *call, df_error *err)
 {
-    const void *in[DF_TILE_MAX_IN];
+    const void *in[DF_TILE_MAX_IN] = {NULL};
     if (!s->tile) return s->run(call, err);
     for (int k = 0; k < s->n_in; k++) in[k] = call->in[k]->data;
     s->tile(s->size, call->out[0]->data, in, s->attrs);

@@ -185,6 +185,10 @@ cdef class BoundFunction:
     def __call__(self, *args, **kwargs):
         return self.function.dispatch(args, kwargs)
 
+    def get_concrete_function(self, *args, **kwargs):
+        """The function's, for this instance."""
+        return self.function.get_concrete_function(*args, **kwargs)
+
     def __getattr__(self, str name):
         return getattr(self.function, name)
 

@@ -95,7 +95,7 @@ cdef class Wanted:
         return self.how == EQUAL or (self.how == IDENTICAL and isinstance(
             self.value, (bool, type(None))))
 
-    cdef str text(self):
+    cdef str described(self):
         if self.how == ABSENT:
             return "nothing"
         if self.how == EQUAL:
@@ -106,9 +106,9 @@ cdef class Wanted:
 
 cdef str brief(x):
     """A value in a message."""
-    if x is None or isinstance(x, (bool, int, float, str)):
+    if x is None or type(x) in (bool, int, float, str):
         return repr(x)
-    name = getattr(x, "__qualname__", None)
+    name = None if type(x) is Dim else getattr(x, "__qualname__", None)
     return name if type(name) is str else f"<{type(x).__name__}>"
 
 
@@ -127,7 +127,7 @@ cdef Wanted wanted(PyObject *x):
         want.how, want.value = EQUAL, same
     elif isinstance(value, tuple) and type(value).__iter__ is tuple.__iter__:
         want.how, want.value = ITEMS, type(value)
-        want.parts = tuple([wanted(PyTuple_GET_ITEM(value, k)) for k in range(len(<tuple>value))])
+        want.parts = wanted_items(value)
     elif value is not None and type(value) is not bool:
         try:
             want.value = _weakref.ref(value)
@@ -137,16 +137,23 @@ cdef Wanted wanted(PyObject *x):
     return want
 
 
+cdef tuple wanted_items(values):
+    cdef list parts = []
+    for value in values:
+        parts.append(wanted(<PyObject *>value))
+    return tuple(parts)
+
+
 @cython.final
 cdef class Place:
     """One place, and what it must hold.
 
     Attributes
     ----------
-    text : str
+    what : str
         What the code that was traced calls it, and its line.
     """
-    cdef readonly str text
+    cdef readonly str what
     cdef int kind
     cdef bint weak                 # `owner` is a weak reference
     cdef object owner
@@ -212,14 +219,14 @@ cdef class Place:
         cdef PyObject *now = NULL
         owner = self.owner() if self.weak else self.owner
         if self.kind == LENGTH or self.kind == KEYS:
-            return f"{self.text} has other items"
+            return f"{self.what} has other items"
         if owner is not None:
             now = self.found(owner)
         after = "nothing" if now == NULL else brief(<object>now)
-        before = self.want.text()
+        before = self.want.described()
         if before == after:
-            return f"{self.text} is another {'one' if now == NULL else type(<object>now).__name__}"
-        return f"{self.text}: {before} -> {after}"
+            return f"{self.what} is another {'one' if now == NULL else type(<object>now).__name__}"
+        return f"{self.what}: {before} -> {after}"
 
 
 cdef bint is_computed(kind, descriptor):
@@ -267,14 +274,22 @@ cdef class Places:
 
     def texts(self):
         """Of each place that holds a number, text, a bool or None: what it is called, and that."""
-        return [(place.text, (<Place>place).want.text()) for place in self.places
-                if (<Place>place).want is not None and (<Place>place).want.is_plain()]
+        cdef list found = []
+        for place in self.places:
+            if (<Place>place).want is not None and (<Place>place).want.is_plain():
+                found.append((place.what, (<Place>place).want.described()))
+        return found
 
     def settle(self):
         """Drops places that hold something else by now; returns what changed."""
-        gone = [place for place in self.places if not (<Place>place).holds()]
-        self.places = [place for place in self.places if (<Place>place).holds()]
-        return [(place.text, (<Place>place).change()) for place in gone]
+        cdef list gone = [], left = []
+        for place in self.places:
+            if (<Place>place).holds():
+                left.append(place)
+            else:
+                gone.append((place.what, (<Place>place).change()))
+        self.places = left
+        return gone
 
     cdef Place add(self, int kind, owner, key, str text):
         """A new place; None if it is known."""
@@ -284,7 +299,7 @@ cdef class Places:
             return None
         self.known.add(mark)
         place = Place.__new__(Place)
-        place.kind, place.owner, place.key, place.text = kind, owner, key, text
+        place.kind, place.owner, place.key, place.what = kind, owner, key, text
         if kind == ATTRIBUTE or kind == OF_TYPE:
             try:
                 place.owner = _weakref.ref(owner)

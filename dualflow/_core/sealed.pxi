@@ -42,7 +42,7 @@ cdef extern from *:
 for sealed in (TensorBase, Tensor, Symbol):
     df_seal(sealed, True)
 for sealed in (Op, Attrs, Record, Walk, Like, LikeLeaf, LikeTensor, LikeNest, AnyNumber, SameValue,
-               KnownLog):
+               KnownLog, Wanted, Place, BoundFunction):
     df_seal(sealed, False)
 del sealed
 

@@ -15,7 +15,7 @@ cdef extern from *:
 
 cdef extern from "Python.h":
     ctypedef struct PyFrameObject:
-        pass
+        int f_lineno                # or anything else: only pointers to it exist here
     ctypedef int (*Py_tracefunc)(PyObject *, PyFrameObject *, int, PyObject *) except -1
     ctypedef struct PyThreadState:
         Py_tracefunc c_profilefunc

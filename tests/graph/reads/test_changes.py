@@ -1,6 +1,7 @@
 """What changes between calls of a traced function, other than its arguments: each call does what
 Python does now."""
 
+import collections
 import functools
 import gc
 import time
@@ -409,3 +410,14 @@ def test_what_is_read_does_not_keep_what_it_was():
     np.testing.assert_array_equal(traced(X), X * 4.0)
     gc.collect()
     assert gone() is None
+
+
+def test_named_tuples_in_containers():
+    pair = collections.namedtuple("pair", "a b")
+    box = {"k": pair(1.0, [2.0])}
+    traced = df.function(lambda x: x * box["k"].a + box["k"].b[0])
+    np.testing.assert_array_equal(traced(X), X + 2.0)
+    box["k"] = pair(3.0, [1.0])
+    np.testing.assert_array_equal(traced(X), X * 3.0 + 1.0)
+    box["k"].b[0] = 5.0
+    np.testing.assert_array_equal(traced(X), X * 3.0 + 5.0)
