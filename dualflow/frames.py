@@ -46,8 +46,8 @@ def is_users(frame: FrameType) -> bool:
 
 
 def is_installed(path: str) -> bool:
-    """Whether a file belongs to this package, to a library that runs on it, to Python's library or
-    to an installed package."""
+    """Return True if a file belongs to this package, to a library that runs on it, to the standard
+    library or to an installed package."""
     return path.startswith((*_passed_over, LIBRARY, FROZEN)) or any(
         [folder in path for folder in PACKAGES])
 

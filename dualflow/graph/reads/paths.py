@@ -1,10 +1,11 @@
-"""What code reads of the state around it: names, attributes and items, found in its instructions.
+"""Access paths in bytecode: the names, attributes and items that a function reads.
 
     self.net.rate * CFG["k"]     ->     self .net .rate,  CFG ["k"]
 
-A path begins at a global name, a free variable or a parameter, and goes on through attributes and
-items by constants; a local variable that is assigned once stands for its path, and so does what a
-loop takes from one. Branches are not told apart: code that may read a path counts as reading it.
+A path starts at a global name, a free variable or a parameter, followed by attributes and by items
+with constant keys. A local variable that is assigned once stands for its path; a loop variable
+stands for the items of the path that the loop iterates over. Branches are not distinguished: a path
+counts as read if any branch reads it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PARAMETER_FLAGS = 0x04, 0x08                # *args, **kwargs
 
 
 class Path(NamedTuple):
-    """Where a value is found: a root, and the steps from it."""
+    """An access path: a root and the steps that follow it."""
 
     root: tuple[str, str]
     steps: tuple[tuple[str, Any], ...] = ()
@@ -42,14 +43,14 @@ class Path(NamedTuple):
 
 @dataclass(frozen=True)
 class Reads:
-    """What a code object reads.
+    """The access paths of a code object.
 
     Attributes
     ----------
     paths : dict of Path to int
         With the line of the first read.
     in_locals : bool
-        Whether some of them begin in the frame: at parameters or free variables.
+        True if a path starts at a parameter or a free variable.
     """
 
     paths: dict[Path, int]
@@ -57,18 +58,18 @@ class Reads:
 
 
 def reads_of(code: CodeType) -> Reads:
-    """The paths in a code object, without those in functions that it makes."""
+    """Return the access paths of a code object, without those of functions defined in it."""
     found = _Scan(code).run()
     return Reads(found, any([path.root[0] != GLOBAL for path in found]))
 
 
 class _Scan:
-    """A walk through instructions.
+    """A linear scan of instructions.
 
     Attributes
     ----------
     now : Path or None
-        What the last instruction has put on the stack.
+        The path of the value on top of the stack.
     key : tuple or None
         A constant that was loaded after it.
     """
@@ -99,7 +100,7 @@ class _Scan:
         return self.found
 
     def begin(self, path: Path | None) -> None:
-        """Ends the path so far, and begins another one."""
+        """End the current path and start another one."""
         if self.now is not None:
             self.asks = self.now.root in [(GLOBAL, name) for name in ASKS] and not self.now.steps
             if self.now.steps or self.now.root[0] != LOCAL:

@@ -1,9 +1,9 @@
-"""The state that the program's own code reads while it is traced, as places that a later call
-compares (`_core.Places`).
+"""The state of Python that user code reads while it is traced, as guards of the trace
+(`_core.Places`).
 
-Each function of the program that is entered while a trace records says by its code what it reads
-(`paths.py`); the paths are followed on the objects there are. Code of this package, of Python's
-library and of installed packages is not looked into.
+For each user function that is entered during tracing, the access paths of its bytecode (`paths.py`)
+are resolved on the current objects. Code of this package, of the standard library and of installed
+packages is skipped.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _reads: weakref.WeakKeyDictionary[CodeType, Reads] = weakref.WeakKeyDictionary()
 
 
 class StateReads:
-    """What is read while one trace records.
+    """The state that is read during one trace.
 
     Attributes
     ----------
     places : Places
     unrepeated : list of str
-        Random numbers and clocks that were read.
+        Calls of random number generators and clocks.
     """
 
     def __init__(self, function: Any) -> None:
@@ -50,13 +50,13 @@ class StateReads:
         self._root = function
 
     def watching(self) -> Watch:
-        """A context in which what the thread's code reads is noted."""
+        """Return a context that records what the code of this thread reads."""
         self._function(self._root, "", 0)
         return Watch(self._entered)
 
     def settle(self) -> list[tuple[str, str]]:
-        """Ends the noting. Returns the places that the traced code changed itself, and how; they
-        are not compared."""
+        """End the recording. Returns the places that the traced code changed itself, and how; they
+        are not compared later."""
         self._done.clear()
         self._root = None
         changed: list[tuple[str, str]] = self.places.settle()
@@ -122,14 +122,15 @@ class StateReads:
         return [found[0]] if found else []
 
     def _look(self, module: str, name: str, text: str) -> None:
-        """Notes what gives another value each time, and is not repeated in runs."""
+        """Record a call whose result differs each time and is not repeated when the graph runs."""
         if name in UNREPEATED.get(module, ()):
             self.unrepeated.append(text)
 
     # --- values ---
 
     def _value(self, x: Any, text: str, depth: int, loose: bool) -> None:
-        """Notes what is inside of a value that was found: items, and what functions hold."""
+        """Record the contents of a value: items of containers, closures and defaults of functions.
+        """
         if loose or depth > DEEP:
             return
         if isinstance(x, list | dict):
