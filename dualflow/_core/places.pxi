@@ -245,11 +245,11 @@ cdef bint is_computed(kind, descriptor):
 cdef class Places:
     """The places that a trace depends on, each once."""
     cdef list places
-    cdef set known
+    cdef dict known                # owners, kept alive until `settle`: by kind, id and key
 
     def __cinit__(self):
         self.places = []
-        self.known = set()
+        self.known = {}
 
     def __len__(self):
         return len(self.places)
@@ -289,15 +289,16 @@ cdef class Places:
             else:
                 gone.append((place.what, (<Place>place).change()))
         self.places = left
+        self.known = {}
         return gone
 
     cdef Place add(self, int kind, owner, key, str text):
         """A new place; None if it is known."""
         cdef Place place
-        mark = kind, id(owner), key if isinstance(key, (str, int)) else None
+        mark = kind, id(owner), None if kind == KEYS else (type(key), key)
         if mark in self.known:
             return None
-        self.known.add(mark)
+        self.known[mark] = owner
         place = Place.__new__(Place)
         place.kind, place.owner, place.key, place.what = kind, owner, key, text
         if kind == ATTRIBUTE or kind == OF_TYPE:

@@ -46,7 +46,7 @@ class StateReads:
     def __init__(self, function: Any) -> None:
         self.places = Places()
         self.unrepeated: list[str] = []
-        self._done: set[Any] = set()
+        self._done: dict[int, Any] = {}         # by id, kept alive until then
         self._root = function
 
     def watching(self) -> Watch:
@@ -146,7 +146,7 @@ class StateReads:
     def _items(self, x: Any, text: str, depth: int) -> None:
         if type(x) not in (list, dict) or id(x) in self._done:
             return
-        self._done.add(id(x))
+        self._done[id(x)] = x
         self.places.items(x, text)
         for k in list(x if isinstance(x, dict) else range(len(x)))[:MOST_ITEMS]:
             found = self.places.item(x, k, f"{text}[{k!r}]")
@@ -162,7 +162,7 @@ class StateReads:
             x = inner
         if id(x) in self._done:
             return
-        self._done.add(id(x))
+        self._done[id(x)] = x
         name = x.__name__
         for y in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()):
             self._value(y, f"a default of {name}", depth + 1, False)

@@ -421,3 +421,12 @@ def test_named_tuples_in_containers():
     np.testing.assert_array_equal(traced(X), X * 3.0 + 1.0)
     box["k"].b[0] = 5.0
     np.testing.assert_array_equal(traced(X), X * 3.0 + 5.0)
+
+
+@pytest.mark.parametrize("key", [0.5, None, 1, True, "k"])
+def test_keys_of_every_kind(key):
+    box = {0.5: 1.0, None: 2.0, 1: 3.0, "k": 4.0}
+    traced = df.function(lambda x: x * box[0.5] + box[None] - box[1] + box[True] * box["k"])
+    for number in (5.0, 6.0):
+        box[key] = number
+        np.testing.assert_array_equal(traced(X), traced.python_function(X))
