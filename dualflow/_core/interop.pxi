@@ -57,11 +57,11 @@ cdef object to_numpy(Tensor x):
     if x.t.ndim > NUMPY_NDIM:
         raise _errors.ShapeError(
             f"numpy(): rank {x.t.ndim}, NumPy has at most {NUMPY_NDIM}; reshape first")
+    dtype = dtype_of(x).as_numpy_dtype
     if x.t.dtype == DF_BF16:            # the buffer protocol has no format for it
-        dtype = dtype_of(x).as_numpy_dtype
         x = share(x, 0, DF_I16, x.t.ndim, x.t.shape, b"numpy")
-        return np.asarray(memoryview(x)).view(dtype)
-    return np.asarray(memoryview(x))
+    # Without memory for the buffer, `asarray` would take the view for a sequence of numbers.
+    return np.ndarray(shape_tuple(&x.t), dtype, memoryview(x))
 
 
 @cython.final
