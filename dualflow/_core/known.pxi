@@ -35,6 +35,8 @@ cdef class KnownCall:
         None: the only output itself.
     places : Places, optional
         What must be as it was.
+    held : list of (Place, Like)
+        Places whose tensors are the last leaves.
     """
     cdef Executable executable
     cdef Places places
@@ -42,6 +44,7 @@ cdef class KnownCall:
     cdef tuple like            # of the arguments by position, then of those by name
     cdef tuple names
     cdef list defaults
+    cdef list held
     cdef bint plain            # the arguments are the leaves: all by position, without structures
     cdef bint any_number
     cdef object numbers
@@ -49,7 +52,7 @@ cdef class KnownCall:
 
     def __cinit__(self, Executable executable not None, Py_ssize_t n_leaves, list args not None,
                   dict kwargs not None, list defaults not None, bint any_number, numbers, pack,
-                  Places places=None):
+                  Places places=None, list held not None=[]):
         cdef list used = []
         self.executable = executable
         self.n_leaves = n_leaves
@@ -61,11 +64,12 @@ cdef class KnownCall:
         self.numbers = numbers
         self.pack = pack
         self.places = places if places is not None and len(places) else None
-        self.plain = not kwargs and not defaults
+        self.held = held
+        self.plain = not kwargs and not defaults and not held
         for k, like in enumerate(self.like):
             list_leaves(like, used)
             self.plain = self.plain and isinstance(like, LikeLeaf) and (<LikeLeaf>like).leaf == k
-        for _, like in defaults:
+        for _, like in (*defaults, *held):
             list_leaves(like, used)
         if sorted(used) != list(range(n_leaves)):
             raise TypeError(f"KnownCall: patterns of leaves {used}, want each of {n_leaves} once")
@@ -95,6 +99,10 @@ cdef class KnownCall:
             k += 1
         for default, like in self.defaults:
             if not is_like(<Like>like, <PyObject *>default, leaves):
+                return None
+        for place, like in self.held:
+            value = (<Place>place).content()
+            if value == NULL or not is_like(<Like>like, value, leaves):
                 return None
         return leaves
 

@@ -177,3 +177,103 @@ def like_nest(kind, parts, keys=None):
             keys is not None and len(like.keys) != len(like.parts)):
         raise TypeError(f"like_nest: a {kind.__name__} of {len(like.parts)} parts, keys {keys}")
     return like
+
+
+cdef enum:
+    ABSENT
+    IDENTICAL
+    ALIVE              # identical; only a weak reference is kept
+    EQUAL              # a number or text
+    ITEMS              # a tuple of such
+    TENSOR             # any tensor of the same dtype and shape
+
+
+@cython.final
+cdef class Wanted:
+    """What a place must hold."""
+    cdef int how
+    cdef object value
+    cdef tuple parts
+    cdef bint is_tensor                # `value` is a weak reference to a tensor
+
+    cdef bint fits(self, PyObject *x) noexcept:
+        cdef Py_ssize_t k
+        if x == NULL or self.how == ABSENT:
+            return x == NULL and self.how == ABSENT
+        if self.how == IDENTICAL:
+            return x == <PyObject *>self.value
+        if self.how == ALIVE:
+            return x == PyWeakref_GET_OBJECT(self.value)
+        if self.how == EQUAL:
+            return (<SameValue>self.value).fits(<object>x)
+        if self.how == TENSOR:
+            return type(<object>x) is Tensor and (<LikeTensor>self.value).fits(<Tensor>x)
+        if type(<object>x) is not self.value or len(<tuple>x) != len(self.parts):
+            return False
+        for k in range(len(self.parts)):
+            if not (<Wanted>PyTuple_GET_ITEM(self.parts, k)).fits(PyTuple_GET_ITEM(<object>x, k)):
+                return False
+        return True
+
+    cdef Py_ssize_t count(self, PyObject *x) noexcept:
+        """Return how often a value is this object, or a part of it."""
+        cdef Py_ssize_t n = 0, k
+        if self.how == ALIVE:
+            return x == PyWeakref_GET_OBJECT(self.value)
+        if self.how == ITEMS:
+            for k in range(len(self.parts)):
+                n += (<Wanted>PyTuple_GET_ITEM(self.parts, k)).count(x)
+        return n
+
+    cdef bint is_plain(self):
+        return self.how == EQUAL or (self.how == IDENTICAL and isinstance(
+            self.value, (bool, type(None))))
+
+    cdef str described(self):
+        if self.how == ABSENT:
+            return "nothing"
+        if self.how == EQUAL:
+            return repr((<SameValue>self.value).value)
+        if self.how == TENSOR or self.is_tensor:
+            return "<Tensor>"
+        return brief(self.value() if self.how == ALIVE else self.value)
+
+
+cdef str brief(x):
+    """A value in a message."""
+    if x is None or type(x) in (bool, int, float, str):
+        return repr(x)
+    name = None if type(x) is Dim else getattr(x, "__qualname__", None)
+    return name if type(name) is str else f"<{type(x).__name__}>"
+
+
+cdef Wanted wanted(PyObject *x):
+    """What a place holds that must hold this."""
+    cdef Wanted want = Wanted.__new__(Wanted)
+    cdef SameValue same
+    if x == NULL:
+        want.how = ABSENT
+        return want
+    value = <object>x
+    want.how, want.value = IDENTICAL, value
+    if type(value) in (int, float, str):
+        same = SameValue.__new__(SameValue)
+        same.value = value
+        want.how, want.value = EQUAL, same
+    elif isinstance(value, tuple) and type(value).__iter__ is tuple.__iter__:
+        want.how, want.value = ITEMS, type(value)
+        want.parts = wanted_items(value)
+    elif value is not None and type(value) is not bool:
+        try:
+            want.value = _weakref.ref(value)
+            want.how, want.is_tensor = ALIVE, type(value) is Tensor
+        except TypeError:
+            pass
+    return want
+
+
+cdef tuple wanted_items(values):
+    cdef list parts = []
+    for value in values:
+        parts.append(wanted(<PyObject *>value))
+    return tuple(parts)

@@ -50,14 +50,6 @@ cdef enum:
     LENGTH             # of a list
     KEYS               # of a dict, in their order
 
-cdef enum:
-    ABSENT
-    IDENTICAL
-    ALIVE              # identical; only a weak reference is kept
-    EQUAL              # a number or text
-    ITEMS              # a tuple of such
-
-
 class _Slotted:
     __slots__ = "x",
 
@@ -65,83 +57,6 @@ class _Slotted:
 cdef object MEMBER = type(_Slotted.x)
 cdef object MODULE = type(_os)
 cdef object FUNCTION = type(_os.path.join)
-
-
-@cython.final
-cdef class Wanted:
-    """What a place must hold."""
-    cdef int how
-    cdef object value
-    cdef tuple parts
-
-    cdef bint fits(self, PyObject *x) noexcept:
-        cdef Py_ssize_t k
-        if x == NULL or self.how == ABSENT:
-            return x == NULL and self.how == ABSENT
-        if self.how == IDENTICAL:
-            return x == <PyObject *>self.value
-        if self.how == ALIVE:
-            return x == PyWeakref_GET_OBJECT(self.value)
-        if self.how == EQUAL:
-            return (<SameValue>self.value).fits(<object>x)
-        if type(<object>x) is not self.value or len(<tuple>x) != len(self.parts):
-            return False
-        for k in range(len(self.parts)):
-            if not (<Wanted>PyTuple_GET_ITEM(self.parts, k)).fits(PyTuple_GET_ITEM(<object>x, k)):
-                return False
-        return True
-
-    cdef bint is_plain(self):
-        return self.how == EQUAL or (self.how == IDENTICAL and isinstance(
-            self.value, (bool, type(None))))
-
-    cdef str described(self):
-        if self.how == ABSENT:
-            return "nothing"
-        if self.how == EQUAL:
-            return repr((<SameValue>self.value).value)
-        value = self.value() if self.how == ALIVE else self.value
-        return brief(value)
-
-
-cdef str brief(x):
-    """A value in a message."""
-    if x is None or type(x) in (bool, int, float, str):
-        return repr(x)
-    name = None if type(x) is Dim else getattr(x, "__qualname__", None)
-    return name if type(name) is str else f"<{type(x).__name__}>"
-
-
-cdef Wanted wanted(PyObject *x):
-    """What a place holds that must hold this."""
-    cdef Wanted want = Wanted.__new__(Wanted)
-    cdef SameValue same
-    if x == NULL:
-        want.how = ABSENT
-        return want
-    value = <object>x
-    want.how, want.value = IDENTICAL, value
-    if type(value) in (int, float, str):
-        same = SameValue.__new__(SameValue)
-        same.value = value
-        want.how, want.value = EQUAL, same
-    elif isinstance(value, tuple) and type(value).__iter__ is tuple.__iter__:
-        want.how, want.value = ITEMS, type(value)
-        want.parts = wanted_items(value)
-    elif value is not None and type(value) is not bool:
-        try:
-            want.value = _weakref.ref(value)
-            want.how = ALIVE
-        except TypeError:
-            pass
-    return want
-
-
-cdef tuple wanted_items(values):
-    cdef list parts = []
-    for value in values:
-        parts.append(wanted(<PyObject *>value))
-    return tuple(parts)
 
 
 @cython.final
@@ -185,6 +100,23 @@ cdef class Place:
         now = df_of_type(self.other, self.key)
         return now == (NULL if self.descriptor is None else <PyObject *>self.descriptor)
 
+    cdef PyObject *content(self) noexcept:
+        """Return the current value, borrowed; NULL if there is none."""
+        cdef PyObject *owner = <PyObject *>self.owner
+        if self.weak:
+            owner = PyWeakref_GET_OBJECT(self.owner)
+        return NULL if owner == <PyObject *>None else self.found(<object>owner)
+
+    def tensor(self):
+        """Return the current value if it is a tensor, else None."""
+        cdef PyObject *x = self.content()
+        return <object>x if x != NULL and type(<object>x) is Tensor else None
+
+    @property
+    def mark(self):
+        """A key that is equal for the same place of another trace."""
+        return self.kind, id(self.owner() if self.weak else self.owner), type(self.key), self.key
+
     cdef PyObject *found(self, owner) noexcept:
         """What the place holds, borrowed; NULL: nothing."""
         cdef PyObject *x
@@ -216,12 +148,10 @@ cdef class Place:
 
     def change(self):
         """What it held, and what it holds now."""
-        cdef PyObject *now = NULL
-        owner = self.owner() if self.weak else self.owner
+        cdef PyObject *now
         if self.kind == LENGTH or self.kind == KEYS:
             return f"{self.what} has other items"
-        if owner is not None:
-            now = self.found(owner)
+        now = self.content()
         after = "nothing" if now == NULL else brief(<object>now)
         before = self.want.described()
         if before == after:
@@ -271,6 +201,41 @@ cdef class Places:
             if not (<Place>place).holds():
                 return (<Place>place).change()
         return None
+
+    def replaced_tensors(self):
+        """Return the places that held a tensor and now hold another one."""
+        cdef list found = []
+        for entry in self.places:
+            place = <Place>entry
+            if place.want is not None and place.want.is_tensor and not place.holds() and (
+                    place.tensor() is not None):
+                found.append(place)
+        return found
+
+    def relax(self, marks not None, captured not None, values_read not None):
+        """Let the places of these marks hold any tensor of the dtype and shape that they hold now.
+
+        Excluded are a tensor that is not captured, that is found in a second place as well, and one
+        whose elements Python has read. `captured`, `values_read`: containers of ids.
+        """
+        cdef list relaxed = []
+        for place in self.places:
+            x = (<Place>place).tensor()
+            if id(x) in captured and id(x) not in values_read and (
+                    (<Place>place).mark in marks and self.count(x) == 1):
+                relaxed.append((place, x))
+        for place, x in relaxed:
+            (<Place>place).want = Wanted.__new__(Wanted)
+            (<Place>place).want.how = TENSOR
+            (<Place>place).want.value = like_leaf(0, x, False)
+
+    cdef Py_ssize_t count(self, x):
+        """Return how many places hold this object, or a tuple with this object in it."""
+        cdef Py_ssize_t n = 0
+        for place in self.places:
+            if (<Place>place).want is not None:
+                n += (<Place>place).want.count(<PyObject *>x)
+        return n
 
     def texts(self):
         """Of each place that holds a number, text, a bool or None: what it is called, and that."""

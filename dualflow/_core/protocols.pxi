@@ -51,6 +51,8 @@ cdef Tensor with_data(TensorBase x, str asked, str instead=None):
         x = read_variable(<Variable>x)
     if type(x) is Symbol:
         return <Tensor?>(<Symbol>x).graph.no_value(x, asked, instead or INSTEAD[asked])
+    if df_tracing_watch != NULL:
+        (<Watch>df_tracing_watch).values_read[id(x)] = x
     return <Tensor>x
 
 

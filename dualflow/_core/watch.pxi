@@ -5,12 +5,14 @@
 cdef extern from *:
     """
     static _Thread_local PyObject *df_watch; /* the Watch that notes, borrowed */
+    static _Thread_local PyObject *df_tracing_watch; /* the same, also while it is paused */
     static PyObject *df_frame_code(PyFrameObject *frame)
     {
         return (PyObject *)PyFrame_GetCode(frame);
     }
     """
     PyObject *df_watch
+    PyObject *df_tracing_watch
     PyObject *df_frame_code(PyFrameObject *frame)
 
 cdef extern from "Python.h":
@@ -36,20 +38,29 @@ cdef class Watch:
     ----------
     entered : callable (code, frame) -> bool or None
         Called when a frame begins to run; False: not again for this code, None: in no context.
+
+    Attributes
+    ----------
+    values_read : dict of int to Tensor
+        By id, the tensors whose elements this thread copied to Python inside the context.
     """
+    cdef readonly dict values_read
     cdef object entered
     cdef dict passed               # code objects by id
     cdef Py_tracefunc before
     cdef object of_before
     cdef PyObject *around
+    cdef PyObject *tracing_around
 
     def __cinit__(self, entered not None):
         self.entered = entered
         self.passed = {}
+        self.values_read = {}
 
     def __enter__(self):
         cdef PyThreadState *state = PyThreadState_Get()
-        global df_watch
+        global df_watch, df_tracing_watch
+        self.tracing_around, df_tracing_watch = df_tracing_watch, <PyObject *>self
         self.before = state.c_profilefunc
         self.of_before = None if state.c_profileobj == NULL else <object>state.c_profileobj
         self.around = df_watch
@@ -61,8 +72,8 @@ cdef class Watch:
         return self
 
     def __exit__(self, kind, value, trace):
-        global df_watch
-        df_watch = self.around
+        global df_watch, df_tracing_watch
+        df_watch, df_tracing_watch = self.around, self.tracing_around
         if df_watch != NULL:
             PyEval_SetProfile(on_event, df_watch)
         elif self.before == NULL:

@@ -53,7 +53,7 @@ class LaneTrace(Trace):
             node.inputs = node.outputs = node.bodies = ()
             node.data = None
         self.nodes.clear()
-        self._captured.clear()
+        self.captured.clear()
 
 
 class Replay:

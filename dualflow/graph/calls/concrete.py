@@ -8,7 +8,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
-from dualflow._core import Dim, Places, Symbol, Variable, as_tensor, current_log, drop_value
+from dualflow._core import (
+    Dim,
+    Place,
+    Places,
+    Symbol,
+    Tensor,
+    Variable,
+    as_tensor,
+    current_log,
+    drop_value,
+)
 from dualflow.dtypes import float64, int64
 from dualflow.errors import DualflowError, InvalidArgumentError
 from dualflow.graph.calls.arguments import (
@@ -58,7 +68,8 @@ class ConcreteFunction(Generic[R]):
     """
 
     def __init__(self, name: str, arguments: Arguments, skeleton: Any, leaves: Sequence[Any],
-                 paths: Sequence[str], options: Options, cause: str) -> None:
+                 paths: Sequence[str], options: Options, cause: str,
+                 held: tuple[Place, ...] = ()) -> None:
         self.name = name
         self.arguments = arguments
         self.skeleton = skeleton
@@ -73,6 +84,7 @@ class ConcreteFunction(Generic[R]):
         self.ms: float = 0.0
         self.trace: Trace = Trace(name)
         self.places: Places = Places()          # of the program's state, which Python read
+        self.held = held                # of these, those whose tensors are the last leaves
         self._stand_ins: dict[int, Variable] = {}       # by the first leaf they stand for
         self._output: Any = None                # skeleton
         self._rest: list[Any] = []              # leaves of the output; None where it is a tensor
@@ -97,7 +109,11 @@ class ConcreteFunction(Generic[R]):
         with self.trace.recording():
             given = [self._symbol(k, leaf, value)
                      for k, (leaf, value) in enumerate(zip(self.leaves, values, strict=True))]
-            result = call(given)
+            n = len(given) - len(self.held)
+            self.trace.held.update((id(x), (x, y)) for x, y in zip(values[n:], given[n:],
+                                                                   strict=True)
+                                   if isinstance(x, Tensor))
+            result = call(given[:n])
             self._keep(result)
         if not self.trace.rules:            # the user's own gradient rules may read them
             for v in self._stand_ins.values():
@@ -167,8 +183,9 @@ class ConcreteFunction(Generic[R]):
 
     def admits(self, skeleton: Any, leaves: Sequence[Any]) -> bool:
         """Whether a call with these leaf keys can use this trace."""
-        return not self.trace.stale and skeleton in self.skeletons and self.places.holds() and all(
-            mine.admits(given) for mine, given in zip(self.leaves, leaves, strict=True))
+        return (not self.trace.stale and skeleton in self.skeletons
+                and len(leaves) == len(self.leaves) and self.places.holds()
+                and all(mine.admits(x) for mine, x in zip(self.leaves, leaves, strict=True)))
 
     def report(self) -> str:
         """Its arguments, how long it took to trace and plan, and what caused it."""
@@ -262,6 +279,9 @@ class ConcreteFunction(Generic[R]):
         numbers = returned_numbers(compiled, leaves)
         if current_log() is None:
             return self.pack(compiled.run(leaves), numbers)
+        if self._section is not None and not all([s.holds() for s in self._section.state]):
+            self._section = None
+            self._recorded.clear()
         if compiled not in self._recorded:
             self._recorded[compiled] = self._call(compiled, leaves)
         try:
@@ -282,7 +302,8 @@ class ConcreteFunction(Generic[R]):
                                            "for its own sizes")
             found = ConcreteFunction(self.name, self.arguments, self.skeleton, kinds, self.paths,
                                      self.options,
-                                     "a gradient rule decides otherwise for these sizes")
+                                     "a gradient rule decides otherwise for these sizes",
+                                     self.held)
             found.record(self._python, leaves, self.trace.may_create)
             self._exact[kinds] = found
             if len(self._exact) > MAX_PLANS:
@@ -356,6 +377,7 @@ class ConcreteFunction(Generic[R]):
             raise InvalidArgumentError(f"{self.name}: {changed} after this trace was made; get a "
                                        "new one by get_concrete_function")
         skeleton, leaves, _ = self.arguments.bind(args, kwargs)
+        leaves = leaves + [p.tensor() for p in self.held]
         leaves = [x.value() if isinstance(x, Variable) and isinstance(m, TensorLeaf) else x
                   for x, m in zip(leaves, self.leaves, strict=False)]
         if len(leaves) != len(self.leaves) or not self.admits(skeleton, [leaf_key(x)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 import types
 import weakref
 from collections import OrderedDict
@@ -20,7 +19,6 @@ from dualflow.graph.calls import relax
 from dualflow.graph.calls.arguments import (
     Arguments,
     VariableLeaf,
-    containers,
     leaf_key,
     may_change,
     number_leaf,
@@ -30,9 +28,11 @@ from dualflow.graph.calls.attempt import Attempt, plain_key
 from dualflow.graph.calls.compare import decisions
 from dualflow.graph.calls.concrete import MAX_PLANS, ConcreteFunction
 from dualflow.graph.calls.conversion import Conversion, converting
+from dualflow.graph.calls.held import BoundCall, HeldTensors
 from dualflow.graph.calls.known import known_call
 from dualflow.graph.calls.method import Instances, reduced
 from dualflow.graph.calls.nested import Nested
+from dualflow.graph.calls.unrepeated import UnrepeatedWarnings
 from dualflow.graph.inspect.inspection import Inspection
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
@@ -44,7 +44,6 @@ __all__ = ["ConcreteFunction", "Function"]
 
 MAX_TRACES = 64           # of one function; the oldest is dropped
 WARN_TRACES = 12
-COUNTED = re.compile(r": -?[\d.]+ -> -?[\d.]+$")     # a number that became another one
 MAKES_VARIABLE = ("makes a Variable on a call that is not its first: make it outside, or keep it "
                   "and make it only once; an optimizer makes its own beforehand by build()")
 
@@ -91,8 +90,9 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         self._runtime: set[str] = set()         # paths of numbers that are inputs
         self._static: dict[str, str] = {}       # by path: why it cannot be generalised
         self._nested = Nested(self.name)
+        self._held = HeldTensors()
         self._made_variables = False
-        self._warned_of_changes = self._warned_of_draws = False
+        self._unrepeated = UnrepeatedWarnings(self.name)
         self._n_traces = 0
         self._tries = 0                 # since a call was remembered
         self._methods: Instances[Function] = Instances(self.methods)
@@ -107,25 +107,24 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         trace = current_graph()
         if trace is not None:
             return self._inline(trace, args, kwargs)
-        skeleton, leaves, paths = self.arguments.bind(args, kwargs)
-        concrete, compiled = self._find(skeleton, leaves, paths)
+        call, concrete, compiled = self._find(args, kwargs)
         try:
-            result = concrete.run(compiled, leaves)
+            result = concrete.run(compiled, call.leaves)
         except Unfit:
-            concrete, compiled = self._find_exact(skeleton, leaves, paths)
-            return concrete.run(compiled, leaves)
+            concrete, compiled = self._find_exact(call)
+            return concrete.run(compiled, call.leaves)
         if current_log() is None:
-            self._remember(args, kwargs, skeleton, leaves, concrete, compiled)
+            self._remember(args, kwargs, call, concrete, compiled)
         return result
 
-    def _remember(self, args: tuple[Any, ...], kwargs: dict[str, Any], skeleton: Any,
-                  leaves: list[Any], concrete: ConcreteFunction, compiled: Compiled) -> None:
+    def _remember(self, args: tuple[Any, ...], kwargs: dict[str, Any], call: BoundCall,
+                  concrete: ConcreteFunction, compiled: Compiled) -> None:
         """Later calls like this one skip the search. After a call that cannot be recognised the
         next tries are ever further apart: calls like it, with arrays perhaps, tend to go on."""
         self._tries += 1
         if self._tries & (self._tries - 1):
             return
-        known = known_call(self.arguments, args, kwargs, skeleton, leaves, concrete, compiled)
+        known = known_call(self.arguments, args, kwargs, call, concrete, compiled)
         if known is not None:
             self._tries = 0
             self.remember(known)
@@ -141,76 +140,94 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
 
     # --- finding a trace ---
 
-    def _find(self, skeleton: Any, leaves: list[Any], paths: list[str],
-              ) -> tuple[ConcreteFunction, Compiled]:
-        """The trace and the program of a call, traced and compiled if they do not exist yet."""
-        found = self._calls.get((skeleton, self._kinds(leaves, paths)))
+    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any],
+              ) -> tuple[BoundCall, ConcreteFunction, Compiled]:
+        """Return the bound call, its trace and its program, traced and compiled if they do not
+        exist yet."""
+        bound = BoundCall(*self.arguments.bind(args, kwargs))
+        call = bound.holding(self._held.places)
+        found = self._calls.get((call.skeleton, self._kinds(call)))
         if found is None or found[0].trace.stale or not found[0].places.holds():
             with self._lock:
-                found = self._search(skeleton, leaves, paths)
-                # Asked again: tracing may have found that a number decides.
-                self._calls[skeleton, self._kinds(leaves, paths)] = found
+                call, concrete, compiled = self._search(bound)
+                # The kinds again: tracing may have found that a number decides.
+                found = self._calls[call.skeleton, self._kinds(call)] = concrete, compiled
                 if len(self._calls) > MAX_PLANS:
                     self._calls.popitem(last=False)
-        return found
+        return call, found[0], found[1]
 
-    def _find_exact(self, skeleton: Any, leaves: list[Any], paths: list[str],
-                    ) -> tuple[ConcreteFunction, Compiled]:
-        """The same, for the numbers of this call alone."""
-        kinds = tuple(map(plain_key, leaves))
+    def _find_exact(self, call: BoundCall) -> tuple[ConcreteFunction, Compiled]:
+        """Return the trace and the program for the numbers of this call alone."""
+        kinds = tuple(map(plain_key, call.leaves))
         with self._lock:
-            found = [c for c in self._traces if c.is_for(skeleton, kinds)]
+            found = [c for c in self._traces if c.is_for(call.skeleton, kinds)]
             concrete = found[0] if found else self._added(self._record(
-                skeleton, leaves, paths, "Python computes otherwise with these numbers", kinds))
-            compiled = concrete.compiled(leaves)
+                call, "Python computes otherwise with these numbers", kinds))
+            compiled = concrete.compiled(call.leaves)
         assert compiled is not None             # everything is known
         return concrete, compiled
 
-    def _kinds(self, leaves: list[Any], paths: list[str]) -> tuple[Any, ...]:
+    def _kinds(self, call: BoundCall) -> tuple[Any, ...]:
         """The keys of leaves; numbers known to change are inputs."""
         return tuple([number_leaf(x) if p in self._runtime and may_change(x) else leaf_key(x)
-                      for x, p in zip(leaves, paths, strict=True)])
+                      for x, p in zip(call.leaves, call.paths, strict=True)])
 
-    def _search(self, skeleton: Any, leaves: list[Any], paths: list[str],
-                ) -> tuple[ConcreteFunction, Compiled]:
-        kinds = self._kinds(leaves, paths)
+    def _search(self, bound: BoundCall) -> tuple[BoundCall, ConcreteFunction, Compiled]:
+        """Return what `_find` does for a call without held tensors."""
+        call = bound.holding(self._held.places)
+        kinds = self._kinds(call)
         broken: list[Guard] = []
         for concrete in self._traces:
-            if concrete.admits(skeleton, kinds):
+            if concrete.admits(call.skeleton, kinds):
                 try:
-                    compiled = concrete.compiled(leaves, broken)
+                    compiled = concrete.compiled(call.leaves, broken)
                 except DualflowError:       # Python may catch it and take another branch
                     compiled = None
                 if compiled is not None:
-                    return concrete, compiled
-        concrete = self._trace(skeleton, kinds, leaves, paths, broken)
-        compiled = concrete.compiled(leaves)
+                    return call, concrete, compiled
+        cause = self._cause(call, kinds, broken)
+        if self._held.add_replaced([c.places for c in self._peers(call)]):
+            call = bound.holding(self._held.places)
+        try:
+            concrete = self._trace(call, cause)
+        except Exception:
+            if not call.held:
+                raise
+            self._held.refuse()             # Python needs the elements of a tensor, say
+            call = bound
+            concrete = self._trace(call, cause)
+        compiled = concrete.compiled(call.leaves)
         if compiled is None:
             raise InvalidArgumentError(f"{self.name}: the trace does not hold for its own sizes")
-        return concrete, compiled
+        return call, concrete, compiled
 
     # --- tracing ---
 
-    def _trace(self, skeleton: Any, kinds: tuple[Any, ...], leaves: list[Any], paths: list[str],
-               broken: Sequence[Guard] = ()) -> ConcreteFunction:
-        """Traces the function for a call that no trace admits."""
-        cause = "first call"
-        if self._traces:
-            changed = [c.trace.stale for c in self._traces if c.trace.stale]
-            changed += [x for c in self._peers(skeleton) if (x := c.places.broken()) is not None]
-            cause = changed[-1] if changed else relax.cause(kinds, paths, self._peers(skeleton),
-                                                            self._static, broken)
-            self._traces = [c for c in self._traces if not c.trace.stale]
-        peers = self._peers(skeleton)
-        wanted = relax.relaxed(kinds, paths, peers, self._static, self.arguments.specs)
-        attempt = Attempt(functools.partial(self._record, skeleton, leaves, paths, cause), leaves)
+    def _cause(self, call: BoundCall, kinds: tuple[Any, ...], broken: Sequence[Guard] = ()) -> str:
+        """Return why no trace admits a call."""
+        if not self._traces:
+            return "first call"
+        changed = [c.trace.stale for c in self._traces if c.trace.stale]
+        peers = self._peers(call)
+        changed += [x for c in peers if (x := c.places.broken()) is not None]
+        return changed[-1] if changed else relax.cause(kinds, call.paths, peers, self._static,
+                                                       broken)
+
+    def _trace(self, call: BoundCall, cause: str) -> ConcreteFunction:
+        """Trace the function for a call that no trace admits."""
+        self._traces = [c for c in self._traces if not c.trace.stale]
+        paths, leaves = call.paths, call.leaves
+        self._static.update((p.what, "a tensor of Python's state") for p in call.held)
+        wanted = relax.relaxed(self._kinds(call), paths, self._peers(call), self._static,
+                               self.arguments.specs)
+        attempt = Attempt(functools.partial(self._record, call, cause), leaves)
         made = attempt.run(wanted)
         self._static.update((paths[k], why) for k, why in attempt.static.items())
         self._runtime |= {paths[k] for k in made.numbers}
         self._runtime -= self._static.keys()
         same = self._in_other_order(made, leaves)
         if same is not None:
-            same.skeletons.add(skeleton)
+            same.skeletons.add(call.skeleton)
             return same
         return self._added(made)
 
@@ -228,68 +245,54 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         """A trace that differs from a new one only in the order of dicts' keys."""
         for c in self._traces:
             if (c.skeleton != made.skeleton and c.leaves == made.leaves and c.places.holds()
+                    and c.held == made.held
                     and unordered(c.skeleton) == unordered(made.skeleton)
                     and decisions(c.trace) == decisions(made.trace) and c.same_as(made, leaves)):
                 return c
         return None
 
-    def _record(self, skeleton: Any, leaves: list[Any], paths: list[str], cause: str,
-                kinds: tuple[Any, ...], sizes_choose: bool = True) -> ConcreteFunction:
-        made = ConcreteFunction(self.name, self.arguments, skeleton, kinds, paths, self.options,
-                                cause)
+    def _record(self, call: BoundCall, cause: str, kinds: tuple[Any, ...],
+                sizes_choose: bool = True) -> ConcreteFunction:
+        skeleton = call.skeleton
+        made = ConcreteFunction(self.name, self.arguments, skeleton, kinds, call.paths,
+                                self.options, cause, call.held)
         again = None
         if self._made_variables or any(isinstance(kind, VariableLeaf) for kind in kinds):
             again = f"{self.name} {MAKES_VARIABLE}"
         made.trace.owner = weakref.ref(self)
         made.trace.enclosed.sizes_choose = sizes_choose
-        call = functools.partial(self._call_python, skeleton)
+        run = functools.partial(self._call_python, skeleton)
         reads = StateReads(self.python_function)
         try:
-            with self._nested.within((skeleton, *kinds)), reads.watching():
-                whole = self._conversion.run(made.trace, lambda: made.record(call, leaves, again))
+            with self._nested.within((skeleton, *kinds)), reads.watching() as watch:
+                whole = self._conversion.run(made.trace,
+                                             lambda: made.record(run, call.leaves, again))
         except Exception:
             if not made.trace.enclosed.sizes_chose:
                 raise
             try:        # with the choices of this call, which runs check
-                return self._record(skeleton, leaves, paths, cause, kinds, False)
+                return self._record(call, cause, kinds, False)
             except Exception:
                 pass
             raise
         made.places = reads.places
-        self._warn_of_state(reads.settle(), reads.unrepeated)
+        made.places.relax({p.mark for p in call.held}, made.trace.captured, watch.values_read)
+        self._unrepeated.of_state(reads.settle(), reads.unrepeated)
         self._made_variables |= whole and self._conversion.made_variables
         if made.trace.made_variables or not whole:  # once more, with them, as all later traces
-            return self._record(skeleton, leaves, paths, cause, kinds, sizes_choose)
+            return self._record(call, cause, kinds, sizes_choose)
         return made
 
-    def _warn_of_state(self, changed: list[tuple[str, str]], unrepeated: list[str]) -> None:
-        """Warns once of what runs will not repeat: numbers that the function changes each time
-        that it is traced, random numbers of Python and NumPy, clocks."""
-        counted = [what for what, how in changed if COUNTED.search(how)]
-        if counted and not self._warned_of_changes:
-            self._warned_of_changes = True
-            warn(f"{self.name} changes {counted[0]} while it is traced, which runs do not "
-                 "repeat; count with a dualflow.Variable and assign_add", RetracingWarning)
-        if unrepeated and not self._warned_of_draws:
-            self._warned_of_draws = True
-            warn(f"{self.name} calls {unrepeated[0]} while it is traced, and runs repeat what it "
-                 "gave; use dualflow.random, or an argument", RetracingWarning)
-
     def _call_python(self, skeleton: Any, values: list[Any]) -> Any:
-        """Runs the Python function; warns if it changes containers, which runs will not repeat."""
-        before = {name: (box, len(box)) for name, box in containers(self.python_function)}
-        result = self._conversion.through(self.arguments.call, skeleton, values)
-        changed = [name for name, (box, n) in before.items() if len(box) != n]
-        if changed and not self._warned_of_changes:
-            self._warned_of_changes = True
-            warn(f"{self.name} changed {', '.join(changed)} while it was traced; only ops on "
-                 "tensors are repeated when it runs", RetracingWarning)
-        return result
+        """Run the Python function."""
+        run = functools.partial(self._conversion.through, self.arguments.call, skeleton, values)
+        return self._unrepeated.watch_containers(self.python_function, run)
 
-    def _peers(self, skeleton: Any) -> list[ConcreteFunction]:
+    def _peers(self, call: BoundCall) -> list[ConcreteFunction]:
         """The traces for arguments of the same structure, whatever the order of dicts' keys."""
-        plain = unordered(skeleton)
-        return [c for c in self._traces if unordered(c.skeleton) == plain]
+        plain = unordered(call.skeleton)
+        return [c for c in self._traces
+                if unordered(c.skeleton) == plain and len(c.leaves) == len(call.leaves)]
 
     # --- more ways to a trace ---
 
@@ -307,18 +310,18 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         """
         if not args and not kwargs and self.input_signature is not None:
             args = tuple(self.input_signature)
-        skeleton, leaves, paths = self.arguments.bind(args, kwargs)
+        call = BoundCall(*self.arguments.bind(args, kwargs))    # tensors of the state are constants
         with self._lock:
-            kinds = self._kinds(leaves, paths)
+            kinds = self._kinds(call)
             for concrete in self._traces:
-                if concrete.is_for(skeleton, kinds):
+                if concrete.is_for(call.skeleton, kinds):
                     return concrete
-            wanted = relax.relaxed(kinds, paths, self._peers(skeleton), self._static,
+            wanted = relax.relaxed(kinds, call.paths, self._peers(call), self._static,
                                    self.arguments.specs)
             for concrete in self._traces:
-                if concrete.is_for(skeleton, wanted) and concrete.compiled(kinds) is not None:
-                    return concrete.sized(leaves)
-            return self._trace(skeleton, kinds, leaves, paths).sized(leaves)
+                if concrete.is_for(call.skeleton, wanted) and concrete.compiled(kinds) is not None:
+                    return concrete.sized(call.leaves)
+            return self._trace(call, self._cause(call, kinds)).sized(call.leaves)
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
@@ -332,12 +335,11 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> Compiled:
         """What a call with these arguments runs: graphs, plan and program."""
-        return self._find(*self.arguments.bind(args, kwargs))[1]
+        return self._find(args, kwargs)[2]
 
     def leaves_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments of a call as its program takes them."""
-        leaves: list[Any] = self.arguments.bind(args, kwargs)[1]
-        return leaves
+        return BoundCall(*self.arguments.bind(args, kwargs)).holding(self._held.places).leaves
 
     def experimental_get_tracing_count(self) -> int:
         """How many times Python was traced.

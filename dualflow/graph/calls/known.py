@@ -8,11 +8,12 @@ from typing import Any
 from dualflow._core import KnownCall, Like, like_leaf, like_nest
 from dualflow.graph.calls.arguments import LEAF, Arguments, Key, StaticLeaf
 from dualflow.graph.calls.concrete import ConcreteFunction
+from dualflow.graph.calls.held import BoundCall
 from dualflow.graph.program.compile import Compiled
 
 
-def known_call(arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any], skeleton: Any,
-               leaves: list[Any], concrete: ConcreteFunction, compiled: Compiled,
+def known_call(arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any],
+               call: BoundCall, concrete: ConcreteFunction, compiled: Compiled,
                ) -> KnownCall | None:
     """What later calls like this one may run at once; None where only Python can recognise them:
     where arguments were converted, or are objects that Python takes apart."""
@@ -20,6 +21,7 @@ def known_call(arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, An
         return None
     by_place: dict[Any, Like] = {}
     defaults: list[tuple[Any, Like]] = []
+    skeleton, leaves = call.skeleton, call.leaves
     rest = enumerate(leaves)
     for place, value, part in arguments.sources(len(args), list(kwargs), skeleton):
         like = pattern(part, rest, concrete.numbers)
@@ -29,13 +31,15 @@ def known_call(arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, An
             defaults.append((value, like))
         else:
             by_place[place] = like
+    held = [(place, like_leaf(k, value, False))
+            for place, (k, value) in zip(call.held, rest, strict=True)]
     n = len(leaves)
-    if not kwargs and all([isinstance(k, StaticLeaf) for k in concrete.leaves[len(args):]]) and all(
-            [part is LEAF for part in skeleton]):
+    if not kwargs and not held and all([part is LEAF for part in skeleton]) and all(
+            [isinstance(kind, StaticLeaf) for kind in concrete.leaves[len(args):]]):
         n, defaults = len(args), []     # no program reads them, and they cannot change
     found = KnownCall(compiled.executable, n, [by_place[k] for k in range(len(args))],
                       {name: by_place[name] for name in kwargs}, defaults,
-                      bool(concrete.numbers), *concrete.remember(compiled), concrete.places)
+                      bool(concrete.numbers), *concrete.remember(compiled), concrete.places, held)
     again = found.leaves(args, kwargs)
     same = again is not None and all([a is b for a, b in zip(again, leaves, strict=False)])
     return found if same else None

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dualflow import dtypes
-from dualflow._core import Dim, Maybe, RecordLog, Symbol, as_tensor, symbol, tensor_id
+from dualflow._core import Dim, Maybe, Places, RecordLog, Symbol, as_tensor, symbol, tensor_id
 from dualflow.autodiff.backward import backward
 from dualflow.autodiff.maybe import zeroed
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Node, Owned, walk
+from dualflow.graph.reads.watch import StateReads
 from dualflow.graph.trace.control_gradient import any_flag
 from dualflow.graph.trace.cotangents import flows_into
 from dualflow.graph.trace.dims import leaves
@@ -43,6 +44,8 @@ class Section:
     outputs : list of Symbol
     like : dict of Symbol to Symbol
         The value of which a given value is the cotangent.
+    state : list of Places
+        The state of Python that gradient rules of the user have read; shared with its gradients.
     sized : dict of Symbol to Symbol
         For a value of another section whose size is read: a given value that has that size.
     """
@@ -61,6 +64,7 @@ class Section:
             for x in values if x.node.op is CONSTANT)
         self.sources: list[Symbol] = [x for x in (*self.given, *self.variables, *constants)
                         if flows_into(x)]
+        self.state: list[Places] = []
         self._lock = reentrant_lock()
         self._gradients: dict[Any, Gradient] = {}
 
@@ -149,7 +153,8 @@ class Gradient(Section):
                  for k, (y, g) in enumerate(zip(targets, gs, strict=True))}
         flows |= {tensor_id(groups[k][0]): s for k, s in sums.items()}
         log, given = of.log(groups), {id(x) for x in of.sources}
-        with trace.recording():
+        reads_of_rules = StateReads(None)
+        with reads_of_rules.watching(), trace.recording():
             found = backward(log, flows, [tensor_id(group[0]) for group in groups], free=True,
                              maybe=True)
             results = [as_output(found.get(tensor_id(group[0])), id(group[0]) in given)
@@ -163,6 +168,10 @@ class Gradient(Section):
         self.reads: list[Symbol] = reads(trace, [*own, *flags.values()], sized.values())
         super().__init__(trace, [*self.reads, *own, *flags.values()], trace.outputs)
         self.sized |= sized
+        reads_of_rules.settle()
+        self.state = of.state
+        if len(reads_of_rules.places):
+            self.state.append(reads_of_rules.places)
 
 
 def flag_parameter(trace: Trace) -> Symbol:

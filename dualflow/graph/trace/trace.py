@@ -73,6 +73,8 @@ class Trace(Graph):
         The trace this one continues: its Symbols are valid here, too.
     returned : list of Dim
         Python numbers that the function returned.
+    held, captured : dict of int to (Tensor, Symbol)
+        By id: tensors of Python's state that are inputs, existing tensors that it uses.
     enclosed : Enclosed
         The calls in it and in those it continues.
     alive : int
@@ -111,7 +113,8 @@ class Trace(Graph):
         self.may_create: str | None = None
         self.stale: str | None = None
         self.owner: Callable[[], Any] = lambda: None    # the function that runs it, while it lives
-        self._captured: dict[int, tuple[Tensor, Symbol]] = {}
+        self.held: dict[int, tuple[Tensor, Symbol]] = {} if after is None else after.held
+        self.captured: dict[int, tuple[Tensor, Symbol]] = {}
         self._numbers: dict[tuple[int, DType], tuple[Dim, Symbol]] = {}
         self.names: Names = Names()
         self._gradient_of: tuple[str, bool] = "", False
@@ -132,10 +135,11 @@ class Trace(Graph):
 
     def capture(self, x: Tensor) -> Symbol:
         """The Symbol of a tensor that exists already."""
-        found = self._captured.get(id(x))
+        found = self.captured.get(id(x))
         if found is None:
-            found = x, self.leaf(CONSTANT, x, x.shape, x.shape, x, x, None)
-            self._captured[id(x)] = found
+            found = self.held.get(id(x)) or (
+                x, self.leaf(CONSTANT, x, x.shape, x.shape, x, x, None))
+            self.captured[id(x)] = found
         return found[1]
 
     def record(self, op: Op, inputs: list[Symbol], attrs: Attrs | None, outputs: list[Symbol],

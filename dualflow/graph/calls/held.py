@@ -1,0 +1,72 @@
+"""Calls bound to a signature, and tensors outside their arguments that a trace takes as inputs.
+
+A tensor that traced code finds in Python's state, such as ``self.state`` or a global, is a constant
+of the first trace. Once the state holds another tensor, the place becomes a further input of the
+function: later traces read its current tensor at each call. `Function` appends these tensors to the
+leaves of a call, after those of the arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from dualflow._core import Place, Places
+
+MOST_HELD = 64          # places of one function; any more stay constants
+
+
+class BoundCall(NamedTuple):
+    """A call of a function: the structure of its arguments, its leaves, and their names.
+
+    Attributes
+    ----------
+    skeleton : hashable
+        The structure of the arguments.
+    leaves : list
+        The leaves of the arguments, then the current tensors of `held`.
+    paths : list of str
+        What messages call each leaf.
+    held : tuple of Place
+        The places that are inputs.
+    """
+
+    skeleton: Any
+    leaves: list[Any]
+    paths: list[str]
+    held: tuple[Place, ...] = ()
+
+    def holding(self, held: Sequence[Place]) -> BoundCall:
+        """Return the call with these places as further inputs."""
+        return BoundCall(self.skeleton, self.leaves + [p.tensor() for p in held],
+                         self.paths + [p.what for p in held], (*self.held, *held))
+
+
+class HeldTensors:
+    """The places whose tensors are inputs of one function.
+
+    Attributes
+    ----------
+    places : tuple of Place
+    """
+
+    def __init__(self) -> None:
+        self.places: tuple[Place, ...] = ()
+        self._refused: set[Any] = set()
+
+    def add_replaced(self, state: Sequence[Places]) -> bool:
+        """Add the places that hold another tensor than when a trace was made. Return True if there
+        are any."""
+        found = {p.mark: p for places in state for p in places.replaced_tensors()}
+        for mark in (*self._refused, *[p.mark for p in self.places]):
+            found.pop(mark, None)
+        if not found:
+            return False
+        kept = [p for p in self.places if p.tensor() is not None]
+        self.places = (*kept, *found.values())[:MOST_HELD]
+        return len(kept) < MOST_HELD
+
+    def refuse(self) -> None:
+        """Make all places constants for good."""
+        self._refused.update(p.mark for p in self.places)
+        self.places = ()

@@ -1,0 +1,59 @@
+"""Warnings of what Python does while a function is traced and runs of the trace do not repeat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow.errors import RetracingWarning
+from dualflow.frames import warn
+from dualflow.graph.calls.arguments import containers
+
+COUNTED = re.compile(r": -?[\d.]+ -> -?[\d.]+$")     # a number that became another number
+
+
+class UnrepeatedWarnings:
+    """Warns once of each kind of effect of one function.
+
+    Parameters
+    ----------
+    name : str
+        The name of the function, for messages.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._changes = self._draws = False     # whether a warning was issued
+
+    def watch_containers(self, function: Callable[..., Any], run: Callable[[], Any]) -> Any:
+        """Return ``run()``; warn if it changes the length of a container that `function` names."""
+        before = {name: (box, len(box)) for name, box in containers(function)}
+        result = run()
+        changed = [name for name, (box, n) in before.items() if len(box) != n]
+        if changed and not self._changes:
+            self._changes = True
+            warn(f"{self.name} changed {', '.join(changed)} while it was traced; only ops on "
+                 "tensors are repeated when it runs", RetracingWarning)
+        return result
+
+    def of_state(self, changed: Sequence[tuple[str, str]], unrepeated: Sequence[str]) -> None:
+        """Warn of numbers that the function changes each time that it is traced, and of random
+        numbers and clocks of Python and NumPy.
+
+        Parameters
+        ----------
+        changed : sequence of (str, str)
+            The places that the function changed, and how.
+        unrepeated : sequence of str
+            The calls of generators and clocks.
+        """
+        counted = [place for place, how in changed if COUNTED.search(how)]
+        if counted and not self._changes:
+            self._changes = True
+            warn(f"{self.name} changes {counted[0]} while it is traced, which runs do not "
+                 "repeat; count with a dualflow.Variable and assign_add", RetracingWarning)
+        if unrepeated and not self._draws:
+            self._draws = True
+            warn(f"{self.name} calls {unrepeated[0]} while it is traced, and runs repeat what it "
+                 "gave; use dualflow.random, or an argument", RetracingWarning)
