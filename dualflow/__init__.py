@@ -7,6 +7,7 @@ when it is first used.
 import importlib as _importlib
 
 from dualflow import _core as _core
+from dualflow._util import late_binding as _late_binding
 from dualflow.dtypes import (
     DType as DType,
     as_dtype as as_dtype,
@@ -452,6 +453,18 @@ _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "config", "data",
              "math", "memory", "nest", "nn", "onnx", "ops", "optimizers", "random",
              "saved_model", "signal", "strings", "summary", "testing", "train",
              "version"}
+
+# Functions of higher layers that lower layers call: by name, the module and the attribute.
+for _name, _module, _attribute in (
+        ("array_api", "array_api", ""),
+        ("cluster_compiler", "aot.clusters.request", "Compiler"),
+        ("compile_backward", "graph.calls.log_program", "compile_log"),
+        ("draw", "graph.inspect.draw", "draw"),
+        ("eval_shape", "graph.trace.dry", "would_make"),
+        ("string_tensor", "string_tensor", ""),
+        ("vmap", "transforms", "vmap")):
+    _late_binding.register(_name, f"dualflow.{_module}", _attribute)
+del _name, _module, _attribute
 
 # Modules that are here because others import them.
 _INTERNAL = {"TYPE_CHECKING", "arguments", "dtypes", "errors", "frames"}

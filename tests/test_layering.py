@@ -20,7 +20,7 @@ CYTHON = sorted((ROOT / "dualflow/_core").glob("*.p[yx][xid]"))
 
 # Lowest first; modules of one floor may know each other.
 FLOORS = [
-    {"arguments", "errors", "dtypes", "frames"}, {"_core"},
+    {"_util", "arguments", "errors", "dtypes", "frames"}, {"_core"},
     {"gradient_registry", "config", "memory", "settings", "switches", "nest", "devices",
      "tensor_shape", "cached", "locks"},
     {"ops"},
@@ -77,6 +77,38 @@ def test_python_imports_go_down(path):
         if words[1] == part(path) == "graph" and path.parent.name != "graph":
             room, own = words[2], path.relative_to(ROOT / "dualflow/graph").parts[0]
             assert GRAPH_ROOMS.index(room) <= GRAPH_ROOMS.index(own), f"imports {name} from above"
+
+
+def modules_in_strings(tree):
+    """The names of modules of dualflow in string literals, whole or as the start of an f-string."""
+    docstrings = {id(node.body[0].value) for node in ast.walk(tree)
+                  if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+                  and node.body and isinstance(node.body[0], ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and (
+                id(node) not in docstrings) and re.fullmatch(r"dualflow(\.\w+)+\.?", node.value):
+            yield node.value.rstrip(".")
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=name_of)
+def test_strings_name_no_module_of_a_higher_layer(path):
+    """`import_module("dualflow.graph")` is an import, also with the name in a constant. What a lower
+    layer calls of a higher one is registered in `dualflow/__init__.py` (`_util/late_binding.py`)."""
+    if part(path) == "__init__":
+        return
+    for name in modules_in_strings(ast.parse(path.read_text())):
+        other = name.split(".")[1]
+        if other in FLOOR:
+            assert FLOOR[other] <= FLOOR[part(path)], f"{path.name} names {name}, which is above"
+            if other == part(path) == "graph" and path.parent.name != "graph":
+                room, own = name.split(".")[2], path.relative_to(ROOT / "dualflow/graph").parts[0]
+                assert GRAPH_ROOMS.index(room) <= GRAPH_ROOMS.index(own), f"names {name}"
+
+
+def test_a_module_name_in_a_string_is_found():
+    tree = ast.parse('"""dualflow.graph"""\nX = "dualflow.graph.trace"\n'
+                     'def f():\n    return import_module("dualflow.transforms").vmap\n')
+    assert list(modules_in_strings(tree)) == ["dualflow.graph.trace", "dualflow.transforms"]
 
 
 # milliseconds: made where they are needed
@@ -238,7 +270,8 @@ def test_import_loads_the_core_alone():
     loaded = loaded_by("import dualflow")
     assert {name for name in loaded if name.startswith("dualflow")} == {
         "dualflow", "dualflow._core", "dualflow._core._core", "dualflow.arguments",
-        "dualflow.dtypes", "dualflow.errors", "dualflow.frames"}
+        "dualflow._util", "dualflow._util.late_binding", "dualflow.dtypes", "dualflow.errors",
+        "dualflow.frames"}
     assert not loaded & {*DEAR, "collections", "functools"}
 
 

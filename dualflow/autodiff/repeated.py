@@ -3,11 +3,10 @@ from then on a program runs in its place. Both give the same bits."""
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
 from time import perf_counter_ns
 
 from dualflow._core import KnownLog, repeated_logs, tensor_id
+from dualflow._util.late_binding import is_loaded, late
 from dualflow.autodiff.backward import backward, ones
 
 TYPE_CHECKING = False
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LOGS", "flow_back", "report"]
 
-COMPILER = "dualflow.graph.calls.log_program"       # not loaded before the first log is due
 LOAD_NS = 60_000_000        # measured: 48 to 50 ms where the files are in memory
 LOGS = repeated_logs()
 
@@ -32,7 +30,7 @@ class Cost:
     @classmethod
     def of(cls, known: KnownLog) -> float:
         """Expected time in ns."""
-        load = 0 if COMPILER in sys.modules else LOAD_NS
+        load = 0 if is_loaded("compile_backward") else LOAD_NS
         return load + (known.n_entries + 2) * cls.ns_per_record
 
     @classmethod
@@ -107,9 +105,9 @@ def compile_log(known: KnownLog, log: RecordLog, targets: list[TensorBase],
     known.why = "it is being compiled"          # other threads walk it meanwhile
     try:
         start = perf_counter_ns()
-        compiler = import_module(COMPILER)
+        compile_backward = late("compile_backward")
         loaded = perf_counter_ns()
-        compiler.compile_log(known, log, targets, seeds, ids)
+        compile_backward(known, log, targets, seeds, ids)
         Cost.learn(known, perf_counter_ns() - loaded)
         known.compile_ns = perf_counter_ns() - start
         known.why = None if known.program is not None else known.why

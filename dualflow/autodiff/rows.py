@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from dualflow._core import RecordLog, Tensor, TensorBase, tensor_id
+from dualflow._util.late_binding import late
 from dualflow.autodiff.backward import zeros
 from dualflow.autodiff.repeated import flow_back
 from dualflow.dtypes import DType
@@ -50,7 +49,7 @@ def backward_rows(log: RecordLog, y: TensorBase, gradients: Tensor,
 
     if static_shape(gradients)[0] > FEW:
         try:
-            made = import_module("dualflow.transforms").vmap(row)(gradients)
+            made = late("vmap")(row)(gradients)
             return list(made), "all rows at once"
         except DualflowError:
             pass        # a rule of the user's that wants numbers: say, or have it, row by row

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from importlib import import_module
 
 from dualflow import _core
 from dualflow._core import Symbol, Tensor, TensorBase, apply, as_tensor, current_graph, larger
+from dualflow._util.late_binding import late
 from dualflow.arguments import one_by_one
 from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -52,7 +52,7 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: TensorLik
     try:
         x = _core.constant(value, dtype)
     except TypeError:
-        strings = import_module("dualflow.string_tensor")   # above ops, which are for numbers
+        strings = late("string_tensor")         # above ops, which are for numbers
         if dtype not in (None, str, strings.string) or not strings.is_text(value):
             raise
         made: Any = strings.text(value, "constant", shape)

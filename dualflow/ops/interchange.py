@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from dualflow._core import Tensor, TensorBase, as_tensor, bind
+from dualflow._util.late_binding import late
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array import transpose
 
@@ -22,7 +21,7 @@ def array_namespace(api_version: str | None) -> Any:
     if api_version is not None and api_version not in EDITIONS:
         raise InvalidArgumentError(f"__array_namespace__: api_version is {api_version!r}, want "
                                    f"one of {', '.join(EDITIONS)}")
-    return import_module("dualflow.array_api")
+    return late("array_api")
 
 
 def to_device(x: TensorBase, device: Any, stream: Any) -> TensorBase:

@@ -4,8 +4,6 @@ graphs. None may stand where there is no tensor, and stays None.
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from dualflow._core import (
     Dim,
     Symbol,
@@ -15,6 +13,7 @@ from dualflow._core import (
     current_graph,
     unwrapped,
 )
+from dualflow._util.late_binding import late
 from dualflow.arguments import integer, shown
 from dualflow.errors import DTypeError, DualflowError, InvalidArgumentError, ShapeError
 from dualflow.nest import (
@@ -58,7 +57,7 @@ def stopped(structure: Any) -> Any:
 def would_make(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """What a function would return for nested tensors like these, as Symbols: it is traced, and
     nothing of it runs."""
-    return import_module("dualflow.graph.trace.dry").would_make(f, args)
+    return late("eval_shape")(f, args)
 
 
 def described(x: Any) -> str:

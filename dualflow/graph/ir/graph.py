@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 from dualflow._core import Attrs, Op, Symbol, Tensor, Variable, infer, symbol
+from dualflow._util.late_binding import late
 from dualflow.graph.ir import owners
 from dualflow.graph.ir.node import CONSTANT, Line, Node, walk
 from dualflow.graph.ir.text import to_text
@@ -86,7 +86,7 @@ class Graph:
 
     def _repr_svg_(self) -> str:
         """Its drawing, which notebooks show."""
-        drawn: str = import_module("dualflow.graph.inspect.draw").draw(self)
+        drawn: str = late("draw")(self)
         return drawn
 
     def __repr__(self) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Protocol
 
 from dualflow._core import Program
+from dualflow._util.late_binding import late
 from dualflow.graph.ir.tile_text import CODE, to_text
 from dualflow.graph.program.spec import InstructionSpec, ProgramSpec
 
@@ -53,7 +53,7 @@ class Loaded:
 def start(spec: ProgramSpec, program: Program) -> Sequence[Cluster]:
     """The clusters of a program and its bodies, which are compiled from now on."""
     if Loaded.compiler is None:
-        Loaded.compiler = import_module("dualflow.aot.clusters.request").Compiler()
+        Loaded.compiler = late("cluster_compiler")()
     return Loaded.compiler.start(spec, program)
 
 

@@ -1,0 +1,1 @@
+"""Infrastructure without tensors: what any layer may use."""

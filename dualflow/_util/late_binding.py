@@ -1,0 +1,42 @@
+"""Functions of higher layers that lower layers call.
+
+A lower layer must not import a higher one. `dualflow/__init__.py`, which is above all layers,
+registers where each function is defined; a lower layer calls it by its registered name. The module
+is loaded at the first call, so that `import dualflow` stays fast.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_locations: dict[str, tuple[str, str]] = {}
+
+
+def register(name: str, module: str, attribute: str = "") -> None:
+    """Register that `name` stands for an attribute of a module, or for the module itself."""
+    _locations[name] = module, attribute
+
+
+def is_loaded(name: str) -> bool:
+    """Return True if the module that defines a registered name is loaded."""
+    return _locations[name][0] in sys.modules
+
+
+def late(name: str) -> Any:
+    """Return the object that is registered under a name; its module is loaded if necessary.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow._util.late_binding import late
+    >>> late("vmap") is df.vmap
+    True
+    """
+    module, attribute = _locations[name]
+    found = import_module(module)
+    return getattr(found, attribute) if attribute else found
