@@ -116,7 +116,7 @@ def test_who_reads_the_variable_late_reads_a_copy():
 def test_a_variable_given_twice_is_written_once():
     graph, call = writing()
     call.inputs = (call.inputs[1], call.inputs[1])
-    broken(graph, "is given it twice")
+    broken(graph, "which is an input twice")
     after = passed(versions, graph)
     assert body(after)[0].startswith("%2 = identity(%1)")
 
@@ -153,7 +153,7 @@ def test_inputs_of_bodies_have_the_types_of_what_is_given():
     graph.nodes.insert(0, traced(lambda a: a, x(4)).nodes[0])
     graph.nodes[0].outputs = (symbol(graph, graph.nodes[0], 0, df.float32, (4,)),)
     graph.nodes[-1].inputs = graph.nodes[0].outputs
-    broken(graph, "is given")
+    broken(graph, "is bound to")
 
 
 def test_bodies_have_no_free_values_and_no_variables():
@@ -162,13 +162,13 @@ def test_bodies_have_no_free_values_and_no_variables():
     inner.nodes[-1].inputs = (graph.inputs[0], inner.inputs[0])
     broken(graph, "before it is defined")
     v = variable(3)
-    broken(calling(lambda a: a * v, x(3)), "is no input and no constant")
+    broken(calling(lambda a: a * v, x(3)), "is neither an input nor a constant")
 
 
 def test_the_last_outputs_are_the_versions():
     graph, call = writing()
     call.bodies[0].outputs.reverse()
-    broken(graph, "the last outputs are not the variables written")
+    broken(graph, "the last outputs are not the last versions of the written inputs")
 
 
 def test_nodes_hear_of_changed_bodies():
@@ -189,7 +189,7 @@ def test_ops_say_how_many_bodies():
     with pytest.raises(df.errors.UnimplementedError, match="no op to be applied"):
         ir.check(graph)
     graph.nodes[-1].own(graph.nodes[-2].bodies * 2)
-    broken(graph, "owns 2 bodies, its op wants 1")
+    broken(graph, "owns 2 bodies, expected 1")
 
 
 def test_nobody_applies_a_call():

@@ -1,4 +1,7 @@
-"""The intermediate representation: nodes in order, and the rules they keep; docs/ir.md."""
+"""The intermediate representation: an ordered list of nodes and its invariants (docs/ir.md).
+
+Traces record it, passes rewrite it, `graph.program` lowers it. Nothing here imports those.
+"""
 
 from dualflow.graph.ir.check import IRError, check
 from dualflow.graph.ir.copy import Copier, Open, copy

@@ -1,4 +1,7 @@
-"""The rules that graphs keep."""
+"""The verifier of graphs: the invariants that every pass must preserve (docs/ir.md).
+
+Tests call `check` after each pass; programs do not. A new invariant of the IR belongs here.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,16 @@ from dualflow.graph.ir.node import CONSTANT, LEAVES, PARAMETER, Input, Node
 
 
 class IRError(AssertionError):
-    """A pass left a graph that breaks the rules: a fault of dualflow's, not of the caller's."""
+    """A graph breaks an invariant: a bug of dualflow, not of the caller."""
 
 
 def check(graph: Graph) -> None:
-    """Raises IRError if the graph, or one that a node inside owns, breaks a rule.
+    """Raise IRError if the graph, or a body in it, breaks an invariant.
 
-    Every value is defined once and before it is used; dtypes and shapes are what the op's rule or
-    the bodies say; a version of a variable is written once and never read after that; the nodes of
-    a wave are consecutive, and none depends on another; bodies are bound to their node as described
-    in docs/ir.md.
+    Every value is defined once and before it is used; dtypes and shapes are those that the shape
+    rule or the bodies determine; a version of a variable is overwritten at most once and not read
+    afterwards; the nodes of a wave are consecutive and independent of each other; bodies are bound
+    to their node as described in docs/ir.md.
     """
     for one in graphs(graph):
         _check_values(one)
@@ -51,9 +54,9 @@ def _check_values(graph: Graph) -> None:
             overwritten[before] = node
     for x in [*graph.inputs, *graph.outputs]:
         if x not in defined:
-            raise IRError(f"{x!r} is named but not defined, in\n{graph}")
+            raise IRError(f"{x!r} is an input or output but not defined, in\n{graph}")
     if any(x.node.op is not PARAMETER for x in graph.inputs):
-        raise IRError(f"an input is no parameter, in\n{graph}")
+        raise IRError(f"an input is not a parameter, in\n{graph}")
     for x in graph.outputs:
         if x in overwritten:
             raise IRError(f"{x!r} is returned but {overwritten[x].name} overwrites it, in\n{graph}")
@@ -61,7 +64,7 @@ def _check_values(graph: Graph) -> None:
 
 
 def _check_waves(graph: Graph) -> None:
-    """The nodes of a wave are consecutive, have no effects and do not read each other's outputs."""
+    """Check that the nodes of a wave are consecutive, independent and without effects."""
     begun, wave = {0}, 0
     made: set[Symbol] = set()
     for node in graph.nodes:
@@ -69,10 +72,10 @@ def _check_waves(graph: Graph) -> None:
             wave = node.wave
             made.clear()
             if wave and wave in begun:
-                raise IRError(f"{node.name} stands apart from wave {wave}, in\n{graph}")
+                raise IRError(f"{node.name} is apart from the rest of wave {wave}, in\n{graph}")
             begun.add(wave)
         if wave and (node.effect or any([x in made for x in node.inputs])):
-            raise IRError(f"{node.name} cannot run beside others in wave {wave}, in\n{graph}")
+            raise IRError(f"{node.name} cannot run in parallel in wave {wave}, in\n{graph}")
         made.update(node.outputs)
 
 
@@ -82,12 +85,12 @@ def _check_outputs(graph: Graph, node: Node) -> None:
     want = [(y.dtype, y.known_shape) for y in outputs_of(node, graph)]
     have = [(y.dtype, y.known_shape) for y in node.outputs]
     if want != have:
-        raise IRError(f"{node.name} has outputs {have}, its op says {want}, in\n{graph}")
+        raise IRError(f"{node.name} has outputs {have}, expected {want}, in\n{graph}")
 
 
 def _check_bound(graph: Graph, node: Node, k: int, body: Graph) -> None:
-    """A body has one parameter per input of its node, and returns the next versions of those that
-    are written."""
+    """Check that a body has one parameter per input of its node, and that its last outputs are the
+    last versions of the written inputs."""
     def fail(text: str) -> NoReturn:
         raise IRError(f"{text}: body {k} of {node.name}, in\n{graph}")
 
@@ -95,39 +98,39 @@ def _check_bound(graph: Graph, node: Node, k: int, body: Graph) -> None:
         fail("the inputs are not those of the node")
     for x, (dtype, shape) in zip(body.inputs, owners.given(node), strict=True):
         if x.dtype is not dtype or not _agree(x.known_shape, shape):
-            fail(f"{x!r} is given {dtype} {shape}")
+            fail(f"{x!r} is bound to {dtype} {shape}")
     inside = set(body.inputs)
     for leaf in body.nodes:
         if leaf.op in LEAVES and leaf.op is not CONSTANT and leaf.outputs[0] not in inside:
-            fail(f"{leaf.name} is no input and no constant")
+            fail(f"{leaf.name} is neither an input nor a constant")
     written = [x for i, x in enumerate(body.inputs) if node.writes >> i & 1]
     version_of = {x: x for x in written}
     for before, after in [both for at in body.nodes for both in at.written]:
         if before not in version_of:
-            fail(f"{after!r} is a version of what is no variable")
+            fail(f"{after!r} is a version of a value that is not a variable")
         version_of[after] = version_of.pop(before)
     now = {x: version for version, x in version_of.items()}
     last = body.outputs[len(body.outputs) - len(written):]
     if len(last) < len(written) or any(y is not now[x] for x, y in zip(written, last, strict=True)):
-        fail("the last outputs are not the variables written")
+        fail("the last outputs are not the last versions of the written inputs")
 
 
 def _agree(one: owners.Shape, other: owners.Shape) -> bool:
-    """Whether two shapes are the same, as far as both are known."""
+    """Return True if two shapes have the same rank and no known size differs."""
     return len(one) == len(other) and all(
         [None in (n, m) or n == m for n, m in zip(one, other, strict=True)])
 
 
 def _check_facts(graph: Graph, node: Node) -> None:
     if len(node.bodies) != node.op.n_bodies and not (node.op.n_bodies < 0 and node.bodies):
-        raise IRError(f"{node.name} owns {len(node.bodies)} bodies, its op wants "
+        raise IRError(f"{node.name} owns {len(node.bodies)} bodies, expected "
                       f"{node.op.n_bodies}, in\n{graph}")
     fresh = Node(node.op, node.inputs, node.attrs, node.outputs, line=node.line, bodies=node.bodies)
     fresh.own(node.bodies, node.writes)
     if (fresh.writes, fresh.effect, fresh.may_refuse) != (node.writes, node.effect,
                                                           node.may_refuse):
-        raise IRError(f"{node.name} does not know that its bodies have changed, in\n{graph}")
+        raise IRError(f"{node.name} has stale facts: its bodies have changed, in\n{graph}")
     times = Counter(node.inputs)
     for x, _ in node.written:
         if times[x] > 1:
-            raise IRError(f"{node.name} writes {x!r} and is given it twice, in\n{graph}")
+            raise IRError(f"{node.name} writes {x!r}, which is an input twice, in\n{graph}")

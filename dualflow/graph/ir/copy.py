@@ -1,4 +1,8 @@
-"""Playing one graph into another: the walk that copies, specialises and inlines graphs."""
+"""Replay of the nodes of one graph into another.
+
+`Copier` is the base of copying, specialisation (`trace/specialize.py`) and inlining
+(`passes/inline.py`). It does not recurse: the nesting depth of bodies is not limited.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +16,18 @@ from dualflow.graph.ir.node import LEAVES, Node
 
 @dataclass
 class Open:
-    """A graph that a walk is inside of.
+    """A graph that is being replayed: an entry of the stack of a Copier.
 
     Attributes
     ----------
     nodes : iterator of Node
-        Those still to be played.
+        The nodes that remain.
     graph : Graph
-        Where they are played to.
+        The target.
     owner, body, inputs
-        Of a body: the node that owns it, the body, and what stands for the node's inputs around it.
+        Of a body: its owner, the body, and the new values for the inputs of the owner.
     made : list of Graph
-        The bodies of that node that have been played.
+        The new bodies of the owner so far.
     """
 
     nodes: Iterator[Node]
@@ -35,21 +39,22 @@ class Open:
 
 
 class Copier:
-    """Plays nodes, and the bodies they own, into a graph, each once.
+    """Replays nodes and their bodies into a graph, each once.
 
-    Hooks: `leaf`, `apply` and `own` add to the current graph what stands for a leaf, an application
-    and a node whose bodies have been played; `begin` says where a body is played to, `end` finishes
-    it.
+    Hooks for subclasses: `leaf`, `apply` and `own` add the replacement of a leaf, of an application
+    and of a node whose bodies have been replayed; `begin` returns the target of a body, `end`
+    completes it.
 
     Attributes
     ----------
     graph : Graph
-        The one that nodes are being added to.
+        The current target.
     stands_for : dict of Symbol to Symbol
+        From an old value to its new value.
     bound : dict of Symbol to Symbol
-        For an input of a body: what stands for that input of its node.
+        From a parameter of an old body to the new value of that input of its owner.
     open : list of Open
-        The graph played to, and the bodies the walk is in, the innermost last.
+        The stack: the root graph, then the open bodies, the innermost last.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -59,7 +64,7 @@ class Copier:
         self.open: list[Open] = [Open(iter(()), graph)]
 
     def play(self, nodes: Sequence[Node]) -> None:
-        """Plays nodes in their order."""
+        """Replay nodes in order."""
         self.open = [Open(iter(nodes), self.graph)]
         while self.open:
             at = self.open[-1]
@@ -72,7 +77,7 @@ class Copier:
                 self._leave(at)
 
     def _until_owner(self, nodes: Iterator[Node]) -> Node | None:
-        """Plays up to a node that owns bodies, and returns that node."""
+        """Replay up to the next node that owns bodies, and return that node or None."""
         step = self.step
         for node in nodes:
             if node.bodies:
@@ -81,7 +86,7 @@ class Copier:
         return None
 
     def step(self, node: Node) -> None:
-        """Plays a node without bodies."""
+        """Replay a node without bodies."""
         if node.op not in LEAVES:
             made = self.apply(node, [self.value_of(x) for x in node.inputs])
             self.stands_for.update(zip(node.outputs, made.outputs, strict=True))
@@ -89,7 +94,7 @@ class Copier:
             self.stands_for[node.outputs[0]] = self.leaf(node)
 
     def _enter(self, node: Node, inputs: list[Symbol], made: list[Graph]) -> None:
-        """Enters the next body of a node."""
+        """Start the replay of the next body of a node."""
         body = node.bodies[len(made)]
         self.bound.update(zip(body.inputs, inputs, strict=False))
         graph = self.begin(node, body)
@@ -110,23 +115,23 @@ class Copier:
             self.stands_for.update(zip(node.outputs, made, strict=True))
 
     def turn_to(self, graph: Graph) -> None:
-        """Makes a graph the current one."""
+        """Make `graph` the current target."""
         self.graph = graph
 
     # --- hooks ---
 
     def value_of(self, x: Symbol) -> Symbol:
-        """What stands for a value."""
+        """Return the new value of `x`."""
         return self.stands_for[x]
 
     def leaf(self, node: Node) -> Symbol:
-        """A parameter, constant or variable."""
+        """Add the replacement of a parameter, constant or variable."""
         y = node.outputs[0]
         return self.graph.add_leaf(node.op, y, node.name, node.line, node.data, y.known_shape)
 
     def apply(self, node: Node, inputs: Sequence[Symbol], bodies: Sequence[Graph] = ()) -> Node:
-        """An application, its outputs like those it had. A Rule is not copied: it refers to values
-        of its own trace."""
+        """Add a copy of an application, with outputs of the same types. `data` is not copied: a
+        Rule refers to values of the old trace."""
         graph = self.graph
         made = Node(node.op, inputs, node.attrs, (), node.name, node.line)
         if bodies:
@@ -138,24 +143,23 @@ class Copier:
         return made
 
     def begin(self, owner: Node, body: Graph) -> Graph:
-        """Where a body is played to."""
+        """Return the target graph of a body."""
         return Graph(body.name)
 
     def end(self, at: Open) -> None:
-        """Called when a body has been played."""
+        """Complete a body whose nodes have all been replayed."""
         assert at.body is not None
         at.graph.inputs = [self.value_of(x) for x in at.body.inputs]
         at.graph.outputs = [self.value_of(y) for y in at.body.outputs]
 
     def own(self, node: Node, inputs: Sequence[Symbol],
             bodies: Sequence[Graph]) -> Sequence[Symbol]:
-        """What stands for the outputs of a node whose bodies have been played."""
+        """Add the replacement of a node whose new bodies are `bodies`; return its outputs."""
         return self.apply(node, inputs, bodies).outputs
 
 
 def copy(graph: Graph) -> Graph:
-    """The same graph with nodes, values and bodies of its own, for a caller that is going to change
-    it."""
+    """Return a deep copy of a graph: new nodes, values and bodies."""
     new = graph.empty_copy()
     walk = Copier(new)
     walk.play(graph.nodes)

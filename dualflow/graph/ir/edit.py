@@ -1,4 +1,8 @@
-"""Changing a graph in place, node by node: what most passes are made of."""
+"""In-place rewriting of a graph, node by node: the base of most passes.
+
+A rewrite must never make a version of a variable be read after a node has overwritten the version;
+`edit` rejects such rewrites.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +16,23 @@ Edit = Callable[[Graph, Node], "Sequence[Symbol] | None"]
 
 
 def edit(graph: Graph, visit: Edit) -> Graph:
-    """Changes a graph in place, going through its nodes in order once.
+    """Rewrite a graph in place in one pass over its nodes.
 
-    Nodes that stay are the same objects, and their types are not inferred again, so that a pass
-    costs little where it changes nothing. Bodies stay as they are: a size may be known outside but
-    not inside.
+    Unchanged nodes stay the same objects and their types are not inferred again, so that a pass
+    without rewrites is cheap. Bodies are not entered, and their parameters keep their types: a size
+    may be known outside but not inside.
 
     Parameters
     ----------
     graph : Graph
     visit : callable (graph, node) -> sequence of Symbol, or None
-        Returns what stands for the node's outputs, after adding any nodes it needs in its place;
-        None: the node stays. The node's inputs are up to date.
+        Adds nodes to the graph as needed and returns the replacements of the outputs of the node,
+        or returns None to leave the node. The inputs of the node are replaced before the call.
 
     Notes
     -----
-    An answer that would make a version of a variable be read after it is overwritten is rejected:
-    the node stays. So `visit` need not think about versions.
+    If a replacement would make a version of a variable be read after it is overwritten, `edit`
+    rejects the replacement and the node stays. So `visit` need not consider versions.
     """
     old, graph.nodes = graph.nodes, []
     stands_for: dict[Symbol, Symbol] = {}
@@ -61,7 +65,7 @@ def edit(graph: Graph, visit: Edit) -> Graph:
 
 
 class _Versions:
-    """Which versions of variables a graph overwrites where, by the place in its list of nodes."""
+    """The versions of variables that a graph overwrites, with the position of the writing node."""
 
     def __init__(self, nodes: list[Node], outputs: list[Symbol]) -> None:
         self.nodes = nodes
@@ -76,8 +80,8 @@ class _Versions:
 
     def allow(self, at: int, outputs: Sequence[Symbol], found: Sequence[Symbol],
               added: list[Node]) -> bool:
-        """Whether no overwritten version is read if `found` replaces the outputs of node `at`, and
-        `added` the node."""
+        """Return True if no node reads an overwritten version after `added` has replaced node `at`,
+        and `found` its outputs."""
         if not self.overwritten:
             return True
         if any([self.overwritten.get(x, at) < at for node in added for x in node.inputs]):
@@ -87,12 +91,15 @@ class _Versions:
                     if after in self.overwritten and after is not before])
 
     def _read_until(self, at: int) -> int:
-        """The place from which on nobody may read what node `at` overwrites: its bodies see one
-        version, which they read and write, others compute before they write."""
+        """Return the first position that may not read a version which node `at` overwrites.
+
+        An op without bodies may read the version in one operand and write it in another, since it
+        writes last. A node with bodies may not: its bodies have one parameter for both."""
         return at if self.nodes[at].bodies else at + 1
 
     def _last_use(self, x: Symbol, at: int) -> int:
-        """The last place that reads `x`, made by node `at`; nodes before `at` may have changed."""
+        """Return the last position that reads `x`, an output of node `at`, or -1. Only nodes from
+        `at` on count: earlier nodes may have been replaced."""
         if self.last_use is None:
             self.last_use = {y: k for k in range(at, len(self.nodes))
                              for y in self.nodes[k].inputs}

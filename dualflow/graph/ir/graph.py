@@ -1,4 +1,8 @@
-"""Graphs: nodes in order, what goes in and what comes out."""
+"""Graphs: a list of nodes in execution order, with inputs and outputs.
+
+`Trace` extends Graph while Python records, passes change graphs in place, `graph.program` lowers
+them. A node comes after the nodes whose outputs it reads (`ir.check`).
+"""
 
 from __future__ import annotations
 
@@ -13,29 +17,30 @@ from dualflow.graph.ir.text import to_text
 
 
 class Graph:
-    """Nodes, each after those that make its inputs.
+    """A list of nodes, each after the producers of its inputs.
 
     Attributes
     ----------
     name : str
     nodes : list of Node
     inputs : list of Symbol
-        Outputs of its parameter nodes, in the order of the call.
+        Outputs of the parameter nodes, in the order of the arguments.
     outputs : list of Symbol
-        What a run returns. Variables written are not among them.
+        Results of a run. New values of variables are not among them.
     numbers : list of number or Computed
-        Python numbers that the function returns besides.
+        Python numbers that the function also returns.
     kept : Graph or None
-        Computes, of variables and constants alone, parameters that are kept between runs.
+        A graph of variables and constants only. Its outputs are parameters of this graph, and are
+        computed again only after a variable has changed (`passes/keep.py`).
     n_versions : int
-        Of a body: how many of its last outputs are versions of variables that its owner writes.
+        Of a body: the number of its last outputs that are versions of variables its owner writes.
     changes : int
-        How many values passes have replaced by others.
+        Number of values that passes have replaced.
     is_open : bool
-        Whether ops on its values are recorded in it wherever they are applied.
+        Whether ops on its values are recorded in this graph even outside of its context.
     face : type or None
-        What users see of its values, besides what all tensors have; None: nothing. Such graphs
-        keep TensorFlow 1's manners: arrays take the dtype of the tensor beside them, quotients of
+        Class whose attributes its values have in addition to those of Tensor (`compat.v1`). Graphs
+        with a face follow TensorFlow 1: arrays take the dtype of the other operand, quotients of
         int32 are float64, ``==`` compares identities.
     """
 
@@ -53,12 +58,12 @@ class Graph:
         self.changes = 0
 
     def empty_copy(self) -> Graph:
-        """A graph of the same name with nothing in it."""
+        """Return a graph of the same name without nodes."""
         return Graph(self.name)
 
     def add(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None = None, name: str = "",
             line: Line | None = None, data: Any = None, bodies: Sequence[Graph] = ()) -> Node:
-        """Appends a node of an op of the C table and infers its outputs."""
+        """Append a node and infer its outputs."""
         node = Node(op, inputs, attrs, (), name or op.name, line, data, bodies)
         made = outputs_of(node, self)
         for k, y in enumerate(made):
@@ -70,22 +75,23 @@ class Graph:
     def add_leaf(self, op: Op, like: Symbol | Tensor | Variable, name: str = "",
                  line: Line | None = None, data: Any = None,
                  shape: Sequence[int | None] | None = None) -> Symbol:
-        """Appends a parameter, constant or variable node with the dtype and shape of `like`."""
+        """Append a leaf of the dtype of `like`, and of its shape unless `shape` is given."""
         node = Node(op, (), None, (), name or op.name, line, data)
         node.outputs = (symbol(self, node, 0, like.dtype, like.shape if shape is None else shape),)
         self.nodes.append(node)
         return node.outputs[0]
 
     def constant(self, value: Tensor, name: str = "", line: Line | None = None) -> Symbol:
-        """Appends a constant."""
+        """Append a constant."""
         return self.add_leaf(CONSTANT, value, name, line, value)
 
     def text(self, lines: bool = True) -> str:
-        """A line per node: values, op, attributes, types and, if asked for, the user's line."""
+        """Return a line per node: values, op, attributes, types and, if `lines`, the user's line.
+        """
         return to_text(self, lines)
 
     def _repr_svg_(self) -> str:
-        """Its drawing, which notebooks show."""
+        """Return the drawing that notebooks show."""
         drawn: str = late("draw")(self)
         return drawn
 
@@ -94,13 +100,14 @@ class Graph:
 
 
 def graphs(graph: Graph) -> list[Graph]:
-    """A graph and those that its nodes own, each before the graph that contains its owner."""
+    """Return a graph and all bodies in it, each body before the graph that contains its owner."""
     owners = [node for node in graph.nodes if node.bodies]
     return [*[body for node in walk(owners) for body in node.bodies], graph]
 
 
 def outputs_of(node: Node, graph: Graph) -> list[Symbol]:
-    """What a node's outputs must be like, according to its op's rule or to its bodies."""
+    """Return new Symbols of the dtypes and shapes that the bodies, or the shape rule of the op,
+    determine for the outputs of a node."""
     if node.bodies:
         return [symbol(graph, node, 0, dtype, shape) for dtype, shape in owners.made(node)]
     made = infer(node.op, list(node.inputs), node.attrs, graph)

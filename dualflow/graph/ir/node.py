@@ -1,7 +1,7 @@
-"""Nodes: applications of ops, leaves, which stand for values that no kernel makes, and owners of
-graphs.
+"""Nodes: applications of ops, leaves (parameters, constants, variables) and owners of graphs.
 
-A value is a `Symbol`. Knows no op by name except the three leaves and `call`.
+Traces, passes and the planner read and create nodes; a value is a `Symbol`, one output of a node.
+No code here may depend on the name of an op other than the three leaves and `call`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ CALL = get_op("call")
 
 
 class Line(NamedTuple):
-    """Where in the user's code a node was made, and the op whose gradient it belongs to, if any;
-    `own_rule`: that gradient's rule is the user's. `place`: how many nodes of its trace precede it.
+    """The user's line that created a node, and the op whose gradient the node belongs to, if any.
+
+    `own_rule` is True if the user wrote that gradient rule. `place` is the number of the node in
+    the order in which its trace recorded, from 1.
     """
 
     file: str
@@ -37,7 +39,7 @@ class Line(NamedTuple):
 
 
 class Input(NamedTuple):
-    """What a parameter of a body stands for: an input of the node that owns the body."""
+    """The `data` of a parameter of a body: the index of the owner's input that it is bound to."""
 
     place: int
 
@@ -46,9 +48,11 @@ class Input(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What a call looks like to gradients: an application of `op`, which has nothing but a rule, to
-    values that were there when it was recorded. It has the first `n_outputs` of the call's. If it
-    `sums`, its rule is one of `record_call`, otherwise one of `record_function`."""
+    """The application that tapes and gradients see instead of a `call` with a gradient rule.
+
+    `op` has a gradient rule and no kernel; `inputs` are values recorded before the call. The
+    application has the first `n_outputs` outputs of the call. `sums` is True if the rule continues
+    accumulators (`record_call`), False if it returns cotangents (`record_function`)."""
 
     op: Op
     inputs: tuple[Symbol, ...]
@@ -60,23 +64,26 @@ class Rule(NamedTuple):
 
 
 class Owned(NamedTuple):
-    """What branches and loops look like to gradients: an application of `op`, which has nothing but
-    a rule. Its first output stands for all that is inside.
+    """The application that tapes and gradients see instead of a `cond` or a `loop`.
+
+    `op` has a gradient rule and no kernel. The first output stands for all values of the bodies.
 
     Attributes
     ----------
     op : Op
     inputs : tuple of Symbol
     inside : Symbol
+        The first output.
     n_outputs : int
-        How many outputs the node had when it was recorded; others give what is inside.
+        Number of outputs of the node when it was recorded; later outputs return residuals.
     outside : dict of Symbol to Symbol
-        For a value inside: the output that gives it.
+        From a value of a body to the output that returns it (the residuals).
     rows : dict of Symbol to Symbol
-        Of the gradient of a loop, for a value inside that: the parameter that it is in a round.
+        In the gradient of a loop: from a value of the loop to the parameter that holds its value of
+        the current iteration.
     keeps_identity : bool
-        Whether eager mode has one tensor where a round hands on and the next is given, as in loops
-        of Python's own; `while_loop` and `scan` give it a new identity.
+        True if eager mode passes one tensor object from an iteration to the next, as Python's own
+        loops do. `while_loop` and `scan` give a carry a new identity.
     """
 
     op: Op
@@ -104,16 +111,16 @@ class Node:
     name : str
     line : Line or None
     data : object
-        Of a leaf: the parameter's path, the constant's Tensor, the Variable; of a call of a trace
-        that has a gradient rule of its own: the Rule.
+        Of a parameter: its path or `Input`; of a constant: the Tensor; of a variable: the Variable;
+        of a call with a gradient rule: the `Rule`; of a recorded `cond` or `loop`: the `Owned`.
     bodies : tuple of Graph
-        The graphs it owns, see docs/ir.md; `own` replaces them.
+        The graphs it owns (docs/ir.md); `own` replaces them.
     writes : int
-        Bit i: input i is a variable that it, or a node inside, writes.
+        Bit i: input i is a variable that the node, or a node of a body, writes.
     effect : bool
-        Whether it, or a node inside, has an effect, so that it may be neither dropped nor merged.
+        Whether the node, or a node of a body, has an effect. Such a node is not dropped or merged.
     wave : int
-        Nodes of one wave may run side by side; 0: alone.
+        Nodes of one wave may run in parallel; 0: the node runs alone.
     """
 
     __slots__ = ("_refuses_inside", "attrs", "bodies", "data", "effect", "inputs", "line", "name",
@@ -141,9 +148,11 @@ class Node:
         return f"<Node {self.name} ({self.op.name})>"
 
     def own(self, bodies: Sequence[Graph], writes: int = 0) -> None:
-        """Takes bodies, or the same ones again after a change, and updates what is derived from
-        them. What they wrote before that change, or `writes` says, still counts as written, since
-        there are outputs for it: a body may return it as it was."""
+        """Set the bodies and derive `writes`, `effect` and `may_refuse` from them.
+
+        Call it again after a body has changed. An input that was written before, or is in `writes`,
+        stays written: the node has an output for its version, and a body that does not write it any
+        more returns its parameter."""
         inside = [node for body in bodies for node in body.nodes]
         self.bodies = tuple(bodies)
         self._refuses_inside = any([node.may_refuse for node in inside])
@@ -158,17 +167,17 @@ class Node:
 
     @property
     def type(self) -> str:
-        """The op's name."""
+        """The name of the op."""
         return self.op.name
 
     @property
     def given(self) -> dict[str, Any]:
-        """Its attributes by name."""
+        """The attributes by name."""
         return {} if self.attrs is None else self.attrs.as_dict()
 
     @property
     def applied(self) -> tuple[Op, tuple[Symbol, ...], tuple[Symbol, ...]]:
-        """The op, inputs and outputs of what tapes take it for."""
+        """The op, inputs and outputs of the application that tapes see."""
         if isinstance(self.data, Rule):
             return self.data.op, self.data.inputs, self.outputs[:self.data.n_outputs]
         if isinstance(self.data, Owned):
@@ -178,7 +187,7 @@ class Node:
 
     @property
     def written(self) -> list[tuple[Symbol, Symbol]]:
-        """(version before, version after) of each input it writes."""
+        """Pairs (version read, version written), one for each written input."""
         writes = self.writes
         if not writes:
             return []
@@ -187,8 +196,8 @@ class Node:
 
     @property
     def refuses_values(self) -> bool:
-        """Whether an elementwise op may refuse the numbers it meets: an integer divisor that is not
-        known to be nonzero."""
+        """True if an elementwise op may raise for some element values: an integer division whose
+        divisor is not a constant without zeros."""
         op = self.op
         if op.kind != "elementwise":
             return False
@@ -198,11 +207,11 @@ class Node:
 
     @property
     def may_refuse(self) -> bool:
-        """Whether its kernel, or that of a node inside, may fail for the values it meets: an index,
-        a label, a size.
+        """True if its kernel, or a kernel of a body, may raise for some values: an index, a label,
+        a size.
 
-        What a built-in gradient rule made has already been checked by the forward run. Running out
-        of memory can happen anywhere and does not count.
+        Nodes of built-in gradient rules do not count, since the forward pass has checked their
+        values. Running out of memory does not count either: every kernel may do so.
         """
         op = self.op
         if self._refuses_inside:
@@ -217,13 +226,14 @@ class Node:
 
 
 def is_dynamic(x: Symbol) -> bool:
-    """Whether a size of a value depends on data and has no hint."""
+    """Return True if a size of `x` depends on data and has no hint."""
     return x.is_dynamic
 
 
 def walk(nodes: Iterable[Node], into: Op | None = None) -> Iterator[Node]:
-    """All nodes, those inside a node before the node itself; `into`: only what is inside nodes of
-    that op."""
+    """Yield all nodes in order, the nodes of bodies before their owner.
+
+    If `into` is given, only bodies of nodes of that op are entered."""
     owners: list[Node] = []
     inside = [iter(nodes)]
     while inside:

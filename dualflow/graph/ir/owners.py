@@ -1,10 +1,12 @@
-"""What nodes that own graphs give their bodies, and what they make of what those return.
+"""Operand groups and types of the nodes that own bodies. Inputs and outputs in [ ] are optional.
 
-    call   one body, run once
-    cond   input 0 says which body is run: a bool one of two, a number one of many
-    loop   one body, run again and again: [times] [go on] carried, sliced and captured inputs; it
-           returns [go on], carried and stacked values; outputs are what is carried in the end,
-           [the number of rounds], and what is stacked
+    call   one body, executed once
+    cond   input 0 selects the body to execute: a bool one of two, an integer one of many
+    loop   inputs [trip limit] [condition] carried, sliced, captured; the body returns
+           [condition], carried, stacked; outputs are the last carried values, [trip count], stacked
+
+`graph.py` and `check.py` infer and check types with it; traces, passes and exporters take loops
+apart with `loop_parts`. The order of the groups is the one that csrc/ops/loop.c reads.
 """
 
 from __future__ import annotations
@@ -17,34 +19,35 @@ from dualflow.dtypes import DType, int64, uint8
 from dualflow.graph.ir.node import CALL, Node
 
 COND, LOOP = get_op("cond"), get_op("loop")
-ENDLESS = (1 << 63) - 1             # rounds: as many as there are
+ENDLESS = (1 << 63) - 1             # a trip count without limit
 Shape = tuple[int | None, ...]
 Typed = tuple[DType, Shape]
-PACKED: Typed = uint8, (None,)      # rows of different shapes, one after another
+PACKED: Typed = uint8, (None,)      # rows of different shapes as bytes (csrc/base/ragged.h)
 
 
 class LoopParts(NamedTuple):
-    """Where things are among the inputs of a loop, the outputs of its body and its own.
+    """The operand groups of a loop.
 
     Attributes
     ----------
     times : int or Dim
-        How many rounds at most; -1: input 0 says so.
+        Maximal trip count; -1: input 0 holds it.
     tested : bool
-        Whether the body says after each round whether there is another, and an input whether there
-        is a first one.
+        Whether the loop has a condition: an input for the first iteration, and output 0 of the body
+        for each later one.
     reverse : bool
+        Whether iterations visit the rows from the last to the first.
     carried, sliced, captured : slice
         Of the inputs.
     first : int
-        The output of the body that is carried first.
+        Index of the first carried output of the body.
     n_carried : int
     stacked : slice
         Of the outputs of the loop, and of the body.
     packed : int
-        Bit k: the rows of stacked output k may differ in shape, and are packed into bytes.
+        Bit k: the rows of stacked output k may differ in shape and are packed into bytes.
     recompute : bool
-        Whether its gradient computes anew what it reads of the rounds.
+        Whether the gradient recomputes residuals instead of stacking them.
     """
 
     times: Any
@@ -62,8 +65,8 @@ class LoopParts(NamedTuple):
 
 def loop_attrs(times: Any, n_carried: int, n_sliced: int, tested: bool, reverse: bool,
                packed: int = 0, recompute: bool = False) -> Attrs:
-    """The attributes of a loop; see `LoopParts`. That of `packed` is a list of places, of which
-    there may be more than an integer has bits."""
+    """Return the attributes of a loop (see `LoopParts`). The attribute `packed` is a list of output
+    indices, since there may be more outputs than an attribute integer has bits."""
     places = [k for k in range(packed.bit_length()) if packed >> k & 1]
     attrs = make_attrs(LOOP, times=times, n_carried=n_carried, n_sliced=n_sliced, tested=tested,
                        reverse=reverse, packed=places, recompute=recompute)
@@ -72,11 +75,11 @@ def loop_attrs(times: Any, n_carried: int, n_sliced: int, tested: bool, reverse:
 
 
 def loop_parts(node: Node) -> LoopParts:
-    """The parts of a loop."""
+    """Return the operand groups of a loop."""
     assert node.attrs is not None
     values: tuple[Any, ...] = node.attrs.values
     times, n_carried, n_sliced, tested, reverse, packed, recompute = values
-    limited = not isinstance(times, Dim) and times < 0      # asking a Dim would make a guard
+    limited = not isinstance(times, Dim) and times < 0      # a Dim that is compared adds a guard
     start = limited + tested
     carried = slice(start, start + n_carried)
     sliced = slice(carried.stop, carried.stop + n_sliced)
@@ -87,14 +90,14 @@ def loop_parts(node: Node) -> LoopParts:
 
 
 def is_invariant(node: Node, place: int) -> bool:
-    """Whether the parameter for an input has its value in each execution of a body: a loop neither
-    carries nor slices nor writes it."""
+    """Return True if input `place` has the same value in each execution of a body: the node is not
+    a loop, or the loop captures the input and does not write it."""
     return node.op is not LOOP or (
         place >= loop_parts(node).captured.start and not node.writes >> place & 1)
 
 
 def given(node: Node) -> list[Typed]:
-    """What the bodies of a node get for its inputs."""
+    """Return the types of the parameters that the bodies of a node must have."""
     found = [(x.dtype, x.known_shape) for x in node.inputs]
     if node.op is not LOOP:
         return found
@@ -111,7 +114,7 @@ def given(node: Node) -> list[Typed]:
 
 
 def made(node: Node) -> list[Typed]:
-    """What the outputs of a node that owns bodies are like."""
+    """Return the types of the outputs of a node that owns bodies."""
     bodies = [[(y.dtype, y.known_shape) for y in body.outputs] for body in node.bodies]
     if node.op is CALL:
         return bodies[0]
@@ -127,7 +130,7 @@ def made(node: Node) -> list[Typed]:
 
 
 def merged(a: Typed, b: Typed) -> Typed:
-    """What two values have in common: sizes that differ are unknown."""
+    """Return the type that covers two values: sizes that differ are unknown."""
     return a[0], tuple([n if n == m else None for n, m in zip(a[1], b[1], strict=True)])
 
 

@@ -1,4 +1,7 @@
-"""What graphs, nodes and values look like in print."""
+"""The text form of graphs, nodes and values.
+
+Used by `Graph.text`, the drawing, the memory plan and the program text. docs/ir.md has the grammar.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Typed(Protocol):
-    """A value, or what describes one."""
+    """A value, or a description of one: anything with a dtype and a shape."""
 
     @property
     def dtype(self) -> DType: ...
@@ -23,7 +26,7 @@ class Typed(Protocol):
 
 
 class _Open:
-    """Where the printing of one graph is."""
+    """The printing state of one graph."""
 
     def __init__(self, graph: Graph, title: str, indent: str) -> None:
         self.title = title
@@ -36,8 +39,8 @@ class _Open:
 
 
 def to_text(graph: Graph, lines: bool) -> str:
-    """A graph, a line per node: values, op, attributes, types and the user's line; the graphs that
-    a node owns are printed below it."""
+    """Return a graph as text, a line per node: values, op, attributes, types and the user's line.
+    The bodies of a node follow its line, indented."""
     text: list[str] = []
     open_graphs = [_Open(graph, f"graph {graph.name}:", "  ")]
     while open_graphs:
@@ -58,22 +61,22 @@ def to_text(graph: Graph, lines: bool) -> str:
 
 
 def type_text(x: Typed) -> str:
-    """`float32 (2, ?)`"""
+    """Return the type of a value, such as `float32 (2, ?)`."""
     shape = x.known_shape if isinstance(x, Symbol) else x.shape
     dims = ", ".join("?" if d is None else str(d) for d in shape)
     return f"{x.dtype} ({dims}{',' if len(shape) == 1 else ''})"
 
 
 def data_text(node: Node) -> str:
-    """What a leaf stands for."""
+    """Return the text for the data of a leaf: a path, a name, or the elements of a constant."""
     if node.op is CONSTANT:
         return str(node.data.tolist()) if node.data.size <= 4 else "..."
     return repr(getattr(node.data, "name", node.data))
 
 
 def attrs_text(op: Op, attrs: Attrs | None, n_inputs: int) -> str:
-    """`axes=(0,), keepdims=False`; long lists are cut, tile code is written out as steps, and a
-    function of Python is named."""
+    """Return attributes as text, such as `axes=(0,), keepdims=False`. Long lists are cut, tile code
+    is printed as steps, and a Python function as its name."""
     if attrs is None:
         return ""
     host = host_function(op, attrs)
@@ -82,7 +85,7 @@ def attrs_text(op: Op, attrs: Attrs | None, n_inputs: int) -> str:
     parts = []
     for (key, value), kind in zip(attrs.as_dict().items(), op.attr_types, strict=True):
         if key == tile_text.CODE:
-            # Value 0 of a product's code is the product, which stands for its two operands.
+            # Value 0 of the code of a product is the product itself, in place of its two operands.
             parts.append(tile_text.listing(value, n_inputs - ("shape" not in op.attrs)))
             continue
         text = tile_text.value_text(kind, value)
@@ -91,7 +94,7 @@ def attrs_text(op: Op, attrs: Attrs | None, n_inputs: int) -> str:
 
 
 def _value_text(x: Symbol, number: dict[Symbol, int]) -> str:
-    """`%3`; the name of a value that no node of the graph makes, which breaks the rules."""
+    """Return `%3`, or, in a graph that breaks the invariants, the name of an undefined value."""
     return f"%{number[x]}" if x in number else f"<{x.name}>"
 
 

@@ -1,5 +1,7 @@
-"""Tile code (csrc/fuse/cluster.h): steps over numbered values, encoded as a list of integers
-and decoded again. Knows no op by name.
+"""Encoder and decoder of tile code: steps over numbered values as a list of integers.
+
+The fusion passes encode, printing and profiling decode. The format is specified in
+csrc/fuse/cluster.h, which must change in step. No op is known by name.
 """
 
 from __future__ import annotations
@@ -24,11 +26,12 @@ class Step(NamedTuple):
     ----------
     op : Op
     space : int
-        FULL, ROW or FOLD.
+        FULL, ROW or FOLD: one element per element of the tile, one per row, or the result of a
+        column reduction.
     operands : tuple of int
-        Values: the inputs first, then the results of steps.
+        Value numbers: the inputs first, then the results of steps.
     words : tuple of int
-        Attributes: integers, or the bits of a float; of a FOLD step outer and n.
+        Attributes: integers, or the bits of a float; of a FOLD step `outer` and `n`.
     """
 
     op: Op
@@ -38,7 +41,7 @@ class Step(NamedTuple):
 
 
 class Code(NamedTuple):
-    """What tile code says."""
+    """Decoded tile code."""
 
     row_length: int
     steps: tuple[Step, ...]
@@ -46,7 +49,7 @@ class Code(NamedTuple):
 
 
 def words(values: Sequence[Any]) -> tuple[int, ...]:
-    """Attributes of an op as words.
+    """Return the attributes of an op as words.
 
     >>> words((3, 1.0))
     (3, 4607182418800017408)
@@ -56,7 +59,7 @@ def words(values: Sequence[Any]) -> tuple[int, ...]:
 
 
 def assemble(code: Code) -> tuple[int, ...]:
-    """The list of integers.
+    """Return the encoded list of integers.
 
     >>> assemble(Code(1, (Step(get_op("exp"), FULL, (0,)),), (1,)))[:2]
     (1, 1)
@@ -73,7 +76,7 @@ def assemble(code: Code) -> tuple[int, ...]:
 
 
 def disassemble(numbers: Sequence[int]) -> Code:
-    """The inverse of `assemble`.
+    """Decode tile code; the inverse of `assemble`.
 
     >>> disassemble(assemble(Code(1, (Step(get_op("exp"), FULL, (0,)),), (1,)))).steps
     (Step(op=<dualflow op exp>, space=0, operands=(0,), words=()),)

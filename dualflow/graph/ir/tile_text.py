@@ -1,4 +1,4 @@
-"""Tile code (csrc/fuse/cluster.h) as people read it: which steps an instruction holds."""
+"""Tile code (csrc/fuse/cluster.h) as text, for printed graphs, drawings and profiles."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typing import Any
 from dualflow import dtypes
 from dualflow.graph.ir.tile_code import FOLD, ROW, Step, disassemble
 
-CODE = "code"             # the attribute that holds tile code, in every op that has some
+CODE = "code"             # the attribute that holds tile code, in every op with tile code
 
 
 def to_text(code: Sequence[int]) -> str:
-    """`multiply, add, tanh`; repetitions of an op are counted."""
+    """Return the ops of the steps, such as `multiply, 2 add, tanh`; a run of one op is counted."""
     runs = [(op.name, len(list(run)))
             for op, run in itertools.groupby(disassemble(code).steps, lambda step: step.op)]
     return ", ".join(name if n == 1 else f"{n} {name}" for name, n in runs)
 
 
 def flops_per_run(code: Sequence[int], elements: int) -> int:
-    """Operations of a run: one per element for each step; a reduction reads whole rows."""
+    """Return the number of operations of a run: one per element for each step, one per row for a
+    step in ROW space that is not a reduction."""
     decoded = disassemble(code)
     rows = elements // max(decoded.row_length, 1)
     return sum(rows if step.space == ROW and step.op.kind != "reduction" else elements
@@ -29,7 +30,7 @@ def flops_per_run(code: Sequence[int], elements: int) -> int:
 
 
 def listing(code: Sequence[int], n_in: int) -> str:
-    """The steps as one reads them: `$0` is an input or an earlier result, `'` marks ROW values,
+    """Return the steps as text: `$0` is an input or an earlier result, `'` marks ROW values and
     `''` FOLD values.
 
     >>> from dualflow._core import get_op
@@ -48,7 +49,7 @@ def listing(code: Sequence[int], n_in: int) -> str:
 
 
 def _attrs_text(step: Step) -> list[str]:
-    """`alpha=0.2`; the word of a float holds its bits."""
+    """Return the attributes of a step, such as `alpha=0.2`. The word of a float holds its bits."""
     if not step.words:
         return []
     if step.space == FOLD:
@@ -59,13 +60,13 @@ def _attrs_text(step: Step) -> list[str]:
 
 
 def float_of(word: int) -> float:
-    """The double whose bits are in a word."""
+    """Return the double whose bits are in a word."""
     value: float = struct.unpack("<d", struct.pack("<q", word))[0]
     return value
 
 
 def value_text(kind: str, value: Any) -> str:
-    """An attribute as Python writes it; `kind` is one of `Op.attr_types`."""
+    """Return an attribute in Python syntax; `kind` is one of `Op.attr_types`."""
     if kind == "bool":
         return str(bool(value))
     return dtypes.ALL[value].name if kind == "dtype" else str(value)
