@@ -319,7 +319,7 @@ def test_bad_input(f, error, match):
 @pytest.mark.parametrize(("f", "error", "match"), [
     (lambda p, x: df.cond(p, lambda: x, lambda: df.cast(x, "float64")), "DTypeError",
      r"cond: false_fn returns float64 \(2,\) .*true_fn float32 \(2,\)"),
-    (lambda p, x: df.cond(p, lambda: x, lambda: x[0]), "ShapeError", "as many dimensions"),
+    (lambda p, x: df.cond(p, lambda: x, lambda: x[0]), "ShapeError", "same rank"),
     (lambda p, x: df.cond(p, lambda: (x, x), lambda: x), "InvalidArgumentError",
      "false_fn and true_fn differ.*same structure"),
     (lambda p, x: df.cond(p, lambda: {"a": x}, lambda: {"a": None}), "InvalidArgumentError",

@@ -97,7 +97,7 @@ def test_a_size_of_the_signature_that_changes():
 def test_too_many_rows():
     f = compiled("def f(xs):\n    return [v for v in xs]\n")
     with pytest.raises(TracedValueError, match=r"iteration over xs:0 .* its 5000 rows one by one, "
-                       r"of which there may be 4096; use a `for` statement"):
+                       r"at most 4096 are possible; use a `for` statement"):
         df.function(f)(df.zeros([5000]))
     g = df.function(compiled("""
         def f(xs):

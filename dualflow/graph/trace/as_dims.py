@@ -1,7 +1,7 @@
-"""Traced integers where an op takes a number as an attribute: a size, a bound, an axis.
+"""Traced integers as attributes of ops (a size, a bound, an axis): each becomes a `Dim`.
 
-A `Dim` stands for each. What follows from sizes alone is known for each call; anything else is
-known only when the program runs (`dynamic.py` computes it there).
+The core and the ops call it through `Trace`. An integer that depends on sizes alone is known for
+each call; any other is computed when the program runs (`dynamic.py`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dualflow.ops.array import identity
 
 
 def known_dims(trace: Any, x: Symbol) -> tuple[Dim, ...]:
-    """The numbers in a traced vector of integers, or the one in an integer of shape (). Raises
-    DependsOnData if they do not follow from sizes alone."""
+    """Return the elements of a traced vector or scalar of integers as Dims. Raise DependsOnData if
+    they depend on anything but sizes."""
     if x.ndim > 1 or not x.dtype.is_integer:
         raise _unfit(x, "integers of shape () or (n,)")
     numbers = trace.known(x, refuse).tolist()
@@ -26,7 +26,8 @@ def known_dims(trace: Any, x: Symbol) -> tuple[Dim, ...]:
 
 
 def dims_of(trace: Any, x: Symbol) -> tuple[Dim, ...]:
-    """The same, also where only a run knows them."""
+    """Return the elements of a traced vector or scalar of integers as Dims, which may depend on
+    data."""
     try:
         return known_dims(trace, x)
     except DependsOnData:
@@ -38,19 +39,20 @@ def dims_of(trace: Any, x: Symbol) -> tuple[Dim, ...]:
 
 
 def dim_of(trace: Any, x: Symbol) -> Dim:
-    """The number in a traced integer of shape ()."""
+    """Return a traced integer of shape () as a Dim."""
     if x.ndim:
         raise _unfit(x, "an integer of shape ()")
     return dims_of(trace, x)[0]
 
 
 def inside(trace: Any, x: Any) -> Any:
-    """A number that only a run knows as the value of a node in the body that is being recorded."""
+    """Return a number that depends on data as a Dim of a node in the open body; return any other
+    number as it is."""
     if not isinstance(x, Dim) or not x.from_data:
         return x
     return Dim(None, "element", (identity(as_tensor(x)),), trace)
 
 
 def _unfit(x: Symbol, want: str) -> DTypeError:
-    return DTypeError(f"{x.name} is {x.dtype} {x.known_shape}, want {want} for sizes, bounds and "
-                      "axes")
+    return DTypeError(f"{x.name} is {x.dtype} {x.known_shape}, expected {want} for sizes, bounds "
+                      "and axes")

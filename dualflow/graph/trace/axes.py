@@ -1,7 +1,7 @@
-"""Axes that are known only when the program runs: a branch for each choice of axes there is.
+"""Axes that depend on data: a `cond` with one branch for each possible choice of axes.
 
-What an axis decides, the rank of the result and the way through a gradient rule, is then decided in
-each branch while it is traced.
+The core calls `by_axes`, composed ops call `choose` (`ops/axes.py`). In a branch the axes are
+Python integers, so the rank of the result and the path through a gradient rule are static.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from dualflow.ops.cast import cast
 from dualflow.ops.compare import where
 from dualflow.ops.gather import gather
 
-MOST = 120          # branches, enough for all orders of five dimensions
+MOST = 120          # limit of branches: all orders of five dimensions
 
 
 def by_axes(trace: Any, op: Op, inputs: Sequence[Symbol], attrs: Attrs, axes: Sequence[Dim],
             name: str | None) -> Any:
-    """Applies an op with `axes`, some of its attributes, chosen when the program runs."""
+    """Apply an op of whose attributes `axes` depend on data."""
     def with_axes(values: Sequence[int]) -> Attrs:
         found = dict(zip(map(id, axes), values, strict=True))
         return map_attrs(op, attrs, lambda d: found.get(id(d), d))
@@ -41,7 +41,7 @@ def by_axes(trace: Any, op: Op, inputs: Sequence[Symbol], attrs: Attrs, axes: Se
 
 
 def _is_possible(trace: Any, branch: Callable[[Sequence[int]], Any], values: Sequence[int]) -> bool:
-    """Whether something can be computed with these axes."""
+    """Return True if `branch` can be traced with these axes."""
     def try_it() -> None:
         branch(values)
 
@@ -54,16 +54,16 @@ def _is_possible(trace: Any, branch: Callable[[Sequence[int]], Any], values: Seq
 
 def choose(trace: Any, axes: Sequence[Dim], choices: Sequence[int],
            branch: Callable[[Sequence[int]], Any], name: str) -> Any:
-    """What one of the branches gives: that of the axes in this run.
+    """Record a `cond` over the values of `axes` and return its result.
 
     Parameters
     ----------
     trace : Trace
     axes : sequence of Dim
     choices : sequence of int
-        How many there are for each axis; negative numbers count from the end.
+        The number of values of each axis; negative values count from the end.
     branch : callable (tuple of int)
-        What is computed with these axes; what it refuses is refused in a run that chooses them.
+        Returns the result for these axes. If it raises, a run with these axes raises.
     name : str
     """
     places: dict[tuple[int, ...], int] = {}
@@ -77,7 +77,7 @@ def choose(trace: Any, axes: Sequence[Dim], choices: Sequence[int],
     if len(places) > MOST:
         raise _too_many(name, axes)
     if not places:
-        return branch((0,) * len(axes))         # which says why not
+        return branch((0,) * len(axes))         # raises the reason
     code: Any = as_tensor(0, int64)
     for axis, ndim in zip(axes, choices, strict=True):
         x = as_tensor(axis, int64)
@@ -96,7 +96,7 @@ def choose(trace: Any, axes: Sequence[Dim], choices: Sequence[int],
 
 
 def _want(trace: Any, x: Any, op: str, limit: int) -> None:
-    """Sees to it that a run fails where an integer is not within a limit."""
+    """Add a guard that compares an integer with a limit in each run."""
     trace.guard(op, (trace.dim_of(x), limit), True)
 
 

@@ -1,9 +1,9 @@
-"""Bodies recorded while Python is traced: what it did for one branch or one round.
+"""Recording of branches and loop iterations as bodies of `cond` and `loop` nodes.
 
-Python runs the branch or the round once, and what it records goes into the trace like everything
-else. Then the nodes are taken out again and become a body. What they read from around them becomes
-an input of the owner by itself, a variable they write goes on with the version that the owner
-makes, and leaves stay where they are.
+`control`, `open` and the gradients use it. Python runs the branch or one iteration; its nodes are
+appended to the trace, then moved into a `Body`. `own` creates the node: outer values that bodies
+read become its inputs, and variables that they write continue with its outputs. Leaves stay in the
+trace, so a body never contains one that the trace may reuse.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ Typed = tuple[DType, owners.Shape, owners.Shape, None, Symbol | None]
 
 
 class Body:
-    """What was recorded for one branch or round.
+    """The nodes recorded for one branch or loop iteration.
 
-    A variable has another value in each round, while a tensor that was read before the loop keeps
-    the one it had then. So rounds read variables as something else than the version around them.
+    A variable may have a different value in each iteration, while a tensor read from it before the
+    loop keeps its value. So an iteration reads a variable through a parameter, not as the version
+    around the loop.
 
     Parameters
     ----------
@@ -37,26 +38,26 @@ class Body:
     name : str
     f : callable
     params : sequence of Symbol
-        What `f` is given.
+        The arguments of `f`.
     rounds : bool
-        Whether it may run many times.
+        Whether the body may run many times.
 
     Attributes
     ----------
     nodes : list of Node
-        Those that compute.
+        The nodes other than leaves.
     params : list of Symbol
-        What Python was given.
+        The arguments of `f`.
     result : object
-        What Python returned, nested.
+        The nested result of `f`.
     outputs : list of Symbol
-        The tensors in it.
+        The tensors of the result.
     written : dict of Variable to (Symbol, Symbol)
-        Variables it writes: the versions before, inside and around it, and after.
+        The versions of each written variable before and after the body.
     stand_ins : dict of Variable to Symbol
-        In a round: what was read as the version before.
+        In a loop: the parameter for the version of a variable at the start of an iteration.
     rows : dict of Symbol to Symbol
-        Of the gradient of a loop, for a value inside that: the param that it is in a round.
+        In the gradient of a loop: from a value of the loop to the parameter for its row.
     keeps_identity : bool
         See Owned.
     """
@@ -118,13 +119,13 @@ class Body:
         trace.variables = self._around
 
     def replace(self, values: Mapping[Symbol, Symbol]) -> None:
-        """Puts other values in the place of some that it reads."""
+        """Replace values that the body reads or returns."""
         for node in self.nodes:
             node.inputs = tuple([values.get(x, x) for x in node.inputs])
         self.outputs = [values.get(x, x) for x in self.outputs]
 
     def reads(self) -> list[Symbol]:
-        """Values around it that it reads or returns, each once."""
+        """Return the outer values that the body reads or returns, each once."""
         made = {y for node in self.nodes for y in node.outputs}
         made.update(self.params, self.stand_ins.values())
         read = [x for node in self.nodes for x in node.inputs] + self.outputs
@@ -135,8 +136,8 @@ class Body:
 
 def param(trace: Trace, x: Symbol, name: str, skipped: int = 0,
           shape: Sequence[int | None] | None = None) -> Symbol:
-    """What stands inside a body for something like `x`, without its first `skipped` dimensions, or
-    of another shape."""
+    """Return a parameter of a body like `x`, without the first `skipped` dimensions or of the given
+    shape."""
     node = Node(PARAMETER, (), None, (), trace.names.unique(name), trace.line())
     if shape is not None:
         made = symbol(trace, node, 0, x.dtype, shape, shape, row=x.row)
@@ -161,10 +162,10 @@ def stand_in(trace: Trace, variable: Variable, around: Symbol) -> Symbol:
 
 def own(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symbol], n_params: int,
         bodies: Sequence[Body], name: str) -> Node:
-    """A node that owns bodies, at the end of a trace.
+    """Append a node that owns `bodies` to a trace.
 
-    `given` are its first inputs; the bodies see the last `n_params` of them as their params, and
-    what they read from around them follows.
+    `given` are its first inputs; the last `n_params` of these are bound to the params of the
+    bodies. The outer values that the bodies read follow.
     """
     inputs = list(given)
     inputs += dict.fromkeys([x for body in bodies
@@ -192,11 +193,11 @@ def own(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symbol], n_pa
 
 
 def size_sources(trace: Trace, body: Body) -> list[Symbol]:
-    """Return the outputs of other branches whose sizes, about which data decides, a body reads.
+    """Return the outputs of other branches whose data-dependent sizes a body reads.
 
-    Gradient rules compute with sizes of values as they were recorded. If such a value is inside of
-    a branch that is not open, its residual must be an input of the body, from which the size is
-    taken when the body runs. Sizes of values around the body need no input.
+    Gradient rules compute with the sizes of recorded values. If such a value is inside a branch
+    that is not open, its residual must be an input of the body, which takes the size from this
+    input when it runs. Sizes of values around the body need no input.
     """
     made = {y for node in body.nodes for y in node.outputs}
     enclosed = trace.enclosed
@@ -206,7 +207,7 @@ def size_sources(trace: Trace, body: Body) -> list[Symbol]:
 
 
 def _made(node: Node, bodies: Sequence[Body]) -> list[Typed]:
-    """What the outputs of a node are like, without versions of variables."""
+    """Return the types of the outputs of a node, without versions of variables."""
     if node.op is COND:
         return [_merged(ys) for ys in zip(*[body.outputs for body in bodies], strict=True)]
     parts, body = owners.loop_parts(node), bodies[0]
@@ -225,7 +226,7 @@ def _made(node: Node, bodies: Sequence[Body]) -> list[Typed]:
 
 
 def _merged(ys: Sequence[Symbol]) -> Typed:
-    """What one of several values is like; data decides about sizes in which they differ."""
+    """Return the type of one of several values. A size in which they differ depends on data."""
     dims = zip(*[zip(y.known_shape, y.hints, strict=True) for y in ys], strict=True)
     found = [at[0] if at.count(at[0]) == len(at) else (None, None) for at in dims]
     return (ys[0].dtype, tuple([n for n, _ in found]), tuple([hint for _, hint in found]), None,
@@ -234,8 +235,9 @@ def _merged(ys: Sequence[Symbol]) -> Typed:
 
 def _graph(trace: Trace, body: Body, inputs: Sequence[Symbol], params: range,
            written: Mapping[Variable, int]) -> Graph:
-    """The graph of a body whose owner has the given inputs; `params`: which of them Python saw as
-    what it was given, `written`: which of them are variables; the others it read by itself."""
+    """Return the graph of a body whose owner has the given inputs. `params` are the indices of the
+    inputs bound to `body.params`, `written` the indices of written variables; the other inputs are
+    outer values that the body reads."""
     graph = Graph(body.name)
     stands_for: dict[Symbol, Symbol] = dict(body.rows)
     inside = dict(zip(params, body.params, strict=True))

@@ -1,4 +1,8 @@
-"""The gradient of a cond: a cond on the same predicate."""
+"""The gradient of a cond: a cond on the same predicate.
+
+`control_gradient.BackwardRule` creates it by `TRANSPOSES`. All branches must return the same
+cotangents, so a cotangent that only some branches have carries a flag.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +29,8 @@ from dualflow.ops.reduce import reduce_any
 
 
 def flag_for(g: Any, x: Symbol) -> Any:
-    """Return the flag of the cotangent of x, of the same shape in all branches: a flag for each
-    row, if a loop stacked x for its gradient."""
+    """Return the flag of the cotangent of `x`, of the same shape in all branches: one flag for each
+    row if `x` is a residual that a loop stacked, otherwise one flag."""
     flag, node = flag_of(g), x.node
     if is_packed(x):
         return any_flag(flag)

@@ -1,7 +1,7 @@
-"""Branches and loops while Python is traced.
+"""The methods of a trace that record `cond`, `while_loop` and `scan`.
 
-What may be returned and carried is said in `ops/state.py`, for eager mode as well. `who` is the
-function that the user called.
+The ops call them with Python functions for branches and iterations. `ops/state.py` checks results
+and carries with the same rules in eager mode. `who` is the name of the function the user called.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def try_out(trace: Trace, f: Callable[[], Any]) -> None:
-    """Runs Python for what it learns; nothing of what it records stays."""
+    """Run `f` and discard the nodes and guards that it records."""
     guards = dict(trace.guards)
     try:
         Body(trace, "tried out", lambda: f() and None, (), rounds=True)
@@ -35,8 +35,8 @@ def try_out(trace: Trace, f: Callable[[], Any]) -> None:
 
 def cond(trace: Trace, index: Symbol, branches: Sequence[Callable[[], Any]], who: str,
          name: str | None = None, what: Sequence[str] = ()) -> Any:
-    """What the branch returns that `index` chooses: a bool one of two, an int32 one of many; `what`
-    names the branches."""
+    """Record a cond and return its result. `index` selects the branch: a bool one of two, an int32
+    one of many. `what` has the names of the branches."""
     name = name or who
     what = what or [f"branch {k}" for k in range(len(branches))]
     bodies = [Body(trace, f"{name}/{k}", f, ()) for k, f in enumerate(branches)]
@@ -47,8 +47,8 @@ def cond(trace: Trace, index: Symbol, branches: Sequence[Callable[[], Any]], who
 
 
 def _unify(trace: Trace, who: str, first: Body, other: Body, what: str, other_what: str) -> None:
-    """Sees to it that two branches return the same structure of tensors of the same dtypes and
-    ranks; a Python number takes the dtype of the tensor in its place."""
+    """Raise unless two branches return the same structure, dtypes and ranks. A returned Python
+    number takes the dtype of the other branch's tensor."""
     state.alike(who, first.result, other.result,
                 lambda path: f"{what} and {other_what} differ{' at ' * bool(path)}{path}",
                 "all must return the same structure")
@@ -66,14 +66,14 @@ def _unify(trace: Trace, who: str, first: Body, other: Body, what: str, other_wh
         if a.dtype is not b.dtype:
             raise DTypeError(f"{told}; use cast in one of them")
         if a.ndim != b.ndim:
-            raise ShapeError(f"{told}; all must return as many dimensions")
+            raise ShapeError(f"{told}; all must return the same rank")
 
 
 def while_loop(trace: Trace, test: Callable[..., Any], step: Callable[..., Any], carried: Any,
                limit: Any, shapes: Sequence[Any] | None, who: str, name: str | None = None,
                what: str = "loop_vars", recompute: bool = False) -> Any:
-    """What is carried when `test` says no, or after `limit` rounds; `shapes` of what changes its
-    size, by leaf."""
+    """Record a loop that ends when `test` returns false, or after `limit` iterations. Return the
+    last carries. `shapes` has the shapes of carries that change size, by leaf."""
     name = name or who
     start = trace.adopt(None, state.leaves(carried))
     open_shapes = None if shapes is None else [
@@ -98,7 +98,7 @@ def while_loop(trace: Trace, test: Callable[..., Any], step: Callable[..., Any],
 def scan(trace: Trace, step: Callable[..., Any], carried: Any, rows: Any, times: Any,
          reverse: bool, who: str, name: str | None = None, what: str = "carry",
          recompute: bool = False) -> tuple[Any, Any]:
-    """What is carried after the last row, and what `step` made of each row, stacked."""
+    """Record a loop over rows; return the last carries and the stacked outputs of `step`."""
     name = name or who
     start, slices = [trace.adopt(None, state.leaves(x)) for x in (carried, rows)]
     n = len(start)
@@ -123,9 +123,9 @@ def scan(trace: Trace, step: Callable[..., Any], carried: Any, rows: Any, times:
 # --- values ---
 
 def _times(trace: Trace, limit: Any, sizes: bool) -> tuple[Any, list[Symbol]]:
-    """The attribute that says how many rounds there are at most, and the input that does so where
-    that may change from run to run. A number that decides about sizes is an attribute, so that they
-    are known."""
+    """Return the maximal trip count as an attribute, and as inputs: [] or, if it may change from
+    run to run, one input. If output sizes depend on it (`sizes`), it is an attribute if possible,
+    so that they are known."""
     if limit is None:
         return ENDLESS, []
     if isinstance(limit, Dim):

@@ -1,15 +1,14 @@
 """The gradient rule of nodes with bodies: its transpose is a cond on the same predicate, or a loop.
 
-A tape takes a branch or a loop for one application (`own_recorded`). Its rule transposes the node:
-from cotangents of the outputs to cotangents of the inputs. `cond_gradient.py` and
-`loop_gradient.py` do that by a backward pass over the body in new bodies, which belong to a node
-like the first one. Residuals, values of the body that the new bodies read, become outputs of the
-first node; a loop stacks them. So the rule is closed under itself: the gradient of a gradient needs
-nothing more.
+Tapes record a cond or a loop as one application (`own_recorded`). Its rule maps cotangents of the
+outputs to cotangents of the inputs: `cond_gradient.py` and `loop_gradient.py` record a backward
+pass over each body in a new body, which belongs to a node of the same op. Residuals, values of the
+first body that the new one reads, become outputs of the first node; a loop stacks them. As the new
+node has the same rule, higher orders need no other code.
 
-The outputs of a node, and the carries of a loop, are values of their own. Accumulators of captured
-values are carried and start from the sum so far or from -0.0, the additive identity, so sums have
-the order of eager mode. A `Maybe` tells a cotangent that does not exist from zeros.
+Outputs of nodes and carries of loops have separate identities. Accumulators of captured values
+are carries; they start from the existing accumulator or from -0.0, the additive identity, so sums
+have the order of eager mode. A `Maybe` distinguishes a missing cotangent from zeros.
 """
 
 from __future__ import annotations
@@ -65,13 +64,13 @@ from dualflow.ops.reduce import reduce_any
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
 
-Cotangents = dict[int, Any]              # of values, by their ids
-TRANSPOSES: dict[Op, Any] = {}           # subclasses of Transpose, by the op of the node
+Cotangents = dict[int, Any]              # value id -> cotangent
+TRANSPOSES: dict[Op, Any] = {}           # op of the node -> subclass of Transpose
 
 
 def own_recorded(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symbol], n_params: int,
                  bodies: Sequence[Body], name: str) -> Node:
-    """A node that owns bodies, see `own`, recorded by tapes."""
+    """Append a node that owns bodies (see `own`) and record it on the active tapes."""
     node = own(trace, op, attrs, given, n_params, bodies, name)
     inputs = {tensor_id(x): x for x in node.inputs if flows_into(x)}
     given_by = trace.enclosed.given_by
@@ -88,7 +87,7 @@ def own_recorded(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symb
 
 
 class BackwardRule:
-    """The gradient rule of a node that owns bodies; see `record_call` for what it is given."""
+    """The gradient rule of a node that owns bodies, with the signature of `record_call`'s rules."""
 
     def __init__(self, node: Node, inputs: Sequence[Symbol]) -> None:
         self.node = node
@@ -98,7 +97,7 @@ class BackwardRule:
         node, inputs, trace = self.node, self.inputs, current_graph()
         kept = self._kept()
         flows = self._flows(gs)
-        # The cotangent of a residual is one of the inside of its node, if that is wanted.
+        # The cotangent of a residual is returned as part of the inside of its node, if wanted.
         inner = {y for x, wants in zip(inputs, wanted, strict=False) if wants
                  for y in kept.get(x, ())}
         wanted = [wants and not (k < len(inputs) and trace.enclosed.given_by(inputs[k]) in inner)
@@ -132,8 +131,8 @@ class BackwardRule:
         return tensor_id(current_graph().enclosed.recorded(x))
 
     def _kept(self) -> dict[Symbol, list[Symbol]]:
-        """What the node reads of the insides of others: for what stands for all that is inside of
-        one, outputs."""
+        """Return the residuals of other nodes that this node reads, by the `inside` of the other
+        node."""
         found: dict[Symbol, list[Symbol]] = {}
         for x in map(current_graph().enclosed.given_by, self.node.inputs):
             data = x.node.data
@@ -144,7 +143,8 @@ class BackwardRule:
         return found
 
     def _flows(self, gs: Sequence[Any]) -> dict[Symbol, Any]:
-        """Return the cotangents of outputs; those of values inside are those of residuals."""
+        """Return the cotangents of outputs, to which the inside of the node contributes the
+        cotangents of residuals."""
         flows = {y: g for y, g in zip(self.node.outputs, gs[1:], strict=False) if g is not None}
         for y, g in gs[0].flows.items() if gs[0] is not None else ():
             flows[y] = sum_at(y, [flows[y], g]) if y in flows else g
@@ -152,7 +152,7 @@ class BackwardRule:
 
     def _result(self, kept: dict[Symbol, list[Symbol]], found: Cotangents, x: Symbol,
                 g: Any) -> Any:
-        """The sum for an input."""
+        """Return the accumulator of an input."""
         if x not in kept:
             return found.get(self._id(x), g)
         flows = dict(g.flows) if g is not None else {}
@@ -182,8 +182,8 @@ class Transpose:
         self.found: Cotangents = {}
 
     def declared(self) -> list[tuple[int, Any]]:
-        """Return the cotangents of the outputs that the node had when it was recorded, the last one
-        first, under identities of their own."""
+        """Return the cotangents of the outputs that the node had when it was recorded, the last
+        first, under new identities."""
         n = self.node.data.n_outputs
         made = list(enumerate(self.node.outputs[:n]))
         return [(k, self.flows[y] if is_packed(y) else anew(self.flows[y]))
@@ -196,12 +196,12 @@ class Transpose:
                 if y in self.flows]
 
     def id_of(self, y: Symbol) -> int:
-        """The id by which tapes know a value inside."""
-        y = self.enclosed.given_by(y)           # a residual of a node in a call, as that returns it
+        """Return the id that tapes use for a value of a body."""
+        y = self.enclosed.given_by(y)           # a residual of a node that is inside a call
         return tensor_id(y if isinstance(y.node.data, Owned) else self.enclosed.recorded(y))
 
     def log(self, nodes: Iterable[Node], watched: Iterable[Symbol]) -> RecordLog:
-        """What is inside as if a tape had recorded it."""
+        """Return the records of a tape that watched `watched` while `nodes` ran."""
         log = RecordLog(False)
         for x in watched:
             log.watch(x)
@@ -209,14 +209,14 @@ class Transpose:
         return log
 
     def read(self, body: Body, inside: Sequence[Node]) -> list[Symbol]:
-        """Return the residuals of a body: values inside the node that it reads, or of which it
-        reads a size that data decides about."""
+        """Return the residuals of a body: the values inside the node that it reads, or whose
+        data-dependent sizes it reads."""
         own = set(inside)
         sized = [x for x in map(self.enclosed.size_source, measured(body.nodes)) if x is not None]
         return [x for x in dict.fromkeys([*body.reads(), *sized]) if x.node in own]
 
     def add_output(self, k: int, x: Symbol) -> Symbol:
-        """The output that gives a value in body k."""
+        """Return the output of the node for `x`, a value of body k; add the output if needed."""
         node, data = self.node, self.node.data
         if x not in data.outside:
             at = n_made(node)
@@ -266,7 +266,7 @@ def on_tapes(y: Any) -> Any:
 
 
 def residual_rule(y: Symbol, gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
-    """The gradient rule of a residual, for the value that stands for the inside of its node."""
+    """The gradient rule of a residual: its input is the `inside` of the node."""
     g, before = gs[0], sums[0]
     inside = None if g is None else Inside({y: g}, sum_at)
     if before is not None:
@@ -277,13 +277,13 @@ def residual_rule(y: Symbol, gs: list[Any], sums: list[Any], wanted: list[bool])
 # --- packed rows ---
 
 def sum_at(y: Symbol, gs: list[Any]) -> Any:
-    """Return the sum of cotangents of the value that an output gives."""
+    """Return the sum of cotangents of a residual, which may be packed."""
     return per_row(y, gs, lambda rows: sum_at(y.row, rows)) if is_packed(y) else total(gs)
 
 
 def per_row(y: Symbol, gs: Sequence[Any], f: Callable[[list[Any]], Any],
             make: Callable[..., Node] = own_recorded) -> Any:
-    """``f([g, ...])`` for each row of gradients that are packed like y, packed again."""
+    """Apply ``f([g, ...])`` to each row of cotangents packed like `y`, and pack the results."""
     trace = current_graph()
     x, node = y.row, y.node
     params: list[Symbol] = []
@@ -312,7 +312,7 @@ def per_row(y: Symbol, gs: Sequence[Any], f: Callable[[list[Any]], Any],
 
 
 def any_flag(flag: Any) -> Any:
-    """Whether any flag holds, of some that may be packed."""
+    """Return whether any flag holds, as a bool of shape (). Flags may be packed."""
     if flag.dtype is not uint8:
         return reduce_any(flag) if flag.ndim else flag
     trace = current_graph()
@@ -325,14 +325,14 @@ def any_flag(flag: Any) -> Any:
 
 
 def flag_row(trace: Trace, flag: Symbol) -> Symbol:
-    """What stands in a round for a row of flags."""
+    """Return the parameter of a loop body for a row of flags."""
     return param(trace, flag, "flag", 1) if flag.row is None else param(trace, flag.row, "flag")
 
 
 # --- gradients ---
 
 def anew(g: Any) -> Any:
-    """A gradient under an identity of its own."""
+    """Return a gradient under a new identity."""
     if isinstance(g, Maybe):
         return Maybe(identity(g.value), g.flag, g.clean)
     return identity(as_tensor(g))
@@ -344,15 +344,16 @@ def give(flows: Cotangents, to: int, g: Any) -> None:
 
 
 def nothing(x: Symbol) -> Any:
-    """What stands for a gradient where nothing flows: x + -0.0 is x. x may be packed."""
+    """Return -0.0 in the shape of `x`, for a missing cotangent: x + -0.0 is x. `x` may be packed.
+    """
     return per_row(x, [x], lambda rows: nothing(rows[0]), own) if is_packed(x) else filled(-0.0, x)
 
 
 def value_of(g: Any, x: Symbol) -> Any:
-    """The value of a gradient, -0.0 where nothing flows."""
+    """Return the value of a gradient, with -0.0 for a missing cotangent."""
     return nothing(x) if g is None else clean(g) if isinstance(g, Maybe) else as_tensor(g)
 
 
 def one_flag(g: Any) -> Any:
-    """Whether anything flows, as one flag."""
+    """Return whether a cotangent exists, as one flag."""
     return any_flag(flag_of(g))

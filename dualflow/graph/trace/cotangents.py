@@ -1,7 +1,7 @@
-"""Cotangents of values in branches and loops: which values have one, and its rows.
+"""Cotangents of values in branches and loops: predicates, and access to rows and flags.
 
-Used by the gradients of branches and loops and by the programs that tapes run for a call. A
-cotangent is a tensor, packed rows (`is_packed`), or a `Maybe` with a flag, or a flag for each row.
+Used by the gradients of cond and loop nodes and by the backward programs of calls. A cotangent is a
+tensor, packed rows (`is_packed`), or a `Maybe` with one flag or a flag for each row.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 def n_made(node: Node) -> int:
-    """How many outputs of a node are no versions of variables."""
+    """Return the number of outputs of a node that are not versions of variables."""
     return len(node.outputs) - node.writes.bit_count()
 
 
 def is_inside(x: Symbol) -> bool:
-    """Whether an output of a node that owns bodies gives a value inside, for a gradient."""
+    """Return True if `x` is a residual: an output that was added to a node for its gradient."""
     data = x.node.data
     return isinstance(data, Owned) and data.n_outputs <= x.index < n_made(x.node)
 
 
 def varies(row: Symbol) -> bool:
-    """Whether data decides about the shape of a row."""
+    """Return True if the shape of a row depends on data."""
     return None in row.hints
 
 
@@ -45,12 +45,12 @@ def limited(parts: LoopParts) -> bool:
 
 
 def is_packed(y: Symbol) -> bool:
-    """Return True if a value is rows of different shapes that a loop packs, or their cotangent."""
+    """Return True if a value is packed rows of different shapes, or their cotangent."""
     return y.dtype is uint8 and y.row is not None and varies(y.row)
 
 
 def flows_into(y: Symbol) -> bool:
-    """Return True if a value has a cotangent: it is floating, or packed rows that are."""
+    """Return True if a value is differentiable: of a floating dtype, or packed rows of one."""
     return y.dtype.is_floating or (is_packed(y) and flows_into(y.row))
 
 
@@ -63,7 +63,7 @@ def trip_counts(trace: Trace, node: Node) -> list[Symbol]:
 
 
 def measured(nodes: Iterable[Node]) -> Iterable[Symbol]:
-    """Values whose sizes, about which data decides, are attributes or numbers in nodes."""
+    """Yield the values whose data-dependent sizes are attributes or numbers of nodes."""
     for node in walk(nodes):
         given = node.attrs.values if node.attrs is not None and node.attrs.symbolic else ()
         numbers = [x.node.data.dim for x in node.inputs if is_number(x)]
@@ -82,19 +82,19 @@ def row_parts(g: Any) -> list[Any]:
 
 
 def dense(g: Any) -> Any:
-    """A gradient that is no IndexedSlices."""
+    """Return a gradient with IndexedSlices converted to a tensor."""
     return g if g is None or isinstance(g, Maybe) else as_tensor(g)
 
 
 def flag_of(g: Any) -> Any:
-    """Whether something flows."""
+    """Return the flag of a cotangent, True if it certainly exists."""
     return g.flag if isinstance(g, Maybe) else as_tensor(g is not None)
 
 
 # --- rows ---
 
 def row_flags(g: Any) -> tuple[Any, Any]:
-    """Return the rows of a cotangent, -0.0 where nothing flows, and a flag for each."""
+    """Return the rows of a cotangent, -0.0 for missing ones, and a flag for each row."""
     value = clean(g) if isinstance(g, Maybe) else as_tensor(g)
     flag = g.flag if isinstance(g, Maybe) else as_tensor(True)
     if flag.ndim > 1:
@@ -104,7 +104,7 @@ def row_flags(g: Any) -> tuple[Any, Any]:
 
 def delayed(g: Any) -> tuple[Any, Any]:
     """Return the rows of a cotangent shifted by one iteration, and the last row. The first
-    iteration gets -0.0, the additive identity, with a false flag."""
+    iteration gets -0.0, the additive identity, with flag False."""
     value, flags = row_flags(g)
     nothing = broadcast_to(as_tensor(-0.0, value.dtype), (1, *value.shape[1:]))
     value, flags = concat([nothing, value], 0), concat([as_tensor([False]), flags], 0)

@@ -1,9 +1,9 @@
-"""Python's decisions by sizes that only a run knows.
+"""Comparisons of sizes that depend on data, while Python is traced.
 
-In converted code of the program a comparison of such a size is a traced bool, so that `if`, `while`
-and `assert` become branches, loops and checks. Elsewhere (in installed packages, in code without
-source, within a comparison of tuples) the size of the run that is traced answers, and the graph
-checks in each run that the answer is the same.
+The core calls these functions through `Trace`. In converted user code, a comparison is a traced
+bool, so that `if`, `while` and `assert` become branches, loops and checks. Elsewhere (in installed
+packages, in code without source, in a comparison of tuples) the hint answers, and a guard checks in
+each run that the answer is the same.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ COMPARISONS = {op: getattr(operator, op) for op in ("eq", "ne", "lt", "le", "gt"
 
 
 def decision(trace: Any, op: str, args: tuple[Any, ...]) -> Symbol | None:
-    """What a comparison of numbers is in the run; None if the answer of now is to be checked.
-    Leaves the trace if the code that asks is to be converted first."""
+    """Return a comparison of numbers as a traced bool, or None if the hint answers and a guard
+    checks the answer. Restart the trace if the calling code can be converted first."""
     current = current_graph()
     if current is not trace:
         if not trace.goes_on_in(current):
@@ -33,7 +33,7 @@ def decision(trace: Any, op: str, args: tuple[Any, ...]) -> Symbol | None:
     converted = trace.enclosed.converted
     if converted is None or not converted(sys._getframe(1).f_code):
         if trace.enclosed.question is not None:
-            trace.enclosed.question(None)       # leaves the trace if there is something to convert
+            trace.enclosed.question(None)       # restarts the trace if the code can be converted
         return None
     if op not in COMPARISONS:
         return None
@@ -45,8 +45,8 @@ def decision(trace: Any, op: str, args: tuple[Any, ...]) -> Symbol | None:
 
 
 def ask_to_convert(trace: Any) -> None:
-    """Called where Python wants a size of a run as an int: leaves the trace if the code that asks
-    is to be converted first."""
+    """Restart the trace if the calling code can be converted; called where Python needs a size that
+    depends on data as an int."""
     current = current_graph()
     if trace.goes_on_in(current) and current.enclosed.sizes_choose and (
             current.enclosed.question is not None and _may_convert(sys._getframe(1))):
@@ -54,8 +54,8 @@ def ask_to_convert(trace: Any) -> None:
 
 
 def truth_of(trace: Any, x: Symbol) -> bool | None:
-    """The truth of a traced bool that a comparison of sizes gave, checked in each run; None if it
-    is another."""
+    """Return the truth of a traced bool that is a comparison of sizes, and add a guard that checks
+    it in each run. Return None for any other bool."""
     if x not in trace.enclosed.decided:
         return None
     op, args = trace.enclosed.decided[x]
@@ -69,5 +69,5 @@ def _hint(x: Any) -> Any:
 
 
 def _may_convert(frame: FrameType) -> bool:
-    """Whether code is the program's own."""
+    """Return True if a frame runs user code that is not an installed package."""
     return is_users(frame) and not is_installed(frame.f_code.co_filename)

@@ -1,5 +1,6 @@
-"""Dims as expressions: their leaves, their value for given leaves, and formulas, which are Dims
-without their graph. Knows no graph.
+"""Dims as expressions: their leaves, their values, and formulas, which are Dims without a graph.
+
+Used by traces, specialisation and exporters. Nothing here may refer to a graph or recurse.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from typing import Any, NamedTuple
 
 from dualflow._core import Dim, dim_value
 
-LEAF_KINDS = ("size", "argument", "element")    # of Dims that are computed from nothing
-SHOWN = 60                                  # characters of a formula in print
+LEAF_KINDS = ("size", "argument", "element")    # kinds of Dims without operands
+SHOWN = 60                                  # printed characters of a formula
 
 
 def in_order(dim: Dim) -> list[Dim]:
-    """All that a Dim is computed from, each after its own operands; the Dim itself comes last."""
+    """Return a Dim and all Dims it is computed from, operands first."""
     found: dict[int, Dim] = {}
     pending = [dim]
     while pending:
@@ -29,7 +30,7 @@ def in_order(dim: Dim) -> list[Dim]:
 
 
 def dim_now(dim: Dim, leaf: Callable[[Dim], Any]) -> Any:
-    """The value of a Dim; `leaf` gives the values of sizes, arguments and elements."""
+    """Return the value of a Dim; `leaf` returns the values of sizes, arguments and elements."""
     values: dict[int, Any] = {}
     for d in in_order(dim):
         values[id(d)] = leaf(d) if d.kind in LEAF_KINDS else dim_value(
@@ -38,7 +39,7 @@ def dim_now(dim: Dim, leaf: Callable[[Dim], Any]) -> Any:
 
 
 def leaves(dim: Dim) -> list[Dim]:
-    """Sizes, arguments and elements a Dim is computed from."""
+    """Return the sizes, arguments and elements that a Dim is computed from."""
     return [d for d in in_order(dim) if d.kind in LEAF_KINDS]
 
 
@@ -48,15 +49,15 @@ def depends_on_arguments(dim: Dim) -> bool:
 
 
 class Formula(NamedTuple):
-    """How a number is computed from those among the arguments of a call.
+    """An expression that computes a number from Python numbers among the arguments of a call.
 
     Attributes
     ----------
     steps : tuple
         Each ("argument", leaf of the call), ("number", value), or an operator of Dims and the
-        indices of the steps that are its operands; the last step gives the number.
+        indices of its operands among the steps. The last step is the result.
     type : type
-        The type that the number must have.
+        The required type of the number.
 
     Examples
     --------
@@ -71,7 +72,7 @@ class Formula(NamedTuple):
     type: type
 
     def value(self, leaves: Sequence[Any]) -> Any:
-        """The number for the leaves of a call's arguments."""
+        """Return the number for the leaves of a call's arguments."""
         values: list[Any] = []
         for op, *operands in self.steps:
             if op == "argument":
@@ -93,7 +94,7 @@ class Formula(NamedTuple):
 
 
 def formula(dim: Dim, known: Callable[[Dim], Any]) -> Formula:
-    """A Dim as a formula; `known` gives the sizes and elements it is computed from."""
+    """Return a Dim as a formula; `known` returns its sizes and elements, which become constants."""
     steps: list[tuple[Any, ...]] = []
     place: dict[int, int] = {}
     for d in in_order(dim):

@@ -1,4 +1,5 @@
-"""What a function would return, found out by tracing it once, for eager mode."""
+"""Abstract evaluation: the types of a function's results, found by tracing it. Eager mode uses it
+for control flow; no op may run."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from dualflow.ops import state
 
 
 def would_make(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """What `f` returns for traced tensors like those of `args`; nothing runs."""
+    """Return the Symbols that `f` returns for traced tensors like those of `args`."""
     trace = Trace(getattr(f, "__name__", "function"))
     given = state.packed(args, [
         trace.leaf(PARAMETER, x, x.shape, x.shape, None, None, "argument")

@@ -1,9 +1,9 @@
-"""Sizes that depend on data, where they are used as numbers: nodes that compute them at each run.
+"""Numbers that depend on data: nodes that compute them in each run.
 
-`Numbers` turns a Dim into nodes: int64 for ints, float64 for floats, as Python computes. These
-provide attributes of other nodes (`dynamic_attrs` in C applies the op with them) and check
-decisions that Python made while tracing (`assert_sizes`). Knows nothing of traces; specialize.py
-decides what depends on data.
+`Numbers` turns a Dim into nodes of int64 or float64, with the results of Python's arithmetic. The
+values are attributes of other nodes (the op `dynamic_attrs` applies them) or check decisions that
+Python made while tracing (`assert_sizes`). `specialize.py` decides which numbers depend on data and
+calls this file, which must not depend on traces.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from dualflow.graph.ir import Graph, Line, Node
 from dualflow.graph.trace.dims import LEAF_KINDS
 from dualflow.graph.trace.parameters import Guard
 
-# By kind of Dim; both operands have one dtype.
+# Kind of Dim -> op; both operands have one dtype.
 ARITHMETIC = {"add": "add", "sub": "subtract", "mul": "multiply", "floordiv": "floordiv",
               "mod": "floormod", "truediv": "divide", "pow": "pow", "max": "maximum",
               "min": "minimum", "neg": "negative", "abs": "abs"}
 DYNAMIC, CHECK = get_op("dynamic_attrs"), get_op("assert_sizes")
-LITERAL, FROM_VECTOR = 0, 1                         # marks in the code of csrc/ops/dynamic.c
+LITERAL, FROM_VECTOR = 0, 1                         # marks in the code for csrc/ops/dynamic.c
 EQUAL, LESS, LESS_EQUAL = range(3)
-# Guards as one of these three: which, whether to swap the operands and to negate the answer.
+# Operator of a guard -> (one of these three, swap the operands, negate the answer).
 COMPARE = {"eq": (EQUAL, False, False), "ne": (EQUAL, False, True), "lt": (LESS, False, False),
            "le": (LESS_EQUAL, False, False), "gt": (LESS, True, False),
            "ge": (LESS_EQUAL, True, False), "bool": (EQUAL, False, True)}
@@ -47,16 +47,16 @@ class DependsOnData(UnimplementedError):
 
 
 class Numbers:
-    """Nodes that compute Dims, each once.
+    """The nodes of a graph that compute Dims, each once.
 
     Parameters
     ----------
     graph : Graph
-        Where they are added.
+        The graph to which nodes are added.
     known : callable (Dim) -> number
-        The value of a leaf; raises DependsOnData if it is known only at run time.
+        Returns the value of a leaf, or raises DependsOnData.
     tensor : callable (Dim) -> Symbol
-        The tensor that a leaf is taken from, or for an argument the number itself, in the graph.
+        Returns the tensor with the size or element of a leaf, or the number of an argument.
     """
 
     def __init__(self, graph: Graph, known: Callable[[Dim], Any],
@@ -68,7 +68,7 @@ class Numbers:
         self.line: Line | None = None
 
     def node(self, name: str, *inputs: Symbol, **attrs: Any) -> Symbol:
-        """The output of an op, applied at the line of the current node."""
+        """Apply an op at the line of the current node and return its output."""
         op = get_op(name)
         return self.graph.add(op, inputs, make_attrs(op, **attrs), line=self.line).outputs[0]
 
@@ -76,13 +76,13 @@ class Numbers:
         return self.graph.constant(constant(value, dtype), line=self.line)
 
     def cast(self, x: Symbol, dtype: DType) -> Symbol:
-        """Converts like a Python number: an int becomes a float by way of float64."""
+        """Convert like a Python number: an int becomes a float by way of float64."""
         if x.dtype is int64 and dtype.is_floating and dtype is not float64:
             x = self.node("cast", x, dtype=float64)
         return x if x.dtype is dtype else self.node("cast", x, dtype=dtype)
 
     def scalar(self, x: Any) -> Symbol:
-        """A number, or what computes it, as a Symbol of int64 or float64."""
+        """Return a number or a Dim as a Symbol of int64 or float64."""
         if isinstance(x, Dim):
             x = self.value(x)
         if isinstance(x, Symbol):
@@ -90,7 +90,7 @@ class Numbers:
         return self.constant(x, float64 if isinstance(x, float) else int64)
 
     def value(self, dim: Dim) -> Any:
-        """A Dim as a number if it is known, otherwise as a Symbol of shape ()."""
+        """Return a Dim as a number if it is known, otherwise as a Symbol of shape ()."""
         pending = [dim]
         while pending:
             d = pending[-1]
@@ -129,19 +129,19 @@ class Numbers:
             operands = [self.cast(x, float64) for x in operands]
         return self.node(ARITHMETIC[d.kind], *operands)
 
-    # --- what they are for ---
+    # --- uses of the numbers ---
 
     def number(self, dim: Dim, dtype: DType) -> Symbol:
-        """A Dim as a tensor of `dtype`."""
+        """Return a Dim as a tensor of `dtype`."""
         return self.cast(self.scalar(dim), dtype)
 
     def apply(self, node: Node, inputs: Sequence[Symbol]) -> Node:
-        """The application of a traced node's op, with attributes known when it runs."""
+        """Add an application of a traced node's op whose attributes are computed in each run."""
         if node.writes:
             raise UnimplementedError(f"{node.op.name}: an attribute depends on a size that depends "
                                      f"on data, at {node.line}")
         assert node.attrs is not None
-        numbers: dict[int, int] = {}        # place in the vector by id of Dim
+        numbers: dict[int, int] = {}        # id of a Dim -> index in the vector
         vector: list[Symbol] = []
         code: list[int] = []
         for value in node.attrs.values:
@@ -157,7 +157,7 @@ class Numbers:
         return self.graph.add(DYNAMIC, [*inputs, values], attrs, node.name, node.line)
 
     def _shapes(self, node: Node, inputs: Sequence[Symbol]) -> list[list[int]]:
-        """The shapes of the outputs, with -1 for what is known only when the program runs."""
+        """Return the shapes of the outputs, with -1 for sizes that depend on data."""
         def value(d: Any) -> Any:
             x = self.value(d) if isinstance(d, Dim) else d
             return None if isinstance(x, Symbol) else x
@@ -166,14 +166,14 @@ class Numbers:
         try:
             made = infer(node.op, list(inputs), map_attrs(node.op, node.attrs, value), self.graph)
             return [[-1 if n is None else n for n in y.known_shape] for y in made]
-        except DualflowError:       # the op may be given the shape of its output, as `shape`
+        except DualflowError:       # the attribute `shape` may be the shape of the output
             given = list(map(value, node.given.get("shape", ())))
             return [[-1 if n is None or n < 0 else n for n in given]
                     if len(given) == y.ndim else [-1] * y.ndim for y in node.outputs]
 
     def _word(self, node: Node, v: Any, numbers: dict[int, int],
               vector: list[Symbol]) -> tuple[int, int]:
-        """An entry of an attribute as a mark and a number."""
+        """Return an entry of an attribute as a mark and a word."""
         x = self.value(v) if isinstance(v, Dim) else v
         if isinstance(x, float):
             return LITERAL, struct.unpack("<q", struct.pack("<d", x))[0]
@@ -188,7 +188,7 @@ class Numbers:
         return FROM_VECTOR, numbers[id(v)]
 
     def check(self, guard: Guard) -> None:
-        """Adds a check that Python would have made the same decision."""
+        """Add a node that checks in each run that Python would decide as in the trace."""
         if guard.op in ("int", "float"):
             by, swap, turned, args, answer = EQUAL, False, False, (*guard.args, guard.answer), True
         else:
@@ -200,5 +200,5 @@ class Numbers:
 
 
 def refuse(x: Symbol) -> Tensor:
-    """Called to read a value that is known only at run time."""
+    """Raise DependsOnData; the `read` of callers that need a static value."""
     raise DependsOnData(f"{x.name} is used as a size, and depends on data")

@@ -1,9 +1,8 @@
-"""Calls in a trace: what was recorded while a function ran becomes the body of one node.
+"""Outlining: the nodes that a called function recorded become the body of a `call` node.
 
-Python goes on with the values it was given, which are inside now: `outside` says what stands for
-one where it is read, and makes it an output of the call when it is first asked for. `recorded` is
-the way back: the value as Python and tapes know it, to which both belong. So tapes, guards and
-gradient rules need not know of calls.
+Python, tapes and guards still hold the values that are inside the body now. `outside` maps such a
+value to an output of the call, which is added on first use; `recorded` maps outputs and parameters
+back to the recorded value. `Trace` translates with both, so no other code needs to know of calls.
 """
 
 from __future__ import annotations
@@ -32,34 +31,34 @@ from dualflow.locks import reentrant_lock
 
 
 class Enclosed:
-    """The calls of a trace and of those that continue it.
+    """The calls of a trace and of the traces that continue it.
 
     Attributes
     ----------
     recorded_as : dict of Symbol to Symbol
-        For a parameter of a body and an output of a call: the value as it was recorded, or one that
-        is closer to it.
+        From a parameter of a body or an output of a call to the recorded value, or one step nearer
+        to it.
     question : callable or None
-        Called before control flow is refused, with the tensor whose truth is asked, if that is it:
-        says what the message should add, or the answer.
+        Called before control flow raises, with the tensor whose truth is needed or None. Returns an
+        addition to the message, or the truth.
     converted : callable or None
-        Whether a code object has been converted.
+        Returns True if a code object has been converted.
     sizes_choose, sizes_chose : bool
-        Whether sizes that depend on data may choose branches of the graph, and whether any did.
+        Whether sizes that depend on data may select branches of the graph, and whether any did.
     decided : dict of Symbol to (operator, operands)
-        What a traced bool compares, where that is such a size.
+        From a traced bool to the comparison of such a size that it is the result of.
     left : bool
-        Whether the trace was left, to begin anew.
+        Whether the trace was abandoned and will restart.
     refusal : Exception or None
-        Why the trace was left for good; Python's own `except` does not stop it.
+        Why the trace failed for good; an `except` of the traced code does not stop it.
     escaped : Exception or None
-        What the trace raises if an exception that left a recorded branch was caught outside of it.
+        The error to raise if an exception that left a recorded branch was caught outside of it.
     conditions : object
-        What is known of traced bools; belongs to the conversion of control flow.
+        Facts about traced bools, for the conversion of control flow.
     undefined : set of Node
-        Those that stand in a branch for a value that another branch computes.
+        Nodes of a branch in place of a value that another branch computes (`undefined.py`).
     lock : lock
-        Held while a call gets another output, and by whoever copies the trace.
+        Held while outputs are added to a call, and while the trace is copied.
     """
 
     def __init__(self) -> None:
@@ -75,10 +74,10 @@ class Enclosed:
         self.conditions: Any = None
         self.undefined: set[Node] = set()
         self.lock: Any = reentrant_lock()
-        self._owner: dict[Node, Node] = {}              # the call that a node is inside of
-        self._outside: dict[Symbol, Symbol] = {}        # outputs of calls by what they return
-        self.replaced: dict[Symbol, Symbol] = {}        # parameters of loops that are none any more
-        self._open: list[Node] = []                     # what is being differentiated
+        self._owner: dict[Node, Node] = {}              # node of a body -> owner of the body
+        self._outside: dict[Symbol, Symbol] = {}        # inner value -> output of its call
+        self.replaced: dict[Symbol, Symbol] = {}        # removed loop parameter -> outer value
+        self._open: list[Node] = []                     # owners being differentiated
         self._played: list[tuple[Container[Symbol], Sequence[Node]]] = []   # see `reading`
 
     def __bool__(self) -> bool:
@@ -86,10 +85,10 @@ class Enclosed:
 
     def enclose(self, graph: Graph, start: int, name: str, call: Node,
                 outputs: Sequence[Symbol]) -> None:
-        """Makes a body of the nodes of a graph from `start` on, and `call`, a new node, its owner.
-        `outputs` is what a call with a Rule returns, under identities of its own.
+        """Move the nodes of `graph` from `start` on into the body of `call`, a new node. If
+        `outputs` is given (a call with a Rule), the call returns them under new identities.
 
-        Leaves stay in the graph. So does everything if data decides about sizes.
+        Leaves stay in the graph. If a size depends on data, all nodes stay.
         """
         own = [node for node in graph.nodes[start:] if node.op not in LEAVES]
         if sized_inside(graph.nodes[start:], own):
@@ -117,17 +116,17 @@ class Enclosed:
         graph.nodes[start:] = [*[node for node in graph.nodes[start:] if node not in inside], call]
 
     def keep_inside(self, owner: Node) -> None:
-        """Notes what is inside a branch or a loop, and cannot be read outside."""
+        """Register the nodes of the bodies of a cond or loop, which cannot be read outside."""
         for body in owner.bodies:
             for node in body.nodes:
                 self._owner[node] = owner
 
     def put_inside(self, node: Node, owner: Node) -> None:
-        """Notes a node added to a branch or a loop."""
+        """Register a node that was added to a body."""
         self._owner[node] = owner
 
     def is_within(self, node: Node, owners: Container[Node]) -> bool:
-        """Return True if a node is one of some owners of bodies, or inside one of them."""
+        """Return True if a node is one of `owners`, or in a body of one."""
         at: Node | None = node
         while at is not None and at not in owners:
             at = self._owner.get(at)
@@ -135,8 +134,8 @@ class Enclosed:
 
     @contextmanager
     def opened(self, node: Node) -> Iterator[None]:
-        """Inside the block, what is inside a branch or a loop may be read, because that is made to
-        return it in the end."""
+        """A context in which values inside a cond or loop may be read, because its transpose will
+        make them outputs of the node."""
         with self.lock:
             self._open.append(node)
             try:
@@ -146,10 +145,10 @@ class Enclosed:
 
     @contextmanager
     def reading(self, played: Container[Symbol], nodes: Sequence[Node]) -> Iterator[None]:
-        """Inside the block, `played` values inside of `nodes` may be read under their own names.
+        """A context in which the values `played` inside of `nodes` may be read.
 
-        `vmap` replays the bodies of these nodes and maps the gradient rules that were recorded in
-        them: the values that a rule reads have been computed for all lanes.
+        `vmap` replays the bodies of these nodes and batches the gradient rules recorded in them.
+        The values that a rule reads have been computed for the whole batch.
         """
         with self.lock:
             self._played.append((played, nodes))
@@ -159,7 +158,7 @@ class Enclosed:
                 self._played.pop()
 
     def parameter(self, body: Graph, place: int, x: Symbol) -> Symbol:
-        """Add a parameter to a body for input `place` of its owner, a value around it."""
+        """Add a parameter to a body for input `place` of its owner; `x` is the outer value."""
         node = Node(PARAMETER, (), None, (), PARAMETER.name, None, Input(place))
         made = symbol(body, node, 0, x.dtype, x.known_shape, row=x.row)
         node.outputs = (made,)
@@ -168,16 +167,17 @@ class Enclosed:
         return made
 
     def _given(self, body: Graph, given: dict[Symbol, Symbol], x: Symbol) -> Symbol:
-        """The parameter of the body of a call for a value around it."""
+        """Return the parameter of the body of a call for an outer value."""
         if x not in given:
             given[x] = self.parameter(body, len(given), x)
         return given[x]
 
     def outside(self, x: Symbol, rows: Container[Symbol] = ()) -> Symbol:
-        """What stands for a value where no call that contains it is open any more; values inside a
-        loop stand for themselves if they are in `rows`."""
+        """Return the value to read instead of `x`, which may be inside calls that are closed: an
+        output of the outermost one. A value inside a loop is returned as it is if it is in `rows`.
+        """
         if is_number(x):
-            return x                    # computed anew wherever it is read
+            return x                    # computed again wherever it is read
         for played, nodes in reversed(self._played):
             y = row_of(x, nodes)
             if y in played and self.is_within(y.node, nodes):
@@ -193,8 +193,8 @@ class Enclosed:
             x = found
 
     def size_source(self, x: Symbol) -> Symbol | None:
-        """Return the value that gives the sizes of `x` at the place that is being recorded: `x`, or
-        an output of the branch or call that contains it. None if no output gives them."""
+        """Return the value with the sizes of `x` that can be read now: `x`, or an output of the
+        branch or call that contains it. Return None if there is no such output."""
         found: Symbol | None = x
         while found is not None:
             found = self.now(found)
@@ -218,8 +218,8 @@ class Enclosed:
         return None
 
     def now(self, x: Symbol) -> Symbol:
-        """What a value is called where it stands: a parameter may be none any more, and in the
-        gradient of a loop's gradient a value of the loop is a row."""
+        """Return the current name of a value. A loop parameter may have been replaced, and in the
+        gradient of the gradient of a loop, a value of the loop is a row."""
         while x in self.replaced:
             x = self.replaced[x]
         for node in self._open:
@@ -227,7 +227,7 @@ class Enclosed:
         return x
 
     def _add_output(self, call: Node, y: Symbol) -> Symbol:
-        """An output of a call for a value inside."""
+        """Add an output to a call for a value inside it, and return the output."""
         with self.lock:
             body, n = call.bodies[0], len(call.outputs) - call.writes.bit_count()
             x = twin(y.graph, call, n, y)
@@ -242,21 +242,22 @@ class Enclosed:
         call.outputs = tuple(outputs)
 
     def given_by(self, x: Symbol) -> Symbol:
-        """A value as what is inside of calls gives it, if calls return it."""
+        """Return the inner value behind an output of a call; any other value is returned as it is.
+        """
         while x.node.op is CALL and x in self.recorded_as:
             x = self.recorded_as[x]
         return x
 
     def recorded(self, x: Symbol) -> Symbol:
-        """A value as it was recorded."""
+        """Return the recorded value behind parameters of bodies and outputs of calls."""
         while x in self.recorded_as:
             x = self.recorded_as[x]
         return x
 
 
 def row_of(x: Symbol, nodes: Iterable[Node]) -> Symbol:
-    """Return the name of a value inside some nodes: in the gradient of a loop, values of the loop
-    are rows."""
+    """Return the name of a value inside `nodes`. In the gradient of a loop, a value of the loop is
+    a row."""
     for node in nodes:
         if isinstance(node.data, Owned):
             x = node.data.rows.get(x, x)
@@ -264,8 +265,8 @@ def row_of(x: Symbol, nodes: Iterable[Node]) -> Symbol:
 
 
 def sized_inside(nodes: Iterable[Node], own: Sequence[Node]) -> bool:
-    """Whether data decides about sizes of what `own` make, or their sizes about other parameters
-    among the nodes."""
+    """Return True if a size of an output of `own` depends on data, or if a Feed among `nodes` has
+    an argument that depends on such a size."""
     made = {y for node in own for y in node.outputs}
     return any([y.from_data or y.sized_by_data for y in made]) or any(
         [d.kind != "argument" and d.args[0] in made for node in nodes
@@ -274,7 +275,7 @@ def sized_inside(nodes: Iterable[Node], own: Sequence[Node]) -> bool:
 
 
 def last_versions(body: Graph) -> list[Symbol]:
-    """The last versions of the inputs that a body writes, in their order."""
+    """Return the last versions of the inputs that a body writes, in the order of the inputs."""
     first: dict[Symbol, Symbol] = {}
     for node in body.nodes:
         for before, after in node.written:

@@ -1,4 +1,8 @@
-"""What a traced value holds, if that is known before anything runs."""
+"""Static values: the value of a Symbol, if it can be computed without a run of the program.
+
+Used for initial values of variables, for integers as attributes and by specialisation. The walk
+does not recurse.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +16,14 @@ from dualflow.graph.trace.parameters import Number
 
 def known_value(x: Symbol, read: Callable[[Symbol], Tensor],
                 around: MutableMapping[Symbol, Symbol] | None = None) -> Tensor:
-    """What a Symbol holds; for numbers that may change, their hints are taken.
+    """Return the value of a Symbol; a number that may change counts as its hint.
 
-    `read` gives the value of a parameter, of a variable and of what an effect makes; `around` says
-    what the parameters of bodies stand for whose owners have not been added yet.
+    `read` returns the values of parameters, variables and outputs of nodes with effects or bodies,
+    or raises. `around` maps parameters of bodies whose owners are not in the graph yet to the outer
+    values.
     """
     values: dict[Symbol, Tensor] = {}
-    same: ChainMap[Symbol, Symbol] = ChainMap({}, around or {})     # values that are one
+    same: ChainMap[Symbol, Symbol] = ChainMap({}, around or {})     # value -> an equal value
     pending = [x]
     while pending:
         y = pending[-1]

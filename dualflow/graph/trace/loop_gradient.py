@@ -1,4 +1,8 @@
-"""The gradient of a loop: a loop with the same trip count that visits the iterations in reverse."""
+"""The gradient of a loop: a loop with the same trip count that visits the iterations in reverse.
+
+`control_gradient.BackwardRule` creates it by `TRANSPOSES`. Sums of cotangents must be formed in the
+order of eager mode, also for values that are both stacked and carried.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +76,7 @@ class LoopTranspose(Transpose):
         self._settle()
 
     def _watched(self) -> list[int]:
-        """Return the carries that depend on a wanted value."""
+        """Return the carries that depend on a wanted value (a fixpoint over the iteration)."""
         given = self.inputs[self.parts.carried]
         found = {k for k, x in enumerate(given) if tensor_id(x) in self.want}
         while True:
@@ -96,7 +100,7 @@ class LoopTranspose(Transpose):
         for k in reversed(self.watched):
             self.start["carried", k] = outs.get(k)
             self.like["carried", k] = self.node.outputs[k]
-        self.sliced_in: list[tuple[str, int, Any]] = []     # what it sees rows of
+        self.sliced_in: list[tuple[str, int, Any]] = []     # sliced cotangents and accumulators
         stacked = self._handed_on([*self.more, *[(k, g) for k, g in self.outs
                                                  if k >= self.parts.stacked.start]])
         given = self.inputs[self.parts.sliced]
@@ -106,8 +110,9 @@ class LoopTranspose(Transpose):
             self.sliced_in += [(kind, k, g) for k, g in flows]
 
     def _handed_on(self, stacked: Sequence[tuple[int, Any]]) -> list[tuple[int, Any]]:
-        """Take out the cotangents of stacked values that the next iteration is given, too: eager
-        mode adds them before those of the uses in that iteration."""
+        """Return `stacked` without the cotangents of values that are also carried to the next
+        iteration. They are shifted to the carry of that iteration, since eager mode adds them
+        before the cotangents of the uses there."""
         if not self.node.data.keeps_identity:
             return list(stacked)
         rest = []
@@ -118,7 +123,7 @@ class LoopTranspose(Transpose):
                 rest.append((at, g))
                 continue
             g, at = dense(g), k
-            for _ in self.next:         # several carries may pass it on
+            for _ in self.next:         # the body may pass the value through several carries
                 g = self._later(g, k)
                 at = places.get(self.carried[k], k)
                 if at == k:
@@ -139,8 +144,8 @@ class LoopTranspose(Transpose):
         return rows
 
     def _settle(self) -> None:
-        """Record the iteration until the kinds of its carries are a fixpoint: in the first one
-        that runs backwards, fewer values may have cotangents than in the others."""
+        """Record the iteration until the kinds of its carries are a fixpoint. In the first
+        iteration of the backward loop, fewer values may have cotangents than in later ones."""
         now, guards = dict(self.start), self.trace.guards
         while True:
             self.trace.guards = dict(guards)        # without the decisions of failed attempts
@@ -224,16 +229,16 @@ class LoopTranspose(Transpose):
         give(self.found, i, g)
 
     def _may_end_early(self, x: Symbol) -> bool:
-        """Return True if a sliced input may have more rows than the loop has iterations: residuals,
-        which a loop with as many iterations stacks, have not."""
+        """Return True if a sliced input may have more rows than the loop has iterations. A residual
+        has one row for each iteration."""
         return ((self.parts.tested or limited(self.parts))
                 and not is_packed(x) and not is_inside(x))
 
     def _whole(self, x: Symbol, g: Any) -> Any:
-        """Return the cotangent of a sliced input, with the rows that no iteration has seen."""
+        """Return the cotangent of a sliced input, with zeros for rows that no iteration read."""
         value = zeroed(g) if isinstance(g, Maybe) else g
         n = x.shape[0]
-        if x.ndim > 1:          # a loop without iterations does not know what rows are like
+        if x.ndim > 1:          # without iterations, the shape of a row is unknown
             value = reshape(value, [value.shape[0], *x.shape[1:]])
         made = reshape(concat([value, creation.zeros_like(x)], 0)[:n], x.shape)
         return Maybe(made, flag_of(g)) if isinstance(g, Maybe) else made
@@ -244,7 +249,7 @@ def _kind(g: Any) -> str:
 
 
 def _joined(a: Any, b: Any) -> Any:
-    """Something of the kind of what is one of two gradients."""
+    """Return a gradient of the kind that covers `a` and `b`: a Maybe if their kinds differ."""
     if _kind(a) == _kind(b):
         return a
     return Maybe(None, None)
@@ -256,13 +261,13 @@ class _Iteration:
     Attributes
     ----------
     params : dict
-        The cotangents and accumulators that are carried, by key.
+        The carried cotangents and accumulators at the start of the iteration, by key.
     given : dict
-        All params of the body that are carried: values by their keys, flags by ("flag", key).
+        The carried params of the body: values by their keys, flags by ("flag", key).
     result, outputs : dict
-        Those after the iteration; what the body returns for them.
+        `params` and `given` after the iteration.
     stacked : list of (int, bool, list of Symbol)
-        Sliced inputs with a cotangent: position, whether data decides, value and flag.
+        Sliced inputs with a cotangent: position, whether it is a Maybe, value and flag.
     """
 
     def __init__(self, loop: LoopTranspose, now: dict[Any, Any]) -> None:
@@ -318,7 +323,7 @@ class _Iteration:
         return self._returned(found)
 
     def _inside(self, kind: str, k: int) -> Symbol:
-        """Return the value in the loop body of which a sliced input holds the rows."""
+        """Return the value of the loop body whose rows a sliced input holds."""
         loop = self.loop
         return {"row": loop.sliced, "given": loop.carried, "out": loop.body.outputs}[kind][k]
 
@@ -349,7 +354,7 @@ class _Iteration:
         return returned
 
     def chosen(self, ends: dict[Any, Any]) -> list[Any]:
-        """Return the carries that are needed: flags only if they are read, or returned."""
+        """Return the keys of the carries to keep: a flag only if it is read or returned."""
         read = {x for node in self.body.nodes for x in node.inputs}
         read |= {y for _, _, ys in self.stacked for y in ys}
         keep = {key for key in self.given if key[0] != "flag"}
@@ -363,7 +368,7 @@ class _Iteration:
 
 
 def as_symbol(trace: Trace, x: Any) -> Symbol:
-    """A value of a trace."""
+    """Return a value as a Symbol of a trace."""
     return trace.adopt(None, [as_tensor(x)])[0]
 
 

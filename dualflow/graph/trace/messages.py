@@ -1,4 +1,7 @@
-"""Error messages for traced tensors that are used as if they had a value."""
+"""Error messages for traced tensors that Python uses as if they had a value.
+
+Called by traces. The texts of `asked` (`TRUTH`, `ITERATION`, ...) also select control flow.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dualflow.graph.ir import PARAMETER, VARIABLE, Node
 
 
 def origin(x: Symbol) -> str:
-    """Where a traced tensor comes from."""
+    """Return a text that locates the origin of a traced tensor."""
     node = x.node
     if node is None:
         return "made by an op that failed"
@@ -18,7 +21,7 @@ def origin(x: Symbol) -> str:
     return f"a variable's value, {made}" if node.op is VARIABLE else made
 
 
-# What control flow asks of tensors.
+# The uses of a tensor that converted control flow replaces.
 TRUTH = "bool()"
 ITERATION = "iteration"
 CONTROL_FLOW = (TRUTH, ITERATION, "use as an index, a length or in range()", "int()", "float()",
@@ -26,27 +29,28 @@ CONTROL_FLOW = (TRUTH, ITERATION, "use as an index, a length or in range()", "in
 
 
 def no_value(x: Symbol, graph: str, asked: str, instead: str, why: str) -> str:
-    """For Python that asks for the numbers of a traced tensor, and why that was not converted."""
+    """Return the message for a use that needs the value of a traced tensor. `why`: the reason why
+    the control flow was not converted."""
     return (f"{asked} needs the value of {x.name} ({x.dtype} {x.known_shape}, {origin(x)}), a "
             f"traced tensor, which has none while {graph} is traced; use {instead}"
             f"{'. Control flow was not converted: ' if why else ''}{why}")
 
 
 def too_many(x: Symbol, n: int, most: int, instead: str, why: str) -> str:
-    """For iteration over more rows than are recorded one by one, and why that was not converted."""
+    """Return the message for Python iteration over more than `most` rows."""
     return (f"iteration over {x.name} ({x.dtype} {x.known_shape}, {origin(x)}) outside a `for` "
-            f"statement that is converted records its {n} rows one by one, of which there may be "
-            f"{most}; use {instead}{'. Control flow was not converted: ' if why else ''}{why}")
+            f"statement that is converted records its {n} rows one by one, at most {most} are "
+            f"possible; use {instead}{'. Control flow was not converted: ' if why else ''}{why}")
 
 
 def escaped(x: Symbol, graph: str, who: str, instead: str) -> str:
-    """For a traced tensor that is used outside its graph."""
+    """Return the message for a traced tensor that is used outside its graph."""
     return (f"{who}: {x.name} ({x.dtype} {x.known_shape}) is a traced tensor of {graph}, "
-            f"{origin(x)}, and means nothing outside; {instead}")
+            f"{origin(x)}, and has no value outside; {instead}")
 
 
 def inside(x: Symbol, owner: Node) -> str:
-    """For a value made in a branch or a round that is used outside."""
+    """Return the message for a value of a branch or a loop body that is used outside."""
     return (f"{x.name} ({x.dtype} {x.known_shape}, {origin(x)}) was made inside {owner.name}, "
-            f"which runs it perhaps never or many times (made at {owner.line}); return it from the "
+            f"which may execute it any number of times (made at {owner.line}); return it from the "
             "function that made it")

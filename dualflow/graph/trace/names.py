@@ -1,4 +1,7 @@
-"""Names of nodes: scopes, and numbers appended to names that are taken."""
+"""Unique names: scopes, and numbers appended to names that are taken.
+
+Used by traces, the ONNX writer and `compat.v1`, where users see the names.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,25 @@ from dualflow._core import OnTop
 
 
 class Names:
-    """The names given so far, and the scope that new ones begin with."""
+    """The names in use, and the stack of open scopes."""
 
     def __init__(self) -> None:
         self._taken: dict[str, int] = {}
         self._scopes: list[str] = []
 
     def scope(self, name: str | None) -> OnTop:
-        """Names given inside the block begin with the scope's, which it yields with a slash."""
+        """A context in which names begin with a new unique scope; it yields the scope with a slash.
+        """
         scope = self.unique(str(name))
         return OnTop(self._scopes, scope, f"{scope}/")
 
     def again(self, name: str) -> OnTop:
-        """The same, of a scope that may have been there before: its name gets no number."""
+        """A context like `scope` for a scope that may exist already: its name gets no number."""
         scope = "/".join([*self._scopes[-1:], name])
         return OnTop(self._scopes, scope, f"{scope}/")
 
     def unique(self, name: str) -> str:
-        """`name` in the scope, with a number appended if it has been given before."""
+        """Return `name` in the current scope, with a number appended if it is taken."""
         if self._scopes:
             name = f"{self._scopes[-1]}/{name}"
         n = self._taken.get(name, 0)

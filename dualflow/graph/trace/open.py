@@ -1,8 +1,8 @@
-"""Branches and loops recorded while Python goes through them by itself, a piece at a time.
+"""Builders of cond and loop nodes, for branches and iterations that are not functions.
 
-Whoever converts Python's own `if`, `while` and `for` cannot hand over functions: the code of a
-branch or a round runs in the frame it stands in. `open` begins one, `close` ends it, `finish` makes
-the node.
+`autograph` converts `if`, `while` and `for` statements, whose code runs in the frame of its
+function. It calls `open` before a branch or an iteration, `close` after it, and `finish` to create
+the node. A body is either closed once or dropped.
 """
 
 from __future__ import annotations
@@ -39,33 +39,33 @@ class OpenBody(Body):
         self._recording.__enter__()
 
     def recorded(self) -> Sequence[Node]:
-        """The nodes so far."""
+        """Return the nodes recorded since the body was opened."""
         return self.trace.nodes[self._mark:]
 
     def close(self) -> None:
-        """Ends it; its outputs are told later."""
+        """End the body; `returns` sets its outputs later."""
         self._recording.__exit__(None, None, None)
         self._cut_out(self.trace)
         self._same = {x: self.trace.variables[v] for v, x in self.stand_ins.items()
                       if v not in self.written}
 
     def returns(self, outputs: Sequence[Symbol]) -> None:
-        """Tells the outputs of a body that is closed."""
+        """Set the outputs of a closed body."""
         self.outputs = [self._same.get(x, x) for x in self.trace.adopt(None, list(outputs))]
 
     def drop(self) -> None:
-        """Ends it as if nothing had been recorded."""
+        """End the body and discard its nodes and guards."""
         self.close()
         self.trace.guards = self._guards
 
     def put_back(self) -> None:
-        """What was recorded runs in any case: it goes back to where it was taken from."""
+        """Return the nodes of a closed body to the trace, where they run unconditionally."""
         self.trace.nodes += self.nodes
         self.trace.variables.update({v: after for v, (_, after) in self.written.items()})
 
 
 class Branches:
-    """Two branches, of which a traced bool chooses one."""
+    """The builder of a cond with two branches, selected by a traced bool."""
 
     name = "cond"
 
@@ -75,12 +75,12 @@ class Branches:
         self.bodies: list[OpenBody] = []
 
     def open(self) -> OpenBody:
-        """Begins the branch for True, then that for False."""
+        """Begin the branch for True, then the branch for False."""
         self.bodies.append(OpenBody(self.trace, f"{self.name}/{1 - len(self.bodies)}"))
         return self.bodies[-1]
 
     def finish(self, first: Sequence[Symbol], second: Sequence[Symbol]) -> tuple[Symbol, ...]:
-        """What the branch taken returns, of what both do."""
+        """Create the cond from the outputs of both branches; return its outputs."""
         for body, outputs in zip(self.bodies, (first, second), strict=True):
             body.returns(outputs)
         made = own(self.trace, COND, None, [self.chosen], 0, self.bodies[::-1], self.name).outputs
@@ -88,14 +88,14 @@ class Branches:
 
 
 class Rounds:
-    """The rounds of a loop, of which one is recorded.
+    """The builder of a loop, which records one iteration.
 
     Parameters
     ----------
     times : int or Symbol or None
-        How many there are at most.
+        The maximal trip count.
     tested : bool
-        Whether each says if there is another.
+        Whether the loop has a condition.
     """
 
     name = "loop"
@@ -107,8 +107,8 @@ class Rounds:
 
     def open(self, start: Sequence[Symbol], rows: Sequence[Symbol],
              shapes: Sequence[Sequence[int | None]]) -> tuple[list[Symbol], list[Symbol]]:
-        """Begins a round: what it is given of what is carried, which has the given shapes from
-        round to round, and of the tensors it sees a row of."""
+        """Begin the iteration. Return its parameters for the carries, which have `shapes` in every
+        iteration, and for one row of each tensor in `rows`."""
         self.start: list[Symbol] = self.trace.adopt(None, list(start))
         self.rows: list[Symbol] = self.trace.adopt(None, list(rows))
         carried = [param(self.trace, x, f"{self.name}/{k}",
@@ -123,10 +123,11 @@ class Rounds:
     def finish(self, first: Symbol | None, go_on: Symbol | None, carried: Sequence[Symbol],
                more: Sequence[tuple[Symbol, Symbol]], stacked: Sequence[Symbol],
                ) -> tuple[Sequence[Symbol], Sequence[Symbol]]:
-        """What is carried in the end, and all rows made.
+        """Create the loop; return the last carries and the stacked outputs.
 
-        `first`: whether there is a first round, `go_on`: what the one recorded says of the next;
-        `more`: what is carried and not read in a round, as it begins and as the round makes it.
+        `first` and `go_on` are the condition before the first iteration and after an iteration, or
+        None. `more` has further carries, which an iteration does not read: pairs (initial value,
+        value after the iteration).
         """
         trace = self.trace
         for start, last in more:
@@ -148,10 +149,10 @@ class Rounds:
 
 
 def branches(trace: Trace, chosen: Symbol) -> Branches:
-    """Two branches of a trace."""
+    """Return the builder of a cond."""
     return Branches(trace, chosen)
 
 
 def rounds(trace: Trace, times: int | Symbol | None, tested: bool) -> Rounds:
-    """The rounds of a loop of a trace."""
+    """Return the builder of a loop."""
     return Rounds(trace, times, tested)

@@ -1,4 +1,7 @@
-"""What parameters of a trace stand for, and decisions of Python's based on changing numbers."""
+"""The kinds of parameters of a trace (values of `Node.data`), and guards.
+
+Created by traces and passes; compilers and exporters select the source of an argument by type.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from dualflow.graph.ir import Line
 
 
 class Argument(NamedTuple):
-    """What a parameter stands for: leaf `leaf` of the call's arguments, called `path`."""
+    """Leaf `leaf` of the call's arguments, shown as `path`."""
 
     leaf: int
     path: str
@@ -21,10 +24,10 @@ class Argument(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """A parameter that each run asks for: the next key of a generator, say.
+    """A value that each run computes on the host, such as the next key of a generator.
 
-    `make(*args)` gives it; Dims among `args` are evaluated first. `give_back()` undoes that if a
-    run fails before the point at which Python would have asked.
+    `make(*args)` returns it; Dims among `args` are evaluated first. `give_back()` undoes the call
+    if a run fails before the point at which Python would have made it.
     """
 
     make: Callable[..., Tensor]
@@ -36,8 +39,8 @@ class Feed(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A parameter that is computed of variables, and only when these have changed: output `place`
-    of the graph that computes what is kept."""
+    """Output `place` of `Graph.kept`, which is computed from variables again only after these have
+    changed."""
 
     place: int
 
@@ -46,7 +49,7 @@ class Kept(NamedTuple):
 
 
 class Cotangent(NamedTuple):
-    """A parameter of a backward program: the cotangent, or an accumulator, of the value `of`."""
+    """In a backward program, the cotangent or an accumulator of the value `of`."""
 
     of: Symbol
 
@@ -55,7 +58,7 @@ class Cotangent(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A parameter computed from Python numbers among the arguments, or from sizes."""
+    """A number computed from Python numbers among the arguments, or from sizes."""
 
     dim: Dim
     dtype: DType
@@ -65,7 +68,7 @@ class Number(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """A decision Python made based on numbers that may change: operator, operands, answer."""
+    """A decision by Python that depends on numbers that may change: operator, operands, answer."""
 
     op: str
     args: tuple[Any, ...]
@@ -74,10 +77,10 @@ class Guard(NamedTuple):
 
 
 def is_number(x: Symbol) -> bool:
-    """Whether a value is a Python number."""
+    """Return True if a value is a Python number."""
     return isinstance(x.node.data, Number)
 
 
 def hint(x: Any) -> Any:
-    """A number, or what stands for it while Python is traced."""
+    """Return a number, or the hint of a Dim."""
     return x.hint if isinstance(x, Dim) else x

@@ -1,4 +1,8 @@
-"""What a trace recorded, as tapes would have recorded it."""
+"""Replay of the nodes of a trace on a tape.
+
+Used for gradients of bodies, of calls of traced functions and of `compat.v1` graphs. The records
+must be the ones that a tape would have made while the trace recorded.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ from dualflow.graph.trace.enclosed import Enclosed
 
 def play(log: RecordLog, nodes: Iterable[Node], enclosed: Enclosed,
          known_as: dict[int, int] | None = None) -> None:
-    """Plays nodes of a trace into a log, as if it had recorded when they were made; `known_as` maps
-    ids of values to the ids that the log is to use instead.
+    """Add the applications of nodes to the records of a tape. `known_as` maps ids of values to the
+    ids to record instead.
 
     Writes of variables are left out: the value assigned to a variable is unrelated to the variable
     as a source.

@@ -1,7 +1,7 @@
-"""Records of calls that continue sums of cotangents, also while a graph records.
+"""Recording of calls whose gradient rule continues accumulators, in eager mode and in a trace.
 
-Used where a call of a traced function is inlined, and where `vmap` replays such a call. In a graph,
-what was recorded for the call becomes the body of a node with a `Rule`.
+Used where a call of a traced function is inlined, and where `vmap` replays such a call. In a trace,
+the nodes of the call become the body of a `call` with a `Rule`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dualflow.graph.ir import Rule
 
 def record_call_here(name: str, rule: Callable[..., Any], inputs: list[Any], outputs: list[Any],
                      mark: int | None) -> list[Any]:
-    """`record_call`, in eager mode or in the graph that records: there the call began at `mark`.
-    Returns the outputs under new identities."""
+    """Record a call on the active tapes and return its outputs under new identities. In a trace,
+    `mark` is the position at which the call began."""
     trace: Any = current_graph()
     if trace is None:
         return record_call(name, rule, inputs, outputs)

@@ -1,4 +1,8 @@
-"""Recording the loop of another graph again, as a node of the trace that records."""
+"""Recording a loop of another graph as a node of the current trace.
+
+Used where a call is inlined into a trace and where a saved trace is loaded; `io/recipe.py` stores
+the list that `rounds_of_loop` returns, so its form must not change.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,11 @@ from dualflow.graph.trace.control_gradient import own_recorded
 
 
 def rounds_of_loop(loop: Node, any_unknown: bool = False) -> list[Any]:
-    """Return what differs between the inputs of a loop and the parameters of its body.
+    """Return how the parameters of the body of a loop differ from the inputs of the loop.
 
-    For each carried value: its shape if that changes from iteration to iteration, or None;
-    `any_unknown`: its shape if it has an unknown size at all. For each sliced value: dtype and
-    shape of a row if its rows are packed, or None.
+    For each carry: its shape if the shape changes from iteration to iteration (with `any_unknown`,
+    if it has any unknown size), or None. For each sliced input: dtype and shape of a row if the
+    rows are packed, or None.
     """
     parts = loop_parts(loop)
     pairs = list(zip(loop.inputs, loop.bodies[0].inputs, strict=True))
@@ -33,7 +37,8 @@ def rounds_of_loop(loop: Node, any_unknown: bool = False) -> list[Any]:
 
 def record_loop(graph: Any, rounds: Sequence[Any], round: Callable[..., list[Any]],
                 inputs: Sequence[Any], first: int, given: dict[str, Any]) -> Sequence[Symbol]:
-    """A loop as a node of the graph that records."""
+    """Record a loop and return its outputs. `round` is the body, `rounds` the result of
+    `rounds_of_loop`, `given` has the attributes, `first` is the index of the first carry."""
     inputs = graph.adopt(None, inputs)
     n = given["n_carried"]
     params = [param(graph, x, f"loop/{k}", shape=shape) for k, (x, shape) in enumerate(
@@ -49,7 +54,7 @@ def record_loop(graph: Any, rounds: Sequence[Any], round: Callable[..., list[Any
 
 
 def packed_row(graph: Any, x: Symbol, dtype: str, shape: Sequence[int | None]) -> Symbol:
-    """What an iteration is given of `x`, whose rows are packed."""
+    """Return the parameter of a loop body for a row of `x`, whose rows are packed."""
     node = Node(PARAMETER, (), None, (), graph.names.unique("loop/row"), graph.line())
     made = symbol(graph, node, 0, dtypes.as_dtype(dtype), shape, shape,
                   row=None if x.row is None else x.row.row)

@@ -1,4 +1,4 @@
-"""Values whose gradient is refused."""
+"""Values whose gradient raises, such as those of a saved trace with a Python gradient rule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dualflow.ops.array import identity
 
 
 def without_gradient(y: Any, why: str) -> Any:
-    """A value whose gradient raises."""
+    """Return `y` with a gradient rule that raises UnimplementedError with the message `why`."""
     def refuse(g: Any) -> Any:
         raise UnimplementedError(why)
 

@@ -1,7 +1,7 @@
-"""From a trace with sizes that may change to a graph for one set of sizes.
+"""Specialisation: from a trace with sizes that may change to a graph for one set of sizes.
 
-Walks the nodes once: Dims in attributes are evaluated, shapes inferred anew. If a guard shows that
-Python would have decided otherwise, the trace does not hold for these sizes.
+Concrete functions, gradients and exporters call `specialize`. One pass over the nodes evaluates the
+Dims in attributes and infers shapes again. A graph may only be returned if all guards hold.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from dualflow.graph.trace.undefined import size_undefined
 
 
 class Computed(NamedTuple):
-    """A number computed at each run from numbers among the arguments; a parameter of `dtype`."""
+    """A parameter of `dtype` that each run computes from Python numbers among its arguments."""
 
     formula: Formula
     dtype: DType
@@ -56,18 +56,18 @@ class Computed(NamedTuple):
         return f"a number, {self.formula}"
 
     def number(self, leaves: Sequence[Any]) -> Any:
-        """Its value for the leaves of a call's arguments."""
+        """Return the number for the leaves of a call's arguments."""
         return fitting(lambda: self.formula.value(leaves), self.formula.type)
 
     def source(self) -> Callable[[Sequence[Any]], Tensor]:
-        """What makes a tensor of it for the leaves of a call's arguments."""
+        """Return a callable from the leaves of a call's arguments to the tensor."""
         steps, kind = self.formula
         if len(steps) == 1 and steps[0][0] == "argument" and kind in (int, float):
             return GivenNumber(steps[0][1], kind, self.dtype)
         return self.make
 
     def make(self, leaves: Sequence[Any]) -> Tensor:
-        """The same as a tensor."""
+        """Return the tensor for the leaves of a call's arguments."""
         number = self.number(leaves)
         try:
             return constant(number, self.dtype)
@@ -76,22 +76,22 @@ class Computed(NamedTuple):
 
 
 def fitting(compute: Callable[[], Any], wanted: type) -> Any:
-    """The computed number; raises Unfit if Python would raise or get one of another type."""
+    """Return the computed number; raise Unfit if Python would raise or its type differs."""
     try:
         value = compute()
     except (ArithmeticError, ValueError) as error:
         raise Unfit(str(error)) from error
     if type(value) is not wanted:
-        raise Unfit(f"{value!r} is no {wanted.__name__}")
+        raise Unfit(f"{value!r} is not of type {wanted.__name__}")
     return value
 
 
 class Broken(Exception):
-    """A guard says that the trace does not hold."""
+    """A guard does not hold for these sizes."""
 
 
 class Specializer(Copier):
-    """One walk."""
+    """The state of one specialisation."""
 
     def __init__(self, trace: Trace, shapes: Mapping[int, Sequence[int]],
                  variables: Mapping[Variable, Variable], given: Sequence[Any] | None,
@@ -102,23 +102,23 @@ class Specializer(Copier):
         self.shapes = shapes
         self.variables = variables
         self.given = given
-        self.broken: Guard | None = None        # the one that does not hold
+        self.broken: Guard | None = None        # the guard that does not hold
         self.stands_for.update(known or {})
-        self.sized: dict[Symbol, Symbol] = {}   # for a value elsewhere: one here of the same size
+        self.sized: dict[Symbol, Symbol] = {}   # old value -> value here of the same size
         self.numbers: Numbers = Numbers(self.root, self.size, self._tensor)  # in the current graph
         self._numbers = {self.root: self.numbers}
-        self.arguments: dict[Any, Symbol] = {}  # parameters that are numbers of the call
-        self.around: dict[Symbol, Symbol] = {}  # for a parameter of a body: what it is given
+        self.arguments: dict[Any, Symbol] = {}  # parameters for numbers of the call
+        self.around: dict[Symbol, Symbol] = {}  # parameter of a body -> input of its owner
         self._taken: dict[Graph, dict[Symbol, Symbol]] = {}     # additional inputs of bodies
         self._sized: dict[Graph, dict[Symbol, Symbol]] = {self.root: {}}    # `sized`, in bodies
         self.waiting: dict[Node | None, list[Guard]] = by_last_leaf(trace)
 
     def size(self, d: Dim) -> Any:
-        """The value of a leaf of a Dim: a size, an element or a given number."""
+        """Return the value of a leaf of a Dim: a size, an element or an argument."""
         if d.kind == "argument" and self.given is not None:
             return self.given[d.args[0]]
         if d.args[0] not in self.stands_for:
-            return 0    # of an undefined value that `vmap` has mapped: a later branch computes it
+            return 0    # an undefined value that `vmap` has mapped; a later branch computes it
         x = self._measured(d.args[0])
         if d.kind == "size":
             size = x.known_shape[d.args[1]]
@@ -128,7 +128,7 @@ class Specializer(Copier):
         return known_value(x, refuse, self.around)[d.args[1:]].item()
 
     def _measured(self, x: Symbol) -> Symbol:
-        """The value from which the sizes of another are taken."""
+        """Return the new value with the sizes of an old value."""
         found = self.stands_for[x]
         if any([at.graph is found.graph for at in self.open]):
             return found
@@ -136,7 +136,7 @@ class Specializer(Copier):
         return inside[-1] if inside else self.sized.get(x, found)
 
     def _tensor(self, d: Dim) -> Symbol:
-        """The tensor that a leaf is taken from if it depends on data or on the call's numbers."""
+        """Return the tensor that holds a leaf of a Dim at run time."""
         if d.kind != "argument":
             return self.here(self._measured(d.args[0]))
         dtype = float64 if isinstance(d.hint, float) else int64
@@ -147,7 +147,7 @@ class Specializer(Copier):
 
     def argument(self, key: Any, like: Any, number: Computed, name: str,
                  line: Line | None) -> Symbol:
-        """A number of the call as a value of the current graph."""
+        """Return a number of the call as a value of the current graph."""
         if key not in self.arguments:
             self.arguments[key] = self.root.add_leaf(PARAMETER, like, name, line, number, ())
         return self.here(self.arguments[key])
@@ -155,8 +155,8 @@ class Specializer(Copier):
     # --- bodies ---
 
     def here(self, x: Symbol) -> Symbol:
-        """What stands in the current graph for a value of one around it, which becomes an
-        additional input of the bodies between."""
+        """Return the value of the current graph for `x`, a value of an enclosing graph. `x` becomes
+        an additional input of the bodies in between."""
         graphs = [at.graph for at in self.open]
         for at in self.open[graphs.index(x.graph) + 1:]:
             taken = self._taken[at.graph]
@@ -168,15 +168,15 @@ class Specializer(Copier):
 
     def _bind(self, body: Graph, place: int, x: Symbol, name: str = "", line: Line | None = None,
               shape: Sequence[int | None] | None = None) -> Symbol:
-        """A parameter of a body for an input of its node."""
+        """Add a parameter to a body for input `place` of its owner."""
         made = body.add_leaf(PARAMETER, x, name, line, Input(place),
                              x.known_shape if shape is None else shape)
         self.around[made] = x
         return made
 
     def _shape_inside(self, x: Symbol, place: int) -> Sequence[int | None]:
-        """The shape of a parameter of a body: of a loop it may see rows, or what changes its size
-        from round to round."""
+        """Return the shape of a parameter of a body. In a loop it may be a row of the input, or a
+        carry whose size changes from iteration to iteration."""
         owner, shape = self.open[-1].owner, self.bound[x].known_shape
         if owner is None or owner.op is not LOOP:
             return shape
@@ -204,7 +204,7 @@ class Specializer(Copier):
     def own(self, node: Node, inputs: Sequence[Symbol],
             bodies: Sequence[Graph]) -> Sequence[Symbol]:
         size_undefined(node, bodies, self.trace.enclosed.undefined)
-        for body in bodies:             # one may need inputs that another does not
+        for body in bodies:             # all bodies get the additional inputs of each
             have, n = {x.node.data.place: x for x in body.inputs}, len(body.nodes)
             body.inputs = [have[k] if k in have else self._bind(body, k, x)
                            for k, x in enumerate(inputs)]
@@ -218,12 +218,12 @@ class Specializer(Copier):
     # --- nodes ---
 
     def value(self, d: Dim) -> Any:
-        """The value of a Dim for these sizes and numbers."""
+        """Return the value of a Dim for these sizes and numbers."""
         return fitting(lambda: dim_now(d, self.size), type(d.hint))
 
     def holds(self, guard: Guard) -> bool:
-        """Whether Python would have made the same decision; one that depends on data is checked
-        when the program runs."""
+        """Return True if Python would have decided as in the trace. A decision that depends on data
+        becomes a run-time check."""
         try:
             args = [self.value(a) if isinstance(a, Dim) else a for a in guard.args]
             return exactly_equal(dim_value(guard.op, *args), guard.answer)
@@ -234,7 +234,7 @@ class Specializer(Copier):
             return False
 
     def leaf(self, node: Node) -> Symbol:
-        """A parameter, constant or variable in the new graph."""
+        """Add the replacement of a leaf."""
         x, data = node.outputs[0], node.data
         if x in self.bound:
             made = self._bind(self.graph, data.place, x, node.name, node.line,
@@ -264,28 +264,28 @@ class Specializer(Copier):
         return self.graph.add_leaf(node.op, x, node.name, node.line, data, shape)
 
     def give(self, x: Symbol, data: Argument, shape: Sequence[int | None]) -> None:
-        """Makes a value of the trace a parameter of the given shape."""
+        """Replace a value of the trace by a parameter of the given shape."""
         self.stands_for[x] = self.graph.add_leaf(PARAMETER, x, data.path, x.node.line, data, shape)
 
     def value_of(self, x: Symbol) -> Symbol:
-        """What stands for a value; constants and numbers may belong to a trace it continues."""
+        """Return the new value of `x`. Leaves may belong to a trace that this one continues."""
         found = self.stands_for.get(x)
         if found is None or found.graph is not self.graph:
             found = self.stands_for[x] = self.leaf(x.node)
         return found
 
     def computed(self, dim: Dim, dtype: DType) -> Computed:
-        """A number computed from those of the call and from sizes."""
+        """Return a number computed from numbers of the call and sizes."""
         return Computed(formula(dim, self.size), dtype)
 
     def returned(self, dim: Dim) -> Any:
-        """A number that the function returns: itself, or Computed."""
+        """Return a returned number: its value, or Computed if it depends on the arguments."""
         if self.given is not None or not depends_on_arguments(dim):
             return self.value(dim)
         return self.computed(dim, float64)
 
     def apply(self, node: Node, inputs: Sequence[Symbol], bodies: Sequence[Graph] = ()) -> Node:
-        """An application in the current graph."""
+        """Add an application to the current graph, with evaluated attributes."""
         attrs = node.attrs
         if attrs is not None and attrs.symbolic:
             try:
@@ -296,7 +296,7 @@ class Specializer(Copier):
         return self.graph.add(node.op, inputs, attrs, node.name, node.line, None, bodies)
 
     def step(self, node: Node) -> None:
-        if isinstance(node.data, Number):       # made where they are read
+        if isinstance(node.data, Number):       # added where it is read
             return
         self.numbers.line = node.line
         super().step(node)
@@ -304,14 +304,14 @@ class Specializer(Copier):
             self.decide(node)
 
     def decide(self, node: Node) -> None:
-        """Checks the guards that were waiting for this node."""
+        """Check the guards whose operands are complete after this node."""
         for guard in self.waiting[node]:
             if not self.holds(guard):
                 self.broken = guard
                 raise Broken
 
     def run(self) -> Graph | None:
-        """The graph, or None if the trace does not hold."""
+        """Return the graph, or None if a guard does not hold."""
         if not all([self.holds(guard) for guard in self.waiting.get(None, ())]):
             return None
         try:
@@ -329,8 +329,8 @@ class Specializer(Copier):
 
 
 def by_last_leaf(trace: Trace) -> dict[Node | None, list[Guard]]:
-    """The guards of a trace by the node after which everything they are computed from is available;
-    None if it is from the start."""
+    """Return the guards of a trace by the last node that an operand depends on, or by None if no
+    operand depends on a node."""
     if not trace.guards:
         return {}
     place = {node: k for k, node in enumerate(walk(trace.nodes))}
@@ -345,8 +345,8 @@ def by_last_leaf(trace: Trace) -> dict[Node | None, list[Guard]]:
 
 
 def deciding_arguments(trace: Trace) -> dict[int, Line | None]:
-    """Numbers among the arguments that shapes or decisions depend on: by leaf, the line of the
-    user's code where they do. A trace does not hold for other values of them.
+    """Return the Python numbers among the arguments that shapes or guards depend on, as a dict from
+    leaf to the user's line. A graph for these values is not valid for others.
     """
     dims = [(a, guard.line) for guard in trace.guards.values() for a in guard.args]
     for node in walk(trace.nodes):
@@ -367,7 +367,7 @@ def specialize(trace: Trace, shapes: Mapping[int, Sequence[int]],
                variables: Mapping[Variable, Variable] = MappingProxyType({}),
                given: Sequence[Any] | None = None,
                broken: list[Guard] | None = None) -> Graph | None:
-    """The graph of a trace for the sizes of one call.
+    """Return the graph of a trace for the sizes of one call.
 
     Parameters
     ----------
@@ -375,15 +375,15 @@ def specialize(trace: Trace, shapes: Mapping[int, Sequence[int]],
     shapes : dict of int to tuple of int
         By leaf of the call's arguments.
     variables : dict of Variable to Variable
-        The variables of the call, by what stood for them while Python was traced.
+        From the variables of the trace to the variables of the call.
     given : sequence, optional
-        The leaves of a call, whose numbers become constants; otherwise they are inputs.
+        The leaves of a call, whose numbers become constants. Without it, numbers are inputs.
     broken : list, optional
-        The guard that does not hold, if one does not, is appended to it.
+        If a guard does not hold, it is appended to this list.
 
     Returns
     -------
-    Graph, or None if Python would have decided otherwise for these sizes
+    Graph, or None if a guard does not hold for these sizes
     """
     walk = Specializer(trace, shapes, variables, given)
     with suspended():
@@ -392,7 +392,7 @@ def specialize(trace: Trace, shapes: Mapping[int, Sequence[int]],
         except Unfit:
             return None
         except DualflowError:
-            if trace.guards:        # shapes that do not fit may follow from a decision not taken
+            if trace.guards:        # the error may be due to a decision that does not hold
                 return None
             raise
     if broken is not None and walk.broken is not None:

@@ -1,7 +1,8 @@
-"""Recording: what the core asks of a graph while Python runs with symbols.
+"""`Trace`: the graph that the core calls while Python runs with Symbols.
 
-`adopt` and `record` take an application, `read` a variable, `number` a number that may change,
-`guard` a decision by such a number, `no_value` and `escaped` what a traced tensor cannot do.
+The core calls `adopt` and `record` for an application, `read` for a variable, `number` for a number
+that may change, `guard` for a decision that Python bases on one, `no_value` and `escaped` for uses
+that raise. A trace must hold for every call that passes its guards.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ from dualflow.printing import printing_when_run
 
 
 def suspended() -> Recording:
-    """Ops run at once inside, whatever graph records around it."""
+    """Return a context in which ops run eagerly, even while a trace records."""
     return Recording(None)
 
 
 class Trace(Graph):
-    """A graph that grows while Python runs.
+    """A graph that is recorded while Python runs.
 
     Attributes
     ----------
@@ -64,38 +65,38 @@ class Trace(Graph):
     guards : dict of tuple to Guard
         By operator and operands.
     variables : dict of Variable to Symbol
-        Its current version.
+        The current version of each variable.
     versions : dict of Symbol to Variable
-        What each version is a version of.
+        From a version to its variable.
     made_variables : list of Variable
-        Those made while it recorded.
+        The variables created while the trace recorded.
     after : Trace or None
-        The trace this one continues: its Symbols are valid here, too.
+        The trace that this one continues. Its Symbols are valid here, too.
     returned : list of Dim
         Python numbers that the function returned.
     held, captured : dict of int to (Tensor, Symbol)
         By id: tensors of Python's state that are inputs, existing tensors that it uses.
     enclosed : Enclosed
-        The calls in it and in those it continues.
+        The calls in this trace and in the traces that it continues.
     alive : int
-        Nonzero while it records; only then can its numbers be used as numbers.
+        Nonzero while the trace records; only then can its Dims be used as numbers.
     bodies : list of Body
         The branches and loop bodies that are being recorded, the outermost first.
     sizes_seen : bool
         Whether Python was given a size that may change.
     flowed : dict of Symbol to Symbol
-        For a gradient that is zeros unless data decides that something flowed: whether it did.
+        From a gradient that has zeros for a missing cotangent to its run-time flag.
     stale : str or None
-        What has changed since, among the things that Python read while it recorded.
+        Why the trace is out of date: the state read by Python that has changed.
     """
 
-    # What messages call an input, and what they advise for a tensor that is wanted outside.
+    # Texts of messages: the name of an input, and the remedy for a tensor used outside.
     input_text = "argument {} of the call at {}"
     outside_text = ("return it from the function, by itself or in lists, tuples, dicts or "
                     "dataclasses, or assign it to a Variable")
 
-    for_any_size = False        # whether sizes that may change print as such
-    encloses = True             # whether what a function records becomes the body of a call
+    for_any_size = False        # whether sizes that may change are printed as unknown
+    encloses = True             # whether the nodes of a called function become the body of a call
 
     def __init__(self, name: str = "graph", after: Trace | None = None) -> None:
         super().__init__(name)
@@ -112,7 +113,7 @@ class Trace(Graph):
         self.host_functions: list[HostFunction] = []
         self.may_create: str | None = None
         self.stale: str | None = None
-        self.owner: Callable[[], Any] = lambda: None    # the function that runs it, while it lives
+        self.owner: Callable[[], Any] = lambda: None    # weak reference to its function
         self.held: dict[int, tuple[Tensor, Symbol]] = {} if after is None else after.held
         self.captured: dict[int, tuple[Tensor, Symbol]] = {}
         self._numbers: dict[tuple[int, DType], tuple[Dim, Symbol]] = {}
@@ -122,19 +123,19 @@ class Trace(Graph):
         self.enclosed: Enclosed = Enclosed() if after is None else after.enclosed
 
     def recording(self) -> Recording:
-        """Ops of this thread are recorded here inside the block, and so is Python's print of traced
-        tensors."""
+        """Return a context in which this thread's ops, and its prints of traced tensors, are
+        recorded in this trace."""
         return Recording(self, printing_when_run)
 
     # --- applications (called by the core) ---
 
     def adopt(self, op: Op | None, inputs: list[Any]) -> list[Symbol]:
-        """Inputs of an application as Symbols: tensors that exist already become constants."""
+        """Return the inputs of an application as Symbols; concrete tensors become constants."""
         adopted = [x if type(x) is Symbol else self.capture(x) for x in inputs]
         return list(map(self.enclosed.outside, adopted)) if self.enclosed else adopted
 
     def capture(self, x: Tensor) -> Symbol:
-        """The Symbol of a tensor that exists already."""
+        """Return the parameter or constant for a concrete tensor."""
         found = self.captured.get(id(x))
         if found is None:
             found = self.held.get(id(x)) or (
@@ -144,7 +145,7 @@ class Trace(Graph):
 
     def record(self, op: Op, inputs: list[Symbol], attrs: Attrs | None, outputs: list[Symbol],
                name: str | None) -> None:
-        """Appends an application whose outputs are inferred."""
+        """Append an application whose outputs have been inferred."""
         node = self.node(op, inputs, attrs, name)
         if op.writes:
             outputs = outputs + [self.version_of(self.variable_of(x), node, 0)
@@ -156,8 +157,8 @@ class Trace(Graph):
         self.nodes.append(node)
 
     def differentiate(self, of: Any, output: Any) -> Any:
-        """From now on nodes belong to the gradient of `output`, of op `of`. Returns what they
-        belonged to before, to be restored by passing it as `of` with None."""
+        """Mark the nodes recorded from now on as part of the gradient of `output`, an output of op
+        `of`. Return the previous mark; pass it as `of`, with output None, to restore it."""
         before = self._gradient_of
         if output is None:
             self._gradient_of = of
@@ -169,11 +170,11 @@ class Trace(Graph):
 
     def node(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None, name: str | None,
              data: Any = None) -> Node:
-        """A new node, still without outputs, of a name of its own."""
+        """Return a new node with a unique name and without outputs."""
         return Node(op, inputs, attrs, (), self.names.unique(name or op.name), self.line(), data)
 
     def line(self) -> Line | None:
-        """Where the user's code is."""
+        """Return the line of the user's code that is executing."""
         frame, _ = user_frame(2)
         if frame is None:
             return None
@@ -185,12 +186,12 @@ class Trace(Graph):
 
     @property
     def mark(self) -> int:
-        """Where a function begins to record: for `enclose`, when it has returned."""
+        """The current position, which a function passes to `enclose` when it returns."""
         return len(self.nodes)
 
     def enclose(self, mark: int, name: str, outputs: Sequence[Symbol] = ()) -> Node:
-        """Makes what was recorded since a mark the body of a call, which is returned. Its first
-        outputs are `outputs` under identities of their own."""
+        """Move the nodes recorded since `mark` into the body of a new call and return the call. Its
+        first outputs are `outputs` under new identities."""
         call = self.node(CALL, (), None, name)
         self.enclosed.enclose(self, mark if self.encloses else self.mark, name, call, outputs)
         for before, after in call.written:
@@ -200,9 +201,10 @@ class Trace(Graph):
 
     def record_function(self, op: Op, inputs: list[Any], outputs: list[Tensor],
                         mark: int | None) -> tuple[list[Any], list[Any]]:
-        """Notes that outputs depend on inputs by a gradient rule of their own (`op`, which has no
-        kernel). Returns the inputs as Symbols, and the outputs as those of a call of what was
-        recorded since a mark, so that nothing flows back through that.
+        """Record that `op`, which has a gradient rule and no kernel, maps inputs to outputs.
+
+        The nodes since `mark` become a call, so that gradients do not pass through them. Return the
+        inputs as Symbols, and the outputs of the call.
         """
         inputs, returned = self.adopt(op, inputs), self.adopt(op, outputs)
         call = self.enclose(self.mark if mark is None else mark, op.name, returned)
@@ -211,12 +213,12 @@ class Trace(Graph):
 
     @property
     def rules(self) -> list[Any]:
-        """The user's own gradient rules among what it recorded."""
+        """The gradient rules of the user in this trace."""
         return [node.data.op.rule for node in walk(self.nodes) if isinstance(node.data, Rule)]
 
     @property
     def may_lead_further(self) -> bool:
-        """Whether second-order gradients may read more values than first-order gradients do."""
+        """True if second-order gradients may read more values than first-order gradients do."""
         return any([isinstance(node.data, Rule | Owned) for node in walk(self.nodes)])
 
     # branches and loops (called by ops), and iteration over a tensor
@@ -231,7 +233,7 @@ class Trace(Graph):
     # --- variables and other leaves ---
 
     def version_of(self, variable: Any, node: Node, index: int) -> Symbol:
-        """The next version of a variable, output `index` of a node."""
+        """Return the next version of a variable: output `index` of a node."""
         before = self.variables[variable]
         after = symbol(self, node, index, before.dtype, before.shape, stands_for=variable)
         self.variables[variable] = after
@@ -239,11 +241,11 @@ class Trace(Graph):
         return after
 
     def variable_of(self, x: Symbol) -> Any:
-        """The variable that a value is a version of, or None."""
+        """Return the variable that a value is a version of, or None."""
         return self.versions.get(self.enclosed.recorded(x))
 
     def read(self, variable: Variable) -> Symbol:
-        """The current version of a variable."""
+        """Return the current version of a variable."""
         if variable not in self.variables:
             with suspended():
                 now = variable.value()
@@ -252,7 +254,7 @@ class Trace(Graph):
 
     def leaf(self, op: Op, like: Any, shape: Sequence[int | None], hints: Sequence[int | None],
              data: Any, stands_for: Any, name: str | None) -> Symbol:
-        """Appends a leaf; tapes identify it with what it stands for."""
+        """Append a leaf; tapes identify it with `stands_for`."""
         node = self.node(op, (), None, name, data)
         made = symbol(self, node, 0, like.dtype, shape, hints, stands_for)
         node.outputs = (made,)
@@ -260,13 +262,13 @@ class Trace(Graph):
         if op is VARIABLE:
             self.versions[made] = data
             self.variables[data] = made
-            for body in self.bodies:        # each open loop body reads a version of its own
+            for body in self.bodies:        # each open loop body reads its own version
                 self.variables[data] = body.first_read(self, data, self.variables[data])
         return made
 
     def part(self, nodes: list[Node], inputs: list[Symbol], outputs: list[Symbol],
              guards: dict[tuple[Any, ...], Guard]) -> Trace:
-        """Part of what it recorded (the same nodes, not copies), to be specialised by itself."""
+        """Return a trace of some of the nodes (not copied), which can be specialised alone."""
         part = Trace(self.name)
         part.nodes, part.inputs, part.outputs, part.guards = nodes, inputs, outputs, guards
         part.enclosed = self.enclosed
@@ -276,14 +278,14 @@ class Trace(Graph):
 
     def parameter(self, index: int, path: str, dtype: DType, shape: Sequence[int | None],
                   hints: Sequence[int | None]) -> Symbol:
-        """A new parameter that stands for an argument."""
+        """Add a parameter for leaf `index` of the call's arguments."""
         made = self.leaf(PARAMETER, TensorSpec((), dtype), shape, hints,
                          Argument(index, path), None, path)
         self.inputs.append(made)
         return made
 
     def parameter_like(self, y: Symbol, name: str, data: Cotangent | None = None) -> Symbol:
-        """A new parameter like `y`, a value of this trace or of one that it continues."""
+        """Return a new parameter like `y`, a value of this trace or of one that it continues."""
         node = Node(PARAMETER, (), None, (), self.names.unique(name), y.node.line, data)
         made = symbol_like(self, node, 0, y)
         node.outputs = (made,)
@@ -291,14 +293,14 @@ class Trace(Graph):
 
     def feed(self, make: Callable[..., Tensor], args: tuple[Any, ...], spec: TensorSpec,
              name: str, give_back: Callable[[], None] | None = None) -> Symbol:
-        """A new parameter like `spec`, whose value is ``make(*args)``, called at each run."""
+        """Add a parameter like `spec`, whose value each run computes by ``make(*args)``."""
         made = self.leaf(PARAMETER, spec, spec.shape, spec.shape, Feed(make, args, give_back), None,
                          name)
         self.inputs.append(made)
         return made
 
     def number(self, dim: Dim, dtype: DType) -> Symbol:
-        """A number that may change as a tensor of shape ()."""
+        """Return a number that may change as a tensor of shape ()."""
         key = (id(dim), dtype)
         if key not in self._numbers:
             made = self.leaf(PARAMETER, TensorSpec((), dtype), (), (), Number(dim, dtype), None,
@@ -308,7 +310,7 @@ class Trace(Graph):
         return self._numbers[key][1]
 
     def guard(self, op: str, args: tuple[Any, ...], answer: Any) -> None:
-        """Notes a decision."""
+        """Record that a comparison of numbers answered `answer`."""
         current = current_graph()
         if current is not self and self.goes_on_in(current):
             current.guard(op, args, answer)
@@ -329,13 +331,13 @@ class Trace(Graph):
     choose: Callable[..., Any] = axes.choose
 
     def known(self, x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
-        """What a value holds before anything runs; `read` is asked for leaves."""
+        """Return the statically known value of `x`; `read` returns the values of leaves."""
         return known_value(x, read, self.enclosed.recorded_as)
 
     # --- variables ---
 
     def initial_value(self, value: Any) -> Any:
-        """The initial value of a variable made while the graph records, computed now."""
+        """Return the initial value of a variable that is created while the trace records."""
         if self.may_create is not None:
             raise InvalidArgumentError(self.may_create)
         if callable(value) and not isinstance(value, Tensor | Variable):
@@ -348,7 +350,7 @@ class Trace(Graph):
         return value
 
     def _now(self, x: Symbol) -> Tensor:
-        """The value of a leaf before the graph ever ran."""
+        """Return the value of a leaf at trace time."""
         node = x.node
         if node.op is VARIABLE:
             with suspended():
@@ -360,20 +362,21 @@ class Trace(Graph):
             "pass the value as a Python number or make the variable outside")
 
     def outdated(self, why: str) -> None:
-        """Called when something that Python read while it recorded has changed."""
+        """Mark the trace as stale; called when state that Python read has changed."""
         self.stale = why
         owner = self.owner()
         if owner is not None:
             owner.forget()
 
     def created(self, variable: Variable) -> None:
-        """Called for each variable made while the graph records."""
+        """Register a variable that was created while the trace records."""
         self.made_variables.append(variable)
 
-    # --- what a Symbol cannot do ---
+    # --- uses that a Symbol does not support ---
 
     def no_value(self, x: Symbol, asked: str, instead: str) -> Tensor:
-        """Raises the error for Python code that asks for numbers, or gives a truth decided on."""
+        """Raise TracedValueError: Python needs the value of `x`. If `x` is a bool whose truth the
+        conversion or a guard decides, return the truth instead."""
         if current_graph() is not self:
             self.escaped(x, asked)
         question = self.enclosed.question if asked in messages.CONTROL_FLOW else None
@@ -386,7 +389,7 @@ class Trace(Graph):
         raise TracedValueError(messages.no_value(x, self.name, asked, instead, why))
 
     def goes_on_in(self, other: Any) -> bool:
-        """Whether another trace is this one or continues it."""
+        """Return True if `other` is this trace or continues it."""
         while isinstance(other, Trace):
             if other is self:
                 return True
@@ -394,7 +397,7 @@ class Trace(Graph):
         return False
 
     def escaped(self, x: Symbol, who: str) -> None:
-        """Raises if a traced tensor is used outside its graph and the traces that continue it."""
+        """Raise TracedValueError unless this trace, or one that continues it, is recording."""
         if self.goes_on_in(current_graph()):
             return
         raise TracedValueError(messages.escaped(x, self.name, who, self.outside_text))

@@ -1,8 +1,8 @@
-"""Values of branches that do not compute them.
+"""Undefined values: placeholders in branches that do not compute a residual.
 
-A residual of one branch is an output of the `cond`, so the other branches return a value too, which
-nobody reads. The transpose of a `cond` makes it (`undefined`); `specialize.py` gives it the shape
-of the residual (`size_undefined`), so that the output of the `cond` has a known shape.
+A residual of one branch is an output of the `cond`, so the other branches must return a value, too,
+which is never read. The transpose of a `cond` adds it (`undefined`); `specialize.py` sets its shape
+to the shape of the residual (`size_undefined`), so that the output has a known shape.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def undefined(trace: Trace, node: Node, body: Any, x: Symbol) -> Symbol:
 
 
 def size_undefined(node: Node, bodies: Sequence[Graph], undefined: Container[Node]) -> None:
-    """Give the undefined outputs in `bodies`, copies of the bodies of a node, the shapes of the
-    values that another body computes. Sizes that are known only in a run stay 0."""
+    """Set the shapes of the undefined outputs of `bodies`, copies of the bodies of a node, to the
+    shapes of the values that another body computes. Sizes that depend on data stay 0."""
     returned = [list(zip(old.outputs, new.outputs, strict=True))
                 for old, new in zip(node.bodies, bodies, strict=True)]
     for column in zip(*returned, strict=True):

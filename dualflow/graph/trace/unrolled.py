@@ -1,7 +1,7 @@
-"""Iteration over a traced tensor by Python, which records the rows one after the other.
+"""Python iteration over a traced tensor, which records its rows one by one.
 
-Called by a Symbol's `__iter__`. A `for` statement in code that can be converted never gets here
-twice: its first iteration leaves the trace, and the converted statement is a loop of the graph.
+Called by the `__iter__` of a Symbol. A `for` statement that can be converted calls it at most once:
+the call restarts the trace, and the converted statement is recorded as a loop node.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dualflow.errors import TracedValueError
 from dualflow.frames import in_for_statement
 from dualflow.graph.trace import messages
 
-MOST = 4096         # rows that are recorded one by one
+MOST = 4096         # limit of rows that are recorded one by one
 
 
 def unroll(trace: Any, x: Symbol, instead: str) -> int:
@@ -30,7 +30,7 @@ def unroll(trace: Any, x: Symbol, instead: str) -> int:
     question, why = trace.enclosed.question, ""
     by_data = x.known_shape[0] is None and x.sized_by_data
     if question is not None and (by_data or in_for_statement(sys._getframe(1))):
-        why = question(None)                # leaves the trace if there is something to convert
+        why = question(None)                # restarts the trace if the code can be converted
     if by_data:
         raise TracedValueError(messages.no_value(x, trace.name, messages.ITERATION, instead, why))
     n: int = x.shape[0].__index__()
