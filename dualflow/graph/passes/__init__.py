@@ -1,8 +1,37 @@
-"""The passes over a graph, in the order in which they run.
+"""The passes over a specialised graph, and `optimize`, which runs them.
 
-Each module has one function ``run(graph, options) -> graph``; it may change the graph it is given.
-A pass sees one graph, and nodes that own bodies as nodes like others: it is run on the bodies
-first.
+Each pass is a module with a function ``run(graph, options) -> graph``, which may change its
+argument. Unless it is in `ONCE`, a pass handles one graph, and `optimize` runs it on the bodies
+first. Every pass preserves the invariants of `ir.check`. A graph passes through the files in this
+order, for these reasons:
+
+    inline      no later pass, nor the planner, handles calls
+    versions    an inlined body may leave late reads of versions, which `ir.check` forbids
+    dead_code   later passes then skip unread nodes, such as unused gradients
+
+  repeated while values change, at most `ROUNDS` times: each may enable another
+    bodies      makes unchanged carries captured inputs, which `hoist` can move out
+    hoist       moved nodes are simplified together with the nodes around the loop
+    assign      `algebra` and `cluster` handle `add`, not `assign_add`
+    algebra     removes nodes between the ops that `reshapes` and `fold` combine
+    reshapes    turns ops on broadcasts into broadcasts of small ops, which `fold` can compute
+    fold        its constants enable rules of `algebra` in the second iteration
+    common      the rewrites before it turn equivalent nodes into equal ones
+    dead_code   drops the nodes that the rewrites replaced: `recompute` counts readers
+    recompute   copies simplified nodes only; the second iteration simplifies the copies
+
+  once
+    residuals   needs the final readers of stacked values
+    packing     `reshapes` has merged transposes into products; `keep` caches packed matrices
+    keep        fusion would merge cached nodes with others
+    epilogue    `cluster` would take the elementwise nodes that follow a product
+    cluster     no pass sees into its tile code, so all rewrites come before it
+    updates     moves nodes whose positions `cluster` has decided
+    early       an update that `updates` has moved limits how late a wait may come
+    waves       no node may move afterwards: the nodes of a wave are consecutive
+
+`cluster` uses `partition`, which groups nodes, and `operands`, which sees through views. `values`
+has helpers for all passes, `options` the settings.
 """
 
 from collections.abc import Callable
@@ -33,15 +62,13 @@ from dualflow.graph.passes import (
 )
 from dualflow.graph.passes.options import Options
 
-# What any graph needs before it can be lowered; `check` accepts it only after both.
+# Required for lowering, even without optimisation; `ir.check` accepts a graph only after both.
 NEEDED = (inline, versions)
-# Cheap, and each may enable another: run again while they change anything, at most ROUNDS times.
 SIMPLE = (bodies, hoist, assign, algebra, reshapes, fold, common, dead_code,
           recompute)
 ROUNDS = 2
-# After them.
 LAST = (residuals, packing, keep, epilogue, cluster, updates, early, waves)
-# They look into bodies by themselves, or at what lasts from run to run, which nothing does inside.
+# These process bodies themselves, except for `keep`: no value of a body lasts from run to run.
 ONCE = (*NEEDED, bodies, hoist, recompute, residuals, packing, keep)
 PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)
 
@@ -49,15 +76,15 @@ Watch = Callable[[str, Graph], None]
 
 
 def optimize(graph: Graph, options: Options, watch: Watch | None = None) -> Graph:
-    """Runs the passes over a specialised graph.
+    """Run the passes over a specialised graph.
 
     Parameters
     ----------
     graph : Graph
-        Not changed.
+        Left unchanged.
     options : Options
     watch : callable (name, graph), optional
-        Called after each pass with the name of its module. The next pass changes the graph it gets.
+        Called after each pass with the name of its module. The next pass may change that graph.
 
     Returns
     -------
@@ -74,7 +101,7 @@ def optimize(graph: Graph, options: Options, watch: Watch | None = None) -> Grap
             if watch is not None:
                 watch(module.__name__.rpartition(".")[2], graph)
 
-    if not inline.n_calls(graph):           # else it makes the copy
+    if not inline.n_calls(graph):           # otherwise `inline` returns a new graph
         graph = ir.copy(graph)
     apply(NEEDED)
     if not options.passes:
@@ -90,7 +117,7 @@ def optimize(graph: Graph, options: Options, watch: Watch | None = None) -> Grap
 
 
 def _run_inside(module: ModuleType, graph: Graph, options: Options) -> None:
-    """Runs a pass on all bodies of a graph, those inside first."""
+    """Run a pass on all bodies of a graph, inner bodies first."""
     owners = [node for node in graph.nodes if node.bodies]
     for node in ir.walk(owners):
         if node.bodies:

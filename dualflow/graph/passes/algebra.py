@@ -1,30 +1,29 @@
-"""Algebra: rewrites that give the same bits and, with `fast_math`, some that do not quite.
+"""Algebraic simplification: rewrites that are exact to the bit and, with `fast_math`, some that
+are not. A new exact rule needs a reason in this table. Sign and payload of a NaN do not count.
+Integers wrap around, so identities of whole numbers hold for them.
 
-Why the exact ones are exact. A NaN is any NaN: nothing is promised about its sign and payload.
-Integers wrap around, so what holds for whole numbers holds for them.
-
-    x + 0, 0 + x       integers; of floats only -0.0 is neutral, as -0.0 + 0.0 is 0.0
-    x - 0              integers; of floats 0.0 is neutral, as -0.0 - 0.0 is -0.0; -0.0 is not
-    0 - x              integers: -x; of floats -0.0 - x is -x, and 0.0 - 0.0 is not -0.0
+    x + 0, 0 + x       integers; floats only for -0.0, as -0.0 + 0.0 is 0.0
+    x - 0              integers; floats only for 0.0, as -0.0 - 0.0 is -0.0
+    0 - x              is -x for integers; for floats -0.0 - x is, but 0.0 - 0.0 is not -0.0
     x + (-y), x - (-y) are x - y and x + y by definition (IEEE 754), zeros included
-    x * 1, x / 1       any x; by -1 only the sign changes, of zeros and infinities too
+    x * 1, x / 1       any x; by -1 only the sign changes, also of zeros and infinities
     x / c              c a power of two: x * (1 / c) rounds the same exact quotient
-    x *, / c, no nan   c not 0: then they are products and quotients
-    1 / x              the formula of reciprocal, as x * x is that of square
-    --x, not not x     a bit flipped twice
-    square(-x)         the signs of a product of equals cancel; (-x) * (-y) likewise
-    abs(-x)            abs(x) of signed numbers; an unsigned -x is 2^n - x, and its abs is itself
-    f(f(x))            of rounding, limiting and signs: results are fixed points
-    min(x, x)          and max, and, or
-    where(c, a, a)     a; if the condition is known, what it chooses
-    cast               to its own dtype; after a cast that loses nothing
-    add_n              of few: sums from the first to the last by add's own formula
-    reductions         of one number: products (1 * x), extremes, any, all; of integers sums too.
-                       A float sum begins with 0.0 and gives 0.0 for -0.0
-    sums of squares    and means: of float32 and float64, the same sums of the same products
-    pow                of integers, by small exponents. Of floats it rounds unlike products
+    x *, / c, no nan   are the product and the quotient if c is not 0
+    1 / x, x * x       use the formulas of reciprocal and square
+    --x, not not x     flip a bit twice
+    square(-x)         the signs of equal factors cancel; (-x) * (-y) likewise
+    abs(-x)            is abs(x) if signed; an unsigned -x is 2^n - x, and its own abs
+    f(f(x))            rounding, limiting, sign: results are fixed points
+    min(x, x)          also max, and, or
+    where(c, a, a)     is a; if c is constant, the operand that it selects
+    cast               to the same dtype; after a lossless cast
+    add_n              of few terms: adds in order by the formula of add
+    reductions         of one element: prod (1 * x), max, min, any, all; sums of integers only, as
+                       a float sum starts from 0.0 and turns -0.0 into 0.0
+    sums of squares    and means, in float32 and float64: equal sums of equal products
+    pow                of integers with small exponents; of floats it rounds differently
 
-A result must have the shape its node had: if a broadcast made that larger, nothing is done.
+A rule does not apply if the result has another shape than the node, due to a broadcast.
 """
 
 import math
@@ -38,7 +37,7 @@ from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known, is_zero, made_by, number, stand_in
 
-ADD_N_MAX = 4  # longer sums stay one node, which joins a cluster as a whole or reads each once
+ADD_N_MAX = 4  # a longer sum stays one node: it joins a cluster, or reads each term once
 POWER_MAX = 64
 DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # of the significand
 
@@ -50,13 +49,14 @@ NEGATIVE, RECIPROCAL, RESHAPE, RSQRT, SQRT, SQUARE, SUBTRACT, SUM, WHERE = map(
 OF_SQUARES = {get_op(name): get_op(f"{name}_of_squares") for name in ("reduce_sum", "reduce_mean")}
 WITH_NAN = {get_op("multiply_no_nan"): MULTIPLY, get_op("divide_no_nan"): get_op("divide")}
 
-# make(op, *inputs, **attrs) -> Symbol adds a node; y is the output to replace.
+# A rule is (make, y, *inputs) -> Symbol or None: make(op, *inputs, **attrs) adds a node and returns
+# its output, y is the output to replace.
 Rule = Callable[..., Symbol | None]
 RULES: dict[Op, list[tuple[Rule, bool]]] = {}
 
 
 def rule(*ops: str, fast: bool = False) -> Callable[[Rule], Rule]:
-    """Registers a rule (make, y, *inputs) -> Symbol or None for some ops; `fast`: it is inexact."""
+    """Register a rule for some ops; `fast`: the rule is inexact."""
     def register(f: Rule) -> Rule:
         for op in ops:
             RULES.setdefault(get_op(op), []).append((f, fast))
@@ -66,7 +66,7 @@ def rule(*ops: str, fast: bool = False) -> Callable[[Rule], Rule]:
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Applies the first rule that fits to each node, in order."""
+    """Apply the first matching rule to each node, in order."""
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
         rules = RULES.get(node.op)
         if rules is None:
@@ -87,13 +87,13 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def _is_clear(node: Node) -> bool:
-    """Whether sizes that depend on data come from one input, so that the output has its shape and
-    the run need not check them against a known one."""
+    """Return True if at most one input has sizes that depend on data and no known size has to be
+    compared with them in a run."""
     unknown = {x for x in node.inputs if not is_known(x)}
     return not unknown or (len(unknown) == 1 and not is_known(node.outputs[0]))
 
 
-# --- what changes nothing -----------------------------------------------------------------------
+# --- identities ---------------------------------------------------------------------------------
 
 @rule("identity", "stop_gradient")
 def _(make, y, x):
@@ -200,7 +200,7 @@ def _(make, y, a, b):
 
 @rule("add_n")
 def _(make, y, *terms):
-    if len(terms) > ADD_N_MAX or not all(map(is_known, terms)):     # nothing is broadcast
+    if len(terms) > ADD_N_MAX or not all(map(is_known, terms)):     # terms are not broadcast
         return None
     return reduce(partial(make, ADD), terms)
 
@@ -300,7 +300,7 @@ def power(make: Callable[..., Any], x: Any, n: int) -> Any:
 
 @rule("multiply", fast=True)
 def _(make, y, a, b):
-    """x x x x as two squares: fewer products wherever a power is spelled out."""
+    """x x x x as two squares: fewer products for a power written as a product."""
     for x in (a, b):
         n, products = _exponent(y, x)
         if 4 <= n <= POWER_MAX and products > n.bit_length() + n.bit_count() - 2:
@@ -309,7 +309,7 @@ def _(make, y, a, b):
 
 
 def _exponent(y, x):
-    """n and the number of products if y is x^n made by multiplying by x and squaring; else 0, 0."""
+    """Return n and the number of products if y is x^n by products with x and squares; else 0, 0."""
     n, weight, products, at = 0, 1, 0, y
     while at is not x and products < POWER_MAX:
         products += 1
@@ -347,15 +347,15 @@ def _(make, y, x):
 
 
 def passes_through(a: DType, b: DType, c: DType) -> bool:
-    """Whether casting a to b to c is casting a to c: b holds all of a, and beyond the range of c an
-    integer, which wraps, has not become a float, which saturates."""
+    """Return True if a cast from a to b to c equals a cast from a to c: b holds all of a, and no
+    integer, which wraps in c, has become a float, which saturates."""
     if not holds(b, a):
         return False
     return not (a.is_integer and b.is_floating and c.is_integer) or holds(c, a)
 
 
 def holds(wide: DType, narrow: DType) -> bool:
-    """Whether every number of `narrow` is one of `wide`."""
+    """Return True if every value of `narrow` is a value of `wide`."""
     if narrow.is_bool or wide is narrow:
         return True
     if wide.is_bool or (narrow.is_floating and not wide.is_floating):
@@ -394,7 +394,7 @@ def _(make, y, x):
 
 
 def _of_one(make, y, x):
-    """x in the shape of y, where each number of y comes from one of x."""
+    """x in the shape of y, if each element of y is a reduction of one element of x."""
     if not is_known(x) or x.size != y.size:
         return None
     return make(RESHAPE, x, shape=y.known_shape)

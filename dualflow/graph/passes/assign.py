@@ -1,12 +1,11 @@
-"""Updates of variables in a single form, so that what they compute can join a cluster.
+"""Canonical updates of variables: a computation, which can join a cluster, and an `assign`.
 
     assign_add(v, d)   ->  s = add(v, d);       assign(v, s)    the kernel is add's tile function
     assign_sub(v, d)   ->  s = subtract(v, d);  assign(v, s)    and subtract's: the same bits
 
-Readers of the version made by ``assign(v, x)`` read x itself instead. So an assignment followed by
-another has no readers left, and is dropped, unless a node between them may refuse a value: if that
-fails, the variable must hold what the first one assigned. If x is a version of a variable that is
-overwritten later, reads stay as they are.
+Readers of the version that ``assign(v, x)`` creates read x instead. So an assignment that another
+one follows has no readers and is dropped, unless a node in between may raise: the variable must
+then hold the first value. If x is a version that is overwritten later, readers are not changed.
 """
 
 from dualflow._core import Symbol, get_op
@@ -19,7 +18,7 @@ COMPUTED = {get_op("assign_add"): get_op("add"), get_op("assign_sub"): get_op("s
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Rewrites the nodes that write, and the readers of what they wrote."""
+    """Rewrite the nodes that write variables, and the readers of the new versions."""
     if not any([node.writes for node in graph.nodes]):
         return graph
     old, graph.nodes = graph.nodes, []
@@ -27,11 +26,11 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 class _Run:
-    """One walk over the nodes.
+    """One pass over the nodes.
 
-    `reads` and `versions` say what stands for a version of a variable where it is read, and where
-    it is overwritten; `unread` says which assignment made a version that is not read any more, not
-    even after a failure.
+    `reads` maps a version to its replacement for readers, `versions` to its replacement for
+    writers. `unread` maps a version that is not read any more, not even after a failure, to the
+    assignment that creates it.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -58,20 +57,20 @@ class _Run:
                 if self.unread and node.may_refuse:
                     self.unread.clear()
         graph.nodes = [node for node in graph.nodes if node not in self.dropped]
-        n = len(graph.outputs) - graph.n_versions           # of a body: those stay versions
+        n = len(graph.outputs) - graph.n_versions           # the other outputs are versions
         graph.outputs = [*[reads.get(x, x) for x in graph.outputs[:n]],
                          *[self.versions.get(x, x) for x in graph.outputs[n:]]]
         return graph
 
     def inputs_of(self, node: Node) -> tuple[Symbol, ...]:
-        """A node's inputs, up to date."""
+        """Return the replaced inputs of a node."""
         if not self.reads and not self.versions:
             return node.inputs
         return tuple([(self.versions if node.writes >> i & 1 else self.reads).get(x, x)
                       for i, x in enumerate(node.inputs)])
 
     def compute(self, node: Node) -> None:
-        """Splits a node into what it computes and an assignment of that."""
+        """Split a node into a computation and an assignment."""
         variable, change = [self.reads.get(x, x) for x in node.inputs]
         value = self.graph.add(COMPUTED[node.op], (variable, change), None, f"{node.name}/value",
                                node.line).outputs[0]
@@ -79,7 +78,7 @@ class _Run:
         self.assign(node, node.inputs[0], value)
 
     def assign(self, node: Node, variable: Symbol, value: Symbol) -> None:
-        """Makes the version that `node` made by assigning `value`."""
+        """Replace `node`, which assigns `value`, by an assignment to the current version."""
         version, after = self.versions.get(variable, variable), node.outputs[0]
         if value is self.reads.get(variable, variable):
             self.reads[after], self.versions[after] = value, version

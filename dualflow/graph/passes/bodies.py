@@ -1,14 +1,15 @@
-"""What goes into bodies and comes out of them, so that they hold what they need and no more.
+"""Simplification of the inputs and outputs of nodes with bodies.
 
-    constants                       stand inside, where other passes see them
-    what is given twice             goes in once
-    what no body reads              does not go in
-    carried and never changed       goes in, and comes out of no loop
-    what nobody reads outside       is neither returned nor, if it only serves itself, carried
-    a branch that is always taken   takes the place of its node
+    constant input                  a constant in the body, where other passes see it
+    repeated input                  one input
+    input that no body reads        removed
+    carry that never changes        a captured input; readers of the output read the input
+    output that is not read         removed, and also a carry that only its own update reads
+    branch that is always taken     replaces its node
 
-Exact: nodes are neither added nor changed, except for those of branches never taken. Only inputs
-that come after those of branches' and loops' own can go.
+Exact: no node is added or changed, only nodes of branches that are never taken disappear. The
+predicate of a cond, and trip limit, condition and carries of a loop, are removed by no rule for
+inputs. `recompute`, `residuals` and `packing` call functions of this file after their changes.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ from dualflow.graph.passes.values import constant_of
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Changes all nodes with bodies, outer ones first: what goes into them goes on inside."""
+    """Simplify all nodes with bodies, outer ones first: the inner ones read the parameters."""
     taken = 0
     for one in reversed(graphs(graph)):
         before = one.changes
@@ -42,7 +43,7 @@ def run(graph: Graph, options: Options) -> Graph:
         if one is not graph:
             graph.changes += one.changes - before
             one.changes = before
-    for one in graphs(graph):               # those inside first: facts follow from theirs
+    for one in graphs(graph):               # inner graphs first: facts derive from inner facts
         for node in one.nodes:
             if node.bodies:
                 node.own(node.bodies)
@@ -59,8 +60,8 @@ class _Owners:
         self.overwritten = {before for node in graph.nodes for before, _ in node.written}
 
     def run(self) -> None:
-        """One walk, the last node first, which drops what is not read; then one that gives readers
-        what stands for what is not carried any more."""
+        """Drop unread outputs in a backward pass over the nodes, then simplify inputs in a forward
+        pass, which also replaces outputs of removed carries."""
         if not any([node.bodies for node in self.graph.nodes]):
             return
         read = set(self.graph.outputs)
@@ -79,7 +80,7 @@ class _Owners:
         self.graph.outputs = [self.stands_for.get(x, x) for x in self.graph.outputs]
 
     def free_unchanged(self, node: Node) -> None:
-        """What a loop carries and never changes goes in like what it only reads."""
+        """Turn carries that the body returns unchanged into captured inputs."""
         parts, body = loop_parts(node), node.bodies[0]
         same = [c for c in range(parts.n_carried)
                 if body.outputs[parts.first + c] is body.inputs[parts.carried.start + c]
@@ -97,7 +98,7 @@ class _Owners:
         self.graph.changes += len(same)
 
     def choose(self, node: Node) -> None:
-        """A branch known to be taken becomes a call, which is inlined."""
+        """If the index is constant, replace the cond by a call, which `run` inlines."""
         index = constant_of(node.inputs[0])
         if index is None:
             return
@@ -114,7 +115,7 @@ class _Owners:
 # --- outputs ---
 
 def _drop_outputs(graph: Graph, node: Node, read: set[Symbol], options: Options) -> None:
-    """Drops outputs that nobody reads; versions stay."""
+    """Drop outputs that are not read, except for versions."""
     n = len(node.outputs) - len(node.written)
     unread = {k for k in range(n) if node.outputs[k] not in read}
     if node.op is LOOP:
@@ -135,14 +136,15 @@ def _drop_outputs(graph: Graph, node: Node, read: set[Symbol], options: Options)
 
 
 def _unneeded(node: Node, parts: LoopParts, unread: set[int]) -> set[int]:
-    """Outputs of a loop that are not read and, where carried, serve nothing but themselves."""
+    """Return the outputs of a loop that are not read outside and, if carried, contribute to no
+    other output."""
     body, first = node.bodies[0], parts.first
     carried = {body.inputs[parts.carried.start + c]: c for c in range(parts.n_carried)}
     wanted = set(body.outputs[:first])
     wanted.update(body.outputs[len(body.outputs) - len(node.written):] if node.written else ())
     needed = {k for k in range(len(node.outputs) - len(node.written)) if k not in unread}
     if parts.tested:
-        needed.add(parts.n_carried)             # the number of rounds
+        needed.add(parts.n_carried)             # the trip count
     while True:
         for k in needed:
             if k < parts.n_carried:
@@ -159,7 +161,7 @@ def _unneeded(node: Node, parts: LoopParts, unread: set[int]) -> set[int]:
 
 
 def _keep_outputs(node: Node, parts: LoopParts, dropped: set[int]) -> None:
-    """Drops outputs of a loop; carried ones have no input any more."""
+    """Drop outputs of a loop. The caller has moved or removes the inputs of dropped carries."""
     body = node.bodies[0]
     gone = {k + parts.first if k < parts.n_carried else k for k in dropped}
     body.outputs = [y for k, y in enumerate(body.outputs) if k not in gone]
@@ -172,7 +174,7 @@ def _keep_outputs(node: Node, parts: LoopParts, dropped: set[int]) -> None:
 
 
 def set_outputs(node: Node, outputs: Sequence[Symbol]) -> None:
-    """Makes these the outputs of a node."""
+    """Set the outputs of a node."""
     for k, y in enumerate(outputs):
         y.index = k
     node.outputs = tuple(outputs)
@@ -180,7 +182,7 @@ def set_outputs(node: Node, outputs: Sequence[Symbol]) -> None:
 
 def set_counts(node: Node, parts: LoopParts, n_carried: int | None = None,
                n_sliced: int | None = None, packed: int | None = None) -> None:
-    """Changes attributes of a loop."""
+    """Set attributes of a loop; None leaves an attribute unchanged."""
     node.attrs = loop_attrs(
         parts.times, parts.n_carried if n_carried is None else n_carried,
         parts.sliced.stop - parts.sliced.start if n_sliced is None else n_sliced,
@@ -190,7 +192,7 @@ def set_counts(node: Node, parts: LoopParts, n_carried: int | None = None,
 # --- inputs ---
 
 def tidy_inputs(graph: Graph, node: Node) -> None:
-    """Constants stand in the bodies, other values go in once, and only if a body reads them."""
+    """Move constants into the bodies; merge repeated inputs; drop inputs that no body reads."""
     parts = loop_parts(node) if node.op is LOOP else None
     start = parts.captured.start if parts else 1
     first: dict[Symbol, int] = {}
@@ -229,7 +231,7 @@ def tidy_inputs(graph: Graph, node: Node) -> None:
 
 
 def keep_inputs(node: Node, keep: Sequence[int]) -> None:
-    """Makes these the inputs of a node, in this order."""
+    """Select the inputs of a node by index, in the given order."""
     node.inputs = tuple([node.inputs[k] for k in keep])
     for body in node.bodies:
         kept = [body.inputs[k] for k in keep]
@@ -247,7 +249,7 @@ def _moved(writes: int, keep: Sequence[int]) -> int:
 
 
 def _constant(body: Graph, x: Symbol) -> Symbol:
-    """A constant at the beginning of a body."""
+    """Add a constant at the beginning of a body."""
     made = body.constant(x.node.data, x.node.name, x.node.line)
     body.nodes.insert(0, body.nodes.pop())
     return made

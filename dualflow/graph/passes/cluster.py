@@ -1,9 +1,9 @@
-"""Elementwise nodes and what lies between them become clusters: one instruction each.
+"""Cluster fusion: groups of elementwise nodes and reductions become one `cluster` node each.
 
-`partition` decides which; here they are put in order and written as tile code. A cluster stands
-where its last member stood, or later if something it reads does. A value of a cluster that is used
-outside is one of its outputs; views of its operands and outputs that only rename vanish, others are
-put where they are first read.
+`partition` decides the groups; this file orders them and writes tile code. A cluster takes the
+position of its last member, or a later one if an input requires that. Its outputs are the values
+that are used outside. A view that only renames elements disappears into the cluster; any other view
+is added where it is first read.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import ADD_N, Group, Partition, Space, is_row
 from dualflow.graph.passes.values import few_in_rounds, is_known
 
-FEW = 4     # nodes of few elements, which run by themselves in rounds
+FEW = 4     # groups of up to 4 small nodes of a body stay separate nodes
 ADD, CLUSTER = get_op("add"), get_op("cluster")
 RESHAPE = get_op("reshape")
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Replaces the members of clusters by the clusters."""
+    """Replace the members of clusters by the clusters."""
     partition = Partition(graph)
     if not any([reading is not None for reading in partition.readings]):
         return graph
@@ -35,7 +35,7 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def in_order(partition: Partition) -> list[Group]:
-    """The groups, each after those it reads, otherwise by the place of their last members."""
+    """Return the groups, each after the groups it reads, else by position of the last member."""
     groups = list(dict.fromkeys([g.root() for g in partition.group_of if g is not None]))
     waiting = dict.fromkeys(groups, 0)
     readers: dict[Group, list[Group]] = {g: [] for g in groups}
@@ -61,20 +61,20 @@ def in_order(partition: Partition) -> list[Group]:
 
 
 class Writer:
-    """Writes the nodes of a graph anew, group by group."""
+    """Builds the new list of nodes of a graph, group by group."""
 
     def __init__(self, graph: Graph, partition: Partition) -> None:
         self.graph = graph
         self.old: list[Node] = graph.nodes
         self.partition = partition
         self.stands_for: dict[Symbol, Symbol] = {}
-        self.made: set[Node] = set()            # views that have been written
+        self.made: set[Node] = set()            # views that have been added
         self.used: set[Symbol] = self._used()
         self.tiny: int = few_in_rounds(graph)
         self.shaped: dict[tuple[Symbol, Shape], Symbol] = {}
 
     def _used(self) -> set[Symbol]:
-        """Values that are read outside their group."""
+        """Return the values that are read outside their group."""
         p = self.partition
         used = {p.views.operand(x).source if x in p.views.seen else x for x in self.graph.outputs}
         for at, group in enumerate(p.group_of):
@@ -95,8 +95,8 @@ class Writer:
         self.graph.outputs = [self._value(x) for x in self.graph.outputs]
 
     def _is_cluster(self, members: list[int]) -> bool:
-        """A reduction on its own stays a node, whose kernel can split long work; so does a sum, and
-        what only folds."""
+        """Return True if a group becomes a cluster. A single reduction or sum stays a node, since
+        its kernel can split long work, as do groups of column reductions only."""
         first = self.partition.readings[members[0]]
         if first is None or len(members) == 1:
             return first is not None and not (
@@ -108,7 +108,7 @@ class Writer:
         return not all([reading is not None and reading.space.fold for reading in readings])
 
     def _is_tiny(self, at: int) -> bool:
-        """Whether a node is one call of its tile function, on few elements."""
+        """Return True if a node is one call of a tile function on few elements."""
         node = self.old[at]
         y = node.outputs[0]
         return (node.op.kind == "elementwise" and is_known(y) and y.size <= self.tiny
@@ -119,7 +119,7 @@ class Writer:
         self.graph.nodes.append(node)
 
     def _value(self, x: Symbol) -> Symbol:
-        """What stands for a value now; views are written when they are first read."""
+        """Return the replacement of a value; add the views that lead to it if needed."""
         pending = []
         seen, y = self.partition.views.seen, x
         while y in seen and y.node not in self.made:
@@ -151,7 +151,7 @@ class Writer:
             values = [number[x] if isinstance(x, Symbol) else x for x in reads[at]]
             space = self._space(at, group.space)
             for k, step in enumerate(self._steps(at, node, values, space)):
-                if k:       # goes on from the step before
+                if k:       # its first operand is the result of the previous step
                     step = step._replace(operands=(len(inputs) + len(steps) - 1, *step.operands))
                 steps.append(step)
             number[node.outputs[0]] = len(inputs) + len(steps) - 1
@@ -173,8 +173,9 @@ class Writer:
         return ROW if is_row(self.old[at].outputs[0], of) else FULL
 
     def _steps(self, at: int, node: Node, values: list[int], space: int) -> list[Step]:
-        """What a member does; each step but the first has the result before as first operand."""
-        if node.op is ADD_N:        # its own kernel adds in this order by this formula
+        """Return the steps of a member; the caller prepends the previous result to the operands of
+        each step but the first."""
+        if node.op is ADD_N:        # its kernel adds in this order with this formula
             return [Step(ADD, space, tuple(some))
                     for some in (values[:2], *[[v] for v in values[2:]])]
         reading = self.partition.readings[at]
@@ -189,10 +190,11 @@ class Writer:
 
     def _could_share(self, members: list[int], group: Group, shape: Shape,
                      outputs: list[Symbol]) -> bool:
-        """Whether a result of rows looks like an input that is repeated along them.
+        """Return True if an output with one element per row may have the shape of an input that is
+        repeated along rows.
 
-        One must not lie in the memory of the other, so their shapes are made to differ: results
-        begin with a 1, inputs do not."""
+        The planner must not place such an output in the memory of the input. So their shapes are
+        made to differ: the iteration shape gets a leading 1, inputs do not."""
         assert group.space is not None
         full, row, _ = group.space
         if row is None or not any([is_row(y, group.space) for y in outputs]):
@@ -203,7 +205,8 @@ class Writer:
                     for x in reading.operands if reading.space.full == full])
 
     def _shape(self, members: list[int], full: Shape, outputs: list[Symbol]) -> Shape:
-        """The iteration shape: if possible that of an output, which then needs no view."""
+        """Return the iteration shape: the shape of an output if possible, which then needs no view.
+        """
         nodes = [self.old[at] for at in members]
         shapes = [shape_of(y) for y in outputs]
         shapes += [shape_of(y) for node in nodes for y in (*node.outputs, *node.inputs)]
@@ -211,8 +214,8 @@ class Writer:
 
     def _reads(self, members: list[int], shape: Shape,
                bare_inputs: bool) -> tuple[list[Symbol], dict[int, list[Symbol | int]]]:
-        """The inputs of a cluster, and what each member reads: the number of an input or the result
-        of a member."""
+        """Return the inputs of a cluster, and the operands of each member: the number of an input,
+        or the result of another member."""
         inputs: dict[Symbol, int] = {}
         reads: dict[int, list[Symbol | int]] = {}
         inside = {self.old[at].outputs[0] for at in members}
@@ -230,7 +233,7 @@ class Writer:
 
     def _laid(self, source: Symbol, along: Sequence[bool], shape: Shape,
               bare_inputs: bool) -> Symbol:
-        """A source with the dimensions it has in the iteration shape."""
+        """Return a source in the shape that it has within the iteration shape."""
         x = self._value(source)
         want = layout(tuple(along), shape)
         if not bare_inputs and without_leading_ones(shape_of(x)) == want and x.ndim <= len(shape):

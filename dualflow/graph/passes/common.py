@@ -1,8 +1,8 @@
-"""Common subexpressions: of two nodes that compute the same, one stays.
+"""Common subexpression elimination: replaces a node by an earlier equal node.
 
-They do if op, attributes, inputs and bodies are equal; for an op whose record says it is
-commutative, inputs may be in either order; constants compare by dtype, shape and bytes. Effects are
-never merged. Two bodies are equal if, node by node, they do the same with the same inputs.
+Nodes are equal if op, attributes, inputs and bodies are; the inputs of a commutative op may be in
+either order. Constants compare by dtype, shape and bytes, bodies node by node. A node with effects
+is never merged.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -17,7 +17,7 @@ BYTES_MAX = 65536  # larger constants are only compared by identity: reading the
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Replaces nodes by earlier ones that compute the same."""
+    """Replace nodes by earlier equal nodes."""
     seen: dict[Hashable, tuple[Symbol, ...]] = {}
     numbers = _numbers(graph)
 
@@ -31,7 +31,7 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def key(node: Node, of: Callable[[Symbol], int], numbers: Mapping[Graph, int]) -> Hashable:
-    """Equal for nodes that compute the same; `of` identifies inputs, `numbers` bodies."""
+    """Return a key that is equal for equal nodes. `of` identifies inputs, `numbers` bodies."""
     if node.op is CONSTANT:
         return _constant_key(node.data)
     inputs = [of(x) for x in node.inputs]
@@ -43,7 +43,7 @@ def key(node: Node, of: Callable[[Symbol], int], numbers: Mapping[Graph, int]) -
 
 
 def _numbers(graph: Graph) -> dict[Graph, int]:
-    """A number for each body in a graph, the same for bodies that are equal."""
+    """Return a number for each body in a graph, the same for equal bodies."""
     numbers: dict[Graph, int] = {}
     seen: dict[Hashable, int] = {}
     for body in graphs(graph)[:-1]:

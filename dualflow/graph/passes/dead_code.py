@@ -1,7 +1,7 @@
-"""Drops nodes that neither an output nor an effect needs.
+"""Dead code elimination: drops nodes that neither an output nor an effect needs.
 
-Nodes that may refuse a value stay, since eager mode would raise there. Parameters of the call stay,
-since callers bind them by position.
+Nodes that may raise stay, since eager mode would raise. Parameters stay, since callers bind them by
+position.
 """
 
 from dualflow.graph.ir import Graph
@@ -9,7 +9,7 @@ from dualflow.graph.passes.options import Options
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Keeps what is needed, in its order."""
+    """Drop dead nodes; the others stay in order."""
     needed = {*graph.inputs, *graph.outputs}
     kept = []
     for node in reversed(graph.nodes):

@@ -1,9 +1,9 @@
-"""What runs beside the program is started as early as possible, and waited for as late as possible.
+"""Latency hiding: asynchronous operations start as early and are awaited as late as possible.
 
-In the order of the trace a start and its wait follow each other, when all gradients are there. Here
-the first moves to just after what it is given, and the second to just before what it gives is
-needed, as does what is only computed of that. Calls of Python keep their order, which is that of
-all ranks, but for those that wait: they only give what was started.
+In the order of the trace, a start and its wait are adjacent, after all gradients. Here a start
+moves to just after its inputs, and a wait to just before the first node that needs its result;
+pure nodes that depend on the wait move with it. Calls of Python keep their order, since all ranks
+must make them in one order. Waits are exempt: they only return the results of started calls.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dualflow.graph.passes.options import Options
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Moves what starts something forward in time, and what waits for it back."""
+    """Move starts to earlier and waits to later positions."""
     if any([node.op.beside for node in graph.nodes]):
         graph.nodes = _waits_late(_starts_early(graph.nodes))
     return graph
@@ -56,11 +56,11 @@ def _waits_late(nodes: list[Node]) -> list[Node]:
 
 
 class _Late:
-    """Waits, and what is computed of their results, until somebody needs them."""
+    """The delayed nodes: waits, and nodes that depend on them."""
 
     def __init__(self, order: list[Node]) -> None:
         self.order = order
-        self.place: dict[Node, int] = {}            # in the order in which they came
+        self.place: dict[Node, int] = {}            # order in the old list
         self.maker: dict[Symbol, Node] = {}
         self.readers: dict[Symbol, list[Node]] = {}
         self.n = 0
@@ -73,7 +73,7 @@ class _Late:
             self.readers.setdefault(x, []).append(node)
 
     def emit(self, nodes: list[Node]) -> None:
-        """Puts these into the order, after what they need, unless they are there."""
+        """Append those of `nodes` that are delayed to the order, after the nodes they depend on."""
         found: dict[Node, int] = {}
         while nodes:
             node = nodes.pop()

@@ -1,12 +1,12 @@
-"""Elementwise work on a product is done while the product's blocks are in cache.
+"""Epilogue fusion: elementwise nodes on a product run while the product's blocks are in cache.
 
     matmul -> add bias -> relu      becomes one matmul_cluster
     conv -> add bias -> relu        becomes one conv_cluster
 
-An epilogue is made of elementwise nodes that depend on the product and have its shape, as long as
-at most two values come out of them: an activation, and what its gradient needs (the product itself,
-or something on the way). Their other operands may have any shape that broadcasts to the product's.
-Sums over the rows of what comes out, as gradients of biases are, are made of the same blocks.
+An epilogue consists of elementwise nodes that depend on the product and have its shape. It has at
+most two outputs: an activation, and a residual for its gradient (the product or a value in
+between). The other operands may have any shape that broadcasts to the product's. Sums over the rows
+of outputs, such as gradients of biases, are formed from the same blocks.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from dualflow.graph.passes.values import few_in_rounds
 
 WITH_EPILOGUE = {get_op(name): get_op(f"{name}_cluster")
                  for name in ("matmul", "matmul_packed", "conv", "conv_transformed")}
-# Of halves. Others are rounded when all of the product is there.
+# Products of 16-bit floats that round block by block. Others round the complete product.
 ROUNDS_PIECES = {get_op("matmul"), get_op("matmul_packed")}
-SUMS_ROWS = ROUNDS_PIECES       # their blocks begin at rows where parts of sums do
+SUMS_ROWS = ROUNDS_PIECES       # their blocks begin at the rows where chunks of sums begin
 CAST, RESHAPE = get_op("cast"), get_op("reshape")
 INPUTS_MAX = 64          # MAX_INPUTS of csrc/ops/epilogue.c
 OUTPUTS_MAX = 2
-NODES_MAX = 64           # looked at after one product, so that chains of products take linear time
+NODES_MAX = 64           # in one epilogue, so that chains of products take linear time
 
 
 class Chain(NamedTuple):
-    """A product, the nodes after it, the values that come out, the last node's result last, and
-    the nodes that reduce their rows."""
+    """A product, the nodes of its epilogue, the outputs (the result of the last node last), and the
+    nodes that sum rows of outputs."""
 
     product: Node
     nodes: list[Node]
@@ -45,7 +45,7 @@ class Chain(NamedTuple):
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Merges products with the nodes after them."""
+    """Merge products with their epilogues."""
     if not any([node.op in WITH_EPILOGUE for node in graph.nodes]):
         return graph
     chains = Finder(graph).chains()
@@ -73,7 +73,7 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> tuple[Symbol, ...]:
-    """Appends the one node that does a chain's work."""
+    """Append the node that replaces a chain; return its outputs."""
     product = chain.product.outputs[0]
     number = {product: 0}
     results = {node.outputs[0] for node in chain.nodes}
@@ -84,7 +84,7 @@ def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> tuple
     steps = [Step(node.op, FULL, tuple([number[x] for x in node.inputs]),
                   words(node.attrs.values) if node.attrs is not None else ())
              for node in chain.nodes]
-    if any([x is product for x in chain.outputs]):  # outputs are results of steps: a copy in place
+    if any([x is product for x in chain.outputs]):  # an output must be the result of a step
         steps.append(Step(CAST, FULL, (0,), (product.dtype.index,)))
         number[product] = len(number)
     came = [number[x] for x in chain.outputs]
@@ -101,8 +101,8 @@ def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> tuple
 
 
 def is_final(product: Node) -> bool:
-    """Whether the kernel's blocks hold the final numbers: some products of float16 and bfloat16 are
-    computed as float32 ones."""
+    """Return True if the blocks of the kernel hold final values: some products of 16-bit floats are
+    computed in float32 and rounded as a whole."""
     return product.outputs[0].dtype.itemsize > 2 or product.op in ROUNDS_PIECES
 
 
@@ -124,8 +124,8 @@ class Finder:
                 self.overwritten[before] = at
 
     def chains(self) -> dict[Node, Chain]:
-        """Chains by their last node. Later products choose first: work on a sum of two products is
-        then the epilogue of the one that is computed last."""
+        """Return the chains by their last node. Later products choose first, so that nodes on a sum
+        of two products become the epilogue of the product that is computed last."""
         found = {}
         for at in range(len(self.nodes) - 1, -1, -1):
             node = self.nodes[at]
@@ -141,7 +141,7 @@ class Finder:
         return found
 
     def _folds(self, outputs: list[Symbol]) -> list[Node]:
-        """Nodes that reduce all dimensions but the last of what comes out."""
+        """Return the nodes that reduce all dimensions but the last of an output."""
         found = []
         for x in outputs:
             for at in dict.fromkeys(self.readers.get(x, ())):
@@ -157,12 +157,12 @@ class Finder:
         return found
 
     def _behind(self, product: Node) -> tuple[list[int], list[Symbol]]:
-        """Places of the nodes of the longest epilogue, and what comes out of it.
+        """Return the positions of the nodes of the longest epilogue, and its outputs.
 
-        Readers are taken in the order of the graph; `waiting` holds values inside that still have
-        readers to come. While it holds only few, nothing outside reads any other, so these may be
-        the outputs, unless a reader came before the last node: it could not be inside, and the
-        epilogue stands where its last node stood.
+        Readers are visited in the order of the graph. `waiting` holds the values of the epilogue
+        that have readers which were not visited. Only these are read outside, so if there are few,
+        they may be the outputs. An outside reader of an output must not precede the last node, as
+        the merged node takes the position of the last node.
         """
         y = product.outputs[0]
         waiting = {y: self._count(y)}
@@ -170,7 +170,7 @@ class Finder:
         heapq.heapify(queue)
         inputs, inside = set(product.inputs), list[int]()
         seen: set[int] = set()
-        read_before = set[Symbol]()        # inside, by nodes that are not
+        read_before = set[Symbol]()        # values that outside nodes have read
         best, outputs = 0, list[Symbol]()
         while queue and len(inside) < NODES_MAX:
             at = heapq.heappop(queue)
@@ -204,8 +204,8 @@ class Finder:
         return inside[:best], outputs
 
     def _ends(self, x: Symbol) -> bool:
-        """Whether no cluster could go on from a value; else one may compute it from what another
-        output holds, and saves a pass over it."""
+        """Return True if no cluster can read a value. A cluster could compute it from another output
+        instead, which saves writing and reading the value."""
         readers = [self._facts(self.nodes[at].op) for at in self.readers.get(x, ())]
         return not any([facts.elementwise or facts.reduces for facts in readers])
 
@@ -216,7 +216,7 @@ class Finder:
         return facts
 
     def _count(self, x: Symbol) -> int:
-        """How many readers a value has, including the caller of the graph."""
+        """Return the number of readers of a value, including the caller of the graph."""
         return max(len(self.readers.get(x, ())) + (x in self.returned), 1)
 
     def _may_follow(self, at: int, product: Symbol) -> bool:

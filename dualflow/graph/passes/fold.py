@@ -1,11 +1,11 @@
-"""Constant folding: what depends on constants alone is computed once.
+"""Constant folding: evaluates nodes whose inputs are constants.
 
-A broadcast stays a broadcast: a cluster reads one number in place of a tensor at no cost, other
-passes see the number through it, and nothing large is made. `reshapes` turns ops on broadcasts into
-broadcasts of ops, so what a broadcast repeats is folded all the same. Ops that need their inputs in
-memory (kind general: matmul, concat) get a small broadcast as a constant. An op that reads only the
-shape of an input folds as soon as that is known. Random ops do not fold: their key is a parameter.
-Nor do nodes that own bodies: `inline` has already removed the calls.
+A broadcast is not folded: a cluster reads its source at no cost, other passes see the source
+through it, and no large constant is created. `reshapes` turns ops on broadcasts into broadcasts of
+ops, so the sources are folded. For ops of kind "general" (matmul, concat), which need their inputs
+in memory, a small broadcast becomes a constant. An op that reads only the shape of an input folds
+if the shape is known. Random ops do not fold, since their key is a parameter, nor do nodes with
+bodies: `inline` has removed the calls.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from dualflow.graph.passes.values import BROADCAST, constant_of, is_known, sourc
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Replaces nodes by constants."""
+    """Replace nodes by constants."""
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
         if not node.inputs or node.op is BROADCAST:
             return None
@@ -32,14 +32,14 @@ def run(graph: Graph, options: Options) -> Graph:
         try:
             values = evaluate(node.op, known, node.attrs)
         except DualflowError:
-            return None                     # the run will raise, naming the user's line
+            return None                     # the run will raise with the user's line
         return [graph.constant(y, node.name, node.line) for y in values]
 
     return edit(graph, visit)
 
 
 def _constants(node: Node) -> list[Tensor] | None:
-    """The inputs for evaluation: tensors, or symbols if only their shape is read."""
+    """Return the inputs for evaluation (Symbols if only their shape is read), or None."""
     found: list[Tensor] = []
     for i, x in enumerate(node.inputs):
         value = constant_of(x)
@@ -52,7 +52,7 @@ def _constants(node: Node) -> list[Tensor] | None:
 
 
 def _with_inputs_made(graph: Graph, node: Node, limit: int) -> Sequence[Symbol] | None:
-    """The node with constants in place of broadcasts of constants, if it needs them in memory."""
+    """If a node needs its inputs in memory, replace broadcasts of constants by constants."""
     if node.op.kind != "general" or not any([x.node.op is BROADCAST for x in node.inputs]):
         return None
     inputs = list(node.inputs)

@@ -1,10 +1,10 @@
-"""What is the same in each round is computed once, before the loop.
+"""Loop-invariant code motion: moves nodes with invariant inputs out of loops.
 
-    transpose(w), w * 2     of what a loop only reads
+    transpose(w), w * 2     of a captured value w
 
-The same kernels on the same values: exact. Nodes with effects stay, as do those that may refuse a
-value, since a loop may have no round, and those that draw no more than a larger copy of a value:
-others read through them. So do nodes that depend on constants alone, which `fold` computes.
+Exact: the same kernels run on the same values. Nodes with effects stay. Nodes that may raise stay,
+since a loop may have no iterations. Broadcasts stay, since other passes read through them, and
+nodes of constants alone, which `fold` computes.
 """
 
 from dualflow._core import Symbol
@@ -24,7 +24,7 @@ from dualflow.graph.passes.values import BROADCAST, is_known
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Moves nodes out of all loops, inner ones first: they may go on from there."""
+    """Move nodes out of all loops, inner loops first, so that a node may leave several loops."""
     for one in graphs(graph):
         if not any([node.op is LOOP for node in one.nodes]):
             continue
@@ -37,8 +37,7 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def _hoist(graph: Graph, loop: Node) -> int:
-    """Adds to a graph what the body of a loop computes in each round anew; returns how many nodes
-    that are."""
+    """Move the invariant nodes of a loop to the end of `graph`; return their number."""
     body, first = loop.bodies[0], loop_parts(loop).captured.start
     outside: dict[Symbol, Symbol] = {
         x: loop.inputs[k] for k, x in enumerate(body.inputs)
@@ -69,7 +68,7 @@ def _hoist(graph: Graph, loop: Node) -> int:
 
 
 def _is_same(node: Node, outside: dict[Symbol, Symbol]) -> bool:
-    """Whether a node is the same in each round; if so, what it makes is noted as such."""
+    """Return True if a node is invariant, and add its outputs to `outside`."""
     if (node.op in LEAVES or node.op is BROADCAST or node.bodies or node.effect or node.writes
             or node.may_refuse or not all(map(is_known, (*node.inputs, *node.outputs)))):
         return False
@@ -77,7 +76,7 @@ def _is_same(node: Node, outside: dict[Symbol, Symbol]) -> bool:
     if not any(known) or not all(
             [same or x.node.op is CONSTANT for same, x in zip(known, node.inputs, strict=True)]):
         return False
-    outside.update([(y, y) for y in node.outputs])      # what stands for it is added later
+    outside.update([(y, y) for y in node.outputs])      # replaced when the node is moved
     return True
 
 

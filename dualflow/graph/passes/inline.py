@@ -1,8 +1,8 @@
-"""Replaces calls by what is in their bodies, also inside bodies of other nodes.
+"""Inlining: replaces each call by the nodes of its body, also in bodies of other nodes.
 
-Parameters become what the call is given, outputs what the body returns; nodes keep their names and
-lines. Needed even if nothing is to be optimised: neither planner nor program knows calls. Since a
-body may pass on what it is given, versions may be read late afterwards: `versions` comes next.
+Nodes keep their names and lines. Required even without optimisation: neither the planner nor the
+program handles calls. A body may return a parameter unchanged, so a version may be read late
+afterwards; `versions` must run next.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from dualflow.graph.passes.options import Options
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """The graph without calls: another one if it has any, while this one stays as it is."""
+    """Return a graph without calls: a new graph if `graph` has calls, else `graph`."""
     found = n_calls(graph)
     if not found:
         return graph
@@ -27,13 +27,13 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def n_calls(graph: Graph) -> int:
-    """How many calls there are in a graph and inside its nodes."""
+    """Return the number of calls in a graph and its bodies."""
     owners = [node for node in graph.nodes if node.bodies]
     return sum([node.op is CALL for node in walk(owners)])
 
 
 class Inliner(Copier):
-    """Plays the bodies of calls to where the calls are."""
+    """Copier that replays the body of a call into the graph of the call."""
 
     def begin(self, owner: Node, body: Graph) -> Graph:
         return self.graph if owner.op is CALL else super().begin(owner, body)

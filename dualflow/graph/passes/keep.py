@@ -1,11 +1,11 @@
-"""What depends on variables that a program does not write, and on constants, is kept between runs.
+"""Caching of run-invariant values: values that depend on constants and unwritten variables only.
 
-    cast(w, bfloat16), transpose(w)     are computed once, and again when w has changed
+    cast(w, bfloat16), transpose(w)     are computed once, and again after w has changed
 
-Such nodes move to a graph of their own, `Graph.kept`; what others read of them becomes a parameter.
-Kept values take memory for as long as the program lives: none is much larger than what it is
-computed from, and small ones are not worth a parameter. Results of the function are computed
-anew, as are nodes that may refuse a value.
+The nodes move to a separate graph, `Graph.kept`; each value that other nodes read becomes a
+parameter (`Kept`). Cached values take memory for as long as the program lives, so none is much
+larger than its sources, and small values are not cached. Outputs of the graph and nodes that may
+raise are computed in each run.
 """
 
 from dualflow._core import Symbol, view_offset
@@ -15,11 +15,11 @@ from dualflow.graph.passes.values import is_known
 from dualflow.graph.trace.parameters import Kept
 
 LEAST_BYTES = 1 << 14
-MOST_GROWTH = 4           # bytes of a value for each byte of what it is computed from
+MOST_GROWTH = 4           # limit of bytes of a value for each byte of its sources
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Moves what is worth keeping."""
+    """Move the nodes of values that are worth caching to `graph.kept`."""
     lasting = lasting_values(graph)
     chosen = _choose(graph, lasting)
     if not chosen:
@@ -33,7 +33,7 @@ Sources = dict[Symbol, frozenset[Symbol]]
 
 
 def lasting_values(graph: Graph) -> Sources:
-    """The values that are the same in each run until somebody else writes a variable, and the
+    """Return the values that only change if a variable is written outside of the program, with the
     variables and constants that each depends on."""
     written = {before for node in graph.nodes for before, _ in node.written}
     found: Sources = {}
@@ -49,11 +49,11 @@ def lasting_values(graph: Graph) -> Sources:
 
 
 def _choose(graph: Graph, lasting: Sources) -> list[Symbol]:
-    """Values that are read by nodes that do not last, in the order of the graph."""
+    """Return the values to cache, in the order of the graph: those that other nodes read."""
     read = {x for node in graph.nodes if not all([y in lasting for y in node.outputs])
             or not node.outputs for x in node.inputs if x in lasting}
     read.difference_update(graph.outputs)
-    computed: dict[Symbol, bool] = {}       # and not only looked at differently
+    computed: dict[Symbol, bool] = {}       # False for leaves and views of leaves
     for node in graph.nodes:
         for y in node.outputs:
             if y in lasting:
@@ -68,13 +68,13 @@ def _is_view(node: Node) -> bool:
 
 
 def is_worth_it(x: Symbol, sources: frozenset[Symbol]) -> bool:
-    """Whether a value that depends on these may be kept."""
+    """Return True if the size of a value with these sources makes it worth caching."""
     size = sum([y.size * y.dtype.itemsize for y in sources])
     return LEAST_BYTES <= x.size * x.dtype.itemsize <= MOST_GROWTH * size
 
 
 def _computing(graph: Graph, chosen: list[Symbol]) -> Graph:
-    """A graph that returns these values: copies of the nodes they come from."""
+    """Return a graph that computes these values with copies of the nodes."""
     needed = set(chosen)
     for node in reversed(graph.nodes):
         if not needed.isdisjoint(node.outputs):
@@ -96,7 +96,7 @@ def _computing(graph: Graph, chosen: list[Symbol]) -> Graph:
 
 
 def _replace(graph: Graph, chosen: list[Symbol]) -> None:
-    """Parameters in place of these values. Variables stay, so that a run claims them."""
+    """Replace these values by parameters. Variables stay in the graph, so that a run locks them."""
     stands_for: dict[Symbol, Symbol] = {}
     replaced = set(chosen)
     old, graph.nodes = graph.nodes, []

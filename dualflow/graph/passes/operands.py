@@ -1,8 +1,8 @@
-"""What a node reads through views: the value itself, and along which dimensions it varies.
+"""Operands through views: the source of a value, and the dimensions along which it varies.
 
-Shapes without their dimensions of 1 are *bare* shapes. A view that keeps the order of elements and
-the bare shape only renames; `broadcast_to` only repeats. Either only affects how the source is laid
-out in the reader's space, so no copy is needed.
+The fusion passes use it. A *bare* shape is a shape without its dimensions of 1. A view that keeps
+the order of elements and the bare shape only renames them; `broadcast_to` only repeats them. Both
+only change the layout of the source in the reader's iteration space, so no copy is needed.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ Shape = tuple[int, ...]
 
 
 class Operand(NamedTuple):
-    """A value as a reader sees it: `along` says for each dimension of the bare shape seen whether
-    the source has it; along the others it is repeated."""
+    """A value as a reader sees it. `along` has an entry for each dimension of the bare shape seen:
+    True if the source has the dimension, False if the source is repeated along it."""
 
     source: Symbol
     along: tuple[bool, ...]
 
 
 def bare(shape: Shape) -> Shape:
-    """The shape without dimensions of 1."""
+    """Return a shape without its dimensions of 1."""
     return tuple([d for d in shape if d != 1]) if 1 in shape else shape
 
 
 def shape_of(x: Symbol) -> Shape:
-    """The shape of a value whose dimensions are known."""
+    """Return the shape of a value without unknown sizes."""
     return cast(Shape, x.known_shape)
 
 
 def is_known(x: Symbol) -> bool:
-    """Whether no dimension depends on data."""
+    """Return True if no size of `x` depends on data."""
     return None not in x.known_shape
 
 
 def broadcast_along(along: tuple[bool, ...], shape: Shape, to: Shape) -> tuple[bool, ...]:
-    """`along` of a value seen with `shape`, after that is broadcast to shape `to`."""
+    """Return `along` of a value seen with `shape` after a broadcast to the shape `to`."""
     if shape == to:
         return along
     found = []
@@ -55,15 +55,15 @@ def broadcast_along(along: tuple[bool, ...], shape: Shape, to: Shape) -> tuple[b
 
 
 def layout(along: tuple[bool, ...], shape: Shape) -> Shape:
-    """The shape, without leading 1s, of a source seen like this in a space of this shape. `along`
-    may be shorter: a row lacks the last dimensions."""
+    """Return the shape, without leading 1s, of a source with `along` in a space of shape `shape`.
+    `along` may be shorter: a row lacks the last dimensions."""
     own = iter(along)
     found = [d if d != 1 and next(own, False) else 1 for d in shape]
     return without_leading_ones(tuple(found))
 
 
 def without_leading_ones(shape: Shape) -> Shape:
-    """`(1, 1, 4, 1)` -> `(4, 1)`"""
+    """Return `(4, 1)` for `(1, 1, 4, 1)`."""
     k = 0
     while k < len(shape) and shape[k] == 1:
         k += 1
@@ -71,13 +71,14 @@ def without_leading_ones(shape: Shape) -> Shape:
 
 
 class Views:
-    """The values that have been noted as views of others."""
+    """The values known to be views, with their sources."""
 
     def __init__(self) -> None:
         self.seen: dict[Symbol, Operand] = {}
 
     def note(self, node: Node) -> Operand | None:
-        """Notes and returns what the output of a node is a view of; None if it is not a view."""
+        """Register the output of a node as a view and return its source, or None if it is not a
+        view."""
         if node.op.kind != "view" or len(node.outputs) != 1 or len(node.inputs) != 1:
             return None
         x, y = node.inputs[0], node.outputs[0]
@@ -95,5 +96,5 @@ class Views:
         return found
 
     def operand(self, x: Symbol) -> Operand:
-        """The source of a value as seen in the value's own shape."""
+        """Return the source of a value, as seen in the shape of the value."""
         return self.seen.get(x) or Operand(x, (True,) * len(bare(shape_of(x))))

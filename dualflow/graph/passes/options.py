@@ -1,4 +1,4 @@
-"""What the passes are asked to do."""
+"""The settings of one compilation, passed to every pass."""
 
 from dataclasses import dataclass
 
@@ -12,22 +12,22 @@ class Options:
     Attributes
     ----------
     passes : bool
-        False: the graph is lowered as it was traced.
+        False: only the passes that lowering requires run.
     fast_math : bool
         Whether rewrites may change the last bits of a result.
     fold_limit : int
-        Constants with more elements are not computed ahead.
+        Largest number of elements of a constant that `fold` computes.
     check : bool
-        Whether the rules of the IR are checked after every pass.
+        Whether `ir.check` runs after every pass.
     check_numerics : bool
         Whether the program stops at the first op that produces a NaN or an infinity.
     jit : bool
-        Whether clusters become compiled code, in the background.
+        Whether clusters are compiled to machine code in the background.
     portable : bool
-        Whether it is to run at other SIMD levels, too: no matrix is packed for this one.
+        Whether the program must run at other SIMD levels, too: then no matrix is packed.
     lent_bytes : int
-        Arguments and results of at least so many bytes may be lent to a run (csrc/exec/program.h);
-        0: none.
+        Smallest argument, in bytes, that a run may free after its last reader, and smallest result
+        that it may allocate at its first writer (csrc/exec/program.h); 0: none.
     """
 
     passes: bool = True

@@ -1,14 +1,15 @@
-"""Right operands of products are packed once: those that last from run to run, and are then kept
-(`keep`), and those that a loop only reads, before it begins; and a matrix that several products
-read transposed is transposed once.
+"""Packing of right operands of matrix products ahead of the product.
 
-A product packs a transposed right operand anew each time, and any one of float16 and bfloat16,
-which a product of few rows does not make up for: think of inference, or of the steps of a recurrent
-network written by hand, backwards, that multiply by the same kernel. So does a convolution that
-transforms its filters (Winograd) for few pixels. Constants are always packed:
-panels are read faster than rows that lie far apart. (Variables may change before each run, and then
-that would not pay.) Sums are made in the same order either way, except in products with a vector,
-which stay.
+    a matrix that lasts from run to run     packed once, then cached (`keep`)
+    a matrix captured by a loop             packed before the loop (`hoist`)
+    a matrix that many products transpose   transposed once
+    filters that last from run to run       transformed once (Winograd), then cached
+
+A product packs a transposed right operand, and any float16 or bfloat16 one, in each run. A product
+of few rows does not amortise that: think of inference, or of the backward steps of a recurrent
+network. Constants are always packed, since panels are read faster than distant rows; for variables,
+which may change before each run, that alone does not pay. The order of sums stays, except in
+products with a vector, which are not rewritten.
 """
 
 from collections import Counter
@@ -27,13 +28,13 @@ PACK, MATMUL_PACKED = get_op("pack_matrix"), get_op("matmul_packed")
 CONV, TRANSFORM = get_op("conv"), get_op("conv_transform")
 CONV_TRANSFORMED = get_op("conv_transformed")
 MIN_READERS = 3
-MAX_ROWS = 256          # with more, packing is a small part of a product
-MAX_PIXELS = 16384      # with more, transforming filters is a small part of a convolution
-MAX_BYTES = 4 << 20     # of transformed filters: reading more takes as long as transforming
+MAX_ROWS = 256          # with more rows, packing is a small part of a product
+MAX_PIXELS = 16384      # with more, the transform of filters is a small part of a convolution
+MAX_BYTES = 4 << 20     # of transformed filters; reading more takes as long as the transform
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Products that read such a matrix read it packed, or as it is, then."""
+    """Rewrite products and convolutions whose right operand is worth packing."""
     if any([node.op is CONV for node in graph.nodes]):
         graph = _transform_what_lasts(graph)
     if options.portable:
@@ -46,12 +47,13 @@ def run(graph: Graph, options: Options) -> Graph:
     if changed:
         graph = hoist.run(graph, options)
     for one, node in changed:
-        bodies.tidy_inputs(one, node)       # most read packed matrices only
+        bodies.tidy_inputs(one, node)       # drops matrices that are only read packed
     return graph
 
 
 def _pack_for_rounds(loop: Node) -> int:
-    """Packs what a loop only reads inside it, from where it is to be hoisted."""
+    """Pack captured matrices in the body of a loop, from which `hoist` moves the packing; return
+    the number of rewritten products."""
     parts, body = loop_parts(loop), loop.bodies[0]
     if 0 <= parts.times < MIN_READERS:
         return 0
@@ -72,7 +74,7 @@ def _pack_for_rounds(loop: Node) -> int:
 
 def _packed(graph: Graph, node: Node,
             packed: dict[tuple[Symbol, bool, int], Symbol]) -> Sequence[Symbol]:
-    """The same product of a packed matrix, which others may share."""
+    """Return the product of a packed matrix, which other products may share."""
     a, b = node.inputs
     y = node.outputs[0]
     key = b, node.given["transpose_b"], y.size // y.shape[-1]
@@ -115,7 +117,7 @@ def _transform_what_lasts(graph: Graph) -> Graph:
             made = stand_in(graph, node, CONV_TRANSFORMED, x, found, kernel=w.shape[0],
                             **node.given)
         except ShapeError:
-            return None                     # is computed otherwise
+            return None                     # these filters have no transform
         if found.size * 4 > MAX_BYTES or not is_worth_it(found, lasting[w]):
             return None
         transformed[w] = found
@@ -141,7 +143,7 @@ def _transpose_what_is_read_often(graph: Graph) -> Graph:
 
 
 def _is_small(node: Node) -> bool:
-    """Whether a node is a product of few rows, and more than one, with one matrix."""
+    """Return True if a node is a product of 2 to `MAX_ROWS` rows with one matrix."""
     if node.op is not MATMUL or len(node.inputs[1].known_shape) != 2:
         return False
     b, y = node.inputs[1], node.outputs[0]
@@ -152,7 +154,7 @@ def _is_small(node: Node) -> bool:
 
 
 def _packs(node: Node) -> bool:
-    """Whether a product packs its right operand each time."""
+    """Return True if the kernel of a product packs its right operand in each run."""
     return _is_half(node.inputs[1]) or bool(node.given["transpose_b"])
 
 

@@ -1,15 +1,15 @@
-"""Which nodes run together as one cluster.
+"""Partition of the nodes of a graph into clusters; called by `cluster`, and in part by `epilogue`.
 
-Every node belongs to a group: a cluster in the making, or one node alone. Groups have levels, and
-an edge between two groups always leads to a higher one, so the groups never form a cycle. A group
-may rise to a higher level as long as it stays below its *ceiling*, the lowest level that reads it;
-so two groups can merge, at the higher of their levels, if that is below both ceilings: then no path
-leaves one and comes back through the other. Each node is looked at once, in order.
+Every node belongs to a group: a cluster, or one node. Groups have levels, and an edge between two
+groups always leads to a higher level, so groups never form a cycle. A group may rise to a higher
+level below its *ceiling*, the lowest level that reads it. Two groups may merge, at the higher of
+their levels, if that is below both ceilings: then no path leaves one group and returns through the
+other. Each node is visited once, in order.
 
-A cluster's *space* is (full, row, fold): the bare shape it iterates over; that of its rows, which
-is `full` without the trailing dimensions that are reduced, None if none are; and which other
-dimensions are reduced, the first and the one after the last, None if none are. What is reduced so
-is not there before the cluster has ended, so no member reads it.
+The *space* of a cluster is (full, row, fold). `full` is the bare shape of its iterations. `row` is
+`full` without trailing dimensions that are reduced, or None. `fold` is the range (start, stop) of
+other dimensions that are reduced (a column reduction), or None; its result is complete only when
+the cluster ends, so no member may read it.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from dualflow.graph.passes.operands import (
     shape_of,
 )
 
-STEPS_MAX = 4096          # of one cluster
+STEPS_MAX = 4096          # steps of one cluster
 TILE_INPUTS_MAX = 4       # DF_TILE_MAX_IN
-ROWS_MIN = 8              # that are longer than L1: each is the work of one thread
-INNER_MAX = 4096          # of a fold: eight rows of it stay in L2
-FOLDED_MIN = 1024         # elements of each of several folds
-TERMS_MAX = 64            # of a sum in a cluster, so that a node takes a bounded time
+ROWS_MIN = 8              # rows longer than L1; one thread reduces each
+INNER_MAX = 4096          # inner size of a column reduction: eight rows stay in L2
+FOLDED_MIN = 1024         # elements of each of several column reductions
+TERMS_MAX = 64            # terms of a sum in a cluster, which bounds the time per node
 
 ADD_N = get_op("add_n")
 
-END = 1 << 60             # the level of an update that is not read: no path leads away from it
+END = 1 << 60             # the level of an update without readers: no path leaves it
 
 Fold = tuple[int, int]
 
 
 class Space(NamedTuple):
-    """What a cluster iterates over."""
+    """The iteration space of a cluster."""
 
     full: Shape
     row: Shape | None = None
@@ -53,7 +53,7 @@ class Space(NamedTuple):
 
 
 class Group:
-    """Nodes that run as one."""
+    """Nodes that run as one instruction."""
 
     __slots__ = ("ceiling", "into", "level", "members", "space")
 
@@ -65,7 +65,7 @@ class Group:
         self.into: Group | None = None
 
     def root(self) -> Group:
-        """The group this one has become part of."""
+        """Return the group that this group has been merged into."""
         g = self
         while g.into is not None:
             if g.into.into is not None:
@@ -75,13 +75,13 @@ class Group:
 
 
 def joined(a: Space, b: Space) -> Space | None:
-    """The space of two clusters that are merged; None if they cannot be."""
+    """Return the space of the union of two clusters, or None if they cannot be merged."""
     if a.full == b.full:
         row = b.row if a.row is None else a.row
         fold = a.fold or b.fold
         if b.row not in (None, row) or b.fold not in (None, fold):
             return None
-        whole = row is None or fold is None or fold[1] <= len(row)      # rows are not torn
+        whole = row is None or fold is None or fold[1] <= len(row)      # whole rows only
         return Space(a.full, row, fold) if whole else None
     if a.row is None and a.fold is None and a.full == b.row:
         return b
@@ -89,13 +89,13 @@ def joined(a: Space, b: Space) -> Space | None:
 
 
 def is_row(x: Symbol, space: Space) -> bool:
-    """Whether a member's result has one element for each row."""
+    """Return True if the result of a member has one element for each row."""
     return bare(shape_of(x)) != space.full
 
 
 class Reading(NamedTuple):
-    """A node that may be in a cluster: its own space, its operands as it sees them, and which of
-    them are there when the cluster that makes them has ended."""
+    """A node that may be in a cluster: its space, its operands, and the operands that are column
+    reductions, complete only when their cluster ends (`late`)."""
 
     space: Space
     operands: list[Operand]
@@ -103,7 +103,8 @@ class Reading(NamedTuple):
     late: frozenset[Symbol]
 
     def fits(self, x: Operand, space: Space) -> bool:
-        """Whether a member of a cluster in `space` can read another member as `x` says."""
+        """Return True if the node, as a member of a cluster in `space`, can read operand `x` from
+        another member."""
         full, row, _ = space
         if x.source in self.late:
             return False
@@ -118,7 +119,7 @@ class Reading(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What decides whether applications of an op may be in a cluster."""
+    """The properties of an op that decide whether its applications may be in a cluster."""
 
     elementwise: bool
     dtypes: frozenset[str]
@@ -132,11 +133,11 @@ class Partition:
     Attributes
     ----------
     home : dict of Symbol to Group
-        The group that makes a value, or the source of a view. Ask for its root.
+        The group that computes a value or the source of a view; use its `root()`.
     readings : list of Reading or None
         By node.
     orders : list of (Group, Group)
-        The first must come before the second although the second reads nothing of it.
+        Pairs in which the second group must follow the first without reading it.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -151,9 +152,9 @@ class Partition:
         self._folded: set[Symbol] = set()
         self._readers: dict[Symbol, list[Group]] = {
             before: [] for node in graph.nodes for before, _ in node.written}
-        self._refusing: Group | None = None     # the last node that may refuse a value
-        self._writes: list[Group] = []          # since the last step
-        self._unrefused: list[Group] = []       # writes since the last node that may refuse
+        self._refusing: Group | None = None     # the last node that may raise
+        self._writes: list[Group] = []          # writes since the last step (`is_step`)
+        self._unrefused: list[Group] = []       # writes since the last node that may raise
         self._last_step = max([at for at, node in enumerate(graph.nodes)
                                if is_step(node) or node.may_refuse], default=-1)
         self._read_somewhere = {x for node in graph.nodes for x in node.inputs}
@@ -161,7 +162,7 @@ class Partition:
             self._place(at, node)
 
     def operands(self, at: int) -> list[Symbol]:
-        """The values that a node reads, with views replaced by their sources."""
+        """Return the values that a node reads, with views replaced by their sources."""
         reading = self.readings[at]
         if reading is not None:
             return [x.source for x in reading.operands]
@@ -192,7 +193,8 @@ class Partition:
         self.group_of.append(group)
 
     def _view(self, node: Node) -> Operand | None:
-        """A view whose source is never overwritten; any other must be taken where it stands."""
+        """Return the source of a view if it is never overwritten, else None: such a view must be
+        read at its position."""
         if node.op.kind != "view" or not node.inputs:
             return None
         x = node.inputs[0]
@@ -200,11 +202,11 @@ class Partition:
         return None if (seen.source if seen else x) in self._readers else self.views.note(node)
 
     def _alone(self, at: int, node: Node, sources: list[Symbol]) -> Group:
-        """The group of a node on its own.
+        """Return the group of a node that is in no cluster.
 
-        Updates come after the readers of what they overwrite and after the last node before them
-        that may refuse a value, and before the next step: so a run that fails has done the updates
-        before the failure, and no others.
+        An update comes after the readers of the version it overwrites and after the last preceding
+        node that may raise, and before the next step. So a run that fails has done exactly the
+        updates before the failure.
         """
         group = Group(0, [at])
         before = [self.home[s].root() for s in sources]
@@ -225,7 +227,7 @@ class Partition:
         own = {before for before, _ in node.written}
         if node.writes and at > self._last_step and not any(
                 [y in self._read_somewhere for y in node.outputs]) and not any(
-                [s in self._readers and s not in own for s in sources]):    # nobody waits for it
+                [s in self._readers and s not in own for s in sources]):    # no node depends on it
             group.level = END
             return group
         group.level = 1 + max([g.level for g in before + ordered], default=-1)
@@ -234,8 +236,8 @@ class Partition:
         return group
 
     def _join(self, at: int, reading: Reading) -> Group:
-        """The group of a node that may be in a cluster: the groups of its operands and one that
-        reads the same are merged with it as far as possible."""
+        """Return the group of a node that may be in a cluster, merged with the groups of its
+        operands and of another reader of them as far as possible."""
         homes = [self.home[x.source].root() for x in reading.operands]
         merged, space = candidates(reading, homes, homes)
         while True:
@@ -267,7 +269,7 @@ class Partition:
                 self._sibling[x.source] = largest
         return largest
 
-    # --- what may be in a cluster ---
+    # --- candidates for clusters ---
 
     def _read(self, node: Node) -> Reading | None:
         facts = self._facts.get(node.op)
@@ -304,7 +306,8 @@ class Partition:
 
 def extended(reading: Reading, homes: list[Group], merged: list[Group], space: Space,
              more: Group) -> Space | None:
-    """The space of a node, the groups it joins and one more; None if they do not fit together."""
+    """Return the space of a node, the groups it joins and one more; None if they are incompatible.
+    """
     if more.space is None or len(more.members) >= STEPS_MAX:
         return None
     together = joined(space, more.space)
@@ -317,7 +320,8 @@ def extended(reading: Reading, homes: list[Group], merged: list[Group], space: S
 
 def candidates(reading: Reading, homes: list[Group],
                among: list[Group]) -> tuple[list[Group], Space]:
-    """Groups whose spaces fit together with the node's, those with rows first, and the space."""
+    """Return the groups with a space compatible with the node's, groups with rows first, and the
+    common space."""
     space, found = reading.space, list[Group]()
     for group in sorted(among, key=lambda g: g.space is None or g.space.row is None):
         together = None if group in found else extended(reading, homes, found, space, group)
@@ -328,7 +332,8 @@ def candidates(reading: Reading, homes: list[Group],
 
 
 def rise(homes: list[Group], wanted: list[Group]) -> tuple[int, list[Group]]:
-    """The level of a node that reads `homes` and joins those of `wanted` that can rise to it."""
+    """Return the level of a node that reads `homes`, and the groups of `wanted` that can rise to
+    this level, which the node joins."""
     if not homes:
         return 0, []
     level = max([g.level if g in wanted else g.level + 1 for g in homes])
@@ -341,12 +346,12 @@ def rise(homes: list[Group], wanted: list[Group]) -> tuple[int, list[Group]]:
 
 
 def is_step(node: Node) -> bool:
-    """Whether a node runs on its own and makes values rather than writing variables."""
+    """Return True if a node of kind "general" computes values and writes no variables."""
     return node.op.kind == "general" and not node.writes and node.op not in LEAVES
 
 
 def facts_of(op: Op) -> Facts:
-    """What an op's record says about it."""
+    """Return the facts in the record of an op."""
     plain = not op.effect and op.n_out == 1
     return Facts(plain and op.kind == "elementwise" and 0 < op.n_in <= TILE_INPUTS_MAX,
                  frozenset(op.dtypes), frozenset(op.reduces if plain else ()),
@@ -354,8 +359,9 @@ def facts_of(op: Op) -> Facts:
 
 
 def reduced_space(node: Node, facts: Facts) -> Space | None:
-    """The space of a reduction, of rows if these are trailing dimensions of suitable length, else a
-    fold; None if its dimensions are not next to each other."""
+    """Return the space of a reduction: of rows if it reduces trailing dimensions of suitable length,
+    else of columns. Return None if its dimensions are not adjacent, or the sizes or the dtype do
+    not suit a cluster."""
     x, y = node.inputs[0], node.outputs[0]
     dtype, shape = x.dtype.name, shape_of(x)
     full, left = bare(shape), bare(shape_of(y))

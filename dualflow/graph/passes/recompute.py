@@ -1,13 +1,11 @@
-"""What a loop keeps for its gradient is computed again, where the user asked for that.
+"""Recomputation of residuals in loops for which the user requested it (``recompute=True``).
 
-A loop stacks what the loop of its gradient reads of the rounds. If it was made with ``recompute``,
-the gradient is given rows of what was carried instead, and computes the rest from them as the
-rounds did. Of a loop inside another one that was made with ``recompute`` alone, the outer one
-stacks what the inner one is given.
+A loop stacks the residuals that the loop of its gradient reads. With ``recompute``, it stacks the
+carries instead, and the gradient recomputes the residuals from these with copies of the nodes. If
+only an inner loop has ``recompute``, the outer loop stacks the inputs of the inner loop.
 
-Exact: the same kernels on the same values. Nodes that write variables or have other effects are
-not repeated; what they made is stacked, as is what is read elsewhere, and what would not take less
-memory.
+Exact: the same kernels run on the same values. Outputs of nodes that write variables or have other
+effects stay stacked, as do values with other readers. Nothing changes unless memory is saved.
 """
 
 import math
@@ -35,8 +33,8 @@ from dualflow.graph.passes.options import Options
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Changes loops and the loops of their gradients, outer ones first: inner ones then stand side
-    by side."""
+    """Rewrite loops and the loops of their gradients, outer loops first: that puts an inner loop
+    and its gradient into the same graph."""
     changes = 0
     for one in reversed(graphs(graph)):
         for loop in [node for node in one.nodes if node.op is LOOP]:
@@ -51,10 +49,10 @@ def _marked(node: Node) -> bool:
 
 
 def _give_less(graph: Graph, loop: Node) -> int:
-    """Changes the loops that read rows of a loop's rounds; returns how many values they compute."""
+    """Rewrite the loops that read residuals of a loop; return the number of recomputed values."""
     parts, body = loop_parts(loop), loop.bodies[0]
     readers = []
-    stays: set[Symbol] = set()              # inside, what is stacked in any case
+    stays: set[Symbol] = set()              # values of the body with other readers
     overwritten: set[Symbol] = set()
     for node in graph.nodes:
         sliced = range(0)
@@ -72,20 +70,20 @@ def _give_less(graph: Graph, loop: Node) -> int:
 
 
 def _counts_rows(loop: Node) -> bool:
-    """Whether the packed rows that a loop reads decide how many iterations there are."""
+    """Return True if the packed rows that a loop reads determine its trip count."""
     parts = loop_parts(loop)
     return parts.times == ENDLESS and parts.carried.start == parts.tested
 
 
 class _Again:
-    """A loop, and one that reads rows of it.
+    """A loop, and a second loop that reads residuals of it.
 
     Attributes
     ----------
     given : dict of Symbol to Symbol
-        For a value of the first loop's body: the parameter of the other body that stands for it.
+        From a value of the first body to the parameter of the second body that holds it.
     outside : dict of Symbol to Symbol
-        For a parameter of the first body that is the same in all rounds: the value around the loop.
+        From a loop-invariant parameter of the first body to the value around the loop.
     """
 
     def __init__(self, graph: Graph, loop: Node, reader: Node, stays: set[Symbol],
@@ -113,7 +111,7 @@ class _Again:
         return found
 
     def run(self) -> int:
-        """Replaces what can be computed again and returns how many values that are."""
+        """Replace residuals by recomputed values; return their number."""
         again = dict.fromkeys([x for x in self.given
                                if self._repeats(x.node) and x not in self.stays])
         nodes, read = self._needed(again)
@@ -135,12 +133,12 @@ class _Again:
         return len(again)
 
     def _repeats(self, node: Node) -> bool:
-        """Whether a node may run once more."""
+        """Return True if a node may be recomputed."""
         return (node.op not in LEAVES and not node.effect and not node.writes
                 and (self.parts.recompute or _marked(node)))
 
     def _needed(self, again: dict[Symbol, None]) -> tuple[list[Node], list[Symbol]]:
-        """The nodes to be repeated, in their order, and what these read of other values."""
+        """Return the nodes to recompute, in order, and the other values that they read."""
         wanted: set[Symbol] = set(again)
         nodes: list[Node] = []
         read: dict[Symbol, None] = {}
@@ -160,10 +158,10 @@ class _Again:
                 wanted.update(node.inputs)
         return nodes[::-1], list(read)
 
-    # --- what the other loop is given besides ---
+    # --- additional inputs of the second loop ---
 
     def _give(self, x: Symbol) -> Symbol:
-        """A parameter of the other body for a value of the first one."""
+        """Add a parameter to the second body for a value of the first body."""
         made = self.inner.add_leaf(PARAMETER, x, x.node.name, x.node.line,
                                    Input(len(self.inner.inputs)), x.known_shape)
         self.inner.nodes.insert(0, self.inner.nodes.pop())
@@ -180,7 +178,7 @@ class _Again:
         return made
 
     def _row_of(self, x: Symbol) -> Symbol:
-        """The output that stacks a value."""
+        """Return the output that stacks a value; add the output if needed."""
         loop, parts = self.loop, loop_parts(self.loop)
         for k in range(parts.stacked.start, parts.stacked.stop):
             if self.body.outputs[k] is x:
@@ -201,6 +199,6 @@ class _Again:
 
 
 def _bytes(values: Iterable[Symbol], unknown: float) -> float:
-    """What values take; `unknown`: one of which data decides about the size."""
+    """Return the bytes of values; a value whose size depends on data counts as `unknown`."""
     return sum([unknown if is_dynamic(x) else math.prod(x.shape) * x.dtype.itemsize
                 for x in values])

@@ -1,18 +1,18 @@
-"""Reshapes, transposes and broadcasts that cancel, or that the op reading them can do itself.
+"""Removal of reshapes, transposes and broadcasts that cancel, or that their reader can perform.
 
-    reshape, expand_dims, squeeze in a row      one reshape, or nothing
-    one of them, only reader of a reduction     the reduction with dimensions kept, or not, so that
-                                                a cluster can continue with its results
+    reshape, expand_dims, squeeze in a chain    one reshape, or nothing
+    one of them, only reader of a reduction     the reduction with the other `keepdims`, so that a
+                                                cluster can continue with its results
     transpose of a transpose                    one transpose, or nothing
-    transpose that moves sizes of 1 only        a reshape, which moves no memory
-    broadcast_to its own shape                  nothing; of another broadcast: one
-    a view of one number repeated               the number repeated to its shape
-    matmul of matrices transposed               transpose_a, transpose_b
-    an elementwise op on broadcasts             on what is repeated; then the result is, if need be
+    transpose that only moves sizes of 1        a reshape, which moves no memory
+    broadcast_to the same shape                 nothing; of another broadcast: one
+    a view of a broadcast scalar                the scalar broadcast to its shape
+    matmul of transposed matrices               transpose_a, transpose_b
+    an elementwise op on broadcasts             the op on their sources, then one broadcast
 
-All move or repeat numbers, so bits cannot change, except in matmul: a product with a vector adds in
-another order if its matrix is transposed. So if the result has one row or column, or a number of
-them that depends on data, transposes stay, unless dtypes are integers or fast_math is on.
+These ops move or repeat elements, so bits cannot change, except in matmul: a product with a vector
+sums in another order if its matrix is transposed. So if the result has one row or column, or an
+unknown number of them, transposes stay, except for integers and with `fast_math`.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ Shape = tuple[int | None, ...]
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Simplifies each node, given the nodes that make its inputs."""
+    """Simplify each node together with the producers of its inputs."""
     uses = _Uses(graph)
 
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
@@ -66,12 +66,12 @@ def _reshape(graph: Graph, node: Node) -> Symbol | None:
     if root.known_shape == shape and is_known(y):
         return root
     if root is x or not (is_known(root) and is_known(y)):
-        return None                     # the ones between check sizes that depend on data
+        return None                     # the reshapes between check sizes that depend on data
     return stand_in(graph, node, RESHAPE, root, shape=shape)
 
 
 class _Uses:
-    """How often values are read, or returned; counted when first asked for."""
+    """The number of uses of each value, outputs of the graph included; counted on first use."""
 
     def __init__(self, graph: Graph) -> None:
         self.nodes = graph.nodes
@@ -87,7 +87,7 @@ class _Uses:
 
 
 def _of_reduction(graph: Graph, node: Node, uses: _Uses) -> Symbol | None:
-    """The reduction that gives the reshaped result itself."""
+    """Return the reduction with the other `keepdims`, if it has the shape of the node."""
     x, y = node.inputs[0], node.outputs[0]
     reduction = x.node
     if "keepdims" not in reduction.op.attrs or not is_known(y) or uses.of(x) > 1:
@@ -108,7 +108,7 @@ def _transpose(graph: Graph, node: Node, uses: _Uses) -> Symbol | None:
     moved = [p for p in order if root.known_shape[p] != 1]
     if moved == sorted(moved) and is_known(y):
         return stand_in(graph, node, RESHAPE, root, shape=y.known_shape)
-    if root is x or uses.of(x) > 1:     # x is made anyway, and a product can read it as it is
+    if root is x or uses.of(x) > 1:     # x is computed anyway, and a product can read it directly
         return None
     return stand_in(graph, node, TRANSPOSE, root, perm=order)
 
@@ -125,7 +125,7 @@ def _broadcast(graph: Graph, node: Node) -> Symbol | None:
 
 
 def _broadcast_like(graph: Graph, node: Node, x: Symbol) -> Symbol | None:
-    """x repeated to the shape of the node's output."""
+    """Return x broadcast to the shape of the node's output, or None if that depends on data."""
     shape = node.outputs[0].known_shape
     if x.known_shape == shape:
         return x
@@ -133,13 +133,13 @@ def _broadcast_like(graph: Graph, node: Node, x: Symbol) -> Symbol | None:
 
 
 def perm(node: Node) -> tuple[int, ...]:
-    """The order of dimensions of a transpose."""
+    """Return the permutation of a transpose."""
     order: tuple[int, ...] = node.attrs.values[0]  # type: ignore[union-attr, assignment]
     return order
 
 
 def is_one_number(x: Symbol) -> bool:
-    """Whether x is a scalar repeated."""
+    """Return True if x is a broadcast scalar."""
     return x.node.op is BROADCAST and x.node.inputs[0].known_shape == ()
 
 
@@ -162,7 +162,7 @@ def _matmul(graph: Graph, node: Node, fast_math: bool) -> Symbol | None:
 
 
 def swaps_last_two(order: tuple[int, ...]) -> bool:
-    """Whether a transpose swaps the last two dimensions and leaves the others."""
+    """Return True if a permutation only swaps the last two dimensions."""
     n = len(order)
     return n >= 2 and order == (*range(n - 2), n - 1, n - 2)
 
@@ -170,7 +170,7 @@ def swaps_last_two(order: tuple[int, ...]) -> bool:
 # --- elementwise --------------------------------------------------------------------------------
 
 def _on_sources(graph: Graph, node: Node) -> Symbol | None:
-    """The op on what its inputs repeat; the result is repeated if all of them were."""
+    """Return the op applied to the sources of broadcasts, broadcast to the shape of the node."""
     inputs = [source(x) for x in node.inputs]
     if all([a is b for a, b in zip(inputs, node.inputs, strict=True)]):
         return None
@@ -182,7 +182,7 @@ def _on_sources(graph: Graph, node: Node) -> Symbol | None:
 
 
 def broadcast_shape(inputs: Sequence[Symbol]) -> Shape | None:
-    """The shape that inputs broadcast to; None if a size depends on data."""
+    """Return the shape that inputs broadcast to; None if a size depends on data."""
     shapes = [x.known_shape for x in inputs]
     ndim = max(map(len, shapes))
     found: list[int | None] = [1] * ndim

@@ -1,11 +1,11 @@
-"""What a loop stacks only for another loop to read is computed there again, where that takes
-nothing but a few elementwise ops on what the other loop sees anyway.
+"""Recomputation of cheap residuals: a stacked value that only one other loop reads is recomputed
+there, if that takes a few elementwise ops on values that the other loop reads anyway.
 
-    y = sigmoid(x), both stacked for the loop backwards     only x is, which computes y again
+    y = sigmoid(x), both stacked for the backward loop     only x is stacked, y is recomputed
 
-The same kernels on the same values: exact. Row r of what one loop stacks belongs to row r of all
-else that is cut into rows by both, whichever way they run. Writing and reading a stack takes as
-long as the ops that it saves, and its memory is most of what a long loop needs.
+Exact: the same kernels run on the same values. Row r of a stacked output corresponds to row r of
+every sliced input of both loops, in either direction. Writing and reading a stack takes as long as
+the ops that it saves, and stacks are most of the memory of a long loop.
 """
 
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ from dualflow.graph.passes import bodies
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known
 
-MOST_NS = 1.0       # for an element that is not stacked; writing and reading it takes as long
+MOST_NS = 1.0       # cost limit per element; writing and reading a stacked element takes as long
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Looks at each pair of loops of one graph of which the second reads what the first stacks."""
+    """Rewrite each pair of loops in which the second reads stacked outputs of the first."""
     changed = False
     for one in graphs(graph):
         loops = [node for node in one.nodes if node.op is LOOP]
@@ -36,7 +36,8 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def _only_readers(graph: Graph) -> dict[Symbol, Node | None]:
-    """For what only one loop reads, as rows, that loop; for all else that is read, None."""
+    """Return, for each value that is read, the loop that is its only reader and slices it, else
+    None."""
     found: dict[Symbol, Node | None] = dict.fromkeys(graph.outputs)
     for node in graph.nodes:
         rows = loop_parts(node).sliced if node.op is LOOP else slice(0, 0)
@@ -47,7 +48,7 @@ def _only_readers(graph: Graph) -> dict[Symbol, Node | None]:
 
 
 class _Pair:
-    """Two loops, of which the second reads rows that the first stacks."""
+    """Two loops; the second reads stacked outputs of the first."""
 
     def __init__(self, first: Node, second: Node, only: dict[Symbol, Node | None]) -> None:
         self.body, self.into = first.bodies[0], second.bodies[0]
@@ -59,10 +60,10 @@ class _Pair:
             if first.outputs[k] in only:
                 readers.setdefault(self.body.outputs[k], []).append(only[first.outputs[k]])
         self.stacked = [y for y, found in readers.items() if all([n is second for n in found])]
-        self.again: dict[Symbol, None] = {}    # what is computed again
+        self.again: dict[Symbol, None] = {}    # values to recompute
 
     def run(self) -> bool:
-        """Whether some stacks are not read any more."""
+        """Rewrite the loops; return True if the second reads fewer stacks."""
         for y in sorted(self.stacked, key=lambda y: self.place[y.node], reverse=True):
             self.again.update(dict.fromkeys(self._steps(y)))
         if self.again:
@@ -70,7 +71,7 @@ class _Pair:
         return bool(self.again)
 
     def _steps(self, y: Symbol) -> list[Symbol]:
-        """What must be computed to have a value without its stack; nothing if that is too much."""
+        """Return the values to recompute in place of the stack of `y`, or [] if they cost more."""
         needed, new = {y: None}, [y]
         while new:
             x = new.pop()
@@ -83,7 +84,7 @@ class _Pair:
         return list(needed)
 
     def _compute(self) -> None:
-        """Adds the nodes to the second loop, before all others, and lets these read them."""
+        """Add the nodes at the beginning of the second body and redirect their readers."""
         old = self.into.nodes
         self.into.nodes = [node for node in old if node.op in LEAVES]
         here = {x: inside for x, inside in self.at.items() if x not in self.again}
@@ -103,14 +104,14 @@ class _Pair:
 
 
 def _stacked(parts: LoopParts) -> Iterator[int]:
-    """The outputs of a loop that are stacks of rows of one shape."""
+    """Yield the indices of the stacked outputs whose rows have one shape."""
     for k in range(parts.stacked.start, parts.stacked.stop):
         if not parts.packed >> k - parts.stacked.start & 1:
             yield k
 
 
 def _seen_by_both(first: Node, second: Node) -> Iterator[tuple[Symbol, Symbol]]:
-    """Values inside the first loop and those that they are inside the second."""
+    """Yield pairs (value of the first body, parameter of the second body that holds it)."""
     parts, other = loop_parts(first), loop_parts(second)
     stacked = {first.outputs[k]: first.bodies[0].outputs[k] for k in _stacked(parts)}
     for k in range(other.sliced.start, len(second.inputs)):

@@ -1,22 +1,21 @@
-"""Updates of variables as early as possible: a gradient dies with the update of its variable.
+"""Early updates of variables, so that the memory of a gradient is free after its update.
 
-In the order of the trace all updates come last, and all gradients live until then. Here a node that
-writes, and one whose results only such nodes read, moves to just after what it waits for: its
-inputs, and the last reader of the version it overwrites. Updates and nodes that may refuse a value
-keep their order: if one fails, variables are as Python would have left them. Leaves move to the
-front, nothing else moves.
+In the order of the trace all updates come last, so all gradients live until then. Here a node that
+writes, or whose results only such nodes read, moves to just after its inputs and the last reader of
+the version it overwrites. Updates and nodes that may raise keep their order: after a failure,
+variables have the values that Python would have left. Leaves move to the front; other nodes stay.
 """
 
 from dualflow._core import Symbol
 from dualflow.graph.ir import LEAVES, Graph, Node
 from dualflow.graph.passes.options import Options
 
-# A place (first, second): after node number `first`, there ordered by `second`; (k, -1) is node k.
+# A sort key: (k, -1) is the position of node k, (k, second) follows node k, ordered by `second`.
 Place = tuple[int, int]
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Moves updates forward in time."""
+    """Move updates to earlier positions."""
     if any([node.writes for node in graph.nodes]):
         places = _places(graph)
         graph.nodes.sort(key=places.__getitem__)
@@ -24,14 +23,14 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def _places(graph: Graph) -> dict[Node, Place]:
-    """Where each node stands."""
+    """Return the sort key of each node."""
     for_updates = _only_for_updates(graph)
     places: dict[Node, Place] = {}
     made: dict[Symbol, Place] = {}
     read: dict[Symbol, Place] = {}          # the last reader of a value or of a view of it
     viewed: dict[Symbol, Symbol] = {}
-    refused: Place = (-1, -1)               # of the last node that may refuse a value
-    written: Place = (-1, -1)               # of the last node that writes
+    refused: Place = (-1, -1)               # the last node that may raise
+    written: Place = (-1, -1)               # the last node that writes
     for k, node in enumerate(graph.nodes):
         place = (-1, k) if node.op in LEAVES else (k, -1)
         refuses = node.may_refuse
@@ -56,7 +55,7 @@ def _places(graph: Graph) -> dict[Node, Place]:
 
 
 def _only_for_updates(graph: Graph) -> set[Node]:
-    """Nodes that write, and those without effect whose results only such nodes read."""
+    """Return the nodes that write, and the nodes without effect whose results only writers read."""
     elsewhere = {*graph.outputs, *[x for node in graph.nodes if not node.writes
                                    for x in node.inputs]}
     return {node for node in graph.nodes if node.writes or not (

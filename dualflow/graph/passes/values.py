@@ -1,7 +1,7 @@
-"""What passes ask about a value, and how they replace a node by another.
+"""Helpers of the passes: facts about values, and `stand_in`, which adds a replacement node.
 
-Knows no op by name except `broadcast_to`, which makes a large value of one number, and two that are
-needed to read the bits of any tensor.
+No op is known by name except `broadcast_to`, the source of large values of one element, and two
+ops that read the bits of any tensor.
 """
 
 import math
@@ -13,56 +13,56 @@ from dualflow.graph.ir import CONSTANT, Graph, Input, Node
 
 BROADCAST = get_op("broadcast_to")
 CAST, RESHAPE = get_op("cast"), get_op("reshape")
-VIEW_NDIM = 64            # of a memoryview
+VIEW_NDIM = 64            # largest rank of a memoryview
 FEW_ELEMENTS = 32
 
 
 def stand_in(graph: Graph, node: Node, op: Op, *inputs: Symbol, **attrs: Any) -> Symbol:
-    """The output of a new node that carries on the name and line of `node`."""
+    """Add a node with the name and line of `node`, and return its output."""
     made = graph.add(op, inputs, make_attrs(op, **attrs), node.name, node.line)
     return made.outputs[0]
 
 
 def made_by(x: Symbol, op: Op) -> tuple[Symbol, ...] | None:
-    """The inputs of the node that makes x, if it applies `op`."""
+    """Return the inputs of the producer of x if it applies `op`, else None."""
     return x.node.inputs if x.node.op is op else None
 
 
 def is_zero(value: Any, negative: bool = False) -> bool:
-    """Whether a number is 0.0 (or -0.0 if `negative`); None is not."""
+    """Return True if a number is 0.0 (or -0.0 if `negative`); None is not."""
     return value is not None and value == 0 and (math.copysign(1, value) < 0) == negative
 
 
 def constant_of(x: Symbol) -> Tensor | None:
-    """The tensor a constant stands for; None for anything else."""
+    """Return the tensor of a constant; None for any other value."""
     return x.node.data if x.node.op is CONSTANT else None
 
 
 def source(x: Symbol) -> Symbol:
-    """What is repeated to give `x`, if `x` is a broadcast; else `x`."""
+    """Return the operand of a broadcast; for any other value, `x`."""
     return x.node.inputs[0] if x.node.op is BROADCAST else x
 
 
 def uniform(x: Symbol) -> Tensor | None:
-    """The constant of one element that `x` holds everywhere, if there is one."""
+    """Return the constant of one element that all elements of `x` equal, or None."""
     data = constant_of(source(x))
     return data if data is not None and data.size == 1 else None
 
 
 def number(x: Symbol) -> Any:
-    """The Python number that `x` holds everywhere, or None."""
+    """Return the constant that all elements of `x` equal as a Python number, or None."""
     data = uniform(x)
     return None if data is None else data.item()
 
 
 def is_known(x: Symbol) -> bool:
-    """Whether no size depends on data."""
+    """Return True if no size of `x` depends on data."""
     return None not in x.known_shape
 
 
 def bits(x: Any) -> bytes:
-    """The bytes of a tensor (or variable), to compare it with others of its dtype and shape."""
-    if x.dtype is bfloat16:             # has no buffer format; float32 holds all its numbers
+    """Return the bytes of a tensor (or variable), for comparison with others of its type."""
+    if x.dtype is bfloat16:             # no buffer format exists; float32 holds all its values
         x = evaluate(CAST, [x], make_attrs(CAST, dtype=float32))[0]
     if x.ndim > VIEW_NDIM:
         x = evaluate(RESHAPE, [x], make_attrs(RESHAPE, shape=(x.size,)))[0]
@@ -70,12 +70,12 @@ def bits(x: Any) -> bytes:
 
 
 def few_in_rounds(graph: Graph) -> int:
-    """Up to how many elements a node of a graph runs sooner by itself than as a part of a cluster
-    or an epilogue: in a body, whose rounds are short, 6 ns are less than the 25 that those take to
-    begin. Elsewhere none."""
+    """Return the number of elements up to which a node is faster alone than in a cluster or an
+    epilogue. In a body, which may run many short iterations, that saves the 25 ns that a cluster
+    takes to start, against 6 ns for a node. In other graphs the number is 0."""
     return FEW_ELEMENTS if any([isinstance(x.node.data, Input) for x in graph.inputs]) else 0
 
 
 def same_tensor(a: Any, b: Any) -> bool:
-    """Whether two tensors have the same dtype, shape and bits."""
+    """Return True if two tensors have equal dtype, shape and bits."""
     return a is b or (a.dtype is b.dtype and a.shape == b.shape and bits(a) == bits(b))

@@ -1,9 +1,9 @@
-"""Keeps old values of variables for nodes that read them late.
+"""Copies versions of variables that are read after they are overwritten.
 
-Python may read a variable, assign to it, and use what it read: the graph then reads a version that
-is overwritten, which the rules of the IR forbid. Here such a reader gets a copy made just before
-the version is overwritten; so does a node that takes a version twice and writes it in its bodies.
-Needed even if nothing is to be optimised.
+Python may read a variable, assign to it, and then use the old value. The graph then reads an
+overwritten version, which `ir.check` forbids. Such a reader gets a copy that is made just before
+the write. So does a node with bodies that writes a version and has it as a second input. Required
+even without optimisation.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ IDENTITY = get_op("identity")
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Makes sure that every reader of a version comes before the node that overwrites it."""
+    """Add copies until every reader of a version precedes the node that overwrites it."""
     for one in graphs(graph):
         late = _read_late(one)
         if late:
@@ -26,7 +26,7 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def _keep(graph: Graph, late: set[Symbol]) -> None:
-    """Adds copies of the versions in `late` for the nodes that read them late."""
+    """Add copies of the versions in `late` for their late readers."""
     old, graph.nodes = graph.nodes, []
     kept: dict[Symbol, Symbol] = {}
     for node in old:
@@ -44,8 +44,8 @@ def _keep(graph: Graph, late: set[Symbol]) -> None:
 
 
 def _read_late(graph: Graph) -> set[Symbol]:
-    """Versions that are read, or returned by the graph, after they are overwritten, or that are
-    written by a node that takes them twice."""
+    """Return the versions that are read or returned after they are overwritten, or that a node with
+    bodies writes and has as two inputs."""
     overwritten: dict[Symbol, Node] = {}
     late: set[Symbol] = set()
     for node in graph.nodes:

@@ -1,10 +1,9 @@
-"""Branches side by side: large steps whose kernels use one thread are put next to each other.
+"""Waves: independent large nodes with single-threaded kernels, which may run in parallel.
 
-Most kernels use all threads themselves; side by side they would only take turns. Those that use one
-thread however large they are (`op.serial`) gain: a wave is a run of such nodes, none of which needs
-another's result. A node only moves forward in time, to where its inputs already exist, so readers
-still come before overwriters. One that may refuse a value does not move past nodes that write or
-may refuse.
+Most kernels use all threads and would only compete. A kernel that uses one thread for any size
+(`op.serial`) gains from a wave, a sequence of consecutive nodes that do not read each other's
+results. A node only moves to an earlier position, after its inputs, so readers still precede
+overwriters. A node that may raise does not move across nodes that write or may raise.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from dualflow._core import Symbol
 from dualflow.graph.ir import LEAVES, Graph, Node, is_dynamic
 from dualflow.graph.passes.options import Options
 
-MIN_ELEMENTS = 65536      # read and made; with fewer, waking a thread costs more than it saves
+MIN_ELEMENTS = 65536      # read and written; with fewer, waking a thread costs more than it saves
 MAX_WAVE = 8
 
 
 def is_candidate(node: Node) -> bool:
-    """Whether a node is worth a thread of its own."""
+    """Return True if a node is large enough for a separate thread and may be in a wave."""
     if node.op in LEAVES or not node.op.serial or node.effect:
         return False
     values = (*node.inputs, *node.outputs)
@@ -29,7 +28,7 @@ def is_candidate(node: Node) -> bool:
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Numbers waves, and puts the nodes of each next to each other."""
+    """Number the waves and move the nodes of each wave together."""
     candidates = [k for k, node in enumerate(graph.nodes) if is_candidate(node)]
     if len(candidates) > 1:
         beside = _waves(graph.nodes, candidates)
@@ -43,8 +42,8 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def _waves(nodes: list[Node], candidates: list[int]) -> dict[int, list[int]]:
-    """For the first node of each wave, by place: the places of the others."""
-    # how many nodes before node k fix the order of those that may refuse
+    """Return the positions of the other nodes of each wave, by the position of its first node."""
+    # fixed[k]: number of nodes before node k across which a node that may raise does not move
     fixed = list(accumulate([bool(node.writes) or node.may_refuse for node in nodes],
                             initial=0))
     made_at: dict[Symbol, int] = {y: k for k, node in enumerate(nodes) for y in node.outputs}
