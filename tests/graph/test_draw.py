@@ -119,7 +119,7 @@ def test_files(tmp_path):
         text = draw(g, tmp_path / name)
         assert (tmp_path / name).read_text() == text
         assert text.startswith(start)
-    with pytest.raises(InvalidArgumentError, match=r"ends in '\.png', want \.svg"):
+    with pytest.raises(InvalidArgumentError, match=r"ends in '\.png', expected \.svg"):
         draw(g, tmp_path / "g.png")
     assert g.draw().startswith("<svg")
 

@@ -1,0 +1,1 @@
+"""Inspection of traced functions: printed passes, drawings, memory plans and profiles."""

@@ -1,8 +1,8 @@
-"""Drawings of graphs: DOT for Graphviz, and SVG by our own layout, which needs no other software.
+"""Drawings of graphs: DOT for Graphviz, and SVG by `draw_layout`, which needs no other software.
 
-Parameters, constants, variables and results have shapes of their own, ops with effects a thick
-border; a tooltip shows attributes and the user's line. Below the box of a node that owns bodies,
-each is drawn inside a border of its own. The middle of a long graph is left out.
+`Inspection.draw` and notebooks call `draw`. Parameters, constants, variables and results have
+different shapes, ops with effects a thick border; a tooltip shows attributes and the user's line.
+Each body is drawn in a border below the box of its node. The middle of a long graph is left out.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from dualflow.graph.ir import (
 
 __all__ = ["draw"]
 
-MOST_BOXES = 400          # in a drawing
+MOST_BOXES = 400          # limit of boxes in a drawing
 LABEL = 44                # characters per line in a box
 
 
 @dataclass
 class Box:
-    """What is drawn of a node."""
+    """The drawing of a node."""
 
     kind: str             # a key of STYLES
     title: str
     subtitle: str
     tooltip: str
     scope: tuple[str, ...]
-    n_bodies: int = 0     # how many leading entries of `scope` are bodies it is in
+    n_bodies: int = 0     # number of leading entries of `scope` that are bodies
 
 
 @dataclass
 class Picture:
-    """Boxes, each after those it depends on, and edges labelled with what flows along them."""
+    """Boxes, each after the boxes it depends on, and edges labelled with the types of values."""
 
     boxes: list[Box]
     edges: list[tuple[int, int, str]]
 
 
-# DOT shape; fill and border of both.
+# DOT shape; fill and border colour of both formats.
 STYLES = {
     "parameter": ("ellipse", "#dbeafe", "#2563eb"),
     "constant": ("note", "#f3f4f6", "#9ca3af"),
@@ -71,7 +71,7 @@ STYLES = {
 
 
 def draw(graph: Graph, path: str | os.PathLike[str] | None = None) -> str:
-    """The text of a drawing, also written to `path` if one is given.
+    """Return the text of a drawing; also write it to `path` if given.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def draw(graph: Graph, path: str | os.PathLike[str] | None = None) -> str:
     suffix = ".svg" if path is None else os.path.splitext(os.fspath(path))[1].lower()
     writers = {".svg": to_svg, ".dot": to_dot, ".gv": to_dot}
     if suffix not in writers:
-        raise InvalidArgumentError(f"draw: {path} ends in {suffix!r}, want .svg, .dot or .gv")
+        raise InvalidArgumentError(f"draw: {path} ends in {suffix!r}, expected .svg, .dot or .gv")
     text = writers[suffix](graph)
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:
@@ -109,11 +109,11 @@ def draw(graph: Graph, path: str | os.PathLike[str] | None = None) -> str:
     return text
 
 
-# --- what is drawn -------------------------------------------------------------------------------
+# --- boxes and edges -----------------------------------------------------------------------------
 
 def picture(graph: Graph) -> Picture:
-    """The boxes and edges of a graph; constants of one element stand in the boxes that read them,
-    leaves that are not read are left out."""
+    """Return the boxes and edges of a graph. Constants of one element are shown in the boxes that
+    read them; leaves that are not read are left out."""
     read = {x for one in graphs(graph) for node in one.nodes for x in node.inputs}
     read.update(x for one in graphs(graph) for x in one.outputs)
     shown = [(node, bodies) for node, bodies in _with_inside(graph)
@@ -144,7 +144,7 @@ def picture(graph: Graph) -> Picture:
 
 
 def _with_inside(graph: Graph) -> Iterator[tuple[Node, tuple[str, ...]]]:
-    """All nodes, owners before what they own, with the titles of the bodies they are in."""
+    """Yield all nodes, owners before their bodies, with the titles of the enclosing bodies."""
     open_graphs: list[tuple[Iterator[Node], tuple[str, ...]]] = [(iter(graph.nodes), ())]
     while open_graphs:
         nodes, bodies = open_graphs[-1]
@@ -162,7 +162,7 @@ def _is_inline(node: Node) -> bool:
 
 
 def _makers(x: Symbol) -> list[Node]:
-    """The nodes that make a value; if it comes out of bodies, those inside them."""
+    """Return the producers of a value; for an output of a node with bodies, those in the bodies."""
     found, pending = [], [x]
     while pending:
         y = pending.pop()
@@ -219,7 +219,7 @@ def _kind(node: Node) -> str:
 # --- DOT ------------------------------------------------------------------------------------------
 
 def to_dot(graph: Graph) -> str:
-    """The graph in Graphviz's language; name scopes are clusters."""
+    """Return the graph in the DOT language; name scopes are clusters."""
     drawn = picture(graph)
     lines = [f"digraph {_quote(graph.name)} {{",
              '  node [fontname="Helvetica", fontsize=11, style=filled, margin="0.12,0.06"];',
@@ -230,7 +230,7 @@ def to_dot(graph: Graph) -> str:
 
 
 def _dot_scopes(boxes: list[Box]) -> list[str]:
-    """The boxes, those of a scope together in a subgraph."""
+    """Return the lines of the boxes, with a subgraph for each scope."""
     order = sorted(range(len(boxes)), key=lambda k: boxes[k].scope)
     lines: list[str] = []
     current: tuple[str, ...] = ()
@@ -264,13 +264,13 @@ def _quote(text: str) -> str:
 # --- SVG ------------------------------------------------------------------------------------------
 
 CHAR = 6.3                # width of a character at 11 pixels
-HEIGHT, LEVEL = 38.0, 74.0        # of a box; between the tops of layers
+HEIGHT, LEVEL = 38.0, 74.0        # height of a box; distance between the tops of layers
 MARGIN = 16.0
 INSET = 12.0              # between the outermost border around a box and the box
 
 
 def to_svg(graph: Graph) -> str:
-    """The graph as SVG, laid out from top to bottom."""
+    """Return the graph as SVG, laid out from top to bottom."""
     drawn = picture(graph)
     widths = [max(CHAR * max(len(box.title), 0.9 * len(box.subtitle)) + 22, 60)
               for box in drawn.boxes]
@@ -300,7 +300,7 @@ def _top(layer: int) -> float:
 
 
 def _curve(route: list[tuple[float, int]]) -> str:
-    """A line that leaves and enters layers vertically, and goes straight through those between."""
+    """Return an SVG path that leaves and enters layers vertically and crosses layers straight."""
     x, layer = route[0]
     y = _top(layer) + HEIGHT
     parts = [f"M{x + MARGIN:.1f} {y:.1f}"]
@@ -317,7 +317,7 @@ def _curve(route: list[tuple[float, int]]) -> str:
 
 
 def _svg_bodies(boxes: list[Box], layout: Layout, widths: list[float]) -> list[str]:
-    """A dashed border around the boxes of each body, from the outermost to the innermost."""
+    """Return dashed borders around the boxes of each body, outermost first."""
     inside: dict[tuple[str, ...], list[int]] = {}
     for k, box in enumerate(boxes):
         for depth in range(1, box.n_bodies + 1):

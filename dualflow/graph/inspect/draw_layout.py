@@ -1,8 +1,8 @@
 """Positions for the boxes of a drawing: layers from top to bottom, few crossings, straight lines.
 
 The method of Sugiyama, Tagawa and Toda (1981): a layer for each step of the longest path, points
-where a line crosses a layer, orders by barycenters. Positions in a layer are as close to those of
-the neighbours as the order allows (isotonic regression). Knows widths and edges, but not graphs.
+where an edge crosses a layer, orders by barycenters. Positions in a layer are as close to the
+neighbours as the order allows (isotonic regression). The input is widths and edges, not graphs.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 SWEEPS = 8
 GAP = 24.0             # between neighbours of a layer
-POINT = 8.0            # width of the place where a line goes through a layer
+POINT = 8.0            # width of the point where an edge crosses a layer
 
 
 @dataclass
 class Layout:
-    """Where things are.
+    """The positions of boxes and edges.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Layout:
     layer : list of int
         Counted from the top.
     routes : list of list of (float, int)
-        For each edge: the middle and layer of its ends and of where it crosses layers.
+        For each edge: middle and layer of its ends and of the points where it crosses layers.
     width : float
     """
 
@@ -37,13 +37,13 @@ class Layout:
 
 
 def lay_out(widths: Sequence[float], edges: Sequence[tuple[int, int]]) -> Layout:
-    """Positions of boxes.
+    """Return the positions of boxes and edges.
 
     Parameters
     ----------
     widths : sequence of float
     edges : sequence of (int, int)
-        From a box to one that comes later in the sequence.
+        From a box to a later box.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def lay_out(widths: Sequence[float], edges: Sequence[tuple[int, int]]) -> Layout
     """
     layer = layers(len(widths), edges)
     size = list(widths)
-    chains = []                        # of each edge, the places it goes through
+    chains = []                        # for each edge, the boxes and points on it
     for a, b in edges:
         inner = range(len(size), len(size) + layer[b] - layer[a] - 1)
         size += [POINT] * len(inner)
@@ -74,8 +74,8 @@ def lay_out(widths: Sequence[float], edges: Sequence[tuple[int, int]]) -> Layout
 
 
 def layers(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The layer of each box: below all its predecessors; a box without any is right above the first
-    that needs it."""
+    """Return the layer of each box: below all predecessors; a box without predecessors is just
+    above its first successor."""
     layer = [0] * n
     into: list[list[int]] = [[] for _ in range(n)]
     out: list[list[int]] = [[] for _ in range(n)]
@@ -91,7 +91,7 @@ def layers(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def order(rows: list[list[int]], above: list[list[int]], below: list[list[int]]) -> None:
-    """Orders each row by the mean place of its neighbours, in alternating sweeps down and up."""
+    """Order each row by the mean position of neighbours, in alternating sweeps down and up."""
     at: dict[int, float] = {}
     for row in rows:
         at.update((k, i / max(len(row), 1)) for i, k in enumerate(row))
@@ -106,7 +106,7 @@ def order(rows: list[list[int]], above: list[list[int]], below: list[list[int]])
 
 def place(rows: list[list[int]], above: list[list[int]], below: list[list[int]],
           size: Sequence[float]) -> list[float]:
-    """The middle of everything: near its neighbours, in order, without overlaps."""
+    """Return the middle of each box and point: near its neighbours, in order, without overlaps."""
     x = [0.0] * len(size)
     for row in rows:
         place_row(row, [0.0] * len(row), size, x)
@@ -122,10 +122,10 @@ def place(rows: list[list[int]], above: list[list[int]], below: list[list[int]],
 
 def place_row(row: Sequence[int], wish: Sequence[float], size: Sequence[float],
               x: list[float]) -> None:
-    """Places a row so that the sum of squared distances to the wishes is least, by pooling
-    neighbours that are in each other's way."""
-    pools: list[tuple[float, int]] = []        # mean start of the row that is wished, and count
-    before = [0.0]                             # distance of each from the first of the row
+    """Set the positions of a row that minimise the squared distances to `wish`, by pooling
+    neighbours that would overlap."""
+    pools: list[tuple[float, int]] = []        # mean start of the row for these boxes, and count
+    before = [0.0]                             # distance of each box from the first of the row
     for a, b in zip(row, row[1:], strict=False):
         before.append(before[-1] + size[a] / 2 + GAP + size[b] / 2)
     for want, distance in zip(wish, before, strict=True):

@@ -1,4 +1,7 @@
-"""Looking inside what a traced function runs: methods of `dualflow.function`'s result."""
+"""Inspection methods of traced functions: graphs, passes, plans, drawings, profiles.
+
+`calls.function.Function` extends `Inspection`. No method may change what later calls run.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,21 @@ from dualflow.graph.program.compile import Compiled
 
 
 class Inspection:
-    """Methods that look at the program of a call: they take the call's arguments and trace it if
-    need be. Options of their own are keywords and are not passed on."""
+    """Methods that inspect the program of a call. They take the arguments of the call and trace it
+    if necessary. Their own options are keywords and are not passed to the function."""
 
     name: str
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> Compiled:
-        """What a call with these arguments runs: graphs, plan and program."""
+        """Return the graphs, the plan and the program of a call with these arguments."""
         raise NotImplementedError
 
     def leaves_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The arguments of a call as its program takes them."""
+        """Return the arguments of a call in the form that its program takes."""
         raise NotImplementedError
 
     def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
-        """The graph that a call with these arguments runs, after the passes; print it.
+        """Return the graph of a call with these arguments, after the passes; print it.
 
         Examples
         --------
@@ -41,7 +44,7 @@ class Inspection:
         return self.compiled_for(*args, **kwargs).graph
 
     def passes_for(self, *args: Any, **kwargs: Any) -> str:
-        """The graph of a call as it was traced, and after each pass that changed it.
+        """Return the text of the traced graph of a call, and after each pass that changed it.
 
         Examples
         --------
@@ -66,7 +69,7 @@ class Inspection:
         return "\n".join(parts)
 
     def plan_for(self, *args: Any, **kwargs: Any) -> str:
-        """The memory plan of a call: the arena's size, its lower bound, and what lies where.
+        """Return the memory plan of a call: size and lower bound of the arena, and all buffers.
 
         Examples
         --------
@@ -80,16 +83,16 @@ class Inspection:
 
     def draw(self, *args: Any, path: str | os.PathLike[str] | None = None, traced: bool = False,
              **kwargs: Any) -> str:
-        """A drawing of the graph of a call.
+        """Return a drawing of the graph of a call.
 
         Parameters
         ----------
         *args, **kwargs
-            The call's.
+            Arguments of the call.
         path : str or path, optional
-            Where to write it: ``.svg``, or ``.dot``. Without it the text is SVG.
+            File to write: ``.svg`` or ``.dot``. Without it the text is SVG.
         traced : bool, default False
-            Whether to show the graph as it was before the passes.
+            Whether to draw the graph before the passes.
 
         Returns
         -------
@@ -106,14 +109,14 @@ class Inspection:
         return drawing.draw(compiled.traced if traced else compiled.graph, path)
 
     def clusters_for(self, *args: Any, wait: bool = False, **kwargs: Any) -> str:
-        """What has become of the clusters of a call, a line each: whether they are compiled.
+        """Return the state of each cluster of a call, a line each: whether it is compiled.
 
         Parameters
         ----------
         *args, **kwargs
-            The call's.
+            Arguments of the call.
         wait : bool, default False
-            Whether to wait until none is pending, here or elsewhere in the process.
+            Whether to wait until no cluster of the process is pending.
 
         Returns
         -------
@@ -132,12 +135,12 @@ class Inspection:
         return "\n".join([clusters.text(x) for x in compiled.clusters])
 
     def profile(self, *args: Any, runs: int = 20, **kwargs: Any) -> Profile:
-        """Runs a call several times and measures each instruction.
+        """Run a call several times and measure each instruction.
 
         Parameters
         ----------
         *args, **kwargs
-            The call's.
+            Arguments of the call.
         runs : int, default 20
 
         Returns
@@ -147,7 +150,7 @@ class Inspection:
 
         Notes
         -----
-        Variables keep their values; what the function prints is printed each time.
+        Values of variables are restored. Output that the function prints appears in each run.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The memory plan as people read it."""
+"""The text of a memory plan, for `Function.plan_for`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dualflow.graph.program.spec import SlotKind, place_text
 
 
 def to_text(plan: Plan) -> str:
-    """A line for each buffer: where, how large, used by which instructions, and what lies in it."""
+    """Return a line for each buffer: location, size, first and last instruction, and values."""
     held: dict[Buffer, list[Symbol]] = {}
     for x, (buffer, _) in plan.where.items():
         held.setdefault(buffer, []).append(x)

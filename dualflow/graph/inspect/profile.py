@@ -1,7 +1,7 @@
-"""Where the time of a program goes: a row per instruction, and a trace that Perfetto opens.
+"""Profiles of programs: time per instruction, and a trace for Perfetto.
 
-Bytes are those of the operands, as if nothing were in a cache; operations are those of the formula.
-Both are compared with what this machine reaches in a large copy and a product of matrices.
+Called by `Inspection.profile`. Bytes count all operands, as without a cache; operations count the
+formula. Both are compared with the rates of a large copy and a matrix product on this machine.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from dualflow.graph.program.plan import Instruction, nbytes
 from dualflow.graph.trace.trace import suspended
 from dualflow.ops.creation import ones
 
-COPY_ELEMENTS = 1 << 24   # float32: 64 MiB in, 64 MiB out, beyond any cache
-PRODUCT_SIZE = 512        # of the square matrices whose product measures peak arithmetic
+COPY_ELEMENTS = 1 << 24   # float32: 64 MiB in, 64 MiB out, larger than any cache
+PRODUCT_SIZE = 512        # size of the square matrices whose product measures peak arithmetic
 LABEL = 40
 
 
 class Peak(NamedTuple):
-    """What this machine reaches: bytes and floating point operations per second."""
+    """The measured peak rates of this machine: bytes and floating point operations per second."""
 
     bandwidth: float
     flops: float
@@ -34,7 +34,7 @@ class Peak(NamedTuple):
 
 @functools.cache
 def peak() -> Peak:
-    """Measured once, the best of several runs."""
+    """Return the peak rates, measured once, the best of several runs."""
     with suspended():
         x, a = ones([COPY_ELEMENTS]), ones([PRODUCT_SIZE, PRODUCT_SIZE])
         copy = best(5, lambda: apply("negative", x))
@@ -43,7 +43,7 @@ def peak() -> Peak:
 
 
 def best(n: int, run: Callable[[], Any]) -> float:
-    """The shortest of n runs, in s."""
+    """Return the time of the shortest of n runs in s."""
     times = []
     for _ in range(n):
         start = time.perf_counter()
@@ -60,17 +60,17 @@ class Row(NamedTuple):
     label : str
         The op, or the steps of a cluster.
     name : str
-        Of the node.
+        Name of the node.
     ns : float
-        Median time of a run; inside a branch or a loop, of all rounds together.
+        Median time of a run; for an instruction of a body, the sum over all iterations.
     start : int
-        In the run that a trace shows, in ns after its first instruction.
+        Start in the run that a trace shows, in ns after the first instruction.
     read, written : int
         Bytes of the operands.
     flops : float
     line : str
     inside : str
-        The body that it is in, `while_loop/body`; nothing for most.
+        Name of the body that contains it, such as `while_loop/body`, or "".
     """
 
     label: str
@@ -96,8 +96,8 @@ class Row(NamedTuple):
 
     @property
     def roofline(self) -> float:
-        """The least time that memory or arithmetic needs, as a share of the time taken; above 1 if
-        operands are in a cache."""
+        """The minimum time that memory or arithmetic needs, as a fraction of the measured time;
+        above 1 if operands are in a cache."""
         if not self.ns:
             return 0.0
         least = max((self.read + self.written) / peak().bandwidth, self.flops / peak().flops)
@@ -110,10 +110,11 @@ class Profile:
     Attributes
     ----------
     name : str
-        Of the function.
+        Name of the function.
     rows : list of Row
-        In the order of the program; those inside branches and loops come after its own.
+        In program order; rows of bodies come after the rows of the program itself.
     runs : int
+        Number of runs.
     """
 
     def __init__(self, name: str, rows: Sequence[Row], runs: int) -> None:
@@ -123,11 +124,11 @@ class Profile:
 
     @property
     def ns(self) -> float:
-        """Time of all instructions."""
+        """The time of all instructions."""
         return sum(row.ns for row in self.rows if not row.inside)
 
     def sorted_rows(self) -> list[Row]:
-        """The rows, slowest first."""
+        """Return the rows, slowest first."""
         return sorted(self.rows, key=lambda row: -row.ns)
 
     def __str__(self) -> str:
@@ -151,12 +152,12 @@ class Profile:
             f"{top.flops / 1e9:.0f} GFLOP/s", *texts])
 
     def chrome_trace(self, path: str | os.PathLike[str] | None = None) -> str:
-        """One run in the trace event format, which Perfetto and chrome://tracing open.
+        """Return one run in the trace event format, which Perfetto and chrome://tracing open.
 
         Parameters
         ----------
         path : str or path, optional
-            Where to write it.
+            File to write.
 
         Returns
         -------
@@ -165,7 +166,7 @@ class Profile:
         """
         events: list[dict[str, Any]] = [
             {"name": "process_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": self.name}}]
-        free: list[int] = []           # when each lane becomes free: branches run side by side
+        free: list[int] = []           # end time of each track; waves run in parallel
         ran = [row for row in self.rows if row.start >= 0 and not row.inside]
         for row in sorted(ran, key=lambda r: r.start):
             lane = next((k for k, end in enumerate(free) if end <= row.start), len(free))
@@ -185,7 +186,7 @@ class Profile:
 
 
 def flops_of(node: Node, inputs: Sequence[Symbol], outputs: Sequence[Symbol]) -> float:
-    """Floating point operations of a node whose sizes are known, including its bodies."""
+    """Return the floating point operations of a node of known sizes, including its bodies."""
     if node.bodies:
         return sum(flops_of(inside, inside.inputs, inside.outputs) for inside in walk([node])
                    if not inside.bodies and inside.op not in LEAVES)
@@ -204,7 +205,7 @@ def flops_of(node: Node, inputs: Sequence[Symbol], outputs: Sequence[Symbol]) ->
 
 
 def label_of(node: Node) -> str:
-    """What an instruction is called in a report."""
+    """Return the label of an instruction in a report."""
     if tile_text.CODE not in node.op.attrs or node.attrs is None:
         return node.op.name
     text = f"{node.op.name}: {tile_text.to_text(node.attrs.as_dict()[tile_text.CODE])}"
@@ -214,15 +215,15 @@ def label_of(node: Node) -> str:
 def make_profile(name: str, instructions: Sequence[Instruction],
                  run: Callable[[], tuple[list[int], list[int]]], variables: Sequence[Variable],
                  runs: int) -> Profile:
-    """The profile of a program.
+    """Measure the profile of a program.
 
     Parameters
     ----------
     instructions : sequence of Instruction
     run : callable
-        Runs it; returns ns of each instruction, and when it started.
+        Runs the program; returns the time of each instruction and its start, in ns.
     variables : sequence of Variable
-        Those it writes; their values are restored.
+        Variables that the program writes; their values are restored.
     runs : int
     """
     before = [v.value() for v in variables]
@@ -242,7 +243,7 @@ def make_profile(name: str, instructions: Sequence[Instruction],
 
 def with_bodies(instructions: Sequence[Instruction],
                 inside: str = "") -> list[tuple[Instruction, str]]:
-    """Instructions, then those of the bodies of each, as csrc/exec/program.h counts them, with the
+    """Return instructions, then those of bodies, in the numbering of csrc/exec/program.h, with the
     names of the bodies."""
     found = [(instruction, inside) for instruction in instructions]
     for instruction in instructions:

@@ -204,8 +204,8 @@ class Finder:
         return inside[:best], outputs
 
     def _ends(self, x: Symbol) -> bool:
-        """Return True if no cluster can read a value. A cluster could compute it from another output
-        instead, which saves writing and reading the value."""
+        """Return True if no cluster can read a value. A cluster could compute it from another
+        output instead, which saves writing and reading the value."""
         readers = [self._facts(self.nodes[at].op) for at in self.readers.get(x, ())]
         return not any([facts.elementwise or facts.reduces for facts in readers])
 

@@ -359,9 +359,9 @@ def facts_of(op: Op) -> Facts:
 
 
 def reduced_space(node: Node, facts: Facts) -> Space | None:
-    """Return the space of a reduction: of rows if it reduces trailing dimensions of suitable length,
-    else of columns. Return None if its dimensions are not adjacent, or the sizes or the dtype do
-    not suit a cluster."""
+    """Return the space of a reduction: of rows if it reduces trailing dimensions of suitable
+    length, else of columns. Return None if its dimensions are not adjacent, or if the sizes or the
+    dtype do not suit a cluster."""
     x, y = node.inputs[0], node.outputs[0]
     dtype, shape = x.dtype.name, shape_of(x)
     full, left = bare(shape), bare(shape_of(y))

@@ -1,0 +1,1 @@
+"""From an optimised graph to a program: `plan` (memory), `lower` (specification), `compile`."""

@@ -1,8 +1,8 @@
 """Offsets of buffers in one arena, so that buffers alive at the same time never overlap.
 
-Knows sizes and lifetimes only. Two methods are tried and the smaller arena wins: largest first into
-the lowest gap (Pisarchyk and Lee, "Efficient memory management for deep neural net inference",
-MLSys 2020, section 5.3), and, in linear time, best fit in the order of birth.
+The planner calls `place` with sizes and lifetimes. Of two methods the smaller arena is used:
+largest first into the lowest gap (Pisarchyk and Lee, "Efficient memory management for deep neural
+net inference", MLSys 2020, section 5.3), and best fit in the order of first use.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import heapq
 from dataclasses import dataclass
 
 ALIGNMENT = 64            # bytes; of every buffer
-LARGEST_FIRST_MAX = 600   # buffers; beyond it the quadratic search costs more than it saves
+LARGEST_FIRST_MAX = 600   # buffers; with more, the quadratic search costs more than it saves
 
 
 @dataclass
 class Block:
-    """A piece of the arena, alive from time `start` to time `end`, both included."""
+    """A range of the arena, alive from time `start` to time `end`, both included."""
 
     size: int
     start: int
@@ -26,7 +26,7 @@ class Block:
 
 
 def lower_bound(blocks: list[Block]) -> int:
-    """The most bytes alive at any time: no arena can be smaller."""
+    """Return the maximum of bytes alive at any time: no arena can be smaller."""
     change: dict[int, int] = {}
     for b in blocks:
         change[b.start] = change.get(b.start, 0) + b.size
@@ -39,7 +39,7 @@ def lower_bound(blocks: list[Block]) -> int:
 
 
 def place(blocks: list[Block]) -> int:
-    """Sets the blocks' offsets, sizes rounded up to ALIGNMENT; returns the bytes of the arena."""
+    """Set the offsets of blocks; return the bytes of the arena. Rounds sizes up to ALIGNMENT."""
     for b in blocks:
         b.size = -(-b.size // ALIGNMENT) * ALIGNMENT
     best = by_birth(blocks)
@@ -55,7 +55,7 @@ def place(blocks: list[Block]) -> int:
 
 
 def largest_first(blocks: list[Block]) -> int:
-    """Places the largest first, each into the lowest gap it fits."""
+    """Set offsets, largest block first, each in the lowest gap that is large enough."""
     placed: list[Block] = []        # by offset
     total = 0
     for b in sorted(blocks, key=lambda b: (-b.size, b.start)):
@@ -73,7 +73,7 @@ def largest_first(blocks: list[Block]) -> int:
 
 
 def by_birth(blocks: list[Block]) -> int:
-    """Places in the order of birth, each into the smallest free gap it fits."""
+    """Set offsets in the order of first use, each in the smallest gap that is large enough."""
     gaps: dict[int, int] = {}       # offset -> size
     ends: dict[int, int] = {}       # end of a gap -> its offset
     by_size: list[tuple[int, int]] = []

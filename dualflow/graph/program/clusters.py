@@ -1,4 +1,7 @@
-"""Where programs meet who compiles their clusters, which lives above: `dualflow.aot.clusters`."""
+"""The interface to the cluster compiler, `dualflow.aot.clusters`, which is a higher layer.
+
+`compile` starts it and inspection reads its state. It must be imported on first use only.
+"""
 
 from __future__ import annotations
 
@@ -14,49 +17,49 @@ PENDING, COMPILED = "pending", "compiled"
 
 
 class Cluster(Protocol):
-    """An instruction that runs a cluster, and what has become of it."""
+    """An instruction that runs a cluster, and the state of its compilation."""
 
     @property
     def instruction(self) -> InstructionSpec: ...
 
     @property
     def state(self) -> str:
-        """`COMPILED`, `PENDING`, or why it is interpreted."""
+        """`COMPILED`, `PENDING`, or the reason why the cluster is interpreted."""
         ...
 
 
 class Compiler(Protocol):
-    """Who compiles clusters."""
+    """The compiler of clusters."""
 
     def start(self, spec: ProgramSpec, program: Program) -> Sequence[Cluster]:
-        """The clusters of a program and its bodies, which are compiled from now on."""
+        """Start to compile the clusters of a program and its bodies; return the clusters."""
         ...
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until all that was started is done; False: not within `timeout` s."""
+        """Wait until no compilation is pending; return False after `timeout` s."""
         ...
 
 
 def text(cluster: Cluster) -> str:
-    """`tanh, multiply: compiled`"""
+    """Return the state of a cluster as text, such as `tanh, multiply: compiled`."""
     attrs = cluster.instruction.attrs
     assert attrs is not None
     return f"{to_text(attrs.as_dict()[CODE])}: {cluster.state}"
 
 
 class Loaded:
-    """The module is loaded for the first function that wants it."""
+    """The loaded compiler; None before the first function that uses it."""
 
     compiler: Compiler | None = None
 
 
 def start(spec: ProgramSpec, program: Program) -> Sequence[Cluster]:
-    """The clusters of a program and its bodies, which are compiled from now on."""
+    """Start to compile the clusters of a program and its bodies; return the clusters."""
     if Loaded.compiler is None:
         Loaded.compiler = late("cluster_compiler")()
     return Loaded.compiler.start(spec, program)
 
 
 def wait(timeout: float | None = None) -> bool:
-    """Waits until no cluster is pending; False: not within `timeout` s."""
+    """Wait until no cluster is pending; return False after `timeout` s."""
     return Loaded.compiler is None or Loaded.compiler.wait(timeout)

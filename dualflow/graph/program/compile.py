@@ -1,4 +1,8 @@
-"""All the way from a trace to something that runs: specialize, optimise, plan, lower, build."""
+"""The compiler driver: specialise, optimise, plan, lower and build the program of a trace.
+
+Concrete functions, gradients, sessions and exporters call it. The outputs of `Compiled.run` have
+the order and the identities of the traced outputs, whatever the passes replaced.
+"""
 
 from __future__ import annotations
 
@@ -33,27 +37,27 @@ from dualflow.graph.trace.parameters import Argument, Feed, Guard
 from dualflow.graph.trace.specialize import specialize
 from dualflow.graph.trace.trace import Trace
 
-# Those who want to see runs: the last one runs the executable in the place of `Compiled.run`.
+# Hooks of debugging tools: the last one runs the executable instead of `Compiled.run`.
 WATCHERS: list[Callable[[Compiled, list[Any]], list[Tensor]]] = []
 
 
 class Compiled:
-    """A trace made ready for one set of sizes.
+    """A trace compiled for one set of sizes.
 
     Attributes
     ----------
     traced : Graph
-        With all sizes filled in, before the passes.
+        The specialised graph before the passes.
     graph : Graph
-        After the passes.
+        The graph after the passes.
     plan : Plan
     spec : ProgramSpec
     program : Program
     executable : Executable
     clusters : sequence of Cluster
-        Those that were asked to be compiled.
+        The clusters that are compiled in the background.
     ms : float
-        How long it took to make.
+        Compile time.
     """
 
     def __init__(self, traced: Graph, options: Options) -> None:
@@ -74,18 +78,18 @@ class Compiled:
 
     @cached_property
     def executable(self) -> Executable:
-        """The program with the variables that were traced."""
+        """The program bound to the variables of the trace."""
         return self.bound(lambda variable: variable)
 
     def bound(self, to: Callable[[Any], Variable]) -> Executable:
-        """The program with the variables that `to` gives for those that were traced."""
+        """Return the program bound to other variables; `to` maps the variables of the trace."""
         variables = self.spec.variables
         return Executable(self.program, list(map(source, self.spec.arguments)),
                           [to(x.variable) for x in variables], [x.written for x in variables],
                           self.keeper(to))
 
     def keeper(self, to: Callable[[Any], Variable]) -> Kept | None:
-        """What computes the values that are kept between runs."""
+        """Return the cache of the values that are kept between runs, or None."""
         spec = self.spec.kept
         if spec is None:
             return None
@@ -93,7 +97,7 @@ class Compiled:
                     [to(x.variable) for x in spec.variables])
 
     def run(self, leaves: list[Any]) -> list[Tensor]:
-        """The outputs for the leaves of a call's arguments."""
+        """Return the outputs for the leaves of a call's arguments."""
         if checks_numerics() and not self.options.check_numerics:
             return self.checked.run(leaves)
         if WATCHERS:
@@ -101,7 +105,7 @@ class Compiled:
         return self.outputs(self.executable.run(leaves, self.options.check_numerics))
 
     def outputs(self, made: list[Tensor]) -> list[Tensor]:
-        """The outputs of the traced graph, in order, from those that the program returns."""
+        """Return the outputs of the traced graph, in order, from the results of the program."""
         outputs = [made[k] for k in self.order]
         for k, first in self.renewed.items():
             outputs[k] = outputs[first] if first < k else renewed([outputs[k]])[0]
@@ -109,18 +113,18 @@ class Compiled:
 
     @cached_property
     def checked(self) -> Compiled:
-        """The same without fusion, checking the results of every op."""
+        """The trace compiled without fusion, with a check of the results of every op."""
         return Compiled(self.traced, replace(self.options, passes=False, check_numerics=True))
 
     def locate(self, index: int, error: Exception) -> Exception:
-        """The error of an instruction, with the line of the user's code that asked for it."""
+        """Return the error of an instruction with the user's line, after undoing later feeds."""
         line = self.spec.all_instructions[index].line
         if line is not None:
             self._give_back(line.place)
         return located(self.spec, index, error)
 
     def _give_back(self, place: int) -> None:
-        """Gives back what Python would not have asked for if it had failed at `place`."""
+        """Undo the feeds that Python would not have evaluated if it had failed at `place`."""
         for x in reversed(self.graph.inputs):
             feed, line = x.node.data, x.node.line
             if isinstance(feed, Feed) and feed.give_back and line and line.place > place:
@@ -128,21 +132,22 @@ class Compiled:
 
 
 def located(spec: ProgramSpec, index: int, error: Exception) -> Exception:
-    """The error of an instruction, with the line of the user's code that asked for it."""
+    """Return the error of an instruction with the user's line added."""
     failed = spec.all_instructions[index]
     if failed.line is not None:
         error.add_note(f"in {failed.name} of {spec.all_places[index]}, made at {failed.line}")
-        # What the user's own Python raised stays as it is.
+        # The message of an exception raised by the user's own Python is not changed.
         if isinstance(error, DualflowError) and error.args and isinstance(error.args[0], str):
             error.args = (f"{error.args[0]} (made at {failed.line})", *error.args[1:])
     return error
 
 
 def stand_in(traced: Graph, graph: Graph) -> dict[int, int]:
-    """Outputs that passes found to be an argument, a constant or another output, by their places.
+    """Return the outputs that passes replaced by an argument, a constant or another output.
 
-    Tapes must not take them for the same value, so they get an identity of their own; an output
-    traced as the same value as an earlier one shares the identity, and is mapped to its place.
+    Tapes must not confuse them with the replacement, so they need a new identity. The result maps
+    the index of such an output to itself, or, if it was traced as the same value as an earlier
+    output, to the index of that output, whose identity it shares.
     """
     found: dict[int, int] = {}
     taken: set[Symbol] = set()
@@ -159,8 +164,8 @@ def stand_in(traced: Graph, graph: Graph) -> dict[int, int]:
 
 
 def source(argument: ArgumentSpec) -> int | Callable[[Any], Tensor] | None:
-    """Where an argument comes from: a leaf of the call's arguments, a function of them, or None:
-    it is kept."""
+    """Return the source of an argument: the index of a leaf of the call's arguments, a function of
+    the leaves, or None for a kept value."""
     data = argument.source
     if isinstance(data, parameters.Kept):
         return None
@@ -176,7 +181,7 @@ def source(argument: ArgumentSpec) -> int | Callable[[Any], Tensor] | None:
 def compile_trace(trace: Trace, shapes: Mapping[int, Sequence[int]], options: Options,
                   variables: Mapping[Variable, Variable] = MappingProxyType({}),
                   broken: list[Guard] | None = None) -> Compiled | None:
-    """A trace made ready for the sizes and variables of a call; None if it does not hold for them,
-    and then the guard that says so is appended to `broken`."""
+    """Compile a trace for the sizes and variables of a call. If a guard does not hold for them,
+    append the guard to `broken` and return None."""
     graph = specialize(trace, shapes, variables, None, broken)
     return None if graph is None else Compiled(graph, options)

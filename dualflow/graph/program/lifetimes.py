@@ -1,4 +1,4 @@
-"""When the values of a graph are needed. Time is counted in nodes: time k is when node k runs."""
+"""Lifetimes of values, for the planner and the peak estimate. Time k is the execution of node k."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ASSIGN = get_op("assign")
 
 
 def wave_spans(graph: Graph) -> list[tuple[int, int]]:
-    """First and last time at which each node may run: its own, or those of its wave."""
+    """Return the first and last time at which each node may run: those of its wave, if any."""
     spans = [(k, k) for k in range(len(graph.nodes))]
     members: dict[int, list[int]] = {}
     for k, node in enumerate(graph.nodes):
@@ -22,7 +22,7 @@ def wave_spans(graph: Graph) -> list[tuple[int, int]]:
 
 
 def last_uses(graph: Graph, spans: list[tuple[int, int]]) -> dict[Symbol, int]:
-    """The last time at which a value, or a view of it, is read; -1: never."""
+    """Return the last time at which each value, or a view of it, is read; -1: never."""
     n = len(graph.nodes)
     last = {y: -1 for node in graph.nodes for y in node.outputs}
     last.update((x, n) for x in graph.outputs)

@@ -1,4 +1,8 @@
-"""From a plan to the specification of a program: slots are numbered, instructions written down."""
+"""Lowering: from a memory plan to a `ProgramSpec` with numbered slots and instructions.
+
+Called by `compile`. Slot, constant and result numbers must be those that csrc/exec/program.h
+expects.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,12 @@ from dualflow.graph.program.spec import (
     VariableSpec,
 )
 
-POLL_COST = 1e6           # ns of work after which the program asks whether to continue
-MANY_ROUNDS = 1 << 40     # of a loop that ends when its test says so
+POLL_COST = 1e6           # ns of work after which the program polls the caller for interrupts
+MANY_ROUNDS = 1 << 40     # trip counts from here on count as unknown
 
 
 def cost_of(instruction: Instruction) -> float:
-    """Estimated time of an instruction in ns, without what its bodies take."""
+    """Return the estimated time of an instruction in ns, without its bodies."""
     values: list[Symbol] = [*instruction.inputs, *instruction.outputs]
     if instruction.dynamic:
         values = [x for x in values if not is_dynamic(x)]
@@ -30,8 +34,8 @@ def cost_of(instruction: Instruction) -> float:
 
 
 def cost_of_bodies(instruction: Instruction, bodies: Sequence[ProgramSpec]) -> float:
-    """Estimated time that the bodies of an instruction take: the longest once, or in each round; a
-    loop of unknown length may take any time."""
+    """Return the estimated time of the bodies of an instruction in ns: of the longest branch, or of
+    all iterations. For an unknown trip count return POLL_COST."""
     longest = max([sum([x.cost_ns for x in body.instructions]) for body in bodies], default=0.0)
     if instruction.node.op is not LOOP:
         return longest
@@ -40,7 +44,7 @@ def cost_of_bodies(instruction: Instruction, bodies: Sequence[ProgramSpec]) -> f
 
 
 class Lowerer:
-    """Numbers slots and constants as it meets values."""
+    """Builds a specification; slots and constants are numbered on first use."""
 
     def __init__(self, plan: Plan, graph: Graph, is_body: bool) -> None:
         self.plan = plan
@@ -70,7 +74,7 @@ class Lowerer:
             None if graph.kept is None else lower(make_plan(graph.kept, True), graph.kept))
 
     def instructions(self) -> tuple[InstructionSpec, ...]:
-        """All instructions; one polls after every long stretch of work."""
+        """Return the instructions. An instruction polls after much work since the last poll."""
         found, since_poll = [], 0.0
         for instruction in self.plan.instructions:
             node, space = instruction.node, instruction.workspace
@@ -88,7 +92,7 @@ class Lowerer:
         return tuple(found)
 
     def slot(self, x: Symbol) -> int:
-        """The number of the slot of a value."""
+        """Return the slot number of a value."""
         found = self.slot_of.get(x)
         if found is None:
             buffer, offset = self.plan.where[x]
@@ -100,7 +104,7 @@ class Lowerer:
         return found
 
     def number(self, buffer: Buffer) -> int:
-        """Which constant, argument or result a buffer is."""
+        """Return the number of a buffer among the constants, arguments or results."""
         if buffer.data is None:
             return buffer.index
         if buffer not in self.constant_of:
@@ -109,8 +113,8 @@ class Lowerer:
         return self.constant_of[buffer]
 
     def result(self, x: Symbol) -> ResultSpec:
-        """How a run returns an output of the graph. Those of a body have slots, by which the
-        instruction finds them."""
+        """Return the specification of a result. A result of a body always has a slot, through which
+        its instruction finds it."""
         x = self.plan.returned.get(x, x)
         buffer, _ = self.plan.where[x]
         slot = self.slot(x) if self.is_body or buffer.kind is SlotKind.DYNAMIC else -1
@@ -119,5 +123,5 @@ class Lowerer:
 
 
 def lower(plan: Plan, graph: Graph, is_body: bool = False) -> ProgramSpec:
-    """The program of a planned graph."""
+    """Return the specification of the program of a planned graph."""
     return Lowerer(plan, graph, is_body).run()

@@ -1,4 +1,4 @@
-"""The most memory that is in use at any time: of ops applied one by one, and of a program."""
+"""Estimates of peak memory: of ops applied one by one as in eager mode, and of a program."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dualflow.graph.program.spec import SlotKind
 
 
 def peak_one_by_one(graph: Graph) -> int:
-    """Bytes if each node of a graph is applied as eager mode does, and every value, arguments
-    included, is gone after it was read last. A bound from below: what Python holds is not known."""
+    """Return the peak in bytes if each node is applied as in eager mode and every value, arguments
+    included, is freed after its last read. A lower bound, since Python may hold values longer."""
     change: dict[int, int] = {}
     last = last_uses(graph, [(k, k) for k in range(len(graph.nodes))])
     for k, node in enumerate(graph.nodes):
@@ -30,7 +30,8 @@ def peak_one_by_one(graph: Graph) -> int:
 
 
 def peak_of_plan(plan: Plan, lent_bytes: int) -> int:
-    """Bytes of a run whose arguments and results of at least `lent_bytes` are lent."""
+    """Return the peak in bytes of a run that frees arguments after their last reader, and allocates
+    results at their first writer, if they have at least `lent_bytes`."""
     change: dict[int, int] = {}
     n = len(plan.graph.nodes)
     last = last_uses(plan.graph, wave_spans(plan.graph))
@@ -42,11 +43,11 @@ def peak_of_plan(plan: Plan, lent_bytes: int) -> int:
 
 
 def alive(change: dict[int, int], start: int, end: int, size: int) -> None:
-    """Notes bytes that are in use from one time to another, both included."""
+    """Add bytes that are in use from `start` to `end`, both included."""
     change[start] = change.get(start, 0) + size
     change[end + 1] = change.get(end + 1, 0) - size
 
 
 def most(change: Mapping[int, int]) -> int:
-    """The largest sum of changes so far."""
+    """Return the largest prefix sum of the changes."""
     return max(accumulate([change[time] for time in sorted(change)]), default=0)

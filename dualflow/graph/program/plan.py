@@ -1,11 +1,12 @@
-"""The memory plan: which values live where and when, and which nodes become instructions.
+"""The memory plan: where each value lives, and which nodes become instructions.
 
-Time is counted in nodes: time k is when node k runs.
+`compile` and `lower` call `make_plan` on an optimised graph. Time k is the execution of node k. No
+two values that are alive at one time may overlap.
 
-Views become offsets, an op that may work in place does so if its input dies, an update writes its
-variable directly if the old version is not needed, and what a loop carries stays where it is if its
-next value can be made there. All other values of known size get a place in one arena; those of
-unknown size are dynamic: allocated when their instruction runs.
+Views become offsets. An op that may work in place does so if its input dies. An update writes its
+variable directly if the old version is not needed, and a loop updates a carry in place if its body
+allows it. Other values of known size get an offset in one arena; values of unknown size are
+dynamic: allocated when their instruction runs.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ from dualflow.graph.program.arena import ALIGNMENT, Block, lower_bound, place
 from dualflow.graph.program.lifetimes import ASSIGN, last_uses, wave_spans
 from dualflow.graph.program.spec import SlotKind
 
-MOST_BYTES = 1 << 62      # of a value: sums of a few still fit 64 bits
+MOST_BYTES = 1 << 62      # limit of a value: sums of a few sizes fit 64 bits
 COPY = get_op("identity")
 ARENA, ARG, DYNAMIC = SlotKind.ARENA, SlotKind.ARG, SlotKind.DYNAMIC
-AS_IS = SlotKind.CONSTANT, DYNAMIC      # returned as they are, and not shared by views
+AS_IS = SlotKind.CONSTANT, DYNAMIC      # returned without a copy, and not shared by views
 
 
 @dataclass(eq=False)
@@ -50,15 +51,15 @@ class Buffer:
     size : int
         Bytes.
     start, end : int
-        Times at which it is first written and last read.
+        Times of the first write and the last read.
     index : int
-        Of an argument or a result.
+        Position of an argument or a result.
     data : Tensor or None
-        Of a constant.
+        The value of a constant.
     variable : Variable, Symbol or None
-        In a body: the parameter that stands for it.
+        The variable whose memory this is; in a body, the parameter for it.
     offset : int
-        In the arena.
+        Offset in the arena.
     """
 
     kind: SlotKind
@@ -73,8 +74,8 @@ class Buffer:
 
 @dataclass
 class Instruction:
-    """A node that becomes an instruction, the values it reads and makes, and the plans of its
-    bodies."""
+    """A node that becomes an instruction, its inputs and outputs (without versions of variables),
+    and the plans of its bodies."""
 
     node: Node
     inputs: tuple[Symbol, ...]
@@ -86,22 +87,21 @@ class Instruction:
 
 @dataclass
 class Plan:
-    """Where everything is.
+    """The memory plan of a graph.
 
     Attributes
     ----------
     graph : Graph
     instructions : list of Instruction
-    where : dict of Symbol to (Buffer, byte offset in it)
+    where : dict of Symbol to (Buffer, byte offset in the buffer)
     variables : list of Variable
-        They follow the graph's parameters among the arguments.
+        Arguments of a run that follow the parameters of the graph.
     returned : dict of Symbol to Symbol
-        Copies that are returned in place of outputs that do not own their memory.
+        From an output that does not own its memory to the copy that is returned instead.
     results : list of Symbol
-        What a run returns, or, of a body, gives its instruction: versions of variables are not
-        among it.
+        The results of a run, or of a body for its instruction, without versions of variables.
     arena_bytes, lower_bound : int
-        Bytes of the arena, and the most bytes alive in it at any time.
+        Bytes of the arena, and the maximum of bytes alive in it at any time.
     """
 
     graph: Graph
@@ -117,12 +117,12 @@ class Plan:
 
 
 def nbytes(x: Symbol) -> int:
-    """Bytes of a value of known size."""
+    """Return the bytes of a value of known size."""
     return x.size * x.dtype.itemsize
 
 
 class Planner:
-    """Goes through the nodes once, then lays out the arena."""
+    """Assigns buffers in one pass over the nodes, then offsets in the arena."""
 
     def __init__(self, graph: Graph, in_place: bool, is_body: bool,
                  carried: Mapping[int, Symbol]) -> None:
@@ -142,7 +142,7 @@ class Planner:
                          if node.op is ASSIGN}
 
     def run(self) -> Plan:
-        """The plan."""
+        """Return the plan."""
         self._leaves()
         for k, node in enumerate(self.graph.nodes):
             if node.op not in LEAVES:
@@ -163,7 +163,7 @@ class Planner:
         overwritten = {before for node in self.graph.nodes for before, _ in node.written}
         for k, x in enumerate(self.graph.inputs):
             where[x] = Buffer(ARG, nbytes(x), index=k), 0
-            if x in overwritten:            # in a body a parameter may stand for a variable
+            if x in overwritten:            # a parameter of a body may be a variable
                 where[x][0].variable = owner[x] = x
         for k, node in enumerate(self.graph.nodes):
             if node.op is VARIABLE:
@@ -193,7 +193,7 @@ class Planner:
         instruction = Instruction(node, node.inputs, own, dynamic)
         self.plan.instructions.append(instruction)
         taken: set[Buffer] = set()
-        if node.op.beside == "waits":       # what it gives is where it was started
+        if node.op.beside == "waits":       # its results are in the buffers of the start
             where.update((y, where[x]) for x, y in zip(node.inputs[1:], own, strict=False))
         for y in own if node.op.beside != "waits" else ():
             if not is_dynamic(y) and nbytes(y) > MOST_BYTES:
@@ -215,13 +215,13 @@ class Planner:
                                     for body in node.bodies])
         if not dynamic:
             size = workspace_bytes(node.op, node.inputs, own, node.attrs)
-            if node.bodies:                 # they follow what the op itself needs
+            if node.bodies:                 # their arenas follow the workspace of the op
                 inside = max([body.arena_bytes for body in instruction.bodies])
                 size = -(-max(size, 0) // ALIGNMENT) * ALIGNMENT + inside
             instruction.workspace = Block(size, start, end) if size >= 0 else None
 
     def _view(self, k: int, node: Node) -> bool:
-        """Lets a view share its input's memory; False if it must be computed."""
+        """Make a view share the memory of its input; return False if it must be computed."""
         x, y = node.inputs[0], node.outputs[0]
         buffer, at = self.plan.where[x]
         offset = view_offset(node.op, node.inputs, node.outputs, node.attrs)
@@ -233,8 +233,8 @@ class Planner:
         return True
 
     def _dying_input(self, k: int, node: Node, y: Symbol, taken: set[Buffer]) -> Buffer | None:
-        """The buffer of an input that is not read after time k, if `y` may be computed in it; that
-        of what a loop carries, if `y` is what it carries on."""
+        """Return the buffer of an input that is not read after time k, if `y` may be computed in
+        it. In a loop body, this may be the buffer of a carry whose next value is `y`."""
         if not (self.in_place and node.op.may_alias):
             return None
         for x in node.inputs:
@@ -242,12 +242,13 @@ class Planner:
             is_free = (buffer.end == k if buffer.kind is ARENA else
                        buffer.kind is ARG and self.before.get(y) is x and self.last[x] == k)
             if (is_free and offset == 0 and buffer not in taken
-                    and self._in_place(node, buffer, y)):       # asks all inputs
+                    and self._in_place(node, buffer, y)):       # checks all inputs
                 return buffer
         return None
 
     def _variable_for(self, k: int, node: Node, y: Symbol) -> Buffer | None:
-        """The buffer of the variable that `y` is assigned to, if `y` may be computed in it."""
+        """Return the buffer of the variable that `y` is assigned to, if `y` may be computed in it.
+        """
         at, assign = self.assigned.get(y, (0, None))
         if assign is None or not self.in_place:
             return None
@@ -256,35 +257,35 @@ class Planner:
         if buffer is None or buffer.variable is None or self.last[before] > k:
             return None
         if buffer.end > k:
-            return None                 # it still holds an earlier value that was computed there
+            return None                 # an earlier value that was computed there is still needed
         if (self._written(buffer.variable, k, at - 1)
                 or self._written(buffer.variable, at, self.last[y])):
             return None
         if self.n_refusing[at] - self.n_refusing[k]:
-            return None                 # the variable keeps its value until it is assigned
+            return None                 # after a failure the variable must have its old value
         reads_it = any(self.plan.where[x][0] is buffer for x in node.inputs)
         if reads_it and not self._in_place(node, buffer, y):
             return None
         return buffer
 
     def _written(self, variable: Variable | Symbol, after: int, until: int) -> bool:
-        """Whether a node writes the variable at a time in (after, until]."""
+        """Return True if a node writes the variable at a time in (after, until]."""
         writes = self.writes.get(variable, [])
         at = bisect.bisect_right(writes, after)
         return at < len(writes) and writes[at] <= until
 
     def _in_place(self, node: Node, buffer: Buffer, y: Symbol) -> bool:
-        """Whether each input in `buffer` can be read element by element while `y` is written."""
+        """Return True if `node` may write `y` into `buffer` while it reads the inputs there."""
         return buffer.size == nbytes(y) and all(
             node.op.may_alias >> min(i, 31) & 1 and x.shape == y.shape
             and x.dtype.itemsize == y.dtype.itemsize
             for i, x in enumerate(node.inputs) if self.plan.where[x][0] is buffer)
 
-    # --- what a run returns ---
+    # --- results ---
 
     def _results(self) -> None:
-        """Gives each output memory of its own, which the caller of a run provides; constants and
-        arguments are returned as they are."""
+        """Assign each output separate memory, which the caller of a run provides. Constants and
+        arguments are returned without a copy."""
         plan = self.plan
         plan.results = list(dict.fromkeys(self.graph.outputs))
         n_results = 0
@@ -303,8 +304,8 @@ class Planner:
             n_results += 1
 
     def _results_of_body(self) -> None:
-        """Gives each output of a body memory that its instruction provides, or, where its size
-        depends on data, a slot that is kept."""
+        """Assign each output of a body memory that its instruction provides, or, if its size
+        depends on data, a dynamic slot that is not freed."""
         plan, outputs = self.plan, self.graph.outputs
         plan.results = outputs[:len(outputs) - self.graph.n_versions]
         seen: set[Buffer] = set()
@@ -322,7 +323,7 @@ class Planner:
                 buffer.kind, buffer.index = SlotKind.RESULT, k
 
     def _copy(self, x: Symbol) -> tuple[Symbol, Buffer]:
-        """A copy of a value, made at the end."""
+        """Add an instruction at the end that copies a value."""
         end = len(self.graph.nodes)
         node = Node(COPY, (x,), None, (), "copy")
         y = symbol(self.graph, node, 0, x.dtype, x.shape)
@@ -348,7 +349,8 @@ class Planner:
 
 
 def carried_of(node: Node) -> dict[int, Symbol]:
-    """Which outputs of the body of a loop are which parameters of it in the next round."""
+    """Return, for each carried output of a loop body, the parameter that holds it in the next
+    iteration; {} for other nodes."""
     if node.op is not LOOP:
         return {}
     parts = loop_parts(node)
@@ -357,18 +359,18 @@ def carried_of(node: Node) -> dict[int, Symbol]:
 
 def make_plan(graph: Graph, in_place: bool = True, is_body: bool = False,
               carried: Mapping[int, Symbol] = MappingProxyType({})) -> Plan:
-    """Where the values of a graph live, and the instructions that make them.
+    """Return the memory plan of a graph.
 
     Parameters
     ----------
     graph : Graph
     in_place : bool, default True
-        Whether a result may take the place of an input that is not read any more.
+        Whether a result may overwrite an input that is not read any more.
     is_body : bool, default False
-        Whether a node owns the graph, whose instruction gives it memory for all results.
+        Whether the graph is a body, whose owner provides memory for all results.
     carried : mapping of int to Symbol
-        Of the body of a loop: for the number of an output, the parameter that it is in the next
-        round.
+        Of a loop body: from the index of an output to the parameter that holds it in the next
+        iteration.
 
     Returns
     -------

@@ -1,9 +1,9 @@
-"""What a program is, as a value: the one thing that running, saving and exporting it read.
+"""`ProgramSpec`: a program as a value, the only input of running, saving and exporting it.
 
-Made of tuples, numbers, dtypes and handles of ops. The only parts that cannot be written down as
-they are: the tensors of constants, the variables, and Python functions that a run calls (those of a
-`Feed`, and those that `host_call` and `host_compute` refer to by number). Offsets are bytes. Knows
-no graph.
+It consists of tuples, numbers, dtypes and op handles. The parts that cannot be serialised directly
+are the tensors of constants, the variables, and the Python functions that a run calls (those of a
+`Feed`, and those that `host_call` and `host_compute` refer to by number). Offsets are in bytes. A
+specification must not refer to a graph.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from dualflow.graph.trace.specialize import Computed
 
 Shape = tuple[int | None, ...]
 Source = Argument | Computed | Feed | Kept
-SHOWN = 4                 # elements of a constant in print
+SHOWN = 4                 # largest constant that is printed, in elements
 
 
 class SlotKind(IntEnum):
-    """Whose memory a tensor lies in: df_slot_kind of csrc/exec/program.h."""
+    """The owner of the memory of a tensor: df_slot_kind of csrc/exec/program.h."""
 
     ARENA = 0
     CONSTANT = 1
@@ -37,7 +37,7 @@ class SlotKind(IntEnum):
 
 
 class SlotSpec(NamedTuple):
-    """A tensor that instructions read or make.
+    """A tensor that instructions read or write.
 
     Attributes
     ----------
@@ -46,12 +46,12 @@ class SlotSpec(NamedTuple):
     shape : tuple of int or None
         None: known only at run time, for a dynamic slot or an argument.
     number : int
-        Which constant, argument or result it lies in.
+        Number of the constant, argument or result that holds the tensor.
     offset : int
-        Bytes into the arena, the argument or the result.
+        Offset in the arena, the argument or the result.
     last_use : int
-        Of a dynamic slot: the instruction after which it is freed; if that is the number of
-        instructions, it is returned.
+        Of a dynamic slot: the instruction after which it is freed. A slot with the number of
+        instructions is returned.
     """
 
     kind: SlotKind
@@ -76,24 +76,24 @@ class InstructionSpec(NamedTuple):
     ----------
     op : Op
     inputs, outputs : tuple of int
-        Slots. Inputs that it writes (`op.writes`) are not among the outputs.
+        Slots. Written inputs (`op.writes`) have no outputs.
     attrs : Attrs or None
     workspace : int or None
-        Scratch memory of the op: bytes into the arena.
+        Offset of the scratch memory of the op in the arena.
     dynamic : bool
-        Whether its outputs are inferred and allocated when it runs.
+        Whether outputs are inferred and allocated when the instruction runs.
     poll : bool
-        Whether the caller is asked, before it runs, whether to continue.
+        Whether the program polls the caller for interrupts before the instruction.
     wave : int
-        The instructions of a wave are consecutive and may run side by side; 0: alone.
+        The instructions of a wave are consecutive and may run in parallel; 0: none.
     cost_ns : float
         Estimated time.
     name : str
     line : Line or None
-        Of the user's code.
+        The user's line.
     bodies : tuple of ProgramSpec
-        That the instruction runs as often as its op wants to: an argument for each of its inputs,
-        a result for each output.
+        Programs that the instruction runs, with an argument for each of its inputs and a result for
+        each of its outputs.
     """
 
     op: Op
@@ -122,13 +122,13 @@ class InstructionSpec(NamedTuple):
 
 
 class ArgumentSpec(NamedTuple):
-    """A tensor that each run is given.
+    """An argument tensor of a run.
 
     Attributes
     ----------
     source : Argument, Computed, Feed or Kept
-        A leaf of the call's arguments, a number computed from them, what a Python function returns,
-        or a result of the program that computes what is kept.
+        A leaf of the call's arguments, a number computed from them, the result of a Python
+        function, or a kept value: a result of the program `kept`.
     dtype : DType
     shape : tuple of int or None
     name : str
@@ -142,7 +142,7 @@ class ArgumentSpec(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class VariableSpec:
-    """A variable that the program reads or writes; compared by the variable's identity."""
+    """A variable that the program reads or writes; variables compare by identity."""
 
     variable: Variable
     written: bool
@@ -153,14 +153,14 @@ class VariableSpec:
 
 
 class ResultSpec(NamedTuple):
-    """A tensor that each run returns.
+    """A result tensor of a run.
 
     Attributes
     ----------
     kind : SlotKind
-        RESULT: fresh memory; ARG: an argument as it came; CONSTANT; DYNAMIC: a slot that is kept.
+        RESULT: new memory; ARG: an argument, not copied; CONSTANT; DYNAMIC: a slot.
     number : int
-        Which result, argument or constant, or, if dynamic, which slot.
+        Number of the result, argument, constant or slot.
     dtype : DType
     shape : tuple of int or None
     """
@@ -178,24 +178,24 @@ class ResultSpec(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ProgramSpec:
-    """A program. Two are equal if they do the same with the same variables.
+    """A program. Specifications are equal if all parts are, variables by identity.
 
     Attributes
     ----------
     name : str
-        Of the function.
+        Name of the function.
     slots : tuple of SlotSpec
     instructions : tuple of InstructionSpec
-        In the order in which they run.
+        In execution order.
     arguments : tuple of ArgumentSpec
     variables : tuple of VariableSpec
-        They come after the other arguments of a run.
+        Arguments of a run that follow the others.
     constants : tuple of Tensor
     results : tuple of ResultSpec
     arena_bytes : int
     kept : ProgramSpec or None
-        Computes what is kept between runs. It has no arguments but variables, which are all among
-        those that this one does not write.
+        The program of the values that are kept between runs. Its arguments are variables that this
+        program does not write.
     """
 
     name: str
@@ -217,19 +217,19 @@ class ProgramSpec:
 
     @cached_property
     def all_instructions(self) -> tuple[InstructionSpec, ...]:
-        """Its own, then those of the bodies of each, as csrc/exec/program.h counts them."""
+        """All instructions, then those of bodies, in the numbering of csrc/exec/program.h."""
         bodies = [body for x in self.instructions for body in x.bodies]
         return (*self.instructions, *[x for body in bodies for x in body.all_instructions])
 
     @cached_property
     def all_places(self) -> tuple[str, ...]:
-        """What each of `all_instructions` is in: this program, or a body of it."""
+        """For each of `all_instructions`, the name of the program or body that contains it."""
         bodies = [body for x in self.instructions for body in x.bodies]
         return (*[self.name] * len(self.instructions),
                 *[f"{place} of {self.name}" for body in bodies for place in body.all_places])
 
     def text(self, lines: bool = True) -> str:
-        """The program as people read it, a line for each part; `lines`: with the user's lines."""
+        """Return the program as text, a line for each part; `lines`: with the user's lines."""
         given = [f"argument {k}: {x.name}, {type_text(x)}, {_source_text(x.source)}"
                  for k, x in enumerate(self.arguments)]
         given += [f"argument {k}: variable {x.variable.name}, {type_text(x.variable)}"
@@ -261,7 +261,7 @@ def _source_text(source: Source) -> str:
 
 
 def place_text(kind: SlotKind, number: int) -> str:
-    """`argument 0`, `result 1`, `arena`"""
+    """Return the text of a location, such as `argument 0`, `result 1`, `arena`."""
     if kind is SlotKind.ARENA or kind is SlotKind.DYNAMIC:
         return kind.name.lower()
     return f"{'argument' if kind is SlotKind.ARG else kind.name.lower()} {number}"

@@ -2,10 +2,10 @@
 
     self.net.rate * CFG["k"]     ->     self .net .rate,  CFG ["k"]
 
-A path starts at a global name, a free variable or a parameter, followed by attributes and by items
-with constant keys. A local variable that is assigned once stands for its path; a loop variable
-stands for the items of the path that the loop iterates over. Branches are not distinguished: a path
-counts as read if any branch reads it.
+`watch` calls `reads_of`. A path starts at a global name, a free variable or a parameter, followed
+by attributes and by items with constant keys. A local variable that is assigned once is an alias of
+its path; a loop variable denotes the items of the iterated path. Branches are not distinguished: a
+path counts as read if any branch reads it. An unknown instruction must end the current path.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PARAMETER_FLAGS = 0x04, 0x08                # *args, **kwargs
 
 
 class Path(NamedTuple):
-    """An access path: a root and the steps that follow it."""
+    """An access path: a root and the steps after the root."""
 
     root: tuple[str, str]
     steps: tuple[tuple[str, Any], ...] = ()
@@ -48,7 +48,7 @@ class Reads:
     Attributes
     ----------
     paths : dict of Path to int
-        With the line of the first read.
+        From a path to the line of the first read.
     in_locals : bool
         True if a path starts at a parameter or a free variable.
     """
@@ -58,7 +58,7 @@ class Reads:
 
 
 def reads_of(code: CodeType) -> Reads:
-    """Return the access paths of a code object, without those of functions defined in it."""
+    """Return the access paths of a code object, without nested functions."""
     found = _Scan(code).run()
     return Reads(found, any([path.root[0] != GLOBAL for path in found]))
 
@@ -71,7 +71,7 @@ class _Scan:
     now : Path or None
         The path of the value on top of the stack.
     key : tuple or None
-        A constant that was loaded after it.
+        A constant that was loaded after that value, in a tuple.
     """
 
     def __init__(self, code: CodeType) -> None:
@@ -128,7 +128,7 @@ class _Scan:
         elif name == "GET_ITER" and self.now is not None and not self.key:
             path = self.now.to(EACH)
             self.begin(path)
-        elif name == "COPY" and value == 1:     # of what an augmented assignment changes
+        elif name == "COPY" and value == 1:     # the target of an augmented assignment
             pass
         elif name == "FOR_ITER" and self.now is not None:
             if self.now == Path((LOCAL, ITERATOR)):

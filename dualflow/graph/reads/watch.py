@@ -1,9 +1,9 @@
-"""The state of Python that user code reads while it is traced, as guards of the trace
+"""The Python state that user code reads while it is traced, as guards of the trace
 (`_core.Places`).
 
-For each user function that is entered during tracing, the access paths of its bytecode (`paths.py`)
-are resolved on the current objects. Code of this package, of the standard library and of installed
-packages is skipped.
+`calls` creates a `StateReads` for each trace. When a user function is entered during tracing, the
+access paths of its bytecode (`paths.py`) are resolved on the current objects. Code of this package,
+of the standard library and of installed packages is skipped. Resolution must not run user code.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from dualflow._core import Dispatcher, Places, Symbol, Tensor, Variable, Watch
 from dualflow.frames import FROZEN, is_installed, is_users
 from dualflow.graph.reads.paths import ATTRIBUTE, EACH, FREE, GLOBAL, Path, Reads, reads_of
 
-# What random numbers and clocks are read by.
+# Functions that return random numbers or the time.
 DRAWS = ("random", "uniform", "normal", "randn", "rand", "randint", "choice", "shuffle", "sample",
          "permutation", "gauss", "randrange", "standard_normal")
 CLOCKS = "time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns", "process_time"
 UNREPEATED = {"random": DRAWS, "numpy.random": DRAWS, "time": CLOCKS}
-MOST_ITEMS = 4096       # of a container, that are compared one by one
-# Whose reduction says what they go through.
+MOST_ITEMS = 4096       # limit of items of a container that are compared
+# Iterators whose `__reduce__` returns the iterated container.
 ITERATORS: tuple[type, ...] = type(iter([])), type(iter(()))
 HOLDERS: tuple[type, ...] = FunctionType, MethodType, functools.partial, Dispatcher
-INSIDE = "__func__", "__wrapped__", "func"      # what holders call what they hold
-DEEP = 4                # containers in containers, functions in functions
+INSIDE = "__func__", "__wrapped__", "func"      # attributes of holders with the inner function
+DEEP = 4                # limit of nested containers and functions
 _reads: weakref.WeakKeyDictionary[CodeType, Reads] = weakref.WeakKeyDictionary()
 
 
 class StateReads:
-    """The state that is read during one trace.
+    """The Python state that one trace reads.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class StateReads:
     def __init__(self, function: Any) -> None:
         self.places = Places()
         self.unrepeated: list[str] = []
-        self._done: dict[int, Any] = {}         # by id, kept alive until then
+        self._done: dict[int, Any] = {}         # by id; objects are kept alive until `settle`
         self._root = function
 
     def watching(self) -> Watch:
@@ -55,8 +55,8 @@ class StateReads:
         return Watch(self._entered)
 
     def settle(self) -> list[tuple[str, str]]:
-        """End the recording. Returns the places that the traced code changed itself, and how; they
-        are not compared later."""
+        """End the recording. Return the places that the traced code changed itself, and how; such
+        places are not compared later."""
         self._done.clear()
         self._root = None
         changed: list[tuple[str, str]] = self.places.settle()
@@ -94,17 +94,17 @@ class StateReads:
                 self._value(x, f"{text} ({line})", 0, loose and not path.steps)
 
     def _step(self, x: Any, step: str, key: Any, text: str, loose: bool) -> list[Any]:
-        """What is found one step on; `loose`: x is a value of the frame, which is another one in
-        each call, unless it is an object with attributes."""
+        """Return the objects one step further. `loose`: x is a value of the frame, whose contents
+        may differ in each call, unless x is an object with attributes."""
         if isinstance(x, Tensor | Variable | Symbol) or type(x) in (int, float, str, bool):
             return []
         if step == ATTRIBUTE:
-            if isinstance(x, list | dict | tuple):          # one of its methods reads it
+            if isinstance(x, list | dict | tuple):          # a method, which may read the contents
                 self._value(x, text, 0, loose)
                 return []
             if isinstance(x, ModuleType) and is_installed(getattr(x, "__file__", None) or FROZEN):
                 self._look(x.__name__, key, text)
-                name = f"{x.__name__}.{key}"    # NumPy loads some when they are first asked for
+                name = f"{x.__name__}.{key}"    # NumPy imports some submodules on first access
                 inner = getattr(x, key, None) if name in UNREPEATED else sys.modules.get(name)
                 return [] if inner is None else [inner]
             found = self.places.attribute(x, key, text)
@@ -122,7 +122,7 @@ class StateReads:
         return [found[0]] if found else []
 
     def _look(self, module: str, name: str, text: str) -> None:
-        """Record a call whose result differs each time and is not repeated when the graph runs."""
+        """Record a function if its results differ from call to call; runs do not repeat calls."""
         if name in UNREPEATED.get(module, ()):
             self.unrepeated.append(text)
 
@@ -154,7 +154,7 @@ class StateReads:
                 self._value(found[0], f"{text}[{k!r}]", depth + 1, False)
 
     def _function(self, x: Any, text: str, depth: int) -> None:
-        """The defaults and the free variables of a function of the program."""
+        """Record the defaults and the free variables of a user function."""
         while not isinstance(x, FunctionType) or is_installed(x.__code__.co_filename):
             inner = next((y for y in [getattr(x, name, None) for name in INSIDE] if y), None)
             if inner is None or inner is x:
@@ -174,11 +174,11 @@ class StateReads:
 
 
 def line_of(code: CodeType) -> str:
-    """Where a function begins."""
+    """Return the file and first line of a function."""
     return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
 
 
 def _plain(x: Any) -> Any:
-    """The function in a class's static or class method."""
+    """Return the function of a static or class method; other objects are returned as they are."""
     return x.__func__ if isinstance(x, staticmethod | classmethod) else x
 
