@@ -71,7 +71,7 @@ def test_call_on_function_lambda_partial_and_callable_object():
 
 
 def test_not_callable():
-    with pytest.raises(InvalidArgumentError, match="want a callable"):
+    with pytest.raises(InvalidArgumentError, match="expected a callable"):
         df.function(3)
 
 

@@ -531,7 +531,7 @@ def test_programs_that_take_more_memory_are_not_used(monkeypatch):
     monkeypatch.setattr(log_program, "MORE", 0.)
     monkeypatch.setattr(log_program, "MORE_BYTES", 0)
     tape = square_step(df.Variable(numbers(100)))[1]
-    assert "MB, the walk takes" in tape.report()
+    assert "MB, the interpreted backward pass takes" in tape.report()
 
 
 def test_results_that_are_lent_are_their_own(no_garbage):

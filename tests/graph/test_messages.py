@@ -68,9 +68,9 @@ def test_arguments_that_do_not_fit_the_function():
 
 
 @pytest.mark.parametrize("signature, says", [
-    (df.TensorSpec([None]), "input_signature is a TensorSpec, want a list"),
-    ([df.float32], r"input_signature\[0\] is dualflow\.float32, want a TensorSpec"),
-    ([{"x": (None, 3)}], r"input_signature\[0\]\['x'\]\[0\] is None, want a TensorSpec"),
+    (df.TensorSpec([None]), "input_signature is a TensorSpec, expected a list"),
+    ([df.float32], r"input_signature\[0\] is dualflow\.float32, expected a TensorSpec"),
+    ([{"x": (None, 3)}], r"input_signature\[0\]\['x'\]\[0\] is None, expected a TensorSpec"),
 ])
 def test_input_signatures_that_are_none(signature, says):
     with pytest.raises(InvalidArgumentError, match=says):

@@ -1,0 +1,1 @@
+"""Calls of traced functions: argument keys, search for a trace, execution and differentiation."""

@@ -1,6 +1,8 @@
 """Arguments of a traced function: nested structures, leaves with paths, and the key of a call.
 
-A structure's skeleton is hashable, made of nested tuples; leaves are in the order of the structure.
+`function.py` binds each call with `Arguments.bind`; `concrete.py` packs results with `rebuild`. The
+skeleton of a structure is hashable, made of nested tuples. Leaves are in the order of the
+structure; `flatten` and `rebuild` must agree about it.
 """
 
 from __future__ import annotations
@@ -27,26 +29,27 @@ from dualflow.graph.calls.exact import MUTABLE, contradict, exact_key, is_numpy_
 from dualflow.nest import SEQUENCES, fields, inside, is_nested, level, steps
 
 LEAF = "leaf"
-SMALL = 2**24             # ints up to here are one kind of number, others another; see dims.pxi
+SMALL = 2**24             # larger ints are another kind of number; see dims.pxi
 AUTOMATIC_NAME = re.compile(r"Variable_\d+")
 
 
 def is_array(x: Any) -> bool:
-    """Whether a value that is not a tensor is converted to one. NumPy scalars count as numbers."""
+    """Return True if a value that is not a tensor is converted to one, unlike NumPy scalars, which
+    count as numbers."""
     return (hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and not isinstance(
         x, TensorBase | Dim | type) and not is_numpy_scalar(x)
 
 
 def may_change(x: Any) -> bool:
-    """Whether a value is a number of a type that can be an input of a program."""
+    """Return True if a value is a number of a type that can be an input of a program."""
     return type(x) in (int, float) or (is_numpy_scalar(x) and x.dtype.kind in "iuf")
 
 
 def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: bool = False,
             around: tuple[int, ...] = ()) -> Any:
-    """Appends the leaves of a structure and their paths; returns the skeleton. Recursive.
+    """Append the leaves of a structure and their paths to the lists; return the skeleton.
 
-    Arrays become tensors, unless `arrays` says that they stay arrays.
+    Arrays become tensors unless `arrays` is True. Recursive.
     """
     if isinstance(item, TensorBase) or not is_nested(item):
         leaves.append(item if arrays else leaf_of(item, path))
@@ -67,8 +70,8 @@ def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: b
 
 
 def leaf_of(item: Any, path: str) -> Any:
-    """A leaf as the function gets it: arrays and objects that hold a Tensor become tensors; objects
-    that hold a Variable stay as they are, and are read where the function uses them."""
+    """Return a leaf in the form that the function receives. Arrays and objects that hold a Tensor
+    become tensors. Objects that hold a Variable are not changed: they are read on use."""
     held = unwrapped(item)
     if held is item:
         return as_tensor(item, None, path) if is_array(item) else item
@@ -76,7 +79,7 @@ def leaf_of(item: Any, path: str) -> Any:
 
 
 def rebuild(skeleton: Any, leaves: Iterator[Any]) -> Any:
-    """The structure of a skeleton around other leaves."""
+    """Return the structure of a skeleton with other leaves."""
     if skeleton is LEAF:
         return next(leaves)
     kind: Any = skeleton[0]
@@ -93,13 +96,13 @@ def rebuild(skeleton: Any, leaves: Iterator[Any]) -> Any:
 
 
 def fresh(x: Any) -> Any:
-    """A value that many calls return: copied if callers may change it."""
+    """Return a value that many calls return, copied if it is mutable."""
     own = isinstance(x, MUTABLE) or (hasattr(x, "__array_interface__") and not is_numpy_scalar(x))
     return x.copy() if own else x
 
 
 def unordered(skeletons: Any) -> Any:
-    """Skeletons of arguments without the order of dicts' keys."""
+    """Return skeletons of arguments without the order of dict keys."""
     return tuple([_unordered(s) for s in skeletons])
 
 
@@ -114,13 +117,13 @@ def _unordered(skeleton: Any) -> Any:
 
 
 class TensorLeaf(NamedTuple):
-    """A leaf that is a tensor, in the key of a call: dtype and shape; None: any size."""
+    """The key of a tensor leaf: dtype and shape; None admits any size."""
 
     dtype: Any
     shape: tuple[int | None, ...]
 
     def admits(self, other: Any) -> bool:
-        """Whether a leaf of a call is one of these."""
+        """Return True if the key of a leaf of a call matches this key."""
         return (isinstance(other, TensorLeaf) and other.dtype is self.dtype
                 and len(other.shape) == len(self.shape)
                 and all(m is None or m == n for m, n in zip(self.shape, other.shape, strict=True)))
@@ -131,7 +134,7 @@ class TensorLeaf(NamedTuple):
 
 
 class NumberLeaf(NamedTuple):
-    """A number that is an input of the program. `large`: one of the ints beyond `SMALL`."""
+    """The key of a number that is an input of the program. `large`: an int beyond `SMALL`."""
 
     kind: type
     large: bool = False
@@ -145,12 +148,13 @@ class NumberLeaf(NamedTuple):
 
 
 def number_leaf(x: Any) -> NumberLeaf:
-    """The leaf that admits all numbers that may take the place of this one."""
+    """Return the key that admits all numbers which may replace `x`."""
     return NumberLeaf(type(x), type(x) is int and not -SMALL <= x <= SMALL)
 
 
 class VariableLeaf(NamedTuple):
-    """A leaf that is some Variable. `place`: the first leaf that is the same."""
+    """The key of a leaf that is any Variable like this. `place`: the first leaf that is the same
+    Variable."""
 
     dtype: Any
     shape: tuple[int, ...]
@@ -168,14 +172,15 @@ class VariableLeaf(NamedTuple):
 
 
 def variable_leaf(v: Variable, place: int) -> VariableLeaf:
-    """The leaf that admits Variables that may replace this one; a name the user gave may matter."""
+    """Return the key that admits Variables which may replace `v`. A name that the user chose is
+    part of the key, since Python may read it."""
     name = "" if AUTOMATIC_NAME.fullmatch(v.name) else f"{v.name} "
     return VariableLeaf(v.dtype, v.shape, v.trainable, name, place)
 
 
 class StaticLeaf:
-    """A Python value the trace was made for: it admits values that are the same in every respect,
-    or only the object itself if that cannot be compared."""
+    """The key of a Python value that is part of the trace. It admits values that are identical in
+    every respect, or only the object itself if it is not comparable."""
 
     __slots__ = ("hash", "key", "value")
 
@@ -202,7 +207,7 @@ class StaticLeaf:
 
     @property
     def lasting(self) -> bool:
-        """Whether the same object is the same value for ever."""
+        """True if the value of the object cannot change."""
         return not isinstance(self.value, MUTABLE)
 
     def __str__(self) -> str:
@@ -211,13 +216,13 @@ class StaticLeaf:
 
 
 class Key(StaticLeaf):
-    """A key of a dict among the arguments."""
+    """A key of a dict among the arguments, in skeletons."""
 
     __slots__ = ()
 
 
 def leaf_key(x: Any) -> TensorLeaf | StaticLeaf:
-    """What a leaf contributes to the key of a call."""
+    """Return the part of a call's key for a leaf."""
     if isinstance(x, Symbol):
         if x.graph is not current_graph():
             x.graph.escaped(x, "a call of a function")
@@ -236,7 +241,7 @@ class Arguments:
     ----------
     function : callable
     signature : sequence of nested TensorSpec, optional
-        What the positional arguments must be.
+        Required types of the positional arguments.
     """
 
     def __init__(self, function: Callable[..., Any], name: str,
@@ -253,13 +258,13 @@ class Arguments:
             self.specs = []
             if isinstance(signature, TensorSpec) or not isinstance(signature, Sequence):
                 raise InvalidArgumentError(f"{name}: input_signature is a "
-                                           f"{type(signature).__name__}, want a list with an entry "
-                                           "for each positional argument")
+                                           f"{type(signature).__name__}, expected a list with an "
+                                           "entry for each positional argument")
             self._check_specs(signature)
             try:
                 bound = self.signature.bind(*signature)
             except TypeError as error:
-                raise ShapeError(f"{name}: input_signature does not fit its arguments: "
+                raise ShapeError(f"{name}: input_signature does not match its arguments: "
                                  f"{error}") from None
             bound.apply_defaults()
             self.spec_skeleton: tuple[Any, ...] = tuple([flatten(spec, n, self.specs,
@@ -272,11 +277,12 @@ class Arguments:
         flatten(list(signature), "input_signature", specs, paths)
         for spec, path in zip(specs, paths, strict=True):
             if not isinstance(spec, TensorSpec):
-                raise InvalidArgumentError(f"{self.name}: {path} is {spec!r}, want a TensorSpec")
+                raise InvalidArgumentError(f"{self.name}: {path} is {spec!r}, expected a "
+                                           "TensorSpec")
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any],
                                                                            list[str]]:
-        """Skeleton, leaves and paths of a call's arguments, defaults filled in."""
+        """Return skeleton, leaves and paths of a call's arguments, with defaults filled in."""
         leaves: list[Any] = []
         paths: list[str] = []
         if self.specs is not None:
@@ -297,13 +303,13 @@ class Arguments:
         return skeleton, leaves, paths
 
     def sources(self, n: int, names: Sequence[str], skeleton: Any) -> list[tuple[Any, Any, Any]]:
-        """Where the parts of a call's skeleton come from: each with the number, among `n`, or name
-        of the argument that it is of, and None; or with None and the default that it is of."""
+        """Return the sources of the parts of a call's skeleton: (position or name of the argument,
+        None, part), or (None, default value, part). The call has `n` positional arguments."""
         given = self.signature.bind(*range(n), **{name: name for name in names}).arguments
         found: list[tuple[Any, Any, Any]] = []
         for p, part in zip(self.signature.parameters.values(), skeleton, strict=True):
             if p.name not in given:
-                if p.default is not p.empty:            # else no more arguments, () or {}
+                if p.default is not p.empty:            # else empty *args or **kwargs
                     found.append((None, p.default, part))
             elif p.kind is p.VAR_POSITIONAL:
                 found += [(k, None, s) for k, s in zip(given[p.name], part[-1], strict=True)]
@@ -315,7 +321,7 @@ class Arguments:
         return found
 
     def _as_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        """Lists and numbers that stand where the signature wants one tensor become tensors."""
+        """Convert lists and numbers to tensors if the signature has one tensor for them."""
         def convert(spec: Any, value: Any, name: str) -> Any:
             if isinstance(spec, TensorSpec) and isinstance(value, list | tuple | int | float):
                 return as_tensor(value, spec.dtype, name)
@@ -329,11 +335,11 @@ class Arguments:
                                             for n, v in kwargs.items()}
 
     def _match(self, skeleton: Any, leaves: list[Any], paths: list[str]) -> list[Any]:
-        """Leaves checked against, and converted to, the input signature."""
+        """Check leaves against the input signature and return them converted."""
         if skeleton != self.spec_skeleton:
             raise ShapeError(
-                f"{self.name}: the arguments are not built as the input_signature says: got leaves "
-                f"{', '.join(paths)}, want {', '.join(self.spec_paths)}")
+                f"{self.name}: the arguments do not have the structure of the input_signature: got "
+                f"leaves {', '.join(paths)}, expected {', '.join(self.spec_paths)}")
         assert self.specs is not None
         out = list(leaves)
         for k, spec in enumerate(self.specs):
@@ -352,11 +358,12 @@ class Arguments:
         have = leaf_key(x)
         if not want.admits(have):
             error = DTypeError if x.dtype is not spec.dtype else ShapeError
-            raise error(f"{self.name}: argument {path} is {have}, its input_signature wants {want}")
+            raise error(f"{self.name}: argument {path} is {have}, expected {want}, as in its "
+                        "input_signature")
         return x
 
     def call(self, function: Callable[..., Any], skeleton: Any, leaves: list[Any]) -> Any:
-        """Calls a function with the structure of a skeleton around other leaves."""
+        """Call a function with the structure of a skeleton and other leaves."""
         rest = iter(leaves)
         values = [rebuild(s, rest) for s in skeleton]
         if self.simple:
@@ -367,14 +374,14 @@ class Arguments:
 
 
 def same_but_sizes(mine: Any, other: Any) -> bool:
-    """Whether two leaf kinds differ at most in sizes."""
+    """Return True if two leaf keys differ at most in sizes."""
     if isinstance(mine, TensorLeaf) and isinstance(other, TensorLeaf):
         return mine.dtype is other.dtype and len(mine.shape) == len(other.shape)
     return bool(mine.admits(other))
 
 
 def containers(function: Any) -> list[tuple[str, Any]]:
-    """Lists, dicts and sets that a Python function uses by name, from its closure or its module."""
+    """Return the lists, dicts and sets that a Python function names, of its closure and module."""
     function = getattr(function, "__wrapped__", function)
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)

@@ -1,10 +1,10 @@
-"""Making a trace as general as possible: for any number, size or variable, as long as it equals the
-trace for the call's own values.
+"""Generalisation: a trace for any number, size or variable, if it equals the trace for the exact
+values of the call.
 
-Guards record most decisions that Python bases on a number, but not all (`type(n) is int`), and code
-written for real numbers only may raise. So a general trace is trusted only after Python has run
-once more, with the call's own values, and given the same graph. If it has not, the values to blame
-stay part of the key.
+Called by `function.py`. Guards record most decisions that Python bases on a number, but not all
+(`type(n) is int`), and code written for real numbers may raise. So a general trace is used only if
+Python, run once more with the exact values, records an equal graph. Otherwise the values that cause
+the difference stay part of the key.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dualflow.graph.calls.concrete import UNKNOWN_HINT, ConcreteFunction
 from dualflow.graph.trace.specialize import deciding_arguments
 
 Kinds = tuple[Any, ...]
-UNLIKE = "and no trace for all of them does what Python does with one"
+UNLIKE = "and a general trace would not do what Python does"
 
 
 class Attempt:
@@ -25,15 +25,15 @@ class Attempt:
 
     Parameters
     ----------
-    record : callable (kinds of leaves) -> ConcreteFunction
-        Runs Python.
+    record : callable (keys of leaves) -> ConcreteFunction
+        Runs Python and returns the trace.
     leaves : sequence
         The leaves of the call.
 
     Attributes
     ----------
     static : dict of int to str
-        By leaf that no trace may generalise: why.
+        From a leaf that must not be generalised to the reason.
     """
 
     def __init__(self, record: Callable[[Kinds], ConcreteFunction], leaves: Sequence[Any]) -> None:
@@ -43,7 +43,7 @@ class Attempt:
         self.static: dict[int, str] = {}
 
     def run(self, wanted: Kinds) -> ConcreteFunction:
-        """A trace for leaves of the kinds wanted, or of less general ones."""
+        """Return a trace for leaves with the keys `wanted`, or with less general keys."""
         made = self._deciding_apart(wanted)
         if made is not None and not self._doubtful(made):
             return made
@@ -64,13 +64,14 @@ class Attempt:
         return exact
 
     def _alone(self, k: int, kind: Any, exact: ConcreteFunction) -> None:
-        """Finds out whether one leaf by itself can be generalised."""
+        """Test whether leaf `k` alone can be generalised; if not, add it to `static`."""
         trial = self._deciding_apart((*self.plain[:k], kind, *self.plain[k + 1:]))
         if k not in self.static and (trial is None or not trial.same_as(exact, self.leaves)):
             self.static[k] = UNLIKE
 
     def _deciding_apart(self, kinds: Kinds) -> ConcreteFunction | None:
-        """A trace in which no input that is a number decides anything; None if Python raises."""
+        """Return a trace in which no number that is an input decides; numbers that do become
+        static. Return None if Python raises."""
         kinds = self._without_static(kinds)
         while True:
             try:
@@ -94,14 +95,15 @@ class Attempt:
                 if kind != plain]
 
     def _doubtful(self, made: ConcreteFunction) -> bool:
-        """Whether Python was given stand-ins for values of the call."""
+        """Return True if Python received placeholders for values of the call and may have treated
+        them differently."""
         general = self._general(made.leaves)
         return bool(general) and (made.trace.sizes_seen or not all(
             isinstance(made.leaves[k], TensorLeaf) for k in general))
 
 
 def plain_key(x: Any) -> Any:
-    """The key of a leaf, with all of its sizes known."""
+    """Return the key of a leaf with all sizes known."""
     kind = leaf_key(x)
     if isinstance(kind, TensorLeaf):
         return TensorLeaf(kind.dtype, tuple([UNKNOWN_HINT if d is None else d

@@ -1,8 +1,8 @@
-"""Whether two graphs compute the same: a trace that takes any number is compared with one that was
-made for the numbers of a call.
+"""Equivalence of graphs, by value numbering across both graphs.
 
-Values are numbered by what they are computed from, across both graphs. So names, lines, the order
-of independent nodes and duplicates of a constant do not matter.
+`attempt.py` compares a general trace with a trace for the exact values of a call. Names, lines, the
+order of independent nodes and duplicates of a constant do not matter. A False may be wrong (a less
+general trace is used), a True may not.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from dualflow.graph.trace.trace import Trace
 
 
 def decisions(trace: Trace) -> list[tuple[str, Any]]:
-    """What Python decided based on numbers that may change: questions and answers."""
+    """Return the decisions of a trace: operators and answers of its guards."""
     return [(guard.op, guard.answer) for guard in trace.guards.values()]
 
 
 def same_graphs(a: Graph, b: Graph) -> bool:
-    """Whether two graphs give the same, with the same effects in the same order. Their calls are
-    inlined first."""
+    """Return True if two graphs compute equal outputs, with equal effects in the same order. Calls
+    are inlined first."""
     options = Options()
     a, b = inline.run(a, options), inline.run(b, options)
     return _same(a, b) or _same(*[algebra.run(fold.run(ir.copy(g), options), options)
@@ -44,19 +44,19 @@ Numbers = dict[Symbol, tuple[int, int]]
 
 
 class _Values:
-    """Numbers for the values of all graphs that are summarised with it."""
+    """Value numbers, shared by all graphs that one object summarises."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
         self.kinds: dict[str, list[Any]] = {"constant": [], "parameter": [], "call": []}
 
     def summary(self, graph: Graph, at: Numbers | None = None) -> Hashable:
-        """Outputs, effects in their order, and what may refuse a value; `at` numbers the inputs of
-        a body. As deep as branches and loops are."""
+        """Return the numbers of outputs, of effects in order, and of nodes that may raise. `at` has
+        the numbers of the inputs of a body. Recurses into branches and loops."""
         at = {} if at is None else at
         effects: list[int] = []
         refusing: set[int] = set()
-        fed = 0                             # two values that each run asks for are never the same
+        fed = 0                             # two fed values are never equal
         for node in graph.nodes:
             if node.op in LEAVES:
                 if node.outputs[0] in at:
@@ -78,9 +78,9 @@ class _Values:
         return tuple([at[x] for x in graph.outputs]), tuple(effects), frozenset(refusing)
 
     def owner(self, node: Node, at: Numbers) -> tuple[Hashable, ...]:
-        """What a node with bodies does. What these read from around them counts as the same inside:
-        the order of inputs, and which constants are among them, does not matter."""
-        first, n = 0, 0                     # inputs that count by their places: those of rounds
+        """Return the key of a node with bodies. Captured values keep their numbers inside, so their
+        order, and whether constants are captured, does not matter."""
+        first, n = 0, 0                     # range of inputs that count by position: of iterations
         rest: Hashable = node.attrs
         if node.op is LOOP:
             parts = loop_parts(node)
@@ -105,7 +105,7 @@ class _Values:
         return node.op, rest, given, tuple(bodies)
 
     def leaf(self, node: Node) -> tuple[Any, ...]:
-        """What a leaf stands for."""
+        """Return the key of a leaf."""
         if node.op is CONSTANT:
             return "constant", self.first_like("constant", node.data, same_tensor)
         if node.op is VARIABLE:
@@ -115,7 +115,7 @@ class _Values:
         return "parameter", self.first_like("parameter", node.data, alike)
 
     def attrs(self, node: Node) -> Any:
-        """An application's attributes; for a call of Python its function, not its number."""
+        """Return the attributes of a node; for a host call, the function instead of its number."""
         host = host_function(node.op, node.attrs)
         if host is None:
             return node.attrs
@@ -123,7 +123,7 @@ class _Values:
         return self.first_like("call", host.call, alike), node.attrs.values[1:]
 
     def first_like(self, kind: str, data: Any, same: Callable[[Any, Any], bool]) -> int:
-        """The place of the first object seen that is the same."""
+        """Return the index of the first equal object seen."""
         met = self.kinds[kind]
         for k, other in enumerate(met):
             if other is data or same(other, data):

@@ -1,4 +1,8 @@
-"""A concrete function: one trace of a Python function, and its programs, one per set of sizes."""
+"""A concrete function: one trace of a Python function, and its programs, one per set of sizes.
+
+`function.py` creates it; savers and exporters read it. A program may run only for calls for which
+all guards of the trace hold, which `compiled` checks.
+"""
 
 from __future__ import annotations
 
@@ -54,17 +58,17 @@ else:
 
     R = TypeVar("R", covariant=True)
 
-MAX_PLANS = 256           # programs of one trace, one per set of sizes
-UNKNOWN_HINT = 8          # for a size that no call has given yet
+MAX_PLANS = 256           # limit of programs of one trace, one per set of sizes
+UNKNOWN_HINT = 8          # hint of a size that no call has determined
 DATA_NUMBER = "a Python number that only a run knows, one of its outputs"
 ROWS = "a list, of the rows of one of its outputs"
-MADE = None, DATA_NUMBER, ROWS          # what stands for an output, or something made of it
+MADE = None, DATA_NUMBER, ROWS          # markers of results that are computed from an output
 
 
 class ConcreteFunction(Generic[R]):
     """One trace of a function, for arguments of certain dtypes, shapes and static values.
 
-    Made by `Function.get_concrete_function` and by calls; not directly.
+    Created by `Function.get_concrete_function` and by calls.
     """
 
     def __init__(self, name: str, arguments: Arguments, skeleton: Any, leaves: Sequence[Any],
@@ -73,11 +77,11 @@ class ConcreteFunction(Generic[R]):
         self.name = name
         self.arguments = arguments
         self.skeleton = skeleton
-        # with other orders of keys, which do not matter
+        # also those that only differ in the order of dict keys
         self.skeletons: set[Any] = {skeleton}
         self.leaves: tuple[Any, ...] = tuple(leaves)
         self.paths: tuple[str, ...] = tuple(paths)
-        # of leaves whose trace is for any sizes, those that were asked for, by place
+        # leaf -> requested shape, if the trace admits other sizes for the leaf
         self.sizes: dict[int, tuple[int, ...]] = {}
         self.options = options
         self.cause = cause
@@ -95,14 +99,14 @@ class ConcreteFunction(Generic[R]):
         self._exact: OrderedDict[Any, ConcreteFunction] = OrderedDict()
 
     def _repr_svg_(self) -> str:
-        """The drawing of its graph, which notebooks show."""
+        """Return the drawing of the graph, which notebooks show."""
         return self.trace._repr_svg_()
 
     # --- tracing ---
 
     def record(self, call: Callable[[list[Any]], Any], values: Sequence[Any],
                may_create: str | None) -> None:
-        """Runs the Python function on symbols. `values`: leaves of the call that is traced."""
+        """Run the Python function on Symbols. `values`: the leaves of the traced call."""
         start = time.perf_counter()
         self._python = call
         self.trace.may_create = may_create
@@ -121,7 +125,7 @@ class ConcreteFunction(Generic[R]):
         self.ms = (time.perf_counter() - start) * 1e3
 
     def _symbol(self, k: int, leaf: Any, value: Any) -> Any:
-        """What the Python function gets for a leaf."""
+        """Return the argument of the Python function for a leaf."""
         if isinstance(leaf, TensorLeaf):
             sizes = getattr(value, "shape", leaf.shape)
             hints = [UNKNOWN_HINT if h is None else h for h in sizes]
@@ -137,7 +141,7 @@ class ConcreteFunction(Generic[R]):
         return leaf.value
 
     def _keep(self, result: Any) -> None:
-        """Notes what the function returned."""
+        """Store the structure and the leaves of the result."""
         leaves: list[Any] = []
         self._output = flatten(result, "result", leaves, [], arrays=True)
         for x in leaves:
@@ -164,12 +168,12 @@ class ConcreteFunction(Generic[R]):
 
     @property
     def graph(self) -> Trace:
-        """What was traced, before sizes are filled in and passes run."""
+        """The trace, before specialisation and passes."""
         return self.trace
 
     def sized(self, leaves: Sequence[Any]) -> ConcreteFunction[R]:
-        """The same trace, which knows the sizes of these leaves where it is for any: programs that
-        leave Python have them."""
+        """Return this trace with the sizes of these leaves, which exported programs have, for the
+        sizes that it leaves open."""
         sizes = {k: tuple(x.shape) for k, (mine, x) in enumerate(zip(self.leaves, leaves,
                                                                      strict=True))
                  if isinstance(mine, TensorLeaf) and None in mine.shape and None not in x.shape}
@@ -179,7 +183,7 @@ class ConcreteFunction(Generic[R]):
         made.__dict__.update(self.__dict__, sizes=sizes)
         return made
 
-    # --- what it holds for ---
+    # --- matching calls ---
 
     def admits(self, skeleton: Any, leaves: Sequence[Any]) -> bool:
         """Whether a call with these leaf keys can use this trace."""
@@ -188,7 +192,7 @@ class ConcreteFunction(Generic[R]):
                 and all(mine.admits(x) for mine, x in zip(self.leaves, leaves, strict=True)))
 
     def report(self) -> str:
-        """Its arguments, how long it took to trace and plan, and what caused it."""
+        """Return a text with its arguments, the times of tracing and planning, and its cause."""
         what = ", ".join(f"{p}: {m}" for p, m in zip(self.paths, self.leaves, strict=True))
         n, ms = len(self._plans), sum(plan.ms for plan in self._plans.values())
         clusters = [x for plan in self._plans.values() for x in plan.clusters]
@@ -198,13 +202,13 @@ class ConcreteFunction(Generic[R]):
                 f"{ready}; {self.cause}")
 
     def is_for(self, skeleton: Any, leaves: Sequence[Any]) -> bool:
-        """Whether it was made for these leaf keys exactly."""
+        """Return True if the trace has exactly these leaf keys."""
         return (not self.trace.stale and skeleton in self.skeletons and self.places.holds()
                 and self.leaves == tuple(leaves))
 
     def compiled(self, leaves: Sequence[Any], broken: list[Guard] | None = None) -> Compiled | None:
-        """The program for the sizes and variables of a call; None if Python would have decided
-        otherwise, and then the guard that says so is appended to `broken`."""
+        """Return the program for the sizes and variables of a call. If a guard does not hold for
+        them, append the guard to `broken` and return None."""
         shapes = self._shapes(leaves)
         key = (*shapes.items(), *[id(leaves[k]) for k in self._stand_ins])
         found = self._plans.get(key)
@@ -221,12 +225,13 @@ class ConcreteFunction(Generic[R]):
         return found
 
     def _shapes(self, leaves: Sequence[Any]) -> dict[int, tuple[int, ...]]:
-        """The shapes of the leaves that are tensors."""
+        """Return the shapes of the tensor leaves."""
         return {k: tuple([UNKNOWN_HINT if d is None else d for d in leaves[k].shape])
                 for k, kind in enumerate(self.leaves) if isinstance(kind, TensorLeaf)}
 
     def _variables(self, leaves: Sequence[Any]) -> dict[Variable, Variable] | None:
-        """The call's variables by what stood for them; None if distinct ones are now the same."""
+        """Return a dict from variables of the trace to variables of the call; None if variables
+        that were distinct are the same object now."""
         found = {stands: leaves[k] for k, stands in self._stand_ins.items()}
         captured = [id(v) for v in self.trace.variables if v not in found]
         apart = {id(v) for v in found.values()}
@@ -235,7 +240,7 @@ class ConcreteFunction(Generic[R]):
         return found if one and len(apart) == len(found) and apart.isdisjoint(captured) else None
 
     def same_as(self, other: ConcreteFunction, leaves: Sequence[Any]) -> bool:
-        """Whether both do the same for the leaves of a call."""
+        """Return True if both traces are equivalent for the leaves of a call."""
         mine, others = self._variables(leaves), other._variables(leaves)
         if mine is None or others is None or self._output != other._output or any(
                 [(x is kind) != (y is kind) for x, y in zip(self._rest, other._rest, strict=True)
@@ -250,32 +255,32 @@ class ConcreteFunction(Generic[R]):
                 and alike(self._values(a), other._values(b)))
 
     def _values(self, graph: Graph) -> list[Any]:
-        """What is returned besides tensors, and gradient rules, which may refer to values of the
-        trace."""
+        """Return the gradient rules, which may refer to values of the trace, and the results that
+        are not tensors."""
         numbers = iter(graph.numbers)
         return [*self.trace.rules, *[next(numbers) if isinstance(x, Dim) else x[0]
                           for x in self._rest if not any([x is kind for kind in MADE])]]
 
     @property
     def result(self) -> tuple[Any, list[Any]]:
-        """The skeleton of what the function returned, and its leaves: `MADE` for one that is made
-        of an output, a Dim, or a tuple that holds anything else."""
+        """The skeleton of the result, and its leaves: a marker of `MADE`, a Dim, or a tuple with
+        any other value."""
         return self._output, self._rest
 
     @property
     def numbers(self) -> list[int]:
-        """The leaves that may be any number."""
+        """The indices of the leaves that may be any number."""
         return [k for k, kind in enumerate(self.leaves) if isinstance(kind, NumberLeaf)]
 
     @property
     def lasting(self) -> bool:
-        """Whether the same objects as leaves are the same call for ever."""
+        """True if calls with the same leaf objects are equal forever: no static leaf is mutable."""
         return all([kind.lasting for kind in self.leaves if isinstance(kind, StaticLeaf)])
 
     # --- running ---
 
     def run(self, compiled: Compiled, leaves: list[Any]) -> Any:
-        """What the function returns for the leaves of a call; recorded if a tape watches."""
+        """Return the result of the function for the leaves of a call; active tapes record it."""
         numbers = returned_numbers(compiled, leaves)
         if current_log() is None:
             return self.pack(compiled.run(leaves), numbers)
@@ -291,8 +296,8 @@ class ConcreteFunction(Generic[R]):
         return self.pack(made, numbers)
 
     def _exactly(self, leaves: list[Any]) -> Any:
-        """What the function returns, by a trace for these sizes and numbers only: the gradient of
-        this one does not hold for them."""
+        """Return the result by a trace for exactly these sizes and numbers, for which the gradient
+        of this trace does not hold."""
         kinds = tuple([mine if isinstance(mine, VariableLeaf) else leaf_key(x)
                        for mine, x in zip(self.leaves, leaves, strict=True)])
         found = self._exact.get(kinds)
@@ -309,7 +314,7 @@ class ConcreteFunction(Generic[R]):
             if len(self._exact) > MAX_PLANS:
                 self._exact.popitem(last=False)
         compiled = found.compiled(leaves)
-        assert compiled is not None         # nothing that a decision could depend on is unknown
+        assert compiled is not None         # the trace has no number or size that may change
         return found.run(compiled, leaves)
 
     def _call(self, compiled: Compiled, leaves: list[Any]) -> Call:
@@ -321,7 +326,7 @@ class ConcreteFunction(Generic[R]):
         return Call(self._section, self.options, places, shapes, variables, compiled=compiled)
 
     def pack(self, outputs: list[Any], numbers: list[Any]) -> Any:
-        """The structure the function returned, around the outputs of a run and numbers."""
+        """Return the result of the function from the outputs of a run and the returned numbers."""
         if self._output == LEAF and self._rest[0] is None:
             return outputs[0]
         made, given = iter(outputs), iter(numbers)
@@ -343,16 +348,16 @@ class ConcreteFunction(Generic[R]):
         return rebuild(self._output, iter(leaves))
 
     def remember(self, compiled: Compiled) -> tuple[Any, Any]:
-        """For calls that the dispatcher remembers: what computes the numbers that are returned, or
-        None if they are always the same, and the packer."""
+        """Return, for the dispatcher, a function that computes the returned numbers, or None if
+        they are constant, and the packer."""
         fixed = compiled.traced.numbers
         if any([isinstance(x, Computed) for x in fixed]):
             return functools.partial(returned_numbers, compiled), self.packer(compiled, None)
         return None, self.packer(compiled, fixed)
 
     def packer(self, compiled: Compiled, fixed: list[Any] | None) -> Any:
-        """What turns the distinct outputs of a run, and numbers if they are not fixed, into what
-        the function returns; None: the only output, tuple: a tuple of them."""
+        """Return a function from the distinct outputs of a run, and the numbers unless they are
+        `fixed`, to the result; or None for a single output, or `tuple` for a tuple of outputs."""
         if compiled.renewed:
             return lambda made, numbers: self.pack(compiled.outputs(made),
                                                    numbers if fixed is None else fixed)
@@ -366,7 +371,7 @@ class ConcreteFunction(Generic[R]):
 
     def __reduce__(self) -> Any:
         raise TypeError(f"{self.name}: a trace holds variables and constants of this process; copy "
-                        "or pickle the function it is of")
+                        "or pickle the function instead")
 
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.trace.stale:
@@ -392,5 +397,5 @@ class ConcreteFunction(Generic[R]):
 
 
 def returned_numbers(compiled: Compiled, leaves: Sequence[Any]) -> list[Any]:
-    """The numbers that a call returns; asked before it runs, since computing them may fail."""
+    """Return the numbers that a call returns; called before the run, since it may raise."""
     return [x.number(leaves) if isinstance(x, Computed) else x for x in compiled.traced.numbers]

@@ -1,6 +1,7 @@
-"""Tracing with Python's control flow converted where a traced tensor is asked for its value.
+"""Tracing with conversion of Python control flow that needs the value of a traced tensor.
 
-Nothing is loaded for that before the first question.
+`function.py` records each trace by `Conversion.run`. `autograph` must be imported only when the
+first value is needed.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ def _stack() -> list[bool]:
 
 
 def converting(wanted: bool) -> OnTop:
-    """A context in which control flow is converted, or not."""
+    """Return a context in which control flow is converted, or not."""
     return OnTop(_stack(), wanted)
 
 
 class Conversion:
-    """What was found to need conversion while a function was traced.
+    """The code that was found to need conversion while a function was traced.
 
     Parameters
     ----------
@@ -43,18 +44,18 @@ class Conversion:
     def __init__(self, function: Callable[..., Any], wanted: bool) -> None:
         self.function = function
         self.wanted = wanted
-        self.made_variables: bool = False         # whether any trace did, the last one or not
+        self.made_variables: bool = False         # whether any attempt created variables
         self._replaced: Any = None
 
     def through(self, call: Callable[..., Any], *args: Any) -> Any:
-        """Calls the function on all ways through it, if its code has no source; else once."""
+        """Call the function: once, or for each path through it if its code has no source."""
         ways = self._replaced and self._replaced.ways
         if ways is None:
             return call(self.function, *args)
         return ways.run(lambda: call(self.function, *args))
 
     def run(self, trace: Trace, record: Callable[[], None]) -> bool:
-        """Records a trace; False if it must be recorded anew, as there is more to convert."""
+        """Record a trace. Return False if it must be recorded again with more code converted."""
         @unwatched
         def question(test: Symbol | None) -> str | bool:
             if not _stack()[-1]:
@@ -87,7 +88,7 @@ class Conversion:
                     raise
             finally:
                 trace.enclosed.converted = None
-                trace.enclosed.question = None      # traces that continue it may be made later
+                trace.enclosed.question = None      # other traces may continue this one later
                 trace.enclosed.conditions = None
         if not trace.enclosed.left:
             caught = trace.enclosed.refusal or trace.enclosed.escaped

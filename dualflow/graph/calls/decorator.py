@@ -1,4 +1,4 @@
-"""`dualflow.function`, which keeps the types of what it decorates."""
+"""`dualflow.function`, with overloads that preserve the types of the decorated function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 class Decorator(Protocol):
-    """What makes a Function of a Python function."""
+    """A decorator from a Python function to a Function."""
 
     def __call__(self, func: Callable[P, R], /) -> Function[P, R]: ...
 
@@ -39,25 +39,25 @@ def function(func: Callable[..., Any] | None = None, input_signature: Sequence[A
              autograph: bool = True, jit_compile: bool | None = None,
              reduce_retracing: bool = False, experimental_compile: bool | None = None,
              experimental_relax_shapes: bool | None = None) -> Any:
-    """A function that is traced to a graph once and then runs as one program.
+    """Return a function that is traced to a graph and then runs as one program.
 
     Parameters
     ----------
     func : callable, optional
         A function of tensors and Python values; without it, a decorator is returned.
     input_signature : sequence of nested TensorSpec, optional
-        Dtypes and shapes of the positional arguments; None in a shape admits any size. Without it
+        Dtypes and shapes of the positional arguments; None in a shape admits any size. Without it,
         each combination of dtypes, shapes and values is traced; sizes that change become unknown.
     name : str, optional
     fast_math : bool, default False
         Whether rewrites may change the last bits of results.
     passes : bool, default True
-        False: the graph runs as it was traced.
+        False: the graph is not optimised.
     autograph : bool, default True
         Whether `if`, `while` and `for` on traced tensors are converted.
     jit_compile : bool, optional
-        Whether fused elementwise work becomes machine code, compiled in the background by the
-        system's C compiler. Results keep every bit.
+        Whether fused elementwise ops become machine code, compiled in the background by the
+        system's C compiler. Results stay identical to the bit.
     experimental_compile : bool, optional
         An older name of `jit_compile`.
     reduce_retracing, experimental_relax_shapes : ignored
@@ -68,8 +68,9 @@ def function(func: Callable[..., Any] | None = None, input_signature: Sequence[A
 
     Notes
     -----
-    Python runs only while tracing: its side effects do not repeat. Tensors and variables it reaches
-    are captured, variables by reference. Results are those of eager mode bit for bit.
+    Python runs only while tracing: its side effects do not repeat. Tensors and variables that it
+    reads are captured, variables by reference. Without `fast_math`, results are identical to the
+    bit to those of eager mode.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Gradients through a call of a traced function, for a tape that records around it.
+"""Gradients through a call of a traced function, for a tape that records around the call.
 
-The call runs a forward program, which also returns what its gradient reads, and is one record on
-the tape. The rule of that record runs a backward program, which is called, and recorded, in the
-same way. Tapes know values by the identities they would have if each op had been recorded, and sums
-continue those begun outside, so that a gradient of any order has the bits of eager mode.
+`ConcreteFunction.run` uses `Call` if a tape is active. A forward program also returns the residuals
+and is one record on the tape; its rule calls a backward program, which is recorded in the same way.
+Values keep the identities, and sums the order, that they would have if each op had been recorded,
+so that gradients of any order have the bits of eager mode.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ from dualflow.graph.trace.trace import suspended
 from dualflow.locks import reentrant_lock
 from dualflow.ops.indexed_slices import IndexedSlices, plus
 
-MAX_CALLS = 64          # gradients of one call, and ways to record it, that are kept
+MAX_CALLS = 64          # limit of cached gradients, and of cached recordings, of one call
 
 
 class DoesNotHold(InvalidArgumentError):
-    """Python would have decided otherwise for these sizes, in a gradient rule perhaps."""
+    """A guard, possibly one of a gradient rule, does not hold for these sizes."""
 
 
 class Call:
-    """A section for one set of sizes, called eagerly, perhaps under a tape.
+    """A section for one set of sizes, callable in eager mode, also under a tape.
 
     Parameters
     ----------
     section : Section
     options : Options
     places : dict of Symbol to int
-        For each given value: its leaf among the arguments of a call.
+        From a given value to its leaf among the arguments of a call.
     shapes : dict of Symbol to tuple
-        The shape of each given value; None stands for a size that depends on data.
+        The shape of each given value; None: a size that depends on data.
     variables : dict of Variable to Variable
-        The variables of the call, by what stood for them while Python was traced.
+        From the variables of the trace to the variables of the call.
     known : dict of Symbol to Symbol, optional
-        What stands for values of earlier sections.
+        The specialised values of earlier sections.
     compiled : Compiled, optional
-        If it exists already.
+        The program, if it exists.
     """
 
     stands_for: dict[Symbol, Symbol]
@@ -82,7 +82,7 @@ class Call:
         self.known: Mapping[Symbol, Symbol] | dict[Symbol, Symbol] = known or {}
         self._compiled = compiled
         self._graph, self.stands_for = self.specialize(section.outputs)
-        # In the order of the section's sources, with the floating variables between them.
+        # The sources of the section, in order: `_given`, the floating variables, `_constants`.
         self._given = [places[x] for x in section.given if flows_into(x)]
         self._constants = [x.node.data for x in section.sources if x.node.op is CONSTANT]
         self._lock = reentrant_lock()
@@ -90,7 +90,8 @@ class Call:
         self._gradients: dict[Section, Call] = {}
 
     def specialize(self, outputs: Sequence[Symbol]) -> tuple[Graph, dict[Symbol, Symbol]]:
-        """The graph that makes `outputs` for these sizes, and what stands there for each value."""
+        """Return a graph that computes `outputs` for these sizes, and the map from values of the
+        trace to values of the graph."""
         trace = self.section.trace
         inputs = [*self.places, *[x for x in trace.inputs if x not in self.places]]
         part = trace.part(trace.nodes, inputs, list(outputs), trace.guards)
@@ -107,7 +108,7 @@ class Call:
         return graph, walk.stands_for
 
     def __call__(self, leaves: Sequence[Any]) -> list[Tensor]:
-        """The outputs for the leaves of a call's arguments; recorded if a tape watches any."""
+        """Return the outputs for the leaves of a call; record the call if a tape watches any."""
         if any([type(x) is Symbol for x in leaves]):
             return self._inline(leaves)
         if current_log() is not None:
@@ -123,14 +124,14 @@ class Call:
                 group.append(self.section.sources[k])
             if groups:
                 return self._record(leaves, values, inputs, list(groups.values()))
-            del values, sources             # so that variables may be written in place
+            del values, sources             # lets variables be written in place
         if self._compiled is None:
             self._compiled = Compiled(self._graph, self.options)
         return self._compiled.run(list(leaves))
 
     def _inline(self, leaves: Sequence[Any]) -> list[Any]:
-        """The outputs, recorded op by op by the graph that records. With a gradient rule inside,
-        which specialised graphs lose, the call is one record as in eager mode."""
+        """Record the call op by op in the current trace and return the outputs. If the section has
+        a gradient rule, which specialised graphs lose, the call is one record as in eager mode."""
         trace = self.section.trace
         rows = {leaf: x.row for x, leaf in self.places.items() if x.row is not None}
         if not any([isinstance(node.data, Rule) for node in walk(trace.nodes)]):
@@ -155,11 +156,11 @@ class Call:
         return self._recorded(way, leaves, inputs, made, mark)
 
     def variable(self, v: Variable) -> Variable:
-        """A variable of the call."""
+        """Return the variable of the call for a variable of the trace."""
         return self.variables.get(v, v)
 
     def _value(self, x: Symbol, leaves: Sequence[Any], values: Mapping[Symbol, Tensor]) -> Tensor:
-        """A value that exists before the program runs."""
+        """Return a value that exists before the program runs."""
         if x in self.places:
             return leaves[self.places[x]]
         value: Tensor = values.get(x, x.node.data)
@@ -176,7 +177,7 @@ class Call:
 
     def _recorded(self, way: Recording, leaves: Sequence[Any], inputs: list[Tensor],
                   made: list[Any], mark: int | None) -> list[Any]:
-        """What the call returns, of `made`: one record, with what its gradient reads."""
+        """Record the call, with residuals among its outputs; return its outputs from `made`."""
         numbers = [None if isinstance(x, Tensor) else x for x in leaves]
         kept: list[Any] = []
         shapes = [x.shape for x in inputs]
@@ -227,7 +228,8 @@ class Call:
             return self._recordings[key]
 
     def gradient(self, gradient: Gradient, n: int) -> Call:
-        """A gradient of the section for these sizes; `n` leaves come before its given values."""
+        """Return a gradient of the section for these sizes. Its given values are the leaves from
+        `n` on."""
         with self._lock:
             if gradient not in self._gradients:
                 if deciding_arguments(gradient.trace):
@@ -240,7 +242,7 @@ class Call:
                 like = {x: recorded(gradient.like.get(x, x)) for x in places
                         if x not in gradient.flags}
                 if any([y not in self.stands_for for y in like.values()]):
-                    # Loops and branches return more since, for gradients.
+                    # Loops and branches have more outputs since then: residuals.
                     self._graph, self.stands_for = self.specialize(self.section.outputs)
                 shapes = {x: self.stands_for[y].known_shape for x, y in like.items()}
                 shapes |= dict.fromkeys(gradient.flags, ())
@@ -250,15 +252,15 @@ class Call:
 
 
 def flowing(g: Any, flag: Any, before: Any) -> Any:
-    """A result of a gradient rule where something flowed into that only if a flag holds; `before`:
-    the sum that it continues, if any."""
+    """Return a result of a gradient rule whose cotangents exist only if `flag` holds. `before` is
+    the accumulator that the result continues, or None."""
     if isinstance(before, Maybe):
         return Maybe(g, either(flag_of(before), flag))
     return g if before is not None else only_if(lambda g, _: g, flag, g, None)
 
 
 class Back(NamedTuple):
-    """A backward program, and the places of its inputs and of its results."""
+    """A backward program, and the indices of its inputs and results."""
 
     call: Call
     reads: list[int]
@@ -269,21 +271,21 @@ class Back(NamedTuple):
 
 
 class Recording:
-    """How a call runs under tapes that watch certain sources of it.
+    """The forward program and the backward programs of a call under tapes that watch some sources.
 
     Attributes
     ----------
     targets : list of Symbol
-        Those of the outputs and of what the gradient reads that depend on something watched: they
-        are the outputs of the record, so that gradients of the gradient flow on through it.
+        The outputs and residuals that depend on a watched source. They are the outputs of the
+        record, so that gradients of the gradient reach it.
     needed : list of Symbol
-        What gradients read.
+        The residuals: values that gradients read.
     there : list of Symbol
-        Values that exist before the program runs; they come after those that it returns.
+        Values that exist before the program runs. They follow the results of the program.
     on_tape, outputs, kept : collections of int
-        The places of the targets, of what the call returns and of what gradients read.
+        Positions of the targets, of the outputs of the call and of the residuals among all values.
     versions : list of (int, Variable)
-        Values that are versions of a variable.
+        Positions of values that are versions of a variable.
     """
 
     def __init__(self, call: Call, groups: list[Group], n_leaves: int) -> None:
@@ -299,9 +301,9 @@ class Recording:
         more = self.targets
         if more:
             self._check()
-        while more:                             # and something is asked for
+        while more:
             needed = section.needed(self.targets, groups)
-            log = section.log(groups)           # loops and branches may return more now
+            log = section.log(groups)           # loops and branches may have more outputs now
             more = [x for x in needed if self._on_tape(x, log) and x not in set(self.targets)]
             self.targets = self.targets + more
             self.needed = list(dict.fromkeys(self.needed + needed))
@@ -329,26 +331,27 @@ class Recording:
 
     @cached_property
     def compiled(self) -> Compiled:
-        """The program of the graph."""
+        """The compiled forward program."""
         return Compiled(self.graph, self.call.options)
 
     def way_back(self, flows: list[bool], sums: list[Any], wanted: list[bool], maybe: list[bool],
                  ) -> tuple[Back, list[Any], dict[int, IndexedSlices]]:
-        """The way back, the sums to be given to it, and those to which its results are added.
-        `maybe`: whether a flag comes with what flows."""
+        """Return the backward program, the accumulators that it continues, and the accumulators to
+        which its results are added. `maybe`: whether a cotangent has a flag."""
         rows = {k: s for k, s in enumerate(sums) if isinstance(s, IndexedSlices)}
         if rows:
             sums = [None if k in rows else s for k, s in enumerate(sums)]
             back = self.back(flows, [s is not None for s in sums], wanted, maybe)
             kinds = dict(zip(back.results, back.kinds, strict=True))
-            # Rows join rows; where something dense comes, it all becomes dense in its order.
+            # IndexedSlices are added to IndexedSlices; for a dense result the sum becomes dense.
             sums = [as_tensor(rows.pop(k)) if k in rows and kinds.get(k, "rows") != "rows" else s
                     for k, s in enumerate(sums)]
         return self.back(flows, [s is not None for s in sums], wanted, maybe), sums, rows
 
     def back(self, flows: list[bool], summed: list[bool], wanted: list[bool],
              maybe: list[bool]) -> Back:
-        """The way back, given what flows into targets, which sums exist and which are wanted."""
+        """Return the backward program for targets with cotangents (`flows`), sources with
+        accumulators (`summed`) and sources whose gradient is needed (`wanted`)."""
         key = (*flows, *summed, *wanted, *maybe)
         found = self._backs.get(key)
         if found is None:
@@ -373,18 +376,18 @@ class Recording:
                     gradient.kinds)
 
     def _check(self) -> None:
-        """Makes the gradient of all outputs: if it does not hold, that shows before a run."""
+        """Build the gradient of all outputs, so that DoesNotHold is raised before a run."""
         try:
             gradient = self.call.section.gradient(self.targets, self.groups,
                                                   [False] * len(self.groups))
         except DualflowError:
-            return                      # raised again when that gradient is asked for
+            return                      # raised again when the gradient is computed
         self.call.gradient(gradient, self.n_leaves)
 
     def _is_there(self, x: Symbol) -> bool:
         return x in self.call.places or x.node.op in (CONSTANT, VARIABLE)
 
     def _on_tape(self, y: Symbol, log: Any) -> bool:
-        """Whether a value is to be an output of the record."""
+        """Return True if a value must be an output of the record."""
         return (flows_into(y) and not self._is_there(y) and log.tracks(y)
                 and self.call.section.trace.variable_of(y) is None)

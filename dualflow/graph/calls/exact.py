@@ -1,5 +1,7 @@
-"""Whether no program can tell two Python values apart: stricter than ==, which holds for 1, True
-and 1.0, and for 0.0 and -0.0. Knows nothing of graphs.
+"""Indistinguishable Python values: a comparison stricter than ==, which holds for 1, True and 1.0,
+and for 0.0 and -0.0.
+
+Keys of calls and the comparison of traces use it. If in doubt, values must count as different.
 """
 
 from __future__ import annotations
@@ -14,18 +16,18 @@ from dualflow._core import Dim, Symbol, TensorBase, unwrapped
 from dualflow.graph.passes.values import same_tensor
 
 MUTABLE = set, bytearray
-DEPTH = 20                # to which structures are compared
+DEPTH = 20                # limit of nested structures that are compared
 
 
 def is_numpy_scalar(x: Any) -> bool:
-    """Whether a value is a NumPy scalar; NumPy is not loaded to find out."""
+    """Return True if a value is a NumPy scalar; NumPy is not imported for the check."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(x, getattr(numpy, "generic", ()))
 
 
 def exact_key(value: Any) -> Any:
-    """What stands for a value of a built-in type in keys, so that only values that are the same in
-    every respect are equal; other values stand for themselves."""
+    """Return a key for a value of a built-in type that equals only keys of indistinguishable
+    values; other values are returned themselves."""
     kind = type(value)
     if kind is float:
         return "nan" if value != value else (value, math.copysign(1., value))
@@ -45,12 +47,12 @@ def exact_key(value: Any) -> Any:
 
 
 def typed_key(value: Any) -> Any:
-    """`exact_key` with the type, for values next to others."""
+    """Return `exact_key` with the type, for values in a container."""
     return type(value), exact_key(value)
 
 
 def contradict(a: Any, b: Any, depth: int = DEPTH) -> bool:
-    """Whether equal values hold, at the same place, numbers that are equal but not the same."""
+    """Return True if equal values contain equal but distinguishable numbers at one position."""
     if a is b or depth == 0 or isinstance(a, TensorBase) or isinstance(b, TensorBase):
         return False
     if type(a) is not type(b):
@@ -69,10 +71,11 @@ def contradict(a: Any, b: Any, depth: int = DEPTH) -> bool:
 
 
 def alike(a: Any, b: Any, depth: int = DEPTH) -> bool:
-    """Whether two values that Python made in the same way are the same; any traced tensors are."""
+    """Return True if two results of the same code are indistinguishable; traced tensors always
+    are."""
     if a is b or (isinstance(a, Symbol) and isinstance(b, Symbol)) or depth == 0:
         return True
-    if type(a) is not type(b) or type(a) is Dim:        # what a Dim is depends on its trace
+    if type(a) is not type(b) or type(a) is Dim:        # a Dim belongs to its trace
         return False
     if isinstance(a, TensorBase):
         return same_tensor(a, b)
@@ -96,7 +99,7 @@ def alike(a: Any, b: Any, depth: int = DEPTH) -> bool:
 
 
 def captured(function: Callable[..., Any]) -> list[Any]:
-    """Defaults and closure of a Python function."""
+    """Return the defaults and the closure of a Python function."""
     found: list[Any] = [getattr(function, "__defaults__", None)]
     for cell in getattr(function, "__closure__", None) or ():
         try:
@@ -107,7 +110,7 @@ def captured(function: Callable[..., Any]) -> list[Any]:
 
 
 def state(x: Any) -> dict[str, Any]:
-    """The attributes of an object."""
+    """Return the attributes of an object."""
     found = dict(getattr(x, "__dict__", {}))
     for kind in type(x).__mro__:
         names = kind.__dict__.get("__slots__", ())
@@ -118,7 +121,7 @@ def state(x: Any) -> dict[str, Any]:
 
 
 def pickled(x: Any) -> Any:
-    """What an object without attributes is pickled as; None if it cannot be."""
+    """Return the pickled state of an object without attributes; None if it cannot be pickled."""
     try:
         return None if isinstance(x, type) or callable(x) else x.__reduce_ex__(2)[1:3]
     except Exception:                   # whatever its class raises

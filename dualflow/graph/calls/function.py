@@ -1,4 +1,9 @@
-"""dualflow.function: a Python function that is traced once and then runs as one program."""
+"""`Function`: a Python function that is traced once and then runs as one program.
+
+`decorator.py` creates it. The dispatcher in the core compares a call with recent calls; if none
+matches, `find_and_run` searches for a trace or records one. A trace must never run for a call for
+which Python would decide differently.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +47,7 @@ from dualflow.locks import reentrant_lock
 
 __all__ = ["ConcreteFunction", "Function"]
 
-MAX_TRACES = 64           # of one function; the oldest is dropped
+MAX_TRACES = 64           # limit of traces of one function; the oldest is dropped
 WARN_TRACES = 12
 MAKES_VARIABLE = ("makes a Variable on a call that is not its first: make it outside, or keep it "
                   "and make it only once; an optimizer makes its own beforehand by build()")
@@ -54,9 +59,9 @@ R = TypeVar("R", covariant=True)
 
 
 class Function(Inspection, Dispatcher, Generic[P, R]):
-    """A Python function that runs as a program; made by `dualflow.function`."""
+    """A Python function that runs as a program; created by `dualflow.function`."""
 
-    if TYPE_CHECKING:           # the core's, with the types of the Python function
+    if TYPE_CHECKING:           # methods of the core, with the types of the Python function
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
         @overload
@@ -72,11 +77,12 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
                  input_signature: Sequence[Any] | None = None, fast_math: bool = False,
                  passes: bool = True, autograph: bool = True, jit_compile: bool = False) -> None:
         if not callable(python_function):
-            raise InvalidArgumentError(f"function: got {python_function!r}, want a callable")
+            raise InvalidArgumentError(f"function: got {python_function!r}, expected a callable")
         if inspect.isgeneratorfunction(python_function) or inspect.iscoroutinefunction(
                 python_function):
             raise InvalidArgumentError(f"function: {python_function.__name__} is a generator or a "
-                                       "coroutine; want one that returns, a list perhaps")
+                                       "coroutine; expected a function that returns, such as a "
+                                       "list")
         self.python_function = python_function
         self.name: str = name or str(getattr(python_function, "__name__",
                                             type(python_function).__name__))
@@ -101,7 +107,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
     # --- calling ---
 
     def find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call that the dispatcher has not seen before."""
+        """Run a call that the dispatcher does not recognise."""
         if config.functions_run_eagerly():
             return self.python_function(*args, **kwargs)
         trace = current_graph()
@@ -128,11 +134,11 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         if known is not None:
             self._tries = 0
             self.remember(known)
-            if concrete.trace.stale:    # another thread has changed something meanwhile
+            if concrete.trace.stale:    # another thread has changed the state
                 self.forget()
 
     def _inline(self, trace: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call while another function is traced: Python runs now, too."""
+        """Run a call while another function is traced: Python runs and is recorded there."""
         skeleton, leaves, _ = self.arguments.bind(args, kwargs)
         run = functools.partial(self.arguments.call, self.python_function, skeleton, leaves)
         with converting(self._conversion.wanted):
@@ -294,10 +300,10 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         return [c for c in self._traces
                 if unordered(c.skeleton) == plain and len(c.leaves) == len(call.leaves)]
 
-    # --- more ways to a trace ---
+    # --- access to traces ---
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction[R]:
-        """The trace for some arguments; a TensorSpec may be given in place of a tensor.
+        """Return the trace for some arguments; a TensorSpec may replace a tensor.
 
         Examples
         --------
@@ -325,12 +331,12 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
-        """Its traces, the oldest first."""
+        """The traces of the function, the oldest first."""
         return [c for c in self._traces if not c.trace.stale]
 
     @cached_property
     def arguments(self) -> Arguments:
-        """Its signature."""
+        """The signature of the function."""
         return Arguments(self.python_function, self.name, self.input_signature)
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> Compiled:
@@ -342,7 +348,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         return BoundCall(*self.arguments.bind(args, kwargs)).holding(self._held.places).leaves
 
     def experimental_get_tracing_count(self) -> int:
-        """How many times Python was traced.
+        """Return how many times Python was traced.
 
         Examples
         --------
@@ -355,7 +361,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         return self._n_traces
 
     def trace_report(self) -> str:
-        """A line for each trace: its arguments, how long it took, and what caused it.
+        """Return a line for each trace: its arguments, its time, and its cause.
 
         Examples
         --------
@@ -369,7 +375,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         return "\n".join([head, *[f"  {k}. {c.report()}" for k, c in enumerate(self._traces, 1)]])
 
     def of_instance(self, instance: object) -> Function:
-        """As a method: what runs for one instance."""
+        """Return the function for one instance, if this one is a method."""
         return self._methods.get(instance, self._bound_to)
 
     def _bound_to(self, alive: Any) -> Function:

@@ -1,7 +1,7 @@
-"""Playing the graph of a call into the trace that records, op by op.
+"""Replay of the graph of a call into the current trace, op by op.
 
-A gradient rule of a call may be asked while Python is traced, by `vmap` for instance. There is
-nothing to run then: what the backward program computes is recorded, and tapes see each op of it.
+`differentiate.Call` uses it if the gradient rule of a call runs while Python is traced, for example
+by `vmap`. Then no program runs: the ops of the graph are recorded, also on active tapes.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from dualflow.graph.trace.trace import suspended
 
 
 class Inlined:
-    """One play of a graph into the trace that records.
+    """One replay of a graph into the current trace.
 
     Parameters
     ----------
     graph : Graph
-        For one set of sizes, see `Specializer`.
+        A specialised graph.
     leaves : sequence
         The leaves of the call: Symbols, tensors and numbers.
     rows : mapping of int to Symbol
-        By leaf, of one whose rows are packed: a value like its rows.
+        From a leaf with packed rows to a value like one row.
     options : Options
     """
 
@@ -58,15 +58,15 @@ class Inlined:
         self.rows = rows
         self.trace: Any = current_graph()
         self.values: dict[Symbol, Any] = {}
-        self.variables: dict[Symbol, Variable] = {}     # by versions of them
+        self.variables: dict[Symbol, Variable] = {}     # version -> variable
 
     def run(self) -> list[Any]:
-        """The outputs."""
+        """Record the graph and return its outputs."""
         self.play(self.graph.nodes)
         return [self.values[y] for y in self.graph.outputs]
 
     def play(self, nodes: Sequence[Node]) -> None:
-        """Record what nodes compute."""
+        """Record nodes in order."""
         for node in nodes:
             if node.op in LEAVES:
                 if not isinstance(node.data, Input):
@@ -79,7 +79,7 @@ class Inlined:
                 self._bind(after, self.variables[before])
 
     def _bind(self, y: Symbol, variable: Variable) -> None:
-        """Make a value the current version of a variable."""
+        """Set the value of `y`, a version of a variable, to the variable's current value."""
         self.variables[y], self.values[y] = variable, variable.value()
 
     def _leaf(self, node: Node) -> None:
@@ -93,7 +93,7 @@ class Inlined:
         elif isinstance(data, Feed):
             self.values[y] = self.trace.feed(data.make, data.args, TensorSpec(y.shape, y.dtype),
                                              node.name, data.give_back)
-        else:                                   # a number computed from those of the call
+        else:                                   # a number computed from numbers of the call
             with suspended():
                 self.values[y] = data.make(self.leaves)
 
@@ -102,7 +102,7 @@ class Inlined:
         return as_rows(x, self.rows[leaf]) if leaf in self.rows else as_tensor(x)
 
     def _apply(self, node: Node) -> Sequence[Any]:
-        """The outputs of an op."""
+        """Apply the op of a node and return the outputs."""
         values: Sequence[Any] = () if node.attrs is None else node.attrs.values
         attrs = [ALL[v] if kind == "dtype" else v
                  for kind, v in zip(node.op.attr_types, values, strict=True)]
@@ -114,8 +114,8 @@ class Inlined:
     # --- bodies ---
 
     def _inside(self, node: Node, body: Graph, given: Mapping[int, Any]) -> list[Any]:
-        """What a body of a node returns, without versions of variables; `given`: inputs that are
-        its parameters, by place."""
+        """Record a body of a node and return its outputs without versions of variables. `given` has
+        the values of some parameters by position; the others have the values of the inputs."""
         for k, (inner, x) in enumerate(zip(body.inputs, node.inputs, strict=True)):
             if k in given:
                 self.values[inner] = given[k]
@@ -146,7 +146,7 @@ class Inlined:
 
 
 def as_rows(x: Any, row: Symbol) -> Symbol:
-    """A tensor as a value of the trace that records, with rows like `row`."""
+    """Return a tensor as a value of the current trace, with packed rows like `row`."""
     if type(x) is Symbol:
         return x
     trace: Any = current_graph()

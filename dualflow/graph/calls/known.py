@@ -1,4 +1,8 @@
-"""How the dispatcher recognises a call like one that ran."""
+"""Entries of the dispatch cache: patterns that recognise calls like one that ran.
+
+`function.py` adds the entry after a call. A pattern must match only calls for which the program of
+the entry is valid.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +50,8 @@ def known_call(arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def pattern(skeleton: Any, leaves: Iterator[tuple[int, Any]], numbers: list[int]) -> Like | None:
-    """The pattern of what is built like a skeleton around leaves like these; None if only its class
-    knows how to take that apart."""
+    """Return the pattern of structures with this skeleton and leaves like these; None if the core
+    cannot take such a structure apart."""
     if skeleton is LEAF:
         k, value = next(leaves)
         return like_leaf(k, value, k in numbers)

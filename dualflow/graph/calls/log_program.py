@@ -1,7 +1,8 @@
-"""From the log of a tape to a program that does what walking it back does.
+"""Compiled backward passes: from the records of a tape to a program (docs/compiled_gradients.md).
 
-The walk runs once more, with Symbols in place of the tensors that the log keeps, which are the
-arguments of the program. What the program could get wrong is left to the walk.
+`autodiff.repeated` calls `compile_log`. The backward pass runs once more, with Symbols in place of
+the tensors that the tape retains, which become the arguments of the program. A pass that another
+run might not repeat exactly must be rejected; the interpreted backward pass then handles it.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.trace import Trace
 from dualflow.ops.indexed_slices import IndexedSlices
 
-LENT_BYTES = 1 << 16        # less does not count, and each that is lent takes a moment
-# How much more memory a program may take at its peak, by the estimate, which is 1 to 3 % too low:
-# so that it stays within 5 %.
+LENT_BYTES = 1 << 16        # smallest donated buffer: each one costs time, smaller ones save little
+# Limit of the estimated peak memory of a program, relative to the interpreted backward pass. The
+# estimate is 1 to 3 % too low, so that the real peak stays within 5 %.
 MORE, MORE_BYTES = 1.02, 1 << 18
 
 
 class LogTrace(Trace):
-    """What walking back a log records."""
+    """The trace of a backward pass."""
 
     def __init__(self) -> None:
         super().__init__("gradient")
@@ -48,30 +49,30 @@ class LogTrace(Trace):
         self.not_kept: Node = Node(PARAMETER, (), None, (), "not kept")
 
     def line(self) -> Line | None:
-        """None: the lines of one walk are not those of the next."""
+        """Return None: another backward pass may have other lines."""
         return None
 
     def given(self, number: int, x: Tensor) -> Symbol:
-        """What stands for an argument of the log."""
+        """Return the parameter for a tensor that the tape retains."""
         return self.parameter(number, f"saved {number}", x.dtype, x.shape, x.shape)
 
     def absent(self, dtype: DType, shape: Sequence[int]) -> Symbol:
-        """What stands for an operand of which the log keeps dtype and shape only."""
+        """Return a placeholder for an operand whose value the tape does not retain."""
         return symbol(self, self.not_kept, 0, dtype, shape)
 
     def result(self, g: Any) -> Symbol:
-        """A value that is returned."""
+        """Return an output as a Symbol."""
         return self.adopt(None, [g])[0]
 
 
 def compile_log(known: KnownLog, log: RecordLog, targets: Sequence[TensorBase],
                 seeds: dict[int, Any] | None, ids: Sequence[int]) -> None:
-    """Gives a log its program.
+    """Compile the backward pass of a tape and store the program in `known`.
 
     Raises
     ------
     DualflowError
-        If it has to be walked back.
+        If the backward pass must be interpreted.
     """
     trace = LogTrace()
     records, flows = repeated_logs().replay(log, list(targets), seeds, list(ids), trace.given,
@@ -90,7 +91,7 @@ def compile_log(known: KnownLog, log: RecordLog, targets: Sequence[TensorBase],
     check_trace(trace)
     shapes = {k: x.shape for k, x in enumerate(trace.inputs)}
     compiled = compile_trace(trace, shapes, Options(lent_bytes=LENT_BYTES))
-    assert compiled is not None         # no size is unknown, so nothing was decided by one
+    assert compiled is not None         # all sizes are known, so there are no guards
     check_memory(compiled)
     sources = [x.source for x in compiled.spec.arguments]
     known.compiled(compiled.program, [x.leaf for x in sources if isinstance(x, Argument)],
@@ -98,7 +99,7 @@ def compile_log(known: KnownLog, log: RecordLog, targets: Sequence[TensorBase],
 
 
 def check_rules(records: Sequence[Record]) -> None:
-    """Rules of others may do what no trace shows."""
+    """Reject gradient rules outside of dualflow, which may have effects that no trace records."""
     for record in records:
         rule = record.op.rule
         if rule is not None and not getattr(rule, "__module__", "").startswith("dualflow."):
@@ -106,7 +107,7 @@ def check_rules(records: Sequence[Record]) -> None:
 
 
 def check_trace(trace: LogTrace) -> None:
-    """Refuses what another walk might do in another way."""
+    """Reject a trace that another backward pass might not repeat."""
     values = list(trace.outputs)
     for node in walk(trace.nodes):
         name = node.op.name
@@ -116,36 +117,37 @@ def check_trace(trace: LogTrace) -> None:
         if any([y.from_data for y in node.outputs]):
             raise UnimplementedError(f"a gradient rule applies {name}, whose sizes depend on data")
     if any([x.node is trace.not_kept for x in values]):
-        raise UnimplementedError("a gradient rule reads what the tape does not keep")
+        raise UnimplementedError("a gradient rule reads a value that the tape does not retain")
     if trace.variables:
         raise UnimplementedError("a gradient rule reads a variable")
     if any([not isinstance(x.node.data, Argument) for x in trace.inputs]):
-        raise UnimplementedError("a gradient rule draws random numbers, or asks a function")
+        raise UnimplementedError("a gradient rule draws random numbers, or calls a function")
 
 
 def check_memory(compiled: Compiled) -> None:
-    """Refuses a program that takes more memory than the walk, whose arena is there from the start:
-    where that matters, most of the time goes into kernels anyway."""
+    """Reject a program that needs more memory than the interpreted backward pass, since its arena
+    is allocated at once. If memory matters, most of the time is spent in kernels anyway."""
     walk = peak_one_by_one(compiled.traced)
     program = peak_of_plan(compiled.plan, LENT_BYTES)
     if program > MORE * walk + MORE_BYTES:
-        raise UnimplementedError(f"its program would take {program / 1e6:.1f} MB, the walk takes "
-                                 f"{walk / 1e6:.1f} MB")
+        raise UnimplementedError(f"its program would take {program / 1e6:.1f} MB, the interpreted "
+                                 f"backward pass takes {walk / 1e6:.1f} MB")
 
 
 def parts_of(trace: LogTrace, g: Any) -> list[Symbol]:
-    """What the program returns for a gradient."""
+    """Return the outputs of the program for a gradient."""
     if g is None:
         return []
     if not isinstance(g, IndexedSlices):
         return [trace.result(g)]
     if not all([type(n) is int for n in g.shape]):
-        raise UnimplementedError("rows of a table whose size depends on data")
+        raise UnimplementedError("IndexedSlices of a table whose size depends on data")
     return [trace.result(g.values), trace.result(g.indices)]
 
 
 def results_of(compiled: Compiled, ids: Sequence[int], found: dict[int, Any]) -> Any:
-    """How the gradients are taken from what the program returns: by places, or by a function."""
+    """Return the positions of the gradients among the results of the program, or a function from
+    the results to the gradients."""
     places: list[Any] = []
     at = 0
     for key in ids:

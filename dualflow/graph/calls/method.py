@@ -1,4 +1,7 @@
-"""A traced function as a method of an instance; how functions are copied and pickled."""
+"""Traced functions as methods of instances; copying and pickling of traced functions.
+
+Used by `function.py`. A traced method must not keep its instance alive if a weak reference can.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,15 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-MAX_KEPT = 64             # instances that cannot have a weak reference; the oldest is dropped
+MAX_KEPT = 64             # instances without weak references; the oldest is dropped
 
 T = TypeVar("T")
 
 
 class Instances(Generic[T]):
-    """Something for each instance, which lives as long as the instance does.
+    """A map from instances to objects that live as long as the instances.
 
-    An instance whose class has `__slots__` without `__weakref__` is kept alive, up to a bounded
-    number of them.
+    Instances whose class has `__slots__` without `__weakref__` are kept alive, at most `MAX_KEPT`.
     """
 
     def __init__(self, by_id: dict[int, tuple[Callable[[], Any], T]]) -> None:
@@ -25,7 +27,8 @@ class Instances(Generic[T]):
         self.kept: list[int] = []
 
     def get(self, instance: Any, make: Callable[[Callable[[], Any]], T]) -> T:
-        """What belongs to an instance, made if need be by ``make(a function that returns it)``."""
+        """Return the object of an instance; if there is none, create it by ``make(alive)``, where
+        ``alive()`` returns the instance."""
         found = self.by_id.get(id(instance))
         if found is None:
             alive = self._reference(instance)
@@ -44,8 +47,8 @@ class Instances(Generic[T]):
 
 
 def reduced(function: Any, made_of: tuple[Any, ...]) -> Any:
-    """What pickle and copy make of a traced function: its name if its module has it under that
-    name, as with Python's functions; otherwise a new one from the same parts, without traces."""
+    """Return the `__reduce__` value of a traced function: its name if its module has it under that
+    name, like a Python function, else a constructor call with the same parts, without traces."""
     path = getattr(function, "__qualname__", "")
     try:
         found = functools.reduce(getattr, path.split("."), sys.modules[function.__module__])

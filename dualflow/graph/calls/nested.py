@@ -1,4 +1,7 @@
-"""Calls of a traced function while it, or another, is traced."""
+"""Calls of a traced function while it, or another function, is traced.
+
+Used by `function.py`. The recorded nodes become the body of a call; endless recursion must raise.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +13,22 @@ from dualflow._core import OnTop
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.trace.trace import Trace
 
-DEEP = 20       # a function traced inside itself this often counts as endless recursion
+DEEP = 20       # nested traces of one function that count as endless recursion
 
 
 class Nested:
-    """The calls of one function that are being traced, in each thread."""
+    """The calls of one function that each thread is tracing."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._local = threading.local()
 
     def within(self, key: Any) -> OnTop:
-        """A context in which a call with this key is being traced."""
+        """Return a context in which a call with this key is being traced."""
         return OnTop(self._keys(), key)
 
     def call(self, trace: Trace, key: Any, run: Callable[[], Any]) -> Any:
-        """What `run` returns; what it records becomes the body of a call in the trace."""
+        """Return the result of `run`; the nodes it records become the body of a call in `trace`."""
         active, mark = self._keys(), trace.mark
         if key in active:
             raise InvalidArgumentError(

@@ -1,4 +1,7 @@
-"""What a new trace is to stand for, and what made it necessary, by comparison with earlier ones."""
+"""Relaxation: which arguments a new trace generalises, and why a new trace is necessary.
+
+Called by `function.py`. Both are decided by comparison with earlier traces of the function.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ Kinds = tuple[Any, ...]
 
 def relaxed(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction],
             static: Mapping[str, str], specs: Sequence[Any] | None) -> Kinds:
-    """Kinds of a call's leaves, generalised where earlier traces differ from the call, where an
-    input signature says so, and for all variables.
+    """Return the keys of a call's leaves, generalised where earlier traces differ from the call or
+    an input signature requires it, and for all variables.
 
     Parameters
     ----------
@@ -32,7 +35,7 @@ def relaxed(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction
     peers : sequence of ConcreteFunction
         Traces for arguments of the same structure.
     static : dict of str to str
-        By path that no trace generalises: why.
+        From a path that is never generalised to the reason.
     specs : sequence of TensorSpec, optional
         The leaves of the input signature.
     """
@@ -59,19 +62,19 @@ def relaxed(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction
 
 
 def _differ(mine: Any, kind: StaticLeaf) -> bool:
-    """Whether two leaves are different numbers of the same type."""
+    """Return True if two leaves are different values of the same type."""
     return (isinstance(mine, StaticLeaf) and type(mine.value) is type(kind.value)
             and mine != kind)
 
 
 def cause(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction],
           static: Mapping[str, str], broken: Sequence[Guard]) -> str:
-    """Why a call needs a trace of its own, by comparison with the trace nearest to it. `broken`:
-    decisions that would have been different."""
+    """Return why a call needs a new trace, by comparison with the most similar trace. `broken` has
+    the guards that did not hold."""
     if broken:
         return f"Python decides otherwise for these sizes at {broken[-1].line}"
     if not peers:
-        return "the arguments are built otherwise"
+        return "the arguments have another structure"
     differences = [[f"{p}: {mine} became {kind}{', ' * (p in static)}{static.get(p, '')}"
                     for p, mine, kind in zip(paths, c.leaves, kinds, strict=True)
                     if not mine.admits(kind)] for c in peers]

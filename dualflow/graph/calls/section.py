@@ -1,7 +1,8 @@
-"""What a trace recorded, and its gradients: sections, each with what it reads from earlier ones.
+"""Sections of a trace: the nodes of the function and, separately, of each gradient.
 
-A gradient is recorded as if a tape had been inside the trace: it continues where that ended, with
-the Symbols that gradient rules hold, the user's own among them; but into lists of its own.
+`differentiate.py` compiles them. A gradient is recorded as if a tape had been inside the trace: a
+new trace continues the old one, so that the Symbols which gradient rules hold stay valid. Each
+section lists the values that it reads from earlier sections.
 """
 
 from __future__ import annotations
@@ -25,29 +26,29 @@ from dualflow.graph.trace.trace import Trace
 from dualflow.locks import reentrant_lock
 from dualflow.ops.indexed_slices import IndexedSlices
 
-Group = Sequence[Symbol]            # sources that are one tensor
+Group = Sequence[Symbol]            # sources that are one tensor object
 
 
 class Section:
-    """Nodes of a trace, or of one that continues it, which run together.
+    """The nodes of a trace, compiled as one program.
 
     Parameters
     ----------
     trace : Trace
     given : list of Symbol
-        What it is given when it runs.
+        The inputs of a run.
 
     Attributes
     ----------
     sources : list of Symbol
-        Floating values that gradients may flow to: given ones, variables and constants.
+        The differentiable inputs: given values, variables and constants.
     outputs : list of Symbol
     like : dict of Symbol to Symbol
-        The value of which a given value is the cotangent.
+        From a given cotangent to its value.
     state : list of Places
-        The state of Python that gradient rules of the user have read; shared with its gradients.
+        The Python state that gradient rules of the user read; shared with the gradients.
     sized : dict of Symbol to Symbol
-        For a value of another section whose size is read: a given value that has that size.
+        From a value of another section whose size is read to a given value of that size.
     """
 
     def __init__(self, trace: Trace, given: Sequence[Symbol], outputs: Sequence[Symbol]) -> None:
@@ -69,8 +70,8 @@ class Section:
         self._gradients: dict[Any, Gradient] = {}
 
     def log(self, groups: Sequence[Group]) -> RecordLog:
-        """The section as if a tape that watches sources had recorded it. Sources of one group are
-        known by the identity of the first."""
+        """Return the records of a tape that watched `groups` while the section ran. The sources of
+        a group have the identity of the first."""
         log = RecordLog(False)
         for group in groups:
             for x in group:
@@ -80,15 +81,15 @@ class Section:
         return log
 
     def known_as(self, groups: Sequence[Group]) -> dict[int, int]:
-        """By the ids of sources of a group, the id of the first one."""
+        """Return a dict from the id of a source to the id of the first source of its group."""
         return {tensor_id(y): tensor_id(group[0]) for group in groups for x in group
                 for y in (x, self.trace.enclosed.recorded(x)) if y is not group[0]}
 
     def gradient(self, targets: Sequence[Symbol], groups: Sequence[Group],
                  summed: Sequence[bool], flagged: Sequence[bool] = ()) -> Gradient:
-        """From what flows into targets, and the sums so far of what flows into sources if there are
-        any, to the sums for each group of sources. A value that the section makes may be a source,
-        too. `flagged`: targets to which something flows only if a flag, which is given, holds."""
+        """Return the gradient: from cotangents of targets, and accumulators of the groups in
+        `summed`, to accumulators of each group. A source may also be a value that the section
+        computes. `flagged`: targets whose cotangent has a flag, which is an input, too."""
         key = (tuple(map(id, targets)), tuple(tuple(map(id, g)) for g in groups), tuple(summed),
                tuple(flagged))
         with self._lock:
@@ -100,8 +101,8 @@ class Section:
         """Return the values that gradients of any of the targets read."""
         found = self._reads(targets, groups)
         if self._sized_by_data:
-            # Zeros for a target without a cotangent have a size that is to be read: for any two
-            # targets, one of these parts has the one and not the other.
+            # A target without a cotangent gets zeros, whose size must be read. For any two targets,
+            # one of these subsets contains exactly one of them.
             for bit in range(len(targets).bit_length()):
                 for part in (0, 1):
                     chosen = [y for k, y in enumerate(targets) if k >> bit & 1 == part]
@@ -112,14 +113,14 @@ class Section:
         try:
             return list(self.gradient(targets, groups, [False] * len(groups)).reads)
         except DualflowError:
-            # It is raised when that gradient is asked for; others may exist.
+            # Raised again when this gradient is computed; gradients of fewer targets may exist.
             if len(targets) * len(groups) == 1:
                 return []
             return [x for y in targets for group in groups for x in self._reads([y], [group])]
 
     @property
     def _sized_by_data(self) -> bool:
-        """Whether data decides about the size of any value that may have a gradient."""
+        """True if the size of a differentiable value depends on data."""
         return any([y.sized_by_data and y.dtype.is_floating
                     for node in walk(self.trace.nodes) for y in node.outputs])
 
@@ -130,14 +131,14 @@ class Gradient(Section):
     Attributes
     ----------
     reads : list of Symbol
-        The first of those given: values of the section it is the gradient of, or given to that.
+        The first given values: values of the differentiated section, or given to it.
     places : list of int
-        For each result, its group of sources.
+        For each result, the index of its group of sources.
     kinds : list of str
-        For each result: "dense"; "rows", IndexedSlices: two of the outputs, values and indices; or
-        "maybe": a value, and a flag that says whether anything flowed.
+        For each result: "dense"; "rows" (IndexedSlices: two outputs, values and indices); or
+        "maybe": a value, and a flag that is False if there is no cotangent.
     flags : set of Symbol
-        The last of those given: for flagged targets, whether anything flows.
+        The last given values: the flags of the cotangents of flagged targets.
     """
 
     def __init__(self, of: Section, targets: Sequence[Symbol], groups: Sequence[Group],
@@ -175,7 +176,7 @@ class Gradient(Section):
 
 
 def flag_parameter(trace: Trace) -> Symbol:
-    """A new parameter of a trace that says whether anything flows."""
+    """Return a new parameter of a trace for the flag of a cotangent."""
     node = Node(PARAMETER, (), None, (), trace.names.unique("flows"), trace.line())
     made = symbol(trace, node, 0, dtypes.bool_, ())
     node.outputs = (made,)
@@ -183,26 +184,25 @@ def flag_parameter(trace: Trace) -> Symbol:
 
 
 def as_output(g: Any, by_rows: bool) -> Any:
-    """A gradient or None; dense unless it may be by rows."""
+    """Return a gradient or None; IndexedSlices become dense unless `by_rows`."""
     return as_tensor(g) if isinstance(g, IndexedSlices) and not by_rows else g
 
 
 def kind_of(g: Any) -> str:
-    """How a trace returns a gradient."""
+    """Return the kind of a gradient, see `Gradient.kinds`."""
     return "rows" if isinstance(g, IndexedSlices) else "maybe" if isinstance(g, Maybe) else "dense"
 
 
 def components(g: Any) -> list[Symbol]:
-    """What a trace returns for a gradient."""
+    """Return the outputs of a trace for a gradient."""
     if isinstance(g, Maybe):
         return [zeroed(g) if g.dtype.is_floating else g.value, any_flag(g.flag)]
     return [g.values, g.indices] if isinstance(g, IndexedSlices) else [g]
 
 
 def reads(trace: Trace, own: Sequence[Symbol], sizes: Iterable[Symbol]) -> list[Symbol]:
-    """Return the values that a trace reads from the section it is the gradient of, or that were
-    given to that section: all but constants, numbers and `own`; `sizes` are read for their sizes.
-    """
+    """Return the outer values that a gradient reads: values of the differentiated section, or given
+    to it, except for constants, numbers and `own`. Of `sizes` only the sizes are read."""
     made = {y for node in trace.nodes for y in node.outputs} | set(own)
     read = (*[x for node in trace.nodes for x in node.inputs], *trace.outputs, *sizes)
     return [x for x in dict.fromkeys(read) if x not in made and x.node.op is not CONSTANT
@@ -210,8 +210,8 @@ def reads(trace: Trace, own: Sequence[Symbol], sizes: Iterable[Symbol]) -> list[
 
 
 def sizes(trace: Trace, own: Sequence[Symbol], of: Section) -> dict[Symbol, Symbol]:
-    """Return the values whose sizes, about which data decides, a gradient of a section reads, each
-    with a value of the section, or given to it, that has this size."""
+    """Return the values whose data-dependent sizes a gradient reads, each with a value of the
+    differentiated section, or given to it, that has this size."""
     nodes = list(walk(trace.nodes))
     known = {y for node in nodes for y in node.outputs}.union(own, [x.node.data.of for x in own])
     rows = {x for node in nodes if isinstance(node.data, Owned)
@@ -226,7 +226,7 @@ def sizes(trace: Trace, own: Sequence[Symbol], of: Section) -> dict[Symbol, Symb
 
 
 def with_size_of(x: Symbol, section: Section) -> Symbol:
-    """Return a value of a section, or given to it, that has the size of `x`."""
+    """Return a value of a section, or given to it, with the size of `x`."""
     if any([x is y for y in section.given]) or x.graph is section.trace:
         return x
     made = [y for node in section.trace.nodes for y in node.outputs]
@@ -235,13 +235,13 @@ def with_size_of(x: Symbol, section: Section) -> Symbol:
 
 
 def same_dims(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    """Return True if two shapes are certain to be equal, without a decision of Python's."""
+    """Return True if two shapes are certainly equal, without adding a guard."""
     return len(a) == len(b) and all([m is n or (type(m) is type(n) is int and m == n)
                                      for m, n in zip(a, b, strict=True)])
 
 
 def dims(trace: Trace) -> Iterable[Dim]:
-    """The leaves of all Dims that a trace computes with."""
+    """Yield the leaves of all Dims that a trace computes with."""
     nodes = list(walk(trace.nodes))
     for values in (*[node.attrs.values for node in nodes
                      if node.attrs is not None and node.attrs.symbolic],
@@ -255,6 +255,6 @@ def dims(trace: Trace) -> Iterable[Dim]:
 
 
 def section_of(trace: Trace) -> Section:
-    """All of a trace of a function."""
+    """Return the section of a whole trace of a function."""
     return Section(trace, [x for x in trace.inputs if isinstance(x.node.data, Argument)],
                    trace.outputs)

@@ -1,8 +1,8 @@
 """`Trace`: the graph that the core calls while Python runs with Symbols.
 
-The core calls `adopt` and `record` for an application, `read` for a variable, `number` for a number
-that may change, `guard` for a decision that Python bases on one, `no_value` and `escaped` for uses
-that raise. A trace must hold for every call that passes its guards.
+The core calls `adopt` and `record` for an application, `read` for a variable, `number` and `guard`
+for a number that may change, `no_value` and `escaped` for uses that raise. A trace must hold for
+every call that passes its guards.
 """
 
 from __future__ import annotations
@@ -61,7 +61,6 @@ class Trace(Graph):
     Attributes
     ----------
     names : Names
-        The names of its nodes.
     guards : dict of tuple to Guard
         By operator and operands.
     variables : dict of Variable to Symbol
@@ -123,8 +122,7 @@ class Trace(Graph):
         self.enclosed: Enclosed = Enclosed() if after is None else after.enclosed
 
     def recording(self) -> Recording:
-        """Return a context in which this thread's ops, and its prints of traced tensors, are
-        recorded in this trace."""
+        """Return a context in which this thread's ops, and prints of tensors, are recorded here."""
         return Recording(self, printing_when_run)
 
     # --- applications (called by the core) ---
@@ -201,11 +199,9 @@ class Trace(Graph):
 
     def record_function(self, op: Op, inputs: list[Any], outputs: list[Tensor],
                         mark: int | None) -> tuple[list[Any], list[Any]]:
-        """Record that `op`, which has a gradient rule and no kernel, maps inputs to outputs.
-
-        The nodes since `mark` become a call, so that gradients do not pass through them. Return the
-        inputs as Symbols, and the outputs of the call.
-        """
+        """Record that `op`, which has a gradient rule and no kernel, maps inputs to outputs. The
+        nodes since `mark` become a call, through which gradients do not pass. Return the inputs as
+        Symbols, and the outputs of the call."""
         inputs, returned = self.adopt(op, inputs), self.adopt(op, outputs)
         call = self.enclose(self.mark if mark is None else mark, op.name, returned)
         call.data = Rule(op, tuple(inputs), len(outputs))
@@ -375,8 +371,7 @@ class Trace(Graph):
     # --- uses that a Symbol does not support ---
 
     def no_value(self, x: Symbol, asked: str, instead: str) -> Tensor:
-        """Raise TracedValueError: Python needs the value of `x`. If `x` is a bool whose truth the
-        conversion or a guard decides, return the truth instead."""
+        """Raise TracedValueError, or return the truth of `x` that the conversion has decided."""
         if current_graph() is not self:
             self.escaped(x, asked)
         question = self.enclosed.question if asked in messages.CONTROL_FLOW else None
