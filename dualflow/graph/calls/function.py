@@ -81,8 +81,8 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         if inspect.isgeneratorfunction(python_function) or inspect.iscoroutinefunction(
                 python_function):
             raise InvalidArgumentError(f"function: {python_function.__name__} is a generator or a "
-                                       "coroutine; expected a function that returns, such as a "
-                                       "list")
+                                       "coroutine; expected a function that returns its result, "
+                                       "for example as a list")
         self.python_function = python_function
         self.name: str = name or str(getattr(python_function, "__name__",
                                             type(python_function).__name__))

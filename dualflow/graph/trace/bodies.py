@@ -72,7 +72,7 @@ class Body:
         self.outputs: list[Symbol] = []
         self._enter(trace)
         try:
-            with trace.recording():     # and by no tape that was active before
+            with trace.recording():     # hides the tapes of enclosing contexts
                 self.result: Any = f(*params)
                 self.outputs = trace.adopt(None, [as_tensor(x) for x in leaves(self.result)])
         finally:

@@ -35,7 +35,7 @@ class OpenBody(Body):
         self.outputs: list[Symbol] = []
         self._guards = dict(trace.guards)
         self._enter(trace)
-        self._recording = trace.recording()     # and by no tape that was active before
+        self._recording = trace.recording()     # hides the tapes of enclosing contexts
         self._recording.__enter__()
 
     def recorded(self) -> Sequence[Node]:

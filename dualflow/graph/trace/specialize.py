@@ -230,7 +230,7 @@ class Specializer(Copier):
         except DependsOnData:
             self.numbers.check(guard)
             return True
-        except (Unfit, ArithmeticError, ValueError):    # Python would not have got here
+        except (Unfit, ArithmeticError, ValueError):    # Python would have raised before
             return False
 
     def leaf(self, node: Node) -> Symbol:
