@@ -34,8 +34,7 @@ AUTOMATIC_NAME = re.compile(r"Variable_\d+")
 
 
 def is_array(x: Any) -> bool:
-    """Return True if a value that is not a tensor is converted to one, unlike NumPy scalars, which
-    count as numbers."""
+    """Return True if a value is an array that becomes a tensor. NumPy scalars count as numbers."""
     return (hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and not isinstance(
         x, TensorBase | Dim | type) and not is_numpy_scalar(x)
 
@@ -235,7 +234,7 @@ def leaf_key(x: Any) -> TensorLeaf | StaticLeaf:
 
 
 class Arguments:
-    """The signature of a Python function, and calls bound to it.
+    """The signature of a Python function; binds the arguments of calls.
 
     Parameters
     ----------
@@ -321,7 +320,7 @@ class Arguments:
         return found
 
     def _as_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        """Convert lists and numbers to tensors if the signature has one tensor for them."""
+        """Convert each list or number for which the signature has a tensor."""
         def convert(spec: Any, value: Any, name: str) -> Any:
             if isinstance(spec, TensorSpec) and isinstance(value, list | tuple | int | float):
                 return as_tensor(value, spec.dtype, name)

@@ -1,7 +1,6 @@
 """A concrete function: one trace of a Python function, and its programs, one per set of sizes.
 
-`function.py` creates it; savers and exporters read it. A program may run only for calls for which
-all guards of the trace hold, which `compiled` checks.
+`function.py` creates it; savers and exporters read it. A program may run only if all guards hold.
 """
 
 from __future__ import annotations
@@ -207,8 +206,8 @@ class ConcreteFunction(Generic[R]):
                 and self.leaves == tuple(leaves))
 
     def compiled(self, leaves: Sequence[Any], broken: list[Guard] | None = None) -> Compiled | None:
-        """Return the program for the sizes and variables of a call. If a guard does not hold for
-        them, append the guard to `broken` and return None."""
+        """Return the program for the sizes and variables of a call. If a guard does not hold,
+        append the guard to `broken` and return None."""
         shapes = self._shapes(leaves)
         key = (*shapes.items(), *[id(leaves[k]) for k in self._stand_ins])
         found = self._plans.get(key)
@@ -230,8 +229,7 @@ class ConcreteFunction(Generic[R]):
                 for k, kind in enumerate(self.leaves) if isinstance(kind, TensorLeaf)}
 
     def _variables(self, leaves: Sequence[Any]) -> dict[Variable, Variable] | None:
-        """Return a dict from variables of the trace to variables of the call; None if variables
-        that were distinct are the same object now."""
+        """Return the call's variables by variables of the trace; None if two are one object now."""
         found = {stands: leaves[k] for k, stands in self._stand_ins.items()}
         captured = [id(v) for v in self.trace.variables if v not in found]
         apart = {id(v) for v in found.values()}

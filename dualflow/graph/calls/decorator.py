@@ -69,8 +69,8 @@ def function(func: Callable[..., Any] | None = None, input_signature: Sequence[A
     Notes
     -----
     Python runs only while tracing: its side effects do not repeat. Tensors and variables that it
-    reads are captured, variables by reference. Without `fast_math`, results are identical to the
-    bit to those of eager mode.
+    reads are captured, variables by reference. Without `fast_math`, results have the bits of eager
+    mode.
 
     Examples
     --------

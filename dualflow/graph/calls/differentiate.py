@@ -124,7 +124,7 @@ class Call:
                 group.append(self.section.sources[k])
             if groups:
                 return self._record(leaves, values, inputs, list(groups.values()))
-            del values, sources             # lets variables be written in place
+            del values, sources             # a run may then overwrite variables directly
         if self._compiled is None:
             self._compiled = Compiled(self._graph, self.options)
         return self._compiled.run(list(leaves))

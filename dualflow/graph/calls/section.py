@@ -101,8 +101,8 @@ class Section:
         """Return the values that gradients of any of the targets read."""
         found = self._reads(targets, groups)
         if self._sized_by_data:
-            # A target without a cotangent gets zeros, whose size must be read. For any two targets,
-            # one of these subsets contains exactly one of them.
+            # A target without a cotangent gets zeros, whose size must be read. Of any two targets,
+            # some of these subsets contain the first but not the second.
             for bit in range(len(targets).bit_length()):
                 for part in (0, 1):
                     chosen = [y for k, y in enumerate(targets) if k >> bit & 1 == part]
@@ -131,7 +131,7 @@ class Gradient(Section):
     Attributes
     ----------
     reads : list of Symbol
-        The first given values: values of the differentiated section, or given to it.
+        The first given values: values or inputs of the differentiated section.
     places : list of int
         For each result, the index of its group of sources.
     kinds : list of str
@@ -201,8 +201,8 @@ def components(g: Any) -> list[Symbol]:
 
 
 def reads(trace: Trace, own: Sequence[Symbol], sizes: Iterable[Symbol]) -> list[Symbol]:
-    """Return the outer values that a gradient reads: values of the differentiated section, or given
-    to it, except for constants, numbers and `own`. Of `sizes` only the sizes are read."""
+    """Return the values and inputs of the differentiated section that a gradient reads, without
+    constants, Python numbers and `own`. Of `sizes` only the sizes are read."""
     made = {y for node in trace.nodes for y in node.outputs} | set(own)
     read = (*[x for node in trace.nodes for x in node.inputs], *trace.outputs, *sizes)
     return [x for x in dict.fromkeys(read) if x not in made and x.node.op is not CONSTANT
@@ -210,8 +210,8 @@ def reads(trace: Trace, own: Sequence[Symbol], sizes: Iterable[Symbol]) -> list[
 
 
 def sizes(trace: Trace, own: Sequence[Symbol], of: Section) -> dict[Symbol, Symbol]:
-    """Return the values whose data-dependent sizes a gradient reads, each with a value of the
-    differentiated section, or given to it, that has this size."""
+    """Return the values whose data-dependent sizes a gradient reads, each with a value or an input
+    of the differentiated section that has this size."""
     nodes = list(walk(trace.nodes))
     known = {y for node in nodes for y in node.outputs}.union(own, [x.node.data.of for x in own])
     rows = {x for node in nodes if isinstance(node.data, Owned)
@@ -226,7 +226,7 @@ def sizes(trace: Trace, own: Sequence[Symbol], of: Section) -> dict[Symbol, Symb
 
 
 def with_size_of(x: Symbol, section: Section) -> Symbol:
-    """Return a value of a section, or given to it, with the size of `x`."""
+    """Return a value or an input of a section with the size of `x`."""
     if any([x is y for y in section.given]) or x.graph is section.trace:
         return x
     made = [y for node in section.trace.nodes for y in node.outputs]

@@ -19,7 +19,7 @@ class IRError(AssertionError):
 
 
 def check(graph: Graph) -> None:
-    """Raise IRError if the graph, or a body in it, breaks an invariant.
+    """Raise IRError if a graph, or a body of a node, breaks an invariant.
 
     Every value is defined once and before it is used; dtypes and shapes are those that the shape
     rule or the bodies determine; a version of a variable is overwritten at most once and not read

@@ -100,7 +100,7 @@ class Graph:
 
 
 def graphs(graph: Graph) -> list[Graph]:
-    """Return a graph and all bodies in it, each body before the graph that contains its owner."""
+    """Return a graph and all its bodies, each body before the graph that contains its owner."""
     owners = [node for node in graph.nodes if node.bodies]
     return [*[body for node in walk(owners) for body in node.bodies], graph]
 

@@ -148,11 +148,11 @@ class Node:
         return f"<Node {self.name} ({self.op.name})>"
 
     def own(self, bodies: Sequence[Graph], writes: int = 0) -> None:
-        """Set the bodies and derive `writes`, `effect` and `may_refuse` from them.
+        """Set the bodies, and derive `writes`, `effect` and `may_refuse` from their nodes.
 
-        Call it again after a body has changed. An input that was written before, or is in `writes`,
-        stays written: the node has an output for its version, and a body that does not write it any
-        more returns its parameter."""
+        Call `own` again after a body has changed. An input that was written before, or is in
+        `writes`, stays written: the node has an output for its version, and a body that does not
+        write it any more returns its parameter."""
         inside = [node for body in bodies for node in body.nodes]
         self.bodies = tuple(bodies)
         self._refuses_inside = any([node.may_refuse for node in inside])

@@ -5,8 +5,8 @@
     loop   inputs [trip limit] [condition] carried, sliced, captured; the body returns
            [condition], carried, stacked; outputs are the last carried values, [trip count], stacked
 
-`graph.py` and `check.py` infer and check types with it; traces, passes and exporters take loops
-apart with `loop_parts`. The order of the groups is the one that csrc/ops/loop.c reads.
+`graph.py` and `check.py` infer and check types here; traces, passes and exporters split loops with
+`loop_parts`. The order of the groups is the one that csrc/ops/loop.c reads.
 """
 
 from __future__ import annotations

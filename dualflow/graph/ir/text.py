@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Typed(Protocol):
-    """A value, or a description of one: anything with a dtype and a shape."""
+    """A value or its description: anything with a dtype and a shape."""
 
     @property
     def dtype(self) -> DType: ...

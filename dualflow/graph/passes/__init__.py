@@ -11,7 +11,7 @@ order, for these reasons:
 
   repeated while values change, at most `ROUNDS` times: each may enable another
     bodies      makes unchanged carries captured inputs, which `hoist` can move out
-    hoist       moved nodes are simplified together with the nodes around the loop
+    hoist       the passes below then simplify moved nodes together with their new neighbours
     assign      `algebra` and `cluster` handle `add`, not `assign_add`
     algebra     removes nodes between the ops that `reshapes` and `fold` combine
     reshapes    turns ops on broadcasts into broadcasts of small ops, which `fold` can compute

@@ -1,6 +1,6 @@
 """Algebraic simplification: rewrites that are exact to the bit and, with `fast_math`, some that
 are not. A new exact rule needs a reason in this table. Sign and payload of a NaN do not count.
-Integers wrap around, so identities of whole numbers hold for them.
+Integers wrap around, so their rules are the identities of whole numbers.
 
     x + 0, 0 + x       integers; floats only for -0.0, as -0.0 + 0.0 is 0.0
     x - 0              integers; floats only for 0.0, as -0.0 - 0.0 is -0.0

@@ -2,8 +2,8 @@
 
 In the order of the trace, a start and its wait are adjacent, after all gradients. Here a start
 moves to just after its inputs, and a wait to just before the first node that needs its result;
-pure nodes that depend on the wait move with it. Calls of Python keep their order, since all ranks
-must make them in one order. Waits are exempt: they only return the results of started calls.
+pure nodes that depend on the wait move, too. Calls of Python keep their order, which must be the
+same on all ranks. Waits are exempt: they only return the results of started calls.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _waits_late(nodes: list[Node]) -> list[Node]:
 
 
 class _Late:
-    """The delayed nodes: waits, and nodes that depend on them."""
+    """The delayed nodes: waits and their dependents."""
 
     def __init__(self, order: list[Node]) -> None:
         self.order = order

@@ -76,7 +76,7 @@ def _counts_rows(loop: Node) -> bool:
 
 
 class _Again:
-    """A loop, and a second loop that reads residuals of it.
+    """A loop, and a second loop that reads its residuals.
 
     Attributes
     ----------

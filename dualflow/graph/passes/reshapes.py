@@ -11,8 +11,8 @@
     an elementwise op on broadcasts             the op on their sources, then one broadcast
 
 These ops move or repeat elements, so bits cannot change, except in matmul: a product with a vector
-sums in another order if its matrix is transposed. So if the result has one row or column, or an
-unknown number of them, transposes stay, except for integers and with `fast_math`.
+sums in another order if its matrix is transposed. So if the number of rows or columns of the result
+is 1 or unknown, transposes stay, except for integers and with `fast_math`.
 """
 
 from collections import Counter

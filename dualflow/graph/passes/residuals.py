@@ -71,7 +71,7 @@ class _Pair:
         return bool(self.again)
 
     def _steps(self, y: Symbol) -> list[Symbol]:
-        """Return the values to recompute in place of the stack of `y`, or [] if they cost more."""
+        """Return the values to recompute instead of the stack of `y`, or [] if they cost more."""
         needed, new = {y: None}, [y]
         while new:
             x = new.pop()

@@ -1,9 +1,9 @@
 """Copies versions of variables that are read after they are overwritten.
 
-Python may read a variable, assign to it, and then use the old value. The graph then reads an
-overwritten version, which `ir.check` forbids. Such a reader gets a copy that is made just before
-the write. So does a node with bodies that writes a version and has it as a second input. Required
-even without optimisation.
+Python may read a variable, assign a new value, and then use the old value. The graph then reads an
+overwritten version, which `ir.check` forbids. Such a reader gets a copy from just before the write.
+So does a node with bodies that writes a version and also has it as another input. Required even
+without optimisation.
 """
 
 from collections import Counter

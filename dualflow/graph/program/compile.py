@@ -181,7 +181,7 @@ def source(argument: ArgumentSpec) -> int | Callable[[Any], Tensor] | None:
 def compile_trace(trace: Trace, shapes: Mapping[int, Sequence[int]], options: Options,
                   variables: Mapping[Variable, Variable] = MappingProxyType({}),
                   broken: list[Guard] | None = None) -> Compiled | None:
-    """Compile a trace for the sizes and variables of a call. If a guard does not hold for them,
-    append the guard to `broken` and return None."""
+    """Compile a trace for the sizes and variables of a call. If a guard does not hold, append the
+    guard to `broken` and return None."""
     graph = specialize(trace, shapes, variables, None, broken)
     return None if graph is None else Compiled(graph, options)

@@ -9,7 +9,7 @@ ASSIGN = get_op("assign")
 
 
 def wave_spans(graph: Graph) -> list[tuple[int, int]]:
-    """Return the first and last time at which each node may run: those of its wave, if any."""
+    """Return the first and last time at which each node may run: the span of its wave, if any."""
     spans = [(k, k) for k in range(len(graph.nodes))]
     members: dict[int, list[int]] = {}
     for k, node in enumerate(graph.nodes):

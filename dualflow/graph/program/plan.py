@@ -3,10 +3,10 @@
 `compile` and `lower` call `make_plan` on an optimised graph. Time k is the execution of node k. No
 two values that are alive at one time may overlap.
 
-Views become offsets. An op that may work in place does so if its input dies. An update writes its
-variable directly if the old version is not needed, and a loop updates a carry in place if its body
-allows it. Other values of known size get an offset in one arena; values of unknown size are
-dynamic: allocated when their instruction runs.
+Views become offsets. An op may reuse the memory of an input that dies. An update writes its
+variable directly if the old version is not needed, and a loop overwrites a carry if its body
+permits. Other values of known size get an offset in one arena; values of unknown size are dynamic:
+allocated when their instruction runs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Buffer:
     data : Tensor or None
         The value of a constant.
     variable : Variable, Symbol or None
-        The variable whose memory this is; in a body, the parameter for it.
+        The variable that owns the memory; in a body, its parameter.
     offset : int
         Offset in the arena.
     """

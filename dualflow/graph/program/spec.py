@@ -1,9 +1,9 @@
 """`ProgramSpec`: a program as a value, the only input of running, saving and exporting it.
 
 It consists of tuples, numbers, dtypes and op handles. The parts that cannot be serialised directly
-are the tensors of constants, the variables, and the Python functions that a run calls (those of a
-`Feed`, and those that `host_call` and `host_compute` refer to by number). Offsets are in bytes. A
-specification must not refer to a graph.
+are the tensors of constants, the variables, and the Python functions that a run calls (from a
+`Feed`, or by the numbers in `host_call` and `host_compute`). Offsets are in bytes. A specification
+must not refer to a graph.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def dim_of(trace: Any, x: Symbol) -> Dim:
 
 def inside(trace: Any, x: Any) -> Any:
     """Return a number that depends on data as a Dim of a node in the open body; return any other
-    number as it is."""
+    number unchanged."""
     if not isinstance(x, Dim) or not x.from_data:
         return x
     return Dim(None, "element", (identity(as_tensor(x)),), trace)

@@ -50,7 +50,7 @@ def is_packed(y: Symbol) -> bool:
 
 
 def flows_into(y: Symbol) -> bool:
-    """Return True if a value is differentiable: of a floating dtype, or packed rows of one."""
+    """Return True if a value is differentiable: floating, or packed rows that are floating."""
     return y.dtype.is_floating or (is_packed(y) and flows_into(y.row))
 
 

@@ -1,4 +1,4 @@
-"""Numbers that depend on data: nodes that compute them in each run.
+"""Python numbers that depend on data, computed by nodes in each run.
 
 `Numbers` turns a Dim into nodes of int64 or float64, with the results of Python's arithmetic. The
 values are attributes of other nodes (the op `dynamic_attrs` applies them) or check decisions that
@@ -129,7 +129,7 @@ class Numbers:
             operands = [self.cast(x, float64) for x in operands]
         return self.node(ARITHMETIC[d.kind], *operands)
 
-    # --- uses of the numbers ---
+    # --- uses ---
 
     def number(self, dim: Dim, dtype: DType) -> Symbol:
         """Return a Dim as a tensor of `dtype`."""

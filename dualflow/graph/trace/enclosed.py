@@ -36,8 +36,8 @@ class Enclosed:
     Attributes
     ----------
     recorded_as : dict of Symbol to Symbol
-        From a parameter of a body or an output of a call to the recorded value, or one step nearer
-        to it.
+        From a parameter of a body or an output of a call to the recorded value, or to a value one
+        step nearer.
     question : callable or None
         Called before control flow raises, with the tensor whose truth is needed or None. Returns an
         addition to the message, or the truth.
@@ -56,7 +56,7 @@ class Enclosed:
     conditions : object
         Facts about traced bools, for the conversion of control flow.
     undefined : set of Node
-        Nodes of a branch in place of a value that another branch computes (`undefined.py`).
+        Placeholders in a branch for a value that another branch computes (`undefined.py`).
     lock : lock
         Held while outputs are added to a call, and while the trace is copied.
     """
@@ -126,7 +126,7 @@ class Enclosed:
         self._owner[node] = owner
 
     def is_within(self, node: Node, owners: Container[Node]) -> bool:
-        """Return True if a node is one of `owners`, or in a body of one."""
+        """Return True if a node is one of `owners`, or inside a body of an owner."""
         at: Node | None = node
         while at is not None and at not in owners:
             at = self._owner.get(at)

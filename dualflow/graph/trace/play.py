@@ -1,7 +1,7 @@
 """Replay of the nodes of a trace on a tape.
 
 Used for gradients of bodies, of calls of traced functions and of `compat.v1` graphs. The records
-must be the ones that a tape would have made while the trace recorded.
+must equal the records of a tape that was active during the trace.
 """
 
 from __future__ import annotations

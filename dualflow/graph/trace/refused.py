@@ -1,4 +1,4 @@
-"""Values whose gradient raises, such as those of a saved trace with a Python gradient rule."""
+"""Values whose gradient raises, for example in a saved trace with a Python gradient rule."""
 
 from __future__ import annotations
 
