@@ -1,4 +1,7 @@
-"""The fields of objects that all parts know; what they do comes later, part by part."""
+"""Fields of the classes that all parts of the core use; the methods are in the .pxi files.
+
+Only fields may be declared here: a C method could hide a call into a later part.
+"""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -12,20 +15,20 @@ cdef extern from "pythread.h" nogil:
 
 
 cdef struct Claim:
-    # What a thread may look at and write: see claims.pxi.
+    # A lock request: the variables that a thread reads and writes (claims.pxi).
     int n_reads, n_writes
     PyObject **reads           # Variables
     PyObject **writes
-    PyObject **values          # of `reads`, owned by the claim's maker
-    Claim *next                # of those that wait, or of those that hold
-    Claim *outer               # what the thread held already
+    PyObject **values          # of `reads`: references owned by the creator of the request
+    Claim *next                # in the queue, or in the list of granted requests
+    Claim *outer               # the innermost request that the thread held before, or NULL
     unsigned long thread
     PyThread_type_lock bell
-    bint working               # C is working on what it writes: nobody may look
+    bint working               # C is writing the variables: no thread may read them
     bint granted
-    bint failed                # there was no memory for a value
-    bint away                  # its thread runs a signal handler, and is not waiting meanwhile
-    bint stuck                 # waits for the thread that is asking
+    bint failed                # out of memory for the copy of a value
+    bint away                  # its thread runs a signal handler and does not wait
+    bint stuck                 # waits for the thread that checks for a deadlock
 
 
 cdef class TensorBase:
@@ -36,7 +39,7 @@ cdef class Tensor(TensorBase):
     cdef df_tensor t
     cdef uint64_t id
     cdef bint watch            # value of a trainable variable: tapes watch it automatically
-    cdef PyObject *slice_of    # (variable, key) if it is part of a variable's value, or NULL; owned
+    cdef PyObject *slice_of    # (variable, key) if it is ``variable[key]``, or NULL; owned
     cdef object __weakref__
 
 
@@ -47,10 +50,10 @@ cdef class Symbol(Tensor):
     cdef readonly object graph
     cdef readonly bint from_data
     cdef readonly bint sized_by_data
-    cdef readonly object row    # of values that a loop stacks: a Symbol like one of them, or None
+    cdef readonly object row    # if a loop stacks rows in it: a Symbol like one row, else None
     cdef tuple unknown          # a bool per dimension; None: all are known
-    cdef tuple dims             # what `shape` gives where some are unknown
-    cdef tuple part_of          # what `slice_of` is, where the collector of cycles sees it
+    cdef tuple dims             # the cached shape if a dimension is unknown
+    cdef tuple part_of          # like `slice_of`, but visible to the garbage collector
 
 
 @cython.final
@@ -59,8 +62,8 @@ cdef class Variable(TensorBase):
     cdef readonly str name
     cdef readonly bint trainable
     cdef uint64_t id
-    cdef Claim *writer         # who writes it now
-    cdef bint wanted           # somebody waits for it: see claims.pxi
-    cdef uint64_t version      # how often the value has changed
+    cdef Claim *writer         # the request that holds its write lock, or NULL
+    cdef bint wanted           # a queued request names it (claims.pxi)
+    cdef uint64_t version      # number of changes of the value
     cdef bint made
     cdef object __weakref__

@@ -1,4 +1,7 @@
-"""One extension module, in parts: each .pxi file is one concept, and uses those included before."""
+"""The extension module dualflow._core._core, assembled from one .pxi file per concept.
+
+A file may use only names of the files included before it (tests/test_core_order.py).
+"""
 
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.exc cimport PyErr_Fetch, PyErr_Restore
@@ -30,9 +33,9 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    /* Of the core, tracebacks show the innermost function alone: a frame for each would say nothing
-       to who reads them. `--checks` shows all (setup.py). One there must be, since generated code
-       that catches an exception takes it to have a traceback. */
+    /* Tracebacks show only the innermost function of the core: the others do not help users. A
+       build with `--checks` shows all (setup.py). One frame is required, because generated code
+       that catches an exception assumes that it has a traceback. */
     #ifndef DF_CORE_FRAMES
     static int df_innermost_frame(PyFrameObject *frame)
     {
@@ -49,44 +52,44 @@ cdef extern from *:
 cdef extern from "unistd.h" nogil:
     int usleep(unsigned int usec)
 
-include "errors.pxi"      # df_error to exception
-include "watch.pxi"       # functions that are entered while something is traced
-include "op.pxi"          # Op: handles of the C records
-include "tensor.pxi"      # dense tensors: made, described, shared
-include "dims.pxi"        # numbers that may change from call to call
-include "symbol.pxi"      # tensors of a graph
-include "numbers.pxi"     # Python numbers in
-include "attrs.pxi"       # attributes, packed
-include "records.pxi"     # what a tape keeps
-include "functions.pxi"   # functions with a gradient of their own, calls
-include "backward.pxi"    # the walker over records
-include "claims.pxi"      # who may look at variables and who may write them
-include "run.pxi"         # an op, run
-include "infer.pxi"       # what an op makes, described
-include "dispatch.pxi"    # an op on tensors: run or recorded, after promotion
-include "dlpack.pxi"      # DLPack in and out
-include "buffers.pxi"     # arrays in
-include "convert.pxi"     # Python objects in
-include "apply.pxi"       # an op on anything
+include "errors.pxi"      # translation of df_error into exceptions
+include "watch.pxi"       # the Python functions that are entered during a trace
+include "op.pxi"          # Op: handles of the C op records
+include "tensor.pxi"      # allocation and description of dense tensors
+include "dims.pxi"        # Dim: a number that may change from call to call
+include "symbol.pxi"      # Symbol: a tensor of a graph
+include "numbers.pxi"     # conversion of Python numbers
+include "attrs.pxi"       # attributes, packed for C
+include "records.pxi"     # tape records
+include "functions.pxi"   # tape records of calls and of functions with a custom gradient
+include "backward.pxi"    # the backward pass over tape records
+include "claims.pxi"      # reader/writer locks of variables
+include "run.pxi"         # execution of one op
+include "infer.pxi"       # shape inference
+include "dispatch.pxi"    # an op on tensors: promotion, then execution or recording
+include "dlpack.pxi"      # DLPack import and export
+include "buffers.pxi"     # import through the buffer protocol
+include "convert.pxi"     # conversion of Python objects
+include "apply.pxi"       # an op on operands of any kind
 include "updates.pxi"     # an op on several variables at once
-include "interop.pxi"     # buffers and arrays out
-include "exchange.pxi"    # memory that others fill, arrays combined along a tree
+include "interop.pxi"     # export to buffers, NumPy and pickles
+include "exchange.pxi"    # writable buffers, tree reduction
 include "rows.pxi"        # rows of several tensors at once
 include "keys.pxi"        # operators with attributes: a @ b, x[key]
-include "protocols.pxi"   # what Python asks of tensors
-include "variable.pxi"    # the one mutable thing
-include "contexts.pxi"    # what is entered and left without a window for signals
-include "host.pxi"        # from a running program back into Python
-include "beside.pxi"      # what goes on beside a program
-include "file.pxi"        # program files, read
+include "protocols.pxi"   # Python protocols of tensors
+include "variable.pxi"    # Variable: the only mutable tensor
+include "contexts.pxi"    # context managers that signals cannot interrupt halfway
+include "host.pxi"        # callbacks from a running program into Python
+include "beside.pxi"      # asynchronous host calls
+include "file.pxi"        # program files
 include "parts.pxi"       # a program in C form, while it is built
-include "lent.pxi"        # memory lent to runs
-include "program.pxi"     # programs: built, run, timed
-include "kept.pxi"        # what programs compute once
-include "call.pxi"        # what a program is bound to, and a run of it
-include "patterns.pxi"    # what arguments of a call are like
-include "places.pxi"      # places where a trace found values
-include "known.pxi"       # calls seen before
-include "repeated.pxi"    # logs of tapes seen before
+include "lent.pxi"        # arguments that a run frees early
+include "program.pxi"     # Program: built, run, timed
+include "kept.pxi"        # results cached until a variable changes
+include "call.pxi"        # Executable: a program bound to arguments and variables
+include "patterns.pxi"    # guards on the arguments of a call
+include "places.pxi"      # guards on the values that Python read during a trace
+include "known.pxi"       # the dispatch cache of traced functions
+include "repeated.pxi"    # the cache of tapes and their compiled backward passes
 include "runtime.pxi"     # threads, memory, SIMD level
-include "sealed.pxi"      # classes that Python cannot make
+include "sealed.pxi"      # classes that Python code cannot instantiate

@@ -1,22 +1,23 @@
-# The one way an op is applied: inputs of any kind, promotion, then run or recorded.
+# Application of an op to operands of any kind: conversion, promotion, then execution or recording.
+# Operators and functions of ops end in `apply_op`; its fast paths return the bits of the slow one.
 
 cdef enum:
-    FAST_ELEMENTS = 8192       # above it the tile loader may use threads
-    SPLAT_ELEMENTS = 1024      # up to it a scalar operand is copied out rather than broadcast
+    FAST_ELEMENTS = 8192       # larger calls go to the tile loader, which may use threads
+    SPLAT_ELEMENTS = 1024      # up to this size a scalar operand is repeated into an array
 
 
 def apply(op, *inputs, name=None, **attrs):
-    """Applies the op called `op`.
+    """Apply the op named `op`.
 
     Parameters
     ----------
     op : str
     *inputs : Tensor, Variable, number, array or nested lists
-        Python numbers take the dtype of the tensors beside them.
+        Python numbers take the dtype of the tensor operands.
     name : str, optional
-        Name of the node where the op becomes one of a graph; eager ops have none.
+        Name of the node if the op is recorded in a graph; ignored in eager mode.
     **attrs
-        The op's attributes, all of them.
+        All attributes of the op.
 
     Returns
     -------
@@ -27,16 +28,15 @@ def apply(op, *inputs, name=None, **attrs):
 
 @cython.binding(False)
 def apply_ordered(Op op not None, tuple inputs not None, tuple attrs not None, name=None):
-    """Applies an op to attributes in the order of its record: without a dict of them and a name to
-    look up, a small call takes 0.1 us less."""
+    """Apply an op with its attributes in the order of its record. Without a dict and the lookup of
+    a name, a small call takes 0.1 us less."""
     return apply_tuple(op, inputs, pack_given(op, attrs) if attrs or op.c.n_attrs else None, name)
 
 
-# Without a dict of attributes a small call takes 50 ns less, and Python calls what is no method of
-# Cython's another 10 ns sooner.
+# Without a dict of attributes a small call takes 50 ns less; ``binding(False)`` saves another 10.
 @cython.binding(False)
 def apply_unary(str op not None, x, name=None):
-    """Applies an op of one input without attributes."""
+    """Apply an op of one input without attributes."""
     cdef PyObject *args[1]
     args[0] = <PyObject *>x
     return apply_op(find_op(op), args, 1, None, name)
@@ -44,7 +44,7 @@ def apply_unary(str op not None, x, name=None):
 
 @cython.binding(False)
 def apply_binary(str op not None, x, y, name=None):
-    """Applies an op of two inputs without attributes."""
+    """Apply an op of two inputs without attributes."""
     cdef PyObject *args[2]
     args[0] = <PyObject *>x
     args[1] = <PyObject *>y
@@ -88,7 +88,7 @@ cdef object unary(Op op, x):
 
 
 cdef object equality(Op op, a, b):
-    """== and != compare elements; what cannot become a tensor is simply different."""
+    """Compare elements with == or !=. None, text and types are unequal to every tensor."""
     if b is None or isinstance(b, (str, bytes, type)):
         return NotImplemented
     if has_face(a) and not asked_by_us():
@@ -102,7 +102,7 @@ cdef object equality(Op op, a, b):
 
 
 cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
-    """Inputs as tensors; those that take part in promotion all of one dtype."""
+    """Return the inputs as tensors; promotion casts those that take part in it to one dtype."""
     cdef list ins = [None] * n
     cdef Py_ssize_t i
     cdef bint alike = not op.c.promote_to_float
@@ -117,7 +117,7 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
         if op.c.writes >> i & 1 if i < 32 else False:
             a = unwrapped(a)
             if not isinstance(a, Variable) and not is_version(a):
-                raise _errors.DTypeError(f"{op.name}: input {i} is written, want a Variable, "
+                raise _errors.DTypeError(f"{op.name}: input {i} is written, expected a Variable, "
                                          f"got {type(a).__name__}")
         if type(a) is Tensor:
             ins[i] = a
@@ -132,8 +132,8 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
 
 
 cdef object dtype_beside(Op op, PyObject **args, Py_ssize_t n):
-    """Where a graph has manners of its own: the dtype of the first tensor, which arrays and lists
-    beside it take; else None."""
+    """Return the dtype that arrays and lists take: in a graph with a face (compat.v1) that of the
+    first tensor, else None, which means their own."""
     cdef Py_ssize_t i
     if df_trace_top != NULL and (<object>df_trace_top).face is not None:
         for i in range(n):
@@ -145,7 +145,7 @@ cdef object dtype_beside(Op op, PyObject **args, Py_ssize_t n):
 
 
 cdef bint is_version(x):
-    """Whether a Symbol is the value of a variable, which an op may write."""
+    """Return True if `x` is a Symbol that stands for a variable, so that an op may write it."""
     return type(x) is Symbol and (<Symbol>x).graph.variable_of(x) is not None
 
 
@@ -175,7 +175,7 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=Non
     ins = convert_inputs(op, args, n)
     if graph is None:
         graph = graph_among(ins)
-    if graph is not None:              # it is open
+    if graph is not None:              # open: the conversion has checked that
         log = begin_in(graph)
         try:
             return trace_op(op, convert_inputs(op, args, n), attrs, name)
@@ -185,8 +185,8 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=Non
 
 
 cdef object graph_of_sizes(Attrs attrs):
-    """The graph built by hand that a size among the attributes is of: the op is recorded there. A
-    trace that is not over, but suspended, goes on with its hints."""
+    """Return the open graph that a Dim among the attributes belongs to, or None. The op is recorded
+    there; a Dim of a suspended trace counts as its hint."""
     cdef object d
     for value in attrs.values:
         for d in (value if type(value) is tuple else (value,)):
@@ -198,8 +198,8 @@ cdef object graph_of_sizes(Attrs attrs):
 
 
 cdef object other_graph(PyObject **args, Py_ssize_t n):
-    """The graph built by hand that all traced inputs are of, if this thread records in another; an
-    op is recorded where its inputs are. None: where this thread records."""
+    """Return the open graph of all traced inputs if this thread records in another open graph: an
+    op is recorded in the graph of its inputs. None: record in the graph of this thread."""
     cdef object top = <object>df_trace_top, found = None
     cdef Py_ssize_t i
     for i in range(n):
@@ -214,8 +214,8 @@ cdef object other_graph(PyObject **args, Py_ssize_t n):
 
 
 cdef bint are_ready(Op op, PyObject **args, Py_ssize_t n, Pointers *p) noexcept:
-    """Whether inputs need no conversion, as a few tensors, and variables that nobody writes, those
-    that take part in promotion of one dtype; they are then in `p`."""
+    """Return True, with the operands in `p`, if no input needs conversion: a few tensors, and
+    variables that no thread writes, those that take part in promotion of one dtype."""
     cdef Py_ssize_t i
     cdef PyObject *o
     cdef df_tensor *x
@@ -242,7 +242,7 @@ cdef bint are_ready(Op op, PyObject **args, Py_ssize_t n, Pointers *p) noexcept:
 
 
 cdef object run_ready(Op op, const Pointers *p, Attrs attrs):
-    """Runs on inputs that it holds: others may assign to variables meanwhile."""
+    """Run with references to the inputs, because another thread may assign to a variable."""
     cdef int i
     for i in range(p.n):
         Py_INCREF(<object>p.objects[i])
@@ -254,7 +254,7 @@ cdef object run_ready(Op op, const Pointers *p, Attrs attrs):
 
 
 cdef object run_writing(Op op, PyObject **args, list ins, Attrs attrs):
-    """Runs an op that writes variables, which no other thread writes meanwhile."""
+    """Run an op that writes variables, with their write locks held."""
     cdef PyObject *variables[MAX_WRITTEN]
     cdef int places[MAX_WRITTEN]
     cdef Claim claim
@@ -280,10 +280,10 @@ cdef object run_writing(Op op, PyObject **args, list ins, Attrs attrs):
 
 
 cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
-    """Small elementwise calls straight to the tile function: tensors and variables of one dtype and
-    shape; one of two operands may be a scalar, a Python number, or a row of the other one.
+    """Call the tile function of an elementwise op directly on small tensors and variables of one
+    dtype and shape. One of two operands may be a scalar, a number, or a row of the other.
 
-    None where that does not apply.
+    Return None if the operands do not qualify.
     """
     cdef PyObject *ins[4]
     cdef const void *data[4]
@@ -346,14 +346,14 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
 
 
 cdef void repeat_row(void *room, Tensor row, int64_t n) noexcept:
-    """n elements, copies of a row."""
+    """Write n elements: copies of a row."""
     cdef int64_t i, bytes = df_tensor_bytes(&row.t)
     for i in range(n // row.t.size):
         memcpy(<char *>room + i * bytes, row.t.data, bytes)
 
 
 cdef inline Tensor new_like(Tensor x, df_dtype dtype, Op op):
-    """An uninitialised tensor of the shape of `x`, whose dimensions are inline."""
+    """Return an uninitialised tensor of the shape of `x`, whose rank is at most DF_INLINE_NDIM."""
     cdef Tensor out = blank()
     cdef df_buffer *buffer = df_buffer_new(x.t.size * df_dtypes[<int>dtype].bytes)
     cdef int d
@@ -371,7 +371,7 @@ cdef inline Tensor new_like(Tensor x, df_dtype dtype, Op op):
 
 
 def filled(value, like):
-    """A tensor of the dtype and shape of `like` (Tensor or TensorSpec) with `value` everywhere."""
+    """Return a tensor with the dtype and shape of a Tensor or TensorSpec, filled with `value`."""
     cdef int64_t dims[254]
     cdef int ndim, d
     cdef df_dtype dtype
@@ -404,7 +404,7 @@ def filled(value, like):
 
 
 cdef Tensor filled_like(value, Symbol like):
-    """0 or 1 everywhere, made from elements of `like`, whose sizes are known only to a run."""
-    same = apply_by_name("equal", (like, like), {})              # false where there is a NaN
+    """Return 0 or 1 for each element of `like`, whose sizes are known only at run time."""
+    same = apply_by_name("equal", (like, like), {})              # False for a NaN
     bits = apply_by_name("equal" if value else "not_equal", (same, same), {})
     return cast_to(bits, like.t.dtype)

@@ -1,10 +1,11 @@
-# Attributes of an application, packed for C. One packer serves every op: it reads the record's
-# specs.
+# The attributes of an application of an op, packed for C by the specs of the op record. Called
+# wherever an op is applied or a graph node is created. An Attrs never changes once it is built:
+# nodes, tape records and the cache `Op.recent` share it.
 
 cdef enum:
     MAX_ATTRS = 12
-    MAX_INTS = 1 << 24         # a longer range is surely a mistake
-    KEPT_INTS = 16             # tuples of more are not worth keeping for another call
+    MAX_INTS = 1 << 24         # a longer range is rejected as a mistake
+    KEPT_INTS = 16             # longer tuples are not cached for the next call
 
 cdef extern from "Python.h":
     PyObject *PyDict_GetItem(object mapping, object key)
@@ -12,16 +13,16 @@ cdef extern from "Python.h":
 
 
 @cython.final
-@cython.no_gc_clear         # cycles are broken elsewhere, so that these never change
+@cython.no_gc_clear         # immutable: the collector breaks cycles at other objects
 cdef class Attrs:
-    """Attributes of one application: the C values, and the same as a hashable tuple, which may
-    hold Dims, and so the trace that holds the application."""
+    """The attributes of one application, as C values and as a hashable tuple. The tuple may hold
+    Dims, which refer to the trace that holds the application."""
     cdef df_attr c[MAX_ATTRS]
     cdef int64_t *lists
     cdef tuple names
     cdef readonly tuple values
     cdef readonly bint symbolic        # some values are Dims; `c` holds their hints
-    cdef bint from_data                # some of these depend on data
+    cdef bint from_data                # some of the Dims depend on data
 
     def __dealloc__(self):
         PyMem_Free(self.lists)
@@ -39,7 +40,7 @@ cdef class Attrs:
 
 
 cdef bint same_floats(Attrs a, Attrs b):
-    """Whether floats that compare equal have equal bits: 0.0 and -0.0 do not."""
+    """Return True if floats that compare equal have equal bits, so that 0.0 is not -0.0."""
     cdef Py_ssize_t k
     for k in range(len(a.values)):
         if type(a.values[k]) is float and memcmp(&a.c[k].f, &b.c[k].f, sizeof(double)):
@@ -55,8 +56,8 @@ cdef bint all_ints(tuple values):
 
 
 def as_index(value):
-    """An integer for an attribute: an int, or a Dim. A traced tensor is one if its graph knows its
-    number, as those do that follow from shapes alone."""
+    """Return `value` as an int or a Dim for an attribute. A traced tensor is accepted if its graph
+    can determine its value, for example from shapes alone."""
     if type(value) is int or type(value) is Dim:
         return value
     if hasattr(type(value), "__df_tensor__"):
@@ -67,12 +68,12 @@ def as_index(value):
 
 
 cdef object clean_attr(Op op, int k, value):
-    """The plain Python form of one attribute: int, float or tuple of ints."""
+    """Return the plain Python form of one attribute: an int, float or tuple of ints, or Dims."""
     cdef df_attr_type kind = op.c.attrs[k].type
     try:
         if kind == DF_ATTR_FLOAT:
             if isinstance(value, (str, bytes, bytearray)):
-                raise TypeError             # Python's float() reads text
+                raise TypeError             # float() would parse it
             return value if type(value) is Dim else float(value)
         if kind == DF_ATTR_BOOL:
             return int(bool(value))
@@ -86,7 +87,7 @@ cdef object clean_attr(Op op, int k, value):
             return (<Symbol>value).graph.dims_of(value)
         if type(value) is range and value[:MAX_INTS] != value:
             raise _errors.InvalidArgumentError(
-                f"{op.name}: {op.attrs[k]} is {value!r}, want at most {MAX_INTS} integers")
+                f"{op.name}: {op.attrs[k]} is {value!r}, expected at most {MAX_INTS} integers")
         if hasattr(value, "__index__") and (not isinstance(value, TensorBase) or not value.ndim):
             return (as_index(value),)
         return tuple(map(as_index, value))
@@ -95,11 +96,11 @@ cdef object clean_attr(Op op, int k, value):
             raise
         wanted = ("an integer", "a number", "a bool", "a dtype", "integers")[<int>kind]
         raise _errors.DTypeError(f"{op.name}: {op.attrs[k]} is {_arguments.shown(value)}, "
-                                 f"want {wanted}") from None
+                                 f"expected {wanted}") from None
 
 
 cdef bint can_be_kept(value):
-    """Whether the same object always stands for the same attribute."""
+    """Return True if an attribute is immutable and short, so that it can be cached by identity."""
     if type(value) is not tuple:
         return type(value) is bool or type(value) is int or type(value) is float
     if len(<tuple>value) > KEPT_INTS:
@@ -111,7 +112,7 @@ cdef bint can_be_kept(value):
 
 
 cdef inline bint is_same(PyObject *a, PyObject *b) noexcept:
-    """Whether two attributes are the same object, or tuples of the same objects."""
+    """Return True if two attributes are the same object, or tuples of the same objects."""
     cdef Py_ssize_t k
     if a == b:
         return True
@@ -125,7 +126,7 @@ cdef inline bint is_same(PyObject *a, PyObject *b) noexcept:
 
 
 cdef Attrs recent_attrs(Op op, dict given):
-    """The attributes of the last call, if this one gives the same; else None."""
+    """Return the packed attributes of the last call if `given` is identical to them, else None."""
     cdef tuple recent = op.recent
     cdef int k
     if recent is None or len(given) != op.c.n_attrs:
@@ -137,15 +138,15 @@ cdef Attrs recent_attrs(Op op, dict given):
 
 
 cdef Attrs pack_given(Op op, tuple given):
-    """Attributes from what a caller gave, in the order of the record. Those of the last call are
-    kept for the next one, which mostly has the same: packing anew takes 0.3 us."""
+    """Pack attributes that are given in the order of the record. The last result is cached, because
+    the next call usually has the same attributes and packing takes 0.3 us."""
     cdef tuple recent = op.recent
     cdef int k
     cdef list values = []
     cdef bint keep = True
     cdef Attrs attrs
     if len(given) != op.c.n_attrs:
-        raise TypeError(f"{op.name}: got {len(given)} attributes, want {list(op.attrs)}")
+        raise TypeError(f"{op.name}: got {len(given)} attributes, expected {list(op.attrs)}")
     if recent is not None:
         for k in range(op.c.n_attrs):
             if not is_same(PyTuple_GET_ITEM(given, k), PyTuple_GET_ITEM(recent, k + 1)):
@@ -162,13 +163,13 @@ cdef Attrs pack_given(Op op, tuple given):
 
 
 cdef Attrs pack_attrs(Op op, dict given):
-    """The same by name."""
+    """Pack attributes that are given by name."""
     cdef list values = []
     cdef Attrs attrs = recent_attrs(op, given)
     if attrs is not None:
         return attrs
     if len(given) != op.c.n_attrs:
-        raise TypeError(f"{op.name}: got attributes {sorted(given)}, want {list(op.attrs)}")
+        raise TypeError(f"{op.name}: got attributes {sorted(given)}, expected {list(op.attrs)}")
     for name in op.attrs:
         if name not in given:
             raise TypeError(f"{op.name}: attribute {name} is missing")
@@ -177,7 +178,7 @@ cdef Attrs pack_attrs(Op op, dict given):
 
 
 cdef Attrs pack_values(Op op, tuple values):
-    """Attributes from clean values in the order of the record."""
+    """Pack the results of `clean_attr`, in the order of the record."""
     cdef Attrs attrs = Attrs.__new__(Attrs)
     cdef Py_ssize_t total = 0
     cdef int64_t *at
@@ -220,13 +221,13 @@ cdef Attrs pack_values(Op op, tuple values):
 
 
 def make_attrs(Op op, **given):
-    """Attributes of an op, packed; None for an op that has none."""
+    """Return the attributes of an op, packed, or None if the op has no attributes."""
     return pack_attrs(op, given) if given or op.c.n_attrs else None
 
 
 cdef Attrs with_open(Op op, Attrs attrs, bint all_dims):
-    """The attributes as shape rules take them: DF_OPEN for each Dim, or each that depends on data,
-    where the record says that it may stand there."""
+    """Return the attributes for a shape rule: in attributes whose spec is `open`, DF_OPEN replaces
+    every Dim (`all_dims`) or every Dim that depends on data."""
     cdef list values = []
     cdef int k
     for k in range(op.c.n_attrs):
@@ -244,7 +245,7 @@ cdef Attrs with_open(Op op, Attrs attrs, bint all_dims):
 
 
 cdef list open_axes(Op op, Attrs attrs):
-    """The Dims that depend on data among the axes of an application, in order."""
+    """Return the Dims that depend on data among the axes of an application, in order."""
     cdef list found = []
     cdef int k
     for k in range(op.c.n_attrs):
@@ -265,12 +266,13 @@ cdef object mapped(Op op, int k, Dim d, value_of):
     if v is not None:
         return v
     if not op.c.attrs[k].open:
-        raise _errors.UnimplementedError(f"{op.name}: {op.attrs[k]} is known only in a run")
+        raise _errors.UnimplementedError(f"{op.name}: {op.attrs[k]} is known only at run time")
     return DF_OPEN
 
 
 def map_attrs(Op op, Attrs attrs, value_of):
-    """The attributes with each Dim replaced by `value_of` it; None: only a run knows that."""
+    """Return the attributes with each Dim d replaced by ``value_of(d)``, or by DF_OPEN if that is
+    None: the number is known only at run time."""
     cdef list values = []
     cdef int k
     for k in range(op.c.n_attrs):

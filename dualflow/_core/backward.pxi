@@ -1,29 +1,29 @@
-# The one backward walker: from gradients of outputs to gradients of sources, over records. Rules
-# are called once each; the walker un-broadcasts and adds up. It never recurses.
+# The backward pass over tape records, newest first, called by dualflow.autodiff. It calls the rule
+# of each record once, un-broadcasts the results and accumulates them. It never recurses.
 #
-# What flows into a value is summed in the order of arrival, that is from its last use to its
-# first. Where the sums are recorded, each is made as soon as both its parts are there: so a call of
-# a traced function, which goes on from the sums it is given, makes the same ones in the same order.
+# The cotangents of a value are summed in order of arrival: from its last use to its first. While a
+# tape or trace records the sums, each is computed as soon as it has two terms. A call of a traced
+# function continues the accumulators, so it performs the same additions in the same order.
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object f, PyObject **args, size_t n, PyObject *names)
 
 cdef enum:
-    PARTIALS = 8               # gradients of one value collected before they are added in one go
+    PARTIALS = 8               # cotangents of one value that are collected and then summed at once
     FEW_ARGS = 16
 
 
 @cython.final
 cdef class Maybe:
-    """A gradient in a graph that data decides about: whether anything flowed at all.
+    """A gradient of a graph that is connected or not depending on data, for example on a branch.
 
     Attributes
     ----------
     value : Tensor
-        Of no meaning where nothing flowed, unless `clean`: then it is -0.0 there, which added to
-        any x gives x.
+        Undefined where the flag is False, unless `clean`: then it is -0.0 there, which is neutral
+        in additions.
     flag : Tensor, bool
-        Whether something flowed: of shape (), or one for each row of the value.
+        True if the gradient is connected: of shape (), or one element for each row of the value.
     """
     cdef readonly object value, flag
     cdef readonly bint clean
@@ -44,14 +44,14 @@ cdef class Maybe:
 
 @cython.final
 cdef class Walk:
-    cdef df_id_map pending         # id -> owned Tensor, or list of them still to be added up
+    cdef df_id_map pending         # accumulators: id -> owned Tensor, or list of terms to be summed
     cdef df_id_set wanted        # ids of the sources
-    cdef df_id_set reach         # ids through which gradients flow to a source
-    cdef bint prune            # whether `reach` tells more than which ids are known
-    cdef bint at_once          # whether sums are made as soon as both parts are there
+    cdef df_id_set reach         # ids of values that depend on a source
+    cdef bint prune            # only values in `reach` get cotangents
+    cdef bint at_once          # terms are summed as soon as there are two
     cdef dict found
     cdef object total, fit, zeros, settle, only_if, anew
-    cdef PyObject *watch       # of the functions that rules of the user's enter, or NULL
+    cdef PyObject *watch       # the Watch to resume in rules of the user, or NULL
 
     def __dealloc__(self):
         cdef int64_t i
@@ -63,7 +63,7 @@ cdef class Walk:
         df_id_set_free(&self.reach)
 
     cdef int give(self, uint64_t id, g) except -1:
-        """Adds to what flows into a value."""
+        """Add a cotangent to the accumulator of a value."""
         cdef int64_t at = df_id_map_put(&self.pending, id)
         cdef PyObject *old
         if at < 0:
@@ -86,7 +86,7 @@ cdef class Walk:
         return 0
 
     cdef object so_far(self, uint64_t id):
-        """The sum so far of what flows into a value, or None; it is no longer pending."""
+        """Remove the accumulator of a value and return its sum; return None without one."""
         cdef int64_t at = df_id_map_find(&self.pending, id) if id else -1
         cdef object g
         if at < 0:
@@ -97,14 +97,14 @@ cdef class Walk:
         return self.total(g) if type(g) is list else g
 
     cdef object take(self, uint64_t id):
-        """What flows into a value, or None; it is no longer pending."""
+        """Pop the cotangent of a value, or None, and store it if the value is a source."""
         cdef object g = self.so_far(id)
         if g is not None and df_id_set_has(&self.wanted, id):
             self.found[id] = g
         return g
 
     cdef object take_dense(self, uint64_t id, y):
-        """What flows into an output y, for a rule: a tensor, a Maybe or None, never IndexedSlices.
+        """Pop the cotangent of output `y` for a rule: a tensor, Maybe or None, never IndexedSlices.
         """
         cdef object g = self.take(id)
         return g if g is None or is_tensor(g) or type(g) is Maybe else self.fit(g, y)
@@ -113,14 +113,15 @@ cdef class Walk:
         return id != 0 and (not self.prune or df_id_set_has(&self.reach, id))
 
     cdef int step(self, Record r) except -1:
-        """Takes what flows into the outputs of a record and hands it to the inputs."""
+        """Apply the rule of a record: pop the output cotangents, accumulate the input cotangents.
+        """
         cdef Py_ssize_t k, n_in = len(r.inputs), n_out = len(r.outputs)
         cdef uint64_t *ids = r.ids
         cdef bint useful = False
         cdef object g, results, graph = <object>df_trace_top if df_trace_top != NULL else None
         cdef bint uncertain = False
         cdef uint64_t known
-        cdef object flag = None             # whether something flows, if data decides
+        cdef object flag = None             # True if connected, if data decides
         for k in range(n_out):
             useful |= ids[n_in + k] != 0 and df_id_map_find(&self.pending, ids[n_in + k]) >= 0
         if not useful:
@@ -165,7 +166,7 @@ cdef class Walk:
         return 0
 
     cdef int through_call(self, Record r) except -1:
-        """A record whose rule does the summing: see `record_call`."""
+        """Apply the rule of a record that continues accumulators itself: see `record_call`."""
         cdef Py_ssize_t k, n_in = len(r.inputs), n = len(r.inputs) + len(r.outputs)
         cdef uint64_t *ids = r.ids
         cdef list wanted = [False] * n
@@ -199,18 +200,17 @@ cdef class Walk:
                 pause_watch()
 
     cdef int hand_out(self, Record r, results, flag, uint64_t known) except -1:
-        """Gives inputs what a rule returned; `known` is the last id from before that.
+        """Accumulate the results of a rule; `known` is the last id from before the rule ran.
 
-        Where a tape records, what flows into one value is one value: a rule may return what it was
-        given, or one tensor twice, and gradients of the sums of each would be summed in another
-        order than in a graph that always adds something.
-        """
+        While the backward pass is recorded, each cotangent needs a new tensor id. A rule may return
+        its argument, or one tensor for two inputs; with a shared id, second-order gradients would
+        be summed in another order than in graph mode."""
         cdef Py_ssize_t k, n_in = len(r.inputs)
         cdef object g, x, value
         if type(results) is not tuple and type(results) is not list:
             results = (results,)
         if len(results) != n_in:
-            raise ValueError(f"{r.op.name}: its gradient rule gave {len(results)} results "
+            raise ValueError(f"{r.op.name}: its gradient rule returned {len(results)} results "
                              f"for {n_in} inputs")
         for k in range(n_in):
             if not self.flows_to(r.ids[k]):
@@ -236,7 +236,7 @@ cdef class Walk:
         return 0
 
     cdef int through_log(self, RecordLog log, bint free) except -1:
-        """Steps back through a log; if `free`, each entry is gone before the next is looked at."""
+        """Process a log, newest entry first; if `free`, drop each entry before its rule runs."""
         cdef df_entry *e = log.c.last
         while e != NULL:
             record = record_of(e) if df_entry_gives(e, &self.pending) else None
@@ -251,8 +251,8 @@ cdef class Walk:
 
 
 cdef bint fits(g, x, bint alike):
-    """Whether a gradient has the dtype and shape of its operand (Tensor or TensorSpec); `alike`: of
-    an op that keeps shapes."""
+    """Return True if a gradient has the dtype and shape of its operand (Tensor or TensorSpec).
+    `alike`: the op has one input and preserves its shape."""
     cdef Tensor a, b
     cdef int d
     if type(g) is Tensor and type(x) is Tensor:
@@ -272,8 +272,8 @@ cdef bint fits(g, x, bint alike):
 
 
 cdef bint equal_dims(tuple a, tuple b, bint alike):
-    """Whether two shapes are certain to be equal. A size that depends on data decides nothing, nor
-    does one of a graph for any size, where it may be 1."""
+    """Return True if two shapes are certainly equal. A size is uncertain if it depends on data, or
+    belongs to a graph for all sizes, in which any size may be 1."""
     cdef Py_ssize_t d
     if len(a) != len(b):
         return False
@@ -289,12 +289,12 @@ cdef bint equal_dims(tuple a, tuple b, bint alike):
 
 
 cdef bint is_open_size(d):
-    """Whether a size is known only when the program runs, or is any."""
+    """Return True if a size depends on data or belongs to a graph for all sizes."""
     return type(d) is Dim and ((<Dim>d).from_data or (<Dim>d).graph.for_any_size)
 
 
 cdef object call_rule(Record r, g, PyObject *watch):
-    """rule(g, y, *inputs, **attrs). `watch`: of the functions that a user's rule enters."""
+    """Return rule(g, y, *inputs, **attrs); in a rule of the user, `watch` is resumed."""
     if watch == NULL or not is_users_rule(r.op):
         return apply_rule(r, g)
     resume_watch(watch)
@@ -305,7 +305,7 @@ cdef object call_rule(Record r, g, PyObject *watch):
 
 
 cdef bint is_users_rule(Op op):
-    """Whether a rule calls functions of the user's."""
+    """Return True if a rule may call functions of the user."""
     return op.c == &df_function_op or not str(
         getattr(op.gradient_rule, "__module__", "")).startswith("dualflow.")
 
@@ -330,34 +330,34 @@ cdef object apply_rule(Record r, g):
 
 def walk_back(records, dict gradients, sources, total, fit, zeros, settle, only_if,
               anew, bint free=False, bint eagerly=False):
-    """Gradients of the sources, by id.
+    """Return the gradients of the sources, by id.
 
     Parameters
     ----------
     records : RecordLog, or iterable of Record, newest first
     gradients : dict of id to Tensor
-        What flows into the values it starts from.
+        The initial cotangents.
     sources : iterable of int
-        Ids of the values wanted.
+        Ids of the values to differentiate with respect to.
     total : callable (list of Tensor) -> Tensor
-        The sum.
+        Returns the sum.
     fit : callable (gradient, operand) -> Tensor
-        The gradient with the dtype and, broadcast dimensions summed, the shape of the operand.
+        Returns the gradient with the dtype and, broadcast dimensions summed, shape of the operand.
     zeros : callable (operand) -> Tensor
     settle : callable (list of Tensor, Maybe or None) -> (list of Tensor or None, flag or None)
-        What a rule gets for its outputs, and whether that counts, if data decides.
+        Returns the cotangents to pass to a rule and, if data decides, the flag of its results.
     only_if : callable (fit, flag, gradient, operand) -> Maybe
-        What a rule gave, which counts only if the flag, or None, says so.
+        Returns the result of a rule, connected only where the flag (or its own, if None) holds.
     anew : callable (Tensor) -> Tensor
-        The same value under an identity of its own.
+        Returns the same value under a new tensor id.
     free : bool
-        Whether the log forgets each record as soon as it has been stepped through.
+        Whether to drop each record from the log before its rule runs.
     eagerly : bool
-        In a trace: which values are one, and which are summed when, is as without it.
+        In a trace: sum in the order of eager mode, and let cotangents share tensor ids.
 
     Returns
     -------
-    dict of id to Tensor, without the sources nothing flows to
+    dict of id to Tensor, without the sources that are not connected
     """
     cdef Walk w = Walk.__new__(Walk)
     w.watch = pause_watch()
@@ -384,7 +384,7 @@ cdef dict walk(Walk w, records, dict gradients, sources, tuple helpers, bint fre
         log = <RecordLog>records
         w.prune = not log.watched <= sources
         if free and log.walks:
-            raise RuntimeError("the records of this tape are being walked back already")
+            raise RuntimeError("a backward pass over the records of this tape is running already")
         if w.prune:
             w.reach.base = log.c.ids.base
             for id in sources:

@@ -1,10 +1,13 @@
-# What goes on beside a program: memory of its run that is read and filled meanwhile, and tickets.
+# Asynchronous host calls: the callbacks behind `host_start` and `host_wait`, which C calls while a
+# program runs (base/host.h), and the views of its memory that the started operations use.
+# Invariant: the memory under a view lives until the run has waited for the operation or, if the
+# run fails before, until the view is gone.
 
 @cython.final
 @cython.no_gc_clear         # the program must outlive the frame
 cdef class RunMemory:
-    """What a run that failed left in use (csrc/exec/program.h, df_left): frame, arguments and
-    results, for as long as somebody can see them."""
+    """The memory of a failed run that outstanding operations may still use: frame, arguments and
+    results (csrc/exec/program.h, df_left). The views of it keep it alive."""
     cdef df_left left
     cdef object program
     cdef df_program *c
@@ -17,7 +20,7 @@ cdef class RunMemory:
         free(self.left.tickets)
 
     cdef void take(self, df_frame *frame) noexcept:
-        """Hands all that over to those who can see it. A callback may have left an exception."""
+        """Make the views keep this memory alive. Preserves the exception of a callback."""
         cdef PyObject *error[3]
         cdef int k
         self.frame = frame
@@ -27,12 +30,13 @@ cdef class RunMemory:
                 for item in TICKETS.pop(self.left.tickets[k], NOBODY)[1]:
                     (<Borrowed>item).memory = self
         except MemoryError:
-            Py_INCREF(self)         # better lost than given to others
+            Py_INCREF(self)         # leak the memory: it must not be reused
         PyErr_Restore(error[0], error[1], error[2])
 
 
 cdef RunMemory memory_of_run(object program, df_program *c, list tensors):
-    """To be made before the run: when it has failed, nothing is allocated."""
+    """Return a RunMemory. Called before the run, because nothing may be allocated after a failure.
+    """
     cdef RunMemory memory = RunMemory.__new__(RunMemory)
     memory.program, memory.c, memory.tensors = program, c, tensors
     memory.left.tickets = <int64_t *>malloc(df_program_pairs(c) * sizeof(int64_t))
@@ -43,8 +47,8 @@ cdef RunMemory memory_of_run(object program, df_program *c, list tensors):
 
 @cython.final
 cdef class Borrowed:
-    """The bytes of a tensor of a run, until that has waited for what reads or fills them. If it
-    fails before, whoever has a view of them keeps them."""
+    """Exporter of the bytes of a tensor of a run, valid until the run has waited for the operation
+    that uses them. If the run fails before, `memory` keeps them alive."""
     cdef void *data
     cdef Py_ssize_t n
     cdef bint filled
@@ -61,7 +65,7 @@ cdef tuple borrow(const df_tensor *t, bint filled, list borrowed):
     return DTYPES[<int>t.dtype], shape_tuple(t), memoryview(item)
 
 
-cdef dict TICKETS = {}              # number -> [what was started, what it borrows]
+cdef dict TICKETS = {}              # handle -> [object with result(), list of Borrowed]
 cdef tuple NOBODY = (None, ())
 cdef int64_t n_tickets = 0
 
@@ -81,7 +85,7 @@ cdef df_status start_beside(int64_t id, int n, const df_tensor *const *ins, int 
     n_tickets += 1
     ticket[0] = n_tickets
     number = ticket[0]
-    entry = TICKETS[number] = [None, borrowed]      # once it has started nothing may fail
+    entry = TICKETS[number] = [None, borrowed]      # before the start, after which nothing may fail
     aside = step_aside()
     try:
         entry[0] = (<HostFunction?>HOST[id]).call(reads, fills)

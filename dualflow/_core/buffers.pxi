@@ -1,5 +1,6 @@
-# Buffers in: dense copies of anything with the buffer protocol, whatever strides, byte order and
-# alignment. It knows nothing of lists and numbers.
+# Import through the buffer protocol: dense copies of arrays of any strides, byte order and
+# alignment. Called by convert.pxi, which handles lists and numbers. A tensor never shares memory
+# with the exporter.
 
 from cpython.buffer cimport PyBUF_FULL_RO, PyBuffer_Release, PyObject_GetBuffer
 
@@ -8,14 +9,14 @@ cdef extern from "Python.h":
 
 
 cdef int parse_format(const char *format, Py_ssize_t itemsize, bint *swapped) except -2:
-    """The dtype of a struct-module format, or -1; sets whether bytes are in the other order."""
+    """Return the dtype of a struct-module format, or -1; set `swapped` to True if big-endian."""
     cdef char c
     swapped[0] = False
     if format == NULL:
         return DF_U8
     c = format[0]
     if c in b"<>=!@^|":
-        swapped[0] = c in (b">"[0], b"!"[0])       # every machine we build for is little-endian
+        swapped[0] = c in (b">"[0], b"!"[0])       # all supported machines are little-endian
         format += 1
     if format[0] == 0 or format[1] != 0:
         return -1
@@ -38,7 +39,7 @@ cdef int parse_format(const char *format, Py_ssize_t itemsize, bint *swapped) ex
 
 
 cdef Tensor acquire(value, Py_buffer *view, str who):
-    """Asks for the buffer; where that is refused, a copy of the array got in another way."""
+    """Get the buffer of `value` and return None; without a buffer, return a copy of the array."""
     if hasattr(value, "mask") and hasattr(value, "filled"):
         raise _errors.DTypeError(
             f"{who}: got a masked {type(value).__name__}; tensors have no mask, "
@@ -57,8 +58,9 @@ cdef Tensor acquire(value, Py_buffer *view, str who):
 
 
 cdef Tensor without_buffer(value, str who):
-    """A copy of an array whose dtype has no buffer format, such as bfloat16 of other packages: by
-    DLPack, or by its bits if that lacks the dtype too (NumPy's). None if there is no way."""
+    """Return a copy of an array whose dtype has no buffer format, such as bfloat16 of other
+    packages: through DLPack or, if that lacks the dtype too (NumPy), through its bits. None if
+    neither works."""
     cdef Tensor x
     if hasattr(value, "__dlpack__"):
         try:
@@ -70,7 +72,7 @@ cdef Tensor without_buffer(value, str who):
     x = from_buffer(value.view("int16"), who)
     if x.t.dtype != DF_I16:
         return None
-    x.t.dtype = DF_BF16                 # nobody has seen it yet
+    x.t.dtype = DF_BF16                 # not shared yet
     return x
 
 
@@ -81,7 +83,8 @@ cdef object unknown_format(value, Py_buffer *view, str who):
 
 
 cdef Tensor from_buffer(value, str who):
-    """A copy of anything with the buffer protocol: also strided, read-only or byte-swapped."""
+    """Return a copy of an object with the buffer protocol: strided, read-only or byte-swapped, too.
+    """
     cdef Py_buffer view
     cdef bint swapped = False
     cdef int dtype

@@ -1,14 +1,14 @@
-# Who may read variables, who may write them, and when.
+# Reader/writer locks of variables. A Claim is a lock request: variables to read and variables to
+# write, all granted together. The callers are ops that write variables, runs of programs, reads.
 #
-# Whoever writes variables holds them: an op that runs at once, or a run of a program, which lets
-# other threads in where it releases the GIL and where it calls Python. All that one claim asks for
-# is granted together. Values can be read whenever C is not working on them: even in the middle of
-# a run, while that calls Python, and then as a copy; they are what eager mode would have shown
-# there, because effects keep their order.
+# An eager op or a run of a program holds the locks of the variables that it writes. A run lets
+# other threads proceed while it has released the GIL or calls Python. A value can be read whenever
+# C is not writing it. While a run calls Python, a reader gets a copy: the value that eager mode
+# would have at this point, because effects keep their order.
 #
-# Claims that cannot be granted yet wait in a queue. Whoever lets variables go serves it: it hands
-# values to those that want to read, and holds for others what they want to write. So a thread that
-# writes all the time starves nobody. Everything here happens with the GIL held.
+# Requests that cannot be granted yet wait in a queue. A thread that releases variables serves the
+# queue: it passes values to waiting readers and acquires locks on behalf of waiting writers. So a
+# thread that writes all the time starves no other. The GIL is held throughout this file.
 
 cdef extern from "pythread.h" nogil:
     PyThread_type_lock PyThread_allocate_lock()
@@ -20,7 +20,7 @@ cdef extern from "pythread.h" nogil:
 
 cdef extern from *:
     """
-    /* The innermost claim that this thread holds. */
+    /* The innermost lock request that this thread holds. */
     static DF_THREAD_LOCAL void *df_claim_top = NULL;
     """
     void *df_claim_top
@@ -32,17 +32,17 @@ cdef extern from "pthread.h" nogil:
 
 cdef enum:
     MAX_WRITTEN = 32           # operands that an op may write: bits of df_op.writes
-    LOOK_AGAIN_US = 50000      # nobody rings when a run calls Python and Python then waits
-    FORK_US = 100              # between two checks by a thread that forks
+    LOOK_AGAIN_US = 50000      # polling interval: a run that calls Python wakes no reader
+    FORK_US = 100              # polling interval of a thread that forks
 
 
-cdef Claim *waiting = NULL     # longest first
-cdef Claim *holding = NULL     # those that write
-cdef unsigned long forking = 0     # the thread that forks: nobody else may begin to write
+cdef Claim *waiting = NULL     # the queue, oldest first
+cdef Claim *holding = NULL     # granted requests that write
+cdef unsigned long forking = 0     # the thread that forks: no other may begin to write
 
 
 cdef Tensor look(Variable v):
-    """The value. One that is going to be written in place is copied."""
+    """Return the value, or a copy if a request holds the write lock."""
     return v.value_ if v.writer == NULL else copied_value(v)
 
 
@@ -54,7 +54,7 @@ cdef Tensor copied_value(Variable v):
 
 
 cdef int make_exclusive(Variable v) except -1:
-    """Makes sure nobody else sees the memory an op is about to write."""
+    """Ensure that the memory that an op is about to write has no other owner."""
     cdef Tensor value = v.value_            # one more reference
     v.version += 1
     if Py_REFCNT(value) > 2 or not df_buffer_is_exclusive(value.t.buffer):
@@ -63,8 +63,8 @@ cdef int make_exclusive(Variable v) except -1:
 
 
 cdef int stake(Claim *c) except -1:
-    """Waits until `c` can be granted: its values are then filled in, and what it writes is held
-    until `let_go`. A claim that writes nothing is over at once."""
+    """Acquire a request: wait until it can be granted, fill in its values, and hold its write locks
+    until `let_go`. A request that writes nothing holds nothing."""
     global df_claim_top
     c.outer = <Claim *>df_claim_top
     c.thread = PyThread_get_thread_ident()
@@ -102,7 +102,7 @@ cdef void unlink(Claim **first, Claim *c) noexcept nogil:
 
 
 cdef Tensor value_when_possible(Variable v):
-    """The value of a variable that somebody writes."""
+    """Return the value of a variable whose write lock is held."""
     cdef PyObject *variable = <PyObject *>v
     cdef PyObject *value = NULL
     cdef Claim c
@@ -117,7 +117,8 @@ cdef Tensor value_when_possible(Variable v):
 
 
 cdef Tensor read_variable(Variable v):
-    """The value of a variable: now, or while a graph records, the Symbol of its current version."""
+    """Return the value of a variable or, while a graph records, the Symbol of its current version.
+    """
     cdef PyObject *watch
     if df_trace_top != NULL:
         watch = pause_watch()
@@ -129,7 +130,8 @@ cdef Tensor read_variable(Variable v):
 
 
 def values_together(list variables not None):
-    """The values of variables at one moment: no run that writes several of them is halfway."""
+    """Return the values of several variables at one moment, at which C writes no variable of the
+    list."""
     cdef Py_ssize_t k, n = len(variables)
     cdef PyObject **place = <PyObject **>PyMem_Malloc((2 * n + 1) * sizeof(PyObject *))
     cdef list found = []
@@ -166,8 +168,8 @@ cdef bint is_possible(const Claim *c) noexcept:
 
 
 cdef bint is_behind(const Claim *c) noexcept:
-    """Whether somebody has waited longer for what `c` writes. A thread that already holds something
-    is let through: others may be waiting for it."""
+    """Return True if an older request waits for a variable that `c` writes. A thread that already
+    holds locks does not queue: older requests may be waiting for its locks."""
     cdef int k
     if c.outer == NULL:
         for k in range(c.n_writes):
@@ -209,7 +211,7 @@ cdef void want(const Claim *c, bint wanted) noexcept:
 
 
 cdef void serve() noexcept:
-    """Grants what can be granted now, in the order in which it was asked for."""
+    """Grant the queued requests that can be granted now, oldest first."""
     cdef Claim *c = waiting
     cdef Claim *next
     while c != NULL:
@@ -264,7 +266,7 @@ cdef int wait_in_queue(Claim *c) except -1:
 
 
 cdef int run_handlers(Claim *c) except -1:
-    """Runs the handlers of pending signals: what they ask for does not queue behind `c`."""
+    """Run the handlers of pending signals. Their requests do not queue behind `c`."""
     c.away = True
     PyErr_CheckSignals()
     c.away = False
@@ -273,8 +275,8 @@ cdef int run_handlers(Claim *c) except -1:
 
 
 cdef int check_for_deadlock(Claim *c) except -1:
-    """Raises where a thread that holds variables asks for some that would never be let go: held by
-    itself, or by a thread that waits for it, directly or not."""
+    """Raise InUseError if a thread that holds locks requests a variable that is held by the same
+    thread, or by a thread that waits for one of its locks, directly or not."""
     cdef Claim *w = waiting
     cdef PyObject *v
     cdef bint more = True
@@ -297,7 +299,8 @@ cdef int check_for_deadlock(Claim *c) except -1:
 
 
 cdef PyObject *needs_stuck(const Claim *c, unsigned long thread) noexcept:
-    """A variable that `c` writes and that is held by the thread, or by one that waits for it."""
+    """Return a variable that `c` writes and that is held by `thread` or by a stuck thread, or NULL.
+    """
     cdef Claim *writer
     cdef Claim *w
     cdef int k
@@ -315,7 +318,7 @@ cdef PyObject *needs_stuck(const Claim *c, unsigned long thread) noexcept:
     return NULL
 
 
-# --- where C works, and where it calls Python ----------------------------------------------------
+# --- runs of C, and their calls of Python ---------------------------------------------------------
 
 
 cdef void begin_work(Claim *c) noexcept:
@@ -326,7 +329,7 @@ cdef void begin_work(Claim *c) noexcept:
 
 
 cdef bint pause_work() noexcept:
-    """Python is about to run inside what this thread runs: whether C was working on variables."""
+    """Make variables readable while a run calls Python. Return True if C was writing some."""
     cdef Claim *c = <Claim *>df_claim_top
     cdef bint working = c != NULL and c.working
     if working:
@@ -340,8 +343,7 @@ cdef void resume_work(bint working) noexcept:
 
 
 # --- forks ---------------------------------------------------------------------------------------
-# A fork waits until C works on no variable, except for the thread that forks: the child then has
-# complete values.
+# A fork waits until no other thread writes a variable in C, so that the child has complete values.
 
 
 def _before_fork():
@@ -372,11 +374,11 @@ def _after_fork():
 
 
 cdef void forget_others() noexcept nogil:
-    """In the child, inside the fork: the claims of threads it does not have are on stacks that new
-    threads may reuse."""
+    """In the child, inside the fork: drop the requests of threads that the child lacks. They lie on
+    stacks that new threads may reuse."""
     cdef Claim *c = holding
     cdef Claim *next
-    if not forking:                        # Python was not told: C forks in order to exec
+    if not forking:                        # not a fork by Python: C forks in order to exec
         return
     while c != NULL:
         next = c.next

@@ -1,21 +1,22 @@
-# What a "with" statement enters and leaves. In C: Python checks for signals where its functions
-# begin and where calls return, so Ctrl-C arrives before a context or inside its block, and never
-# between entering and the block that leaves it.
+# Context managers that change the state of a thread: tapes, recording in a graph, patched
+# attributes, stacks. They are compiled because Python checks for signals where its functions begin
+# and where calls return: Ctrl-C is raised before `__enter__` or inside the block, never in between,
+# so the old state is always restored.
 
 cdef class Recorder:
-    """Base of tapes: inside the block, its log records the ops of this thread.
+    """Base class of tapes: inside the block, its log records the ops of this thread.
 
     Parameters
     ----------
     persistent : bool
-        Whether gradients may be asked for more than once.
+        Whether gradients may be computed more than once.
     watch_accessed_variables : bool
         Whether values of trainable variables are watched as soon as an op reads them.
     """
     cdef readonly RecordLog _log
     cdef readonly bint _persistent, _auto_watch
-    cdef bint asked                    # for gradients
-    cdef public object _how            # they were computed
+    cdef bint asked                    # gradients were computed
+    cdef public object _how            # how: see dualflow.autodiff.repeated.flow_back
 
     def __cinit__(self, *args, **kwargs):
         self._log = RecordLog.__new__(RecordLog)
@@ -38,7 +39,7 @@ cdef class Recorder:
         self._log.end()
 
     def reset(self):
-        """Forgets everything recorded and watched; a tape that is recording keeps recording."""
+        """Drop all records and watched values; an active tape continues to record."""
         cdef bint active = self._log.active
         if active:
             self._log.end()
@@ -48,16 +49,17 @@ cdef class Recorder:
             self._log.begin()
 
     def _start(self, str caller not None):
-        """Its log, if gradients may be asked for; one that is not persistent stops recording."""
+        """Return the log to compute gradients from. A tape that is not persistent stops recording
+        and raises RuntimeError on the second call."""
         return self.start(caller)
 
     cdef RecordLog start(self, str caller):
         if not self._persistent:
             if self.asked:
                 raise RuntimeError(
-                    f"GradientTape.{caller}: a tape that is not persistent can be asked once, "
+                    f"GradientTape.{caller}: a tape that is not persistent can be used once, "
                     "because its memory is freed on the way; use GradientTape(persistent=True) or "
-                    "ask for all sources in one call")
+                    "pass all sources in one call")
             self.asked = True
             if self._log.active:
                 self._log.end()
@@ -66,7 +68,7 @@ cdef class Recorder:
 
 @cython.final
 cdef class RecordingStopped:
-    """Inside the block, a tape records nothing."""
+    """A context in which a tape records nothing."""
     cdef Recorder recorder
 
     def __cinit__(self, Recorder recorder not None):
@@ -81,7 +83,7 @@ cdef class RecordingStopped:
 
 
 cdef int count_alive(graph, int change) except -1:
-    """Tells a graph, and those it continues, whether they record."""
+    """Add to `alive`, the number of recordings, of a graph and of the graphs it continues."""
     while graph is not None:
         graph.alive += change
         graph = graph.after
@@ -90,15 +92,15 @@ cdef int count_alive(graph, int change) except -1:
 
 @cython.final
 cdef class Recording:
-    """Inside the block, ops of this thread are recorded in `graph` (None: they run), and by no tape
-    that was active before.
+    """A context in which ops of this thread are recorded in `graph` (None: executed). Tapes that
+    were active before record nothing.
 
     Parameters
     ----------
     graph : Graph or None
-        What the block gets.
+        Returned by ``__enter__``.
     replaced : Replaced, optional
-        A context around it.
+        A context that is entered before this one and left after it.
     """
     cdef object graph
     cdef Replaced replaced
@@ -135,7 +137,8 @@ cdef class Recording:
 
 @cython.final
 cdef class Replaced:
-    """While any thread is inside the block, ``owner.name`` is `new`; `old` is what it was."""
+    """A context that patches ``owner.name`` to `new` while any thread is inside; `old` is the
+    original value."""
     cdef object owner, name, new
     cdef readonly object old
     cdef int64_t n_inside
@@ -161,8 +164,8 @@ cdef class Replaced:
 
 @cython.final
 cdef class OnTop:
-    """Inside the block, `item` is the last of a list; the block gets `result`. `recording`, if
-    given, is a context around it."""
+    """A context that pushes `item` on a list and pops it on exit; ``__enter__`` returns `result`.
+    `recording`, if given, is entered before it and left after it."""
     cdef list stack
     cdef object item, result
     cdef Recording recording

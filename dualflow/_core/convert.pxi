@@ -1,4 +1,6 @@
-# Python objects in: numbers (weak or not), nested lists, and how to convert the rest.
+# Conversion of Python objects to tensors: numbers, nested sequences, arrays, and objects with
+# `__df_tensor__`. Called by `constant` and for every operand that is not a tensor. Arrays and lists
+# are copied. Converting an item may run Python code that changes the list: item access is checked.
 
 from cpython.buffer cimport PyObject_CheckBuffer
 
@@ -7,19 +9,19 @@ cdef Op OP_RESHAPE = find_op("reshape")
 
 
 cdef object held_by(value):
-    """The Tensor or Variable that an object of another package holds, or None."""
+    """Return the Tensor or Variable inside an object with `__df_tensor__`, or None."""
     method = getattr(type(value), "__df_tensor__", None)
     if method is None:
         return None
     held = method(value)
     if not isinstance(held, TensorBase):
-        raise _errors.DTypeError(f"{type(value).__name__}.__df_tensor__ gave a "
-                                 f"{type(held).__name__}, want a Tensor or Variable")
+        raise _errors.DTypeError(f"{type(value).__name__}.__df_tensor__ returned a "
+                                 f"{type(held).__name__}, expected a Tensor or Variable")
     return held
 
 
 def unwrapped(value):
-    """The Tensor or Variable that an object holds, if its type has `__df_tensor__`; else itself."""
+    """Return the Tensor or Variable inside an object with `__df_tensor__`, else the object."""
     if isinstance(value, TensorBase):
         return value
     held = held_by(value)
@@ -27,7 +29,7 @@ def unwrapped(value):
 
 
 def as_tensor(value, dtype=None, who="convert_to_tensor"):
-    """`value` as a Tensor (a Variable gives its value); arrays and lists are copied."""
+    """Return `value` as a Tensor, a Variable as its value. Arrays and lists are copied."""
     cdef Tensor x
     cdef int wanted
     if is_tensor(value):
@@ -43,19 +45,19 @@ def as_tensor(value, dtype=None, who="convert_to_tensor"):
     wanted = (<object>_dtypes.as_dtype(dtype)).index
     if <int>x.t.dtype != wanted:
         raise _errors.DTypeError(
-            f"{who}: got a tensor of {dtype_of(x)}, want {_dtypes.as_dtype(dtype)}; use cast")
+            f"{who}: got a tensor of {dtype_of(x)}, expected {_dtypes.as_dtype(dtype)}; use cast")
     return x
 
 
 cdef Tensor to_tensor(value, dtype, str who):
-    """A new tensor from a number, nested lists or a buffer; `dtype` None: its own."""
+    """Convert a number, nested lists or an array to a tensor; `dtype` None: the dtype of `value`."""
     cdef int wanted = -1 if dtype is None else (<object>_dtypes.as_dtype(dtype)).index
     cdef df_dtype own
     cdef Tensor x
     if is_number(value) and not PyObject_CheckBuffer(value):     # numpy.float64 is a float
         own = number_dtype(value) if wanted < 0 else <df_dtype>wanted
         return number_tensor(value, own, who)
-    if type(value) is Dim:                      # a NumPy scalar, which has a dtype of its own
+    if type(value) is Dim:                      # its hint is a NumPy scalar, which has a dtype
         x = to_tensor((<Dim>value).hint, None, who)
         x = traced_number(value, x.t.dtype)
         return x if wanted < 0 else cast_to(x, <df_dtype>wanted)
@@ -63,7 +65,8 @@ cdef Tensor to_tensor(value, dtype, str who):
         return from_sequence(value, wanted, who)
     if isinstance(value, (str, bytes, bytearray, complex)):
         raise _errors.DTypeError(
-            f"{who}: got {_arguments.shown(value)} of type {type(value).__name__}, want numbers")
+            f"{who}: got {_arguments.shown(value)} of type {type(value).__name__}, "
+            "expected numbers")
     held = held_by(value)
     if held is not None:
         return as_tensor(held, dtype, who)
@@ -79,12 +82,12 @@ cdef Tensor to_tensor(value, dtype, str who):
     else:
         raise _errors.DTypeError(
             f"{who}: got an object of type {type(value).__name__}, "
-            "want a tensor, a number, nested lists of numbers or an array")
+            "expected a tensor, a number, nested lists of numbers or an array")
     return x if wanted < 0 else cast_to(x, <df_dtype>wanted)
 
 
 def constant(value, dtype=None, who="constant"):
-    """A tensor that holds a copy of `value`, cast to `dtype` if one is given."""
+    """Return `value` as a tensor, cast to `dtype` if given. Arrays and lists are copied."""
     cdef Tensor x
     cdef int wanted
     if dtype is not None:
@@ -105,13 +108,13 @@ cdef extern from "Python.h":
 
 
 cdef enum:
-    STORED = -1            # else a dtype: the one that holds all numbers seen
+    STORED = -1            # a value >= 0 is the wider dtype that the numbers need
     NOT_NUMBERS = -2
     FAILED = -3
 
 
 cdef Py_ssize_t length(value) except -1:
-    """The true length of a list, tuple or range, whatever a subclass says."""
+    """Return the true length of a list, tuple or range, even if a subclass overrides `__len__`."""
     if isinstance(value, list):
         return PyList_GET_SIZE(value)
     if isinstance(value, tuple):
@@ -122,12 +125,12 @@ cdef Py_ssize_t length(value) except -1:
 cdef object shrunk(value, Py_ssize_t i):
     return _errors.InvalidArgumentError(
         f"a list changed while it was converted: {PyList_GET_SIZE(value)} items are left, item {i} "
-        "was wanted")
+        "was expected")
 
 
 cdef inline object item_at(value, Py_ssize_t i):
-    """Item i, with a reference: converting numbers of a subclass runs Python code, which may remove
-    it from the list, or shorten the list."""
+    """Return item i as a new reference: the conversion of a number of a subclass runs Python code,
+    which may remove the item or shorten the list."""
     if isinstance(value, list):
         if i >= PyList_GET_SIZE(value):
             raise shrunk(value, i)
@@ -138,12 +141,12 @@ cdef inline object item_at(value, Py_ssize_t i):
 
 
 cdef list measure(value, str who):
-    """The lengths of nested sequences, looking at the first element of each."""
+    """Return the shape of nested sequences, from the first element at each depth."""
     cdef list shape = []
     while isinstance(value, (list, tuple, range)):
         if len(shape) == DF_MAX_NDIM:
             raise _errors.ShapeError(
-                f"{who}: lists are nested more than {DF_MAX_NDIM} deep, the highest rank there is")
+                f"{who}: lists are nested more than {DF_MAX_NDIM} deep, the maximal rank")
         shape.append(length(value))
         if length(value) == 0:
             break
@@ -152,18 +155,18 @@ cdef list measure(value, str who):
 
 
 cdef object ragged(str who, int depth, item, want):
-    """The error where lists differ in length or depth."""
+    """Return the error for lists that differ in length or depth."""
     if isinstance(item, (list, tuple, range)):
         found = f"a list of {length(item)} items"
     else:
         found = f"a {type(item).__name__}"
     wanted = "a number" if want is None else f"a list of {want} items"
     return _errors.ShapeError(
-        f"{who}: ragged lists: at depth {depth} stands {found} where {wanted} was expected")
+        f"{who}: ragged lists: at depth {depth} is {found}, expected {wanted}")
 
 
 cdef int fill(Tensor x, int64_t *at, value, int depth, bint fixed, str who) except FAILED:
-    """Stores the numbers of `value` from element `at` on. Recursion is as deep as the rank."""
+    """Store the numbers of `value` from element `at` on. The depth of the recursion is the rank."""
     cdef Py_ssize_t i, n
     cdef int status
     cdef df_dtype dtype = x.t.dtype
@@ -193,7 +196,8 @@ cdef int fill(Tensor x, int64_t *at, value, int depth, bint fixed, str who) exce
 
 
 cdef Tensor from_sequence(value, int wanted, str who):
-    """One pass if the first number's dtype holds them all; again with a wider one if not."""
+    """Convert nested sequences in one pass if the dtype of the first number suffices for all;
+    otherwise start again with a wider dtype."""
     cdef list shape = measure(value, who)
     cdef int dtype = wanted
     cdef int status
@@ -216,7 +220,7 @@ cdef Tensor from_sequence(value, int wanted, str who):
 
 
 cdef list flatten(value, list shape, str who):
-    """What nested sequences hold, in row-major order."""
+    """Return the leaves of nested sequences, in row-major order."""
     cdef list level = [value]
     cdef list below
     cdef Py_ssize_t i
@@ -232,7 +236,7 @@ cdef list flatten(value, list shape, str who):
 
 
 cdef int common_dtype(list leaves, int wanted) except -2:
-    """The dtype of leaves that are all numbers, as if none might change; -1 if some are not."""
+    """Return the common dtype of leaves that are all numbers or Dims, else -1."""
     cdef int common = wanted
     for leaf in leaves:
         if not is_number(leaf):
@@ -244,7 +248,7 @@ cdef int common_dtype(list leaves, int wanted) except -2:
 
 
 cdef Tensor pack_leaves(list leaves, list shape, int wanted, str who):
-    """Lists that hold tensors or arrays: the leaves are stacked, then given the outer shape."""
+    """Convert lists of tensors or arrays: stack the leaves, then reshape to the outer shape."""
     cdef list parts = []
     cdef tuple inner
     cdef int common = common_dtype(leaves, wanted)

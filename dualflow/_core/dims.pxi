@@ -1,5 +1,6 @@
-# Dim: a number that a traced function may meet with another value next time: an unknown dimension,
-# or a number among the arguments that changes from call to call.
+# Dim: a symbolic Python number of a traced function: an unknown dimension, or a numeric argument
+# that changes from call to call. Created by traces and Symbols. Python code can observe the value
+# of a Dim only through `decide` and `known`, which record a guard.
 
 import math as _math
 import operator as _operator
@@ -10,7 +11,7 @@ from dualflow import frames as _frames
 
 
 def exactly_equal(a, b):
-    """Whether two numbers are the same: of one type, equal or both NaN, zeros of one sign."""
+    """Return True if two numbers have one type and are equal, zeros in sign too, or both NaN."""
     if type(a) is not type(b):
         return False
     if a == b:
@@ -34,7 +35,7 @@ cdef dict DIM_OPS = {
     "same": exactly_equal, "narrow": fits_32_bits,
 }
 
-# NumPy's functions that do with its own scalars what their operators do.
+# The NumPy functions that implement the operators of NumPy scalars.
 cdef dict DIM_UFUNCS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv",
     "floor_divide": "floordiv", "remainder": "mod", "power": "pow",
@@ -44,22 +45,21 @@ cdef dict DIM_COMPARISONS = {
     "greater_equal": "ge",
 }
 
-# A bound on the absolute value of an int, from the bounds of what it is computed from.
+# Upper bounds of the absolute value of an int, from the bounds of its operands.
 cdef dict DIM_BOUNDS = {
     "add": _operator.add, "sub": _operator.add, "mul": _operator.mul, "neg": lambda a: a,
     "abs": lambda a: a, "floordiv": lambda a, b: a, "mod": lambda a, b: b, "max": max, "min": max,
 }
 
 cdef str OF_A_SHAPE = "size"       # the kind of a Dim that is part of a shape
-cdef str OF_THE_CALL = "argument"  # of one that is a number among the arguments
+cdef str OF_THE_CALL = "argument"  # the kind of a Dim that is an argument of the call
 
 cdef enum:
-    DATA_HINT = 997        # stands for a size or a number that depends on data while shape rules
-                           # run
+    DATA_HINT = 997        # the hint of a size or number that depends on data, for shape rules
 
 cdef enum:
-    SMALL = 1 << 24        # ints up to it are one kind of argument, larger ones another: with that
-                           # bound known, an expression of them has one dtype for all calls
+    SMALL = 1 << 24        # ints up to this and larger ones are arguments of different kinds: with
+                           # a known bound, an expression of ints has one dtype in all calls
 
 
 cdef object hint_of(x):
@@ -73,18 +73,18 @@ cdef list hints_of(tuple args):
     return hints
 
 cdef bint is_scalar_of_numpy(x):
-    """Whether a value is a bool, an int or a float of NumPy; its bool is no Number of Python."""
+    """Return True for a NumPy bool, int or float. NumPy's bool is not a `numbers.Number`."""
     numpy = _sys.modules.get("numpy")
     return numpy is not None and isinstance(x, numpy.generic) and x.dtype.kind in "biuf"
 
 
 cdef bint is_plain(x):
-    """Whether a value is a real number, of Python or of NumPy, or a Dim."""
+    """Return True for a real number of Python or NumPy, or a Dim."""
     return type(x) is Dim or isinstance(x, (int, float)) or is_scalar_of_numpy(x)
 
 
 cdef bint are_scalars(tuple args):
-    """Whether these are numbers of which one at least is NumPy's, so that its operators decide."""
+    """Return True for numbers with at least one of NumPy, so that NumPy's operators apply."""
     cdef bint found = False
     for x in args:
         if not is_plain(x):
@@ -101,44 +101,44 @@ cdef bint any_from_data(tuple args):
 
 
 cdef bint asked_by_us():
-    """Whether the code that asks is the package's: a message or a printed graph, say."""
+    """Return True if the caller is Python code of the package, for example to build a message."""
     return _sys._getframe().f_code.co_filename.startswith(_frames.PACKAGE)
 
 
 @cython.final
 cdef class Dim:
-    """A number known by how it was computed, with the value of the first call as a hint.
+    """A symbolic number: how it is computed, with the value in the first call as a hint.
 
-    To Python it looks like its hint: arithmetic gives a Dim again, and whatever else a number can
-    be asked (comparison, hash, text, use as an index, any method) is answered by the hint, and the
-    graph notes a guard: the trace holds only where the answer is the same.
+    To Python it looks like its hint. Arithmetic returns a Dim. Every other use (comparison, hash,
+    text, index, any method) returns the result for the hint and adds a guard to the graph: the
+    trace is valid only for calls with the same result.
 
     Attributes
     ----------
     hint : int, float or NumPy scalar
-        None: the number is known only when the program runs.
+        The constructor takes None for a number that is known only at run time.
     kind : str
         "size" (dimension `args[1]` of Symbol `args[0]`), "argument" (leaf `args[0]` of the call),
-        "element" (of an integer Symbol), or a key of the table of operators, of Dims and numbers.
+        "element" (of an integer Symbol), or a key of DIM_OPS with operands `args`.
     args : tuple
     graph : object
-        Is told of guards: ``graph.guard(op, args, result)``, while ``graph.alive``.
+        Receives the guards, by ``graph.guard(op, args, result)``, while ``graph.alive``.
     from_data : bool
-        Whether it depends on data: on the size of a value whose size does, or on an element.
+        Whether it depends on data: on an element, or on a size that depends on data.
 
     Notes
     -----
-    Messages of the package and printed graphs write a size that may change as None; user code, to
-    which it is a number like any other, gets its digits, and the trace is for that size. In a graph
-    built by hand, which has no call to take a size from, it prints as None and equals None, and
-    programs get no number from it.
+    Messages of the package and printed graphs show a size that may change as None. User code gets
+    the digits, and the trace becomes specific to that size. In a graph built by hand, which has no
+    call to take a size from, the size prints as None and equals None, and conversions to a number
+    raise TypeError.
     """
     cdef readonly object hint
     cdef readonly str kind
     cdef readonly tuple args
     cdef readonly object graph
     cdef readonly bint from_data
-    cdef double bound              # of an int, an upper bound of its absolute value
+    cdef double bound              # an upper bound of the absolute value of an int
 
     def __init__(self, hint, str op, tuple args, graph):
         self.from_data = hint is None
@@ -163,7 +163,7 @@ cdef class Dim:
         return _math.inf if bound is None else bound(*map(_bound_of, self.args))
 
     cdef object make(self, str op, tuple args):
-        """The result of an operator, as a Dim."""
+        """Return the result of an operator as a Dim."""
         cdef object value
         for x in args:
             if not is_plain(x):
@@ -174,7 +174,7 @@ cdef class Dim:
         return Dim(value, op, args, self.graph)
 
     cdef object decide(self, str op, tuple args):
-        """The answer to a question; the trace then holds only where that is the same."""
+        """Return the result of a comparison or conversion for the hints, and guard it."""
         cdef object result
         for x in args:
             if not is_plain(x):
@@ -191,11 +191,11 @@ cdef class Dim:
         return result
 
     cdef bint asked_in_vain(self):
-        """Whether a program asks for the number, and its graph is for any."""
+        """Return True if user code needs the number, but the graph is for all sizes."""
         return self.graph.for_any_size and not asked_by_us()
 
     cdef object undecided(self, str op):
-        """The answer of TensorFlow's unknown dimensions."""
+        """Return the result of an unknown dimension of TensorFlow."""
         if op == "bool":
             return False
         if op == "int" or op == "float":
@@ -204,15 +204,15 @@ cdef class Dim:
         return None
 
     cdef object at_once(self, str op, tuple args):
-        """The result of an operator on numbers as they are now; NotImplemented where it is up to
-        the other operand, a tensor or an array."""
+        """Return the result of an operator on the current values; NotImplemented if an operand is
+        a tensor or an array, whose own operator applies."""
         for x in args:
             if isinstance(x, TensorBase) or not isinstance(hint_of(x), _Number):
                 return NotImplemented
         return DIM_OPS[op](*map(known, args))
 
     cdef object bits(self, str op, tuple args):
-        """The result of an operator on the bits of ints: a decision."""
+        """Return the result of a bitwise operator on the hints, and guard it."""
         for x in args:
             if not is_plain(x):
                 return self.at_once(op, args)
@@ -220,11 +220,11 @@ cdef class Dim:
         return self.decide(op, args)
 
     cdef object known(self, str what="a number"):
-        """The number as it is now: the trace holds for no other."""
+        """Return the current value; the trace becomes specific to this value."""
         self.want_alive()
         self.want_known(what)
         if self.asked_in_vain():
-            raise TypeError(f"a size that is known only when the graph runs is wanted as {what}: "
+            raise TypeError(f"a size that is known only when the graph runs is used as {what}: "
                             "__index__ returned non-int (type NoneType)")
         self.graph.guard("same", (self, self.hint), True)
         return self.hint
@@ -233,7 +233,7 @@ cdef class Dim:
         if not self.graph.alive:
             raise _errors.TracedValueError(
                 f"a number of a call of {self.graph.name} ({self.description()}) was kept while "
-                "that was traced, and is used outside: it stands for another number in each call; "
+                "the function was traced and is used outside: its value differs from call to call; "
                 "return it from the function")
         return 0
 
@@ -241,15 +241,15 @@ cdef class Dim:
         if self.from_data:
             self.graph.ask_to_convert()
             raise _errors.TracedValueError(
-                f"{self.origin()} is wanted as {what} while {self.graph.name} is "
+                f"{self.origin()} is used as {what} while {self.graph.name} is "
                 "traced, and is known only when it runs; use it in shapes, in arithmetic with "
                 "tensors, or dualflow.shape(x)")
         return 0
 
     cdef str origin(self):
-        """What it is, for a message."""
+        """Return a description for a message."""
         if self.kind == "element" and type(self.args[0]) is Symbol:
-            return f"the number in {self.args[0].name}, made at {self.args[0].node.line},"
+            return f"the value of {self.args[0].name}, made at {self.args[0].node.line},"
         return "a size that depends on data"
 
     cdef str description(self):
@@ -260,7 +260,7 @@ cdef class Dim:
         return f"<{self.hint}, may change>"
 
     cdef bint described(self):
-        """Whether its text should say what it is rather than give a number."""
+        """Return True if the text is a description instead of digits."""
         return not self.graph.alive or self.graph.for_any_size or asked_by_us()
 
     @property
@@ -269,7 +269,7 @@ cdef class Dim:
 
     def __getattr__(self, str name):
         if name == "value" and self.graph.for_any_size:
-            return None                 # as TensorFlow's unknown dimensions have it
+            return None                 # like an unknown dimension of TensorFlow
         if not hasattr(type(self.hint), name):
             raise AttributeError(f"'{type(self.hint).__name__}' object has no attribute '{name}'")
         return getattr(self.known(), name)
@@ -338,7 +338,7 @@ cdef class Dim:
             return self.make("sub", (-1, self))
         return ~self.known()
 
-    # --- what decides ---
+    # --- comparisons and conversions ---
 
     def __eq__(self, other):
         if other is self and isinstance(self.hint, int):
@@ -416,7 +416,7 @@ cdef class Dim:
         return _sys.modules["numpy"].array(self.known("an array"), dtype=dtype)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        # to compare one of its scalars, NumPy makes an array of it
+        # NumPy converts a scalar to an array before it compares it
         array = _sys.modules["numpy"].ndarray
         numbers = tuple(map(lambda x: x[()] if type(x) is array else x, inputs))
         if method == "__call__" and not kwargs and are_scalars(numbers):
@@ -432,31 +432,31 @@ cdef class Dim:
 
 
 def _bound_of(x):
-    """An upper bound of the absolute value of a number."""
+    """Return an upper bound of the absolute value of a number."""
     if type(x) is Dim:
         return (<Dim>x).bound
     return abs(x) if abs(x) < SMALL else _math.inf
 
 
 def known(x):
-    """`x`, or its current value if it is a number that may change."""
+    """Return `x`, for a Dim its current value."""
     return (<Dim>x).known() if type(x) is Dim else x
 
 
 def larger(a, b):
-    """The larger of two numbers; where one may change from call to call, a Dim."""
+    """Return the larger of two numbers, as a Dim if one of them is a Dim."""
     if type(a) is Dim or type(b) is Dim:
         return (<Dim>a if type(a) is Dim else <Dim>b).make("max", (a, b))
     return max(a, b)
 
 
 def smaller(a, b):
-    """The smaller of two numbers; where one may change from call to call, a Dim."""
+    """Return the smaller of two numbers, as a Dim if one of them is a Dim."""
     if type(a) is Dim or type(b) is Dim:
         return (<Dim>a if type(a) is Dim else <Dim>b).make("min", (a, b))
     return min(a, b)
 
 
 def dim_value(str op, *args):
-    """The value of one operator of a Dim on numbers."""
+    """Return the result of an operator of DIM_OPS on numbers."""
     return DIM_OPS[op](*args)

@@ -1,10 +1,11 @@
-# An op on tensors: run now, or recorded in the graph that this thread records in.
+# Application of an op to tensors: promotion, then execution or recording in the graph of this
+# thread. Called by apply.pxi and by conversions. While an op is recorded, the Watch is paused.
 
 cdef Op OP_CAST = find_op("cast")
 
 
 cdef object apply_to_tensors(Op op, list ins, Attrs attrs, name=None):
-    """Applies an op to tensors of the dtypes it wants."""
+    """Apply an op to tensors of the dtypes that it requires."""
     cdef object graph
     cdef RecordLog log
     if df_trace_top != NULL:
@@ -20,8 +21,8 @@ cdef object apply_to_tensors(Op op, list ins, Attrs attrs, name=None):
 
 
 cdef RecordLog begin_in(graph):
-    """From now on this thread, in which nothing records, records in an open graph, and no tape
-    does; what `end_in` wants."""
+    """Make this thread record in an open graph and on no tape. Return the argument for `end_in`,
+    after which no graph records: the caller restores an outer one."""
     cdef RecordLog log = <RecordLog>df_log_top if df_log_top != NULL else None
     set_trace_top(graph)
     set_log_top(None)
@@ -34,7 +35,7 @@ cdef void end_in(RecordLog log) noexcept:
 
 
 cdef object trace_op(Op op, list ins, Attrs attrs, name):
-    """Records an application in this thread's graph instead of running it."""
+    """Record an application in the graph of this thread instead of running it."""
     cdef PyObject *watch = pause_watch()
     try:
         return record_op(op, ins, attrs, name)
@@ -75,14 +76,14 @@ cdef Tensor cast_to(Tensor x, df_dtype dtype):
 
 
 cdef inline bint promotes(Op op, Py_ssize_t i) noexcept:
-    """Whether input i takes part in promotion."""
+    """Return True if input i takes part in promotion."""
     cdef uint32_t mask = op.c.promote
     return mask != 0 and (op.c.n_in == DF_VARIADIC or (i < 32 and mask >> i & 1))
 
 
 cdef list promoted(Op op, PyObject **args, list ins):
-    """Tensors, those that take part in promotion all of one dtype; None stands for the number at
-    that index of `args`, which is weak beside tensors."""
+    """Cast the tensors that take part in promotion to one dtype. A None in `ins` is replaced by a
+    tensor of the number at the same index of `args`, which is weakly typed."""
     cdef Py_ssize_t i, n = len(ins)
     cdef int common = -1
     cdef df_dtype dtype

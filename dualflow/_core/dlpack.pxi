@@ -1,4 +1,5 @@
-# DLPack, both ways and without copying: the structs of dlpack.h 1.0, and capsules that carry them.
+# DLPack import and export without copying: the structs of dlpack.h 1.0 and their capsules. Called
+# by `from_dlpack`, `constant` and `__dlpack__`. Each deleter is called exactly once.
 # The protocol: https://data-apis.org/array-api/latest/design_topics/data_interchange.html
 
 from cpython.pycapsule cimport (
@@ -50,7 +51,7 @@ cdef struct DLManagedTensorVersioned:
     uint64_t flags
     DLTensor dl_tensor
 
-# What a deleter frees: the struct the consumer sees, followed by shape and strides.
+# The allocation that a deleter frees: the struct for the consumer, followed by shape and strides.
 cdef struct Exported:
     DLManagedTensor plain
     DLManagedTensorVersioned versioned
@@ -58,7 +59,7 @@ cdef struct Exported:
     int64_t dims[1]                  # ndim dimensions, then ndim strides
 
 
-# --- out ----------------------------------------------------------------------------------------
+# --- export -------------------------------------------------------------------------------------
 
 cdef void free_exported(Exported *e) noexcept:
     df_buffer_release(e.buffer)
@@ -74,7 +75,7 @@ cdef void delete_versioned(DLManagedTensorVersioned *m) noexcept:
 
 
 cdef void drop_plain(object capsule) noexcept:
-    """Destructor of a capsule; a consumer that took the tensor has renamed the capsule."""
+    """Destructor of a capsule. A consumer that took the tensor has renamed the capsule."""
     cdef DLManagedTensor *m
     if PyCapsule_IsValid(capsule, b"dltensor"):
         m = <DLManagedTensor *>PyCapsule_GetPointer(capsule, b"dltensor")
@@ -135,18 +136,19 @@ cdef Exported *export_tensor(Tensor x, bint copied) except NULL:
 
 
 cdef object to_dlpack(Tensor x, stream, max_version, dl_device, copy):
-    """A capsule. Shared memory is marked read-only, which only the versioned form can express: a
-    consumer that asks for the old form gets a copy of its own."""
+    """Return a capsule. Shared memory is marked read-only, which only the versioned struct can
+    express: a consumer of the unversioned struct gets a copy."""
     cdef bint versioned = max_version is not None and tuple(max_version) >= (DL_MAJOR,)
     cdef bint copied = bool(copy) or not versioned
     cdef Exported *e
     if stream is not None:
-        raise BufferError(f"__dlpack__: stream is {stream!r}, want None for memory of the CPU")
+        raise BufferError(f"__dlpack__: stream is {stream!r}, expected None for CPU memory")
     if dl_device is not None and tuple(dl_device) != (DL_CPU, 0):
-        raise BufferError(f"__dlpack__: dl_device is {dl_device!r}, want {(DL_CPU, 0)}, the CPU")
+        raise BufferError(
+            f"__dlpack__: dl_device is {dl_device!r}, expected {(DL_CPU, 0)}, the CPU")
     if copied and copy is False:
-        raise BufferError("__dlpack__: tensors are immutable and DLPack before 1.0 cannot say so; "
-                          "pass max_version=(1, 0) or allow a copy")
+        raise BufferError("__dlpack__: tensors are immutable, which DLPack before 1.0 cannot "
+                          "express; pass max_version=(1, 0) or allow a copy")
     e = export_tensor(duplicate(x) if copied else x, copied)
     try:
         if versioned:
@@ -157,7 +159,7 @@ cdef object to_dlpack(Tensor x, stream, max_version, dl_device, copy):
         raise
 
 
-# --- in -----------------------------------------------------------------------------------------
+# --- import -------------------------------------------------------------------------------------
 
 cdef void release_plain(void *m) noexcept nogil:
     with gil:
@@ -172,7 +174,7 @@ cdef void release_versioned(void *m) noexcept nogil:
 
 
 cdef int dtype_of_dlpack(DLDataType d):
-    """The dtype, or -1."""
+    """Return the dtype, or -1 if it is not supported."""
     cdef int dtype
     cdef DLDataType mine
     for dtype in range(<int>DF_N_DTYPES):
@@ -183,7 +185,7 @@ cdef int dtype_of_dlpack(DLDataType d):
 
 
 cdef bint is_dense(const DLTensor *d):
-    """Whether elements lie in row-major order without gaps."""
+    """Return True if the elements are in row-major order without gaps."""
     cdef int64_t step = 1
     cdef int i
     if d.strides == NULL:
@@ -199,17 +201,17 @@ cdef bint is_dense(const DLTensor *d):
 
 
 cdef int check_dlpack(const DLTensor *d) except -1:
-    """The dtype of a DLPack tensor that dualflow can take; else an error."""
+    """Return the dtype of a DLPack tensor; raise if dualflow does not support the tensor."""
     cdef int i, dtype = dtype_of_dlpack(d.dtype)
     if d.device.device_type not in (DL_CPU, DL_CUDA_HOST):
         raise BufferError(f"from_dlpack: the data is on DLPack device type "
-                          f"{d.device.device_type}, want the CPU ({DL_CPU})")
+                          f"{d.device.device_type}, expected the CPU ({DL_CPU})")
     if dtype < 0:
         raise _errors.DTypeError(
             f"from_dlpack: got DLPack type code {d.dtype.code} of {d.dtype.bits} bits and "
             f"{d.dtype.lanes} lanes; dualflow has {', '.join(map(str, DTYPES))}")
     if d.ndim < 0 or d.ndim > DF_MAX_NDIM:
-        raise _errors.ShapeError(f"from_dlpack: rank {d.ndim}, want 0 to {DF_MAX_NDIM}")
+        raise _errors.ShapeError(f"from_dlpack: rank {d.ndim}, expected 0 to {DF_MAX_NDIM}")
     for i in range(d.ndim):
         if d.shape[i] < 0:
             raise _errors.ShapeError(f"from_dlpack: dimension {i} is {d.shape[i]}")
@@ -217,7 +219,8 @@ cdef int check_dlpack(const DLTensor *d) except -1:
 
 
 cdef Tensor take(df_buffer *owner, const DLTensor *d, copy):
-    """A tensor over the memory of `d`, which `owner` keeps alive; the reference becomes ours."""
+    """Return a tensor over the memory of `d`. Takes over the reference to `owner`, which keeps the
+    memory alive."""
     cdef Tensor x = blank()
     cdef df_error err
     cdef int64_t strides[254]
@@ -253,7 +256,7 @@ cdef Tensor take(df_buffer *owner, const DLTensor *d, copy):
 
 
 cdef Tensor consume(capsule, copy):
-    """The tensor of a capsule not consumed yet; it is renamed, as the protocol says."""
+    """Return the tensor of a capsule that is not consumed yet, and rename the capsule."""
     cdef DLManagedTensor *plain
     cdef DLManagedTensorVersioned *versioned
     cdef df_buffer *owner
@@ -263,7 +266,7 @@ cdef Tensor consume(capsule, copy):
             capsule, b"dltensor_versioned")
         if versioned.major != DL_MAJOR:
             raise BufferError(f"from_dlpack: DLPack {versioned.major}.{versioned.minor}, "
-                              f"want {DL_MAJOR}.x")
+                              f"expected {DL_MAJOR}.x")
         owner = df_buffer_wrap(NULL, 0, release_versioned, versioned)
         if owner == NULL:
             raise MemoryError()
@@ -282,17 +285,18 @@ cdef Tensor consume(capsule, copy):
             "from_dlpack: this capsule was consumed already; ask its producer for a new one")
     raise _errors.InvalidArgumentError(
         f"from_dlpack: a capsule named {name.decode() if name != NULL else None!r}, "
-        "want 'dltensor' or 'dltensor_versioned'")
+        "expected 'dltensor' or 'dltensor_versioned'")
 
 
 def from_dlpack(x, *, copy=None):
-    """A tensor over the memory of `x`, without a copy where that is possible.
+    """Return a tensor over the memory of `x`, without a copy if possible.
 
     Parameters
     ----------
     x : object with ``__dlpack__``, or a DLPack capsule
     copy : bool, optional
-        True always copies, False never does, None copies what is not dense, aligned and row-major.
+        True always copies, False never copies, None copies data that is not dense, aligned and
+        row-major.
 
     Returns
     -------
@@ -303,14 +307,14 @@ def from_dlpack(x, *, copy=None):
     BufferError
         If the data is not in memory of the CPU, or `copy` is False and a copy is needed.
     DTypeError
-        If dualflow does not have the dtype, or `x` no ``__dlpack__``.
+        If dualflow does not support the dtype, or `x` has no ``__dlpack__``.
     InvalidArgumentError
         If a capsule was consumed already.
 
     Notes
     -----
-    Tensors are immutable, but shared memory changes when its owner writes to it: take a copy of
-    what will be written.
+    Tensors are immutable, but shared memory changes when its owner writes to it: pass ``copy=True``
+    for memory that will be written.
 
     Examples
     --------
@@ -327,12 +331,12 @@ def from_dlpack(x, *, copy=None):
         device = tuple(x.__dlpack_device__())
         if device[:1] not in ((DL_CPU,), (DL_CUDA_HOST,)):
             raise BufferError(f"from_dlpack: the data is on DLPack device {tuple(device)}, "
-                              f"want the CPU {(DL_CPU, 0)}")
+                              f"expected the CPU {(DL_CPU, 0)}")
     try:
         capsule = x.__dlpack__(max_version=(DL_MAJOR, DL_MINOR))
     except TypeError:                   # a producer from before DLPack 1.0
         capsule = x.__dlpack__()
     if not PyCapsule_CheckExact(capsule):
         raise _errors.DTypeError(
-            f"from_dlpack: __dlpack__ gave a {type(capsule).__name__}, want a capsule")
+            f"from_dlpack: __dlpack__ returned a {type(capsule).__name__}, expected a capsule")
     return consume(capsule, copy)

@@ -1,10 +1,10 @@
-# The only translation of C errors into exceptions: a table, not an if-chain.
+# Translation of C errors into exceptions, by a table: `check` gets every status of the C core.
 cdef tuple ERRORS = _errors.BY_STATUS
 
 
 cdef extern from *:
     """
-    /* What a callback left behind: Python keeps the exception with the thread. */
+    /* Raises the exception that a callback has left in the thread state, if any. */
     static int raise_pending(void) { return PyErr_Occurred() ? -1 : 0; }
     """
     int raise_pending() except -1

@@ -1,7 +1,8 @@
-# Memory that others fill and read, bytes of it, and arrays combined along a tree (op/tree.h).
+# Uninitialised tensors with a writable buffer, and the reduction of buffers along a tree
+# (op/tree.h). Called by dualflow.distribute. A tensor may be written only before it is shared.
 
 def unfilled(dtype not None, shape):
-    """A Tensor that holds anything, and its bytes, which may be written until somebody sees it."""
+    """Return an uninitialised Tensor and a memoryview of its bytes, writable until it is shared."""
     cdef Tensor x = empty(<df_dtype><int>dtype.index, list(shape)), flat
     cdef int64_t n = df_tensor_bytes(&x.t)
     cdef HandedOver handed = HandedOver.__new__(HandedOver)
@@ -10,7 +11,7 @@ def unfilled(dtype not None, shape):
 
 
 def combine(Op op not None, dtype not None, list inputs not None, list spans not None, out):
-    """``op`` of all inputs, along the tree in which they are the nodes `spans`.
+    """Combine all inputs with `op`, along the tree in which they are the nodes `spans`.
 
     Parameters
     ----------
@@ -19,7 +20,7 @@ def combine(Op op not None, dtype not None, list inputs not None, list spans not
     dtype : DType
     inputs : list of buffers, dense
     spans : list of (first leaf, last leaf + 1)
-    out : buffer that may be written, as long as each input, overlapping none
+    out : writable buffer, of the length of an input, that overlaps no input
     """
     cdef Py_buffer views[1025]
     cdef const void *data[1024]
@@ -29,8 +30,8 @@ def combine(Op op not None, dtype not None, list inputs not None, list spans not
     cdef df_dtype d = <df_dtype><int>dtype.index
     cdef int held = 0, k, n = <int>len(inputs)
     if n > 1024 or n != len(spans):
-        raise _errors.InvalidArgumentError(f"combine: {n} arrays and {len(spans)} spans, want as "
-                                           "many, and at most 1024")
+        raise _errors.InvalidArgumentError(f"combine: {n} arrays and {len(spans)} spans, expected "
+                                           "as many spans as arrays, at most 1024")
     try:
         for k in range(n + 1):
             PyObject_GetBuffer(inputs[k] if k < n else out, &views[k],
@@ -38,7 +39,7 @@ def combine(Op op not None, dtype not None, list inputs not None, list spans not
             held += 1
             if views[k].len != views[0].len or views[k].len % df_dtypes[<int>d].bytes:
                 raise _errors.ShapeError(f"combine: arrays of {views[0].len} and {views[k].len} "
-                                         f"bytes of {dtype}, want the same")
+                                         f"bytes of {dtype}, expected equal lengths")
         for k in range(n):
             data[k] = views[k].buf
             nodes[k].first, nodes[k].end = spans[k]

@@ -1,12 +1,12 @@
-# Program files as Python sees them: what csrc/file has read and checked, as plain values. What
-# becomes of them is known only to higher layers.
+# Program files as plain Python values. csrc/file reads and checks a file, dualflow.aot builds
+# programs from the values. The values stay valid after the file is closed.
 
 cdef tuple ops_by_index = tuple(OPS.values())
 
 
 @cython.final
 cdef class ProgramFile:
-    """A program file that was read, checked and found good (csrc/file/file.h).
+    """The contents of a valid program file (csrc/file/file.h).
 
     Parameters
     ----------
@@ -16,14 +16,15 @@ cdef class ProgramFile:
     ----------
     inputs, outputs : tuple of (str, DType, tuple of int)
     variables : tuple of (str, Tensor)
-        Names and values, which share the memory of nothing else.
+        Names and values. A value shares its memory with no other object.
     structure : bytes
     entry, kept : tuple
-        The program, the sources of its arguments and what it returns; of what it keeps, or None.
-        Numbers as in csrc/model/model.h; ops, dtypes, shapes, attributes, constants are objects.
+        The program, the sources of its arguments and its returned values, for the main program and
+        for the one that computes cached values; `kept` may be None. Enumerators are the ints of
+        csrc/model/model.h; ops, dtypes, shapes, attributes and constants are objects.
     """
     cdef df_file *c
-    cdef dict constants                # by place and type
+    cdef dict constants                # by address, dtype and shape
     cdef readonly tuple inputs
     cdef readonly tuple outputs
     cdef readonly tuple variables
@@ -80,7 +81,7 @@ cdef class ProgramFile:
             sources.append((s.origin, s.index, self.constant(s.data, DF_U8, 1, &s.bytes)))
         for k in range(e.n_out):
             r = &e.returns[<int>k]
-            if e == self.c.tables.entries:         # what is kept has no type but its bytes
+            if e == self.c.tables.entries:         # the main program; cached values are bytes
                 v = &self.c.outputs[<int>k]
                 returns.append((r.kind, r.index, self.constant(r.data, v.dtype, v.ndim, v.shape),
                                 DTYPES[<int>v.dtype], dims_tuple(v.ndim, v.shape)))
@@ -90,7 +91,7 @@ cdef class ProgramFile:
         return self.read_program(e.program), tuple(sources), tuple(returns)
 
     cdef constant(self, const void *data, df_dtype dtype, int ndim, const int64_t *shape):
-        """A copy, one for each place; None where there is no place."""
+        """Return a copy, the same one for each use of a constant; None for NULL."""
         cdef Tensor x
         if data == NULL:
             return None
@@ -143,7 +144,7 @@ cdef tuple described(int n, const df_model_variable *v):
 
 
 cdef Attrs attrs_of(Op op, const df_attr *c):
-    """Attributes in C form, packed; None for an op that has none."""
+    """Return the Attrs of attributes in C form, or None if the op has no attributes."""
     cdef list values = []
     for k in range(op.c.n_attrs):
         if op.c.attrs[<int>k].type == DF_ATTR_FLOAT:

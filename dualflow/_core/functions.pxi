@@ -1,21 +1,22 @@
-# Records of things other than ops: functions with their own gradient, calls of traced functions.
+# Tape records of functions that are not ops: functions with a custom gradient, calls of traced
+# functions, branches and loops. Called by the gradient functions of dualflow.autodiff and by graph
+# calls. The ops of these records live as long as the log.
 
 
 def record_function(str name, rule, list inputs, list outputs, mark=None):
-    """Records outputs as made from inputs by something with a gradient rule of its own.
+    """Record that a function with a custom gradient rule computed `outputs` from `inputs`.
 
     Parameters
     ----------
     name : str
-        What messages call it.
+        The name in messages.
     rule : callable (g, y, *inputs)
-        Like the rule of an op with several outputs; of `y` and the inputs it gets specs only.
+        Like the rule of an op with several outputs; `y` and the inputs are specs.
     inputs : list of Tensor
     outputs : list of Tensor
-        They are returned under new identities, so that nothing flows back through what computed
-        them.
+        Returned under new tensor ids, so that no gradient reaches the ops that computed them.
     mark : int, optional
-        In a trace: where that begins.
+        In a trace: the position at which the function begins.
 
     Returns
     -------
@@ -32,24 +33,24 @@ def record_function(str name, rule, list inputs, list outputs, mark=None):
 
 
 def record_call(str name, rule, list inputs, list outputs):
-    """Records outputs as made from inputs by a call, whose rule continues the sums of what flows
-    into the inputs, as if each op of the call had been recorded.
+    """Record a call whose rule continues the accumulators of the inputs, as if each op of the call
+    had been recorded.
 
     Parameters
     ----------
     name : str
     rule : callable (g, sums, wanted) -> list of Tensor or None
-        Gets what flows into each output from outside, or None; the sum so far of what flows into
-        each input, or None; and which are wanted of the sums for the inputs and of all that flows
-        into the outputs, inside the call too. Returns those.
+        Takes the accumulated cotangents of the outputs and those of the inputs (each may be None),
+        and which results are wanted. Returns the new accumulator of each input, then the gradient
+        of each output, uses inside the call included.
     inputs : list of Tensor
-        Each once.
+        Without duplicates.
     outputs : list of Tensor
 
     Returns
     -------
     list of Tensor
-        The outputs under new identities.
+        The outputs under new tensor ids.
     """
     cdef Op op = function_op(name, rule)
     cdef list fresh = renewed(outputs)
@@ -59,8 +60,8 @@ def record_call(str name, rule, list inputs, list outputs):
 
 
 def record_owner(str name, rule, list inputs, list outputs):
-    """Records outputs as made from inputs by branches or a loop: a call, see `record_call`, whose
-    outputs exist already. Returns the op."""
+    """Record branches or a loop like a call, see `record_call`, whose outputs keep their tensor
+    ids. Return the op."""
     cdef Op op = function_op(name, rule)
     op.sums = True
     record_outputs(op, inputs, outputs)
@@ -68,7 +69,7 @@ def record_owner(str name, rule, list inputs, list outputs):
 
 
 cdef Op function_op(str name, rule):
-    """An op that consists only of its rule."""
+    """Return an op that consists only of its rule."""
     cdef Op op = Op.__new__(Op)
     op.c = &df_function_op
     op.name = name
@@ -78,7 +79,7 @@ cdef Op function_op(str name, rule):
 
 
 def renewed(list tensors):
-    """The same values under new identities: no tape knows them."""
+    """Return the same values under new tensor ids, which no tape tracks."""
     cdef Tensor x
     cdef list fresh = []
     for x in tensors:
@@ -87,7 +88,7 @@ def renewed(list tensors):
 
 
 cdef int record_outputs(Op op, list inputs, list fresh) except -1:
-    """Keeps an application of something with a rule of its own in all logs."""
+    """Append an application of an op of `function_op` to all logs of this thread."""
     cdef RecordLog log = <RecordLog>df_log_top if df_log_top != NULL else None
     cdef Pointers p_in, p_out
     cdef int64_t n
@@ -113,7 +114,7 @@ cdef int record_outputs(Op op, list inputs, list fresh) except -1:
 
 
 def recorded(list tensors):
-    """Which of the tensors, by index, some log that records in this thread watches."""
+    """Return the indices of the tensors that a log of this thread tracks."""
     cdef RecordLog log
     cdef PyObject *one
     cdef bint found
@@ -121,7 +122,7 @@ def recorded(list tensors):
     cdef list places = []
     for k in range(len(tensors)):
         if not is_tensor(tensors[k]):
-            raise TypeError(f"want a Tensor, got {type(tensors[k]).__name__}")
+            raise TypeError(f"expected a Tensor, got {type(tensors[k]).__name__}")
         one = <PyObject *>tensors[k]
         found = False
         log = <RecordLog>df_log_top if df_log_top != NULL else None
