@@ -1,6 +1,6 @@
-"""The compiled core: Tensor, Variable storage, the one `apply`, the tape's records.
+"""The compiled core: tensors, variables, `apply`, tapes, programs and the dispatch of calls.
 
-It knows no op by name, except that Python's operators apply the ops they stand for.
+It names only the ops that it applies itself, for operators, conversions and assignments.
 """
 
 from dualflow._core._core import (

@@ -50,7 +50,7 @@ def as_tensor(value, dtype=None, who="convert_to_tensor"):
 
 
 cdef Tensor to_tensor(value, dtype, str who):
-    """Convert a number, nested lists or an array to a tensor; `dtype` None: the dtype of `value`."""
+    """Convert a number, nested lists or an array. `dtype` None: keep the dtype of `value`."""
     cdef int wanted = -1 if dtype is None else (<object>_dtypes.as_dtype(dtype)).index
     cdef df_dtype own
     cdef Tensor x

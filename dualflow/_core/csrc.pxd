@@ -1,11 +1,11 @@
-# The C core as Cython sees it: externs only.
+# Declarations of the C core for Cython: externs only.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 cdef extern from "stdbool.h" nogil:
-    ctypedef bint c_bool "bool"        # where a function pointer must return just that
+    ctypedef bint c_bool "bool"        # for function pointers, which must return exactly bool
 
 cdef extern from "base/local.h":
-    pass                               # DF_THREAD_LOCAL, for C among the parts
+    pass                               # DF_THREAD_LOCAL, for C code in the .pxi files
 
 cdef extern from "base/status.h" nogil:
     ctypedef enum df_status:

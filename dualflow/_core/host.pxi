@@ -1,31 +1,35 @@
-# Calls from a running program back into Python: a table of callables by number.
+# Callbacks from a running program into Python: a table of callables by id, and the functions that C
+# calls (base/host.h). A callback runs outside the traces and tapes of its thread, and other threads
+# can read the variables that the run writes.
 
 ctypedef c_bool (*poll_fn)(void *context) noexcept nogil
 
-# id -> HostFunction. Weak: a callable may hold values of the graph that calls it, so only the graph
-# may hold the callable.
+# id -> HostFunction. Weak: a callable may refer to values of the graph that calls it, so only the
+# graph may own the callable.
 cdef object HOST = _weakref.WeakValueDictionary()
 cdef int64_t n_host_functions = 0
 
 
 cdef class HostFunction:
-    """Makes a callable known to the ops that call the host, for as long as this object lives.
+    """A callable for the ops `host_call`, `host_compute` and `host_start`, while this object lives.
 
     Parameters
     ----------
     call : callable
-        Gets a Tensor for each input of the op, copies; for `host_compute` it gives a sequence with
-        a value for each output. What it raises comes out of the run. Of `host_start` it gets two
-        lists of (dtype, shape, memoryview of the bytes), of what it may read and what it is to
-        fill, until ``result()`` of what it gives has returned; what that raises comes out of
-        `host_wait`.
+        Called with a copy of each input as a Tensor. For `host_compute` it returns a sequence with
+        a value for each output. An exception propagates out of the run.
+
+        For `host_start` it is called with two lists of (dtype, shape, memoryview of the bytes),
+        inputs to read and outputs to fill, and returns an object whose ``result()`` waits for the
+        operation. The memoryviews are valid until ``result()`` has returned. `host_wait` raises the
+        exception of ``result()``.
     name : str
-        What messages call it.
+        The name in messages.
 
     Attributes
     ----------
     id : int
-        The ops' attribute; numbers are never used again.
+        The attribute of the ops. An id is never reused.
     """
     cdef readonly object call
     cdef readonly str name
@@ -40,19 +44,19 @@ cdef class HostFunction:
 
 
 def host_function(Op op, Attrs attrs):
-    """The HostFunction that an application calls; None of an op that calls none, and if it is gone
-    with its graph."""
+    """Return the HostFunction that an application calls; None if the op calls none, or if the
+    function was freed with its graph."""
     return HOST.get(attrs.values[0]) if op.c.host else None
 
 
 def as_promised(str name, values, list promised):
-    """What a Python function gave for an op, as Tensors.
+    """Check the results of a Python function for an op and return them as Tensors.
 
     Parameters
     ----------
     name : str
     values : sequence
-        Numbers and lists of them take the dtype promised; tensors and arrays must have it.
+        Python numbers and lists take the declared dtype; tensors and arrays must have it.
     promised : list of (dtype, shape)
 
     Returns
@@ -63,29 +67,29 @@ def as_promised(str name, values, list promised):
     cdef Tensor y
     if len(values) != len(promised):
         raise _errors.InvalidArgumentError(
-            f"{name}: the function gave {len(values)} results, promised were {len(promised)}")
+            f"{name}: the function returned {len(values)} results, expected {len(promised)}")
     for k, (dtype, shape) in enumerate(promised):
         weak = not hasattr(values[k], "dtype")
         try:
             y = <Tensor>as_tensor(values[k], dtype if weak else None, name)
         except _errors.DualflowError as error:
-            error.add_note(f"in result {k} of {name}, promised {dtype} {shape}")
+            error.add_note(f"in result {k} of {name}, expected {dtype} {shape}")
             raise
         if type(y) is not Tensor:
             raise _errors.TracedValueError(f"{name}: result {k} of the function is {y!r}, a tensor "
-                                           "of a graph; want a value")
+                                           "of a graph; expected a value")
         if dtype_of(y) is not dtype:
             raise _errors.DTypeError(f"{name}: result {k} of the function is {describe(y)}, "
-                                     f"promised was {dtype} {shape}")
+                                     f"expected {dtype} {shape}")
         if not is_of_shape(y, shape):
             raise _errors.ShapeError(f"{name}: result {k} of the function is {describe(y)}, "
-                                     f"promised was {dtype} {shape}")
+                                     f"expected {dtype} {shape}")
         made.append(y)
     return made
 
 
 cdef bint is_of_shape(Tensor x, tuple shape):
-    """Whether it has that shape, where None stands for any size."""
+    """Return True if a tensor has a shape, in which None matches any size."""
     cdef int d
     if x.t.ndim != len(shape):
         return False
@@ -96,7 +100,7 @@ cdef bint is_of_shape(Tensor x, tuple shape):
 
 
 cdef int hand_in(df_tensor *out, Tensor y) except -1:
-    """Copies a result to where the program wants it."""
+    """Copy a result to an output of the program, which gets memory here if its size is unknown."""
     cdef df_error err
     if out.size < 0:
         check(df_tensor_set(out, y.t.dtype, y.t.ndim, y.t.shape, b"host_compute", &err), &err)
@@ -131,7 +135,8 @@ cdef struct Aside:
 
 
 cdef Aside step_aside() noexcept:
-    """What Python does now is part of no trace and no tape that this thread has begun."""
+    """Leave the trace, the tapes and the run of this thread, so that Python code can be called.
+    Return the state for `step_back`."""
     global df_log_top, df_trace_top
     cdef Aside aside = Aside(pause_work(), df_log_top, df_trace_top)
     df_log_top = df_trace_top = NULL
@@ -163,5 +168,5 @@ cdef c_bool ask_signals(void *context) except True with gil:
     return False
 
 
-# C learns of a failure by the status; the exception stays with the thread for `raise_pending`.
+# C gets a failure as a status; the exception stays in the thread state for `raise_pending`.
 cdef poll_fn POLL = <poll_fn>ask_signals

@@ -1,13 +1,14 @@
-# What an op makes, by its record's shape rule: sizes may be known, differ from call to call, or
-# depend on data.
+# Shape inference: the outputs of an op, from the shape rule of its record. Called while Python is
+# traced, and by graph passes. A size is known, may differ from call to call, or depends on data. If
+# a shape rule needs to know a size, the trace gets a guard on that size.
 
 cdef bint has_dims(Attrs attrs):
     return attrs is not None and attrs.symbolic
 
 
 cdef list infer_call(Op op, list ins, Attrs attrs, bint hide):
-    """Output descriptions of one application: fresh Symbols without a graph. `hide`: unknown
-    dimensions are -1 instead of their hints."""
+    """Return the outputs of one application as new Symbols without a graph. `hide`: unknown
+    dimensions of the inputs are -1 instead of their hints."""
     cdef Pointers p_in, p_out
     cdef df_call call
     cdef df_error err
@@ -42,7 +43,7 @@ cdef list infer_call(Op op, list ins, Attrs attrs, bint hide):
 
 
 cdef Tensor hidden_copy(Tensor x):
-    """A description of `x` with -1 where its dimensions are unknown."""
+    """Return a description of `x` with -1 for each unknown dimension."""
     cdef int64_t dims[254]
     cdef int d
     cdef tuple unknown = (<Symbol>x).unknown if type(x) is Symbol else None
@@ -54,9 +55,9 @@ cdef Tensor hidden_copy(Tensor x):
 
 
 def infer(Op op, list inputs, Attrs attrs, graph):
-    """The outputs of an op as Symbols of `graph`, whose node and index are still to be set.
+    """Return the outputs of an op as Symbols of `graph`. The caller sets their node and index.
 
-    Dimensions that depend on sizes of -1 are -1 themselves.
+    A dimension that is computed from a size of -1 is -1.
     """
     cdef list outs = infer_call(op, inputs, attrs, False)
     for x in outs:
@@ -65,7 +66,7 @@ def infer(Op op, list inputs, Attrs attrs, graph):
 
 
 cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
-    """Outputs of an op while Python is traced: hints for all sizes, and which are unknown."""
+    """Return the outputs of a traced op, with hints for all sizes and the unknown ones marked."""
     cdef list outs, hidden
     cdef Symbol y
     cdef bint some = has_dims(attrs)
@@ -89,7 +90,7 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
                 raise
             outs = infer_without_hint(op, ins, given, error)
         except _errors.DualflowError:
-            bind_all(ins, attrs)            # Python may catch it and take another path
+            bind_all(ins, attrs)            # Python may catch the error and take another path
             raise
         some = False
     hidden = infer_hidden(op, ins, differing) if some and not has_dims(differing) else None
@@ -111,8 +112,8 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
 
 
 cdef list infer_without_hint(Op op, list ins, Attrs attrs, error):
-    """Outputs where the hint for sizes that depend on data does not fit the known sizes beside
-    them: unknown sizes may fit, or one of the known ones in place of the hint."""
+    """Return the outputs if the hint for sizes that depend on data contradicts known sizes: try
+    unknown sizes, then each known size, in place of the hint."""
     cdef list plain
     cdef set sizes = {0, 1}
     for x in ins:
@@ -135,8 +136,8 @@ cdef list infer_without_hint(Op op, list ins, Attrs attrs, error):
 
 
 cdef bint cuts_rows(Op op, list ins, Attrs attrs, graph):
-    """Whether a vector is put into rows, by numbers whose hints do not say that there are several
-    in each."""
+    """Return True if a graph for all sizes reshapes a vector to a shape with a negative hint, so
+    that SIZE_HINT elements may not divide into the other sizes."""
     if not (has_dims(attrs) and graph.for_any_size and "shape" in op.attrs and len(ins) == 1
             and (<Tensor>ins[0]).t.ndim == 1):
         return False
@@ -147,7 +148,8 @@ cdef bint cuts_rows(Op op, list ins, Attrs attrs, graph):
 
 
 cdef Tensor of_this_shape(Op op, Tensor x, Attrs attrs):
-    """A description of `x` in the shape that an op is to give it, as far as that is known."""
+    """Return a description of `x` in the shape of attribute `shape`, SIZE_HINT for negative sizes.
+    """
     cdef int64_t dims[254]
     cdef int d
     cdef tuple shape = attrs.values[op.attrs.index("shape")]
@@ -157,7 +159,7 @@ cdef Tensor of_this_shape(Op op, Tensor x, Attrs attrs):
 
 
 cdef Tensor with_size(Tensor x, int64_t n):
-    """A description of `x` with `n` for each size that depends on data."""
+    """Return a description of `x` with `n` for each size that depends on data."""
     cdef int64_t dims[254]
     cdef int d
     if type(x) is not Symbol or not (<Symbol>x).sized_by_data:
@@ -168,8 +170,8 @@ cdef Tensor with_size(Tensor x, int64_t n):
 
 
 cdef object dim_for_size(Dim d, n):
-    """The value of a Dim if `n` were each size that depends on data, and each number in a tensor of
-    a graph for any size; -1: it is unknown, too."""
+    """Return the value of a Dim if `n` is each size that depends on data, and each element of a
+    tensor in a graph for all sizes. -1 is an unknown size."""
     cdef bint leaf = d.kind == OF_A_SHAPE or d.kind == OF_THE_CALL or d.kind == "element"
     if d.kind == "element" and d.graph.for_any_size:
         return n
@@ -186,8 +188,8 @@ cdef object dim_for_size(Dim d, n):
 
 
 cdef list infer_hidden(Op op, list ins, Attrs attrs):
-    """Outputs with -1 for what is unknown. If the rule needs a size to be known, the trace is bound
-    to its hint: for one size if that is enough, else for all."""
+    """Return the outputs with -1 for unknown sizes. If the rule needs to know a size, guard the
+    trace on its hint: on one size if that is enough, else on all."""
     cdef list known, places
     try:
         return infer_call(op, ins, attrs, True)
@@ -215,12 +217,12 @@ cdef list infer_hidden(Op op, list ins, Attrs attrs):
 
 
 cdef object bind_size(Dim d):
-    """Makes the trace hold only for the size that a dimension has now."""
+    """Guard the trace on the current size of a dimension."""
     d.graph.guard("eq", (d, d.hint), True)
 
 
 cdef int bind_all(list ins, Attrs attrs) except -1:
-    """Makes the trace hold only for the sizes and numbers that an application has now."""
+    """Guard the trace on the current sizes and numbers of an application."""
     for x in ins:
         if type(x) is Symbol and (<Symbol>x).unknown is not None:
             bind_each(sizes_of(<Symbol>x))
@@ -238,15 +240,15 @@ cdef int bind_each(tuple values) except -1:
 
 
 cdef Symbol with_known(Symbol x, int d):
-    """A description of `x` whose dimension d is known."""
+    """Return a description of `x` in which dimension d is known."""
     cdef list unknown = list(x.unknown)
     unknown[d] = False
     return new_symbol(x.graph, x.t.dtype, x.t.ndim, x.t.shape, tuple(unknown))
 
 
 cdef tuple unfixed(Op op, Attrs attrs, int ndim):
-    """Which dimensions may differ where attributes have Dims: where the op is given the shape of
-    its result, as `shape`, those that it does not give as plain numbers; otherwise all."""
+    """Return, for an op with Dims among the attributes, which output dimensions may differ from
+    call to call: if attribute `shape` lists them, those that are not plain ints; else all."""
     cdef tuple sizes = attrs.values[op.attrs.index("shape")] if "shape" in op.attrs else ()
     cdef list differ = [True] * ndim
     cdef int d
@@ -257,8 +259,8 @@ cdef tuple unfixed(Op op, Attrs attrs, int ndim):
 
 
 cdef Symbol data_sized(Symbol y, Symbol hidden):
-    """`y`, whose size depends on data, with a hint in place of each size that is not known; those
-    of `hidden` may differ from call to call as well."""
+    """Return a copy of `y`, whose size depends on data, with a hint in place of each unknown size.
+    The sizes that are unknown in `hidden` are marked: they may differ from call to call as well."""
     cdef int64_t dims[254]
     cdef int d
     for d in range(y.t.ndim):
@@ -267,7 +269,7 @@ cdef Symbol data_sized(Symbol y, Symbol hidden):
 
 
 cdef tuple unknown_dims(const df_tensor *t):
-    """A bool per dimension."""
+    """Return a bool per dimension: True if unknown."""
     cdef list unknown = [None] * t.ndim
     cdef int d
     for d in range(t.ndim):

@@ -1,4 +1,6 @@
-# Tensors out: the buffer protocol, NumPy arrays, pickles. Only pickles of a protocol below 5 copy.
+# Export of tensors: the buffer protocol, NumPy arrays, pickles; also import of the feeds of a
+# session. Exports are read-only and share memory, except where a function says otherwise. Writable
+# memory is exported only if it has no other owner.
 
 from libc.string cimport strcmp
 
@@ -10,11 +12,11 @@ cdef extern from "Python.h":
     object PyPickleBuffer_FromObject(object base)
 
 cdef enum:
-    NUMPY_NDIM = 64            # of memoryview and of NumPy 2
+    NUMPY_NDIM = 64            # the maximal rank of memoryview and of NumPy 2
 
 
 cdef bint is_fortran(Tensor x):
-    """Whether column-major order is the same: at most one dimension above 1."""
+    """Return True if column-major order is the same: at most one dimension is above 1."""
     cdef int d, long_dims = 0
     for d in range(x.t.ndim):
         long_dims += x.t.shape[d] > 1
@@ -52,7 +54,7 @@ cdef int export_buffer(Tensor x, Py_buffer *view, int flags) except -1:
 
 
 cdef object to_numpy(Tensor x):
-    import numpy as np          # loaded when an array is first wanted
+    import numpy as np          # imported at the first use
 
     if x.t.ndim > NUMPY_NDIM:
         raise _errors.ShapeError(
@@ -60,13 +62,13 @@ cdef object to_numpy(Tensor x):
     dtype = dtype_of(x).as_numpy_dtype
     if x.t.dtype == DF_BF16:            # the buffer protocol has no format for it
         x = share(x, 0, DF_I16, x.t.ndim, x.t.shape, b"numpy")
-    # Without memory for the buffer, `asarray` would take the view for a sequence of numbers.
+    # If no buffer can be allocated, `asarray` would read the view as a sequence of numbers.
     return np.ndarray(shape_tuple(&x.t), dtype, memoryview(x))
 
 
 @cython.final
 cdef class HandedOver:
-    """The memory of a tensor that nobody else has, for an array that may write it."""
+    """Exporter of a writable buffer over a tensor that has no other owner."""
     cdef Tensor x
 
     def __getbuffer__(self, Py_buffer *view, int flags):
@@ -82,9 +84,10 @@ cdef list numpy_scalars = []           # NumPy's scalar types, in the order of d
 
 
 def arrays_of(list tensors not None):
-    """NumPy arrays that may be written, in place of tensors; scalars in place of those of shape ().
+    """Return writable NumPy arrays for tensors; NumPy scalars for tensors of shape ().
 
-    Memory is shared where nobody else has it: no caller may hold on to a tensor of the list.
+    An array takes over the memory of a tensor without another owner, so the caller must not use the
+    tensors of the list afterwards.
     """
     import numpy as np
 
@@ -102,7 +105,7 @@ def arrays_of(list tensors not None):
             arrays.append(numpy_scalars[<int>x.t.dtype](scalar_item(x, "run")))
         else:
             handed = HandedOver.__new__(HandedOver)
-            # the list, `item` and `x` refer to it
+            # three references: the list, `item` and `x`
             handed.x = x if Py_REFCNT(x) <= 3 and df_buffer_is_exclusive(
                 x.t.buffer) else duplicate(x)
             arrays.append(np.asarray(handed))
@@ -110,7 +113,7 @@ def arrays_of(list tensors not None):
 
 
 cdef Tensor quickly_fed(value, df_dtype dtype):
-    """The tensor of a float, or of an array of this dtype in row-major order; None for others."""
+    """Convert a float, a tensor or a row-major array of this dtype; None for other values."""
     cdef Py_buffer view
     cdef Tensor x = None
     cdef int64_t dims[8]
@@ -137,15 +140,15 @@ cdef Tensor quickly_fed(value, df_dtype dtype):
 
 
 def fed_tensors(values, list dtypes not None, list fits not None):
-    """Tensors of what is fed, and the tuple of their shapes.
+    """Return the tensors of fed values, and the tuple of their shapes.
 
     Parameters
     ----------
     values : iterable
     dtypes : list of int
-        The index of the dtype each must have.
+        The index of the dtype of each tensor.
     fits : list of callable
-        What makes tensors of values that are neither floats nor arrays of that dtype.
+        Converters, for values that are neither floats nor arrays of that dtype.
     """
     cdef list made = []
     cdef list shapes = []
@@ -171,7 +174,7 @@ cdef object to_array(Tensor x, dtype, copy):
 
 
 cdef object raw_bytes(Tensor x, int protocol):
-    """The data for a pickle: out of band if the protocol supports it, else a copy."""
+    """Return the data for a pickle: out of band if the protocol supports it, else a copy."""
     cdef int64_t n_bytes = df_tensor_bytes(&x.t)
     if protocol >= 5:
         return PyPickleBuffer_FromObject(share(x, 0, DF_U8, 1, &n_bytes, b"pickle"))
@@ -179,12 +182,12 @@ cdef object raw_bytes(Tensor x, int protocol):
 
 
 def memory_of(Tensor x not None):
-    """The bytes of a tensor, a memoryview that shares them."""
+    """Return a memoryview that shares the bytes of a tensor."""
     return (<object>raw_bytes(x, 5)).raw()
 
 
 def rebuild(str dtype not None, tuple shape not None, data):
-    """The tensor a pickle describes; the pickle may come from anybody."""
+    """Return the tensor that a pickle describes. The pickle is untrusted: its size is checked."""
     cdef Tensor x = empty(<df_dtype><int>(<object>_dtypes.as_dtype(dtype)).index, list(shape))
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -200,4 +203,4 @@ def rebuild(str dtype not None, tuple shape not None, data):
     return x
 
 
-rebuild.__module__ = "dualflow.ops"      # what unpickles a tensor loads the methods of tensors
+rebuild.__module__ = "dualflow.ops"      # so that unpickling imports the methods of tensors

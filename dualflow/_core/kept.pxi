@@ -1,29 +1,30 @@
-# What programs compute once and keep, until a variable changes.
+# Cached results of programs: values that depend only on variables. Used by Executable (call.pxi).
+# Cached values are returned only for the current value of each variable, at its cached version.
 
 cdef enum:
-    KEPT = -2                  # where a source is no leaf of a call
+    KEPT = -2                  # in place of the leaf of a source: the source is a cached value
 
 
 @cython.final
 cdef class Kept:
-    """What a program computes of variables that it does not write, kept from run to run.
+    """The results of a program that reads only variables, cached until a variable changes.
 
     Parameters
     ----------
     program : Program
-        Computes it of the variables alone.
+        Its arguments are the variables, none of which it writes.
     variables : list of Variable
 
     Attributes
     ----------
     runs : int
-        How often it was computed.
+        The number of runs of the program.
     """
     cdef readonly Program program
     cdef readonly tuple variables
     cdef readonly int64_t runs
     cdef list values                   # None: not computed yet
-    cdef uint64_t *versions            # of the variables, when it was
+    cdef uint64_t *versions            # of the variables, when the values were computed
 
     def __cinit__(self, Program program not None, variables):
         self.program = program
@@ -41,10 +42,10 @@ cdef class Kept:
         free(self.versions)
 
     cdef list of(self, PyObject **values):
-        """What is kept, for these values of the variables; computed again if one has changed.
+        """Return the results for these values of the variables, recomputed if one has changed.
 
-        A value may be an older one than the variable's, or a copy of one that is being written:
-        what is computed of such is not kept.
+        A value may be older than the current one of its variable, or a copy made during a write:
+        results of such values are not cached.
         """
         cdef list made = []
         cdef Variable v
@@ -58,7 +59,7 @@ cdef class Kept:
         if lasts and fresh:
             return self.values
         if lasts:
-            self.values = None         # its memory is used again
+            self.values = None         # free the memory for the new values
             for known in self.variables:
                 versions.append((<Variable>known).version)
         self.program.execute(values, made, NULL, False, NULL)

@@ -1,5 +1,5 @@
-# Operators whose op takes attributes, where these are plain: a @ b of matrices, x[key] by ints and
-# slices of ints. What is left goes to Python (METHODS).
+# Operators whose op has attributes: a @ b of matrices, x[key] by ints and slices of ints. Called by
+# protocols.pxi and variable.pxi. All other cases go to functions in Python (METHODS).
 
 cdef extern from "ops/slices.h":
     int64_t DF_SLICE_MISSING
@@ -7,16 +7,16 @@ cdef extern from "ops/slices.h":
         DF_KEY_SLICE
         DF_KEY_INDEX
 
-cdef dict METHODS = {}             # behaviour composed of ops, bound from above
+cdef dict METHODS = {}             # functions composed of ops, bound by dualflow.ops
 
 cdef Op OP_MATMUL = find_op("matmul")
 cdef Op OP_STRIDED_SLICE = find_op("strided_slice")
-cdef Attrs AS_THEY_ARE = pack_values(OP_MATMUL, (0, 0))        # none is transposed
+cdef Attrs AS_THEY_ARE = pack_values(OP_MATMUL, (0, 0))        # no operand is transposed
 cdef tuple ZERO = (0,), ONE = (1,), ONE_INDEX = (<int>DF_KEY_INDEX,)
 
 
 cdef inline int rank(x) noexcept:
-    """Of a tensor or a variable; -1 for anything else."""
+    """Return the rank of a tensor or a variable, -1 for other objects."""
     if is_tensor(x):
         return (<Tensor>x).t.ndim
     if type(x) is Variable and (<Variable>x).value_ is not None:
@@ -25,13 +25,13 @@ cdef inline int rank(x) noexcept:
 
 
 cdef inline bint is_narrow(x) noexcept:
-    """Whether a tensor or a variable that has a rank holds integers of less than 32 bits."""
+    """Return True if a tensor or variable, for which `rank` is not -1, holds ints below 32 bits."""
     cdef Tensor t = (<Variable>x).value_ if type(x) is Variable else <Tensor>x
     return df_dtypes[<int>t.t.dtype].kind == DF_KIND_INT and df_dtypes[<int>t.t.dtype].bytes < 4
 
 
 cdef object product(a, b):
-    """a @ b"""
+    """Return a @ b."""
     cdef PyObject *args[2]
     if rank(a) < 2 or rank(b) < 2 or is_narrow(a):
         return METHODS["matmul"](a, b)
@@ -41,7 +41,7 @@ cdef object product(a, b):
 
 
 cdef object element(TensorBase x, key):
-    """x[key]"""
+    """Return x[key]."""
     cdef PyObject *args[1]
     cdef Attrs attrs
     if has_face(x) and not asked_by_us():
@@ -61,7 +61,7 @@ cdef object element(TensorBase x, key):
 
 
 cdef Attrs plain_keys(tuple keys):
-    """The attributes of a slice by ints and slices of small ints; None for other keys."""
+    """Return the attributes of a slice by ints and slices of small ints; None for other keys."""
     cdef list begin = [], end = [], strides = [], kinds = []
     for key in keys:
         if type(key) is slice:
@@ -82,7 +82,7 @@ cdef Attrs plain_keys(tuple keys):
 
 
 cdef inline bint is_bound(x) noexcept:
-    """Whether a bound of a slice means what it says; those beyond 63 bits are left to Python."""
+    """Return True for None or an int of 64 bits that is not DF_SLICE_MISSING."""
     cdef int overflow = 0
     cdef long long n
     if x is None:

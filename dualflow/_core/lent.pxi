@@ -1,9 +1,10 @@
-# Memory that is lent to a run of a program (csrc/exec/program.h, df_loan).
+# Arguments whose memory a run frees early (csrc/exec/program.h, df_loan).
 
 @cython.final
 cdef class Lent:
-    """What holds the arguments of a run and lets them go when it begins: the run then holds their
-    memory, each as long as an instruction reads it, and a result's from when one writes it."""
+    """References to the arguments of a run, dropped when it begins. From then on the run owns the
+    buffers: it frees an argument after its last reader and allocates a result at its first writer.
+    """
     cdef list held
     cdef RecordLog log
 

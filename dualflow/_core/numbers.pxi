@@ -1,4 +1,6 @@
-# Python numbers in: the dtypes they have, weak or not, and tensors of them.
+# Conversion of Python numbers to tensors. The Python type determines the dtype, except for operands
+# of an op with tensors: they are weakly typed. Called by convert.pxi, apply.pxi and dispatch.pxi. A
+# number that its dtype cannot hold raises an error.
 
 
 cdef bint is_number(value):
@@ -6,7 +8,7 @@ cdef bint is_number(value):
 
 
 cdef df_dtype number_dtype(value):
-    """The dtype a Python number has on its own."""
+    """Return the dtype of a Python number that is not weakly typed."""
     cdef object n = hint_of(value)
     if isinstance(n, bool):
         return DF_BOOL
@@ -18,7 +20,8 @@ cdef df_dtype number_dtype(value):
 
 
 cdef df_dtype weak_dtype(value, df_dtype dtype):
-    """The dtype a Python number takes beside tensors of `dtype`: theirs, if its kind allows."""
+    """Return the dtype of a Python number in an op with tensors of `dtype`: the same, unless the
+    kind of the number is higher."""
     cdef df_kind kind = df_dtypes[<int>dtype].kind
     value = hint_of(value)
     if isinstance(value, bool) or kind == DF_KIND_FLOAT:
@@ -29,14 +32,14 @@ cdef df_dtype weak_dtype(value, df_dtype dtype):
 
 
 cdef Tensor scalar_tensor(value, df_dtype dtype, str who):
-    """A tensor of shape () from a Python bool, int or float; checks that the number fits."""
+    """Convert a Python bool, int or float to a tensor of shape (); raise on overflow."""
     cdef Tensor x = new_tensor(dtype, 0, NULL, b"constant")
     store_number(x, 0, value, who)
     return x
 
 
 cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
-    """Writes a Python number at element `at` of a tensor that nobody has seen yet."""
+    """Write a Python number to element `at` of a tensor that is not shared yet."""
     cdef void *p = x.t.data
     cdef df_dtype dtype = x.t.dtype
     cdef long long i
@@ -54,7 +57,7 @@ cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
         (<uint8_t *>p)[at] = 1 if value else 0
         return 0
     if isinstance(value, float):
-        raise _errors.DTypeError(f"{who}: got the float {value!r}, want {dtype_of(x)}; "
+        raise _errors.DTypeError(f"{who}: got the float {value!r}, expected {dtype_of(x)}; "
                                  "cast it first")
     try:
         if dtype == DF_U64:
@@ -90,7 +93,7 @@ cdef Tensor number_tensor(value, df_dtype dtype, str who):
 
 
 cdef Tensor traced_number(value, df_dtype dtype):
-    """A Dim as a tensor of the graph."""
+    """Return a Dim as a tensor of the graph of this thread."""
     (<Dim>value).want_alive()
     if (df_trace_top != <void *>(<Dim>value).graph
             and not (<Dim>value).graph.goes_on_in(current_graph())):
@@ -100,7 +103,7 @@ cdef Tensor traced_number(value, df_dtype dtype):
 
 
 cdef inline bint splat_number(void *room, value, Tensor x) except -1:
-    """Fills `room` with a Python number in the dtype of `x`; False if only the slow path can."""
+    """Fill `room` with a Python number in the dtype of `x`; return False for other dtypes."""
     cdef float narrow
     cdef double wide
     cdef uint16_t half
@@ -120,7 +123,7 @@ cdef inline bint splat_number(void *room, value, Tensor x) except -1:
 
 
 cdef void splat(void *room, const void *value, int bytes, int64_t n) noexcept nogil:
-    """n copies of one element."""
+    """Write n copies of one element."""
     cdef int64_t i
     cdef int32_t four
     cdef int64_t eight

@@ -1,10 +1,11 @@
-# Handles of the C op records, and the packing of attributes. One packer serves every op: it reads
-# the record's specs.
+# Op: the Python handles of the C op records (csrc/op/op.h), created at import, one for each op. The
+# gradient registry sets the rule of a handle; everything else is read from the record.
 
 cdef tuple DTYPES = _dtypes.ALL        # DType objects by df_dtype
-cdef uint64_t rules_version = 0        # how often an op was given a gradient rule
+cdef uint64_t rules_version = 0        # incremented when an op gets a gradient rule
 
-# What the output of an elementwise op looks like when all its inputs have one dtype and one shape.
+# The output of an elementwise op for inputs of one dtype and shape: no fast path, dtype of the
+# inputs, or bool.
 cdef enum FastPath:
     FAST_NONE
     FAST_SAME
@@ -13,13 +14,13 @@ cdef enum FastPath:
 
 @cython.final
 cdef class Op:
-    """A C op record and what Python knows about it.
+    """The handle of a C op record, with the gradient rule.
 
     Attributes
     ----------
     name : str
     index : int
-        Its place in the registry.
+        Its index in the registry.
     attrs : tuple of str
         Attribute names in the record's order.
     rule : callable or None
@@ -27,20 +28,20 @@ cdef class Op:
     why_no_gradient : str or None
         The reason given if the op was declared to have no gradient.
     saves : int
-        Bit i: a record keeps input i; bit 31: it keeps the outputs.
+        Bit i: tape records keep input i; bit 31: they keep the outputs.
     """
     cdef const df_op *c
     cdef FastPath fast
-    cdef df_tile_fn quick[DF_N_DTYPES]  # by dtype, where every value has a result
+    cdef df_tile_fn quick[DF_N_DTYPES]  # by dtype; NULL if the op rejects some values
     cdef bint float_only
-    cdef bint sums                     # see record_call
+    cdef bint sums                     # the rule continues accumulators: see record_call
     cdef readonly str name
     cdef readonly int64_t index
     cdef readonly tuple attrs
     cdef object gradient_rule
     cdef public object why_no_gradient
     cdef public uint32_t saves
-    cdef tuple recent                  # see pack_attrs
+    cdef tuple recent                  # the last Attrs and their unpacked values: see pack_given
 
     @property
     def rule(self):
@@ -54,7 +55,7 @@ cdef class Op:
 
     @property
     def attr_types(self):
-        """Of each attribute: "int", "float", "bool", "dtype" or "ints"."""
+        """The type of each attribute: "int", "float", "bool", "dtype" or "ints"."""
         cdef list types = [None] * self.c.n_attrs
         for k in range(self.c.n_attrs):
             types[k] = ("int", "float", "bool", "dtype", "ints")[<int>self.c.attrs[k].type]
@@ -70,7 +71,7 @@ cdef class Op:
 
     @property
     def n_bodies(self):
-        """How many graphs a node of it owns."""
+        """The number of graphs that a node of the op owns."""
         return self.c.n_bodies
 
     @property
@@ -84,27 +85,27 @@ cdef class Op:
 
     @property
     def effect(self):
-        """Whether it may not be dropped or merged."""
+        """True if a graph pass may neither drop nor merge the op."""
         return bool(self.c.effect or self.c.writes)
 
     @property
     def beside(self):
-        """What of something beside a program it does: "starts", "waits" or ""."""
+        """The role in an asynchronous pair, "starts" or "waits"; "" for a synchronous op."""
         return ("", "starts", "waits")[<int>self.c.beside]
 
     @property
     def internal(self):
-        """Whether graph passes make it and users never apply it."""
+        """True if only graph passes and the backward pass apply the op."""
         return bool(self.c.internal)
 
     @property
     def version(self):
-        """Which of its meanings files of programs name."""
+        """The version of the semantics of the op, stored in program files."""
         return self.c.version
 
     @property
     def applies(self):
-        """Whether its first attribute is the index of an op that it applies."""
+        """True if the first attribute is the registry index of an op to apply."""
         return bool(self.c.applies)
 
     @property
@@ -114,24 +115,24 @@ cdef class Op:
 
     @property
     def may_fail(self):
-        """Whether its kernel may refuse values it meets."""
+        """True if the kernel may fail on inputs that the shape rule accepts."""
         return self.c.kind == DF_GENERAL and not self.c.total
 
     def refuses(self, dtype, Tensor x=None):
-        """Whether an elementwise op refuses values of a dtype in input `looks_at`; given that
-        input, whether it refuses this one."""
+        """Return True if an elementwise op rejects some values of a dtype in input `looks_at`;
+        given this input, return True if it contains such a value."""
         if not df_op_refuses(self.c, <df_dtype><int>dtype.index):
             return False
         return x is None or self.c.refuses.first(&x.t) >= 0
 
     @property
     def looks_at(self):
-        """The input whose values `refuses` is about."""
+        """The index of the input that `refuses` checks."""
         return self.c.refuses.input
 
     @property
     def serial(self):
-        """Whether its kernel uses one thread, however large."""
+        """True if the kernel uses one thread for any size."""
         return bool(self.c.serial)
 
     @property
@@ -140,7 +141,7 @@ cdef class Op:
 
     @property
     def may_alias(self):
-        """Bit i: an output may lie in the memory of input i, of the same bytes."""
+        """Bit i: an output may share the memory of input i, if both have equally many bytes."""
         return -1 if self.c.kind == DF_ELEMENTWISE else self.c.may_alias
 
     @property
@@ -150,12 +151,12 @@ cdef class Op:
 
     @property
     def key(self):
-        """The input whose dtype decides about the kernel of an elementwise op."""
+        """The index of the input whose dtype selects the kernel of an elementwise op."""
         return self.c.tile_key
 
     @property
     def dtypes(self):
-        """Names of the dtypes an elementwise op has a kernel for, of its key input."""
+        """Names of the dtypes of input `key` for which an elementwise op has a kernel."""
         cdef list names = []
         for d in range(<int>DF_N_DTYPES):
             if self.c.tile[d] != NULL:
@@ -164,7 +165,7 @@ cdef class Op:
 
     @property
     def reduces(self):
-        """Names of the dtypes whose rows a cluster can reduce with it."""
+        """Names of the dtypes whose rows a cluster can reduce with the op."""
         cdef list names = []
         for d in range(<int>DF_N_DTYPES):
             if self.c.reduce[d] != NULL:
@@ -173,7 +174,7 @@ cdef class Op:
 
     @property
     def folds(self):
-        """Names of the dtypes of which a cluster can reduce other dimensions with it."""
+        """Names of the dtypes whose other dimensions a cluster can reduce with the op."""
         cdef list names = []
         for d in range(<int>DF_N_DTYPES):
             if self.c.fold[d].part != NULL:
@@ -222,7 +223,7 @@ cdef Op find_op(name):
     return <Op>op
 
 
-# The ops Python's operators stand for.
+# The ops of Python's operators.
 cdef Op OP_ADD = find_op("add")
 cdef Op OP_SUBTRACT = find_op("subtract")
 cdef Op OP_MULTIPLY = find_op("multiply")
@@ -244,17 +245,17 @@ cdef Op OP_NOT_EQUAL = find_op("not_equal")
 
 
 def get_op(name):
-    """The handle of the op called `name`."""
+    """Return the handle of the op named `name`."""
     return find_op(name)
 
 
 def ops():
-    """Names of all ops, in the order of csrc/op/ops.def."""
+    """Return the names of all ops, in the order of csrc/op/ops.def."""
     return tuple(OPS)
 
 cdef extern from *:
     """
-    /* For values that no kernel makes: see docs/graph.md. */
+    /* For values that no kernel computes: see docs/graph.md. */
     static const df_op df_leaf_ops[3] = {
         {.name = "parameter", .kind = DF_GENERAL, .n_in = 0, .n_out = 1},
         {.name = "constant", .kind = DF_GENERAL, .n_in = 0, .n_out = 1},
@@ -264,7 +265,7 @@ cdef extern from *:
 
 
 def leaf_ops():
-    """Handles of parameter, constant and variable, which stand for values that no kernel makes."""
+    """Return the handles of parameter, constant and variable: values that no kernel computes."""
     cdef list handles = []
     cdef Op op
     cdef int i

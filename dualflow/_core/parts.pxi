@@ -1,4 +1,5 @@
-# The parts of a program in C form (csrc/exec/program.h), from its specification.
+# The parts of a program in C form (csrc/exec/program.h), built from its specification by Program.
+# df_program_new copies them, so they live only while a Program is built.
 
 @cython.final
 @cython.no_gc
@@ -16,7 +17,7 @@ cdef class ProgramParts:
         cdef tuple slots = spec.slots
         cdef tuple instructions = spec.instructions
         cdef Py_ssize_t n_dims = 0, n_operands = 0
-        cdef list shapes = [], operands = []           # read once, so that the room is enough
+        cdef list shapes = [], operands = []           # read once: the arrays are sized by them
         cdef tuple numbers
         for slot in slots:
             numbers = slot.shape
@@ -112,7 +113,7 @@ cdef class ProgramParts:
 
 
 cdef int slot_of_result(tuple slots, Py_ssize_t k, result) except -2:
-    """The slot that is result `k` of a body, -1: there is none."""
+    """Return the slot that holds result `k` of a body, or -1."""
     if result.kind == DF_SLOT_DYNAMIC:
         return <int>result.number
     number = k if result.kind == DF_SLOT_RESULT else result.number
@@ -124,12 +125,12 @@ cdef int slot_of_result(tuple slots, Py_ssize_t k, result) except -2:
 
 
 cdef const void *data_of_constant(const df_slot *s, tuple constants) except NULL:
-    """The memory of a constant, which must be what its slot says."""
+    """Return the memory of a constant; raise if its dtype or shape differs from its slot's."""
     cdef Tensor value
     cdef int d
     if not 0 <= s.index < len(constants):
         raise _errors.InvalidArgumentError(
-            f"program: a slot wants constant {s.index} of {len(constants)}")
+            f"program: a slot refers to constant {s.index} of {len(constants)}")
     value = <Tensor?>constants[s.index]
     if value.t.dtype == s.dtype and value.t.ndim == s.ndim:
         for d in range(s.ndim):
@@ -142,7 +143,7 @@ cdef const void *data_of_constant(const df_slot *s, tuple constants) except NULL
 
 
 cdef int64_t slot_bytes(const df_slot *s) noexcept:
-    """-1 where a size is not known."""
+    """Return the bytes of a slot, or -1 if a size is unknown."""
     cdef int64_t n = df_dtypes[<int>s.dtype].bytes
     cdef int d
     for d in range(s.ndim):

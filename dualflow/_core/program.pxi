@@ -1,13 +1,13 @@
-# Programs as Python sees them: built from a specification, run on tensors. What a graph is, and
-# which variable an argument belongs to, is known only to higher layers.
+# Program: the Python handle of a C program (csrc/exec), built from a specification and run on
+# tensors by Executable. Arguments and results outlive a run, except arguments in a Lent.
 
 cdef extern from "Python.h":
     PyObject **PySequence_Fast_ITEMS(object o)     # of a list or tuple
 
 cdef enum:
-    INLINE_POINTERS = 48       # arguments and results of a run that need no allocation
+    INLINE_POINTERS = 48       # more arguments and results of a run need an allocation
 
-cdef double NOGIL_NS = 20000   # releasing the GIL costs more than shorter programs
+cdef double NOGIL_NS = 20000   # for shorter programs, releasing the GIL costs more than it gains
 
 
 cdef struct Returned:
@@ -20,44 +20,44 @@ cdef struct Returned:
 
 
 def _counted_from(first, on_error):
-    """The same for a body whose instructions are counted from `first` on."""
+    """Return `on_error` for a body whose instructions are numbered from `first` on."""
     return None if on_error is None else lambda failed, exc: on_error(first + failed, exc)
 
 
 @cython.final
-@cython.no_gc_clear         # bodies must outlive it: its frames are made for theirs
+@cython.no_gc_clear         # bodies must outlive it: its frames contain theirs
 cdef class Program:
-    """A flat list of instructions over planned memory (csrc/exec/program.h), and what it returns.
+    """A flat list of instructions over planned memory (csrc/exec/program.h), and its results.
 
     Parameters
     ----------
     spec : ProgramSpec
-        Of dualflow.graph.program.spec, which says what its fields mean; they are read here, once.
+        See dualflow.graph.program.spec. The fields are read here, once.
     on_error : callable (instruction, exception) -> exception, optional
-        Gives the exception to raise for one that an instruction raised, when built or run.
-        Instructions of bodies are counted behind those of the program (csrc/exec/program.h).
+        Converts an exception of an instruction, during the build or a run, to the one to raise.
+        Instructions of bodies are numbered after those of the program (csrc/exec/program.h).
     is_body : bool, default False
-        Whether an instruction of another program is to own it.
+        Whether the program is the body of an instruction.
     lent_bytes : int, default 0
-        Arguments and results of at least so many bytes may be lent; 0: none.
+        Arguments from this size on may be freed, and results allocated, during a run; 0: none.
 
     Attributes
     ----------
     cost : float
-        Estimated ns of a run; those over 20,000 leave the GIL to others.
+        Estimated ns of a run. Runs over 20,000 ns release the GIL.
     """
     cdef df_program *c
     cdef int n_args, n_results, n_returned, n_instructions
-    cdef int64_t *needed           # bytes of each argument that instructions reach
+    cdef int64_t *needed           # bytes of each argument that instructions access
     cdef int64_t *dims
     cdef Returned *returned
     cdef bint keeps_dynamic
     cdef tuple constants
-    cdef readonly tuple bodies     # the Programs that instructions own; a list might be cleared
-    cdef list unsized              # (slot, argument, dtype, dims) where these depend on data
+    cdef readonly tuple bodies     # the Programs of instructions; the collector may clear a list
+    cdef list unsized              # (slot, argument, dtype, dims) of arguments of unknown size
     cdef object on_error
     cdef readonly double cost
-    cdef bint lends                # some arguments or results may be lent
+    cdef bint lends                # a run may free some arguments early or allocate results late
 
     def __cinit__(self, spec, on_error=None, is_body=False, int64_t lent_bytes=0):
         cdef ProgramParts parts
@@ -91,8 +91,8 @@ cdef class Program:
             self.lends |= self.needed[<int>k] >= lent_bytes
         for k in range(self.n_results):
             self.lends |= df_program_lends(self.c, <int>k)
-        self.lends &= not df_program_pairs(self.c)     # RunMemory holds it all
-        if not is_body:                    # else the program around it takes them
+        self.lends &= not df_program_pairs(self.c)     # RunMemory keeps all memory alive
+        if not is_body:                    # the outer program stores the results of a body
             self.copy_results(parts, spec.results)
 
     def __dealloc__(self):
@@ -102,7 +102,7 @@ cdef class Program:
         free(self.returned)
 
     cdef list build_bodies(self, spec):
-        """The programs of bodies. What fails in one is counted as the program counts it."""
+        """Return the programs of bodies. Their errors have the instruction numbers of this one."""
         cdef list made = []
         cdef Program program
         cdef Py_ssize_t first = len(spec.instructions)
@@ -114,7 +114,7 @@ cdef class Program:
         return made
 
     cdef int measure_args(self, ProgramParts parts) except -1:
-        """How far into each argument the slots reach; they were checked for overflow."""
+        """Find how many bytes of each argument the slots cover. Overflow was checked before."""
         cdef df_slot *s
         cdef int k
         self.needed = <int64_t *>calloc(self.n_args + 1, sizeof(int64_t))
@@ -137,7 +137,7 @@ cdef class Program:
                 fresh.append(result.number)
         if sorted(fresh) != list(range(self.n_results)):
             raise _errors.InvalidArgumentError(
-                f"program: {self.n_results} results, each is returned once")
+                f"program: each of the {self.n_results} results must be returned once")
         self.dims = <int64_t *>calloc(n_dims + 1, sizeof(int64_t))
         self.returned = <Returned *>calloc(len(results) + 1, sizeof(Returned))
         if self.dims == NULL or self.returned == NULL:
@@ -160,7 +160,7 @@ cdef class Program:
         return 0
 
     cdef int check_result(self, ProgramParts parts, Returned *r) except -1:
-        """Whether what is returned exists, and slots stay inside the memory allocated for it."""
+        """Raise if a returned value does not exist, or a slot exceeds the memory of its result."""
         cdef df_slot *s
         cdef df_slot as_slot
         cdef bint good = r.index >= 0
@@ -184,7 +184,7 @@ cdef class Program:
             good = False
         if not good:
             raise _errors.InvalidArgumentError(
-                f"program: cannot return number {r.index} of kind {<int>r.kind}, shape "
+                f"program: cannot return value {r.index} of kind {<int>r.kind}, shape "
                 f"{dims_tuple(r.ndim, r.shape)}")
         return 0
 
@@ -197,17 +197,17 @@ cdef class Program:
                 if df_tensor_bytes(&x.t) < self.needed[k]:
                     raise _errors.ShapeError(
                         f"program: argument {k} is {describe(x)}, {df_tensor_bytes(&x.t)} bytes, "
-                        f"want {self.needed[k]}")
+                        f"expected {self.needed[k]}")
                 pointers[k] = x.t.data
             elif self.needed[k] or <object>args[k] is not None:
-                raise TypeError(f"program: argument {k} wants a Tensor, "
+                raise TypeError(f"program: argument {k} must be a Tensor, "
                                 f"got {type(<object>args[k]).__name__}")
             else:
                 pointers[k] = NULL
         return 0
 
     cdef int take_sizes(self, df_frame *frame, PyObject **args) except -1:
-        """Gives slots of unknown size the sizes of their arguments."""
+        """Set the sizes of slots of unknown size from their arguments."""
         cdef df_error err
         cdef Tensor x
         cdef bint fits
@@ -218,7 +218,7 @@ cdef class Program:
             for d in range(x.t.ndim if fits else 0):
                 fits = fits and (dims[d] is None or dims[d] == x.t.shape[d])
             if not fits:
-                raise _errors.ShapeError(f"program: argument {k} is {describe(x)}, want "
+                raise _errors.ShapeError(f"program: argument {k} is {describe(x)}, expected "
                                          f"{DTYPES[<int>dtype]} {dims}")
             check(df_tensor_set(df_frame_tensor(frame, slot), x.t.dtype, x.t.ndim, x.t.shape,
                                 b"program", &err), &err)
@@ -226,8 +226,8 @@ cdef class Program:
 
     cdef int make_results(self, PyObject **args, void **pointers, list results,
                           bint lends) except -1:
-        """Appends all that a run returns; None in place of dynamic results, set after the run, and
-        of those that are lent if it `lends`."""
+        """Append the returned values to `results`, with None for results that are set after the
+        run: dynamic results and, if it `lends`, those that the run allocates."""
         cdef Returned *r
         cdef Tensor x
         cdef int k
@@ -264,7 +264,7 @@ cdef class Program:
         return 0
 
     cdef int take_memory(self, PyObject **args, df_loan *loan) except -1:
-        """References to the memory of all arguments, and room for results that are lent."""
+        """Take references to the memory of all arguments; reserve space for allocated results."""
         cdef int k
         loan.args = <df_buffer **>calloc(self.n_args + self.n_results + 1, sizeof(df_buffer *))
         if loan.args == NULL:
@@ -277,7 +277,7 @@ cdef class Program:
         return 0
 
     cdef int take_lent(self, df_loan *loan, list results, Py_ssize_t first) except -1:
-        """Makes tensors of the results that were lent."""
+        """Create tensors for the results that the run has allocated."""
         cdef Returned *r
         cdef Tensor x
         cdef df_error err
@@ -301,8 +301,8 @@ cdef class Program:
 
     cdef int execute(self, PyObject **args, list results, const df_profile *profile,
                      bint check_numerics, Claim *claim, Lent lent=None) except -1:
-        """Runs on borrowed tensors (n_args of them) and appends what it returns to `results`.
-        `claim` holds the variables among them that it writes; `lent` the tensors, until the run
+        """Run on n_args borrowed tensors and append the returned values to `results`. `claim` holds
+        the locks of the variables that the run writes; `lent` owns the tensors until the run
         begins."""
         cdef void *few[INLINE_POINTERS]
         cdef void **pointers = few
@@ -372,35 +372,35 @@ cdef class Program:
         return 0
 
     cdef int fail(self, df_status status, int failed, df_error *err, Claim *claim) except -1:
-        """Raises what a callback left behind, or else what C says. The run is over: what it held is
-        let go, as the builder may write that."""
+        """Raise the exception of a callback, else the error of C. Locks are released before
+        `on_error` is called, because it may write the variables."""
         try:
             raise_pending()
             check(status, err)
-        except Exception as exc:           # swallows nothing: the program's builder may say more
+        except Exception as exc:           # raised again, with the details of `on_error`
             if self.on_error is None or failed < 0 or status == DF_CANCELLED:
-                raise                      # a signal's exception is nobody's fault
+                raise                      # no instruction is to blame for a signal
             if claim != NULL:
                 let_go(claim)
-                claim.n_writes = 0         # it holds nothing any more
+                claim.n_writes = 0         # nothing is left to release
             raise self.on_error(failed, exc)
 
     cdef tuple hold(self, args):
-        """The arguments, kept alive while the run has released the GIL."""
+        """Return the arguments as a tuple, which keeps them alive while the GIL is released."""
         cdef tuple held = tuple(args)
         if self.c == NULL or len(held) != self.n_args:
-            raise TypeError(f"program: got {len(held)} arguments, want {self.n_args}")
+            raise TypeError(f"program: got {len(held)} arguments, expected {self.n_args}")
         return held
 
     def run(self, args, bint check_numerics=False):
-        """Runs the program.
+        """Run the program.
 
         Parameters
         ----------
         args : sequence of Tensor or None
-            None where no instruction reads. Ops that write their inputs write these.
+            None for arguments that no instruction reads. Ops that write inputs write these tensors.
         check_numerics : bool, default False
-            Stop at the first instruction that makes a NaN or an infinity.
+            Stop at the first instruction that returns a NaN or an infinity.
 
         Returns
         -------
@@ -412,15 +412,15 @@ cdef class Program:
         return results
 
     def compile(self, int instruction, layout, size_t address):
-        """Lets one of its own instructions go on by compiled code, whatever runs meanwhile.
+        """Switch an instruction of this program, not of a body, to compiled code, also during runs.
 
         Parameters
         ----------
         instruction : int
         layout : sequence of int
-            csrc/fuse/cluster.h says what it means.
+            See csrc/fuse/cluster.h.
         address : int
-            Of the function, which stays where it is.
+            The address of the function, which must stay loaded.
         """
         cdef df_error err
         cdef df_ints numbers
@@ -438,8 +438,8 @@ cdef class Program:
             PyMem_Free(v)
 
     def profile(self, args):
-        """Runs the program; results, ns of each instruction, and its start on the monotonic clock
-        in ns."""
+        """Run the program. Return the results, the ns of each instruction, and its start on the
+        monotonic clock in ns."""
         cdef list results = []
         cdef tuple held = self.hold(args)
         cdef df_profile profile
@@ -457,7 +457,7 @@ cdef class Program:
 
 
 cdef int64_t checked_size(const Returned *r) except -1:
-    """Elements of a result, whose bytes 64 bits can count."""
+    """Return the number of elements of a result; raise if it is unknown or overflows."""
     cdef df_error err
     cdef df_tensor t
     cdef int64_t size
@@ -471,7 +471,7 @@ cdef int64_t checked_size(const Returned *r) except -1:
 
 
 cdef inline Tensor new_result(const Returned *r):
-    """An uninitialised tensor; sizes were checked when the program was built."""
+    """Return an uninitialised tensor. Sizes were checked when the program was built."""
     cdef Tensor x
     cdef df_buffer *buffer
     cdef int d

@@ -1,6 +1,7 @@
-# What Python's protocols want of tensors: operators, each applying an op, and numbers.
+# Python protocols of tensors: operators, each of which applies an op, and access to the data.
+# Every access goes through `with_data`, which raises for traced tensors.
 
-# What to write instead where code asks for the numbers of a traced tensor.
+# Alternatives to recommend if code needs the data of a traced tensor.
 cdef dict INSTEAD = {
     "iteration": "a `for` statement with append in place of a comprehension, list() or unpacking, "
                  "dualflow.map_fn, or ops on the whole tensor",
@@ -30,23 +31,23 @@ cdef str UNCHANGING = ("a tensor never changes: use dualflow.tensor_scatter_nd_u
 
 
 def bind(**methods):
-    """Binds behaviour that is composed of ops to the tensor classes (used by dualflow.ops)."""
+    """Bind functions composed of ops to the tensor classes (called by dualflow.ops)."""
     METHODS.update(methods)
 
 
 def bind_methods(type kind not None, type source not None):
-    """Gives TensorBase, Tensor or Variable the methods and properties of another class, which are
-    composed of ops."""
+    """Add the public methods and properties of class `source`, which are composed of ops, to
+    TensorBase, Tensor or Variable."""
     if kind not in (TensorBase, Tensor, Variable):
-        raise TypeError(f"want TensorBase, Tensor or Variable, got {kind}")
+        raise TypeError(f"expected TensorBase, Tensor or Variable, got {kind}")
     for name, method in vars(source).items():
         if not name.startswith("_"):
             df_add_to_type(kind, name, method)
 
 
 cdef Tensor with_data(TensorBase x, str asked, str instead=None):
-    """The Tensor whose numbers `asked` wants: `x`, or the value of a variable; an error if it has
-    none yet."""
+    """Return `x`, or the value of a variable, for an operation `asked` that needs the data. Raise
+    if `x` is traced."""
     if type(x) is Variable:
         x = read_variable(<Variable>x)
     if type(x) is Symbol:
@@ -57,17 +58,17 @@ cdef Tensor with_data(TensorBase x, str asked, str instead=None):
 
 
 def array_for(TensorBase x not None, str asked not None, str instead not None):
-    """The array of a tensor that something of NumPy, `asked`, computes with; of a traced tensor the
-    error that says what to write instead."""
+    """Return the array of a tensor for an operation `asked` of NumPy. Raise if `x` is traced, and
+    recommend `instead`."""
     return to_numpy(with_data(x, asked, instead))
 
 
-cdef dict ufunc_operators = {}         # filled when one is first asked for
+cdef dict ufunc_operators = {}         # filled at the first use
 
 
 cdef object ufunc_operator(ufunc):
-    """The names of the operator that a universal function of NumPy stands for, of a tensor on the
-    left and on the right, and whether it compares; None if it is none."""
+    """Return the operator that a NumPy ufunc implements, as (method of the left operand, method of
+    the right operand, True for a comparison), or None."""
     if not ufunc_operators:
         ufunc_operators.update(METHODS["operators"]())
     return ufunc_operators.get(ufunc)
@@ -77,13 +78,13 @@ cdef object operator_of_ufunc(tuple names, a, b):
     if isinstance(a, TensorBase):
         return getattr(a, names[0])(b)
     if names[2] and a.ndim == 0:
-        a = a[()]               # to compare a scalar, which is weak, NumPy makes an array of it
+        a = a[()]               # NumPy has converted a scalar, which is weak, to an array
     return getattr(b, names[1])(a)
 
 
 cdef extern from *:
     """
-    /* Types of C take no new attributes from Python; what is found in them may be cached. */
+    /* Python cannot set attributes of extension types. Attribute lookups may be cached. */
     static int df_add_to_type(PyObject *type, PyObject *name, PyObject *value)
     {
         PyTypeObject *t = (PyTypeObject *)type;
@@ -96,14 +97,14 @@ cdef extern from *:
 
 
 cdef bint has_one(TensorBase x) noexcept:
-    """Whether it has one element and its value."""
+    """Return True if `x` is not traced and has one element."""
     if type(x) is Variable:
         return (<Variable>x).value_.t.size == 1
     return type(x) is Tensor and (<Tensor>x).t.size == 1
 
 
 cdef class TensorBase:
-    """What Tensor, Variable and symbolic tensors share: operators, and ways to their numbers."""
+    """Base class of Tensor, Variable and Symbol: operators, and access to the data."""
 
     __array_priority__ = 100
 
@@ -175,38 +176,38 @@ cdef class TensorBase:
 
     @property
     def device(self):
-        """Where the data is: TensorFlow's name of the one device there is."""
+        """The device of the data: always the CPU, by TensorFlow's name."""
         if has_face(self):
-            raise AttributeError("device")          # so that Symbol asks the face
+            raise AttributeError("device")          # so that Symbol.__getattr__ is called
         return "/device:CPU:0"
 
     def to_device(self, device, /, *, stream=None):
-        """The tensor itself: there is one `device`."""
+        """Return the tensor itself: there is only one `device`."""
         return METHODS["to_device"](self, device, stream)
 
     def __array_namespace__(self, *, api_version=None):
         return METHODS["array_namespace"](api_version)
     def get_shape(self):
-        """The shape as a `TensorShape`, with None for sizes that are not known yet."""
+        """Return the shape as a `TensorShape`, with None for sizes that are not known yet."""
         return METHODS["get_shape"](self)
 
-    # --- numbers ---
+    # --- access to the data ---
 
     def item(self):
-        """The value of a tensor with one element as a Python bool, int or float."""
+        """Return the value of a tensor with one element as a Python bool, int or float."""
         return scalar_item(with_data(self, ".item()"), "item()")
 
     def numpy(self):
-        """The data as a read-only NumPy array that shares memory and keeps it alive; of a tensor
-        of shape () a NumPy scalar.
+        """Return the data as a read-only NumPy array, which shares the memory and keeps it alive;
+        for a tensor of shape (), a NumPy scalar.
 
-        What is assigned to a variable later does not change it.
+        Later assignments to a variable do not change the array.
         """
         array = to_numpy(with_data(self, ".numpy()"))
         return array[()] if array.ndim == 0 else array
 
     def tolist(self):
-        """The data as nested Python lists."""
+        """Return the data as nested Python lists."""
         return METHODS["tolist"](with_data(self, ".tolist()"))
 
     def __iter__(self):
@@ -224,14 +225,14 @@ cdef class TensorBase:
         return iter(rows)
 
     def __reversed__(self):
-        return reversed(list(self))         # taken apart at once, as by iteration
+        return reversed(list(self))         # creates all rows at once, like `__iter__`
 
     def __contains__(self, item):
         return METHODS["contains"](with_data(self, "`in`"), item)
 
     def __bool__(self):
         if not has_one(self) and _frames.in_container() and self.size != 1:
-            return False                # `t in list`: what is not t itself is another tensor
+            return False                # `t in list`: a tensor equals only itself
         cdef Tensor x = with_data(self, "bool()")
         if x.t.size != 1:
             raise _errors.InvalidArgumentError(
@@ -255,7 +256,7 @@ cdef class TensorBase:
     def __index__(self):
         cdef Tensor x = with_data(self, "use as an index, a length or in range()")
         if x.t.ndim != 0 or df_dtypes[<int>x.t.dtype].kind != DF_KIND_INT:
-            raise TypeError(f"an index wants an integer tensor of shape (), got {describe(x)}")
+            raise TypeError(f"an index must be an integer tensor of shape (), got {describe(x)}")
         return scalar_item(x, "index")
 
     def __format__(self, str spec not None):
@@ -275,7 +276,8 @@ cdef class TensorBase:
 
 
 cdef object power(a, b):
-    """a ** b. Squares of floats are products, as in NumPy: exact, a tenth of the time of pow."""
+    """Return a ** b. Squares of floats are products, as in NumPy: correctly rounded, and in a tenth
+    of the time of pow."""
     cdef int dtype
     kind = type(hint_of(b))
     if (kind is int or kind is float) and isinstance(a, (Tensor, Variable)):
@@ -288,8 +290,8 @@ cdef object power(a, b):
 cdef class Tensor(TensorBase):
     """A dense, immutable array of one dtype.
 
-    Made by ops and by `dualflow.constant`, never directly. Attributes: `shape` (tuple of int),
-    `dtype`, `ndim`, `size`. Slicing the first dimension shares memory; everything else copies.
+    Created by ops and by `dualflow.constant`, never directly. Attributes: `shape` (tuple of int),
+    `dtype`, `ndim`, `size`. Reshaping and slicing the first dimension share memory; other ops copy.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-# What a tape keeps (csrc/tape/log.h): for each op that touched a watched value, the op, its
-# attributes, the ids of its operands, and the operands themselves only where the gradient rule
-# declares that it needs them; of the rest, dtype and shape.
+# Tape records (csrc/tape/log.h), written by `record_all` and read by the backward pass. For each op
+# with an input that depends on a watched value, a log keeps the op, its attributes, the ids of its
+# operands, the operands that the gradient rule declares to read, and the specs of the others.
 
 cdef extern from *:
     """
     /* The innermost log that records in this thread (a borrowed RecordLog). */
     static DF_THREAD_LOCAL void *df_log_top = NULL;
-    /* The record of ops that consist only of their rule: see function_op. */
+    /* The op record of functions that consist only of a gradient rule: see function_op. */
     static const df_op df_function_op = {
         .name = "function", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out = DF_VARIADIC};
     """
@@ -35,15 +35,15 @@ cdef inline int keep_id(df_id_set *ids, uint64_t id) except -1:
 @cython.final
 @cython.freelist(16)
 cdef class Record:
-    """One recorded application of an op, as a gradient rule and the backward walker see it.
+    """One recorded application of an op, for the gradient rule and the backward pass.
 
     Attributes
     ----------
     op : Op
     inputs, outputs : tuple of Tensor or TensorSpec
-        A spec stands for an operand that the op's rule did not ask to keep.
+        A spec stands for an operand that the gradient rule does not read.
     input_ids, output_ids : tuple of int
-        0 where no watched value flows.
+        0 for an operand that depends on no watched value.
     attrs : dict
     """
     cdef readonly Op op
@@ -81,7 +81,7 @@ cdef class Record:
         return f"<Record {self.op.name} {self.input_ids} -> {self.output_ids}>"
 
 
-cdef TensorSpec last_spec = TensorSpec(())     # of an operand: the next one often is like it
+cdef TensorSpec last_spec = TensorSpec(())     # reused: the next operand is often alike
 
 
 cdef object operand_object(df_operand *o):
@@ -128,24 +128,24 @@ cdef tuple operand_objects(df_operand *o, int n):
 
 @cython.final
 cdef class RecordLog:
-    """The records of one tape, and the set of ids that watched values flow into.
+    """The records of one tape, and the ids of the values that depend on watched ones.
 
     Parameters
     ----------
     auto_watch : bool
         Whether values of trainable variables are watched as soon as an op reads them.
     keeps : bool
-        Whether it keeps records; False: it only notes what is read that was there before.
+        Whether to keep records; if False, the log only collects older values in `met`.
     """
     cdef df_log c
     cdef bint auto_watch
-    cdef readonly list met              # what was read that was there before; None where it keeps
+    cdef readonly list met              # older values that ops read; None if it keeps records
     cdef readonly bint active
-    cdef int walks                      # walkers that look at the entries
-    cdef readonly RecordLog outer       # the log around this one on the thread's stack
-    cdef readonly set watched           # ids somebody asked to watch, and variables met
-    cdef readonly dict blocked          # op name -> why nothing flows through it: ops met
-    cdef list functions                 # ops of entries that only the log knows
+    cdef int walks                      # backward passes that read the entries
+    cdef readonly RecordLog outer       # the next log on the stack of the thread
+    cdef readonly set watched           # ids passed to `watch`, and of variables that ops read
+    cdef readonly dict blocked          # name of an op without a gradient -> reason
+    cdef list functions                 # ops of `function_op` in entries; only the log owns them
 
     def __cinit__(self, bint auto_watch=True, bint keeps=True):
         self.auto_watch = auto_watch
@@ -162,7 +162,7 @@ cdef class RecordLog:
         return self.c.n
 
     cdef void drop_last(self) noexcept:
-        """Frees the newest entry and what it keeps alive."""
+        """Free the newest entry and its references."""
         cdef df_entry *e = self.c.last
         cdef int k
         if e.attrs != NULL:
@@ -179,36 +179,36 @@ cdef class RecordLog:
             self.drop_last()
 
     def clear(self):
-        """Forgets all records and what they keep alive; ids stay known."""
+        """Drop all records and their references, but not the ids."""
         if self.walks:
-            raise RuntimeError("a tape can't forget its records while they are walked back")
+            raise RuntimeError("a tape cannot drop its records during a backward pass over them")
         self.free_entries()
 
     def watch(self, x):
-        """Tracks what flows from a Tensor or Variable."""
+        """Track the values that depend on a Tensor or Variable."""
         cdef uint64_t id = id_of(x)
         keep_id(&self.c.ids, id)
         self.watched.add(id)
 
     def tracks(self, x):
-        """Whether something watched flows into `x`."""
+        """Return True if `x` depends on a watched value."""
         return df_id_set_has(&self.c.ids, id_of(x))
 
     # --- the stack of the thread ---
 
     def push(self):
-        """Starts recording in this thread."""
+        """Start recording in this thread."""
         self.begin()
 
     def pop(self):
-        """Stops recording; a log inside another may stop before it."""
+        """Stop recording. The log need not be the innermost one of the thread."""
         self.end()
 
     cdef int begin(self) except -1:
         if self.active:
             raise RuntimeError("this tape records already")
         if self.walks:
-            raise RuntimeError("a tape can't start to record while its records are walked back")
+            raise RuntimeError("a tape cannot record during a backward pass over its records")
         self.outer = <RecordLog>df_log_top if df_log_top != NULL else None
         Py_INCREF(self)
         set_log_top(self)
@@ -236,7 +236,7 @@ cdef class RecordLog:
     # --- records ---
 
     cdef bint touches(self, PyObject **ins, int n_in) except -1:
-        """Whether something watched flows into one of the inputs; watches variables it meets."""
+        """Return True if an input depends on a watched value. Watches the variables among them."""
         cdef bint touched = False
         cdef Tensor x
         cdef int k
@@ -257,7 +257,7 @@ cdef class RecordLog:
 
     cdef int append(self, Op op, Attrs attrs, PyObject **ins, int n_in, PyObject **outs,
                     int n_out) except -1:
-        """Keeps the application if something watched flows into it."""
+        """Keep the application if an input depends on a watched value."""
         cdef int k
         cdef int64_t n_dims = 0
         cdef bint floats = False
@@ -291,8 +291,8 @@ cdef class RecordLog:
         return 0
 
     cdef int64_t *fill(self, df_entry *e, uint32_t saves, PyObject **ins, PyObject **outs) noexcept:
-        """Writes the operands and their dimensions; returns where those end. Never fails: a
-        half-written entry would mislead whoever walks the log."""
+        """Write the operands and their dimensions; return the end of the dimensions. Never fails: a
+        log has no half-written entry."""
         cdef int64_t *dims = df_entry_dims(e)
         cdef df_operand *o = e.operands
         cdef df_operand *like = NULL            # the last spec: its dimensions are often shared
@@ -319,9 +319,9 @@ cdef class RecordLog:
         return dims
 
     def add(self, Op op, Attrs attrs, tuple inputs, tuple outputs, dict known_as=None):
-        """Keeps an application that a graph holds, if something watched flows into it.
+        """Keep an application of a graph if an input depends on a watched value.
 
-        `known_as` gives ids by which some values are known in place of their own.
+        `known_as` maps ids of some values to the ids to record in their place.
         """
         cdef Pointers p_in, p_out
         cdef int64_t n = self.c.n
@@ -344,7 +344,7 @@ cdef class RecordLog:
             free_pointers(&p_out)
 
     def records(self):
-        """The records, newest first."""
+        """Return the records, newest first."""
         cdef df_entry *e = self.c.last
         cdef list out = []
         while e != NULL:
@@ -354,7 +354,7 @@ cdef class RecordLog:
 
 
 cdef inline bint may_flow(Tensor x, bint both_ways) noexcept:
-    """Whether gradients may flow into an operand. Loops pack rows of floats into bytes."""
+    """Return True if an operand may have a gradient. Loops pack rows of floats into bytes."""
     return df_is_float(x.t.dtype) or (both_ways and x.t.dtype == DF_U8)
 
 
@@ -368,16 +368,16 @@ cdef uint64_t id_of(x) except 0:
         return (<Tensor>x).id
     if isinstance(x, Variable):
         return (<Variable>x).id
-    raise TypeError(f"want a Tensor or Variable, got {type(x).__name__}")
+    raise TypeError(f"expected a Tensor or Variable, got {type(x).__name__}")
 
 
 def tensor_id(x):
-    """The number by which records know a Tensor or Variable."""
+    """Return the id of a Tensor or Variable in tape records."""
     return id_of(x)
 
 
 def current_log():
-    """The innermost log that records in this thread, or None."""
+    """Return the innermost log that records in this thread, or None."""
     return <object>df_log_top if df_log_top != NULL else None
 
 
@@ -390,14 +390,14 @@ cdef int record_all(Op op, Attrs attrs, PyObject **ins, int n_in, PyObject **out
     return 0
 
 
-# --- what the collector sees ----------------------------------------------------------------------
+# --- garbage collection ---------------------------------------------------------------------------
 
 cdef traverseproc traverse_attributes = (<PyTypeObject *>RecordLog).tp_traverse
 
 
 cdef int traverse_log(PyObject *self, visitproc visit, void *arg) noexcept:
-    """Shows the collector what entries hold: it could not otherwise free a graph whose gradient
-    rule holds a tape, say. Only pointers are touched."""
+    """Visit the references of entries, so that the collector can free cycles such as a graph whose
+    gradient rule refers to a tape. Changes no reference count."""
     cdef df_entry *e = (<RecordLog>self).c.last
     cdef int k, stop = 0
     while e != NULL and not stop:

@@ -1,32 +1,32 @@
-# Logs of tapes that were seen before, and the programs that some of them are walked back by. No
-# Python code runs while a log is written and looked up, so nothing changes meanwhile.
+# The cache of tapes by signature, with their compiled backward passes. Called by dualflow.autodiff.
+# No Python code runs between the writing and the lookup of a signature, so nothing changes then.
 
 cdef enum:
-    MAX_ENTRIES = 10000        # of a log that is looked up: longer ones would fill the table
-    MAX_PROGRAMS = 64          # known logs that have one
-    MAX_COUNTED = 64           # those that don't, yet: each look-up goes through them
-    PATIENCE = 64              # logs in a row that were new, before only some are looked up,
-    SOME = 8                   # one of so many
-    FEW_GIVEN = 64             # arguments of a program that need no allocation
+    MAX_ENTRIES = 10000        # of a log that is looked up: longer ones would fill the cache
+    MAX_PROGRAMS = 64          # cached tapes with a program
+    MAX_COUNTED = 64           # cached tapes without a program, yet: each lookup scans them
+    PATIENCE = 64              # consecutive misses after which only one log of SOME is looked up
+    SOME = 8
+    FEW_GIVEN = 64             # more arguments of a program need an allocation
 
 cdef df_signature signature    # of the log that was looked up last
 
 
 @cython.final
 cdef class KnownLog:
-    """A log that was walked back before.
+    """A cached tape: the signature of its backward pass, counters and, if compiled, the program.
 
     Attributes
     ----------
     n_entries : int
     ops : tuple of str
-        Of its first entries.
+        The ops of the newest entries, at most three.
     walks, spent_ns, compile_ns : int
-        How often it was walked back, how long that took in all, and how long compiling took.
+        The number of interpreted backward passes, their total time, and the time to compile.
     runs : int
-        How often a program did it instead.
+        The number of runs of the program.
     why : str or None
-        Why it has no program and gets none.
+        The reason why the tape will not be compiled.
     program : Program or None
     """
     cdef uint64_t *words
@@ -36,8 +36,8 @@ cdef class KnownLog:
     cdef readonly tuple ops
     cdef public object why
     cdef readonly Program program
-    cdef tuple given               # for each argument of the program, which of the log's it is
-    cdef object results            # for each source a result of the program or None; or a function
+    cdef tuple given               # for each argument of the program, the index of the log's
+    cdef object results            # for each source the index of a result or None; or a function
     cdef bint all_plain            # each source has a result
     cdef public int64_t compile_ns
 
@@ -45,21 +45,21 @@ cdef class KnownLog:
         free(self.words)
 
     def walked(self, int64_t ns):
-        """Counts a walk."""
+        """Count an interpreted backward pass."""
         self.walks += 1
         self.spent_ns += ns
 
     def compiled(self, Program program not None, given, results):
-        """From now on a program does it.
+        """Set the compiled program.
 
         Parameters
         ----------
         program : Program
         given : sequence of int
-            For each of its arguments, the argument of the log.
+            For each argument of the program, the index of the argument of the log.
         results : sequence of int or None, or callable (list) -> list
-            For each source, which result of the program it is; or makes a list of gradients of the
-            list that the program returns.
+            For each source, the index of a result; or converts the list that the program returns to
+            the list of gradients.
         """
         cdef tuple places = tuple(given)
         cdef object chosen = results if callable(results) else tuple(results)
@@ -78,11 +78,11 @@ cdef class KnownLog:
         known_logs.keep(self)
 
     cdef list execute(self, PyObject **saved, Lent lent):
-        """The gradients, given the arguments of the log, which `lent` or others hold."""
+        """Return the gradients for the arguments of the log, which `lent` or the caller owns."""
         cdef PyObject *few[FEW_GIVEN]
         cdef PyObject **args = few
         cdef list made = [], found
-        cdef Program program = self.program     # another thread may bring a new one meanwhile
+        cdef Program program = self.program     # another thread may replace it during the run
         cdef tuple given = self.given
         cdef object results = self.results
         cdef Py_ssize_t k, n = len(given)
@@ -110,10 +110,10 @@ cdef class KnownLog:
 
 @cython.final
 cdef class KnownLogs:
-    """The table of them, newest use first. The least recently used goes."""
+    """The LRU cache of tapes, most recently used first."""
     cdef readonly list programs, counted
     cdef public bint on
-    cdef int64_t new, passed           # logs in a row that were new; that were not looked up since
+    cdef int64_t new, passed           # consecutive misses; logs since `new` reached PATIENCE
 
     def __cinit__(self):
         self.programs = []
@@ -121,40 +121,40 @@ cdef class KnownLogs:
         self.on = True
 
     def clear(self):
-        """Forgets all."""
+        """Empty the cache."""
         self.programs.clear()
         self.counted.clear()
         self.new = 0
 
     def find(self, RecordLog log not None, list targets not None, dict seeds, list ids not None):
-        """The KnownLog of a walk back, which is in the table from now on; else a str, which says
-        why it is none.
+        """Return the KnownLog of a backward pass, added to the cache if new; or a str with the
+        reason why the pass cannot be cached.
 
         Parameters
         ----------
         log : RecordLog
         targets : list of Tensor or Variable
         seeds : dict of id to Tensor, or None
-            What flows into values; None: ones into the only target.
+            The initial cotangents; None: ones for the only target.
         ids : list of int
-            Of the sources.
+            The ids of the sources.
         """
         why = self.write(log, targets, seeds, ids)
         return self.look_up(log) if why is None else why
 
     def run(self, RecordLog log not None, list targets not None, dict seeds, list ids not None,
             bint free, int written=0):
-        """A list of gradients, one for each source, where a program gives them; else what `find`
-        gives. `free`: the log forgets its records; `written`: what `quick` gave for the same.
+        """Return a list of gradients, one for each source, if there is a program; else the result
+        of `find`. `free`: drop the records; `written`: the result of `quick` for the same tape.
 
-        An error leaves the log as it was, or empty.
+        After an error the log is unchanged or empty.
         """
         cdef KnownLog known
         why = None
         if self.new >= PATIENCE:
             self.passed += 1
             if self.passed % SOME:
-                return "no log was seen twice lately"
+                return "no tape was seen twice lately"
         if not written or written != signature.round:
             why = self.write(log, targets, seeds, ids)
         if why is not None:
@@ -168,9 +168,9 @@ cdef class KnownLogs:
         return found
 
     def quick(self, Recorder tape not None, target, sources):
-        """What a tape's `gradient` gives for `sources`, a tensor, or a list or tuple of them, where
-        a program gives all of it; else an int, by which `run` knows what was written already. The
-        long way, which looks at structures, would take as long as a small program."""
+        """Fast path of ``tape.gradient`` for `sources`, a tensor or a list or tuple of tensors:
+        return the gradients if a program computes all of them; else an int for `run`, which
+        identifies the signature written here. The general path takes as long as a small program."""
         cdef RecordLog log = tape.start("gradient")
         cdef bint free = not tape._persistent
         cdef KnownLog known
@@ -192,7 +192,7 @@ cdef class KnownLogs:
         self.new = 0
         try:
             found = self.execute(known, log, free and known.program.lends)
-        except Exception:                  # swallows nothing: the long way meets it again
+        except Exception:                  # the general path raises it again
             if log.c.n == 0:
                 raise
             return 0
@@ -202,8 +202,8 @@ cdef class KnownLogs:
         return found[0] if alone else found if type(sources) is list else tuple(found)
 
     cdef list execute(self, KnownLog known, RecordLog log, bint lends):
-        """Runs on arguments that are held meanwhile, as other threads may look up logs; if it
-        `lends`, until the run begins."""
+        """Run with references to the arguments, because another thread may write `signature`. If it
+        `lends`, the references are dropped when the run begins."""
         cdef list held = []
         cdef Lent lent = None
         cdef Py_ssize_t k
@@ -219,7 +219,7 @@ cdef class KnownLogs:
             log.walks -= 1
 
     cdef str write(self, RecordLog log, list targets, dict seeds, list ids):
-        """Writes the log into `signature`; or says why it can't be looked up."""
+        """Write the signature of a backward pass; return None, or why it cannot be cached."""
         cdef df_entry *e = log.c.last
         cdef Tensor x
         cdef Op op
@@ -230,11 +230,11 @@ cdef class KnownLogs:
         if df_log_top != NULL:
             return "another tape records it"
         if checking_numerics:
-            return "numbers are checked"
+            return "numerics are checked"
         if log.functions:
-            return f"{(<Op>log.functions[0]).name} has a gradient of its own"
+            return f"{(<Op>log.functions[0]).name} has a custom gradient"
         if log.walks:
-            return "its records are walked back already"
+            return "another backward pass reads its records"
         if log.c.n > MAX_ENTRIES:
             return f"{log.c.n} records, more than {<int>MAX_ENTRIES}"
         df_signature_begin(&signature)
@@ -246,7 +246,7 @@ cdef class KnownLogs:
         else:
             for key, g in seeds.items():
                 if type(g) is not Tensor:
-                    return "it begins with a traced value"
+                    return "an initial cotangent is traced"
                 put(df_signature_value(&signature, key, &(<Tensor>g).t))
                 put(df_signature_argument(&signature, <void *>g))
         put(df_signature_word(&signature, len(ids)))
@@ -254,7 +254,7 @@ cdef class KnownLogs:
             put(df_signature_value(&signature, key, NULL))
         while e != NULL:
             if not write_entry(e):
-                return f"{(<Op>e.op).name} has traced operands, or very many"
+                return f"{(<Op>e.op).name} has traced operands, or too many"
             e = e.before
         return None
 
@@ -291,7 +291,7 @@ cdef class KnownLogs:
         return known
 
     cdef int keep(self, KnownLog known) except -1:
-        """Moves one that has a program now."""
+        """Move a tape that now has a program."""
         if known in self.counted:
             self.counted.remove(known)
         if known not in self.programs:
@@ -301,19 +301,19 @@ cdef class KnownLogs:
 
     def replay(self, RecordLog log not None, list targets not None, dict seeds, list ids not None,
                given, absent):
-        """The records as they are walked back, newest first, with other operands.
+        """Return the records, newest first, with Symbols for the operands.
 
         Parameters
         ----------
         given : callable (number, Tensor) -> Symbol
-            What stands for an argument of the log.
+            Returns the Symbol for an argument of the log.
         absent : callable (DType, shape) -> Symbol
-            What stands for an operand that is not kept.
+            Returns the Symbol for an operand that is not kept.
 
         Returns
         -------
         records : list of Record
-            Values that no source flows into are known as 0.
+            Inputs that depend on no source have id 0.
         seeds : dict of id to Symbol, or None
         """
         cdef df_entry *e = log.c.last
@@ -348,7 +348,7 @@ cdef class KnownLogs:
 
 cdef Record stand_in(df_entry *e, df_id_set *reach, list saved, list numbers, Py_ssize_t at,
                      absent):
-    """A record whose operands, from number `at` on, are replaced."""
+    """Return the record of an entry with other operands, by the indices from ``numbers[at]`` on."""
     cdef Record r = record_of(e)
     cdef list operands = []
     cdef int k
@@ -368,7 +368,7 @@ cdef inline int put(bint done) except -1:
 
 
 cdef bint write_entry(df_entry *e) except -1:
-    """False if it cannot be written."""
+    """Write an entry to `signature`; return False if it cannot be cached."""
     cdef Op op = <Op>e.op
     cdef Attrs attrs
     cdef df_operand *o = e.operands
@@ -403,7 +403,7 @@ cdef bint write_entry(df_entry *e) except -1:
 
 
 cdef KnownLog among(list logs, uint64_t hash):
-    """The one of the list that `signature` is of, in front from now on."""
+    """Return the cached tape with the words of `signature`, moved to the front, or None."""
     cdef KnownLog known
     cdef Py_ssize_t k
     for k in range(len(logs)):
@@ -421,5 +421,5 @@ cdef KnownLogs known_logs = KnownLogs()
 
 
 def repeated_logs():
-    """The table of this process."""
+    """Return the cache of this process."""
     return known_logs

@@ -1,12 +1,13 @@
-# Rows of several tensors at once: a batch of a dataset in any order.
+# Rows of several tensors at once: a batch of a dataset in any order. Called by dualflow.data, also
+# from its threads. No trace or tape records the op.
 
 cdef Op OP_GATHER = find_op("gather")
 cdef Attrs FIRST_AXIS = pack_values(OP_GATHER, (0, 0))
 
 
 def gather_rows(list tensors not None, Tensor order not None, int64_t begin, int64_t end):
-    """Of each tensor, the rows of numbers ``order[begin:end]``: a list of new Tensors, outside any
-    graph and tape."""
+    """Return, for each tensor, its rows ``order[begin:end]`` as a new Tensor, outside any graph and
+    tape."""
     cdef Pointers p
     cdef Tensor x, picked
     cdef int64_t n = end - begin
@@ -16,7 +17,7 @@ def gather_rows(list tensors not None, Tensor order not None, int64_t begin, int
     global df_log_top, df_trace_top
     if order.t.dtype != DF_I64 or order.t.ndim != 1 or begin < 0 or n < 0 or end > order.t.size:
         raise _errors.InvalidArgumentError(
-            f"gather_rows: numbers {begin} to {end} of {describe(order)}, want some of int64 (n,)")
+            f"gather_rows: {begin} to {end} of {describe(order)}, expected a range of int64 (n,)")
     picked = share(order, begin * <int64_t>sizeof(int64_t), DF_I64, 1, &n, b"gather_rows")
     init_pointers(&p)
     p.n = 2

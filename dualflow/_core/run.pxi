@@ -1,13 +1,15 @@
-# One op on tensors, run at once: shape rule, allocation, kernel, record. And questions to records.
+# Execution of one op on tensors: shape rule, allocation, kernel, tape record. Called by apply.pxi
+# and dispatch.pxi. Also queries of op records, for graph passes. Ops that write variables keep the
+# GIL, so no other thread reads a half-written value.
 
 cdef enum:
-    NOGIL_ELEMENTS = 16384     # releasing the GIL costs more than smaller kernels
+    NOGIL_ELEMENTS = 16384     # for fewer elements, releasing the GIL costs more than it gains
 
 cdef bint checking_numerics = False        # whether every op's result is checked
 
 
 def set_check_numerics(bint on):
-    """Whether ops that run at once raise if they make a NaN or an infinity."""
+    """Set whether eager ops raise an error if they return a NaN or an infinity."""
     global checking_numerics
     checking_numerics = on
 
@@ -17,7 +19,7 @@ def checks_numerics():
 
 
 cdef object run(Op op, list ins, Attrs attrs):
-    """Infers, allocates, runs and records. `ins` are tensors of the right dtypes."""
+    """Infer, allocate, execute and record an op. `ins` are tensors of the dtypes it requires."""
     cdef Pointers p
     init_pointers(&p)
     try:
@@ -28,7 +30,7 @@ cdef object run(Op op, list ins, Attrs attrs):
 
 
 cdef object run_at(Op op, const Pointers *p_in, Attrs attrs):
-    """The same for inputs in C form, which somebody keeps alive."""
+    """Like `run`, for inputs in C form, which the caller keeps alive."""
     cdef Pointers p_out
     cdef df_call call
     cdef Tensor out
@@ -77,7 +79,7 @@ cdef int run_call(Op op, df_call *call, PyObject **ins, PyObject **outs, Attrs a
 
 
 cdef bint share_view(Op op, df_call *call) noexcept:
-    """Lets a view share its input's memory; False where the op must compute."""
+    """Make the output of a view share the memory of its input; False if the op must compute."""
     cdef int64_t offset
     cdef df_tensor *y
     if op.c.view == NULL:
@@ -111,7 +113,7 @@ cdef int compute(Op op, df_call *call) except -1:
             raise _errors.ResourceExhaustedError(
                 f"{op.name}: no memory for {n_bytes} bytes of workspace")
         call.workspace = workspace.data
-    if elements > NOGIL_ELEMENTS and not op.c.writes:   # nobody may look at a half-written variable
+    if elements > NOGIL_ELEMENTS and not op.c.writes:   # no thread may read a half-written variable
         with nogil:
             status = df_op_run(call, &err)
     else:
@@ -123,9 +125,9 @@ cdef int compute(Op op, df_call *call) except -1:
 
 
 def evaluate(Op op, list inputs, Attrs attrs):
-    """Runs an op outside any graph and tape: a tuple of Tensors.
+    """Run an op outside any graph and tape; return a tuple of Tensors.
 
-    An input of which the op reads only the shape may be a Symbol.
+    An input may be a Symbol if the op reads only its shape.
     """
     cdef Op o = op
     cdef int k
@@ -134,7 +136,8 @@ def evaluate(Op op, list inputs, Attrs attrs):
     global df_log_top, df_trace_top
     for k in range(<int>len(inputs)):
         if type(inputs[k]) is not Tensor and not (k < 32 and o.c.shape_only >> k & 1):
-            raise TypeError(f"{o.name}: input {k} is a {type(inputs[k]).__name__}, want a Tensor")
+            raise TypeError(
+                f"{o.name}: input {k} is a {type(inputs[k]).__name__}, expected a Tensor")
     df_log_top = NULL
     df_trace_top = NULL
     try:
@@ -152,7 +155,8 @@ cdef enum Question:
 
 
 cdef double ask_call(Op op, list ins, list outs, Attrs attrs, Question what) except -2:
-    """What the record says about described operands (numbers below 2^53); -1 if nothing."""
+    """Query the op record about described operands; return a number below 2^53, -1 for no answer.
+    """
     cdef Pointers p_in, p_out
     cdef df_call call
     memset(&call, 0, sizeof(call))
@@ -178,15 +182,17 @@ cdef double ask_call(Op op, list ins, list outs, Attrs attrs, Question what) exc
 
 
 def view_offset(Op op, inputs, outputs, Attrs attrs):
-    """Byte at which the output of a view begins in input 0, or -1 where it must be computed."""
+    """Return the byte of input 0 at which the output of a view begins; -1 if it must be computed.
+    """
     return <int64_t>ask_call(op, list(inputs), list(outputs), attrs, ASK_VIEW)
 
 
 def workspace_bytes(Op op, inputs, outputs, Attrs attrs):
-    """Bytes of scratch memory of an application, or -1 where it needs none."""
+    """Return the bytes of scratch memory of an application, or -1 if it needs none."""
     return <int64_t>ask_call(op, list(inputs), list(outputs), attrs, ASK_WORKSPACE)
 
 
 def own_flops(Op op, inputs, outputs, Attrs attrs):
-    """Arithmetic of an application as its record counts it; -1 where that is left to its kind."""
+    """Return the flops of an application by its op record; -1 if the kind of the op defines them.
+    """
     return ask_call(op, list(inputs), list(outputs), attrs, ASK_FLOPS)

@@ -1,7 +1,8 @@
-# Threads, memory and SIMD level of the process; dualflow.config is the public face.
+# Threads, memory and SIMD level of the process, and counters that several threads use. Called by
+# dualflow.config and other modules; the state is that of the process.
 
 def isa():
-    """The SIMD level in use."""
+    """Return the SIMD level in use."""
     return df_registry_isa().decode()
 
 
@@ -15,8 +16,8 @@ def set_num_threads(int n):
 
 
 def thread_counts():
-    """What the threads have done: jobs that were shared, their parts, the parts that workers ran,
-    and jobs that ran on their caller because another one held the workers."""
+    """Return counters of the thread pool: shared jobs, their chunks, chunks run by workers, and
+    jobs run by their caller alone because another job held the workers."""
     cdef df_thread_counts c = df_count_threads()
     return {"jobs": c.jobs, "claims": c.claims, "by_workers": c.by_workers, "refused": c.refused}
 
@@ -32,7 +33,7 @@ def memory_stats():
 
 
 def memory_by_thread():
-    """Bytes in use by the threads that asked for them, a dict by the system's thread numbers."""
+    """Return the bytes in use by the thread that allocated them, as a dict by native thread id."""
     cdef df_thread_memory all[DF_MEMORY_THREADS]
     cdef int k, n = df_memory_by_thread(all)
     cdef dict found = {}
@@ -50,11 +51,11 @@ def reset_peak_memory():
 
 
 # --- state that threads and signal handlers share ------------------------------------------------
-# C is not interrupted by either, so what is changed in one call needs no lock.
+# Neither interrupts a call of C, so a change within one call needs no lock.
 
 @cython.final
 cdef class Counter:
-    """A 64-bit number that wraps around; each `advance` gives the number before it."""
+    """A 64-bit counter that wraps around. `advance` returns the value before the increment."""
     cdef public int64_t value
     cdef unsigned long last_thread
 
@@ -62,7 +63,7 @@ cdef class Counter:
         self.value = value
 
     def go_back(self):
-        """Undoes the last `advance` of this thread, unless there was another since."""
+        """Undo the last `advance` of this thread, unless another thread has advanced since."""
         if self.last_thread == PyThread_get_thread_ident():
             self.value = <int64_t>(<uint64_t>self.value - 1)
 

@@ -1,18 +1,18 @@
-# Classes whose objects only this module makes. Their C fields are filled after `__new__`, so
-# `__new__` is taken away from Python; here it is called by its C name.
+# Classes that only this module instantiates. Their C fields are set after `__new__`, so `__new__`
+# raises in Python; this module calls the C function. A new class of this kind is listed below.
 
 cdef extern from *:
     """
     static PyObject *df_refuse_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     {
-        PyErr_Format(PyExc_TypeError, "%.200s is made by ops; use dualflow.constant(value)",
+        PyErr_Format(PyExc_TypeError, "%.200s is created by ops; use dualflow.constant(value)",
                      _PyType_Name(type));
         return NULL;
     }
 
     static PyObject *df_refuse_internal(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     {
-        PyErr_Format(PyExc_TypeError, "%.200s is made by dualflow alone", _PyType_Name(type));
+        PyErr_Format(PyExc_TypeError, "%.200s is created only by dualflow", _PyType_Name(type));
         return NULL;
     }
 
@@ -20,11 +20,11 @@ cdef extern from *:
     {
         PyTypeObject *t = (PyTypeObject *)type;
         t->tp_new = is_tensor ? df_refuse_new : df_refuse_internal;
-        t->tp_vectorcall = NULL;       /* a short way around tp_new */
+        t->tp_vectorcall = NULL;       /* a shortcut past tp_new */
         PyType_Modified(t);
     }
 
-    /* The name lives as long as the process: types do. */
+    /* The name is never freed, like the type. */
     static void df_rename(PyObject *type, const char *package)
     {
         PyTypeObject *t = (PyTypeObject *)type;
@@ -46,7 +46,7 @@ for sealed in (Op, Attrs, Record, Walk, Like, LikeLeaf, LikeTensor, LikeNest, An
     df_seal(sealed, False)
 del sealed
 
-# Messages and reprs name classes by where users find them.
+# Messages and reprs show classes under their public names.
 for kind in list(globals().values()):
     if type(kind) is type and getattr(kind, "__module__", "") == "dualflow._core._core":
         df_rename(kind, b"dualflow." if kind in (Tensor, TensorBase, TensorSpec, Variable)

@@ -1,11 +1,12 @@
-# Symbol: a tensor whose numbers exist only when the traced program runs.
+# Symbol: a tensor of a graph, whose data exists only while the program runs. Also the graph in which
+# a thread records. A Symbol is created by a trace and valid only in its graph (`check_alive`).
 
-SIZE_HINT = 5040     # stands for any size in a graph for all sizes: it has many divisors, and
-                     # hardly anything else has this size, so that no op mistakes it for another
+SIZE_HINT = 5040     # the hint of any size in a graph for all sizes: it has many divisors, and
+                     # other sizes rarely equal it, so that ops do not confuse two sizes
 
 cdef extern from *:
     """
-    /* The graph that this thread's ops are recorded in (borrowed), or NULL: ops run. */
+    /* The graph in which this thread records ops (borrowed), or NULL: ops are executed. */
     static DF_THREAD_LOCAL void *df_trace_top = NULL;
     """
     void *df_trace_top
@@ -13,24 +14,24 @@ cdef extern from *:
 
 @cython.final
 cdef class Symbol(Tensor):
-    """A tensor of a graph: dtype, shape and the node that makes it, no data.
+    """A tensor of a graph: dtype, shape and the node that computes it, without data.
 
     Attributes
     ----------
     node : Node
     index : int
-        Which output of the node it is.
+        The index among the outputs of the node.
     graph : Graph
     from_data : bool
-        Whether a size it depends on is known only when the program runs.
+        Whether it depends on a size that is known only at run time.
     sized_by_data : bool
-        Whether that may be true of its own sizes.
+        Whether its own sizes may be known only at run time.
     row : Symbol or None
-        If a loop stacks or packs values of its iterations in this one: a value like each of them.
+        If a loop stacks or packs one value per iteration in the Symbol: a Symbol like one value.
     """
     @property
     def shape(self):
-        """The dimensions; a Dim where a size may differ from call to call."""
+        """The dimensions, with a Dim for each size that may differ from call to call."""
         if self.unknown is not None and self.graph is not None:
             self.graph.sizes_seen = True
         if has_face(self) and not asked_by_us():
@@ -39,7 +40,7 @@ cdef class Symbol(Tensor):
 
     @property
     def known_shape(self):
-        """The dimensions as plain numbers; None where a size may differ from call to call."""
+        """The dimensions as ints, with None for each size that may differ from call to call."""
         cdef int64_t dims[254]
         cdef int d
         if self.unknown is None:
@@ -50,8 +51,8 @@ cdef class Symbol(Tensor):
 
     @property
     def hints(self):
-        """The dimensions as plain numbers, with those that stand for sizes that may differ from
-        call to call; None where data may decide."""
+        """The dimensions as ints, with the hint of each size that may differ from call to call.
+        If sizes may depend on data, None for each unknown size."""
         cdef int64_t dims[254]
         cdef int d
         if self.unknown is None or not self.sized_by_data:
@@ -61,8 +62,8 @@ cdef class Symbol(Tensor):
         return dims_tuple(self.t.ndim, dims)
 
     def know(self, shape, hints=None):
-        """Takes it from now on that the shape is this: None for what is still unknown, where
-        `hints` has what stands for it; by default, what did."""
+        """Set the shape. None is a size that is still unknown; `hints` has its hint, by default the
+        current one."""
         cdef int64_t dims[254]
         cdef df_error err
         cdef int d, n = <int>len(shape)
@@ -80,7 +81,7 @@ cdef class Symbol(Tensor):
 
     @property
     def is_dynamic(self):
-        """Whether a size depends on data and has no hint."""
+        """True if a size depends on data and has no hint."""
         cdef int d
         for d in range(self.t.ndim):
             if self.t.shape[d] < 0:
@@ -103,12 +104,12 @@ cdef class Symbol(Tensor):
 
     @property
     def name(self):
-        """`node:index`, as TensorFlow writes it."""
+        """The name `node:index`, as in TensorFlow."""
         return f"{self.node.name}:{self.index}"
 
     @property
     def op(self):
-        """The node that makes it."""
+        """The node that computes it."""
         return self.node
 
     def __len__(self):
@@ -129,7 +130,7 @@ cdef class Symbol(Tensor):
         return str(self)
 
     def __getattr__(self, str name):
-        """What else the graph's face says that its tensors have."""
+        """Return an attribute that the face of the graph adds to its tensors."""
         found = getattr(getattr(self.graph, "face", None), name, None)
         if found is None:
             raise AttributeError(f"'Symbol' object has no attribute {name!r}")
@@ -145,13 +146,13 @@ cdef class Symbol(Tensor):
 
 
 cdef bint has_face(x):
-    """Whether users see a tensor through the face of its graph."""
+    """Return True for a Symbol whose graph has a face: attributes for users, as in compat.v1."""
     return type(x) is Symbol and (<Symbol>x).graph is not None and (
         <Symbol>x).graph.face is not None
 
 
 cdef tuple sizes_of(Symbol x):
-    """Its shape, for ourselves: Python has not seen it."""
+    """Return the shape for internal use: unlike `shape`, it does not count as seen by Python."""
     cdef list dims
     cdef int d
     if x.unknown is None:
@@ -175,17 +176,17 @@ cdef Symbol new_symbol(graph, df_dtype dtype, int ndim, const int64_t *shape, tu
 
 
 def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None, row=None):
-    """A Symbol that is output `index` of `node`.
+    """Return a Symbol for output `index` of `node`.
 
     Parameters
     ----------
     shape : sequence of int or None
     hints : sequence of int or None, optional
-        Sizes that stand for the unknown ones while shape rules run; None: it depends on data.
-    stands_for : Variable or Tensor, or what holds one, optional
-        Whose identity it takes, so that a tape that watches that watches it.
+        The sizes to use for unknown ones in shape rules; None for a size that depends on data.
+    stands_for : Variable or Tensor, or an object with `__df_tensor__`, optional
+        Its tensor id is used, so that a tape that tracks the object tracks the Symbol.
     row : Symbol, optional
-        A value like each of those that a loop stacks or packs in this one.
+        See `Symbol.row`.
     """
     cdef int64_t dims[254]
     cdef int d, n = <int>len(shape)
@@ -193,7 +194,7 @@ def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None, ro
     cdef bint from_data = False
     cdef Symbol x
     if n > 254:
-        raise _errors.ShapeError(f"a shape of {n} dimensions, want at most 254")
+        raise _errors.ShapeError(f"a shape of {n} dimensions, expected at most 254")
     for d in range(n):
         size = shape[d] if hints is None else hints[d]
         dims[d] = (DF_UNKNOWN if hints is None else DATA_HINT) if size is None else size
@@ -215,26 +216,26 @@ def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None, ro
 
 
 cdef void set_trace_top(graph) noexcept:
-    """The caller keeps the graph alive."""
+    """Set the graph in which this thread records. The caller keeps the graph alive."""
     global df_trace_top
     df_trace_top = <void *>graph if graph is not None else NULL
 
 
 def current_graph():
-    """The graph this thread records in, or None."""
+    """Return the graph in which this thread records, or None."""
     return <object>df_trace_top if df_trace_top != NULL else None
 
 
 cdef int check_alive(Symbol x, str who) except -1:
-    """A Symbol is valid only in its own graph, while that records. One that is open records what is
-    applied to its tensors outside."""
+    """Raise if a Symbol is used outside its graph, unless the thread records nothing and the graph
+    is open: then ops on its tensors are recorded there."""
     if df_trace_top != <void *>x.graph and not (df_trace_top == NULL and x.graph.is_open):
         x.graph.escaped(x, who)
     return 0
 
 
 cdef object graph_among(list tensors):
-    """The graph of a Symbol among tensors, or None."""
+    """Return the graph of the first Symbol among tensors, or None."""
     for x in tensors:
         if type(x) is Symbol:
             return (<Symbol>x).graph
@@ -246,7 +247,7 @@ cdef inline bint is_tensor(x):
 
 
 def symbol_like(graph, node, int index, Symbol y):
-    """A Symbol that is output `index` of `node`, of the dtype and sizes of `y`, unknown or not."""
+    """Return a Symbol for output `index` of `node` with the dtype and sizes of `y`."""
     cdef Symbol x = new_symbol(graph, y.t.dtype, y.t.ndim, y.t.shape, y.unknown)
     x.node = node
     x.index = index
@@ -258,7 +259,7 @@ def symbol_like(graph, node, int index, Symbol y):
 
 
 def twin(graph, node, int index, Symbol y):
-    """The same for the value that `y` is: tapes take both for one."""
+    """Like `symbol_like`, but with the tensor id of `y`: tapes treat both as one value."""
     cdef Symbol x = symbol_like(graph, node, index, y)
     x.id = y.id
     x.watch = y.watch

@@ -1,23 +1,25 @@
-# Dense tensors: made, described, shared, and handed to C.
+# Dense tensors: allocation, descriptions, views, and operands in C form; the class is in
+# protocols.pxi. Used by all later parts. The memory of a tensor is written only before the tensor
+# is shared, or by an op on a variable that is the only owner.
 
 cdef enum:
-    NOGIL_BYTES = 1 << 18      # releasing the GIL costs more than smaller copies
+    NOGIL_BYTES = 1 << 18      # for smaller copies, releasing the GIL costs more than it gains
     INLINE_OPERANDS = 8
 
-cdef uint64_t last_id = 0          # every tensor and variable has a number of its own
+cdef uint64_t last_id = 0          # tensors and variables are numbered: the newest id
 
 cdef extern from "Python.h":
     object PyTuple_New(Py_ssize_t n)
     void PyTuple_SET_ITEM(object t, Py_ssize_t i, object item)
 
 
-# --- tensors that nobody has any more are kept for the next ones: making and freeing its result was
-# a third of a small op
+# --- free list of tensor objects: without it, creating and freeing the result takes a third of the
+# time of a small op
 
 cdef extern from *:
     """
     #if defined(__SANITIZE_ADDRESS__) || defined(Py_GIL_DISABLED)
-    #define MAX_SPARE 0              /* every use after free is caught; nothing guards the list */
+    #define MAX_SPARE 0              /* to catch each use after free; no lock guards the list */
     #else
     #define MAX_SPARE 256
     #endif
@@ -42,7 +44,7 @@ cdef destructor free_tensor = (<PyTypeObject *>Tensor).tp_dealloc
 
 
 cdef inline Tensor blank():
-    """A tensor of rank 0 without memory."""
+    """Return a tensor of rank 0 without memory."""
     global n_spare, last_id
     cdef Tensor x
     if n_spare == 0:
@@ -56,7 +58,8 @@ cdef inline Tensor blank():
 
 
 cdef void retire(PyObject *self) noexcept:
-    """Takes in a tensor that nobody refers to; frees it where that runs code of others."""
+    """Put a dead tensor on the free list; deallocate it if that may run code outside this module.
+    """
     global n_spare
     cdef df_tensor *t = &(<Tensor>self).t
     if (Py_TYPE(self) != <PyTypeObject *>Tensor or n_spare == MAX_SPARE
@@ -74,7 +77,7 @@ cdef void retire(PyObject *self) noexcept:
 
 
 cdef tuple dims_tuple(int ndim, const int64_t *dims):
-    """Dimensions as Python sees them: None for one that is not known."""
+    """Return dimensions as a tuple, with None for unknown ones."""
     cdef tuple shape = PyTuple_New(ndim)
     cdef int i
     for i in range(ndim):
@@ -89,12 +92,12 @@ cdef tuple shape_tuple(const df_tensor *t):
 
 
 cdef tuple spec_shape(shape):
-    """The shape of a TensorSpec from what the user gave."""
+    """Check the shape of a TensorSpec and return it as a tuple."""
     cdef list dims = []
-    cdef object wanted = "want a sequence of sizes, each an int of 0 or more, or None"
+    cdef object wanted = "expected a sequence of sizes, each an int of 0 or more, or None"
     if shape is None:
-        raise _errors.DTypeError("TensorSpec: shape is None, of unknown rank, want a sequence; "
-                                 "a size that is not known is None, as in [None, 3]")
+        raise _errors.DTypeError("TensorSpec: shape is None, of unknown rank, expected a sequence; "
+                                 "an unknown size is None, as in [None, 3]")
     try:
         for d in shape:
             dims.append(None if d is None else PyNumber_Index(d))
@@ -108,7 +111,7 @@ cdef tuple spec_shape(shape):
             raise _errors.ShapeError(f"TensorSpec: shape is {_arguments.shown(shape)}, {wanted}")
     if len(dims) > DF_MAX_NDIM:
         raise _errors.ShapeError(
-            f"TensorSpec: shape has {len(dims)} dimensions, want at most {DF_MAX_NDIM}")
+            f"TensorSpec: shape has {len(dims)} dimensions, expected at most {DF_MAX_NDIM}")
     return tuple(dims)
 
 
@@ -119,7 +122,7 @@ cdef class TensorSpec:
     Parameters
     ----------
     shape : sequence of int or None
-        None is a dimension that is not known.
+        None is an unknown dimension.
     dtype : dtype, default float32
     name : str, optional
 
@@ -135,7 +138,7 @@ cdef class TensorSpec:
 
     def __init__(self, shape, dtype="float32", name=None):
         if self.shape is not None:
-            raise TypeError(f"{self} is made already")
+            raise TypeError(f"{self} is initialized already")
         self.shape = spec_shape(shape)
         self.dtype = _dtypes.as_dtype(dtype)
         self.name = name
@@ -168,11 +171,11 @@ cdef str describe(Tensor x):
 
 
 cdef object scalar_item(Tensor x, str asked):
-    """The one element of `x` as a Python number."""
+    """Return the only element of `x` as a Python number."""
     cdef void *p = x.t.data
     if x.t.size != 1:
         raise _errors.InvalidArgumentError(
-            f"{asked} wants a tensor with one element, got {describe(x)}")
+            f"{asked} requires a tensor with one element, got {describe(x)}")
     if x.t.dtype == DF_F32: return (<float *>p)[0]
     if x.t.dtype == DF_F64: return (<double *>p)[0]
     if x.t.dtype == DF_I32: return (<int32_t *>p)[0]
@@ -188,7 +191,7 @@ cdef object scalar_item(Tensor x, str asked):
 
 
 cdef Tensor new_tensor(df_dtype dtype, int ndim, const int64_t *shape, const char *op):
-    """A tensor with uninitialised memory."""
+    """Return a tensor with uninitialised memory."""
     cdef df_error err
     cdef Tensor x = blank()
     check(df_tensor_set(&x.t, dtype, ndim, shape, op, &err), &err)
@@ -199,13 +202,13 @@ cdef Tensor new_tensor(df_dtype dtype, int ndim, const int64_t *shape, const cha
 cdef int want_memory(Tensor x) except -1:
     if type(x) is not Tensor:
         raise _errors.TracedValueError(
-            f"the memory of {x.name} is wanted, a traced tensor, which has none outside its graph")
+            f"the memory of {x.name} is not available: a traced tensor has none outside its graph")
     return 0
 
 
 cdef Tensor share(Tensor x, int64_t offset, df_dtype dtype, int ndim, const int64_t *shape,
                   const char *op):
-    """A tensor over the memory of `x` from byte `offset` on."""
+    """Return a tensor over the memory of `x`, from byte `offset` on."""
     cdef df_error err
     cdef Tensor y = blank()
     want_memory(x)
@@ -217,7 +220,7 @@ cdef Tensor share(Tensor x, int64_t offset, df_dtype dtype, int ndim, const int6
 
 
 cdef Tensor duplicate(Tensor x):
-    """A copy in memory of its own."""
+    """Return a copy that shares no memory with `x`."""
     want_memory(x)
     cdef Tensor y = new_tensor(x.t.dtype, x.t.ndim, x.t.shape, b"copy")
     if x.t.size:
@@ -226,7 +229,7 @@ cdef Tensor duplicate(Tensor x):
 
 
 cdef void fill_strided(Tensor x, const void *source, const int64_t *strides) noexcept:
-    """Copies strided memory (strides in bytes) to a tensor that nobody has seen yet."""
+    """Copy strided memory (strides in bytes) to a tensor that is not shared yet."""
     cdef int bytes = df_dtypes[<int>x.t.dtype].bytes
     if df_tensor_bytes(&x.t) > NOGIL_BYTES:
         with nogil:

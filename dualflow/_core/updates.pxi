@@ -1,9 +1,11 @@
-# An op that writes variables, applied to several in one call, and again and again.
+# An op that writes variables, applied to several of them in one call, once or repeatedly. Called by
+# dualflow.optimizers. Checks come before the first write, and the locks cover all writes: other
+# threads see all updates or none.
 
 def apply_each(str name not None, list rows not None, dict attrs not None):
-    """Applies an op that writes variables to each of several tuples of inputs, now.
+    """Apply an op that writes variables to each of several tuples of inputs, eagerly.
 
-    All are checked before anything is written, and other threads see all of it or nothing.
+    All inputs are checked before the first write, and other threads see all updates or none.
     """
     cdef Op op = find_op(name)
     cdef Attrs packed = pack_attrs(op, attrs) if attrs or op.c.n_attrs else None
@@ -35,7 +37,7 @@ def apply_each(str name not None, list rows not None, dict attrs not None):
 
 
 cdef list checked_row(Op op, tuple inputs, Attrs attrs, PyObject **variables):
-    """What the op is given: tensors, and None in the places of the variables that it writes."""
+    """Check the inputs of one application and return them: tensors, None for written variables."""
     cdef PyObject *args[INLINE_OPERANDS]
     cdef Py_ssize_t k, n = len(inputs)
     cdef Pointers p
@@ -43,13 +45,13 @@ cdef list checked_row(Op op, tuple inputs, Attrs attrs, PyObject **variables):
     cdef df_error err
     cdef list ins
     if n > INLINE_OPERANDS:
-        raise ValueError(f"{op.name}: {n} inputs, want at most {INLINE_OPERANDS}")
+        raise ValueError(f"{op.name}: {n} inputs, expected at most {INLINE_OPERANDS}")
     for k in range(n):
         args[k] = <PyObject *>inputs[k]
     ins = convert_inputs(op, args, n)
     for x in ins:
         if type(x) is not Tensor:
-            raise TypeError(f"{op.name}: got a {type(x).__name__} to compute with at once")
+            raise TypeError(f"{op.name}: got a {type(x).__name__}, expected a Tensor")
     memset(&call, 0, sizeof(call))
     call.op = op.c
     call.attrs = attrs.c if attrs is not None else NULL
@@ -80,8 +82,8 @@ cdef int run_row(Op op, list ins, Attrs attrs, PyObject **variables) except -1:
 
 @cython.final
 cdef class Updates:
-    """What `apply_each` did, to do it again with other gradients: all that needs no second check is
-    remembered, as variables keep their dtypes and shapes.
+    """A call of `apply_each` that can be repeated with other gradients. Variables keep their dtypes
+    and shapes, so most checks are done once.
 
     Parameters
     ----------
@@ -89,14 +91,14 @@ cdef class Updates:
         As for `apply_each`. In each row, the written variables come first, then the gradient, then
         `rest`.
     rest : tuple of Variable
-        What is read, the same in each row.
+        Variables that are read, the same in each row.
     count : Variable, int64, shape ()
-        Gets 1 more.
+        Incremented by each call.
     """
     cdef Op op
     cdef Attrs attrs
     cdef tuple variables               # the first of each row
-    cdef tuple held                    # all that `written` points to
+    cdef tuple held                    # owns the variables in `written`
     cdef tuple rest
     cdef PyObject **written            # row by row, then the count
     cdef int n, each
@@ -113,7 +115,7 @@ cdef class Updates:
             self.each += self.op.c.writes >> k & 1
         if not self.each or self.op.c.writes != (<uint64_t>1 << self.each) - 1 or (
                 count.value_.t.dtype != DF_I64 or count.value_.t.size != 1):
-            raise TypeError(f"{name} is no update, or {count.name} no count of them")
+            raise TypeError(f"{name} is not an update op, or {count.name} is not an int64 counter")
         for row in rows:
             checked_row(self.op, <tuple?>row, self.attrs, given)
             end = row[self.each + 1:]
@@ -126,7 +128,7 @@ cdef class Updates:
         held.append(count)
         for x in rest:
             if type(x) is not Variable:
-                raise TypeError(f"{name}: {type(x).__name__} may change, want a Variable")
+                raise TypeError(f"{name}: {type(x).__name__} may change, expected a Variable")
         self.variables, self.held, self.rest = tuple(firsts), tuple(held), rest
         self.written = <PyObject **>PyMem_Malloc(len(held) * sizeof(PyObject *))
         if self.written == NULL:
@@ -138,8 +140,9 @@ cdef class Updates:
         PyMem_Free(self.written)
 
     def again(self, list pairs not None):
-        """Does it with gradients of the same variables; False, with nothing done, if these are not
-        `pairs` of dense gradients, each like its variable, and the variables of before."""
+        """Update with `pairs` of (gradient, variable). Return False, without any change, unless the
+        variables are the same and each gradient is a Tensor with the dtype and shape of its
+        variable."""
         cdef Claim claim
         cdef Variable v
         cdef list read = []
@@ -187,7 +190,7 @@ cdef class Updates:
 
 
 cdef bint is_pair_of(pair, Variable v):
-    """Whether it is a pair of a gradient like the variable, and that."""
+    """Return True for (gradient, v) with a gradient of the dtype and shape of `v`."""
     cdef Tensor g
     if type(pair) is not tuple or len(<tuple>pair) != 2 or (
             PyTuple_GET_ITEM(pair, 1) != <PyObject *>v) or type((<tuple>pair)[0]) is not Tensor:

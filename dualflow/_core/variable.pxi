@@ -1,5 +1,5 @@
-# Variable: the one mutable thing. Its value is a Tensor whose memory ops may write, as long as
-# nobody else uses that memory; otherwise the variable moves to a copy first.
+# Variable: the only mutable tensor. Its value is a Tensor whose memory ops may write if it has no
+# other owner; otherwise the variable moves to a copy first (`make_exclusive` in claims.pxi).
 
 import weakref as _weakref
 
@@ -13,15 +13,15 @@ cdef class Variable(TensorBase):
 
     Parameters
     ----------
-    initial_value : anything `convert_to_tensor` takes
+    initial_value : any argument of `convert_to_tensor`
     trainable : bool, default True
-        Whether tapes watch it unasked. Only floating variables are watched.
+        Whether tapes watch it automatically. Only floating-point variables are watched.
     name : str, optional
     dtype : dtype, optional
     shape : ints, optional
-        What the initial value must have; None for a size that may be any.
+        The required shape of the initial value; None for a size that is not checked.
     validate_shape, synchronization, aggregation
-        Change nothing: a variable keeps the shape of its initial value, and there is one copy.
+        Ignored: a variable keeps the shape of its initial value, and there is one copy.
 
     Notes
     -----
@@ -37,7 +37,7 @@ cdef class Variable(TensorBase):
     def __init__(self, initial_value, trainable=True, name=None, dtype=None, *, shape=None,
                  validate_shape=True, synchronization=None, aggregation=None):
         if self.made:              # programs rely on its dtype and shape
-            raise TypeError(f"{self.name} is made already; use assign for another value")
+            raise TypeError(f"{self.name} is initialized already; use assign for another value")
         self.made = True
 
     def __cinit__(self, initial_value, trainable=True, name=None, dtype=None, *, shape=None,
@@ -86,23 +86,23 @@ cdef class Variable(TensorBase):
         return df_tensor_bytes(&self.value_.t)
 
     def value(self):
-        """The current value as a Tensor; later assignments do not change it."""
+        """Return the current value as a Tensor, which later assignments do not change."""
         return read_variable(self)
 
     read_value = value
 
     def assign(self, value, use_locking=False, name=None, read_value=True):
-        """Replaces the value (same shape, same dtype) and returns the variable."""
+        """Replace the value (same shape, same dtype) and return the variable."""
         apply_by_name("assign", (self, operand(self, value, "assign")), {})
         return self
 
     def assign_add(self, delta, use_locking=False, name=None, read_value=True):
-        """Adds `delta` in place and returns the variable."""
+        """Add `delta` in place and return the variable."""
         apply_by_name("assign_add", (self, operand(self, delta, "assign_add")), {})
         return self
 
     def assign_sub(self, delta, use_locking=False, name=None, read_value=True):
-        """Subtracts `delta` in place and returns the variable."""
+        """Subtract `delta` in place and return the variable."""
         apply_by_name("assign_sub", (self, operand(self, delta, "assign_sub")), {})
         return self
 
@@ -151,19 +151,20 @@ cdef class Variable(TensorBase):
 
 
 cdef object in_place(Variable v, str sign, str instead):
-    return TypeError(f"{v.name}: v {sign}= x would make v a tensor and leave the variable as it "
-                     f"is; use {instead}, or v = v {sign} x where a tensor is wanted")
+    return TypeError(f"{v.name}: v {sign}= x would rebind v to a tensor and not change the "
+                     f"variable; use {instead}, or v = v {sign} x for a tensor")
 
 
 def slice_origin(Tensor x not None):
-    """The variable and the key where `x` is ``variable[key]``, else None."""
+    """Return (variable, key) if `x` is ``variable[key]``, else None."""
     if type(x) is Symbol:
         return (<Symbol>x).part_of
     return <object>x.slice_of if x.slice_of != NULL else None
 
 
 def operand(Variable v not None, value, str op not None):
-    """`value` as a tensor of the variable's dtype, if it has none of its own."""
+    """Return `value` as a tensor. A tensor keeps its dtype; a number, list or array is cast to the
+    dtype of the variable if promotion allows that cast."""
     value = unwrapped(value)
     if isinstance(value, TensorBase):
         return value
@@ -175,19 +176,19 @@ def operand(Variable v not None, value, str op not None):
 
 
 cdef int set_value(Variable v, Tensor x) except -1:
-    """Shares the memory of `x`, which is immutable: the next write in place copies it."""
+    """Set the value to share the memory of `x`, which is immutable: the next write copies it."""
     v.value_ = value_of(v, x)
     v.version += 1
     return 0
 
 
 def drop_value(Variable v):
-    """Lets go of the memory of a variable that only stood for others while Python was traced."""
+    """Free the memory of a variable that only stood for other variables while Python was traced."""
     set_value(v, <Tensor>constant(0, v.dtype))
 
 
 def value_of(Variable v, Tensor x):
-    """A tensor as a value of a variable: tapes treat it as the variable."""
+    """Return `x` as a value of a variable, with its tensor id: tapes treat it as the variable."""
     cdef Tensor value = share(x, 0, x.t.dtype, x.t.ndim, x.t.shape, b"Variable")
     value.id = v.id
     value.watch = v.trainable and df_is_float(x.t.dtype)
@@ -195,13 +196,12 @@ def value_of(Variable v, Tensor x):
 
 
 def variable_of(Tensor x):
-    """The variable that a tensor is a value of, if still alive."""
+    """Return the variable whose value a tensor is, or None if it was freed."""
     return variables_by_id.get(x.id)
 
 
 def variables_of(ids):
-    """The variables, of those that are still alive, that have these ids, in the order in which they
-    were made."""
+    """Return the live variables with these ids, in the order of their creation."""
     found = []
     for id in sorted(ids):
         v = variables_by_id.get(id)
