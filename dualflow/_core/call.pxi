@@ -1,22 +1,23 @@
-# Running a program from Python: arguments to slots, variables held, results back.
+# Execution of a program from Python: argument sources, variable locks, cached values, results.
+# Called by the dispatch cache and by concrete functions.
 #
-# Here and in every class with C fields, what they depend on is made in __cinit__: then neither
-# `__new__` without `__init__` nor a second `__init__` leaves an object half made.
+# Here and in every class with C fields, `__cinit__` sets the fields: neither `__new__` without
+# `__init__` nor a second `__init__` leaves an object half-initialised.
 
 class Unfit(Exception):
-    """The numbers of a call do not fit the program: Python would not compute with them as it did
-    while it was traced. Raised before anything runs."""
+    """The numbers of a call do not satisfy the trace: Python would take other decisions than while
+    it was traced. Raised before the program runs."""
 
 
 @cython.final
 cdef class GivenNumber:
-    """A number among the leaves of a call, as an input of the program.
+    """A source that passes a number among the leaves of a call to the program.
 
     Parameters
     ----------
     leaf : int
     kind : type
-        The type it must have, int or float.
+        The required type, int or float.
     dtype : DType
     """
     cdef Py_ssize_t leaf
@@ -33,7 +34,7 @@ cdef class GivenNumber:
 
     cdef Tensor make(self, value):
         if type(value) is not self.kind:
-            raise Unfit(f"{value!r} is no {self.kind.__name__}")
+            raise Unfit(f"{value!r} is not of type {self.kind.__name__}")
         try:
             return scalar_tensor(value, self.dtype, "constant")
         except _errors.DualflowError as error:
@@ -51,33 +52,33 @@ cdef Tensor source_tensor(source, tuple leaves):
 
 @cython.final
 cdef class Executable:
-    """A program with what it is bound to: where parameters come from, and its variables.
+    """A program bound to the sources of its parameters and to its variables.
 
     Parameters
     ----------
     program : Program
     sources : list
-        For each parameter: a leaf's index, a callable (leaves) -> Tensor, or None: the next one of
-        what is kept.
+        For each parameter: the index of a leaf, a callable (leaves) -> Tensor, or None for the next
+        cached value.
     variables : list of Variable
         The arguments after the parameters.
     written : list of bool
-        Which of them it writes.
+        For each variable, whether the program writes it.
     kept : Kept, optional
-        Its variables are among those that are not written.
+        The cached values. They depend only on variables that are not written.
     """
     cdef readonly Program program
     cdef readonly Kept kept
     cdef readonly tuple variables
     cdef tuple sources
     cdef tuple written
-    cdef Py_ssize_t *leaf_of           # of each source; -1: it is a callable; KEPT
+    cdef Py_ssize_t *leaf_of           # for each source: a leaf, -1 for a callable, or KEPT
     cdef int n_sources
     cdef int n_args
     cdef int n_reads
-    cdef PyObject **of_claim           # variables it reads, then those it writes
-    cdef int *places                   # theirs among the arguments
-    cdef int *kept_reads               # which of those it reads each variable of `kept` is
+    cdef PyObject **of_claim           # the variables that it reads, then those that it writes
+    cdef int *places                   # for each of these, the index of its argument
+    cdef int *kept_reads               # for each variable of `kept`, its index in `of_claim`
 
     def __cinit__(self, Program program not None, sources, variables, written, Kept kept=None):
         self.program = program
@@ -91,8 +92,8 @@ cdef class Executable:
             if type(v) is not Variable:
                 raise TypeError(f"a program's variable is a {type(v).__name__}")
         if len(self.written) != len(self.variables) or self.n_args != program.n_args:
-            raise TypeError(f"a program of {program.n_args} arguments got {self.n_args}, and what "
-                            f"is written of {len(self.written)} variables")
+            raise TypeError(f"a program of {program.n_args} arguments got {self.n_args}, and write "
+                            f"flags of {len(self.written)} variables")
         self.of_claim = <PyObject **>calloc(len(self.variables) + 1, sizeof(PyObject *))
         self.places = <int *>calloc(len(self.variables) + 1, sizeof(int))
         self.leaf_of = <Py_ssize_t *>calloc(self.n_sources + 1, sizeof(Py_ssize_t))
@@ -118,18 +119,18 @@ cdef class Executable:
         cdef int k, j
         cdef int n = 0 if self.kept is None else self.kept.program.n_returned
         if self.sources.count(None) != n:
-            raise TypeError(f"a program wants {self.sources.count(None)} kept values, got {n}")
+            raise TypeError(f"a program takes {self.sources.count(None)} cached values, got {n}")
         for k in range(0 if self.kept is None else <int>len(self.kept.variables)):
             for j in range(self.n_reads):
                 if self.of_claim[j] == <PyObject *>self.kept.variables[k]:
                     self.kept_reads[k] = j
                     break
             else:
-                raise TypeError("a value is kept of a variable that the program does not read")
+                raise TypeError("a cached value depends on a variable that the program doesn't read")
         return 0
 
     cdef int list_variables(self, bint written, int n) except -1:
-        """Lists those that are written, or not, from place n on; returns where the list ends."""
+        """List the variables that are written, or not, from index n on; return the end index."""
         cdef int k
         for k in range(<int>len(self.variables)):
             if bool(self.written[k]) == written:
@@ -139,11 +140,12 @@ cdef class Executable:
         return n
 
     def run(self, leaves, bint check_numerics=False):
-        """The outputs, a list, for the leaves of a call's arguments (Tensors and numbers)."""
+        """Return the list of outputs for the leaves of a call (Tensors and numbers)."""
         return self.execute(tuple(leaves), NULL, check_numerics)
 
     def profile(self, leaves):
-        """Runs; results, time of each instruction, and its start on the monotonic clock, in ns."""
+        """Run. Return the results, and for each instruction its time and its start on the monotonic
+        clock, in ns."""
         cdef df_profile profile
         cdef int n = self.program.n_instructions
         cdef int64_t *times = <int64_t *>calloc(2 * n + 1, sizeof(int64_t))
@@ -160,7 +162,7 @@ cdef class Executable:
     cdef list execute(self, tuple leaves, const df_profile *profile, bint check_numerics):
         cdef PyObject *few[32]
         cdef PyObject **args = few
-        cdef list held = None          # keeps alive what `args` borrows
+        cdef list held = None          # owns the tensors that `args` borrows
         cdef list made = []
         cdef Tensor x
         cdef Py_ssize_t at
@@ -183,7 +185,7 @@ cdef class Executable:
                 elif at < len(leaves):
                     x = <Tensor?>leaves[at]
                 else:
-                    raise IndexError(f"a call of {len(leaves)} leaves, wanted number {at}")
+                    raise IndexError(f"a call of {len(leaves)} leaves has no leaf {at}")
                 args[k] = <PyObject *>x
             if self.n_args == self.n_sources and self.kept is None:
                 self.program.execute(args, made, profile, check_numerics, NULL)
@@ -196,10 +198,10 @@ cdef class Executable:
 
     cdef int execute_claimed(self, PyObject **args, list made, const df_profile *profile,
                              bint check_numerics) except -1:
-        """Runs with its variables, which come after the other arguments."""
+        """Run with the variables, which come after the other arguments, locked."""
         cdef Claim claim
         cdef Variable v
-        cdef list kept                 # keeps alive what `args` borrows
+        cdef list kept                 # owns the tensors that `args` borrows
         cdef int k
         claim.n_reads = self.n_reads
         claim.n_writes = self.n_args - self.n_sources - self.n_reads
@@ -226,7 +228,7 @@ cdef class Executable:
         return 0
 
     cdef list take_kept(self, PyObject **args, PyObject **values):
-        """Sets the arguments that are kept; `values` are those of the variables it reads."""
+        """Set the arguments that are cached values, given the values of the variables it reads."""
         cdef PyObject **of_kept = values + self.n_reads
         cdef list kept
         cdef Py_ssize_t k, n = 0

@@ -1,38 +1,38 @@
-# Calls of traced functions that were seen before: what their arguments are like, and what ran. One
-# that fits none takes the slow path, which also raises the errors.
+# The dispatch cache of traced functions. An entry holds guards on the arguments and the executable
+# to run if they pass. A call without an entry takes the slow path, which also raises the errors.
 
-cdef bint fast_calls = True        # False: every call takes the slow path, which knows the settings
+cdef bint fast_calls = True        # False: each call takes the slow path, which reads the settings
 
 cdef enum:
     KNOWN_CALLS = 8
 
 
 def set_fast_calls(bint fast):
-    """Whether calls seen before may skip the search for their trace."""
+    """Set whether a call may use the dispatch cache instead of searching for its trace."""
     global fast_calls
     fast_calls = fast
 
 
 @cython.final
 cdef class KnownCall:
-    """What the arguments of a call are like, and what runs.
+    """An entry of the dispatch cache: guards on the arguments of a call, and the executable.
 
     Parameters
     ----------
     executable : Executable
     n_leaves : int
     args : list of Like
-        Of the arguments by position.
+        Guards on the positional arguments.
     kwargs : dict of str to Like
-        Of those by name, in the order of the call.
+        Guards on the keyword arguments, in the order of the call.
     defaults : list of (object, Like)
-        Of arguments not given: the objects may change, as lists do.
+        Default values of missing arguments and their guards: a value such as a list may change.
     any_number : bool
-        Whether some leaves are numbers that are inputs.
+        Whether some leaves are numbers that are inputs of the program.
     numbers : callable (leaves) -> list, or None
-        Gives the Python numbers that are returned.
-    pack : callable (list of outputs, those numbers) -> result, tuple (of the outputs), or None
-        None: the only output itself.
+        Returns the Python numbers among the results.
+    pack : callable (list of outputs, list of numbers) -> result, tuple (of the outputs), or None
+        None: the result is the only output.
     places : Places, optional
         What must be as it was.
     held : list of (Place, Like)
@@ -45,7 +45,7 @@ cdef class KnownCall:
     cdef tuple names
     cdef list defaults
     cdef list held
-    cdef bint plain            # the arguments are the leaves: all by position, without structures
+    cdef bint plain            # all arguments are positional leaves, without containers
     cdef bint any_number
     cdef object numbers
     cdef object pack
@@ -72,10 +72,10 @@ cdef class KnownCall:
         for _, like in (*defaults, *held):
             list_leaves(like, used)
         if sorted(used) != list(range(n_leaves)):
-            raise TypeError(f"KnownCall: patterns of leaves {used}, want each of {n_leaves} once")
+            raise TypeError(f"KnownCall: guards on leaves {used}, expected each of {n_leaves} once")
 
     def leaves(self, tuple args not None, dict kwargs not None):
-        """The leaves of a call like this one, else None."""
+        """Return the leaves of a call if its arguments pass the guards, else None."""
         return self.match(args, kwargs)
 
     cdef tuple match(self, tuple args, dict kwargs):
@@ -115,7 +115,7 @@ cdef class KnownCall:
 
 
 cdef int list_leaves(like, list places) except -1:
-    """Appends the numbers of the leaves of a pattern."""
+    """Append the indices of the leaves of a guard to `places`."""
     if isinstance(like, LikeNest):
         for part in (<LikeNest>like).parts:
             list_leaves(part, places)
@@ -125,10 +125,10 @@ cdef int list_leaves(like, list places) except -1:
 
 
 cdef class Dispatcher:
-    """Takes the calls of a traced function: calls seen before run at once, others go to
-    ``self.find_and_run(args, kwargs)``."""
-    cdef list known
-    cdef readonly dict methods     # by id of an instance: a reference to it, and its function
+    """Base class of traced functions: a call that an entry of the cache accepts is run, any other
+    call goes to ``self.find_and_run(args, kwargs)``."""
+    cdef list known                # the entries, newest first
+    cdef readonly dict methods     # id of an instance -> (reference to the instance, its function)
 
     def __cinit__(self, *args, **kwargs):
         self.known = []
@@ -158,7 +158,7 @@ cdef class Dispatcher:
         raise NotImplementedError
 
     def __get__(self, instance, owner):
-        """As a method: each instance has traces of its own, which live as long as it does."""
+        """Return the bound method. Each instance has its own traces, freed with the instance."""
         cdef BoundFunction made
         cdef PyObject *found
         if instance is None:
@@ -171,22 +171,22 @@ cdef class Dispatcher:
         return made
 
     def of_instance(self, instance):
-        """The function of an instance that has none yet."""
+        """Return the function of an instance, at its first use."""
         raise NotImplementedError
 
     def remember(self, KnownCall call not None):
-        """Runs later calls like this one at once."""
+        """Add an entry to the cache."""
         self.known.insert(0, call)
         del self.known[KNOWN_CALLS:]
 
     def forget(self):
-        """Drops all calls seen before."""
+        """Empty the cache."""
         self.known.clear()
 
 
 @cython.final
 cdef class BoundFunction:
-    """A traced function bound to an instance; whatever else it is asked for is the function's."""
+    """A traced function bound to an instance. Other attributes come from the function."""
     cdef readonly object __self__
     cdef readonly Dispatcher function
 
@@ -194,7 +194,7 @@ cdef class BoundFunction:
         return self.function.dispatch(args, kwargs)
 
     def get_concrete_function(self, *args, **kwargs):
-        """The function's, for this instance."""
+        """Return the concrete function for these arguments and this instance."""
         return self.function.get_concrete_function(*args, **kwargs)
 
     def __getattr__(self, str name):

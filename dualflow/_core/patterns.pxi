@@ -1,5 +1,5 @@
-# Patterns that the arguments of a call fit or not. No Python code runs while they are compared, so
-# nothing changes meanwhile.
+# Guards on the arguments of a call, for the dispatch cache. No Python code may run while guards are
+# checked, so that neither arguments nor guards change.
 
 cdef extern from "Python.h":
     PyObject *PyList_GET_ITEM(object x, Py_ssize_t i) noexcept
@@ -13,16 +13,16 @@ cdef bint is_small(x) noexcept:
 
 
 cdef class Like:
-    """What an argument, or a part of one, must be."""
+    """A guard on an argument, or on a part of an argument."""
 
 
 cdef class LikeLeaf(Like):
-    cdef Py_ssize_t leaf       # its number among the leaves of the call
+    cdef Py_ssize_t leaf       # the index among the leaves of the call
 
 
 @cython.final
 cdef class LikeTensor(LikeLeaf):
-    """A tensor of this dtype and shape."""
+    """A guard for tensors of a dtype and shape."""
     cdef df_tensor t
 
     def __cinit__(self):
@@ -37,7 +37,7 @@ cdef class LikeTensor(LikeLeaf):
 
 @cython.final
 cdef class AnyNumber(LikeLeaf):
-    """Any number of a type; ints stay on one side of SMALL."""
+    """A guard for numbers of a type; for ints, up to SMALL or beyond it."""
     cdef object kind
     cdef bint small
 
@@ -47,7 +47,7 @@ cdef class AnyNumber(LikeLeaf):
 
 @cython.final
 cdef class SameValue(LikeLeaf):
-    """This object, or a number or text that no program can tell from it."""
+    """A guard for an object, or for an identical number or text."""
     cdef object value
 
     cdef bint fits(self, x) noexcept:
@@ -59,7 +59,7 @@ cdef class SameValue(LikeLeaf):
             return False
         if type(x) is float:
             a, b = x, self.value
-            return memcmp(&a, &b, sizeof(double)) == 0          # 0.0 and -0.0 are two values
+            return memcmp(&a, &b, sizeof(double)) == 0          # 0.0 and -0.0 differ
         if type(x) is int:
             return is_small(x) and is_small(self.value) and (
                 PyLong_AsLongLongAndOverflow(x, &overflow)
@@ -69,14 +69,14 @@ cdef class SameValue(LikeLeaf):
 
 @cython.final
 cdef class LikeNest(Like):
-    """A list, tuple, named tuple or dict with parts like these."""
+    """A guard for a list, tuple, named tuple or dict with guarded parts."""
     cdef object kind
-    cdef tuple parts           # those of a dict in the order of its keys
-    cdef tuple keys            # of a dict
+    cdef tuple parts           # for a dict, in the order of its keys
+    cdef tuple keys            # for a dict, else None
 
 
 cdef inline bint is_like(Like like, PyObject *x, tuple leaves) noexcept:
-    """Whether a value fits. Its leaves are put into their places in `leaves`, if given."""
+    """Return True if a value passes a guard. Its leaves are stored in `leaves`, unless None."""
     if type(like) is LikeTensor:
         if type(<object>x) is not Tensor or not (<LikeTensor>like).fits(<Tensor>x):
             return False
@@ -121,7 +121,7 @@ cdef bint are_like(tuple parts, tuple given, tuple leaves) noexcept:
 
 
 cdef bint is_like_dict(LikeNest like, x, tuple leaves) noexcept:
-    """Whether a dict of as many keys has these in this order, and values like these."""
+    """Return True if a dict, of the right length, has the keys in order and values that pass."""
     cdef PyObject *key
     cdef PyObject *value
     cdef Py_ssize_t at = 0, k = 0
@@ -134,13 +134,14 @@ cdef bint is_like_dict(LikeNest like, x, tuple leaves) noexcept:
 
 
 cdef inline bint same_key(PyObject *a, PyObject *b) noexcept:
-    """Whether keys are the same object or, as mostly, the same text."""
+    """Return True if two keys are the same object or, as is common, the same text."""
     return a == b or (type(<object>a) is str and type(<object>b) is str
                       and PyUnicode_Compare(<object>a, <object>b) == 0)
 
 
 def like_leaf(Py_ssize_t leaf, value, bint any_number):
-    """The pattern of values that may take the place of a leaf."""
+    """Return the guard for a leaf: for a tensor its dtype and shape, for a number its type if
+    `any_number`, else the value."""
     cdef LikeTensor like
     cdef AnyNumber number
     cdef SameValue same
@@ -165,7 +166,7 @@ def like_leaf(Py_ssize_t leaf, value, bint any_number):
 
 
 def like_nest(kind, parts, keys=None):
-    """The pattern of a list, tuple or named tuple; with keys, in their order, that of a dict."""
+    """Return the guard for a list, tuple or named tuple or, with ordered keys, for a dict."""
     cdef LikeNest like = LikeNest.__new__(LikeNest)
     like.kind = kind
     like.parts = tuple(parts)

@@ -1,6 +1,6 @@
-# Places where Python code found values while it was traced: a name of a module, a cell, an
-# attribute, an item. They are compared with what they hold now before a trace is used again. No
-# Python code runs meanwhile, and nothing is allocated.
+# Guards on the values that Python code read while it was traced: a global name, a cell, an
+# attribute, an item. Each is checked before a trace is used again. The check runs no Python code
+# and allocates no memory.
 
 cdef extern from *:
     """
@@ -8,14 +8,14 @@ cdef extern from *:
     {
         return _PyType_Lookup((PyTypeObject *)type, name);
     }
-    /* Of a dict with such keys that comparing them runs no code; borrowed. */
+    /* An item of a dict whose keys can be compared without running Python code; borrowed. */
     static PyObject *df_item(PyObject *mapping, PyObject *key)
     {
         PyObject *x = PyDict_GetItemWithError(mapping, key);
         if (!x && PyErr_Occurred()) PyErr_Clear();
         return x;
     }
-    /* An attribute of an instance, borrowed; NULL where there is none. */
+    /* An attribute of an instance, borrowed; NULL if it does not exist. */
     static PyObject *df_attribute(PyObject *owner, PyObject *name, PyObject *descriptor,
                                   int is_member, int has_dict)
     {
@@ -42,7 +42,7 @@ cdef extern from "Python.h":
 
 cdef enum:
     IN_DICT            # owner[key]
-    IN_GLOBALS         # the same or, if it is not there, builtins[key]
+    IN_GLOBALS         # owner[key] or, if it does not exist, builtins[key]
     IN_LIST            # owner[key]
     IN_CELL
     ATTRIBUTE          # of an instance or a module
@@ -61,12 +61,12 @@ cdef object FUNCTION = type(_os.path.join)
 
 @cython.final
 cdef class Place:
-    """One place, and what it must hold.
+    """One location that Python code read, and the guard on its value.
 
     Attributes
     ----------
     what : str
-        What the code that was traced calls it, and its line.
+        The expression in the traced code, and its line.
     """
     cdef readonly str what
     cdef int kind
@@ -74,8 +74,8 @@ cdef class Place:
     cdef object owner
     cdef object key
     cdef object other              # of globals: builtins; of an attribute: the class
-    cdef object descriptor         # of an attribute: what the class has under that name, or None
-    cdef bint is_member            # that is a slot
+    cdef object descriptor         # of an attribute: the class attribute of that name, or None
+    cdef bint is_member            # the descriptor is a slot
     cdef bint has_dict
     cdef Wanted want
 
@@ -84,7 +84,7 @@ cdef class Place:
         if self.weak:
             owner = PyWeakref_GET_OBJECT(self.owner)
             if owner == <PyObject *>None:
-                return True            # nobody can reach it any more
+                return True            # the owner was freed
         if self.kind == LENGTH:
             return len(<list>owner) == <Py_ssize_t>self.key
         if self.kind == KEYS:
@@ -118,7 +118,7 @@ cdef class Place:
         return self.kind, id(self.owner() if self.weak else self.owner), type(self.key), self.key
 
     cdef PyObject *found(self, owner) noexcept:
-        """What the place holds, borrowed; NULL: nothing."""
+        """Return the current value, borrowed, or NULL if it does not exist."""
         cdef PyObject *x
         if self.kind == IN_DICT or self.kind == IN_GLOBALS:
             x = df_item(owner, self.key)
@@ -160,7 +160,7 @@ cdef class Place:
 
 
 cdef bint is_computed(kind, descriptor):
-    """Whether an attribute is whatever code of its class says."""
+    """Return True if the lookup of an attribute runs Python code of its class."""
     if kind.__getattribute__ is not object.__getattribute__ and (
             kind.__getattribute__ is not MODULE.__getattribute__):
         return True
@@ -173,7 +173,7 @@ cdef bint is_computed(kind, descriptor):
 
 @cython.final
 cdef class Places:
-    """The places that a trace depends on, each once."""
+    """The locations that a trace depends on, without duplicates."""
     cdef list places
     cdef dict known                # owners, kept alive until `settle`: by kind, id and key
 
@@ -192,11 +192,11 @@ cdef class Places:
         return True
 
     def holds(self):
-        """Whether all places hold what they held."""
+        """Return True if all guards pass."""
         return self.hold()
 
     def broken(self):
-        """The first place that does not, and how it has changed; else None."""
+        """Return a description of the first location that has changed, or None."""
         for place in self.places:
             if not (<Place>place).holds():
                 return (<Place>place).change()
@@ -238,7 +238,7 @@ cdef class Places:
         return n
 
     def texts(self):
-        """Of each place that holds a number, text, a bool or None: what it is called, and that."""
+        """Return (expression, value) for each location of a number, text, bool or None."""
         cdef list found = []
         for place in self.places:
             if (<Place>place).want is not None and (<Place>place).want.is_plain():
@@ -246,7 +246,7 @@ cdef class Places:
         return found
 
     def settle(self):
-        """Drops places that hold something else by now; returns what changed."""
+        """Drop locations that have changed already; return (expression, change) of each."""
         cdef list gone = [], left = []
         for place in self.places:
             if (<Place>place).holds():
@@ -258,7 +258,7 @@ cdef class Places:
         return gone
 
     cdef Place add(self, int kind, owner, key, str text):
-        """A new place; None if it is known."""
+        """Add a location and return it; None if it was added before."""
         cdef Place place
         mark = kind, id(owner), None if kind == KEYS else (type(key), key)
         if mark in self.known:
@@ -276,7 +276,7 @@ cdef class Places:
         return place
 
     def name(self, dict names not None, dict builtins not None, str name not None, str text):
-        """A global name, or a builtin: what it stands for, in a tuple, or () if for nothing."""
+        """Add a global name or builtin. Return a tuple with its value, or () without a value."""
         cdef PyObject *x = df_item(names, name)
         cdef Place place = self.add(IN_GLOBALS, names, name, text)
         if x == NULL:
@@ -287,7 +287,7 @@ cdef class Places:
         return () if x == NULL else (<object>x,)
 
     def cell(self, cell, str text):
-        """What a cell holds, likewise."""
+        """Add the content of a cell. The result is as for `name`."""
         cdef PyObject *x = PyCell_GET(cell)
         cdef Place place = self.add(IN_CELL, cell, None, text)
         if place is not None:
@@ -295,7 +295,7 @@ cdef class Places:
         return () if x == NULL else (<object>x,)
 
     def attribute(self, owner, str name not None, str text):
-        """An attribute, likewise; None if it cannot be compared without running code."""
+        """Add an attribute. The result is as for `name`; None if the lookup runs Python code."""
         cdef PyObject *x
         cdef Place place
         kind = type(owner)
@@ -324,7 +324,7 @@ cdef class Places:
         return () if x == NULL else (<object>x,)
 
     def item(self, owner, key, str text):
-        """An item of a dict or a list, likewise."""
+        """Add an item of a dict or a list. The result is as for `name`; None for other owners."""
         cdef Place place
         cdef PyObject *x = NULL
         if type(owner) is dict and type(key) in (str, int, bool, float, type(None)):
@@ -342,7 +342,7 @@ cdef class Places:
         return () if x == NULL else (<object>x,)
 
     def items(self, owner, str text):
-        """How many items a list has, or which keys a dict, so that `item` of each says all."""
+        """Add the length of a list or the keys of a dict, to complete the guards on its items."""
         if type(owner) is list:
             self.add(LENGTH, owner, len(owner), text)
         elif type(owner) is dict:

@@ -1,5 +1,5 @@
-# Symbol: a tensor of a graph, whose data exists only while the program runs. Also the graph in which
-# a thread records. A Symbol is created by a trace and valid only in its graph (`check_alive`).
+# Symbol: a tensor of a graph, whose data exists only while the program runs. Also the graph in
+# which a thread records. A trace creates Symbols; they are valid only in it (`check_alive`).
 
 SIZE_HINT = 5040     # the hint of any size in a graph for all sizes: it has many divisors, and
                      # other sizes rarely equal it, so that ops do not confuse two sizes

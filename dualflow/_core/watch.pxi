@@ -1,6 +1,6 @@
-# Which Python functions a thread enters while something is traced. CPython tells a profile
-# function, and is slower as long as there is one: it is taken away while code of the package alone
-# runs.
+# Watch: reports the Python functions that a thread enters during a trace, through a CPython profile
+# function. A profile function slows Python down, so it is removed while only package code runs:
+# `pause_watch` and `resume_watch` must be paired.
 
 cdef extern from *:
     """
@@ -27,12 +27,12 @@ cdef extern from "Python.h":
     int PyTrace_CALL
 
 
-cdef dict passed_over = {}         # code of libraries, by id
+cdef dict passed_over = {}         # code that no Watch reports, such as that of libraries, by id
 
 
 @cython.final
 cdef class Watch:
-    """A context in which Python functions that this thread enters are noted.
+    """A context in which the Python functions that this thread enters are reported.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ cdef class Watch:
     """
     cdef readonly dict values_read
     cdef object entered
-    cdef dict passed               # code objects by id
+    cdef dict passed               # code that this Watch no longer reports, by id
     cdef Py_tracefunc before
     cdef object of_before
     cdef PyObject *around
@@ -64,7 +64,7 @@ cdef class Watch:
         self.before = state.c_profilefunc
         self.of_before = None if state.c_profileobj == NULL else <object>state.c_profileobj
         self.around = df_watch
-        if self.around != NULL:             # frames of an inner trace are none of the outer one's
+        if self.around != NULL:             # the outer Watch does not see frames of an inner trace
             self.before = (<Watch>self.around).before
             self.of_before = (<Watch>self.around).of_before
         df_watch = <PyObject *>self
@@ -84,7 +84,7 @@ cdef class Watch:
 
     cdef int enter(self, PyFrameObject *frame) except -1:
         code = <object>df_frame_code(frame)
-        Py_DECREF(code)                     # it returned a new reference
+        Py_DECREF(code)                     # df_frame_code returns a new reference
         key = <size_t><PyObject *>code
         if key in passed_over or key in self.passed:
             return 0
@@ -104,10 +104,10 @@ cdef int on_event(PyObject *watch, PyFrameObject *frame, int what, PyObject *arg
 
 
 cdef inline PyObject *pause_watch() noexcept:
-    """Ends the noting in this thread for now. Returns what `resume_watch` takes."""
+    """Remove the profile function of this thread. Return the argument for `resume_watch`."""
     global df_watch
     cdef PyObject *watch = df_watch
-    if watch == NULL or (<Watch>watch).before != NULL:      # the user's profiler sees all
+    if watch == NULL or (<Watch>watch).before != NULL:      # a profiler of the user stays on
         return NULL
     df_watch = NULL
     PyEval_SetProfile(NULL, NULL)
@@ -122,8 +122,7 @@ cdef inline void resume_watch(PyObject *watch) noexcept:
 
 
 def unwatched(function):
-    """A decorator of the package's functions that call none of the user's: nothing is noted in
-    them."""
+    """Decorator for package functions that call no user function: the Watch is paused in them."""
     def call(*args, **kwargs):
         cdef PyObject *watch = pause_watch()
         try:
