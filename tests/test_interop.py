@@ -299,7 +299,7 @@ def test_dead_capsules():
     with pytest.raises(ValueError, match="consumed"):
         df.from_dlpack(capsule)
     df.constant([1.0]).__dlpack__()          # dropped unused
-    with pytest.raises(ValueError, match="want 'dltensor'"):
+    with pytest.raises(ValueError, match="expected 'dltensor'"):
         df.from_dlpack(__import__("datetime").datetime_CAPI)
     with pytest.raises(TypeError):
         df.from_dlpack(3)

@@ -73,12 +73,12 @@ def test_new_without_init(cls):
 def test_tensors_are_made_by_ops_alone():
     for cls in (df.Tensor, df.TensorBase, _core.Symbol):
         for make in (cls, lambda cls=cls: cls.__new__(cls), lambda cls=cls: cls([1.0])):
-            with pytest.raises(TypeError, match="made by ops"):
+            with pytest.raises(TypeError, match="created by ops"):
                 make()
     with pytest.raises(TypeError):
         object.__new__(df.Tensor)
     sub = type("Sub", (df.Tensor,), {"__init__": lambda self: None})
-    with pytest.raises(TypeError, match="made by ops"):
+    with pytest.raises(TypeError, match="created by ops"):
         sub()
 
 

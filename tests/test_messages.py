@@ -37,7 +37,7 @@ X, M = df.constant([1., 2., 3.]), df.constant([[1., 2., 3.], [4., 5., 6.]])
     (lambda v: df.optimizers.Adam(amsgrd=True), TypeError, "did you mean 'amsgrad'"),
     (lambda v: df.optimizers.SGD(wrong=1), TypeError,
      r"SGD\(\) has no argument 'wrong'; it has learning_rate, momentum, nesterov, weight_decay"),
-    (lambda v: divmod(X, "a"), TypeError, "want numbers"),
+    (lambda v: divmod(X, "a"), TypeError, "expected numbers"),
     (lambda v: X.foo, AttributeError, "'dualflow.Tensor' object has no attribute 'foo'"),
     (lambda v: v.foo, AttributeError, "'dualflow.Variable' object has no attribute 'foo'"),
 ])

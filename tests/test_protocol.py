@@ -153,7 +153,7 @@ def test_what_it_gives_must_be_a_tensor():
         def __df_tensor__(self):
             return 3
 
-    with pytest.raises(df.errors.DTypeError, match="__df_tensor__ gave a int"):
+    with pytest.raises(df.errors.DTypeError, match="__df_tensor__ returned a int"):
         df.exp(Wrong())
 
 

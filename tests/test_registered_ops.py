@@ -290,11 +290,11 @@ def raised(f, kind):
 
 @pytest.mark.parametrize(("gives", "kind", "text"), [
     (lambda x: x.numpy().astype("float64"), df.errors.DTypeError,
-     "wrong: result 0 of the function is float64 (3,), promised was float32 (3,)"),
+     "wrong: result 0 of the function is float64 (3,), expected float32 (3,)"),
     (lambda x: x.numpy()[:2], df.errors.ShapeError,
-     "wrong: result 0 of the function is float32 (2,), promised was float32 (3,)"),
+     "wrong: result 0 of the function is float32 (2,), expected float32 (3,)"),
     (lambda x: 1., df.errors.ShapeError,
-     "wrong: result 0 of the function is float32 (), promised was float32 (3,)"),
+     "wrong: result 0 of the function is float32 (), expected float32 (3,)"),
     (lambda x: None, df.errors.DTypeError, "wrong: got an object of type NoneType"),
     (lambda x: "text", df.errors.DTypeError, "wrong: got "),
 ])
@@ -312,7 +312,7 @@ def test_how_many_were_promised():
     one = df.register_op("pair", lambda x: x, infer=lambda x: [x, x])
     for f in (op, df.function(op)):
         error = raised(lambda f=f: f(df.ones([3])), df.errors.InvalidArgumentError)
-        assert "pair: the function gave 1 results, promised were 2" in str(error)
+        assert "pair: the function returned 1 results, expected 2" in str(error)
     assert "want a list or tuple" in str(raised(lambda: one(df.ones([3])), df.errors.DTypeError))
     few = df.register_op("few", lambda x, y: x, gradient=lambda g, y, a, b: g)
     error = raised(lambda: df.grad(few)(1., 2.), df.errors.InvalidArgumentError)

@@ -73,10 +73,10 @@ def test_functions():
 
 @pytest.mark.parametrize("f, message", [
     (lambda: ONE + 1, "can be printed, compared"),
-    (lambda: df.reduce_sum(TABLE), "StringTensor, want a tensor, a number"),
-    (lambda: df.constant(1.) + ONE, "StringTensor, want"),
-    (lambda: df.constant("a", df.float32), "want numbers"),
-    (lambda: df.constant([1, "a"]), "want numbers"),
+    (lambda: df.reduce_sum(TABLE), "StringTensor, expected a tensor, a number"),
+    (lambda: df.constant(1.) + ONE, "StringTensor, expected"),
+    (lambda: df.constant("a", df.float32), "expected numbers"),
+    (lambda: df.constant([1, "a"]), "expected numbers"),
     (lambda: df.constant(np.array([1, 2], object)), "dtype object"),
     (lambda: bool(ONE), "has no truth"),
     (lambda: df.strings.lower(1.), "got 1.0, want text"),

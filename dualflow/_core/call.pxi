@@ -126,7 +126,7 @@ cdef class Executable:
                     self.kept_reads[k] = j
                     break
             else:
-                raise TypeError("a cached value depends on a variable that the program doesn't read")
+                raise TypeError("a cached value depends on a variable that is not read")
         return 0
 
     cdef int list_variables(self, bint written, int n) except -1:

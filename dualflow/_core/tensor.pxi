@@ -138,7 +138,7 @@ cdef class TensorSpec:
 
     def __init__(self, shape, dtype="float32", name=None):
         if self.shape is not None:
-            raise TypeError(f"{self} is initialized already")
+            raise TypeError(f"{self} is initialised already")
         self.shape = spec_shape(shape)
         self.dtype = _dtypes.as_dtype(dtype)
         self.name = name

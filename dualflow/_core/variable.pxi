@@ -37,7 +37,7 @@ cdef class Variable(TensorBase):
     def __init__(self, initial_value, trainable=True, name=None, dtype=None, *, shape=None,
                  validate_shape=True, synchronization=None, aggregation=None):
         if self.made:              # programs rely on its dtype and shape
-            raise TypeError(f"{self.name} is initialized already; use assign for another value")
+            raise TypeError(f"{self.name} is initialised already; use assign for another value")
         self.made = True
 
     def __cinit__(self, initial_value, trainable=True, name=None, dtype=None, *, shape=None,

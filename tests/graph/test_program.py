@@ -374,8 +374,8 @@ def test_bad_instruction():
 @pytest.mark.parametrize(("slot", "message"), [
     (SlotSpec(CONSTANT, F32, (3,)), "constant is float32"),
     (SlotSpec(CONSTANT, I64, (4,)), "constant is float32"),
-    (SlotSpec(CONSTANT, F32, (4,), 1), "wants constant 1 of 1"),
-    (SlotSpec(CONSTANT, F32, (4,), -1), "wants constant -1 of 1"),
+    (SlotSpec(CONSTANT, F32, (4,), 1), "refers to constant 1 of 1"),
+    (SlotSpec(CONSTANT, F32, (4,), -1), "refers to constant -1 of 1"),
     (SlotSpec(ARG, F32, (4,), 2), "wants number 2 of 2"),
     (SlotSpec(RESULT, F32, (4,)), "wants number 0 of 0"),
     (SlotSpec(5, F32, (4,)), "kind 5"),

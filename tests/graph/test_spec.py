@@ -150,7 +150,7 @@ def test_a_program_by_hand():
     (("instructions", 1), {"attrs": None}, "bad attributes"),
     (("instructions", 1), {"workspace": None}, "wants 64 bytes of workspace"),
     (("instructions", 1), {"workspace": 999}, "bad workspace"),
-    (("results", 1), {"number": 2}, "cannot return number 2"),
+    (("results", 1), {"number": 2}, "cannot return value 2"),
 ])
 def test_c_refuses_what_is_broken(place, change, message):
     spec = by_hand()
