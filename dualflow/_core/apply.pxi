@@ -132,8 +132,8 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
 
 
 cdef object dtype_beside(Op op, PyObject **args, Py_ssize_t n):
-    """Return the dtype that arrays and lists take: in a graph with a face (compat.v1) that of the
-    first tensor, else None, which means their own."""
+    """Return the dtype for arrays and lists among the operands: in a graph with a face (compat.v1),
+    the dtype of the first tensor; else None, so that they keep their own."""
     cdef Py_ssize_t i
     if df_trace_top != NULL and (<object>df_trace_top).face is not None:
         for i in range(n):
@@ -145,7 +145,7 @@ cdef object dtype_beside(Op op, PyObject **args, Py_ssize_t n):
 
 
 cdef bint is_version(x):
-    """Return True if `x` is a Symbol that stands for a variable, so that an op may write it."""
+    """Return True if `x` is a Symbol of a variable's value, which an op may write."""
     return type(x) is Symbol and (<Symbol>x).graph.variable_of(x) is not None
 
 

@@ -126,7 +126,7 @@ cdef inline bint is_same(PyObject *a, PyObject *b) noexcept:
 
 
 cdef Attrs recent_attrs(Op op, dict given):
-    """Return the packed attributes of the last call if `given` is identical to them, else None."""
+    """Return the packed attributes of the last call if `given` is identical, else None."""
     cdef tuple recent = op.recent
     cdef int k
     if recent is None or len(given) != op.c.n_attrs:

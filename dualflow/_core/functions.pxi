@@ -40,9 +40,9 @@ def record_call(str name, rule, list inputs, list outputs):
     ----------
     name : str
     rule : callable (g, sums, wanted) -> list of Tensor or None
-        Takes the accumulated cotangents of the outputs and those of the inputs (each may be None),
-        and which results are wanted. Returns the new accumulator of each input, then the gradient
-        of each output, uses inside the call included.
+        Called with the accumulated cotangent of each output and of each input (or None), and with
+        a bool for each input, then each output: True if its result is used. Returns the new
+        accumulator of each input, then the gradient of each output with uses inside the call.
     inputs : list of Tensor
         Without duplicates.
     outputs : list of Tensor

@@ -1,6 +1,6 @@
 # Export of tensors: the buffer protocol, NumPy arrays, pickles; also import of the feeds of a
-# session. Exports are read-only and share memory, except where a function says otherwise. Writable
-# memory is exported only if it has no other owner.
+# session. Exports are read-only and share memory, except copies and the arrays of `arrays_of`.
+# Writable memory is exported only if it has no other owner.
 
 from libc.string cimport strcmp
 

@@ -35,7 +35,7 @@ cdef class Program:
         See dualflow.graph.program.spec. The fields are read here, once.
     on_error : callable (instruction, exception) -> exception, optional
         Converts an exception of an instruction, during the build or a run, to the one to raise.
-        Instructions of bodies are numbered after those of the program (csrc/exec/program.h).
+        Instructions of bodies are numbered after the program's own (csrc/exec/program.h).
     is_body : bool, default False
         Whether the program is the body of an instruction.
     lent_bytes : int, default 0

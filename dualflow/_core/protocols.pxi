@@ -291,7 +291,7 @@ cdef class Tensor(TensorBase):
     """A dense, immutable array of one dtype.
 
     Created by ops and by `dualflow.constant`, never directly. Attributes: `shape` (tuple of int),
-    `dtype`, `ndim`, `size`. Reshaping and slicing the first dimension share memory; other ops copy.
+    `dtype`, `ndim`, `size`. Views (reshapes, slices of the first dimension) share memory.
 
     Examples
     --------

@@ -348,7 +348,7 @@ cdef class KnownLogs:
 
 cdef Record stand_in(df_entry *e, df_id_set *reach, list saved, list numbers, Py_ssize_t at,
                      absent):
-    """Return the record of an entry with other operands, by the indices from ``numbers[at]`` on."""
+    """Return the record of an entry with operands from `saved`, by the indices ``numbers[at:]``."""
     cdef Record r = record_of(e)
     cdef list operands = []
     cdef int k

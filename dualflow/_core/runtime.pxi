@@ -1,5 +1,5 @@
-# Threads, memory and SIMD level of the process, and counters that several threads use. Called by
-# dualflow.config and other modules; the state is that of the process.
+# Threads, memory and SIMD level of the process, and counters that several threads use. The public
+# functions are in dualflow.config and dualflow.memory. All state belongs to the process.
 
 def isa():
     """Return the SIMD level in use."""

@@ -27,7 +27,7 @@ cdef extern from "Python.h":
     int PyTrace_CALL
 
 
-cdef dict passed_over = {}         # code that no Watch reports, such as that of libraries, by id
+cdef dict passed_over = {}         # code that no Watch reports, such as library code, by id
 
 
 @cython.final
