@@ -1,6 +1,6 @@
 # Dim: a symbolic Python number of a traced function: an unknown dimension, or a numeric argument
-# that changes from call to call. Created by traces and Symbols. Python code can observe the value
-# of a Dim only through `decide` and `known`, which record a guard.
+# that changes from call to call. Created by traces and Symbols. Every method that lets Python code
+# observe the value must use `decide` or `known`, which record a guard.
 
 import math as _math
 import operator as _operator
