@@ -92,8 +92,9 @@ def modules_in_strings(tree):
 
 @pytest.mark.parametrize("path", PYTHON, ids=name_of)
 def test_strings_name_no_module_of_a_higher_layer(path):
-    """`import_module("dualflow.graph")` is an import, also with the name in a constant. What a lower
-    layer calls of a higher one is registered in `dualflow/__init__.py` (`_util/late_binding.py`)."""
+    """A module name that is passed to `import_module`, also through a constant, is an import. The
+    functions of a higher layer that a lower layer calls are registered in `dualflow/__init__.py`
+    (`_util/late_binding.py`)."""
     if part(path) == "__init__":
         return
     for name in modules_in_strings(ast.parse(path.read_text())):
