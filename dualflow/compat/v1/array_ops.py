@@ -1,4 +1,4 @@
-"""Shapes, parts and joins of tensors under the names of TensorFlow 1."""
+"""Array operations under the names of TensorFlow 1: shapes, slices, joins, fills and masks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ reverse_v2 = reverse
 
 @recorded
 def concat(values: Any, axis: int, name: str = "concat") -> Any:
-    """Tensors one after the other along a dimension.
+    """Concatenate tensors along a dimension.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def concat(values: Any, axis: int, name: str = "concat") -> Any:
 
 @recorded
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
-    """Tensors of one shape as the rows of another.
+    """Stack tensors of one shape along a new dimension.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
 
 @recorded
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
-    """The elements of a tensor in another shape; one size may be -1.
+    """Return the elements of a tensor in another shape; one size may be -1.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
 
 @recorded
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Any:
-    """A tensor with its dimensions in another order, by default reversed.
+    """Permute the dimensions of a tensor; by default they are reversed.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
 
 @recorded
 def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Any:
-    """The sizes of a tensor, as they are when it runs.
+    """Return the sizes of a tensor at run time.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Any:
 @recorded
 def gather(params: Any, indices: Any, validate_indices: bool | None = None,
            name: str | None = None, axis: int | None = None, batch_dims: int = 0) -> Any:
-    """Rows of a tensor by number.
+    """Return the rows of a tensor at the given indices.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def gather(params: Any, indices: Any, validate_indices: bool | None = None,
 @recorded
 def one_hot(indices: Any, depth: Any, on_value: Any = None, off_value: Any = None,
             axis: int | None = None, dtype: Any = None, name: str | None = None) -> Any:
-    """1 at the place that an index names, 0 elsewhere.
+    """Return one-hot vectors: `on_value` at each index, `off_value` at all other positions.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def one_hot(indices: Any, depth: Any, on_value: Any = None, off_value: Any = Non
 
 @recorded
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
-    """All 0.
+    """Return a tensor of zeros.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
 
 @recorded
 def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
-    """All 1.
+    """Return a tensor of ones.
 
     Examples
     --------
@@ -188,7 +188,8 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
 
 
 def filled(make: Any, shape: Any, dtype: Any, name: str) -> Any:
-    """All one number, of a shape that may be a TensorShape, a list with tensors in it or one."""
+    """Return `make(shape, dtype, name)`; `shape` is a TensorShape, an int, or a list that may hold
+    tensors."""
     if isinstance(shape, TensorShape):
         shape = shape.as_list()
     if isinstance(shape, int):
@@ -199,7 +200,7 @@ def filled(make: Any, shape: Any, dtype: Any, name: str) -> Any:
 @recorded
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None,
                optimize: bool = True) -> Any:
-    """All 0, of the shape of another tensor.
+    """Return zeros in the shape of another tensor.
 
     Examples
     --------
@@ -215,7 +216,7 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None,
 @recorded
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None,
               optimize: bool = True) -> Any:
-    """All 1, of the shape of another tensor.
+    """Return ones in the shape of another tensor.
 
     Examples
     --------
@@ -230,7 +231,7 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None,
 
 @recorded
 def fill(dims: Any, value: Any, name: str | None = None) -> Any:
-    """All one value.
+    """Return a tensor filled with one value.
 
     Examples
     --------
@@ -245,7 +246,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Any:
 @recorded
 def eye(num_rows: int, num_columns: int | None = None, batch_shape: Any = None,
         dtype: Any = float32, name: str | None = None) -> Any:
-    """The identity matrix.
+    """Return an identity matrix.
 
     Examples
     --------
@@ -260,7 +261,7 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: Any = None,
 
 @recorded
 def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Any]:
-    """Coordinates of a grid.
+    """Return the coordinates of a grid, one tensor for each dimension.
 
     Examples
     --------
@@ -274,7 +275,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[A
 
 @recorded
 def diag(diagonal: Any, name: str | None = None) -> Any:
-    """A matrix with these numbers on its diagonal.
+    """Return a matrix with the given diagonal.
 
     Examples
     --------
@@ -289,12 +290,13 @@ def diag(diagonal: Any, name: str | None = None) -> Any:
 
 @recorded
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Elements of x where a condition holds and of y elsewhere; without them, where it holds.
+    """Select from x where `condition` is true, from y otherwise; without x and y, return the
+    indices of the true elements.
 
     Parameters
     ----------
     condition : Tensor, bool
-        Of the shape of x and y, or with one element for each of their rows.
+        The shape of x and y, or one element for each of their rows.
     x, y : Tensor, of one shape
 
     Examples
@@ -319,7 +321,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 @recorded
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = df.bool_,
                   name: str | None = None) -> Any:
-    """For each length, that many True and then False.
+    """Return a mask whose row i is True in the first `lengths[i]` positions.
 
     Examples
     --------
@@ -336,7 +338,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = df.bool_,
 
 
 def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Any]:
-    """The sizes of several tensors.
+    """Return the sizes of each of several tensors.
 
     Examples
     --------
@@ -350,7 +352,7 @@ def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[
 
 @recorded
 def space_to_batch(input: Any, paddings: Any, block_size: int, name: str | None = None) -> Any:
-    """Blocks of an image, padded, as images of the batch.
+    """Move blocks of a padded image into the batch dimension.
 
     Parameters
     ----------
@@ -372,7 +374,7 @@ def space_to_batch(input: Any, paddings: Any, block_size: int, name: str | None 
 
 @recorded
 def batch_to_space(input: Any, crops: Any, block_size: int, name: str | None = None) -> Any:
-    """The way back from `space_to_batch`.
+    """Undo `space_to_batch`.
 
     Parameters
     ----------

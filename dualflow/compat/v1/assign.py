@@ -1,4 +1,4 @@
-"""Writing variables: operations whose result is the value after."""
+"""Assignment operations of variables; the result of each is the value after the write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["assign", "assign_add", "assign_sub"]
 
 
 def write(op: str, ref: Any, value: Any, name: str | None, kind: str) -> Any:
-    """Applies an op that writes a variable; the value after that, or in eager mode the variable."""
+    """Apply an op that writes a variable. Return the new value, or the variable in eager mode."""
     if isinstance(ref, own_variable):
         apply(op, ref, convert(value, ref.dtype), name=name or kind)
         return value_after(ref)
@@ -37,13 +37,13 @@ def write(op: str, ref: Any, value: Any, name: str | None, kind: str) -> Any:
 
 
 def value_after(variable: own_variable) -> Any:
-    """The value of one of dualflow's own variables after a write, in the graph that records."""
+    """Return the value of an eager variable after a write in the current graph, if there is one."""
     graph = current_graph()
     return variable if graph is None else graph.nodes[-1].outputs[-1]
 
 
 def slot_of(ref: Any) -> Slot | None:
-    """The variable of a graph that an object is or is a value of."""
+    """Return the graph variable that `ref` is or is a value of, or None."""
     found = getattr(ref, "slot", ref)
     if isinstance(found, Symbol):
         found = found.graph.variable_of(found)
@@ -53,7 +53,7 @@ def slot_of(ref: Any) -> Slot | None:
 @recorded
 def assign(ref: Any, value: Any, validate_shape: bool | None = None,
            use_locking: bool | None = None, name: str | None = None) -> Any:
-    """Gives a variable a value.
+    """Assign a value to a variable.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def assign(ref: Any, value: Any, validate_shape: bool | None = None,
 @recorded
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None,
                name: str | None = None) -> Any:
-    """Adds to a variable; the value after that.
+    """Add to a variable and return the new value.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def assign_add(ref: Any, value: Any, use_locking: bool | None = None,
 @recorded
 def assign_sub(ref: Any, value: Any, use_locking: bool | None = None,
                name: str | None = None) -> Any:
-    """Subtracts from a variable; the value after that.
+    """Subtract from a variable and return the new value.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Parts of tensors by bounds that are tensors."""
+"""Indexing of graph tensors with slice bounds that may be tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dualflow.graph.trace.dynamic import DependsOnData
 
 
 def element(x: Any, key: Any) -> Any:
-    """x[key], where bounds of slices may be tensors."""
+    """Return x[key]; slice bounds may be tensors."""
     keys = list(key) if type(key) is tuple else [key]
     at = 0
     for k, part in enumerate(keys):
@@ -31,14 +31,14 @@ def element(x: Any, key: Any) -> Any:
 
 
 def n_dims(key: Any) -> int:
-    """How many dimensions a key stands for."""
+    """Return the number of dimensions of x that one part of a key indexes."""
     if key is None:
         return 0
     return key.ndim if isinstance(key, Tensor) and key.dtype.is_bool else 1
 
 
 def number(x: Any) -> Any:
-    """A bound: a number, or one that follows from sizes, or a tensor of data."""
+    """Return a bound as an int or Dim, or as an int32 tensor if it depends on data."""
     if x is None or type(x) in (int, Dim):
         return x
     x = as_tensor(x)
@@ -53,7 +53,7 @@ def number(x: Any) -> Any:
 
 
 def numbers(x: Any, n: int) -> list[Any]:
-    """A bound for each of n dimensions."""
+    """Return n bounds, one per dimension."""
     if not isinstance(x, list | tuple):
         x = as_tensor(x)
         if not isinstance(x, Symbol):
@@ -66,7 +66,7 @@ def numbers(x: Any, n: int) -> list[Any]:
 
 
 def rows_between(x: Any, axis: int, start: Any, stop: Any, step: int) -> Any:
-    """The places of x[start:stop:step] along an axis, as Python counts."""
+    """Return the indices of x[start:stop:step] along an axis, with Python's rules for bounds."""
     n = df.shape(x)[axis]
     low, high = (0, n) if step > 0 else (-1, n - 1)
 
@@ -81,7 +81,7 @@ def rows_between(x: Any, axis: int, start: Any, stop: Any, step: int) -> Any:
 
 
 def taken(x: Any, rows: Any, axis: int) -> Any:
-    """Rows of a tensor; the gradient is dense along any axis."""
+    """Return rows of a tensor along an axis; the gradient is dense for any axis."""
     if axis:
         return df.gather(x, rows, axis=axis)
     return df.squeeze(df.gather(df.expand_dims(x, 0), rows, axis=1), axis=0)

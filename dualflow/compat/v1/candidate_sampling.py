@@ -1,4 +1,4 @@
-"""Losses over many classes that look at a sample of them."""
+"""Losses over many classes that evaluate only a sample of the classes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dualflow.dtypes import float32, int64
 __all__ = ["log_uniform_candidate_sampler", "nce_loss", "sampled_softmax_loss",
            "uniform_candidate_sampler"]
 
-NEVER = -3e38               # added to the logit of a sampled class that is the true one
+NEVER = -3e38               # added to the logit of a sampled class that equals the true class
 
 
 class Candidates(NamedTuple):
-    """A sample of classes, and how often true and sampled classes are expected in one."""
+    """A sample of classes with the expected counts of the true and of the sampled classes."""
 
     sampled_candidates: Any
     true_expected_count: Any
@@ -32,12 +32,12 @@ class Candidates(NamedTuple):
 
 def sample(logs: Any, log_of: Any, true_classes: Any, num_sampled: int, unique: bool,
            range_max: int, seed: int | None) -> Candidates:
-    """A sample, given the logarithms of all probabilities, and a function that gives those of some
-    classes.
+    """Return a sample of classes. `logs` holds the log probability of every class; `log_of` returns
+    the log probabilities of given classes.
 
-    Without repetition: each class first comes at a random time, exponentially distributed with its
-    probability as the rate, and those that come first are taken. That is how often drawing again
-    and again meets them, and the time of the last one stands for the number of draws.
+    Sampling without repetition: each class has an arrival time, exponentially distributed with the
+    probability as rate, and the first `num_sampled` arrivals are the sample. Repeated draws that
+    skip duplicates have the same distribution; the last arrival time estimates their number.
     """
     u = random_ops.random_uniform([range_max if unique else num_sampled], 1e-7, 1.0, seed=seed)
     if unique:
@@ -61,16 +61,16 @@ def sample(logs: Any, log_of: Any, true_classes: Any, num_sampled: int, unique: 
 def log_uniform_candidate_sampler(true_classes: Any, num_true: int, num_sampled: int, unique: bool,
                                   range_max: int, seed: int | None = None,
                                   name: str | None = None) -> Candidates:
-    """A sample of classes of probability log((k + 2) / (k + 1)) / log(range_max + 1).
+    """Sample classes with probability log((k + 2) / (k + 1)) / log(range_max + 1).
 
     Parameters
     ----------
     true_classes : Tensor, integer, shape (batch, num_true)
     num_true, num_sampled : int
     unique : bool
-        Whether a class is sampled once at most.
+        If True, sample without repetition.
     range_max : int
-        The number of classes, the most frequent first.
+        The number of classes, ordered by decreasing frequency.
     seed : int, optional
     name : ignored
 
@@ -98,7 +98,7 @@ def log_uniform_candidate_sampler(true_classes: Any, num_true: int, num_sampled:
 def uniform_candidate_sampler(true_classes: Any, num_true: int, num_sampled: int, unique: bool,
                               range_max: int, seed: int | None = None,
                               name: str | None = None) -> Candidates:
-    """A sample of classes that are all equally probable.
+    """Sample classes with equal probabilities.
 
     Parameters
     ----------
@@ -106,11 +106,11 @@ def uniform_candidate_sampler(true_classes: Any, num_true: int, num_sampled: int
     num_true : int
     num_sampled : int
     unique : bool
-        Whether a class is sampled once at most.
+        If True, sample without repetition.
     range_max : int
         The number of classes.
     seed : int, optional
-        With that of the graph it makes the numbers repeatable.
+        Combined with the seed of the graph it makes the sample reproducible.
 
     Examples
     --------
@@ -131,7 +131,8 @@ def logits_of(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: 
               num_classes: int, num_true: int, sampled_values: Any, subtract_log_q: bool,
               remove_accidental_hits: bool, partition_strategy: str,
               seed: int | None) -> tuple[Any, Any]:
-    """Logits of the true and the sampled classes, (batch, num_true + num_sampled), and labels."""
+    """Return the logits of the true and the sampled classes, (batch, num_true + num_sampled), and
+    the labels."""
     x, classes = convert(inputs), df.cast(convert(labels), int64)
     classes = df.reshape(classes, [-1, num_true])
     if sampled_values is None:
@@ -164,7 +165,7 @@ def nce_loss(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: i
              remove_accidental_hits: bool = False, partition_strategy: str = "mod",
              name: str = "nce_loss") -> Any:
     """Noise-contrastive estimation: for each row of inputs, the sigmoid cross entropy of its class
-    against a sample of others.
+    against sampled classes.
 
     Parameters
     ----------
@@ -173,9 +174,9 @@ def nce_loss(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: i
     labels : Tensor, integer, shape (batch, num_true)
     inputs : Tensor, shape (batch, size)
     num_sampled, num_classes, num_true : int
-    sampled_values : what a candidate sampler gives, optional
+    sampled_values : result of a candidate sampler, optional
     remove_accidental_hits : bool, default False
-        Whether a sampled class that is the true one does not count.
+        Whether to exclude sampled classes that equal a true class.
     partition_strategy : {"mod", "div"}
     name : str
 
@@ -207,7 +208,7 @@ def sampled_softmax_loss(weights: Any, biases: Any, labels: Any, inputs: Any, nu
                          num_classes: int, num_true: int = 1, sampled_values: Any = None,
                          remove_accidental_hits: bool = True, partition_strategy: str = "mod",
                          name: str = "sampled_softmax_loss", seed: int | None = None) -> Any:
-    """For each row of inputs, the softmax cross entropy of its class against a sample of others.
+    """For each row of inputs, the softmax cross entropy of its class against sampled classes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tensors of the same numbers in other dtypes."""
+"""Conversions of tensors to another dtype."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ saturate_cast: Callable[..., Any] = wrapped(df.saturate_cast, "saturate_cast")
 
 @recorded
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """A tensor of the same numbers in another dtype.
+    """Convert a tensor to another dtype.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 
 def to_float(x: Any, name: str = "ToFloat") -> Any:
-    """A tensor as float32.
+    """Convert a tensor to float32.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def to_float(x: Any, name: str = "ToFloat") -> Any:
 
 
 def to_double(x: Any, name: str = "ToDouble") -> Any:
-    """A tensor as float64.
+    """Convert a tensor to float64.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def to_double(x: Any, name: str = "ToDouble") -> Any:
 
 
 def to_int32(x: Any, name: str = "ToInt32") -> Any:
-    """A tensor as int32.
+    """Convert a tensor to int32.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def to_int32(x: Any, name: str = "ToInt32") -> Any:
 
 
 def to_int64(x: Any, name: str = "ToInt64") -> Any:
-    """A tensor as int64.
+    """Convert a tensor to int64.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def to_int64(x: Any, name: str = "ToInt64") -> Any:
 
 
 def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
-    """A tensor as bfloat16.
+    """Convert a tensor to bfloat16.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Assertions: operations that raise when what they are told does not hold."""
+"""Assertions: operations that raise if a condition on their tensors is false."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def data_of(data: Iterable[Any]) -> list[Any]:
-    """What is to be shown: text, and tensors."""
+    """Return the data to print: bytes, and tensors."""
     found: list[Any] = []
     for x in data:
         if isinstance(x, HostTensor) and x.compute is not None and not x.inputs:
@@ -36,7 +36,7 @@ def data_of(data: Iterable[Any]) -> list[Any]:
 
 
 def texts(data: Sequence[Any], values: Iterable[Tensor], summarize: int | None) -> list[str]:
-    """The texts of data, given the values of the tensors in it."""
+    """Return the data as texts; `values` are the values of the tensors in it, in order."""
     now = iter(values)
     return [f"[{summarized(next(now) if isinstance(x, Tensor) else x, summarize)}]" for x in data]
 
@@ -50,9 +50,9 @@ def Assert(condition: Any, data: Iterable[Any], summarize: int | None = None,
     ----------
     condition : Tensor, bool
     data : list of Tensor or str
-        What the error shows.
+        Values to print in the error message.
     summarize : int, default 3
-        How many elements of each tensor.
+        Number of elements to print of each tensor.
     name : str, optional
 
     Returns
@@ -82,13 +82,13 @@ def Assert(condition: Any, data: Iterable[Any], summarize: int | None = None,
 
 
 def called(x: Any) -> str:
-    """How a message calls a tensor."""
+    """Return the name of a tensor for a message."""
     return str(x.name) if isinstance(x, Symbol) else f"shape={x.shape} dtype={x.dtype.name}"
 
 
 def comparison(name: str, op: Callable[..., Any], sign: str,
                example: str) -> Callable[..., Any]:
-    """An assertion that compares two tensors, broadcast, element by element."""
+    """Return an assertion that compares two tensors element by element, with broadcasting."""
     def compare(x: Any, y: Any, data: Any = None, summarize: int | None = None,
                 message: str | None = None, name: str | None = None) -> Any:
         a, b = alike(x, y)
@@ -104,9 +104,9 @@ def comparison(name: str, op: Callable[..., Any], sign: str,
     ----------
     x, y : Tensor
     data : list of Tensor or str, optional
-        What the error shows; by default the condition and both tensors.
+        Values to print in the error; by default the condition and both tensors.
     summarize : int, default 3
-        How many elements of each tensor.
+        Number of elements to print of each tensor.
     message : str, optional
 
     Returns
@@ -133,7 +133,7 @@ assert_greater_equal: Callable[..., Any] = comparison("assert_greater_equal", df
 
 def sign_check(name: str, op: Callable[..., Any], sign: str,
                example: int) -> Callable[..., Any]:
-    """An assertion that compares a tensor with 0."""
+    """Return an assertion that compares a tensor with 0."""
     def compare(x: Any, data: Any = None, summarize: int | None = None,
                 message: str | None = None, name: str | None = None) -> Any:
         a = convert(x)
@@ -180,7 +180,7 @@ def assert_near(x: Any, y: Any, rtol: Any = None, atol: Any = None, data: Any = 
     ----------
     x, y : Tensor, floating
     rtol, atol : float, optional
-        By default ten times the spacing of the dtype's numbers at 1.
+        By default ten times the spacing of floating-point values at 1.
     data, summarize, message : as for `assert_equal`
 
     Returns
@@ -204,14 +204,14 @@ def assert_near(x: Any, y: Any, rtol: Any = None, atol: Any = None, data: Any = 
 
 
 def increasing(x: Any, op: Callable[..., Any], name: str) -> Any:
-    """Whether each element and the next one compare as `op` says."""
+    """Return a tensor that is True if `op(next, previous)` holds for all neighbouring elements."""
     flat = df.reshape(convert(x), [-1])
     return df.reduce_all(op(flat[1:], flat[:-1]), name=name)
 
 
 @recorded
 def is_strictly_increasing(x: Any, name: str | None = None) -> Any:
-    """Whether each element is larger than the one before.
+    """Return a tensor that is True if each element is larger than the previous one.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Any:
 
 @recorded
 def is_non_decreasing(x: Any, name: str | None = None) -> Any:
-    """Whether no element is smaller than the one before.
+    """Return a tensor that is True if no element is smaller than the previous one.
 
     Parameters
     ----------

@@ -1,5 +1,7 @@
-"""What is in force inside a ``with`` block. The contexts are the core's: Ctrl-C finds no place
-between entering and the block."""
+"""Contexts that push the default graph and the default session.
+
+They are instances of the core's OnTop, so Ctrl-C cannot interrupt between entering the context and
+the ``with`` block."""
 
 from __future__ import annotations
 
@@ -14,10 +16,11 @@ if TYPE_CHECKING:
 
 
 def in_force(graph: Graph, recording: Recording) -> AbstractContextManager[Graph]:
-    """Inside the block, a graph is in force, and what `recording` says is done with ops."""
+    """Return a context in which `graph` is the default graph and `recording` handles applied
+    ops."""
     return OnTop(DEFAULTS.graphs, graph, graph, recording)
 
 
 def in_session(session: Any) -> AbstractContextManager[Any]:
-    """Inside the block, a session is the default."""
+    """Return a context in which a session is the default."""
     return OnTop(DEFAULTS.sessions, session, session)

@@ -1,4 +1,4 @@
-"""Branches and loops in graphs, under the names and with the results of TensorFlow 1."""
+"""Branches and loops in graphs, with the names and results of TensorFlow 1."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ map_fn: Callable[..., Any] = wrapped(df.map_fn, "map")
 def cond(pred: Any, true_fn: Callable[[], Any] | None = None,
          false_fn: Callable[[], Any] | None = None, strict: bool = False, name: str | None = None,
          fn1: Callable[[], Any] | None = None, fn2: Callable[[], Any] | None = None) -> Any:
-    """What one of two functions gives, as a condition says when it runs.
+    """Return the result of one of two functions, selected by a condition when the graph runs.
 
     Parameters
     ----------
     pred : Tensor, bool, shape ()
     true_fn, false_fn : callable
-        Without arguments; only one of them runs. Operations that they return stand for True.
+        Functions without arguments; only one of them runs. An operation that they return is
+        replaced by True.
     strict : bool, default False
-        Whether a list of one tensor stays a list.
+        If True, a list of one tensor is returned as a list.
     name : str, optional
     fn1, fn2 : callable
         Older names of the functions.
@@ -58,15 +59,15 @@ def cond(pred: Any, true_fn: Callable[[], Any] | None = None,
 
 
 def returned(made: Any, who: str) -> Any:
-    """What a branch returns, as tensors."""
+    """Return the result of a branch as tensors; raise ValueError if it is None."""
     if made is None:
         raise ValueError(f"{who} must have a return value.")
     return tensors(made)
 
 
 def condition(pred: Any) -> Any:
-    """What decides about a branch, as a tensor: a scalar, even if its placeholder does not say so.
-    """
+    """Return the condition of a branch as a tensor; a placeholder of unknown rank becomes a
+    scalar."""
     found = convert(pred)
     if isinstance(found, Symbol):
         editions = getattr(found.graph, "editions", None)
@@ -76,14 +77,15 @@ def condition(pred: Any) -> Any:
 
 
 def tensors(made: Any) -> Any:
-    """What a branch returns, with tensors for operations: these have run when the branch has."""
+    """Replace None and operations in the result of a branch by True: an operation has run when the
+    branch has."""
     return map_structure(
         lambda x: own_constant(True) if x is None or isinstance(x, Operation) else unwrapped(x),
         made)
 
 
 def unpacked(found: Any) -> Any:
-    """A list of one as its only element."""
+    """Return the only element of a list of one; return anything else unchanged."""
     alone = isinstance(found, list | tuple) and len(found) == 1 and not hasattr(found, "_fields")
     return found[0] if alone else found
 
@@ -91,14 +93,14 @@ def unpacked(found: Any) -> Any:
 @recorded
 def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False,
          strict: bool = False, name: str = "case") -> Any:
-    """What the function of the first condition that holds gives.
+    """Return the result of the function that belongs to the first true condition.
 
     Parameters
     ----------
     pred_fn_pairs : list of (Tensor, callable)
     default : callable, optional
     exclusive : bool, default False
-        Whether two conditions that hold are an error.
+        Whether to raise if two conditions are true.
     strict : bool, default False
 
     Examples
@@ -118,18 +120,18 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
                shape_invariants: Any = None, parallel_iterations: int = 10, back_prop: bool = True,
                swap_memory: bool = False, name: str | None = None, maximum_iterations: Any = None,
                return_same_structure: bool = False) -> Any:
-    """Repeats a function as long as a condition holds.
+    """Call a function repeatedly as long as a condition is true.
 
     Parameters
     ----------
     cond, body : callable
-        Of the loop variables; `body` gives those of the next round.
+        Functions of the loop variables; `body` returns their values for the next iteration.
     loop_vars : list or tuple of tensors
     shape_invariants : list of shapes, optional
-        With None for sizes that change.
+        None for a size that changes.
     maximum_iterations : int, optional
     return_same_structure : bool, default False
-        Whether a list of one stays a list.
+        If True, a list of one tensor is returned as a list.
     parallel_iterations, back_prop, swap_memory : ignored
     name : str, optional
 
@@ -153,17 +155,17 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
 def scan(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
          parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
          infer_shape: bool = True, reverse: bool = False, name: str | None = None) -> Any:
-    """What a function gives for each row and what it gave for the row before.
+    """Return the results of a function of each row and the result for the previous row.
 
     Parameters
     ----------
     fn : callable
-        Of what it gave before, and a row.
+        Function of the previous result and a row.
     elems : Tensor, or nested lists of them
     initializer : Tensor, optional
-        What comes before the first row.
+        The result before the first row; by default the first row itself.
     reverse : bool, default False
-        Whether it begins with the last row.
+        Whether to start with the last row.
     parallel_iterations, back_prop, swap_memory, infer_shape : ignored
 
     Examples

@@ -33,18 +33,18 @@ IDENTITY = get_op("identity")
 @recorded
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const",
              verify_shape: bool = False) -> Any:
-    """A tensor that never changes.
+    """Return a constant tensor.
 
     Parameters
     ----------
     value : number, nested lists, array, or text
     dtype : dtype, optional
-        By default int32 for ints, float32 for floats, that of an array, `tf.string` for text.
+        By default int32 for ints, float32 for floats, the dtype of an array, `tf.string` for text.
     shape : sequence of int, optional
-        A single value is repeated, others are put into this shape.
+        A single value is repeated, a list or array is reshaped.
     name : str, default "Const"
     verify_shape : bool
-        Whether a value of another shape is an error.
+        Whether to raise if the value has another shape.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
 
 
 def filled_up(x: Any, shape: tuple[int, ...]) -> Any:
-    """Values in a shape; the last is repeated where there are not enough."""
+    """Return values reshaped to `shape`; the last value is repeated if there are too few."""
     n = math.prod(shape)
     if x.size > n:
         raise ValueError(f"Too many elements provided. Needed at most {n}, but received {x.size}")
@@ -79,7 +79,7 @@ def filled_up(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def text_constant(value: Any, shape: Any, name: str) -> HostTensor:
-    """A constant of text: bytes, or an array of them."""
+    """Return a constant of text: bytes, or an array of bytes."""
     found = as_bytes(value)
     if shape is not None:
         import numpy as np
@@ -93,16 +93,16 @@ def text_constant(value: Any, shape: Any, name: str) -> HostTensor:
 @recorded
 def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None,
                       preferred_dtype: Any = None, dtype_hint: Any = None) -> Any:
-    """A tensor of a value; tensors are returned as they are.
+    """Return a value as a tensor; tensors are returned unchanged.
 
     Parameters
     ----------
     value : Tensor, number or array
     dtype : dtype
     preferred_dtype : dtype, optional
-        An older name of `dtype_hint`.
+        Older name of `dtype_hint`.
     dtype_hint : dtype, optional
-        What numbers without a dtype of their own become.
+        Dtype of values that do not carry a dtype.
 
     Examples
     --------
@@ -124,14 +124,14 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None,
 
 @recorded
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
-    """A tensor that gets its value from the `feed_dict` of each run.
+    """Return a tensor whose value comes from the `feed_dict` of each run.
 
     Parameters
     ----------
     dtype : dtype
     shape : sequence of int or None, optional
-        None stands for a size that may differ from run to run; without a shape even the number of
-        dimensions may.
+        None for a size that may differ between runs. Without a shape the number of dimensions may
+        differ as well.
     name : str, optional
 
     Examples
@@ -155,7 +155,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
 
 @recorded
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
-    """A tensor that has the value of another where it is not fed.
+    """Return a tensor that has the value of `input` unless it is fed.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ __all__ = ["Dataset", "Iterator", "TextLineDataset", "get_output_shapes", "get_o
 
 
 def make_one_shot_iterator(dataset: Dataset) -> Iterator:
-    """An iterator that begins by itself in each session.
+    """Return an iterator that each session initializes at its first use.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def make_one_shot_iterator(dataset: Dataset) -> Iterator:
 
 
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
-    """An iterator that begins when its `initializer` runs.
+    """Return an iterator that begins when its `initializer` runs.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
 
 
 def get_output_types(dataset: Any) -> Any:
-    """The dtypes of an element of a dataset or an iterator.
+    """Return the dtypes of an element of a dataset or an iterator.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def get_output_types(dataset: Any) -> Any:
 
 
 def get_output_shapes(dataset: Any) -> Any:
-    """The shapes of an element of a dataset or an iterator.
+    """Return the shapes of an element of a dataset or an iterator.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The elements of a tensor as TensorFlow 1 prints them: in brackets, only the first few."""
+"""The elements of a tensor in TensorFlow 1's print format: in brackets, only the first few."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from dualflow._core import Tensor
 from dualflow.ops.display import tolist
 
-DIGITS = {"float64": (15, 17), "float32": (6, 9)}    # enough for most numbers, and for all
+DIGITS = {"float64": (15, 17), "float32": (6, 9)}    # digits tried first, digits that suffice
 
 
 def summarized(x: Any, limit: int | None) -> str:
-    """A text as it is, or the first elements of a tensor; by default 3, and all if `limit` is -1.
-    """
+    """Return a text unchanged, or the first `limit` elements of a tensor as text: by default 3, all
+    if -1."""
     if isinstance(x, str | bytes):
         return x if isinstance(x, str) else x.decode()
     most = 3 if limit is None else x.size if limit < 0 else limit
@@ -22,14 +22,14 @@ def summarized(x: Any, limit: int | None) -> str:
 
 
 class _Told:
-    """Goes through nested lists until enough elements are told."""
+    """Formats nested lists until `left` elements have been printed."""
 
     def __init__(self, x: Tensor, limit: int) -> None:
         self.parts: list[str] = []
         self.left, self.dtype, self.ndim = limit, x.dtype, x.ndim
 
     def dimension(self, values: Any, ndim: int) -> None:
-        """The rows of one dimension, as far as there is room."""
+        """Append the rows of one dimension until the limit is reached."""
         if ndim == 0:
             values = [values]
         for k, item in enumerate(values):
@@ -45,7 +45,7 @@ class _Told:
                 self.left -= 1
 
     def number(self, value: Any) -> str:
-        """One element."""
+        """Return one element as text."""
         if not self.dtype.is_floating:
             return str(int(value))
         few, enough = DIGITS.get(self.dtype.name, DIGITS["float32"])

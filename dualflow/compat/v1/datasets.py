@@ -1,5 +1,6 @@
-"""Datasets: pipelines of `df.data`, which may be made of tensors of a graph; then a session makes
-them when an iterator is initialized."""
+"""Datasets of TensorFlow 1: pipelines of `df.data` whose arguments may be tensors of a graph.
+
+Such a pipeline is built when a session initializes an iterator, from the values of the tensors."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from dualflow.data.structure import common
 
 __all__ = ["Dataset", "TextLineDataset"]
 
-TRACED = {"map", "filter", "take_while"}        # their functions may use functions of this package
+TRACED = {"map", "filter", "take_while"}  # stages whose functions may use functions of this package
 
 
 class Dataset:
     """Elements for the runs of a graph, under the names of tf.data.
 
-    Has the methods of `df.data.Dataset`, which make another dataset, and iterators.
+    Has all methods of `df.data.Dataset`, which return another dataset, and methods for iterators.
 
     Examples
     --------
@@ -42,10 +43,10 @@ class Dataset:
         self.symbols: tuple[Symbol, ...] = tuple(dict.fromkeys(
             [s for x in found for s in (x.symbols if isinstance(x, Dataset) else (x,))]))
 
-    # --- making ---
+    # --- building ---
 
     def made_with(self, values: Sequence[Any]) -> Any:
-        """The pipeline for the values of the tensors."""
+        """Return the pipeline for the values of `symbols`."""
         return self._made(dict(zip(self.symbols, values, strict=True)))
 
     def _made(self, values: dict[Any, Any]) -> Any:
@@ -54,7 +55,7 @@ class Dataset:
 
     @property
     def element_spec(self) -> Any:
-        """Dtypes and shapes of an element."""
+        """The dtypes and shapes of an element."""
         found = [self.made_with([stand_in(x, size) for x in self.symbols]).element_spec
                  for size in ((2, 3) if self.symbols else (2,))]
         return found[0] if len(found) == 1 else common(found[0], found[1], "a dataset")
@@ -73,37 +74,37 @@ class Dataset:
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
-        """The rows of tensors."""
+        """Return a dataset of the rows of tensors."""
         return Dataset(Pipeline.from_tensor_slices, [tensors])
 
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset:
-        """One element."""
+        """Return a dataset of one element."""
         return Dataset(Pipeline.from_tensors, [tensors])
 
     @staticmethod
     def from_generator(generator: Callable[..., Any], output_types: Any = None,
                        output_shapes: Any = None, args: Sequence[Any] | None = None) -> Dataset:
-        """What an iterator of Python gives."""
+        """Return a dataset of the items of a Python generator."""
         return Dataset(Pipeline.from_generator, [generator, output_types, output_shapes, args])
 
     @staticmethod
     def range(*args: Any) -> Dataset:
-        """The numbers of Python's `range`."""
+        """Return a dataset of the integers of Python's `range`."""
         return Dataset(Pipeline.range, args)
 
     @staticmethod
     def zip(datasets: Any) -> Dataset:
-        """Elements of several datasets together."""
+        """Return a dataset of tuples with one element of each dataset."""
         return Dataset(Pipeline.zip, [], {"datasets": datasets})
 
     @staticmethod
     def list_files(file_pattern: Any, shuffle: bool | None = None,
                    seed: int | None = None) -> Dataset:
-        """The names of the files that patterns match."""
+        """Return a dataset of the names of the files that match patterns."""
         return Dataset(Pipeline.list_files, [file_pattern, shuffle, seed])
 
-    # --- of others ---
+    # --- transformations ---
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not callable(getattr(Pipeline, name, None)):
@@ -117,13 +118,13 @@ class Dataset:
         return transformed
 
     def apply(self, transformation_func: Callable[[Dataset], Any]) -> Any:
-        """What a function makes of it."""
+        """Return `transformation_func(self)`."""
         return transformation_func(self)
 
     # --- iterators ---
 
     def make_one_shot_iterator(self) -> Iterator:
-        """An iterator that begins by itself in each session."""
+        """Return an iterator that each session initializes at its first use."""
         if self.symbols:
             raise ValueError("Cannot capture a placeholder (name:" + str(self.symbols[0].op.name) +
                              ", type:Placeholder) by value: a one-shot iterator's dataset is made "
@@ -131,7 +132,7 @@ class Dataset:
         return Iterator(self.element_spec, lambda: self.made_with(()))
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
-        """An iterator that begins when its `initializer` runs."""
+        """Return an iterator that begins when its `initializer` runs."""
         return Iterator(self.element_spec).with_initializer(self)
 
     def __iter__(self) -> Any:
@@ -147,14 +148,15 @@ class TextLineDataset(Dataset):
 
 
 def flatten_given(structure: Any) -> list[Any]:
-    """The tensors and datasets among arguments."""
+    """Return the tensors and datasets in arguments."""
     found: list[Any] = []
     with_values(structure, None, found.append)
     return found
 
 
 def with_values(structure: Any, values: Any, seen: Callable[[Any], Any] | None = None) -> Any:
-    """Arguments with values in the place of tensors, and pipelines in that of datasets."""
+    """Replace tensors in arguments by their values and datasets by pipelines. If `seen` is given,
+    call it on each tensor and dataset instead."""
     if isinstance(structure, Dataset):
         return seen(structure) if seen else structure._made(values)
     if isinstance(structure, Symbol):
@@ -170,8 +172,8 @@ def with_values(structure: Any, values: Any, seen: Callable[[Any], Any] | None =
 
 
 def stand_in(x: Any, size: int) -> Any:
-    """An array like a tensor, with a size in the place of those that are unknown, and as numbers,
-    which may be sizes."""
+    """Return a sample array for a tensor: unknown sizes and all elements are `size`, since the
+    elements may be used as sizes."""
     import numpy as np
 
     shape = [size if n is None else n for n in x.known_shape]

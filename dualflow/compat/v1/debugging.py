@@ -1,4 +1,4 @@
-"""`tf.debugging`: assertions, and the first value that is no number."""
+"""`tf.debugging`: assertions and checks for NaN and infinity."""
 
 from dualflow.compat.v1.check_ops import (
     Assert as Assert,

@@ -1,4 +1,4 @@
-"""What is in force in a thread: graphs, sessions, and whether there are any."""
+"""The default graphs and sessions of each thread, and the switch for eager execution."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 
 class Defaults(threading.local):
-    """The stacks of one thread.
+    """The default graphs and sessions of one thread.
 
     Attributes
     ----------
     graphs : list of Graph
-        Those of open ``with`` blocks, the innermost last.
+        Graphs of the open ``with`` blocks, the innermost last.
     base : Graph or None
-        What is in force outside of all blocks, made when first needed.
+        The default graph outside all blocks, created at its first use.
     sessions : list of Session
     """
 
@@ -25,7 +25,7 @@ class Defaults(threading.local):
 
 
 class Mode:
-    """Whether functions run at once instead of recording."""
+    """Process-wide flag: if `eager` is True, functions run at once instead of recording."""
 
     eager = False
 
@@ -34,7 +34,7 @@ DEFAULTS = Defaults()
 
 
 def default_session(given: Any, method: str, what: str, graph: Any) -> Any:
-    """The session given, or the one in force, which must be of a graph."""
+    """Return the given session or the default one; raise ValueError if it is of another graph."""
     if given is not None:
         if given.graph is not graph:
             raise ValueError(f"{what}: The given session's graph is different from the tensor's "
@@ -52,7 +52,7 @@ def default_session(given: Any, method: str, what: str, graph: Any) -> Any:
 
 
 def get_default_session() -> Any:
-    """The session in force in this thread, or None.
+    """Return the default session of this thread, or None.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def get_default_session() -> Any:
 
 
 def executing_eagerly() -> bool:
-    """Whether functions run at once.
+    """Return True if functions run at once.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def executing_eagerly() -> bool:
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None,
                            execution_mode: Any = None) -> None:
-    """From now on functions run at once, and sessions are not needed.
+    """Switch to eager execution: functions run at once and need no session.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def enable_eager_execution(config: Any = None, device_policy: Any = None,
 
 
 def disable_eager_execution() -> None:
-    """From now on functions record in the graph in force, as they do from the start.
+    """Switch to graph execution, the initial mode: functions record in the default graph.
 
     Examples
     --------

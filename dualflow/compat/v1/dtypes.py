@@ -1,4 +1,4 @@
-"""Element types under TensorFlow's names; `string` is known to Python alone."""
+"""Dtypes under TensorFlow's names. `string` exists only in Python: kernels do not support it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ half: DType = own.float16
 ALIASES: dict[Any, Any] = {"float": own.float32, "double": own.float64, "half": own.float16,
                            "string": string, str: string, bytes: string, string: string}
 
-# The names that TensorFlow's messages use.
+# Names of dtypes in TensorFlow's messages.
 MESSAGE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
 def as_dtype(type_value: Any) -> Any:
-    """The dtype that a value names; "float" is float32, and str is text.
+    """Return the dtype for a dtype, type or name; "float" is float32 and str is `string`.
 
     Parameters
     ----------

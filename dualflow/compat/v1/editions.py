@@ -1,10 +1,9 @@
-"""Tensors of unknown rank.
+"""Rank specialisations of a graph for its placeholders of unknown rank.
 
-Rules of shapes need the number of dimensions. A placeholder without one is recorded as a scalar;
-whatever reads it, and whatever reads that, is noted besides: the operators, and the calls of
-functions from outside. When the rank is known, because a value is fed, these are made again in an
-edition of the graph for that rank, a graph that continues this one. There everything is as usual,
-and each run takes its program from the edition that fits what is fed.
+Shape inference needs ranks. A placeholder of unknown rank is recorded as a scalar, and every
+operation or function call that depends on it is logged. When a fed value fixes the ranks, an
+edition is built: a graph that continues this one and in which the log is replayed with
+placeholders of known ranks. A run takes its program from the edition for the ranks of its feeds.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from dualflow.locks import reentrant_lock
 if TYPE_CHECKING:
     from dualflow.compat.v1.graph import Graph
 
-MAX_RANK = 4        # tried where a function does not take scalars
+MAX_RANK = 4        # ranks to try if a function rejects scalars
 ERRORS = (DualflowError, ValueError, TypeError)
 
 
 class Call(NamedTuple):
-    """A call that depends on a tensor of unknown rank, and what it returned."""
+    """A call that depends on a tensor of unknown rank, and its result."""
 
     function: Callable[..., Any]
     args: Any
@@ -37,34 +36,34 @@ class Call(NamedTuple):
 
 
 class Editions:
-    """What a graph knows of tensors of unknown rank."""
+    """The operations of a graph that depend on unknown ranks, and its editions by rank."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.log: list[Call | Operation] = []
         self._depends: set[Operation] = set()
         self._depth = 0
-        self._lock = reentrant_lock()       # several threads may run what is not made yet
+        self._lock = reentrant_lock()       # several threads may need the same new edition
         self._made: dict[tuple[int, ...], Edition] = {}
-        self.edition: Edition | None = None         # of which the graph is the graph
+        self.edition: Edition | None = None         # set if `graph` is the graph of an edition
 
     # --- while the graph is built ---
 
     def depends(self, x: Any) -> bool:
-        """Whether a tensor or operation depends on a rank that is unknown."""
+        """Return True if a tensor or operation depends on an unknown rank."""
         if isinstance(x, Symbol):
             return x.node in self._depends or x in self.graph.unranked
         return x in self._depends
 
     def settle(self, x: Any) -> None:
-        """From now on the rank of a placeholder that nobody has read is known: it is said, or a
-        scalar is what it is read as."""
+        """Mark a placeholder as ranked. The caller sets its shape, or leaves it a scalar; no
+        operation has read it before."""
         if isinstance(x, Symbol) and x in self.graph.unranked:
             del self.graph.unranked[x]
             self._made.clear()
 
     def note(self, op: Operation) -> None:
-        """Notes an operation that is new."""
+        """Log a new operation if it depends on an unknown rank."""
         read = (*op.inputs, *op.control_inputs, *[d.args[0] for d in elements(numbers_of(op))])
         if any(map(self.depends, read)):
             self._depends.add(op)
@@ -72,7 +71,7 @@ class Editions:
                 self.log.append(op)
 
     def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """What a function returns, noted if it depends on what is unknown."""
+        """Return the result of a function; log the call if it depends on an unknown rank."""
         if self._depth:
             return self.graph.made(function(*args, **kwargs))
         start, self._depth = len(self.graph.operations), 1
@@ -93,7 +92,8 @@ class Editions:
         return made
 
     def _stand_ins(self, call: Call, error: Exception) -> Any:
-        """What stands for the results of a function that does not take scalars."""
+        """Return placeholders like the results of a function that rejects scalars; its results are
+        taken from the first rank that it accepts."""
         for rank in range(1, MAX_RANK + 1):
             try:
                 edition = self.of_rank(rank)
@@ -104,14 +104,14 @@ class Editions:
         raise error
 
     def _like(self, x: Symbol) -> Symbol:
-        """A tensor that is computed only in editions."""
+        """Return a tensor like `x` that is computed only in editions."""
         node = self.graph.node(PARAMETER, (), None, x.node.name)
         node.outputs = (symbol_like(self.graph, node, 0, x),)
         self._depends.add(node)
         return node.outputs[0]
 
     def knows_shape(self, x: Symbol) -> bool:
-        """Whether the shape of a tensor is the same for all ranks, as far as can be seen."""
+        """Return True if the shape of a tensor is the same for all ranks up to MAX_RANK."""
         if not self.depends(x):
             return True
         if x in self.graph.unranked:
@@ -124,10 +124,10 @@ class Editions:
                 continue
         return len(set(shapes)) == 1
 
-    # --- when it runs ---
+    # --- running ---
 
     def of_rank(self, rank: int) -> Edition:
-        """The edition in which all ranks are the same."""
+        """Return the edition in which all placeholders have one rank."""
         return self._edition((rank,) * len(self.graph.unranked))
 
     def _edition(self, ranks: tuple[int, ...]) -> Edition:
@@ -140,18 +140,19 @@ class Editions:
 
     def fitting(self, wanted: Sequence[Any], fed: Sequence[Symbol],
                 shapes: Sequence[Sequence[int]]) -> tuple[Graph, Any, Any]:
-        """The graph that fits what is fed, and there the fetches and what is fed."""
+        """Return the graph for the ranks of the feeds, and the fetches and feeds in that graph."""
         ranks = {x: len(shape) for x, shape in zip(fed, shapes, strict=True)}
         edition = self._edition(tuple([ranks.get(x, 0) for x in self.graph.unranked]))
         return (edition.graph, tuple(map(edition.of, wanted)), tuple(map(edition.of, fed)))
 
     def here(self, x: Any) -> Any:
-        """What stands in an edition for a tensor of its graph."""
+        """Return the counterpart of a tensor in the edition of this graph, if this is an
+        edition's."""
         return x if self.edition is None else self.edition.of(x)
 
 
 class Edition:
-    """A graph that continues another, in which the ranks of its placeholders are known.
+    """A graph that continues another graph, with known ranks for its placeholders.
 
     Attributes
     ----------
@@ -173,13 +174,13 @@ class Edition:
         self._place()
 
     def _place(self) -> None:
-        """Makes its placeholders."""
+        """Create the placeholders of known rank."""
         for x, rank in zip(self.editions.graph.unranked, self._ranks, strict=True):
             self._stands_for[x] = self.graph.placeholder([None] * rank, x.dtype, f"{x.op.name}/")
             self.graph.unranked.pop(x, None)
 
     def of(self, x: Any) -> Any:
-        """What stands here for a tensor or operation of the graph."""
+        """Return the counterpart of a tensor or operation of the base graph."""
         if isinstance(x, Symbol | Operation) and x.graph is not self.graph:
             if x in self._stands_for:
                 return self._stands_for[x]
@@ -192,7 +193,7 @@ class Edition:
         return x
 
     def go_on(self) -> None:
-        """Makes again what the graph has noted since."""
+        """Replay the log entries added since the last call."""
         log = self.editions.log
         while self._done < len(log):
             entry = log[self._done]
@@ -206,7 +207,8 @@ class Edition:
             self._stands_for.update(zip(graph_elements(made), graph_elements(found), strict=True))
 
     def again(self, entry: Call | Operation) -> Any:
-        """Calls a function, or applies an op, with what stands here for its inputs."""
+        """Replay one log entry: call the function or apply the op on the counterparts of its
+        inputs."""
         graph = self.graph
         if isinstance(entry, Call):
             args, kwargs = mapped((entry.args, entry.kwargs), self.of)
@@ -221,7 +223,7 @@ class Edition:
 
 
 def mapped(structure: Any, f: Callable[[Any], Any]) -> Any:
-    """Nested lists, tuples and dicts with other tensors and operations."""
+    """Return nested lists, tuples and dicts with `f` applied to tensors and operations."""
     if isinstance(structure, Symbol | Operation):
         return f(structure)
     if isinstance(structure, list):
@@ -235,7 +237,7 @@ def mapped(structure: Any, f: Callable[[Any], Any]) -> Any:
 
 
 def flat(structure: Any) -> list[Any]:
-    """The leaves of nested lists, tuples and dicts."""
+    """Return the leaves of nested lists, tuples and dicts."""
     found: list[Any] = []
     pending = [structure]
     while pending:
@@ -250,6 +252,6 @@ def flat(structure: Any) -> list[Any]:
 
 
 def graph_elements(structure: Any) -> list[Any]:
-    """The tensors of a structure and their operations, and other operations."""
+    """Return the tensors and operations of a structure, then the operations of the tensors."""
     found = [x for x in flat(structure) if isinstance(x, Symbol | Operation)]
     return found + [x.node for x in found if isinstance(x, Symbol)]

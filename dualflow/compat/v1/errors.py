@@ -1,4 +1,4 @@
-"""TensorFlow's exceptions: each is also the one that dualflow raises in its place."""
+"""TensorFlow's exceptions; each also derives from the dualflow exception that it replaces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class OpError(own.DualflowError):
     ----------
     message : str
     op : Operation or None
-        The one that failed, where that is known.
+        The operation that failed, if known.
     node_def : None
     """
 
@@ -31,7 +31,7 @@ class OpError(own.DualflowError):
 
 
 class InvalidArgumentError(OpError, own.InvalidArgumentError):
-    """A value that makes no sense for the operation."""
+    """A value is not valid for the operation."""
 
 
 class OutOfRangeError(OpError, own.OutOfRangeError):
@@ -43,35 +43,35 @@ class ResourceExhaustedError(OpError, own.ResourceExhaustedError):
 
 
 class UnimplementedError(OpError, own.UnimplementedError):
-    """Something that is not done."""
+    """A feature is not implemented."""
 
 
 class CancelledError(OpError, own.CancelledError):
-    """A run was asked to stop."""
+    """A run was cancelled."""
 
 
 class FailedPreconditionError(OpError):
-    """A variable is read before it has a value."""
+    """A variable is read before it is initialized."""
 
 
 class NotFoundError(OpError, LookupError):
-    """A file or a key is not there."""
+    """A file or a key does not exist."""
 
 
 class DataLossError(OpError, own.DataLossError):
-    """A file is damaged."""
+    """A file is corrupt."""
 
 
 class AlreadyExistsError(OpError):
-    """Something is there already."""
+    """An object with this name exists already."""
 
 
 class UnknownError(OpError):
-    """Anything else."""
+    """An error without a more specific class."""
 
 
 class ForeignTensorError(own.TracedValueError, ValueError):
-    """A tensor is used in another graph than its own."""
+    """A tensor is used in a graph other than the one that owns it."""
 
 
 TRANSLATED: dict[type[Exception], type[Exception]] = {own.OutOfRangeError: OutOfRangeError,
@@ -81,7 +81,7 @@ TRANSLATED: dict[type[Exception], type[Exception]] = {own.OutOfRangeError: OutOf
 
 
 def translated(error: own.DualflowError, op: Any = None) -> BaseException:
-    """The error of a run as TensorFlow's class."""
+    """Return the error of a run as an instance of TensorFlow's class."""
     if isinstance(error, OpError):
         return error
     for kind, theirs in TRANSLATED.items():

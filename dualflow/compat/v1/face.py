@@ -1,4 +1,4 @@
-"""What users see of tensors in a graph besides what all tensors have."""
+"""Methods and properties that TensorFlow 1 defines on tensors of a graph."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ class TensorFace:
 
     @staticmethod
     def shape_of(x: Symbol, dims: tuple[Any, ...]) -> TensorShape:
-        """The shape as TensorFlow shows it."""
+        """Return the shape; unknown if it depends on a placeholder of unknown rank."""
         return TensorShape(dims if x.graph.editions.knows_shape(x) else None)
 
     @staticmethod
     def text(x: Symbol) -> str:
-        """How it is printed."""
+        """Return the text for str()."""
         shape = TensorFace.get_shape(x)
         described = f", shape={shape}" if shape.known_rank else ""
         return f'Tensor("{x.name}"{described}, dtype={x.dtype.name})'
 
     @staticmethod
     def representation(x: Symbol) -> str:
-        """How it is printed in lists."""
+        """Return the text for repr()."""
         return f"<tf.Tensor {x.name!r} shape={TensorFace.get_shape(x)} dtype={x.dtype.name}>"
 
     @staticmethod
     def element(x: Symbol, key: Any) -> Any:
-        """x[key]"""
+        """Return x[key]."""
         return x.graph.call(element, (x, key), {})
 
     def get_shape(self: Any) -> TensorShape:
-        """The shape, with None for sizes that differ from run to run."""
+        """Return the shape, with None for sizes that differ between runs."""
         return TensorFace.shape_of(self, self.shape)
 
     def set_shape(self: Any, shape: Any) -> None:
-        """Adds to what is known of the shape, for what is made of it from now on. Of a tensor that
-        follows from a placeholder of unknown rank nothing is known besides."""
+        """Refine the static shape; later operations use it. No effect on a tensor computed from a
+        placeholder of unknown rank."""
         now, more = TensorFace.get_shape(self), TensorShape(shape)
         now.assert_is_compatible_with(more)
         if not more.known_rank:
@@ -57,20 +57,20 @@ class TensorFace:
             self.know(more.as_list(), self.graph.hints(more.as_list()))
 
     def eval(self: Any, feed_dict: Any = None, session: Any = None) -> Any:
-        """Its value in a session, by default the one in force."""
+        """Return the value in a session, by default the default session."""
         return default_session(session, "eval", "Cannot evaluate tensor using `eval()`",
                                self.graph).run(self, feed_dict)
 
     def consumers(self: Any) -> list[Node]:
-        """The operations that read it."""
+        """Return the operations that read the tensor."""
         return [op for op in self.graph.get_operations() if any([x is self for x in op.inputs])]
 
     @property
     def device(self: Any) -> str:
-        """Where it was asked to be."""
+        """The requested device of the operation."""
         return str(self.node.device)
 
     @property
     def value_index(self: Any) -> int:
-        """Which output of its operation it is."""
+        """The index among the outputs of the operation."""
         return int(self.index)

@@ -1,4 +1,4 @@
-"""What a run is asked for: nested fetches, taken apart into what programs know."""
+"""Nested fetches of a run: flattened for programs, and rebuilt from the results."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dualflow.ops.indexed_slices import IndexedSlices
 
 
 def unfed_host(x: HostTensor) -> errors.InvalidArgumentError:
-    """The error for a placeholder of text without a value."""
+    """Return the error for a string placeholder without a value."""
     return errors.InvalidArgumentError(
         f"You must feed a value for placeholder tensor {x.op.name!r} with dtype {x.dtype.name} "
         f"(made at {x.op.line})", x.op)
 
 
 class IndexedSlicesValue(NamedTuple):
-    """What a run gives for IndexedSlices."""
+    """The value of IndexedSlices that a run returns."""
 
     values: Any
     indices: Any
@@ -28,28 +28,28 @@ class IndexedSlicesValue(NamedTuple):
 
 
 class Known:
-    """A part of what is asked for that is known without a run."""
+    """A fetch whose value is known without a run."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 def with_rows(structure: Any) -> Any:
-    """Nested fetches, with tuples of tensors in the place of IndexedSlices."""
+    """Replace IndexedSlices in nested fetches by tuples of tensors."""
     if not isinstance(structure, list | tuple | Mapping | IndexedSlices):
         return structure
     return rebuild(structure, as_tuple, lambda x: isinstance(x, IndexedSlices))
 
 
 def as_tuple(x: Any) -> Any:
-    """IndexedSlices as a tuple of tensors; anything else as it is."""
+    """Return IndexedSlices as a tuple of tensors; return anything else unchanged."""
     if not isinstance(x, IndexedSlices):
         return x
     return IndexedSlicesValue(x.values, x.indices, Known(sizes_of(x.dense_shape)))
 
 
 def sizes_of(shape: Any) -> Any:
-    """A shape as an array, as TensorFlow gives it; None where it is not known before the run."""
+    """Return a shape as an int32 array, or None if a size is not known before the run."""
     if shape is None or not all([isinstance(n, int) for n in shape]):
         return None
     import numpy as np
@@ -63,9 +63,9 @@ class Fetches:
     Attributes
     ----------
     in_python : bool
-        Whether Python makes some of the results.
+        Whether some results are computed in Python.
     wanted : tuple of Symbol or Node
-        For the program, each once.
+        Fetches for the program, without duplicates.
     """
 
     structure: Any
@@ -108,7 +108,7 @@ class Fetches:
                              f"({told})") from None
 
     def _take(self, item: Any) -> None:
-        """Notes tensors that are needed."""
+        """Add the tensors that a fetch needs."""
         pending = [item]
         while pending:
             x = pending.pop()
@@ -119,7 +119,8 @@ class Fetches:
                 pending += x.inputs
 
     def packer(self) -> Callable[[list[Any]], Any]:
-        """What makes the results of the values of the tensors, where Python makes none of them."""
+        """Return a function from the tensor values to the results, for fetches that need no
+        Python."""
         places = [self.tensors.get(x, -1) if isinstance(x, Symbol) else -1 for x in self.items]
         if self.single:
             place = places[0]
@@ -132,7 +133,8 @@ class Fetches:
             self.structure, [None if k < 0 else values[k] for k in places])
 
     def pack(self, session: Any, values: list[Any], given: Mapping[HostTensor, Any]) -> Any:
-        """The results of the values of the tensors, and what Python makes of these."""
+        """Return the results, given the tensor values; computes the results that Python
+        provides."""
         made: dict[Any, Any] = {x: values[k] for x, k in self.tensors.items()}
         made.update(given)
 

@@ -1,4 +1,4 @@
-"""Functions of tensors: with a gradient of their own, or with variables that their calls share."""
+"""Functions of tensors: custom gradients, templates that share variables, and Hessians."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["custom_gradient", "hessians", "make_template"]
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose gradient is what it says: `f` returns its result, and a function of what
-    flows into that which gives what flows into each argument.
+    """Define the gradient of a function: `f` returns its result and a function that maps the
+    cotangent of the result to the cotangents of the arguments.
 
     Parameters
     ----------
@@ -46,20 +46,20 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 def make_template(name_: str, func_: Callable[..., Any], create_scope_now_: bool = False,
                   unique_name_: str | None = None, custom_getter_: Any = None,
                   **kwargs: Any) -> Callable[..., Any]:
-    """A function whose calls share the variables that the first one makes.
+    """Return a function whose calls share the variables that the first call creates.
 
     Parameters
     ----------
     name_ : str
-        Of the scope of the variables.
+        Name of the scope of the variables, made unique.
     func_ : callable
     create_scope_now_ : bool, default False
-        Whether the scope is opened now and not by the first call.
+        Whether to open the scope now instead of in the first call.
     unique_name_ : str, optional
-        The name of the scope as it is.
+        Name of the scope, used unchanged.
     custom_getter_ : callable, optional
     **kwargs
-        Arguments of every call.
+        Arguments passed to every call.
 
     Examples
     --------
@@ -94,8 +94,8 @@ def make_template(name_: str, func_: Callable[..., Any], create_scope_now_: bool
 @recorded
 def hessians(ys: Any, xs: Any, name: str = "hessians", colocate_gradients_with_ops: bool = False,
              gate_gradients: bool = False, aggregation_method: Any = None) -> list[Any]:
-    """Second derivatives of the sum of `ys`, for each of `xs` by itself: a tensor of its shape
-    twice.
+    """Return the second derivatives of the sum of `ys` with respect to each of `xs`; shape
+    ``x.shape + x.shape``.
 
     Parameters
     ----------

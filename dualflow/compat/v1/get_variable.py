@@ -1,4 +1,4 @@
-"""Variables by name: `get_variable` makes one, or finds it."""
+"""`get_variable`: creates a variable, or returns the existing one of the same name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["get_local_variable", "get_variable", "no_regularizer"]
 
 
 def no_regularizer(_: Any) -> None:
-    """In a scope: variables are not regularized, whatever the scopes around say.
+    """Disable regularization in a scope; overrides the regularizer of enclosing scopes.
 
     Parameters
     ----------
@@ -45,19 +45,20 @@ def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: A
                  use_resource: bool | None = None, custom_getter: Any = None,
                  constraint: Any = None, synchronization: Any = None,
                  aggregation: Any = None) -> Variable:
-    """The variable of this name in the scope in force: a new one, or where the scope reuses, the
-    one that is there.
+    """Return the variable of this name in the current scope: a new variable, or the existing one
+    if the scope reuses.
 
     Parameters
     ----------
     name : str
     shape : sequence of int
-        Left out if `initializer` is a value.
+        Must be omitted if `initializer` is a value.
     dtype : dtype, default float32
     initializer : Initializer, callable or value, optional
-        By default that of the scope, or `glorot_uniform_initializer`; 0 for integers and bools.
+        By default the initializer of the scope, or `glorot_uniform_initializer`; 0 for integers and
+        bools.
     regularizer : callable, optional
-        What it gives for the variable goes to the collection ``REGULARIZATION_LOSSES``.
+        Function of the variable; its result is added to the collection ``REGULARIZATION_LOSSES``.
     trainable, collections : optional
         As for `Variable`.
     custom_getter : callable, optional
@@ -69,8 +70,8 @@ def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: A
     Raises
     ------
     ValueError
-        If it is there and the scope does not reuse, or the other way round; if it is there with
-        another shape or dtype.
+        If the variable exists and the scope does not reuse; if it does not exist and
+        ``reuse=True``; if it exists with another shape or dtype.
 
     Examples
     --------
@@ -97,11 +98,11 @@ def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: A
 def found_or_made(name: str, shape: Any = None, dtype: Any = float32, initializer: Any = None,
                   regularizer: Any = None, trainable: bool | None = None, collections: Any = None,
                   constraint: Any = None, **ignored: Any) -> Variable:
-    """The variable of this full name."""
+    """Return the variable of this full name, creating it if the scope allows."""
     store = store_of(graph_in_force())
     found, reuse = store.variables.get(name), store.scope.reuse
     if found is not None and runs_at_once() and not reuse:
-        found = None                # eager variables may have the same name
+        found = None                # eager variables may share a name
     if found is not None:
         if not reuse:
             raise ValueError(
@@ -128,7 +129,7 @@ def found_or_made(name: str, shape: Any = None, dtype: Any = float32, initialize
 
 
 def check_shared(found: Variable, name: str, shape: Any, dtype: Any) -> None:
-    """Raises if a variable is not what is asked for."""
+    """Raise ValueError if an existing variable has another shape or dtype than requested."""
     if shape is not None and not TensorShape(shape).is_compatible_with(found.shape):
         raise ValueError(f"Trying to share variable {name}, but specified shape "
                          f"{TensorShape(shape)} and found shape {found.shape}.")
@@ -138,7 +139,7 @@ def check_shared(found: Variable, name: str, shape: Any, dtype: Any) -> None:
 
 
 def initial_value(name: str, shape: Any, dtype: Any, initializer: Any) -> tuple[Any, Any, Any]:
-    """The initial value of a new variable, a value or a callable, its dtype and its shape."""
+    """Return the initial value of a new variable (a value or a callable), its dtype and shape."""
     if initializer is None:
         initializer = glorot_uniform_initializer() if dtype.is_floating else zeros_initializer()
     if isinstance(initializer, type):
@@ -162,7 +163,7 @@ def initial_value(name: str, shape: Any, dtype: Any, initializer: Any) -> tuple[
 
 def get_local_variable(name: str, shape: Any = None, dtype: Any = None, initializer: Any = None,
                        **options: Any) -> Variable:
-    """As `get_variable`, in the collection ``LOCAL_VARIABLES`` and not trainable.
+    """Return a variable like `get_variable`, in the collection ``LOCAL_VARIABLES``, not trainable.
 
     Parameters
     ----------

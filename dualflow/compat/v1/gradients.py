@@ -1,7 +1,7 @@
-"""Gradients of what a graph already holds.
+"""Gradients of nodes that a graph already holds.
 
-The nodes that lead to the targets are played into a log, as if a tape had watched when they were
-made; the usual backward walk goes through it. Rules are applied in the graph that records.
+The nodes that the targets depend on are recorded on a tape as if it had watched them being
+recorded; then the usual backward pass runs. Gradient rules are applied in the current graph.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
               colocate_gradients_with_ops: bool = False, gate_gradients: bool = False,
               aggregation_method: Any = None, stop_gradients: Any = None,
               unconnected_gradients: str = UnconnectedGradients.NONE) -> list[Any]:
-    """Gradient of the sum of `ys` with respect to each of `xs`, in the graph that holds them.
+    """Return the gradient of the sum of `ys` with respect to each of `xs`, in their graph.
 
     Parameters
     ----------
     ys : Tensor or nested lists of them
     xs : Tensor, Variable or nested lists of them
     grad_ys : Tensor or the structure of `ys`, optional
-        What to multiply the elements of `ys` by before summing; None is ones.
+        Weights of the elements of `ys` in the sum; None means ones.
     name : str, default "gradients"
-        Scope of the nodes it adds.
+        Scope of the new nodes.
     colocate_gradients_with_ops, gate_gradients, aggregation_method : ignored
     stop_gradients : Tensor or nested lists of them, optional
         Treated as constants.
     unconnected_gradients : {"none", "zero"}
-        What stands for a gradient that does not exist.
+        Result for a source that the targets do not depend on: None or zeros.
 
     Returns
     -------
@@ -59,8 +59,8 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
 
     Notes
     -----
-    If a variable is assigned on the way, the gradient is with respect to every value it has had, as
-    with a `GradientTape`. The time is linear in the nodes that lead to `ys`.
+    If a variable is assigned between source and target, the gradient is with respect to every value
+    that it has had, as with a `GradientTape`. The time is linear in the nodes that `ys` depend on.
 
     Examples
     --------
@@ -86,13 +86,13 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
 
 
 def tensors_in(structure: Any) -> list[Any]:
-    """The tensors and variables in nested lists; variables of a graph as its values."""
+    """Return the tensors and variables in nested lists; a graph's variables as their values."""
     return [unwrapped(x) for x in flatten(structure)]
 
 
 def recorded_gradients(ys: Any, xs: Any, grad_ys: Any, name: str, stop_gradients: Any,
                        unconnected_gradients: str) -> list[Any]:
-    """The gradients, in the graph that records."""
+    """Return the gradients, recorded in the current graph."""
     graph: Trace = current_graph()
     targets, wanted = tensors_in(ys), tensors_in(xs)
     given = None if grad_ys is None else flatten(grad_ys)
@@ -119,10 +119,10 @@ def recorded_gradients(ys: Any, xs: Any, grad_ys: Any, name: str, stop_gradients
 
 
 def leading_to(graph: Trace, targets: list[Symbol], stops: set[int]) -> list[Node]:
-    """The applications that make the targets, in the order of the program.
+    """Return the nodes that the targets depend on, in program order.
 
-    The walk stops at values in `stops`, and at variables that were written: the value assigned to a
-    variable is unrelated to the variable as a source.
+    The search stops at values in `stops` and at written variables: the value assigned to a variable
+    does not depend on the variable as a source.
     """
     found: set[Node] = set()
     pending = list(targets)

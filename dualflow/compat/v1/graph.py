@@ -1,6 +1,6 @@
-"""Graphs as users see them: what is in force, scopes, collections, and looking up what is there.
+"""Graph: contexts, scopes, collections and lookup, as users of TensorFlow 1 know them.
 
-One IR: a Graph is a Trace that stays open. Its values are symbols, its operations nodes.
+There is one IR: a Graph is a Trace that stays open. Its values are Symbols, its operations Nodes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ITERATION = ("Tensor objects are not iterable when eager execution is not enable
 
 
 class Graph(SizedTrace):
-    """Operations in the order in which they were made, for sessions to run.
+    """Operations in the order in which they were recorded, for sessions to run.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ class Graph(SizedTrace):
 
     Notes
     -----
-    Inside `as_default` ops are recorded instead of run. Each records the line of the program that
-    applied it, and gets a unique name: the op's `name=`, prefixed by the scopes it was made in. An
-    op on a tensor of the graph is recorded here wherever that happens.
+    Inside `as_default` ops are recorded instead of run. Each operation stores the user's source
+    line and gets a unique name: the op's `name=`, prefixed by the current scopes. An op applied
+    outside `as_default` to a tensor of the graph is recorded in the graph as well.
 
     Examples
     --------
@@ -81,14 +81,14 @@ class Graph(SizedTrace):
     input_text = "placeholder {} made at {}"
     outside_text = "use a session's run(), which gives its value"
     for_any_size = True
-    encloses = False            # any node can be asked for by name
+    encloses = False            # any node can be fetched by name
     is_open = True
     face: type | None = TensorFace
     guards: dict[tuple[Any, ...], Any]
 
     def __init__(self, name: str = "graph", after: Graph | None = None) -> None:
         if not (after is None or isinstance(after, Trace)):
-            raise TypeError(f"Graph: after is {after!r}, want a graph or None")
+            raise TypeError(f"Graph: after is {after!r}, expected a graph or None")
         super().__init__(name, after)
         self.alive: int = 1
         self.names: ScopedNames = ScopedNames()
@@ -99,11 +99,11 @@ class Graph(SizedTrace):
         self.editions: Editions = Editions(self)
         self.operations: list[Operation] = []
         self.collections: Collections = Collections()
-        self.drawn: list[Any] = []              # by iterators.py
-        self._calls = False                     # whether a function is called that records here
-        self.variable_store: Any = None         # of variable_scope.py
+        self.drawn: list[Any] = []              # set by iterators.py
+        self._calls = False                     # True while a function is called that records here
+        self.variable_store: Any = None         # set by scopes.py
         self._control: list[tuple[Operation, ...] | None] = []
-        self.defaults: dict[Symbol, Symbol] = {}    # fed or not: what stands for one that is
+        self.defaults: dict[Symbol, Symbol] = {}    # unused
         self.programs: Programs = Programs(self)
         self._lookup, self._runner = Lookup(self), Runner(self)
 
@@ -113,7 +113,7 @@ class Graph(SizedTrace):
              data: Any = None) -> Operation:
         name = name or OPERATORS.get(op.name, op.name)
         if op is CALL or (op is VARIABLE and not isinstance(data, Slot)):
-            name = allowed(name)        # of a function or a variable of eager mode
+            name = allowed(name)        # name of a function or of an eager variable
         return self._operation(op, inputs, attrs, name, data)
 
     def _operation(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None, name: str,
@@ -133,12 +133,12 @@ class Graph(SizedTrace):
 
     def adopt(self, op: Op | None, inputs: list[Any]) -> list[Symbol]:
         if op is not None and not self._calls:
-            self.guards = {}        # of an application that failed
+            self.guards = {}        # guards of an op that failed
         return super().adopt(op, [self.editions.here(x) for x in inputs] if self.after else inputs)
 
     def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """What a function returns; its ops are recorded here. What Python decides meanwhile by the
-        size of a tensor they have in common, and no others."""
+        """Return the result of a function whose ops are recorded here. All of its ops share the
+        guards on tensor sizes that Python evaluates during the call."""
         if self._calls:
             return self._called(function, args, kwargs)
         start, self.guards, self._calls = len(self.operations), {}, True
@@ -155,39 +155,39 @@ class Graph(SizedTrace):
         with nullcontext() if current_graph() is self else Recording(self):
             if self.unranked:
                 return self.editions.call(function, args, kwargs)
-            if self.after is not None:      # functions that branches and rounds call
+            if self.after is not None:      # functions called by branches and loop bodies
                 args, kwargs = mapped((args, kwargs), self.editions.here)
             return self.made(function(*args, **kwargs))
 
     def made(self, found: Any) -> Any:
-        """What a function returned, as a constant if it depends on nothing."""
+        """Return the result of a function; an eager tensor is captured as a constant."""
         return self.capture(found) if type(found) is Tensor else found
 
     @property
     def base(self) -> Graph:
-        """The graph that users see, of which this may be an edition."""
+        """The graph that users see: self, or the base graph of this edition."""
         return self if self.after is None else self.after  # type: ignore[return-value]
 
     def every_operation(self) -> list[Operation]:
-        """Its operations, after those of the graph that it is an edition of."""
+        """Return all operations, base graph first."""
         return self.operations if self.after is None else self.base.operations + self.operations
 
     def every_node(self) -> list[Node]:
-        """Its nodes, after those of the graph that it is an edition of."""
+        """Return all nodes, base graph first."""
         return self.nodes if self.after is None else self.base.nodes + self.nodes
 
     def every_value_size(self) -> set[Symbol]:
-        """Its values that are sizes, and those of the graph that it is an edition of."""
+        """Return the values that are sizes, including values of the base graph."""
         return (self.value_sizes if self.after is None
                 else self.base.value_sizes | self.value_sizes)
 
     def outside_op(self, kind: str, name: str) -> Operation:
-        """An operation that no program has: it stands for what it depends on."""
+        """Return an operation that no program executes; it carries control dependencies."""
         return self._operation(CONSTANT, (), None, name, None, kind)
 
     def version_of(self, variable: Any, node: Node, index: int) -> Symbol:
-        """The value of a variable after a write. Who reads a Slot later does not depend on that:
-        whether the write comes before is decided by what a run is asked for."""
+        """Return the value of a variable after a write. Later reads of a Slot do not depend on it:
+        the fetches of a run decide whether the write is executed before them."""
         if self.bodies or not isinstance(variable, Slot):
             return super().version_of(variable, node, index)
         first = self.variables[variable]
@@ -198,16 +198,16 @@ class Graph(SizedTrace):
     # --- contexts ---
 
     def as_default(self) -> AbstractContextManager[Graph]:
-        """Ops of this thread are recorded here inside the ``with`` block."""
+        """Return a context in which ops of this thread are recorded here."""
         return in_force(self, Recording(self))
 
     def name_scope(self, name: str | None) -> AbstractContextManager[str]:
-        """Nodes made in the ``with`` block get names that begin with `name/`."""
+        """Return a context in which names of new nodes begin with `name/`."""
         return self.names.scope(name)
 
     def control_dependencies(
             self, control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:
-        """Operations made in the ``with`` block run after these; None: after no other."""
+        """Return a context in which new operations run after these; None removes outer ones."""
         if control_inputs is None:
             return OnTop(self._control, None)
         items = [self.as_graph_element(x) for x in control_inputs]
@@ -215,7 +215,7 @@ class Graph(SizedTrace):
                      tuple([x if isinstance(x, Operation) else x.op for x in items]))
 
     def control_inputs(self) -> tuple[Operation, ...]:
-        """What operations made now run after."""
+        """Return the control dependencies of operations recorded now."""
         if not self._control:
             return ()
         found: dict[Operation, None] = {}
@@ -226,19 +226,19 @@ class Graph(SizedTrace):
         return tuple(found)
 
     def device(self, name: Any) -> AbstractContextManager[None]:
-        """Accepted; everything runs on the CPU."""
+        """Return a context that sets the requested device; everything runs on the CPU."""
         return Replaced(self, "current_device", name if isinstance(name, str) else "")
 
     # --- leaves ---
 
     def placeholder(self, shape: Iterable[int | None], dtype: DTypeLike = float32,
                     name: str = "placeholder") -> Symbol:
-        """A tensor that gets its value when the graph runs.
+        """Return a tensor whose value is fed when the graph runs.
 
         Parameters
         ----------
         shape : sequence of int or None
-            None stands for a dimension that may differ from run to run.
+            None for a dimension that may differ between runs.
         dtype : dtype, default float32
         name : str, default "placeholder"
 
@@ -251,22 +251,22 @@ class Graph(SizedTrace):
 
     @staticmethod
     def hints(shape: Iterable[int | None]) -> list[int]:
-        """Sizes that stand for the unknown ones of a shape."""
+        """Return the shape with a typical size for each unknown size."""
         return [SIZE_HINT if d is None else d for d in shape]
 
     def unranked_placeholder(self, dtype: DTypeLike, name: str) -> Symbol:
-        """A placeholder of which not even the number of dimensions is known."""
+        """Return a placeholder of unknown rank."""
         self.unranked[made := self.placeholder([], dtype, name)] = None
         return made
 
     def constant_of(self, x: Any, name: str) -> Symbol:
-        """A constant of this name."""
+        """Return a constant of this name."""
         return x if type(x) is Symbol else self.leaf(CONSTANT, x, x.shape, x.shape, x, x, name)
 
     # --- running ---
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
-        """Values of what is asked for; nothing is run that these do not need.
+        """Return the values of the fetches; only operations that they need are run.
 
         Parameters
         ----------
@@ -276,12 +276,12 @@ class Graph(SizedTrace):
 
         Returns
         -------
-        The structure of `fetches`, of Tensors; None stands for operations.
+        The structure of `fetches`, of Tensors; None for operations.
 
         Raises
         ------
         InvalidArgumentError
-            If a placeholder that is needed has no value.
+            If a placeholder that is needed is not fed.
 
         Examples
         --------
@@ -296,66 +296,66 @@ class Graph(SizedTrace):
         return self._runner.tensors(fetches, feeds)
 
     def draw(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A drawing: SVG, or DOT if `path` ends in ``.dot``; written to `path` if given."""
+        """Return an SVG drawing, or DOT if `path` ends in ``.dot``; write it to `path` if given."""
         return draw(self, path)
 
     # --- looking up ---
 
     def get_operations(self) -> list[Operation]:
-        """All operations, each after those that make its inputs."""
+        """Return all operations in topological order."""
         return list(self.operations)
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """The operation called `name`; KeyError if there is none."""
+        """Return the operation of this name; raise KeyError if it does not exist."""
         return self._lookup.operation(name)
 
     def get_tensor_by_name(self, name: str) -> Any:
-        """The tensor called `name`: its operation's name, a colon, and the index of the output;
-        KeyError if there is none."""
+        """Return the tensor of this name: the operation's name, a colon, and the output index;
+        raise KeyError if it does not exist."""
         return self._lookup.tensor(name)
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True,
                          allow_operation: bool = True) -> Any:
-        """The tensor or operation that an object is, stands for or names."""
+        """Return the tensor or operation for an object or a name."""
         return self._lookup.element(obj, allow_tensor, allow_operation)
 
     def finalize(self) -> None:
-        """From now on operations cannot be added."""
+        """Disallow adding operations."""
         self.finalized = True
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = True) -> Any:
-        """The graph as a GraphDef of the package tensorboard, in any case with shapes."""
+        """Return the graph as a GraphDef of the package tensorboard, always with shapes."""
         return import_module("dualflow.summary.graph_def").as_graph_def(self)
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """`name` in the scope, made different from names given before."""
+        """Return `name` prefixed by the scope and made unique."""
         return self.names.unique(name, mark_as_used)
 
     def add_to_collection(self, name: Any, value: Any) -> None:
-        """Appends to a collection."""
+        """Append to a collection."""
         self.collections.add([name], value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
-        """Appends to each of several collections."""
+        """Append to each of several collections."""
         self.collections.add(names, value)
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """What a collection holds; `scope`: only what has a name that it matches the start of."""
+        """Return the items of a collection; `scope` is a regex for the start of their names."""
         return self.collections.get(name, scope)
 
     def get_collection_ref(self, name: Any) -> list[Any]:
-        """The list of a collection itself."""
+        """Return the list object of a collection."""
         return self.collections.ref(name)
 
     def get_all_collection_keys(self) -> list[Any]:
-        """The names of the collections that were used."""
+        """Return the names of the collections in use."""
         return self.collections.keys()
 
     def clear_collection(self, name: Any) -> None:
-        """Empties a collection."""
+        """Remove all items of a collection."""
         self.collections.clear(name)
 
-    # --- what a tensor of it cannot do ---
+    # --- errors ---
 
     def no_value(self, x: Symbol, asked: str, instead: str) -> Any:
         told = {messages.TRUTH: TRUTH, "iteration": ITERATION}.get(asked)
@@ -373,15 +373,15 @@ class Graph(SizedTrace):
             self.refuse(x, who, current)
 
     def refuse(self, x: Symbol, who: str, other: Any) -> NoReturn:
-        """Raises the error for a tensor that is used in another graph."""
+        """Raise the error for a tensor that is used in another graph."""
         raise ForeignTensorError(
             f"{who}: {TensorFace.text(x)} ({messages.origin(x)}) must be from the graph that "
             f"records, {other.name}; it is of {self.name}")
 
 
 def name_scope(name: str) -> AbstractContextManager[str]:
-    """Nodes made in the ``with`` block get names that begin with `name/`; where no graph records it
-    does nothing.
+    """Return a context in which names of new nodes begin with `name/`; no effect if no graph
+    records.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Collections: lists that a graph keeps by name."""
+"""Collections: lists in a graph, by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["GraphKeys"]
 
 
 class GraphKeys:
-    """Names of the collections that functions here use.
+    """Names of the collections that this package uses.
 
     Examples
     --------
@@ -56,25 +56,25 @@ class Collections:
         self._by_name: dict[Any, list[Any]] = {}
 
     def add(self, names: Any, value: Any) -> None:
-        """Appends to one collection, or to each of several."""
+        """Append to one collection, or to each of several."""
         for name in dict.fromkeys([names] if isinstance(names, str) else names):
             self.ref(name).append(value)
 
     def get(self, name: Any, scope: str | None = None) -> list[Any]:
-        """What a collection holds; `scope`: only what has a name that it matches the start of."""
+        """Return the items of a collection; `scope` is a regex for the start of their names."""
         found = list(self._by_name.get(name, ()))
         if scope is None:
             return found
         return [x for x in found if hasattr(x, "name") and re.match(scope, x.name)]
 
     def ref(self, name: Any) -> list[Any]:
-        """The list itself."""
+        """Return the list object of a collection."""
         return self._by_name.setdefault(name, [])
 
     def clear(self, name: Any) -> None:
-        """Empties a collection."""
+        """Remove all items of a collection."""
         self._by_name.pop(name, None)
 
     def keys(self) -> list[Any]:
-        """The names of those that were used."""
+        """Return the names of the collections in use."""
         return [name for name in self._by_name if isinstance(name, str)]
