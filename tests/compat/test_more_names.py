@@ -212,5 +212,5 @@ def test_text_that_is_computed(session):
     assert session.run(tf.reduce_join(told), {x: [3, 4]}) == b"n = 3n = 4"
     wide = tf.string_join([" ", told, "  "])
     assert session.run(tf.strings.strip(wide), {x: [5]}).tolist() == [b"n = 5"]
-    with pytest.raises(TypeError, match="want a tensor of type string"):
+    with pytest.raises(TypeError, match="expected a tensor of type string"):
         tf.string_join([tf.constant(1)])

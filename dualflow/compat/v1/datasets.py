@@ -127,8 +127,8 @@ class Dataset:
         """Return an iterator that each session initializes at its first use."""
         if self.symbols:
             raise ValueError("Cannot capture a placeholder (name:" + str(self.symbols[0].op.name) +
-                             ", type:Placeholder) by value: a one-shot iterator's dataset is made "
-                             "of no tensors; use make_initializable_iterator().")
+                             ", type:Placeholder) by value: a one-shot iterator's dataset cannot "
+                             "depend on tensors; use make_initializable_iterator().")
         return Iterator(self.element_spec, lambda: self.made_with(()))
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:

@@ -1,4 +1,4 @@
-"""Operations that only wait for others, and what is in force while operations are made."""
+"""Grouping operations, identity, name scopes, control dependencies, devices and collections."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["add_to_collection", "add_to_collections", "control_dependencies", "d
 
 
 class name_scope:
-    """Operations made in the ``with`` block get names that begin with `name/`.
+    """A context in which the names of new operations begin with `name/`.
 
     Parameters
     ----------
     name : str or None
-        One that ends with a slash is a scope that was there before; None is the outermost.
+        A name that ends with a slash re-enters an existing scope; None is the outermost scope.
     default_name : str, optional
         Used if `name` is None.
     values : ignored
@@ -50,7 +50,7 @@ class name_scope:
 
 
 def op_scope(values: Any, name: str | None, default_name: str | None = None) -> name_scope:
-    """The older form of `name_scope`.
+    """Return a `name_scope`; older form.
 
     Parameters
     ----------
@@ -68,12 +68,12 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
 
 
 def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:
-    """Operations made in the ``with`` block run after these.
+    """Return a context in which new operations run after the given ones.
 
     Parameters
     ----------
     control_inputs : list of tensor, operation or variable, or None
-        None: they run after no other.
+        None removes the control dependencies of outer contexts.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContex
 
 
 def device(device_name_or_function: Any) -> AbstractContextManager[None]:
-    """Accepted; everything runs on the CPU.
+    """Return a context that sets the requested device; everything runs on the CPU.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def device(device_name_or_function: Any) -> AbstractContextManager[None]:
 
 
 def no_op(name: str | None = None) -> Any:
-    """An operation that does nothing.
+    """Return an operation that does nothing.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def no_op(name: str | None = None) -> Any:
 
 
 def group(*inputs: Any, name: str | None = None, **kwargs: Any) -> Any:
-    """An operation that runs others.
+    """Return an operation that runs other operations.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def group(*inputs: Any, name: str | None = None, **kwargs: Any) -> Any:
 
 @recorded
 def identity(input: Any, name: str | None = None) -> Any:
-    """A tensor of the same value.
+    """Return a tensor of the same value.
 
     Parameters
     ----------
@@ -171,13 +171,13 @@ def identity(input: Any, name: str | None = None) -> Any:
 @recorded
 def tuple(tensors: Iterable[Any], name: str | None = None,
           control_inputs: Iterable[Any] | None = None) -> list[Any]:
-    """Tensors of the same values, which are there when all of them are.
+    """Return tensors of the same values, available when all of them have been computed.
 
     Parameters
     ----------
     tensors : list of tensor
     control_inputs : list, optional
-        What is waited for besides.
+        Further operations to wait for.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def tuple(tensors: Iterable[Any], name: str | None = None,
 
 
 def add_to_collection(name: Any, value: Any) -> None:
-    """Appends to a collection of the graph in force.
+    """Append to a collection of the default graph.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def add_to_collection(name: Any, value: Any) -> None:
 
 
 def add_to_collections(names: Any, value: Any) -> None:
-    """Appends to several collections of the graph in force.
+    """Append to several collections of the default graph.
 
     Parameters
     ----------
@@ -229,14 +229,14 @@ def add_to_collections(names: Any, value: Any) -> None:
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """What a collection of the graph in force holds; `scope`: what has a name that it matches.
+    """Return the items of a collection of the default graph.
 
     Parameters
     ----------
     key : str
         The name of the collection.
     scope : str, optional
-        Only what has a name that it matches the start of.
+        Regular expression for the start of the names.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def get_collection(key: Any, scope: str | None = None) -> list[Any]:
 
 
 def get_collection_ref(key: Any) -> list[Any]:
-    """The list of a collection itself: what is appended to it is in the collection.
+    """Return the list object of a collection; items appended to it belong to the collection.
 
     Parameters
     ----------

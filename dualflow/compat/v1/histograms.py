@@ -1,4 +1,4 @@
-"""How often numbers occur."""
+"""Counts of integers and histograms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["bincount", "histogram_fixed_width", "histogram_fixed_width_bins"]
 @recorded
 def bincount(arr: Any, weights: Any = None, minlength: int | None = None,
              maxlength: int | None = None, dtype: Any = int32, name: str | None = None) -> Any:
-    """How often each integer from 0 on occurs, or the sum of its weights.
+    """Count the occurrences of each integer from 0, or sum their weights.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def bincount(arr: Any, weights: Any = None, minlength: int | None = None,
     minlength, maxlength : int, optional
         Bounds on the length of the result.
     dtype : dtype, default int32
-        Of counts.
+        Dtype of the counts.
 
     Examples
     --------
@@ -45,13 +45,13 @@ def bincount(arr: Any, weights: Any = None, minlength: int | None = None,
 @recorded
 def histogram_fixed_width_bins(values: Any, value_range: Any, nbins: int = 100,
                                dtype: Any = int32, name: str | None = None) -> Any:
-    """Which of equally wide bins each number falls into; those outside go to the first or last.
+    """Return the index of the equal-width bin of each value; values outside go to the end bins.
 
     Parameters
     ----------
     values : Tensor
-    value_range : pair of numbers
-        Where the first bin begins and the last one ends.
+    value_range : pair of float
+        Lower edge of the first bin and upper edge of the last bin.
     nbins : int, default 100
     dtype : dtype, default int32
 
@@ -73,12 +73,12 @@ def histogram_fixed_width_bins(values: Any, value_range: Any, nbins: int = 100,
 @recorded
 def histogram_fixed_width(values: Any, value_range: Any, nbins: int = 100, dtype: Any = int32,
                           name: str | None = None) -> Any:
-    """How many numbers fall into each of equally wide bins; see `histogram_fixed_width_bins`.
+    """Count the values in each of `nbins` equal-width bins; see `histogram_fixed_width_bins`.
 
     Parameters
     ----------
     values : Tensor
-    value_range : pair of numbers
+    value_range : pair of float
     nbins : int, default 100
     dtype : dtype, default int32
 

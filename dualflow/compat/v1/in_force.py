@@ -1,4 +1,4 @@
-"""The graph in force, and functions that record in it."""
+"""The default graph, and the decorator of functions that record in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def get_default_graph() -> Graph:
-    """The graph in force in this thread.
+    """Return the default graph of this thread.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def get_default_graph() -> Graph:
 
 
 def reset_default_graph() -> None:
-    """Begins a new graph, outside of all ``with`` blocks of graphs and sessions.
+    """Replace the default graph by an empty one; raises inside a ``with`` block of a graph.
 
     Examples
     --------
@@ -52,8 +52,8 @@ def reset_default_graph() -> None:
 
 
 def recorded(function: F) -> F:
-    """A function whose ops are recorded in the graph in force, or in the one that records already;
-    in eager mode they run."""
+    """Decorate a function so that its ops are recorded in the current graph, else in the default
+    graph; in eager mode they run."""
     @functools.wraps(function)
     def in_graph(*args: Any, **kwargs: Any) -> Any:
         graph = current_graph()
@@ -68,8 +68,8 @@ def recorded(function: F) -> F:
 
 
 def graph_of(args: list[Any], current: Graph) -> Graph:
-    """The graph that the tensors among arguments, and in lists there, are of, if that is another
-    one than records, or one that it continues; else the one that records."""
+    """Return the graph that owns the tensors among the arguments (nested lists included), or
+    `current` if one of them is usable there."""
     found = current
     for arg in args:
         for x in arg if isinstance(arg, list | tuple) else (arg,):
@@ -82,29 +82,29 @@ def graph_of(args: list[Any], current: Graph) -> Graph:
 
 
 def recording() -> Graph | None:
-    """The graph that records, which is none in eager mode and inside a `df.function`."""
+    """Return the graph that records, or None in eager mode and inside a `df.function`."""
     current = current_graph()
     return current if isinstance(current, Graph) else None
 
 
 def last_op() -> Any:
-    """The operation recorded last, if a graph records."""
+    """Return the operation recorded last, or None if no graph records."""
     graph = recording()
     return None if graph is None else graph.nodes[-1]
 
 
 def runs_at_once() -> bool:
-    """Whether there is no graph in force: in eager mode, and inside a `df.function`."""
+    """Return True if ops do not record in a Graph: in eager mode or inside a `df.function`."""
     return recording() is None and (Mode.eager or current_graph() is not None)
 
 
 def graph_in_force() -> Graph:
-    """The graph that functions record in; `recorded` ones are called inside of it."""
+    """Return the graph in which functions record; `recorded` functions are called inside it."""
     current = current_graph()
     return current if isinstance(current, Graph) else get_default_graph()
 
 
 def of_the_graph(x: Any) -> Any:
-    """A tensor of the graph that records, whatever it was before; in eager mode the tensor."""
+    """Return `x` as a tensor of the current graph; in eager mode return it unchanged."""
     graph = current_graph()
     return graph.made(x) if isinstance(graph, Graph) else x

@@ -1,4 +1,4 @@
-"""Initializers: objects that make the initial value of a variable of a given shape."""
+"""Initializers: callables that return the initial value of a variable of a given shape."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["constant_initializer", "glorot_normal_initializer", "glorot_uniform_
 
 
 class Initializer:
-    """Base: called with a shape, and a dtype if that is not the initializer's."""
+    """Base class: called with a shape and, optionally, a dtype that overrides the initializer's."""
 
     dtype: Any = float32
 
@@ -37,16 +37,16 @@ class Initializer:
         return recorded(self.make)(sizes, self.dtype if dtype is None else as_dtype(dtype))
 
     def make(self, shape: list[int], dtype: Any) -> Tensor:
-        """The value."""
+        """Return the initial value."""
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """Its arguments."""
+        """Return the constructor arguments."""
         return dict(vars(self))
 
 
 class zeros_initializer(Initializer):
-    """All 0.
+    """Initializes with 0.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class zeros_initializer(Initializer):
 
 
 class ones_initializer(zeros_initializer):
-    """All 1.
+    """Initializes with 1.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class ones_initializer(zeros_initializer):
 
 
 class identity_initializer(Initializer):
-    """The identity matrix times `gain`.
+    """Initializes with the identity matrix times `gain`.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class identity_initializer(Initializer):
 
 
 class constant_initializer(Initializer):
-    """A given value, or given values one after the other.
+    """Initializes with one value, or with an array of values reshaped.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class constant_initializer(Initializer):
 
 
 class random_uniform_initializer(Initializer):
-    """Evenly distributed over [minval, maxval).
+    """Initializes with values uniformly distributed over [minval, maxval).
 
     Examples
     --------
@@ -146,7 +146,7 @@ class random_uniform_initializer(Initializer):
 
 
 class random_normal_initializer(Initializer):
-    """Normally distributed.
+    """Initializes with normally distributed values.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class random_normal_initializer(Initializer):
 
 
 class truncated_normal_initializer(random_normal_initializer):
-    """Normally distributed within two standard deviations.
+    """Initializes with normally distributed values within two standard deviations.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class truncated_normal_initializer(random_normal_initializer):
 
 
 class variance_scaling_initializer(Initializer):
-    """Random numbers of variance ``scale / fan``.
+    """Initializes with random values of variance ``scale / fan``.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ class variance_scaling_initializer(Initializer):
 
 
 class uniform_unit_scaling_initializer(Initializer):
-    """Evenly distributed so that the scale of what a layer is given is kept.
+    """Initializes uniformly so that a linear layer preserves the scale of its inputs.
 
     Examples
     --------
@@ -256,7 +256,7 @@ class uniform_unit_scaling_initializer(Initializer):
 
 
 class glorot_uniform_initializer(variance_scaling_initializer):
-    """Evenly distributed, of variance 1 / mean of fan_in and fan_out; what `get_variable` uses.
+    """Initializes uniformly with variance 2 / (fan_in + fan_out); the default of `get_variable`.
 
     Examples
     --------
@@ -271,7 +271,7 @@ class glorot_uniform_initializer(variance_scaling_initializer):
 
 
 class glorot_normal_initializer(variance_scaling_initializer):
-    """Normally distributed, of variance 1 / mean of fan_in and fan_out.
+    """Initializes normally with variance 2 / (fan_in + fan_out).
 
     Examples
     --------
@@ -286,7 +286,7 @@ class glorot_normal_initializer(variance_scaling_initializer):
 
 
 class orthogonal_initializer(Initializer):
-    """A matrix with orthonormal columns (or rows) times `gain`, by the method of Gram and Schmidt.
+    """Initializes with `gain` times a matrix of orthonormal columns (or rows), by Gram-Schmidt.
 
     Examples
     --------
@@ -316,11 +316,11 @@ class orthogonal_initializer(Initializer):
 
 
 def orthonormal(vectors: Tensor, count: int) -> Tensor:
-    """Rows made orthogonal to those before, and of length 1."""
+    """Orthonormalise `count` rows by the Gram-Schmidt process."""
     made: Any = None
     for k in range(count):
         v = vectors[k:k + 1]
-        for _ in range(2 if k else 0):              # twice is enough (Kahan and Parlett)
+        for _ in range(2 if k else 0):              # two passes suffice (Kahan and Parlett)
             v = v - matmul(matmul(v, made, transpose_b=True), made)
         v = v / sqrt(reduce_sum(v * v))
         made = concat([made, v], 0) if k else v

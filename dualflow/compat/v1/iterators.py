@@ -1,7 +1,8 @@
-"""Iterators over datasets in a graph: each run that needs the next element draws it first, and is
-fed with it, so that its programs are made for the sizes it has.
+"""Iterators over datasets in a graph.
 
-Where an iterator stands belongs to the session, as the values of variables do.
+A run that needs the next element fetches it before it starts and feeds it, so programs are
+compiled for the sizes of the element. The position of an iterator belongs to the session, like the
+values of variables.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ UNINITIALIZED = ("GetNext() failed because the iterator has not been initialized
 
 
 class Iterator:
-    """Goes through a dataset, one element for each run that asks for it.
+    """Iterates over a dataset; each run that needs an element consumes one.
 
     Parameters
     ----------
     spec : structure of TensorSpec
-        An element.
+        Dtypes and shapes of an element.
     begin : callable, optional
-        What begins by itself, in each session; without it, an initializer has to run.
+        Returns the dataset for sessions that use the iterator without an initializer.
 
     Attributes
     ----------
@@ -57,7 +58,7 @@ class Iterator:
     @staticmethod
     def from_structure(output_types: Any, output_shapes: Any = None,
                        shared_name: str | None = None, output_classes: Any = None) -> Iterator:
-        """One for several datasets, each with an initializer of its own: `make_initializer`."""
+        """Return an iterator for several datasets; `make_initializer` binds one of them."""
         return Iterator(specs_of(output_types, output_shapes))
 
     @property
@@ -72,13 +73,13 @@ class Iterator:
 
     @property
     def initializer(self) -> HostTensor:
-        """Begins anew, when it runs."""
+        """The operation that restarts the iterator."""
         if self._first is None:
             raise ValueError("Iterator does not have an initializer.")
         return self._first
 
     def make_initializer(self, dataset: Any, name: str | None = None) -> HostTensor:
-        """What begins with a dataset, when it runs."""
+        """Return an operation that restarts the iterator with a dataset."""
 
         def begin(runner: Any, *values: Any) -> None:
             runner.iterators[self] = Place(dataset.made_with(values))
@@ -87,13 +88,13 @@ class Iterator:
                           dataset.symbols, begin)
 
     def with_initializer(self, dataset: Any) -> Iterator:
-        """The same, of one dataset."""
+        """Create the initializer for one dataset and return self."""
         self._first = self.make_initializer(dataset)
         return self
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element, tensors that each run draws anew; at the end it raises
-        OutOfRangeError."""
+        """Return the next element as tensors that each run draws from the dataset; at its end a run
+        raises OutOfRangeError."""
         graph, name = graph_in_force(), name or "IteratorGetNext"
         outputs: list[Any] = [
             HostTensor(graph, "IteratorGetNext", name, string) if spec is str
@@ -103,7 +104,7 @@ class Iterator:
         return pack(self.element_spec, outputs)
 
     def place(self, runner: Any) -> Place:
-        """Where it stands in a session."""
+        """Return the position of the iterator in a session."""
         found: Place | None = runner.iterators.get(self)
         if found is None:
             if self._begin is None:
@@ -113,14 +114,14 @@ class Iterator:
 
 
 class Place:
-    """Where an iterator stands; several threads may ask for what is next."""
+    """The position of an iterator in one session; `next` is thread-safe."""
 
     def __init__(self, dataset: Any) -> None:
         self._iterator = iter(dataset)
         self._lock = threading.Lock()
 
     def next(self) -> list[Any]:
-        """The parts of the next element."""
+        """Return the leaves of the next element."""
         with self._lock:
             for element in self._iterator:
                 return [as_bytes(x) if isinstance(x, str) else x for x in flatten(element)]
@@ -128,7 +129,7 @@ class Place:
 
 
 class Drawn:
-    """The element that a run draws.
+    """The element of an iterator that one `get_next` call reads in each run.
 
     Attributes
     ----------
@@ -142,5 +143,5 @@ class Drawn:
         self.iterator, self.outputs = iterator, list(outputs)
 
     def values(self, runner: Any) -> list[Any]:
-        """The values of the outputs."""
+        """Return the values of the outputs for one run."""
         return self.iterator.place(runner).next()

@@ -1,4 +1,4 @@
-"""Messages of programs, through Python's logging under the name "tensorflow"."""
+"""`tf.logging`: Python's logging under the name "tensorflow"."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOGGER = own.getLogger("tensorflow")
 
 
 def set_verbosity(v: int) -> None:
-    """Messages below this level are dropped.
+    """Drop messages below a level.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def set_verbosity(v: int) -> None:
 
 
 def get_verbosity() -> int:
-    """The level below which messages are dropped.
+    """Return the level below which messages are dropped.
 
     Examples
     --------
@@ -49,13 +49,13 @@ def get_verbosity() -> int:
 
 
 def log(level: int, msg: str, *args: Any) -> None:
-    """A message of a level.
+    """Log a message at a level.
 
     Parameters
     ----------
     level : int
     msg : str
-        With ``%`` for the arguments.
+        ``%`` format string for the arguments.
 
     Examples
     --------
@@ -66,12 +66,12 @@ def log(level: int, msg: str, *args: Any) -> None:
 
 
 def debug(msg: str, *args: Any) -> None:
-    """A message for whoever looks for faults.
+    """Log a message at level DEBUG.
 
     Parameters
     ----------
     msg : str
-        With ``%`` for the arguments.
+        ``%`` format string for the arguments.
 
     Examples
     --------
@@ -82,12 +82,12 @@ def debug(msg: str, *args: Any) -> None:
 
 
 def info(msg: str, *args: Any) -> None:
-    """A message about what goes on.
+    """Log a message at level INFO.
 
     Parameters
     ----------
     msg : str
-        With ``%`` for the arguments.
+        ``%`` format string for the arguments.
 
     Examples
     --------
@@ -98,12 +98,12 @@ def info(msg: str, *args: Any) -> None:
 
 
 def warning(msg: str, *args: Any) -> None:
-    """A message about what may be wrong.
+    """Log a message at level WARN.
 
     Parameters
     ----------
     msg : str
-        With ``%`` for the arguments.
+        ``%`` format string for the arguments.
 
     Examples
     --------
@@ -115,12 +115,12 @@ def warning(msg: str, *args: Any) -> None:
 
 
 def error(msg: str, *args: Any) -> None:
-    """A message about what is wrong.
+    """Log a message at level ERROR.
 
     Parameters
     ----------
     msg : str
-        With ``%`` for the arguments.
+        ``%`` format string for the arguments.
 
     Examples
     --------
@@ -132,12 +132,12 @@ def error(msg: str, *args: Any) -> None:
 
 
 def fatal(msg: str, *args: Any) -> None:
-    """A message about what ends the program.
+    """Log a message at level FATAL.
 
     Parameters
     ----------
     msg : str
-        With ``%`` for the arguments.
+        ``%`` format string for the arguments.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Looking at values on their way: printing them, and stopping at the first that is no number."""
+"""Operations that print tensors, or raise if a tensor has a NaN or an infinity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Print", "add_check_numerics_ops", "check_numerics", "verify_tensor_a
 
 
 def passed_on(x: Any, name: str) -> Any:
-    """A tensor of the same value, which is there after the operation recorded last."""
+    """Return a tensor of the same value that depends on the operation recorded last."""
     op = last_op()
     with nullcontext() if op is None else control_dependencies([op]):
         return df.identity(x, name=name)
@@ -31,18 +31,18 @@ def passed_on(x: Any, name: str) -> Any:
 def Print(input_: Any, data: Iterable[Any], message: str | None = None,
           first_n: int | None = None, summarize: int | None = None,
           name: str | None = None) -> Any:
-    """A tensor of the same value; where it is computed, data are printed to stderr.
+    """Return a tensor of the same value; when it is computed, `data` is printed to stderr.
 
     Parameters
     ----------
     input_ : Tensor
     data : list of Tensor or str
     message : str, optional
-        Comes before the data.
+        Printed before the data.
     first_n : int, optional
-        Only so many times; by default, and if negative, always.
+        Maximal number of times to print; by default, and if negative, unlimited.
     summarize : int, default 3
-        How many elements of each tensor; -1: all.
+        Number of elements to print of each tensor; -1 for all.
     name : str, optional
 
     Examples
@@ -67,13 +67,13 @@ def Print(input_: Any, data: Iterable[Any], message: str | None = None,
 
 @recorded
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
-    """A tensor of the same value; InvalidArgumentError if there is a NaN or an infinity in it.
+    """Return a tensor of the same value; raise InvalidArgumentError if it has a NaN or an infinity.
 
     Parameters
     ----------
     tensor : Tensor, floating
     message : str
-        Begins the error's text.
+        Prefix of the error message.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
 
 
 def verify_tensor_all_finite(t: Any, msg: str, name: str | None = None) -> Any:
-    """`check_numerics` under another name.
+    """Return `check_numerics` of the tensor; older name.
 
     Parameters
     ----------
@@ -118,8 +118,8 @@ def verify_tensor_all_finite(t: Any, msg: str, name: str | None = None) -> Any:
 
 
 def add_check_numerics_ops() -> Any:
-    """An operation that checks all floating tensors of the graph in force for NaNs and infinities,
-    and names the first operation that made one.
+    """Return an operation that checks all floating tensors of the default graph for NaN and
+    infinity, and reports the first operation whose output has one.
 
     Returns
     -------

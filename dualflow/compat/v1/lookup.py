@@ -1,4 +1,4 @@
-"""Finding tensors and operations of a graph by name, or by what stands for them."""
+"""Lookup of tensors and operations of a graph by name or by object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Lookup:
-    """The names of one graph, indexed as far as somebody has asked."""
+    """The names of one graph; operations are indexed lazily at a lookup."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -27,7 +27,7 @@ class Lookup:
         return self._by_name.get(name)
 
     def operation(self, name: Any) -> Operation:
-        """The operation called `name`."""
+        """Return the operation of this name."""
         if not isinstance(name, str):
             raise TypeError("Operation names are strings (or similar), not "
                             f"{type(name).__name__}.")
@@ -39,7 +39,7 @@ class Lookup:
         return found
 
     def tensor(self, name: Any) -> Any:
-        """The tensor called `name`."""
+        """Return the tensor of this name."""
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         of, _, index = name.rpartition(":")
@@ -60,7 +60,7 @@ class Lookup:
         return op.outputs[int(index)]
 
     def element(self, obj: Any, allow_tensor: bool, allow_operation: bool) -> Any:
-        """The tensor or operation that an object is, stands for or names."""
+        """Return the tensor or operation for an object or a name."""
         wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
         if isinstance(obj, str):
             if allow_tensor and (":" in obj or not allow_operation):

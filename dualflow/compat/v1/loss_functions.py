@@ -1,4 +1,4 @@
-"""Losses, weighted and reduced as in TensorFlow 1."""
+"""Losses with the weighting and reduction of TensorFlow 1."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Reduction", "absolute_difference", "compute_weighted_loss", "cosine_
 
 
 class Reduction:
-    """How losses become one number.
+    """Names of the reductions of losses to a scalar.
 
     Examples
     --------
@@ -42,17 +42,17 @@ BY_NONZERO = Reduction.SUM_BY_NONZERO_WEIGHTS
 def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = None,
                           loss_collection: str | None = GraphKeys.LOSSES,
                           reduction: str = BY_NONZERO) -> Any:
-    """Losses times weights as one number, by default the mean over weights that are not 0.
+    """Reduce losses times weights to a scalar, by default the mean over nonzero weights.
 
     Parameters
     ----------
     losses : Tensor
     weights : float or Tensor, default 1.0
-        One for each loss, or for each of its rows.
+        One weight per loss, or per row of losses.
     scope : str, optional
-        Of the operations.
+        Name scope of the operations.
     loss_collection : str or None
-        Where the loss is added.
+        Collection to which the loss is added.
     reduction : str
         See `Reduction`.
 
@@ -76,7 +76,7 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = N
 
 
 def reduced(weighted: Any, weight: Any, reduction: str) -> Any:
-    """Weighted losses as one number."""
+    """Reduce weighted losses to a scalar, or return them unchanged if `reduction` is NONE."""
     if reduction == Reduction.NONE:
         return weighted
     total = df.reduce_sum(weighted)
@@ -94,18 +94,18 @@ def reduced(weighted: Any, weight: Any, reduction: str) -> Any:
 def mean_squared_error(labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None,
                        loss_collection: str | None = GraphKeys.LOSSES,
                        reduction: str = BY_NONZERO) -> Any:
-    """The mean of (predictions - labels)**2.
+    """Return the mean of (predictions - labels)**2.
 
     Parameters
     ----------
     labels : Tensor
     predictions : Tensor
     weights : float or Tensor, default 1.0
-        One for each loss, or for each of its rows.
+        One weight per loss, or per row of losses.
     scope : str, optional
-        Of the operations.
+        Name scope of the operations.
     loss_collection : str or None
-        Where the loss is added.
+        Collection to which the loss is added.
     reduction : str
         See `Reduction`.
 
@@ -125,18 +125,18 @@ def mean_squared_error(labels: Any, predictions: Any, weights: Any = 1.0, scope:
 def absolute_difference(labels: Any, predictions: Any, weights: Any = 1.0,
                         scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
                         reduction: str = BY_NONZERO) -> Any:
-    """The mean of abs(predictions - labels).
+    """Return the mean of abs(predictions - labels).
 
     Parameters
     ----------
     labels : Tensor
     predictions : Tensor
     weights : float or Tensor, default 1.0
-        One for each loss, or for each of its rows.
+        One weight per loss, or per row of losses.
     scope : str, optional
-        Of the operations.
+        Name scope of the operations.
     loss_collection : str or None
-        Where the loss is added.
+        Collection to which the loss is added.
     reduction : str
         See `Reduction`.
 
@@ -156,20 +156,20 @@ def absolute_difference(labels: Any, predictions: Any, weights: Any = 1.0,
 def huber_loss(labels: Any, predictions: Any, weights: Any = 1.0, delta: float = 1.0,
                scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
                reduction: str = BY_NONZERO) -> Any:
-    """Squares of small errors, halved, and absolute values of large ones.
+    """Return the mean Huber loss: quadratic up to `delta`, linear beyond.
 
     Parameters
     ----------
     labels : Tensor
     predictions : Tensor
     weights : float or Tensor, default 1.0
-        One for each loss, or for each of its rows.
+        One weight per loss, or per row of losses.
     delta : float, default 1.0
-        Where errors begin to be large.
+        Error at which the loss becomes linear.
     scope : str, optional
-        Of the operations.
+        Name scope of the operations.
     loss_collection : str or None
-        Where the loss is added.
+        Collection to which the loss is added.
     reduction : str
         See `Reduction`.
 
@@ -191,20 +191,20 @@ def huber_loss(labels: Any, predictions: Any, weights: Any = 1.0, delta: float =
 def log_loss(labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float = 1e-7,
              scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
              reduction: str = BY_NONZERO) -> Any:
-    """The mean cross entropy of labels and probabilities.
+    """Return the mean cross entropy of labels and probabilities.
 
     Parameters
     ----------
     labels : Tensor
     predictions : Tensor
     weights : float or Tensor, default 1.0
-        One for each loss, or for each of its rows.
+        One weight per loss, or per row of losses.
     epsilon : float, default 1e-7
-        Added before logarithms are taken.
+        Added before logarithms are computed.
     scope : str, optional
-        Of the operations.
+        Name scope of the operations.
     loss_collection : str or None
-        Where the loss is added.
+        Collection to which the loss is added.
     reduction : str
         See `Reduction`.
 
@@ -224,18 +224,18 @@ def log_loss(labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float =
 @recorded
 def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None,
                loss_collection: str | None = GraphKeys.LOSSES, reduction: str = BY_NONZERO) -> Any:
-    """The mean of max(0, 1 - logits) where labels are 1, and max(0, 1 + logits) where they are 0.
+    """Return the mean hinge loss: max(0, 1 - logits) for label 1, max(0, 1 + logits) for label 0.
 
     Parameters
     ----------
     labels : Tensor
     logits : Tensor
     weights : float or Tensor, default 1.0
-        One for each loss, or for each of its rows.
+        One weight per loss, or per row of losses.
     scope : str, optional
-        Of the operations.
+        Name scope of the operations.
     loss_collection : str or None
-        Where the loss is added.
+        Collection to which the loss is added.
     reduction : str
         See `Reduction`.
 
@@ -255,24 +255,24 @@ def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0, scope: str | None =
 def cosine_distance(labels: Any, predictions: Any, axis: int | None = None, weights: Any = 1.0,
                     scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
                     reduction: str = BY_NONZERO, dim: int | None = None) -> Any:
-    """The mean of 1 - the product of unit vectors.
+    """Return the mean of 1 minus the inner product of unit vectors.
 
     Parameters
     ----------
     labels : Tensor
     predictions : Tensor
     axis : int
-        The dimension.
+        Dimension of the vectors.
     weights : float or Tensor, default 1.0
-        One for each loss, or for each of its rows.
+        One weight per loss, or per row of losses.
     scope : str, optional
-        Of the operations.
+        Name scope of the operations.
     loss_collection : str or None
-        Where the loss is added.
+        Collection to which the loss is added.
     reduction : str
         See `Reduction`.
     dim : int
-        An older name of `axis`.
+        Older name of `axis`.
 
     Examples
     --------
@@ -292,20 +292,20 @@ def softmax_cross_entropy(onehot_labels: Any, logits: Any, weights: Any = 1.0,
                           label_smoothing: float = 0, scope: str | None = None,
                           loss_collection: str | None = GraphKeys.LOSSES,
                           reduction: str = BY_NONZERO) -> Any:
-    """The mean cross entropy of one-hot labels and softmax(logits).
+    """Return the mean cross entropy of one-hot labels and softmax(logits).
 
     Parameters
     ----------
     onehot_labels : Tensor, like `logits`
     logits : Tensor
     weights : float or Tensor, default 1.0
-        One for each loss, or for each of its rows.
+        One weight per loss, or per row of losses.
     label_smoothing : float, default 0
-        How far labels are moved towards even ones.
+        Weight of the uniform distribution in the labels.
     scope : str, optional
-        Of the operations.
+        Name scope of the operations.
     loss_collection : str or None
-        Where the loss is added.
+        Collection to which the loss is added.
     reduction : str
         See `Reduction`.
 
@@ -330,18 +330,18 @@ def sparse_softmax_cross_entropy(labels: Any, logits: Any, weights: Any = 1.0,
                                  scope: str | None = None,
                                  loss_collection: str | None = GraphKeys.LOSSES,
                                  reduction: str = BY_NONZERO) -> Any:
-    """The mean cross entropy of class numbers and softmax(logits).
+    """Return the mean cross entropy of class indices and softmax(logits).
 
     Parameters
     ----------
     labels : Tensor
     logits : Tensor
     weights : float or Tensor, default 1.0
-        One for each loss, or for each of its rows.
+        One weight per loss, or per row of losses.
     scope : str, optional
-        Of the operations.
+        Name scope of the operations.
     loss_collection : str or None
-        Where the loss is added.
+        Collection to which the loss is added.
     reduction : str
         See `Reduction`.
 
@@ -365,20 +365,20 @@ def sigmoid_cross_entropy(multi_class_labels: Any, logits: Any, weights: Any = 1
                           label_smoothing: float = 0, scope: str | None = None,
                           loss_collection: str | None = GraphKeys.LOSSES,
                           reduction: str = BY_NONZERO) -> Any:
-    """The mean cross entropy of labels and sigmoid(logits).
+    """Return the mean cross entropy of labels and sigmoid(logits).
 
     Parameters
     ----------
     multi_class_labels : Tensor, like `logits`
     logits : Tensor
     weights : float or Tensor, default 1.0
-        One for each loss, or for each of its rows.
+        One weight per loss, or per row of losses.
     label_smoothing : float, default 0
-        How far labels are moved towards even ones.
+        Weight of 0.5 in the labels.
     scope : str, optional
-        Of the operations.
+        Name scope of the operations.
     loss_collection : str or None
-        Where the loss is added.
+        Collection to which the loss is added.
     reduction : str
         See `Reduction`.
 

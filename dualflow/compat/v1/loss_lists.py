@@ -1,4 +1,4 @@
-"""The losses that a graph has collected."""
+"""The loss collections of a graph."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["add_loss", "get_losses", "get_regularization_loss", "get_regularizat
 
 
 def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
-    """Appends to the losses of the graph in force.
+    """Append to the losses of the default graph.
 
     Parameters
     ----------
     loss : Tensor
     loss_collection : str or None
-        Where the loss is added.
+        Collection to which the loss is added.
 
     Examples
     --------
@@ -34,14 +34,14 @@ def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
-    """The losses of the graph in force.
+    """Return the losses of the default graph.
 
     Parameters
     ----------
     scope : str, optional
-        Only what has a name that it matches the start of.
+        Regular expression for the start of the names.
     loss_collection : str or None
-        Where the loss is added.
+        Collection to read.
 
     Examples
     --------
@@ -54,12 +54,12 @@ def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """What the regularizers of variables gave.
+    """Return the regularization losses of the default graph.
 
     Parameters
     ----------
     scope : str, optional
-        Only what has a name that it matches the start of.
+        Regular expression for the start of the names.
 
     Examples
     --------
@@ -75,12 +75,12 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
 @recorded
 def get_regularization_loss(scope: str | None = None,
                             name: str = "total_regularization_loss") -> Any:
-    """The sum of what the regularizers gave.
+    """Return the sum of the regularization losses.
 
     Parameters
     ----------
     scope : str, optional
-        Only what has a name that it matches the start of.
+        Regular expression for the start of the names.
 
     Examples
     --------
@@ -96,13 +96,13 @@ def get_regularization_loss(scope: str | None = None,
 @recorded
 def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss",
                    scope: str | None = None) -> Any:
-    """The sum of all losses.
+    """Return the sum of all losses.
 
     Parameters
     ----------
     add_regularization_losses : bool, default True
     scope : str, optional
-        Only what has a name that it matches the start of.
+        Regular expression for the start of the names.
 
     Examples
     --------

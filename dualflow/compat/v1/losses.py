@@ -1,4 +1,4 @@
-"""`tf.losses`: losses, and what a graph has collected of them."""
+"""`tf.losses`: losses and their collections."""
 
 from dualflow.compat.v1.loss_functions import (
     Reduction as Reduction,

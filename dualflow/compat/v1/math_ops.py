@@ -120,7 +120,7 @@ divide_no_nan = div_no_nan
 def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
            adjoint_a: bool = False, adjoint_b: bool = False, a_is_sparse: bool = False,
            b_is_sparse: bool = False, name: str | None = None) -> Any:
-    """The product of matrices.
+    """Multiply matrices.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool | None = None,
                 name: str | None = None, reduction_indices: Any = None,
                 keep_dims: bool | None = None) -> Any:
-    """The mean over dimensions, of the dtype of the tensor: for integers the fraction is cut off.
+    """Return the mean over dimensions in the dtype of the tensor; integer means are truncated.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool | None = Non
 @recorded
 def argmax(input: Any, axis: Any = None, name: str | None = None, dimension: Any = None,
            output_type: Any = int64) -> Any:
-    """Where the largest element is along a dimension, by default the first.
+    """Return the index of the largest element along a dimension, by default 0.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def argmax(input: Any, axis: Any = None, name: str | None = None, dimension: Any
 @recorded
 def argmin(input: Any, axis: Any = None, name: str | None = None, dimension: Any = None,
            output_type: Any = int64) -> Any:
-    """Where the smallest element is along a dimension, by default the first.
+    """Return the index of the smallest element along a dimension, by default 0.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def argmin(input: Any, axis: Any = None, name: str | None = None, dimension: Any
 
 
 def arg_max(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Any:
-    """`argmax` with its arguments in an older order.
+    """Return `argmax`; the arguments are in an older order.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def arg_max(input: Any, dimension: Any, output_type: Any = int64, name: str | No
 
 
 def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Any:
-    """`argmin` with its arguments in an older order.
+    """Return `argmin`; the arguments are in an older order.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | No
 
 @recorded
 def div(x: Any, y: Any, name: str | None = None) -> Any:
-    """x / y as in Python 2: for integers rounded down.
+    """Divide as in Python 2: integer quotients are rounded down.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
 
 @recorded
 def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
-    """x / y for integers, rounded towards zero.
+    """Divide integers and round towards zero.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
 @recorded
 def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None,
                         name: str | None = None) -> Any:
-    """Tensors scaled down so that their common norm is at most `clip_norm`, and that norm.
+    """Scale tensors so that their global norm is at most `clip_norm`; return them and that norm.
 
     Examples
     --------
@@ -270,7 +270,7 @@ def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None,
 
 @recorded
 def lin_space(start: Any, stop: Any, num: int, name: str | None = None) -> Any:
-    """`num` numbers evenly spaced from start to stop.
+    """Return `num` evenly spaced values from start to stop.
 
     Examples
     --------
@@ -287,7 +287,7 @@ linspace = lin_space
 
 @recorded
 def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
-    """What `truncatediv` leaves; it has the sign of x.
+    """Return the remainder of `truncatediv`; it has the sign of x.
 
     Examples
     --------
@@ -302,7 +302,7 @@ def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
 
 @recorded
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
-    """A number times a tensor, or IndexedSlices.
+    """Multiply a tensor or IndexedSlices by a scalar.
 
     Examples
     --------
@@ -323,20 +323,20 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
 @recorded
 def cumulative_logsumexp(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False,
                          name: str | None = None) -> Any:
-    """log(exp(x[0]) + ... + exp(x[k])) for each k along a dimension.
+    """Return log(exp(x[0]) + ... + exp(x[k])) for each k along a dimension.
 
     Parameters
     ----------
     x : Tensor, floating
     axis : int, default 0
     exclusive : bool, default False
-        Whether element k itself is left out.
+        Whether to exclude element k.
     reverse : bool, default False
-        Whether sums begin at the end.
+        Whether to sum from the end.
 
     Notes
     -----
-    It takes room for the square of the size.
+    The memory use is quadratic in the size of the dimension.
 
     Examples
     --------
@@ -363,7 +363,7 @@ def cumulative_logsumexp(x: Any, axis: int = 0, exclusive: bool = False, reverse
 
 @recorded
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any:
-    """A tensor scaled down so that its norm, divided by its size, is at most `clip_norm`.
+    """Scale a tensor so that its norm divided by its number of elements is at most `clip_norm`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Measures that are updated from run to run: each is a value and the operation that updates it."""
+"""`tf.metrics`: streaming metrics. Each is a pair of the current value and an update operation."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ __all__ = ["accuracy", "auc", "false_negatives", "false_positives", "mean",
 @recorded
 def mean(values: Any, weights: Any = None, metrics_collections: Any = None,
          updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:
-    """The mean of all that was seen.
+    """Return the mean of all values seen.
 
     Parameters
     ----------
     values : Tensor
     weights : Tensor, optional
-        How much each counts.
+        Weight of each element.
     metrics_collections : list of str, optional
-        Where the value is added.
+        Collections to which the value is added.
     updates_collections : list of str, optional
-        Where the operation is added.
+        Collections to which the operation is added.
 
     Returns
     -------
@@ -56,14 +56,15 @@ def mean(values: Any, weights: Any = None, metrics_collections: Any = None,
 
 
 def weights_of(weights: Any, x: Any) -> Any:
-    """How much each element counts."""
+    """Return the weights broadcast to the shape of x; ones if None."""
     if weights is None:
         return df.ones_like(x, df.float32)
     return df.broadcast_to(df.cast(convert(weights), df.float32), x.shape)
 
 
 def total(name: str, value: Any) -> tuple[Any, Any]:
-    """The sum of all values that were seen, and the same after this one."""
+    """Return a variable that sums values, and the operation that adds `value` and returns the
+    sum."""
     where = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
     kept = Variable(df.zeros([int(n) for n in value.shape], value.dtype), False, where, name=name)
     return as_tensor(kept.slot), assign_add(kept, value)
@@ -71,7 +72,7 @@ def total(name: str, value: Any) -> tuple[Any, Any]:
 
 def measured(sums: list[tuple[Any, Any]], measure: Callable[..., Any], metrics_collections: Any,
              updates_collections: Any) -> tuple[Any, Any]:
-    """The measure of what was seen, and of that after an update."""
+    """Return `measure` of the sums before and after an update."""
     value = df.identity(measure(*[now for now, _ in sums]), name="value")
     update = df.identity(measure(*[after for _, after in sums]), name="update_op")
     return published(value, update, metrics_collections, updates_collections)
@@ -79,7 +80,7 @@ def measured(sums: list[tuple[Any, Any]], measure: Callable[..., Any], metrics_c
 
 def published(value: Any, update: Any, metrics_collections: Any,
               updates_collections: Any) -> tuple[Any, Any]:
-    """Both, added to collections."""
+    """Add the value and the update operation to collections and return both."""
     for names, tensor in ((metrics_collections, value), (updates_collections, update)):
         if names is not None:
             graph_in_force().add_to_collections(names, tensor)
@@ -89,18 +90,18 @@ def published(value: Any, update: Any, metrics_collections: Any,
 @recorded
 def accuracy(labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
              updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:
-    """How often predictions were the labels.
+    """Return the fraction of predictions that equal the labels.
 
     Parameters
     ----------
     labels : Tensor
     predictions : Tensor
     weights : Tensor, optional
-        How much each counts.
+        Weight of each element.
     metrics_collections : list of str, optional
-        Where the value is added.
+        Collections to which the value is added.
     updates_collections : list of str, optional
-        Where the operation is added.
+        Collections to which the operation is added.
 
     Returns
     -------
@@ -122,7 +123,7 @@ def accuracy(labels: Any, predictions: Any, weights: Any = None, metrics_collect
 
 def of_errors(name: str, error: Callable[[Any], Any], does: str,
               last: Callable[[Any], Any] | None = None) -> Callable[..., Any]:
-    """A mean of what is made of the differences."""
+    """Return a metric: the mean of `error(predictions - labels)`, passed through `last`."""
     def metric(labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
                updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:
         y, x = alike(labels, predictions)
@@ -139,7 +140,7 @@ def of_errors(name: str, error: Callable[[Any], Any], does: str,
             return measured(sums, measure, metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = name
-    metric.__doc__ = f"""The {does} of all that was seen.
+    metric.__doc__ = f"""The {does} over all values seen.
 
     Parameters
     ----------
@@ -169,14 +170,14 @@ root_mean_squared_error: Callable[..., Any] = of_errors("root_mean_squared_error
                                     "root of the mean squared error", df.sqrt)
 
 
-# --- right and wrong ------------------------------------------------------------------------------
+# --- confusion counts -----------------------------------------------------------------------------
 
 KINDS = {"true_positives": (True, True), "false_positives": (False, True),
          "true_negatives": (False, False), "false_negatives": (True, False)}
 
 
 def counted(kind: str, labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any]:
-    """How many were of a kind; `predictions` may have more dimensions in front."""
+    """Return the total of one confusion count; `predictions` may have extra leading dimensions."""
     label, said = KINDS[kind]
     hit = df.logical_and(df.equal(df.cast(labels, df.bool_), label),
                          df.equal(df.cast(predictions, df.bool_), said))
@@ -186,7 +187,7 @@ def counted(kind: str, labels: Any, predictions: Any, weights: Any) -> tuple[Any
 
 def of_kinds(name: str, kinds: list[str], measure: Callable[..., Any],
              does: str) -> Callable[..., Any]:
-    """A measure of how many were of some kinds."""
+    """Return a metric computed from the totals of some confusion counts."""
     def metric(labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
                updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:
         y, x = convert(labels), convert(predictions)
@@ -196,12 +197,12 @@ def of_kinds(name: str, kinds: list[str], measure: Callable[..., Any],
                             metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = name
-    metric.__doc__ = f"""{does}, of all that was seen.
+    metric.__doc__ = f"""{does}, over all values seen.
 
     Parameters
     ----------
     labels, predictions : Tensor
-        Taken as true where they are not 0.
+        Nonzero values count as true.
     weights, metrics_collections, updates_collections : as for `mean`
 
     Returns
@@ -220,22 +221,22 @@ def of_kinds(name: str, kinds: list[str], measure: Callable[..., Any],
 
 
 def share(hits: Any, others: Any) -> Any:
-    """How many of all are hits; 0 if there are none."""
+    """Return hits / (hits + others), or 0 if both are 0."""
     return math.divide_no_nan(hits, hits + others)
 
 
 true_positives: Callable[..., Any] = of_kinds("true_positives", ["true_positives"], df.identity,
-                          "How many labels and predictions are true")
+                          "The number of true labels predicted as true")
 false_positives: Callable[..., Any] = of_kinds("false_positives", ["false_positives"], df.identity,
-                           "How many predictions alone are true")
+                           "The number of false labels predicted as true")
 true_negatives: Callable[..., Any] = of_kinds("true_negatives", ["true_negatives"], df.identity,
-                          "How many labels and predictions are false")
+                          "The number of false labels predicted as false")
 false_negatives: Callable[..., Any] = of_kinds("false_negatives", ["false_negatives"], df.identity,
-                           "How many labels alone are true")
+                           "The number of true labels predicted as false")
 precision: Callable[..., Any] = of_kinds("precision", ["true_positives", "false_positives"], share,
-                     "How many of those that are said to be true are")
+                     "The fraction of positive predictions that are correct")
 recall: Callable[..., Any] = of_kinds("recall", ["true_positives", "false_negatives"], share,
-                  "How many of those that are true are said to be")
+                  "The fraction of true labels predicted as true")
 
 TINY, SMALL = 1e-7, 1e-6
 
@@ -245,20 +246,20 @@ def auc(labels: Any, predictions: Any, weights: Any = None, num_thresholds: int 
         metrics_collections: Any = None, updates_collections: Any = None, curve: str = "ROC",
         name: str | None = None, summation_method: str = "trapezoidal",
         thresholds: Any = None) -> tuple[Any, Any]:
-    """The area under the curve of right and wrong as a threshold falls.
+    """Return the area under the ROC or precision-recall curve, by the trapezoidal rule.
 
     Parameters
     ----------
     labels : Tensor
-        Taken as true where they are not 0.
+        Nonzero values count as true.
     predictions : Tensor, floating, from 0 to 1
     weights, metrics_collections, updates_collections : as for `mean`
     num_thresholds : int, default 200
     curve : {"ROC", "PR"}
-        True against false positives, or precision against recall.
+        True-positive rate against false-positive rate, or precision against recall.
     summation_method : {"trapezoidal"}
     thresholds : list of float, optional
-        Between 0 and 1, in the place of evenly spaced ones.
+        Between 0 and 1; replaces the evenly spaced thresholds.
 
     Returns
     -------
@@ -300,7 +301,7 @@ def auc(labels: Any, predictions: Any, weights: Any = None, num_thresholds: int 
 
 def table(labels: Any, predictions: Any, num_classes: int, weights: Any,
           dtype: Any) -> tuple[Any, Any]:
-    """How often each class was taken for each."""
+    """Return the confusion matrix: entry (i, j) counts predictions of class j for label i."""
     y, x = [df.cast(df.reshape(convert(z), [-1]), df.int64) for z in (labels, predictions)]
     counts = weights_of(None if weights is None else df.reshape(convert(weights), [-1]), y)
     flat = math.unsorted_segment_sum(counts, y * num_classes + x, num_classes ** 2)
@@ -312,8 +313,8 @@ def table(labels: Any, predictions: Any, num_classes: int, weights: Any,
 def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = None,
              metrics_collections: Any = None, updates_collections: Any = None,
              name: str | None = None) -> tuple[Any, Any]:
-    """The mean over classes of intersection over union; the operation gives the table of how often
-    each class was taken for each.
+    """Return the mean over classes of intersection over union; the update operation returns the
+    confusion matrix.
 
     Parameters
     ----------
@@ -347,7 +348,7 @@ def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = Non
 def mean_per_class_accuracy(labels: Any, predictions: Any, num_classes: int, weights: Any = None,
                             metrics_collections: Any = None, updates_collections: Any = None,
                             name: str | None = None) -> tuple[Any, Any]:
-    """The mean over classes of how often they were recognized.
+    """Return the mean over classes of the per-class accuracy.
 
     Parameters
     ----------
@@ -377,7 +378,7 @@ def mean_per_class_accuracy(labels: Any, predictions: Any, num_classes: int, wei
 
 
 def over_classes(part: Any, whole: Any, update: Any, *collections: Any) -> tuple[Any, Any]:
-    """The mean of shares over the classes that occur."""
+    """Return the mean of part / whole over the classes that occur."""
     occur = df.reduce_sum(df.cast(df.not_equal(whole, 0), df.float32))
     shares = math.divide_no_nan(part, whole)
     return published(math.divide_no_nan(df.reduce_sum(shares), occur), update, *collections)

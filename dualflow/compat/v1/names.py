@@ -1,4 +1,4 @@
-"""Names of operations as TensorFlow makes them different."""
+"""Unique names of operations by TensorFlow's rules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from dualflow._core import OnTop
 from dualflow.graph.trace.names import Names
 
-# What operators call their operations, where that is not the name of dualflow's op.
+# Names of the operations of Python operators, if they differ from the name of dualflow's op.
 OPERATORS = {"subtract": "sub", "multiply": "mul", "divide": "truediv", "negative": "Neg",
              "floormod": "mod", "abs": "Abs", "less": "Less", "less_equal": "LessEqual",
              "greater": "Greater", "greater_equal": "GreaterEqual", "equal": "Equal",
@@ -20,13 +20,13 @@ INNER_SCOPE = re.compile(r"[A-Za-z0-9_.\\/>-]*\Z")
 
 
 def allowed(name: str) -> str:
-    """A name with other characters in the place of those that names of nodes cannot have."""
+    """Return a name with the characters that node names cannot contain replaced by dots."""
     return re.sub(r"[^A-Za-z0-9_.\\/>-]", ".", name).lstrip("_/>-\\") or "."
 
 
 class ScopedNames(Names):
-    """Names that differ in more than capitals; a scope that ends with a slash is one that exists,
-    and no name at all is the outermost."""
+    """Names that differ by more than case. A scope name that ends with a slash re-enters a scope;
+    an empty name is the outermost scope."""
 
     def scope(self, name: str | None) -> OnTop:
         if not name:
@@ -38,11 +38,11 @@ class ScopedNames(Names):
 
     @property
     def current(self) -> str:
-        """The scope that new names begin with."""
+        """The prefix of new names."""
         return self._scopes[-1] if self._scopes else ""
 
     def unique(self, name: str, take: bool = True) -> str:
-        if name.endswith("/"):          # a scope's own name, which is taken already
+        if name.endswith("/"):          # the name of a scope, registered already
             return name[:-1]
         if self.current:
             name = f"{self.current}/{name}"

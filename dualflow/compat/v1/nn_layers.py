@@ -1,4 +1,4 @@
-"""Windows of sequences, images and volumes, and what old programs put behind them."""
+"""Convolutions and pooling in one to three dimensions, and less common layers of `tf.nn`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ max_pool_with_argmax: Callable[..., Any] = wrapped(nn.max_pool_with_argmax, "Max
 def conv1d(value: Any = None, filters: Any = None, stride: Any = None, padding: Any = None,
            use_cudnn_on_gpu: bool | None = None, data_format: str | None = None,
            name: str | None = None, input: Any = None, dilations: Any = None) -> Any:
-    """Sums of products of filters with the windows of sequences.
+    """Convolve sequences with filters.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def conv1d(value: Any = None, filters: Any = None, stride: Any = None, padding: 
     use_cudnn_on_gpu : ignored
     data_format : {"NWC", "NCW"}, optional
     input
-        Another name of `value`.
+        Alias of `value`.
     dilations : int, optional
 
     Examples
@@ -66,7 +66,7 @@ def conv1d(value: Any = None, filters: Any = None, stride: Any = None, padding: 
 def convolution(input: Any, filter: Any = None, padding: Any = "VALID", strides: Any = None,
                 dilation_rate: Any = None, name: str | None = None, data_format: str | None = None,
                 filters: Any = None, dilations: Any = None) -> Any:
-    """A convolution over one, two or three dimensions, as the rank of the filters says.
+    """Convolve over one, two or three dimensions, according to the rank of the filters.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def convolution(input: Any, filter: Any = None, padding: Any = "VALID", strides:
     strides, dilation_rate : int or sequence of int, optional
     data_format : str, optional
     filters, dilations
-        Other names of `filter` and `dilation_rate`.
+        Aliases of `filter` and `dilation_rate`.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def convolution(input: Any, filter: Any = None, padding: Any = "VALID", strides:
 def pool(input: Any, window_shape: Any, pooling_type: str, padding: Any,
          dilation_rate: Any = None, strides: Any = None, name: str | None = None,
          data_format: str | None = None, dilations: Any = None) -> Any:
-    """Pooling of the type "AVG" or "MAX".
+    """Apply "AVG" or "MAX" pooling.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def pool(input: Any, window_shape: Any, pooling_type: str, padding: Any,
     dilation_rate, strides : sequence of int, optional
     data_format : str, optional
     dilations
-        Another name of `dilation_rate`.
+        Alias of `dilation_rate`.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def pool(input: Any, window_shape: Any, pooling_type: str, padding: Any,
 
 @recorded
 def silu(features: Any, beta: float = 1.0) -> Any:
-    """x * sigmoid(beta * x)
+    """Return x * sigmoid(beta * x).
 
     Examples
     --------
@@ -136,7 +136,7 @@ def silu(features: Any, beta: float = 1.0) -> Any:
 
 @recorded
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Any:
-    """relu of x and of -x, one after the other.
+    """Concatenate relu(x) and relu(-x).
 
     Examples
     --------
@@ -151,7 +151,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Any:
 
 @recorded
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
-    """relu(x weights + biases)
+    """Return relu(x weights + biases).
 
     Examples
     --------
@@ -167,7 +167,7 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> An
 @recorded
 def weighted_moments(x: Any, axes: Any, frequency_weights: Any, name: str | None = None,
                      keep_dims: bool | None = None, keepdims: bool | None = None) -> Any:
-    """Mean and variance over dimensions, in which elements count more or less.
+    """Return the weighted mean and variance over dimensions.
 
     Examples
     --------
@@ -191,8 +191,8 @@ def weighted_moments(x: Any, axes: Any, frequency_weights: Any, name: str | None
 @recorded
 def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False,
                      name: str | None = None) -> Any:
-    """exp(c) - z c, minus the logarithm of the probability of z where exp(c) is the expected count;
-    the full loss has Stirling's log(z!) besides.
+    """Return exp(c) - z c, the negative log likelihood of z for the expected count exp(c); the full
+    loss adds Stirling's approximation of log(z!).
 
     Examples
     --------
@@ -219,7 +219,7 @@ def batch_norm_with_global_normalization(
         variance_epsilon: Any = None, scale_after_normalization: bool | None = None,
         name: str | None = None, input: Any = None, mean: Any = None,
         variance: Any = None) -> Any:
-    """`batch_normalization` under an older name.
+    """Normalise a batch like `batch_normalization`; older name.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def batch_norm_with_global_normalization(
     beta, gamma : Tensor
     variance_epsilon : float
     scale_after_normalization : bool
-        Whether `gamma` is used.
+        Whether to use `gamma`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Functions of neural networks under the names, and with the arguments, of TensorFlow 1."""
+"""Functions of neural networks with the names and arguments of TensorFlow 1."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ depthwise_conv2d: Callable[..., Any] = wrapped(nn.depthwise_conv2d, "depthwise")
 
 
 def only_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
-    """Raises if labels and logits, which are easily mistaken, are not given by name."""
+    """Raise ValueError if labels and logits, which are easily swapped, are not passed by name."""
     if sentinel is not None:
         raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., "
                          "...)")
@@ -49,7 +49,7 @@ def only_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
 @recorded
 def softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, axis: int | None = None,
                                          name: str | None = None, dim: int | None = None) -> Any:
-    """For each row, the cross entropy of labels and softmax(logits); the gradient flows to both.
+    """Return the cross entropy of labels and softmax(logits) per row, differentiable in both.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, axis: int | N
 def softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None,
                                       logits: Any = None, dim: int = -1, name: str | None = None,
                                       axis: int | None = None) -> Any:
-    """For each row, the cross entropy of labels and softmax(logits); no gradient flows to labels.
+    """Return the cross entropy of labels and softmax(logits) per row; labels get no gradient.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None,
 @recorded
 def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None,
                                              logits: Any = None, name: str | None = None) -> Any:
-    """For each row, minus the logarithm of what softmax(logits) gives the label.
+    """Return minus the log softmax(logits) at the class index, per row.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any 
 @recorded
 def sigmoid_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None,
                                       logits: Any = None, name: str | None = None) -> Any:
-    """The cross entropy of labels and sigmoid(logits), element by element.
+    """Return the cross entropy of labels and sigmoid(logits), element by element.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def sigmoid_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None,
 def weighted_cross_entropy_with_logits(labels: Any = None, logits: Any = None,
                                        pos_weight: Any = None, name: str | None = None,
                                        targets: Any = None) -> Any:
-    """Sigmoid cross entropy in which positive labels count `pos_weight` times.
+    """Return sigmoid cross entropy with positive labels weighted by `pos_weight`.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def weighted_cross_entropy_with_logits(labels: Any = None, logits: Any = None,
 def conv2d(input: Any, filter: Any = None, strides: Any = None, padding: Any = None,
            use_cudnn_on_gpu: bool = True, data_format: str = "NHWC", dilations: Any = None,
            name: str | None = None, filters: Any = None) -> Any:
-    """The convolution of images with filters.
+    """Convolve images with filters.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def conv2d(input: Any, filter: Any = None, strides: Any = None, padding: Any = N
     dilations : list of 4 int, or 1 or 2, optional
     name : str, optional
     filters : Tensor
-        The newer name of `filter`.
+        Newer name of `filter`.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def conv2d_transpose(value: Any = None, filter: Any = None, output_shape: Any = 
                      strides: Any = None, padding: str = "SAME", data_format: str = "NHWC",
                      name: str | None = None, input: Any = None, filters: Any = None,
                      dilations: Any = None) -> Any:
-    """The transpose of a convolution, its gradient with respect to the images.
+    """Return the transpose of a convolution: its gradient with respect to the images.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def conv2d_transpose(value: Any = None, filter: Any = None, output_shape: Any = 
 @recorded
 def max_pool(value: Any, ksize: Any = None, strides: Any = None, padding: str | None = None,
              data_format: str = "NHWC", name: str | None = None, input: Any = None) -> Any:
-    """The largest element of each window.
+    """Return the largest element of each window.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def max_pool(value: Any, ksize: Any = None, strides: Any = None, padding: str | 
 @recorded
 def avg_pool(value: Any, ksize: Any = None, strides: Any = None, padding: str | None = None,
              data_format: str = "NHWC", name: str | None = None, input: Any = None) -> Any:
-    """The mean of each window.
+    """Return the mean of each window.
 
     Examples
     --------
@@ -234,18 +234,18 @@ def avg_pool(value: Any, ksize: Any = None, strides: Any = None, padding: str | 
 @recorded
 def dropout(x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None,
             name: str | None = None, rate: Any = None) -> Any:
-    """Elements kept with probability `keep_prob`, and then divided by it; others are 0.
+    """Keep elements with probability `keep_prob` and divide them by it; set the others to 0.
 
     Parameters
     ----------
     x : Tensor, floating
     keep_prob : float or Tensor
     noise_shape : sequence of int, optional
-        The shape of what is drawn, which broadcasts with x.
+        Shape of the random mask, broadcast to x.
     seed : int, optional
     name : str, optional
     rate : float or Tensor
-        1 - keep_prob, instead of that.
+        Alternative to `keep_prob`: 1 - keep_prob.
 
     Examples
     --------
@@ -279,7 +279,7 @@ def dropout(x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | 
 def embedding_lookup(params: Any, ids: Any, partition_strategy: str = "mod",
                      name: str | None = None, validate_indices: bool = True,
                      max_norm: float | None = None) -> Any:
-    """Rows of a matrix, or of one that is divided into several (a list), by number.
+    """Return rows of a matrix at the given indices; a list is a matrix partitioned by rows.
 
     Examples
     --------
@@ -313,7 +313,7 @@ def embedding_lookup(params: Any, ids: Any, partition_strategy: str = "mod",
 
 @recorded
 def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) -> Any:
-    """Whether each target is among the k largest predictions of its row.
+    """Return True for each target among the k largest predictions of its row.
 
     Examples
     --------
@@ -328,7 +328,7 @@ def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) ->
 @recorded
 def moments(x: Any, axes: Any, shift: Any = None, name: str | None = None,
             keep_dims: bool | None = None, keepdims: bool | None = None) -> Any:
-    """Mean and variance over dimensions.
+    """Return mean and variance over dimensions.
 
     Examples
     --------
@@ -344,7 +344,7 @@ def moments(x: Any, axes: Any, shift: Any = None, name: str | None = None,
 @recorded
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None,
                  dim: Any = None) -> Any:
-    """A tensor divided by its norm over dimensions.
+    """Divide a tensor by its norm over dimensions.
 
     Examples
     --------
@@ -359,7 +359,7 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
 
 @recorded
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
-    """x @ weights + biases.
+    """Return x @ weights + biases.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Operations: nodes with what TensorFlow says of them besides, and tensors that Python makes."""
+"""Operation: a graph node with TensorFlow's attributes; HostTensor: a tensor computed in Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Operation"]
 
-# TensorFlow's types of operations, where they are not the name in capitals.
+# TensorFlow's operation types, if they differ from the capitalised op name.
 TYPES = {"parameter": "Placeholder", "constant": "Const", "variable": "VariableV2",
          "multiply": "Mul", "subtract": "Sub", "divide": "RealDiv", "negative": "Neg",
          "reduce_sum": "Sum", "reduce_mean": "Mean", "reduce_max": "Max", "reduce_min": "Min",
@@ -39,13 +39,13 @@ class Operation(Node):
     name, type : str
     inputs, outputs : tuple of Tensor
     control_inputs : tuple of Operation
-        What runs before it besides what makes its inputs.
+        Operations that run before it, in addition to the producers of its inputs.
     graph : Graph
     device : str
     in_order : bool
-        Whether it keeps its place among operations that write variables, though it waits for none.
+        Whether it stays in program order with operations that write variables, without an edge.
     decisions : dict of tuple to Guard
-        What Python decided by sizes when it was made: it can run only where that holds.
+        Guards on sizes that held when it was recorded; it can run only if they hold.
 
     Examples
     --------
@@ -70,16 +70,16 @@ class Operation(Node):
 
     @property
     def type(self) -> str:
-        """The kind of operation, as TensorFlow calls it."""
+        """The operation type under TensorFlow's name."""
         return self.label or TYPES.get(self.op.name) or "".join(
             [word.capitalize() for word in self.op.name.split("_")])
 
     def values(self) -> tuple[Any, ...]:
-        """Its outputs."""
+        """Return the outputs."""
         return self.outputs
 
     def get_attr(self, name: str) -> Any:
-        """The attribute called `name`."""
+        """Return the attribute of this name."""
         if name == "dtype" and self.outputs:
             return self.outputs[0].dtype
         if name not in self.given:
@@ -87,7 +87,7 @@ class Operation(Node):
         return self.given[name]
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
-        """Runs it in a session, by default the one in force."""
+        """Run the operation in a session, by default the default session."""
         session = default_session(session, "run", "Cannot execute operation using `run()`",
                                   self.graph)
         session.run(self, feed_dict)
@@ -97,17 +97,17 @@ class Operation(Node):
 
 
 class HostTensor:
-    """A tensor whose value Python makes when it is fetched: text, or what a summary writes.
+    """A tensor that Python computes when it is fetched: text, or a serialised summary.
 
     Parameters
     ----------
     graph : Graph
     kind : str
-        The type of its operation.
+        Type of its operation.
     name : str
     inputs : sequence of Tensor or HostTensor
     compute : callable, optional
-        Called with the session and the values of the inputs; without it, the tensor must be fed.
+        Called with the session and the values of the inputs. If None, the tensor must be fed.
     shape : sequence of int or None, optional
     """
 
@@ -126,20 +126,20 @@ class HostTensor:
 
     @property
     def name(self) -> str:
-        """`operation:0`"""
+        """The name: `operation:0`."""
         return f"{self.op.name}:0"
 
     @property
     def device(self) -> str:
-        """Where it was asked to be."""
+        """The requested device."""
         return self.op.device
 
     def get_shape(self) -> TensorShape:
-        """Its shape."""
+        """Return the shape."""
         return self.shape
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Its value in a session, by default the one in force."""
+        """Return the value in a session, by default the default session."""
         return default_session(session, "eval", "Cannot evaluate tensor using `eval()`",
                                self.graph).run(self, feed_dict)
 

@@ -1,4 +1,4 @@
-"""What functions here share: conversion as TensorFlow 1 does it, arguments with two names."""
+"""Helpers: TensorFlow 1's conversion to tensors, and arguments that have two names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dualflow.dtypes import DType
 
 
 def convert(value: Any, dtype: Any = None) -> Tensor:
-    """A value as a tensor; numbers, lists and arrays take the dtype, tensors keep theirs."""
+    """Return a value as a tensor. `dtype` applies to numbers, lists and arrays, not to tensors."""
     found = unwrapped(value)
     if isinstance(found, TensorBase):
         return as_tensor(found)
@@ -20,13 +20,13 @@ def convert(value: Any, dtype: Any = None) -> Tensor:
 
 
 def alike(*values: Any) -> list[Tensor]:
-    """Values as tensors; what is none yet takes the dtype of the first that is."""
+    """Return values as tensors; values that are not tensors take the dtype of the first tensor."""
     beside = dtype_of(values)
     return [convert(x, beside) for x in values]
 
 
 def dtype_of(values: Any) -> DType | None:
-    """The dtype of the first tensor among values, if there is one."""
+    """Return the dtype of the first tensor among values, or None."""
     for x in values:
         found = unwrapped(x)
         if isinstance(found, TensorBase):
@@ -36,15 +36,15 @@ def dtype_of(values: Any) -> DType | None:
 
 
 def either(first: Any, second: Any, names: str) -> Any:
-    """An argument that has two names."""
+    """Return the value of an argument that has two names; raise ValueError if both are given."""
     if first is not None and second is not None:
         raise ValueError(f"Cannot specify both {names}")
     return second if first is None else first
 
 
 def wrapped(function: Callable[..., Any], name: str, **old: str) -> Callable[..., Any]:
-    """A function of dualflow as one of TensorFlow 1: it records in the graph in force, calls its
-    operation `name`, and takes arguments by older names, ``old_name="name"``."""
+    """Wrap a function of dualflow for TensorFlow 1: it records in the current graph, names its
+    operation `name`, and accepts older argument names, ``old_name="name"``."""
     @functools.wraps(function)
     def in_graph(*args: Any, **kwargs: Any) -> Any:
         for old_name in old.keys() & kwargs.keys():
@@ -57,5 +57,5 @@ def wrapped(function: Callable[..., Any], name: str, **old: str) -> Callable[...
         given = [x.__df_tensor__() if hasattr(x, "slot") else x for x in args]
         return function(*given, **kwargs)
 
-    in_graph.__module__ = function.__module__   # where its examples are tested
+    in_graph.__module__ = function.__module__   # so that its doctests run there
     return recorded(in_graph)

@@ -1,4 +1,4 @@
-"""Parts of tensors, of unknown sizes and by bounds that are computed."""
+"""`unstack` and `slice` for unknown sizes and for bounds that are tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dualflow.compat.v1.ops import convert
 
 @recorded
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Any]:
-    """The rows of a tensor, a list.
+    """Return the rows of a tensor as a list.
 
     Examples
     --------
@@ -31,15 +31,15 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     elif num is not None and -value.ndim <= axis < value.ndim and isinstance(
             value.shape[axis], Dim):
         sizes = list(value.shape)
-        sizes[axis] = num           # checked when it runs
+        sizes[axis] = num           # checked at run time
         value = df.reshape(value, sizes)
     return list(df.unstack(value, num, axis, name))
 
 
 @recorded
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
-    """The block of a tensor that starts at `begin`, with `size` elements per dimension; -1: all
-    that remain.
+    """Return the block of a tensor that starts at `begin`, with `size` elements per dimension; -1
+    for all remaining elements.
 
     Examples
     --------

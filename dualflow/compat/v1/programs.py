@@ -1,8 +1,8 @@
-"""Programs of parts of a graph: what is asked for, what that needs, compiled once for all sessions.
+"""Programs of parts of a graph: the nodes that fetches need, compiled once for all sessions.
 
-A run computes the nodes that its fetches need, and no others: first those that wait for no write of
-a variable, which see variables as they were when the run began, then the others, both in the order
-in which they were made. What a node waits for, by an input or a control input, is older than it.
+Invariant of the order: nodes that do not depend on a variable write run first and read the values
+from the start of the run; the remaining nodes follow. Both groups are in recording order, in which
+a node comes after its inputs and control inputs.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from dualflow.graph.trace.specialize import Specializer, leaves
 from dualflow.graph.trace.trace import Trace, suspended
 from dualflow.locks import reentrant_lock
 
-MAX_PROGRAMS = 64          # of one graph; the least recently used is dropped
+MAX_PROGRAMS = 64          # per graph; the least recently used is evicted
 ASSIGN = get_op("assign")
 
 Shapes = tuple[tuple[int, ...], ...]
 
 
 class PartProgram:
-    """The program of a part of a graph, for all sessions.
+    """The program of a part of a graph, shared by all sessions.
 
     Attributes
     ----------
     compiled : Compiled
     reads : dict of Slot to Node
-        Variables that must have a value before it runs, and who reads them first.
+        Variables that must be initialized before it runs, and their first readers.
     writes : set of Slot
     """
 
@@ -67,7 +67,7 @@ class Programs:
 
     def get(self, fetches: tuple[Symbol | Node, ...], fed: tuple[Symbol, ...],
             shapes: Shapes, values: Values = ()) -> PartProgram:
-        """The program that gives the tensors among the fetches, where values are sizes."""
+        """Return the program that computes the fetches; `values` are tensors used as sizes."""
         key = (fetches, fed, shapes, values)
         with self._lock:
             found = self._known.get(key)
@@ -95,13 +95,13 @@ class Programs:
         if graph is None:
             told = "".join([f", {x.name} is {value}" for x, value in values])
             raise errors.InvalidArgumentError(
-                f"run: while {self.trace.name} was built, Python decided by a size that is another "
-                f"for what is fed{told}; build it with placeholders of known shape")
+                f"run: Python code that built {self.trace.name} branched on a size that "
+                f"differs for the fed values{told}; build it with placeholders of known shape")
         return PartProgram(graph)
 
     def sizes_for(self, fetches: tuple[Symbol | Node, ...],
                   fed: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
-        """Tensors whose values are sizes of what fetches need, and can be found first."""
+        """Return the tensors used as sizes by the fetches whose values can be computed first."""
         part, given = part_for(self.trace, fetches, fed), set(fed)
         numbers = [n for node in walk(part.nodes) for n in numbers_of(node)]
         numbers += [n for guard in part.guards.values() for n in guard.args]
@@ -114,8 +114,8 @@ class Programs:
 
 
 class Player(Specializer):
-    """Plays a part into a graph of its own, in which fed values are parameters and each variable
-    has one version after the other."""
+    """Replays a part into a new graph: fed values become parameters, and each variable has one
+    version after the other."""
 
     def __init__(self, part: Trace, fed: Sequence[Symbol], shapes: Shapes,
                  values: Values, value_sizes: Container[Symbol]) -> None:
@@ -140,7 +140,7 @@ class Player(Specializer):
     def step(self, node: Node) -> None:
         try:
             super().step(node)
-        except DualflowError as error:      # what is fed does not fit
+        except DualflowError as error:      # the fed values are incompatible
             raise errors.translated(type(error)(
                 f"{error} ({node.name}, made at {node.line})"), node) from error
         self._go_on(node)
@@ -161,7 +161,7 @@ class Player(Specializer):
 
 
 def unfed(node: Node) -> str:
-    """The message for a placeholder without a value."""
+    """Return the message for a placeholder without a value."""
     x = node.outputs[0]
     sizes = ",".join(["?" if n is None else str(n) for n in x.known_shape])
     unranked = [y.op.name for y in x.graph.base.unranked]
@@ -172,7 +172,7 @@ def unfed(node: Node) -> str:
 
 
 def read_first(graph: Graph) -> dict[Slot, Node]:
-    """Variables that must have a value at the start of a run, and the node that reads it first."""
+    """Return the variables that must be initialized when a run starts, with their first readers."""
     found: dict[Slot, Node] = {}
     for node in graph.nodes:
         for k, x in enumerate(node.inputs):
@@ -186,7 +186,7 @@ def read_first(graph: Graph) -> dict[Slot, Node]:
 
 
 def part_for(trace: Any, fetches: Sequence[Symbol | Node], fed: Sequence[Symbol]) -> Trace:
-    """The nodes that fetches need where some values are given, with what decides about them."""
+    """Return the nodes that fetches need if some values are given, with the guards on them."""
     given = set(fed)
     wanted = [x if isinstance(x, Node) else x.node for x in fetches
               if isinstance(x, Node) or x not in given]
@@ -202,7 +202,8 @@ def part_for(trace: Any, fetches: Sequence[Symbol | Node], fed: Sequence[Symbol]
 
 
 def waiting(operations: Iterable[Node], needed: set[Node], given: set[Symbol]) -> set[Node]:
-    """Those that write a variable, read it for that, or wait for such a write."""
+    """Return the needed operations that write a variable, read it for the write, or depend on a
+    write."""
     late: set[Node] = set()
     for node in operations:
         if node in needed and (
@@ -216,8 +217,8 @@ def waiting(operations: Iterable[Node], needed: set[Node], given: set[Symbol]) -
 
 
 def needed_for(nodes: Iterable[Any], given: set[Symbol]) -> set[Node]:
-    """Nodes and all that they wait for, and that their inputs, and the sizes in their attributes,
-    are computed from."""
+    """Return the nodes and their transitive dependencies: inputs, control inputs, and the values
+    from which sizes in attributes are computed."""
     needed: set[Node] = set()
     pending = list(nodes)
     while pending:
@@ -230,15 +231,15 @@ def needed_for(nodes: Iterable[Any], given: set[Symbol]) -> set[Node]:
 
 
 def control_inputs(node: Node) -> list[Node]:
-    """What a node, and those inside it, wait for besides their inputs."""
+    """Return the control inputs of a node and of the nodes in its bodies."""
     if not node.bodies:
         return list(getattr(node, "control_inputs", ()))
     return [op for inside in walk([node]) for op in getattr(inside, "control_inputs", ())]
 
 
 def read_by(node: Node) -> list[Symbol]:
-    """The inputs of a node, and the values that sizes in its attributes, and in those of nodes
-    inside it, are taken from."""
+    """Return the inputs of a node, and the values from which sizes in its attributes and in its
+    bodies are computed."""
     read = list(node.inputs)
     for inside in walk([node]) if node.bodies else (node,):
         read += sized_by(numbers_of(inside))
@@ -246,6 +247,6 @@ def read_by(node: Node) -> list[Symbol]:
 
 
 def sized_by(values: Iterable[Any]) -> list[Symbol]:
-    """Values whose sizes or elements the Dims among `values` are computed from."""
+    """Return the values whose sizes or elements the Dims among `values` are computed from."""
     return [source(d) for value in values if isinstance(value, Dim)
             for d in leaves(value) if isinstance(d.args[0], Symbol)]

@@ -25,16 +25,16 @@ uniform = random_uniform
 
 def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None,
                 name: str | None = None) -> Any:
-    """Classes drawn with the probabilities ``softmax(logits)``: `multinomial`.
+    """Draw classes with the probabilities ``softmax(logits)``, like `multinomial`.
 
     Parameters
     ----------
     logits : Tensor, floating, shape (batch, n_classes)
     num_samples : int
-        How many to draw for each row.
+        Number of draws for each row.
     dtype : int32 or int64, default int64
     seed : int, optional
-        With that of the graph it makes the numbers repeatable.
+        Combined with the seed of the graph it makes the values reproducible.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Random numbers: each operation has a stream of its own, which begins anew in each session."""
+"""Random operations; each has its own stream of keys, which restarts in each session."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ __all__ = ["get_seed", "multinomial", "random_crop", "random_gamma", "random_nor
            "truncated_normal"]
 
 BITS = 1 << 64
-GOLDEN = 0x9E3779B97F4A7C15     # 2**64 over the golden ratio: neighbours end up far apart
+GOLDEN = 0x9E3779B97F4A7C15     # 2**64 / golden ratio: spreads neighbouring seeds
 DEFAULT_GRAPH_SEED = 87654321
 
 
 def set_random_seed(seed: int) -> None:
-    """Makes the random operations of the graph in force repeatable: in each session they give the
-    same numbers.
+    """Set the seed of the default graph: its random operations return the same values in each
+    session.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def set_random_seed(seed: int) -> None:
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """The seeds of the graph and of an operation made now; both None if neither is given.
+    """Return the seeds of the graph and of an operation; both are None if neither is set.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
 
 
 def draw(seed: int | None, name: str) -> Tensor:
-    """The key of the next draw, from the state that each session has for this operation."""
+    """Return the key of the next draw, from the state of this operation in the session."""
     if Mode.eager:
         source = random.get_global_generator() if seed is None else random.Generator(seed)
         return source.key()
@@ -112,7 +112,7 @@ def draw(seed: int | None, name: str) -> Tensor:
 @recorded
 def random_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32,
                   seed: int | None = None, name: str | None = None) -> Any:
-    """Normally distributed numbers, others in each run.
+    """Return normally distributed values, different in each run.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def random_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = f
     stddev : number or Tensor
     dtype : dtype
     seed : int, optional
-        With that of the graph it makes the numbers repeatable.
+        Combined with the seed of the graph it makes the values reproducible.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def random_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = f
 @recorded
 def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32,
                      seed: int | None = None, name: str | None = None) -> Any:
-    """Normally distributed numbers within two standard deviations, others in each run.
+    """Return normally distributed values within two standard deviations, different in each run.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any 
     stddev : number or Tensor
     dtype : dtype
     seed : int, optional
-        With that of the graph it makes the numbers repeatable.
+        Combined with the seed of the graph it makes the values reproducible.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any 
 @recorded
 def random_uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32,
                    seed: int | None = None, name: str | None = None) -> Any:
-    """Numbers evenly distributed over [minval, maxval), others in each run.
+    """Return values uniformly distributed over [minval, maxval), different in each run.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def random_uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any =
         1 for floats if not given.
     dtype : dtype
     seed : int, optional
-        With that of the graph it makes the numbers repeatable.
+        Combined with the seed of the graph it makes the values reproducible.
 
     Examples
     --------
@@ -190,13 +190,13 @@ def random_uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any =
 
 @recorded
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
-    """A tensor with its rows in random order, another in each run.
+    """Shuffle the rows of a tensor, differently in each run.
 
     Parameters
     ----------
     value : Tensor, number or array
     seed : int, optional
-        With that of the graph it makes the numbers repeatable.
+        Combined with the seed of the graph it makes the values reproducible.
 
     Examples
     --------
@@ -213,18 +213,18 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
 @recorded
 def random_gamma(shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32,
                  seed: int | None = None, name: str | None = None) -> Any:
-    """Gamma distributed numbers, `shape` of them for each of the parameters, others in each run.
+    """Return gamma-distributed values, `shape` of them per parameter, different in each run.
 
     Parameters
     ----------
     shape : sequence of int
     alpha : Tensor
-        The shape parameter, positive. No gradient reaches it.
+        The shape parameter, positive; it gets no gradient.
     beta : Tensor, optional
         The rate, by default 1.
     dtype : floating dtype
     seed : int, optional
-        With that of the graph it makes the numbers repeatable.
+        Combined with the seed of the graph it makes the values reproducible.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def random_gamma(shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32,
 @recorded
 def random_poisson(lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None,
                    name: str | None = None) -> Any:
-    """Poisson distributed numbers, `shape` of them for each rate, others in each run.
+    """Return Poisson-distributed values, `shape` of them per rate, different in each run.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def random_poisson(lam: Any, shape: Any, dtype: Any = float32, seed: int | None 
     shape : sequence of int
     dtype : dtype
     seed : int, optional
-        With that of the graph it makes the numbers repeatable.
+        Combined with the seed of the graph it makes the values reproducible.
 
     Examples
     --------
@@ -273,15 +273,15 @@ def random_poisson(lam: Any, shape: Any, dtype: Any = float32, seed: int | None 
 @recorded
 def multinomial(logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None,
                 output_dtype: Any = None) -> Any:
-    """Classes drawn with the probabilities ``softmax(logits)``, others in each run.
+    """Draw classes with the probabilities ``softmax(logits)``, different in each run.
 
     Parameters
     ----------
     logits : Tensor, floating, shape (batch, n_classes)
     num_samples : int
-        How many to draw for each row.
+        Number of draws for each row.
     seed : int, optional
-        With that of the graph it makes the numbers repeatable.
+        Combined with the seed of the graph it makes the values reproducible.
     output_dtype : int32 or int64, default int64
 
     Examples
@@ -299,7 +299,7 @@ def multinomial(logits: Any, num_samples: Any, seed: int | None = None, name: st
 
 @recorded
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Any:
-    """A part of a tensor, of this size and at another place in each run.
+    """Return a block of the given size at a random position, different in each run.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Recurrent networks: a cell over the steps of sequences."""
+"""Recurrent networks: apply a cell to the steps of sequences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["bidirectional_dynamic_rnn", "dynamic_rnn", "static_bidirectional_rnn
 
 
 def begun(cell: Any, batch: Any, initial_state: Any, dtype: Any) -> Any:
-    """The state before the first step."""
+    """Return the state before the first step."""
     if not isinstance(cell, RNNCell):
         raise TypeError(f"The argument 'cell' ({cell!r}) is not an RNNCell.")
     if initial_state is not None:
@@ -27,7 +27,8 @@ def begun(cell: Any, batch: Any, initial_state: Any, dtype: Any) -> Any:
 
 
 def step(cell: Any, x: Any, state: Any, time: Any, lengths: Any) -> tuple[Any, Any]:
-    """What a cell gives at one time; after the end of a sequence outputs are 0, and states stay."""
+    """Return output and state of a cell for one step. After the end of a sequence the output is 0
+    and the state is unchanged."""
     y, new = cell(x, state)
     if lengths is None:
         return y, new
@@ -38,7 +39,7 @@ def step(cell: Any, x: Any, state: Any, time: Any, lengths: Any) -> tuple[Any, A
 
 
 def lengths_of(sequence_length: Any) -> Any:
-    """The lengths of sequences as a tensor, or None."""
+    """Return the lengths of sequences as an int32 vector, or None."""
     if sequence_length is None:
         return None
     lengths = df.cast(convert(sequence_length), df.int32)
@@ -51,7 +52,7 @@ def lengths_of(sequence_length: Any) -> Any:
 @recorded
 def static_rnn(cell: Any, inputs: Any, initial_state: Any = None, dtype: Any = None,
                sequence_length: Any = None, scope: Any = None) -> Any:
-    """A cell over a list of inputs, step by step in the graph.
+    """Apply a cell to a list of inputs; the graph holds one copy of the cell per step.
 
     Parameters
     ----------
@@ -59,16 +60,16 @@ def static_rnn(cell: Any, inputs: Any, initial_state: Any = None, dtype: Any = N
     inputs : list of Tensor, each of shape (batch, n)
     initial_state : like the state of the cell, optional
     dtype : dtype
-        Of the initial state, if that is not given.
+        Dtype of the initial state if it is not given.
     sequence_length : ints, shape (batch,), optional
-        Where sequences end: then outputs are 0, and states stay.
+        Lengths; beyond them outputs are 0 and states do not change.
     scope : str or VariableScope, default "rnn"
 
     Returns
     -------
     outputs : list of Tensor
     state : like the state of the cell
-        The last one.
+        The final state.
 
     Examples
     --------
@@ -97,27 +98,27 @@ def static_rnn(cell: Any, inputs: Any, initial_state: Any = None, dtype: Any = N
 def dynamic_rnn(cell: Any, inputs: Any, sequence_length: Any = None, initial_state: Any = None,
                 dtype: Any = None, parallel_iterations: int | None = None,
                 swap_memory: bool = False, time_major: bool = False, scope: Any = None) -> Any:
-    """A cell over sequences, in a loop.
+    """Apply a cell to sequences in a loop.
 
     Parameters
     ----------
     cell : RNNCell
     inputs : Tensor, shape (batch, steps, n)
     sequence_length : ints, shape (batch,), optional
-        Where sequences end: then outputs are 0, and states stay.
+        Lengths; beyond them outputs are 0 and states do not change.
     initial_state : like the state of the cell, optional
     dtype : dtype
-        Of the initial state, if that is not given.
+        Dtype of the initial state if it is not given.
     parallel_iterations, swap_memory : ignored
     time_major : bool, default False
-        Whether inputs, and outputs, have shape (steps, batch, n).
+        Whether inputs and outputs have shape (steps, batch, n).
     scope : str or VariableScope, default "rnn"
 
     Returns
     -------
     outputs : Tensor, shape (batch, steps, m)
     state : like the state of the cell
-        The last one.
+        The final state.
 
     Examples
     --------
@@ -132,7 +133,8 @@ def dynamic_rnn(cell: Any, inputs: Any, sequence_length: Any = None, initial_sta
     with variable_scope(scope or "rnn"):
         x = of_the_graph(convert(inputs))
         if x.ndim < 3:
-            raise ValueError(f"dynamic_rnn: inputs have shape {x.shape}, want (batch, steps, n)")
+            raise ValueError(f"dynamic_rnn: inputs have shape {x.shape}, expected "
+                             "(batch, steps, n)")
         if not time_major:
             x = swapped(x)
         state = begun(cell, x.shape[1], initial_state, dtype)
@@ -148,7 +150,7 @@ def dynamic_rnn(cell: Any, inputs: Any, sequence_length: Any = None, initial_sta
 
 
 def swapped(x: Any) -> Any:
-    """A tensor with its first two dimensions exchanged."""
+    """Exchange the first two dimensions of a tensor."""
     return df.transpose(x, [1, 0, *range(2, x.ndim)])
 
 
@@ -157,7 +159,7 @@ def static_bidirectional_rnn(cell_fw: Any, cell_bw: Any, inputs: Any,
                              initial_state_fw: Any = None, initial_state_bw: Any = None,
                              dtype: Any = None, sequence_length: Any = None,
                              scope: Any = None) -> Any:
-    """Two cells over a list of inputs, one of them from the end to the beginning.
+    """Apply two cells to a list of inputs, the second one in reverse order.
 
     Parameters
     ----------
@@ -165,14 +167,14 @@ def static_bidirectional_rnn(cell_fw: Any, cell_bw: Any, inputs: Any,
     inputs : list of Tensor, each of shape (batch, n)
     initial_state_fw, initial_state_bw : like the states of the cells, optional
     dtype : dtype
-        Of the initial states, if they are not given.
+        Dtype of the initial states if they are not given.
     sequence_length : ints, shape (batch,), optional
     scope : str or VariableScope, default "bidirectional_rnn"
 
     Returns
     -------
     outputs : list of Tensor
-        Those of both cells side by side.
+        Outputs of both cells, concatenated along the last dimension.
     state_fw, state_bw : like the states of the cells
 
     Examples
@@ -199,14 +201,14 @@ def static_bidirectional_rnn(cell_fw: Any, cell_bw: Any, inputs: Any,
 
 
 def listed_backwards(steps: Sequence[Any], lengths: Any) -> list[Any]:
-    """Steps in reverse order, each sequence within its length."""
+    """Return steps in reverse order, each sequence within its length."""
     if lengths is None:
         return list(reversed(steps))
     return list(df.unstack(backwards(df.stack([convert(x) for x in steps], 1), lengths), axis=1))
 
 
 def backwards(x: Any, lengths: Any) -> Any:
-    """Sequences in reverse order, each within its length."""
+    """Return sequences in reverse order, each within its length."""
     if lengths is None:
         return df.reverse(x, [1])
     times = df.expand_dims(df.range(df.shape(x)[1]), 0)
@@ -220,7 +222,7 @@ def bidirectional_dynamic_rnn(cell_fw: Any, cell_bw: Any, inputs: Any,
                               initial_state_bw: Any = None, dtype: Any = None,
                               parallel_iterations: int | None = None, swap_memory: bool = False,
                               time_major: bool = False, scope: Any = None) -> Any:
-    """Two cells over sequences, one of them from the end to the beginning.
+    """Apply two cells to sequences, the second one in reverse order.
 
     Parameters
     ----------
@@ -229,7 +231,7 @@ def bidirectional_dynamic_rnn(cell_fw: Any, cell_bw: Any, inputs: Any,
     sequence_length : ints, shape (batch,), optional
     initial_state_fw, initial_state_bw : like the states of the cells, optional
     dtype : dtype
-        Of the initial states, if they are not given.
+        Dtype of the initial states if they are not given.
     parallel_iterations, swap_memory : ignored
     time_major : bool, default False
     scope : str or VariableScope, default "bidirectional_rnn"
@@ -237,7 +239,7 @@ def bidirectional_dynamic_rnn(cell_fw: Any, cell_bw: Any, inputs: Any,
     Returns
     -------
     outputs : pair of Tensor
-        Of each cell.
+        Outputs of each cell.
     states : pair like the states of the cells
 
     Examples

@@ -1,4 +1,4 @@
-"""Rows by their number: parted, put together, put in another order; diagonals."""
+"""Partitioning, stitching, reversing and permuting rows; diagonals of matrices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 @recorded
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int,
                       name: str | None = None) -> list[Any]:
-    """The rows of a tensor, parted: those with 0 in `partitions`, those with 1, and so on.
+    """Partition the rows of a tensor: rows with 0 in `partitions`, rows with 1, and so on.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int,
 
 @recorded
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Any:
-    """Rows of several tensors, each at the place that its index says; the last counts where there
-    are several, and places that are not named are 0.
+    """Write rows of several tensors to the positions in `indices`. The last row wins if a position
+    repeats; positions without a row are 0.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
 def reverse_sequence(input: Any, seq_lengths: Any, seq_axis: int | None = None,
                      batch_axis: int | None = None, name: str | None = None,
                      seq_dim: int | None = None, batch_dim: int | None = None) -> Any:
-    """Each sequence of a batch backwards, as far as it is long.
+    """Reverse each sequence of a batch within its length.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def reverse_sequence(input: Any, seq_lengths: Any, seq_axis: int | None = None,
         The dimension of time.
     batch_axis : int, default 0
     seq_dim, batch_dim
-        Older names of these.
+        Older names of `seq_axis` and `batch_axis`.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def reverse_sequence(input: Any, seq_lengths: Any, seq_axis: int | None = None,
 
 @recorded
 def invert_permutation(x: Any, name: str | None = None) -> Any:
-    """The permutation that undoes another.
+    """Return the inverse of a permutation.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Any:
 
 
 class ListDiff(NamedTuple):
-    """What `setdiff1d` gives: numbers, and where they were."""
+    """The result of `setdiff1d`: elements and their indices."""
 
     out: Any
     idx: Any
@@ -140,7 +140,7 @@ class ListDiff(NamedTuple):
 
 @recorded
 def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> ListDiff:
-    """The elements of x that are not in y, and their places in x.
+    """Return the elements of x that are not in y, and their indices in x.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None)
 
 @recorded
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
-    """Where in a tensor of a shape the elements of these flat numbers are, a column for each.
+    """Convert flat indices to coordinates in a shape, one column per index.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
 
 @recorded
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
-    """Rows by number, in each element of a batch.
+    """Gather rows in each element of a batch.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
 
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
-    """Tensors of one shape as the rows of another.
+    """Stack tensors of one shape along a new first dimension.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
 
 @recorded
 def diag_part(input: Any, name: str | None = None) -> Any:
-    """The diagonal of a matrix; of a tensor of 2k dimensions a tensor of k.
+    """Return the diagonal of a matrix; for a tensor of rank 2k a tensor of rank k.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def diag_part(input: Any, name: str | None = None) -> Any:
 
 @recorded
 def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Any:
-    """Matrices with another diagonal.
+    """Replace the diagonal of matrices.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Any:
 
 @recorded
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Any:
-    """A tensor with its last two dimensions exchanged.
+    """Exchange the last two dimensions of a tensor.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
 
 @recorded
 def cross(a: Any, b: Any, name: str | None = None) -> Any:
-    """The cross product of vectors of three numbers.
+    """Return the cross product of vectors with three components.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a run tells besides its values: how long each operation took."""
+"""RunOptions and RunMetadata: the time of each operation of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["RunMetadata", "RunOptions"]
 
 
 class RunOptions:
-    """What is asked of a run: times, with ``trace_level=FULL_TRACE``. Other options are ignored.
+    """Options of a run: ``trace_level=FULL_TRACE`` measures times; other options are ignored.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class RunOptions:
 
 
 class RunMetadata:
-    """What a run tells: a RunMetadata protocol buffer of the tensorboard package, to be given to
+    """Measurements of a run: a RunMetadata protocol buffer of the tensorboard package, for
     `FileWriter.add_run_metadata`.
 
     Examples
@@ -62,7 +62,7 @@ class RunMetadata:
         return getattr(self.message, name)
 
     def take(self, compiled: Compiled, ns: list[int], start: list[int]) -> None:
-        """Notes the times of a run's instructions, under the names of their operations."""
+        """Store the times of a run's instructions under the names of their operations."""
         instructions = [(i, inside) for i, inside in with_bodies(compiled.plan.instructions)]
         names = {i.node: i.node.name for i, inside in instructions if not inside}
         self.message.Clear()
@@ -70,7 +70,7 @@ class RunMetadata:
 
 
 class Timed:
-    """An executable that tells `metadata` its times."""
+    """An executable that stores the times of its runs in `metadata`."""
 
     executable: Executable
     compiled: Compiled
@@ -80,14 +80,14 @@ class Timed:
         self.executable, self.compiled, self.metadata = executable, compiled, metadata
 
     def run(self, leaves: list[Tensor]) -> list[Tensor]:
-        """A run."""
+        """Run the program and store its times."""
         made, ns, start = self.executable.profile(leaves)
         self.metadata.take(self.compiled, ns, start)
         return made
 
 
 def timed(run: Any, metadata: RunMetadata) -> Any:
-    """A run that was prepared for this once, and whose times `metadata` is to get."""
+    """Return a run, prepared for one use, whose times are stored in `metadata`."""
     bind = run.bind
 
     def timed_one(found: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Running parts of a graph, with the values that its variables have here.
+"""Runner: runs parts of a graph with the variables of one session.
 
-A run is short: what was asked for before is found by identity, with the program that computes it
-and what fits the values that are fed.
+The fast path of a run: the prepared run is looked up by the identity of fetches and feeds, and the
+bound program by the shapes of the fed values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dualflow.errors import DualflowError
 from dualflow.graph.trace.trace import suspended
 from dualflow.ops.creation import zeros
 
-MAX_RUNS = 1024             # remembered; then all are forgotten
+MAX_RUNS = 1024             # prepared runs; then all are dropped
 
 NUMBERS = "biuf"            # kinds of NumPy's dtypes
 
@@ -39,7 +39,7 @@ Values = Callable[[list[Tensor]], list[Any]]
 
 
 class Runner:
-    """The variables of one session, and its runs."""
+    """The variables and prepared runs of one session."""
 
     def __init__(self, graph: Any) -> None:
         self.graph = graph
@@ -52,9 +52,9 @@ class Runner:
     # --- variables ---
 
     def storage(self, variable: Any) -> Variable:
-        """Where the value of a variable is kept."""
+        """Return the Variable that holds the value of a variable in this session."""
         if not isinstance(variable, Slot):
-            return variable                 # one of eager mode, which all share
+            return variable                 # an eager variable, shared by all sessions
         found = self.variables.get(variable)
         if found is None:
             with suspended():
@@ -67,7 +67,7 @@ class Runner:
         return found
 
     def load(self, variable: Slot, value: Any) -> None:
-        """Gives a variable a value."""
+        """Assign a value to a variable."""
         with suspended():
             self.storage(variable).assign(constant(value, variable.dtype))
         self.initialized.add(variable)
@@ -75,7 +75,7 @@ class Runner:
     # --- runs ---
 
     def prepared(self, fetches: Any, feeds: Mapping[Any, Any] | None, values: Values) -> Run:
-        """What runs these fetches with values for these tensors."""
+        """Return a run of these fetches with values for these tensors."""
         asked = Fetches(self.graph, fetches)
         fed = [self._fed(key) for key in feeds or ()]
         drawn = self._drawn(asked, fed) if self.graph.drawn else []
@@ -85,7 +85,7 @@ class Runner:
         return kind(self, asked, fed, values, drawn)
 
     def _drawn(self, asked: Fetches, fed: Sequence[Any]) -> list[Any]:
-        """The elements of datasets that fetches need."""
+        """Return the dataset elements that the fetches need."""
         given = {x for x in fed if isinstance(x, Symbol)}
         nodes = [x.node if isinstance(x, Symbol) else x for x in asked.wanted if x not in given]
         needed = needed_for(nodes, given)
@@ -100,7 +100,7 @@ class Runner:
             raise TypeError(f"Cannot interpret feed_dict key as Tensor: {told}") from None
 
     def remembered(self, fetches: Any, feeds: Mapping[Any, Any] | None, values: Values) -> Run:
-        """The same, kept for the next time; nested lists and dicts are taken apart each time."""
+        """Return a prepared run and cache it. Nested lists and dicts are not cached."""
         run = self.prepared(fetches, feeds, values)
         if len(self.runs) >= MAX_RUNS:
             self.runs.clear()
@@ -109,7 +109,7 @@ class Runner:
         return run
 
     def tensors(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
-        """The results as Tensors."""
+        """Return the results as Tensors."""
         try:
             run = self.runs[key_of(fetches, feeds)]
         except (KeyError, TypeError):
@@ -118,13 +118,13 @@ class Runner:
 
 
 def key_of(fetches: Any, feeds: Mapping[Any, Any] | None) -> Any:
-    """What a run is remembered by: the objects that are asked for and fed."""
+    """Return the cache key of a run: the identities of fetches and feeds."""
     asked = (list, *fetches) if type(fetches) is list else fetches
     return (asked, *feeds) if feeds else (asked,)
 
 
 class Fit:
-    """Makes tensors of what is fed for one tensor."""
+    """Converts the values fed for one tensor."""
 
     def __init__(self, x: Symbol) -> None:
         self.x = x
@@ -143,8 +143,8 @@ class Fit:
             return self.by_numpy(value, error)
 
     def by_numpy(self, value: Any, error: DualflowError) -> Tensor:
-        """What NumPy makes of a value, as in TensorFlow: it cuts off fractions, and raises errors
-        for what are no numbers."""
+        """Convert a value with NumPy, as TensorFlow does: fractions are truncated, and values that
+        are not numeric raise NumPy's errors."""
         import numpy as np
 
         if isinstance(value, int) and self.dtype.is_integer:
@@ -164,7 +164,7 @@ class Fit:
         return constant(array, self.dtype, self.x.name)
 
     def check(self, shape: Sequence[int]) -> None:
-        """Raises if the tensor cannot have this shape."""
+        """Raise FeedShapeError if the tensor cannot have this shape."""
         wanted = self.x.known_shape
         if not self.x.graph.editions.knows_shape(self.x) or (len(wanted) == len(shape) and all(
                 [n is None or n == m for n, m in zip(wanted, shape, strict=True)])):
@@ -180,12 +180,12 @@ class FeedShapeError(errors.InvalidArgumentError):
 
 
 class Bound:
-    """A program with the variables of a session.
+    """A program bound to the variables of a session.
 
     Attributes
     ----------
     run : callable
-        The tensors for a list of leaves.
+        Function from the list of leaves to the list of results.
     """
 
     def __init__(self, runner: Runner, program: PartProgram) -> None:
@@ -198,7 +198,7 @@ class Bound:
         self.run: Callable[..., Any] = self.first
 
     def first(self, leaves: list[Tensor]) -> list[Tensor]:
-        """The first run: variables are checked, and are initialized afterwards."""
+        """Run for the first time: check that variables are initialized, and mark written ones."""
         runner, program = self.runner, self.program
         for slot, node in program.reads.items():
             if slot not in runner.initialized:
@@ -211,18 +211,18 @@ class Bound:
         return made
 
     def again(self, leaves: list[Tensor]) -> list[Tensor]:
-        """A run."""
+        """Run the program."""
         made = self.executable.run(leaves)
         return made if self.order is None else [made[k] for k in self.order]
 
 
 class Chosen:
-    """Programs of which the values of some tensors, which are sizes, choose one.
+    """Programs selected at run time by the values of tensors that are used as sizes.
 
     Attributes
     ----------
     run : callable
-        The tensors for a list of leaves.
+        Function from the list of leaves to the list of results.
     """
 
     def __init__(self, runner: Runner, graph: Any, wanted: Any, fed: Sequence[Symbol], shapes: Any,
@@ -237,11 +237,11 @@ class Chosen:
         self.bound: dict[Any, Bound] = {}
 
     def run(self, leaves: list[Tensor]) -> list[Tensor]:
-        """Finds the values, then runs the program for them."""
+        """Compute the size values, then run the program for them."""
         return self.choose(leaves).run(leaves)
 
     def choose(self, leaves: list[Tensor]) -> Bound:
-        """The program for the values."""
+        """Return the program for the size values of this run."""
         tensors = [leaves[k] for k in self.given]
         if self.before is not None:
             tensors += self.before.run(leaves)
@@ -259,7 +259,7 @@ class Chosen:
 
 def bound_for(runner: Runner, graph: Any, wanted: Any, fed: Sequence[Symbol],
               shapes: Any) -> Bound | Chosen:
-    """What computes some tensors from what is fed in these shapes."""
+    """Return the bound program that computes some tensors from feeds of these shapes."""
     if graph.every_value_size():
         sizes = graph.programs.sizes_for(wanted, fed)
         if sizes:
@@ -268,7 +268,7 @@ def bound_for(runner: Runner, graph: Any, wanted: Any, fed: Sequence[Symbol],
 
 
 class Run:
-    """Runs one set of fetches with values for one set of tensors."""
+    """A prepared run of one set of fetches and one set of fed tensors."""
 
     def __init__(self, runner: Runner, asked: Fetches, fed: Sequence[Any],
                  values: Values, drawn: Sequence[Any] = ()) -> None:
@@ -280,11 +280,11 @@ class Run:
         self.fed: tuple[Symbol, ...] = tuple([x for x in fed if isinstance(x, Symbol)])
         self.fits: list[Fit] = [Fit(x) for x in self.fed]
         self.dtypes: list[int] = [x.dtype.index for x in self.fed]
-        self.is_first: bool = asked.is_first      # what is asked for is the first of the values
+        self.is_first: bool = asked.is_first      # the only fetch is the first value
         self.bound: dict[Any, Bound | Chosen] = {}
 
     def __call__(self, fed: Collection[Any]) -> Any:
-        """The results for the values of the tensors that are fed, in their order."""
+        """Return the results for the fed values, which are in the order of `fed`."""
         if current_graph() is not None:
             with suspended():
                 return Run.__call__(self, fed)
@@ -292,7 +292,7 @@ class Run:
         return values[0] if self.is_first else self.pack(values)
 
     def compute(self, fed: Collection[Any]) -> list[Any]:
-        """The values of the tensors among the fetches."""
+        """Return the values of the tensors among the fetches."""
         try:
             leaves, shapes = fed_tensors(fed, self.dtypes, self.fits) if fed else ([], ())
             bound = self.bound.get(shapes)
@@ -303,11 +303,11 @@ class Run:
             raise errors.translated(error) from error.__cause__
 
     def with_drawn(self, fed: Collection[Any]) -> list[Any]:
-        """What is fed, and the elements of datasets that this run draws."""
+        """Return the fed values followed by the dataset elements that this run draws."""
         return [*fed, *[x for one in self.drawn for x in one.values(self.runner)]]
 
     def bind(self, shapes: Any) -> Bound | Chosen:
-        """The program for these shapes."""
+        """Return the program for these shapes, after checking them."""
         for fit, shape in zip(self.fits, shapes, strict=True):
             fit.check(shape)
         graph, wanted, fed = self.runner.graph, self.asked.wanted, self.fed
@@ -320,7 +320,7 @@ class Run:
 
 
 class DrawnRun(Run):
-    """A run with elements of datasets."""
+    """A run that draws elements of datasets."""
 
     def __call__(self, fed: Collection[Any]) -> Any:
         with suspended():
@@ -328,7 +328,7 @@ class DrawnRun(Run):
 
 
 class HostRun(Run):
-    """A run with tensors that Python makes, or that are fed to it."""
+    """A run with tensors that Python computes or that are fed to Python."""
 
     def __init__(self, runner: Runner, asked: Fetches, fed: Sequence[Any],
                  values: Values, drawn: Sequence[Any] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Writing rows of variables."""
+"""Scatter operations: write rows or slices of variables."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dualflow.ops.indexed_slices import IndexedSlices
 __all__ = ["scatter_add", "scatter_max", "scatter_min", "scatter_nd_add", "scatter_nd_sub",
            "scatter_nd_update", "scatter_sub", "scatter_update"]
 
-# Given a tensor, where, and what.
+# A function of a tensor, indices and updates.
 Update = Callable[..., Any]
 
 
 def written(ref: Any, indices: Any, updates: Any, update: Update, name: str, rows: bool) -> Any:
-    """Applies an update to a variable; `rows`: indices are numbers of rows."""
+    """Apply an update to a variable. If `rows` is True, `indices` are row indices."""
     slot = ref if isinstance(ref, own_variable) else slot_of(ref)
     if slot is None:
         raise TypeError(f"Input 'ref' of '{name}' Op requires l-value input: {ref!r} is no "
@@ -39,17 +39,17 @@ def written(ref: Any, indices: Any, updates: Any, update: Update, name: str, row
 
 
 def writer(name: str, update: Update, does: str, rows: bool = True) -> Callable[..., Any]:
-    """A function that writes parts of a variable."""
+    """Return a scatter function."""
     kind = "".join([word.capitalize() for word in name.split("_")])
 
     def scatter(ref: Any, indices: Any, updates: Any, use_locking: bool | None = None,
                 name: str | None = None) -> Any:
         return written(ref, indices, updates, update, name or kind, rows)
 
-    where = ("Tensor, int32 or int64\n        Numbers of rows." if rows else
-             "Tensor, int32 or int64, shape (n, k)\n        Where the parts are, one in each row.")
+    where = ("Tensor, int32 or int64\n        Row indices." if rows else
+             "Tensor, int32 or int64, shape (n, k)\n        Positions of the slices, one per row.")
     scatter.__name__ = scatter.__qualname__ = name
-    scatter.__doc__ = f"""{does} of a variable; the value after that.
+    scatter.__doc__ = f"""{does} of a variable and return its new value.
 
     Parameters
     ----------
@@ -70,25 +70,25 @@ def writer(name: str, update: Update, does: str, rows: bool = True) -> Callable[
 
 
 scatter_update: Callable[..., Any] = writer("scatter_update", df.tensor_scatter_nd_update,
-                                            "Replaces rows")
-scatter_add: Callable[..., Any] = writer("scatter_add", df.tensor_scatter_nd_add, "Adds to rows")
+                                            "Replace rows")
+scatter_add: Callable[..., Any] = writer("scatter_add", df.tensor_scatter_nd_add, "Add to rows")
 scatter_sub: Callable[..., Any] = writer("scatter_sub", df.tensor_scatter_nd_sub,
-                                         "Subtracts from rows")
+                                         "Subtract from rows")
 scatter_max: Callable[..., Any] = writer("scatter_max", df.tensor_scatter_nd_max,
-                                         "Takes the maximum with rows")
+                                         "Compute the maximum with rows")
 scatter_min: Callable[..., Any] = writer("scatter_min", df.tensor_scatter_nd_min,
-                                         "Takes the minimum with rows")
+                                         "Compute the minimum with rows")
 scatter_nd_update: Callable[..., Any] = writer("scatter_nd_update", df.tensor_scatter_nd_update,
-                                               "Replaces parts",
+                                               "Replace slices",
                            False)
 scatter_nd_add: Callable[..., Any] = writer("scatter_nd_add", df.tensor_scatter_nd_add,
-                                            "Adds to parts", False)
+                                            "Add to slices", False)
 scatter_nd_sub: Callable[..., Any] = writer("scatter_nd_sub", df.tensor_scatter_nd_sub,
-                                            "Subtracts from parts", False)
+                                            "Subtract from slices", False)
 
 
 def of_rows(function: Callable[..., Any], variable: Any, delta: Any, name: str | None) -> Any:
-    """The method of variables, which takes IndexedSlices."""
+    """Apply a scatter function to IndexedSlices; methods of variables call it."""
     if not isinstance(delta, IndexedSlices):
         raise TypeError(f"sparse_delta is not IndexedSlices: {delta!r}")
     return function(variable, delta.indices, delta.values, name=name)

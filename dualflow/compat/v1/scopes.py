@@ -1,4 +1,4 @@
-"""Variables by name: scopes, and sharing."""
+"""Variable scopes: prefixes of names, defaults of `get_variable`, and reuse."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AUTO_REUSE = _AutoReuse()
 
 
 class VariableStore:
-    """The variables of a graph that `get_variable` made, and the scope in force."""
+    """The variables that `get_variable` created in a graph, and the current scope."""
 
     def __init__(self) -> None:
         self.variables: dict[str, Variable] = {}
@@ -33,7 +33,7 @@ class VariableStore:
         self.opened: set[str] = set()
 
     def unique_scope(self, prefix: str) -> str:
-        """A name of a scope that has not been opened."""
+        """Return a scope name that has not been opened in the current scope."""
         full = f"{self.scope.name}/{prefix}" if self.scope.name else prefix
         if full not in self.opened:
             return prefix
@@ -43,13 +43,13 @@ class VariableStore:
         return f"{prefix}_{k}"
 
     def close(self, name: str) -> None:
-        """Forgets the scopes opened inside one that ends: when it is opened by name again, the same
-        default names come again, and share variables."""
+        """Drop the scopes opened inside a closed scope. If it is re-entered by name, default names
+        repeat, so that variables are shared."""
         self.opened = {x for x in self.opened if not x.startswith(f"{name}/")}
 
 
 def store_of(graph: Graph) -> VariableStore:
-    """The variables of a graph by name."""
+    """Return the variable store of a graph."""
     if graph.variable_store is None:
         graph.variable_store = VariableStore()
     found: VariableStore = graph.variable_store
@@ -57,7 +57,7 @@ def store_of(graph: Graph) -> VariableStore:
 
 
 class VariableScope:
-    """What `get_variable` adds to a name, and its defaults.
+    """A prefix of variable names with the defaults of `get_variable`.
 
     Attributes
     ----------
@@ -95,36 +95,36 @@ class VariableScope:
         self.caching_device, self.partitioner, self.use_resource = None, None, None
 
     def reuse_variables(self) -> None:
-        """From now on variables that exist are returned."""
+        """Return existing variables from `get_variable` from now on."""
         self.reuse = True
 
     def set_initializer(self, initializer: Any) -> None:
-        """Changes the initializer of variables that name none."""
+        """Set the default initializer."""
         self.initializer = initializer
 
     def set_regularizer(self, regularizer: Any) -> None:
-        """Changes the regularizer of variables that name none."""
+        """Set the default regularizer."""
         self.regularizer = regularizer
 
     def set_dtype(self, dtype: Any) -> None:
-        """Changes the dtype of variables that name none."""
+        """Set the default dtype."""
         self.dtype = as_dtype(dtype)
 
     def get_collection(self, name: Any) -> list[Any]:
-        """What a collection holds of this scope."""
+        """Return the items of a collection that belong to this scope."""
         return graph_in_force().get_collection(name, f"{self.name}/" if self.name else None)
 
     def trainable_variables(self) -> list[Any]:
-        """The trainable variables of this scope."""
+        """Return the trainable variables of this scope."""
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
     def global_variables(self) -> list[Any]:
-        """The global variables of this scope."""
+        """Return the global variables of this scope."""
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
     def within(self, name: str, parent: VariableScope, reuse: Any,
                given: dict[str, Any]) -> VariableScope:
-        """A scope of this name that takes from this one what is not given."""
+        """Return a scope of this name; options that are not given are inherited from this scope."""
         def of(key: str) -> Any:
             found = given.get(key)
             return getattr(self, key) if found is None else found
@@ -135,22 +135,21 @@ class VariableScope:
 
 
 class variable_scope:
-    """Variables that `get_variable` makes in the ``with`` block have names that begin with
-    `name_or_scope/`.
+    """A context in which the names of variables from `get_variable` begin with `name_or_scope/`.
 
     Parameters
     ----------
     name_or_scope : str, VariableScope or None
     default_name : str, optional
-        Used, made unique, if that is None.
+        Used if `name_or_scope` is None; made unique.
     values : ignored
     initializer, regularizer, dtype, constraint, custom_getter : optional
-        Defaults of `get_variable` inside.
+        Defaults of `get_variable` in the scope.
     reuse : bool or AUTO_REUSE, optional
-        True: variables must exist; AUTO_REUSE: they are made where they do not. Scopes inside one
-        that reuses do so too.
+        True: variables must exist. AUTO_REUSE: missing variables are created. Inner scopes inherit
+        the value.
     auxiliary_name_scope : bool, default True
-        Whether it is a name scope besides.
+        Whether to open a name scope as well.
     caching_device, partitioner, use_resource : ignored
 
     Examples
@@ -216,7 +215,7 @@ class variable_scope:
 
 def variable_op_scope(values: Any, name_or_scope: Any, default_name: str | None = None,
                       **options: Any) -> variable_scope:
-    """The older form of `variable_scope`.
+    """Return a `variable_scope`; older form.
 
     Parameters
     ----------
@@ -235,7 +234,7 @@ def variable_op_scope(values: Any, name_or_scope: Any, default_name: str | None 
 
 
 def get_variable_scope() -> VariableScope:
-    """The scope in force.
+    """Return the current variable scope.
 
     Examples
     --------

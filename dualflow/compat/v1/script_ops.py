@@ -1,4 +1,4 @@
-"""Functions of Python in a graph."""
+"""Python functions as operations of a graph."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["numpy_function", "py_func", "py_function"]
 @recorded
 def py_func(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True,
             name: str | None = None) -> Any:
-    """``func(*inp)``, a function of NumPy arrays, in each run.
+    """Call ``func(*inp)``, a function of NumPy arrays, in each run.
 
     Parameters
     ----------
     func : callable
-        Gets an array for each input and gives an array or a number, or as many as `Tout` is long.
+        Function of one array per input; returns an array or a scalar, or one per item of `Tout`.
     inp : list of Tensor
     Tout : dtype or TensorSpec, or list of them
-        What `func` gives. A dtype alone means: as many dimensions as the first input. Text
-        (`tf.string`) stands alone.
+        Results of `func`. A dtype without a shape means the rank of the first input. Text
+        (`tf.string`) cannot be in a list.
     stateful : bool
-        Every call counts, whatever it says.
+        Ignored: every call is executed.
     name : str, optional
 
     Returns
@@ -56,12 +56,12 @@ numpy_function = py_func
 @recorded
 def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any,
                 name: str | None = None) -> Any:
-    """``func(*inp)``, a function of eager tensors, in each run; gradients flow through it.
+    """Call ``func(*inp)``, a function of eager tensors, in each run; differentiable.
 
     Parameters
     ----------
     func : callable
-        Gets a Tensor for each input and gives a tensor or a number, or as many as `Tout` is long.
+        Function of one Tensor per input; returns a tensor or a scalar, or one per item of `Tout`.
     inp : list of Tensor
     Tout : dtype or TensorSpec, or list of them
     name : str, optional

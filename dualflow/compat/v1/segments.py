@@ -1,4 +1,4 @@
-"""Means, extremes and the like over rows with the same number."""
+"""Segment reductions: sums, means and extremes over rows with equal segment ids."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ unsorted_segment_sum: Callable[..., Any] = wrapped(math.unsorted_segment_sum, "U
 
 
 def counts(x: Any, ids: Any, total: Callable[[Any], Any]) -> Any:
-    """How many rows each segment has, at least 1, in a shape that goes with the sums."""
+    """Return the number of rows per segment, at least 1, in a shape that broadcasts to the sums."""
     n = df.maximum(total(df.ones_like(ids, x.dtype)), 1)
     return df.reshape(n, [-1, *[1] * (x.ndim - ids.ndim)])
 
 
 @recorded
 def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Any:
-    """Means of the rows with the same number, numbers being sorted.
+    """Return the means of rows with equal segment ids; ids are sorted.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Any:
 @recorded
 def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: int,
                           name: str | None = None) -> Any:
-    """Means of the rows with the same number.
+    """Return the means of rows with equal segment ids.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: int,
 @recorded
 def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: int,
                             name: str | None = None) -> Any:
-    """Sums of the rows with the same number, divided by the root of how many they are.
+    """Return the sums of rows with equal segment ids, divided by the root of their count.
 
     Parameters
     ----------
@@ -94,13 +94,13 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: int,
 
 
 def extreme(update: Callable[..., Any], x: Any, ids: Any, base: Any, name: str) -> Any:
-    """The extremes of segments over a base."""
+    """Return the extremes of segments and a base."""
     return update(base, df.expand_dims(ids, -1), x, name=name)
 
 
 def of_sorted(update: Callable[..., Any], data: Any, segment_ids: Any, which: int,
               name: str) -> Any:
-    """The extremes of rows with the same number, 0 where there are none."""
+    """Return the extremes of rows with equal sorted segment ids; 0 for empty segments."""
     x, ids = convert(data), convert(segment_ids)
     n = math.segment_sum(df.ones_like(ids), ids)
     base = df.zeros_like(df.gather(df.stop_gradient(x), df.zeros_like(n)))
@@ -110,7 +110,7 @@ def of_sorted(update: Callable[..., Any], data: Any, segment_ids: Any, which: in
 
 def of_unsorted(update: Callable[..., Any], data: Any, segment_ids: Any, num_segments: int,
                 which: int, name: str) -> Any:
-    """The extremes of rows with the same number."""
+    """Return the extremes of rows with equal segment ids."""
     x, ids = convert(data), convert(segment_ids)
     base = df.fill([num_segments, *x.shape[ids.ndim:]],
                    df.constant(x.dtype.limits[which], x.dtype))
@@ -119,7 +119,7 @@ def of_unsorted(update: Callable[..., Any], data: Any, segment_ids: Any, num_seg
 
 @recorded
 def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Any:
-    """The largest of the rows with the same number, numbers being sorted; 0 where there are none.
+    """Return the maximum of rows with equal segment ids, 0 for empty segments; ids are sorted.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Any:
 
 @recorded
 def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Any:
-    """The smallest of the rows with the same number, numbers being sorted; 0 where there are none.
+    """Return the minimum of rows with equal segment ids, 0 for empty segments; ids are sorted.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Any:
 @recorded
 def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: int,
                          name: str | None = None) -> Any:
-    """The largest of the rows with the same number; where there are none, the smallest number.
+    """Return the maximum of rows with equal segment ids; the lowest value if a segment is empty.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: int,
 @recorded
 def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: int,
                          name: str | None = None) -> Any:
-    """The smallest of the rows with the same number; where there are none, the largest number.
+    """Return the minimum of rows with equal segment ids; the highest value if a segment is empty.
 
     Parameters
     ----------

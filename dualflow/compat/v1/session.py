@@ -1,4 +1,4 @@
-"""Sessions: they run graphs, and hold the values of the variables."""
+"""Sessions: run graphs and hold the values of their variables."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["ConfigProto", "GPUOptions", "InteractiveSession", "Session"]
 
 
 class Session:
-    """Runs parts of a graph.
+    """Runs parts of a graph and holds the values of its variables.
 
     Parameters
     ----------
     target : ignored
     graph : Graph, optional
-        By default the one in force.
+        By default the default graph.
     config : ignored
 
     Attributes
@@ -33,7 +33,7 @@ class Session:
 
     Notes
     -----
-    Each session has values of its own for the variables of the graph. Several threads may run a
+    Each session has its own values of the variables of the graph. Several threads may run a
     session at once.
 
     Examples
@@ -60,7 +60,7 @@ class Session:
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None,
             run_metadata: Any = None) -> Any:
-        """Values of what is asked for; nothing is run that these do not need.
+        """Return the values of the fetches; only operations that they need are run.
 
         Parameters
         ----------
@@ -69,17 +69,17 @@ class Session:
             Values of placeholders and of any other tensors, by tensor or name.
         options : RunOptions, optional
         run_metadata : RunMetadata, optional
-            Gets the time of each operation, if `options` ask for a trace.
+            Receives the time of each operation if `options` request a trace.
 
         Returns
         -------
-        The structure of `fetches`, of arrays, NumPy scalars and bytes; None stands for operations.
+        The structure of `fetches`, of arrays, NumPy scalars and bytes; None for operations.
         """
         if run_metadata is not None and options is not None and options.trace_level:
             self._check()
             once = self._runner.prepared(fetches, feed_dict, arrays_of)
             return timed(once, run_metadata)(feed_dict.values() if feed_dict else ())
-        try:                    # `key_of`, at the place where each run passes
+        try:                    # `key_of` inlined on the fast path
             asked = (list, *fetches) if type(fetches) is list else fetches
             run = self._runs[(asked, *feed_dict) if feed_dict else (asked,)]
         except (KeyError, TypeError):
@@ -87,7 +87,7 @@ class Session:
         return run(feed_dict.values() if feed_dict else ())
 
     def _check(self) -> None:
-        """Raises if nothing can be run."""
+        """Raise RuntimeError if the session is closed or the graph is empty."""
         if self._runner.closed:
             raise RuntimeError("Attempted to use a closed Session.")
         if not self.graph.operations:
@@ -100,7 +100,7 @@ class Session:
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None,
                       accept_options: bool = False) -> Callable[..., Any]:
-        """A function of the values of `feed_list` that runs `fetches`."""
+        """Return a function of the values of `feed_list` that runs `fetches`."""
         feeds = list(feed_list or ())
         n, runner, run = len(feeds), self._runner, self._prepared(fetches, dict.fromkeys(feeds))
 
@@ -114,15 +114,15 @@ class Session:
         return (lambda *args, **options: call(*args)) if accept_options else call
 
     def load(self, variable: Any, value: Any) -> None:
-        """Gives a variable of the graph a value here."""
+        """Set the value of a variable in this session."""
         self._runner.load(getattr(variable, "slot", variable), value)
 
     def list_devices(self) -> list[str]:
-        """The devices there are."""
+        """Return the names of the devices."""
         return ["/device:CPU:0"]
 
     def close(self) -> None:
-        """Ends the session; its variables are released."""
+        """Close the session and release its variables."""
         self._runner.closed = True
         self._runner.runs.clear()
         self._runner.variables.clear()
@@ -132,7 +132,7 @@ class Session:
     # --- contexts ---
 
     def as_default(self) -> AbstractContextManager[Session]:
-        """Inside the ``with`` block, `eval` and `run` of tensors and operations use the session."""
+        """Return a context in which `eval` and `run` of tensors and operations use the session."""
         return contexts.in_session(self)
 
     def __enter__(self) -> Session:
@@ -148,13 +148,13 @@ class Session:
 
 
 def in_force(graph: Graph) -> AbstractContextManager[Graph]:
-    """Inside the block, functions record in a graph. Where ops were recorded in this graph by
-    themselves they still are; elsewhere they run."""
+    """Return a context in which `graph` is the default graph. It records ops as well if it is the
+    current graph already; otherwise plain ops run."""
     return contexts.in_force(graph, Recording(graph if current_graph() is graph else None))
 
 
 class InteractiveSession(Session):
-    """A session that is the default from now on, until it is closed.
+    """A session that is the default session until it is closed.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class InteractiveSession(Session):
         DEFAULTS.sessions.append(self)
 
     def close(self) -> None:
-        """Ends the session."""
+        """Close the session; it is no longer the default."""
         super().close()
         if self in DEFAULTS.sessions:
             DEFAULTS.sessions.remove(self)
@@ -189,7 +189,7 @@ class InteractiveSession(Session):
 
 
 class ConfigProto:
-    """Accepts any option, and ignores it.
+    """Accepts any option and ignores it.
 
     Examples
     --------
@@ -211,7 +211,7 @@ class ConfigProto:
 
 
 class GPUOptions(ConfigProto):
-    """Accepts any option, and ignores it.
+    """Accepts any option and ignores it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Shapes as TensorFlow 1 shows them: their sizes are objects that know their value."""
+"""Shapes of TensorFlow 1, whose sizes are Dimension objects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Dimension(int):
 
     @property
     def value(self) -> int:
-        """The size as a plain number."""
+        """The size as an int."""
         return int(self)
 
     def __repr__(self) -> str:
@@ -36,7 +36,7 @@ class Dimension(int):
 
 
 class UnknownDimension:
-    """A size that is known only when the graph runs."""
+    """A size that is unknown until the graph runs."""
 
     value = None
 
@@ -57,12 +57,12 @@ class UnknownDimension:
 
 
 class TensorShape(tensor_shape.TensorShape):
-    """The sizes of a tensor, None where one is unknown.
+    """The sizes of a tensor; unknown sizes are None.
 
     Parameters
     ----------
     dims : sequence of int or None, or None
-        None: even how many there are is unknown.
+        None if the rank is unknown.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class TensorShape(tensor_shape.TensorShape):
 
     @staticmethod
     def size(n: Any) -> Any:
-        """A size as it is kept."""
+        """Return a size in its stored form: Dimension, Dim or None."""
         if n is None or isinstance(n, UnknownDimension):
             return None
         return n if type(n) is Dim else Dimension(n)

@@ -1,4 +1,4 @@
-"""What stands in a graph for a variable: its place, not its value, which each session has."""
+"""Slot: the handle of a variable in a graph. The value is stored per session."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class Slot:
-    """A variable of a graph.
+    """The handle of a graph variable.
 
     Attributes
     ----------
     name : str
-        Of its operation.
+        Name of its operation.
     leaf : Symbol
-        Its value as it is when a run begins.
+        Its value at the start of a run.
     dtype, shape
     begin : callable or None
-        What gives a session its first value unasked; None: it is uninitialized.
+        Returns the first value in a session; None if the variable needs an initializer.
     """
 
     graph: Graph
@@ -40,7 +40,7 @@ class Slot:
         self.name: Any = self.leaf.node.name
 
     def __df_tensor__(self) -> Symbol:
-        """What a reader recorded now reads."""
+        """Return the version of the value that an operation recorded now reads."""
         return self.graph.variables[self]
 
     def __repr__(self) -> str:

@@ -1,5 +1,4 @@
-"""Assertions about shapes and dtypes, which are decided while a program is built where they can be.
-"""
+"""Assertions about shapes and dtypes, checked when the graph is built if possible."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ __all__ = [
 
 def rank_check(x: Any, fits: Callable[[int], bool], wanted: str, message: str | None,
                name: str) -> Any:
-    """Raises now, or in each run if the number of dimensions is not known before."""
+    """Raise now if the rank is wrong, or in each run if the rank is unknown."""
     found = convert(x)
     head = f"{message}.  " if message else ""
 
@@ -45,7 +44,7 @@ def rank_check(x: Any, fits: Callable[[int], bool], wanted: str, message: str | 
 @recorded
 def assert_rank(x: Any, rank: int, data: Any = None, summarize: int | None = None,
                 message: str | None = None, name: str | None = None) -> Any:
-    """Raises unless a tensor has so many dimensions.
+    """Raise ValueError unless a tensor has the given rank.
 
     Parameters
     ----------
@@ -70,7 +69,7 @@ def assert_rank(x: Any, rank: int, data: Any = None, summarize: int | None = Non
 @recorded
 def assert_rank_at_least(x: Any, rank: int, data: Any = None, summarize: int | None = None,
                          message: str | None = None, name: str | None = None) -> Any:
-    """Raises unless a tensor has so many dimensions or more.
+    """Raise ValueError unless a tensor has at least the given rank.
 
     Parameters
     ----------
@@ -96,7 +95,7 @@ def assert_rank_at_least(x: Any, rank: int, data: Any = None, summarize: int | N
 @recorded
 def assert_rank_in(x: Any, ranks: Sequence[int], data: Any = None, summarize: int | None = None,
                    message: str | None = None, name: str | None = None) -> Any:
-    """Raises unless the number of dimensions is one of some.
+    """Raise ValueError unless the rank of a tensor is one of `ranks`.
 
     Parameters
     ----------
@@ -121,7 +120,7 @@ def assert_rank_in(x: Any, ranks: Sequence[int], data: Any = None, summarize: in
 
 @recorded
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Any:
-    """The tensor; raises ValueError unless it has no dimensions.
+    """Return the tensor; raise ValueError unless it is a scalar.
 
     Parameters
     ----------
@@ -146,7 +145,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 @recorded
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None,
                 name: str | None = None) -> Any:
-    """Raises TypeError unless a tensor has a dtype.
+    """Raise TypeError unless a tensor has the given dtype.
 
     Parameters
     ----------
@@ -173,7 +172,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None,
 
 @recorded
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Any:
-    """Raises TypeError unless a tensor is of integers.
+    """Raise TypeError unless a tensor has an integer dtype.
 
     Parameters
     ----------
@@ -199,14 +198,14 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 
 @recorded
 def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
-    """The floating dtype that tensors have in common, by default float32; ValueError if they have
-    several, or one that is not floating.
+    """Return the common floating dtype of tensors, by default float32; raise ValueError if they
+    have several dtypes or one that is not floating.
 
     Parameters
     ----------
     tensors : list of Tensor, optional
     dtype : dtype, optional
-        The one that is wanted.
+        The expected dtype.
 
     Examples
     --------
@@ -227,7 +226,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
 
 
 def assert_proper_iterable(values: Any) -> None:
-    """Raises TypeError for a tensor, array or text where a list of values is wanted.
+    """Raise TypeError if `values` is a tensor, array or text instead of an iterable of values.
 
     Parameters
     ----------
@@ -245,7 +244,7 @@ def assert_proper_iterable(values: Any) -> None:
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Whether something is a tensor of numbers.
+    """Return True if an object is a numeric tensor.
 
     Parameters
     ----------

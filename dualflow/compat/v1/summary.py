@@ -1,4 +1,4 @@
-"""Summaries: operations that give bytes when they run, for a writer of event files."""
+"""Summary operations, which return serialised messages for a writer of event files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["FileWriter", "histogram", "image", "merge", "merge_all", "scalar", "
 
 
 def __getattr__(name: str) -> Any:
-    """Protocol buffers, which are the tensorboard package's."""
+    """Return a protocol buffer class of the tensorboard package."""
     if name in ("Event", "SessionLog"):
         return getattr(proto("event"), name)
     if name in ("Summary", "SummaryDescription"):
@@ -27,8 +27,8 @@ def __getattr__(name: str) -> Any:
 
 def summary(kind: str, name: str, tensor: Any, collections: Any, family: str | None,
             message: Callable[[str, Any], bytes]) -> HostTensor:
-    """An operation that gives the message for its tag and the value of a tensor; the tag is its
-    name, scopes included."""
+    """Return an operation that serialises the value of a tensor; the tag is its name with
+    scopes."""
     x = convert_to_tensor(tensor)
 
     def compute(session: Any, value: Any) -> bytes:
@@ -43,22 +43,22 @@ def summary(kind: str, name: str, tensor: Any, collections: Any, family: str | N
 
 
 def plain(value: Any) -> Any:
-    """The array of a Tensor."""
+    """Return the array of a Tensor; return other values unchanged."""
     return value.numpy() if hasattr(value, "numpy") else value
 
 
 @recorded
 def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Any:
-    """The summary of a number.
+    """Return the summary of a scalar.
 
     Parameters
     ----------
     name : str
     tensor : Tensor of one element
     collections : list of str, optional
-        Where it is added, by default `GraphKeys.SUMMARIES`.
+        Collections to which the summary is added, by default `GraphKeys.SUMMARIES`.
     family : str, optional
-        TensorBoard shows those of one family together.
+        TensorBoard groups summaries of one family.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: str | None =
 
 @recorded
 def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Any:
-    """The summary of how the elements of a tensor are distributed.
+    """Return the histogram summary of the elements of a tensor.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def histogram(name: str, values: Any, collections: Any = None, family: str | Non
 @recorded
 def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None,
           family: str | None = None) -> Any:
-    """The summary of images.
+    """Return the summary of images.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None,
 
 @recorded
 def text(name: str, tensor: Any, collections: Any = None) -> Any:
-    """The summary of text.
+    """Return the summary of text.
 
     Parameters
     ----------
@@ -163,14 +163,14 @@ def text(name: str, tensor: Any, collections: Any = None) -> Any:
 
 @recorded
 def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = None) -> Any:
-    """One summary of several.
+    """Merge several summaries into one.
 
     Parameters
     ----------
     inputs : list of Tensor
         Summaries.
     collections : list of str, optional
-        Where it is added; by default nowhere.
+        Collections to which the summary is added; by default none.
     name : str, optional
 
     Returns
@@ -196,13 +196,13 @@ def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = Non
 @recorded
 def merge_all(key: Any = GraphKeys.SUMMARIES, scope: str | None = None,
               name: str | None = None) -> Any:
-    """One summary of all in a collection, or None if it is empty.
+    """Merge all summaries of a collection; return None if it is empty.
 
     Parameters
     ----------
     key : str, default GraphKeys.SUMMARIES
     scope : str, optional
-        Only those whose names it matches the start of.
+        Regular expression for the start of the names.
     name : str, optional
 
     Returns

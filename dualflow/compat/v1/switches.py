@@ -1,4 +1,4 @@
-"""Switches between TensorFlow 1 and 2: programs turn them, and all is as in 1 in any case."""
+"""Switches between the behaviour of TensorFlow 1 and 2; all are accepted, TensorFlow 1 applies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["disable_control_flow_v2", "disable_resource_variables", "disable_ten
 
 
 def disable_v2_behavior() -> None:
-    """All is as in TensorFlow 1, as it is from the start.
+    """Select graph mode, the initial mode.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def disable_v2_behavior() -> None:
 
 
 def switch(name: str, does: str) -> Any:
-    """A switch that changes nothing."""
+    """Return a function that has no effect."""
     def turn() -> None:
         return None
 
@@ -41,17 +41,17 @@ def switch(name: str, does: str) -> Any:
 
 
 disable_control_flow_v2: Any = switch("disable_control_flow_v2",
-                                      "branches and loops are one thing here")
+                                      "there is one implementation of control flow")
 disable_resource_variables: Any = switch("disable_resource_variables",
                                          "there is one kind of variable")
 enable_resource_variables: Any = switch("enable_resource_variables",
                                         "there is one kind of variable")
 disable_tensor_equality: Any = switch("disable_tensor_equality", "`==` compares identities")
-disable_v2_tensorshape: Any = switch("disable_v2_tensorshape", "shapes are those of TensorFlow 1")
+disable_v2_tensorshape: Any = switch("disable_v2_tensorshape", "shapes are TensorFlow 1's")
 
 
 def resource_variables_enabled() -> bool:
-    """Whether variables are resources, as a program may ask; they are in neither form.
+    """Return False; variables are not resources.
 
     Examples
     --------

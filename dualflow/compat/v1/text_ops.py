@@ -1,4 +1,4 @@
-"""Text that Python makes when it is fetched."""
+"""String operations, computed in Python when they are fetched."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ __all__ = ["as_string", "reduce_join", "string_join", "string_lower", "string_st
 
 def of(function: Callable[..., Any], inputs: Sequence[Any], kind: str, name: str | None,
        shape: Any) -> HostTensor:
-    """A text that a function makes of arrays."""
+    """Return a string tensor that a function computes from arrays."""
     return HostTensor(graph_in_force(), kind, name or kind, string, inputs,
                       lambda session, *values: as_bytes(function(*values)), shape)
 
 
 def text_of(x: Any) -> HostTensor:
-    """A value as a tensor of text."""
+    """Return a value as a string tensor."""
     if isinstance(x, HostTensor):
         return x
     if not is_text(x):
-        raise TypeError(f"Input is {x!r}, want a tensor of type string")
+        raise TypeError(f"Input is {x!r}, expected a tensor of type string")
     value = as_bytes(x)
     return of(lambda: value, [], "Const", None, getattr(value, "shape", ()))
 
 
 def each(function: Callable[..., bytes], *arrays: Any) -> Any:
-    """A function of bytes applied to each element of arrays, broadcast."""
+    """Apply a function of bytes to the elements of arrays, with broadcasting."""
     import numpy as np
 
     made = np.frompyfunc(function, len(arrays), 1)(*[np.asarray(x, object) for x in arrays])
@@ -44,19 +44,19 @@ def each(function: Callable[..., bytes], *arrays: Any) -> Any:
 @recorded
 def as_string(input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False,
               width: int = -1, fill: str = "", name: str | None = None) -> HostTensor:
-    """Numbers as text.
+    """Convert numbers to text.
 
     Parameters
     ----------
     input : Tensor
     precision : int, optional
-        How many digits follow the point; by default 6.
+        Number of digits after the decimal point; by default 6.
     scientific, shortest : bool, default False
-        Whether numbers are written with an exponent, or in the shorter form.
+        Whether to use exponent notation, or the shorter of both notations.
     width : int, optional
-        How long each text is at least.
+        Minimal length of each text.
     fill : str, default " "
-        What is put in front of it until it is.
+        Character for padding on the left.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def as_string(input: Any, precision: int = -1, scientific: bool = False, shortes
 
 @recorded
 def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> HostTensor:
-    """Texts of several tensors, one after the other, element by element.
+    """Join texts of several tensors element by element.
 
     Parameters
     ----------
@@ -102,17 +102,17 @@ def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = N
 def reduce_join(inputs: Any, axis: Any = None, keep_dims: bool | None = None, separator: str = "",
                 name: str | None = None, reduction_indices: Any = None,
                 keepdims: bool | None = None) -> HostTensor:
-    """Texts joined along dimensions, by default all.
+    """Join texts along dimensions, by default all.
 
     Parameters
     ----------
     inputs : Tensor of text, or lists of str
     axis : int or list of int, optional
     keep_dims : bool, default False
-        Whether dimensions that are joined stay, with the size 1.
+        Whether to keep the joined dimensions with size 1.
     separator : str, default ""
     reduction_indices, keepdims
-        Other names of `axis` and `keep_dims`.
+        Aliases of `axis` and `keep_dims`.
 
     Examples
     --------
@@ -146,13 +146,13 @@ def reduce_join(inputs: Any, axis: Any = None, keep_dims: bool | None = None, se
 
 def changed(function: Callable[[bytes], bytes], name: str, kind: str,
             does: str) -> Callable[..., HostTensor]:
-    """A function that changes each text."""
+    """Return a string function that changes each element."""
     def change(input: Any, name: str | None = None) -> HostTensor:
         x = text_of(input)
         return of(lambda values: each(function, values), [x], kind, name, x.shape)
 
     change.__name__ = change.__qualname__ = f"string_{name}"
-    change.__doc__ = f"""Texts {does}.
+    change.__doc__ = f"""Return texts {does}.
 
     Parameters
     ----------

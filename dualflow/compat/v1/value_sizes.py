@@ -1,9 +1,8 @@
-"""Sizes that are values of tensors: a batch size that is fed, a length that is the largest of many.
+"""Sizes that are values of tensors, for example a fed batch size or a maximum of lengths.
 
-To a graph that is built such a number is unknown. Where it follows from what is fed, from variables
-and sizes, a run finds it first, and takes a program made for it; such programs are planned like any
-other. Anything else, a value inside a loop, say, is a size that depends on data, and the program
-computes it.
+Such a size is unknown while the graph is built. If it can be computed from feeds, variables and
+sizes alone, a run computes it first and uses a program specialised to it, which is planned like
+any other. Otherwise (for example in a loop) it is a data-dependent size, computed by the program.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from dualflow.graph.trace.trace import Trace
 if TYPE_CHECKING:
     from dualflow.compat.v1.editions import Editions
 
-Values = tuple[tuple[Symbol, Any], ...]     # numbers, in tuples for vectors
+Values = tuple[tuple[Symbol, Any], ...]     # integers; tuples of integers for vectors
 
 
 class SizedTrace(Trace):
-    """A trace that takes any integer for a size.
+    """A trace that accepts any integer tensor as a size.
 
     Attributes
     ----------
     value_sizes : set of Symbol
-        Those that do not follow from sizes.
+        Values used as sizes that cannot be derived from sizes.
     """
 
     editions: Editions
@@ -44,7 +43,7 @@ class SizedTrace(Trace):
         self._may_be_fed: dict[Symbol, Symbol] = {}
 
     def may_be_fed(self, x: Symbol) -> None:
-        """From now on a value counts as unknown, although the graph computes it of constants."""
+        """Treat a value as unknown although the graph computes it from constants."""
         self._may_be_fed[x] = self.parameter_like(x, x.node.name)
 
     def dim_of(self, x: Symbol) -> Dim | int:
@@ -69,7 +68,7 @@ class SizedTrace(Trace):
 
     def _unknown(self, x: Symbol, at: tuple[int, ...]) -> Dim:
         if not at:
-            self.editions.settle(x)     # a placeholder without a shape is a scalar, then
+            self.editions.settle(x)     # a placeholder without a shape becomes a scalar
         self.value_sizes.add(x)
         return Dim(SIZE_HINT, "element", (x, *at), self)
 
@@ -78,7 +77,7 @@ class SizedTrace(Trace):
 
 
 def numbers_of(node: Node) -> list[Any]:
-    """What Python computed for a node, Dims among it."""
+    """Return the Python values of a node, which may include Dims."""
     if isinstance(node.data, Number):
         return [node.data.dim]
     if isinstance(node.data, Feed):
@@ -90,28 +89,28 @@ def numbers_of(node: Node) -> list[Any]:
 
 
 def source(d: Dim) -> Symbol:
-    """The value that a size or an element is taken from."""
+    """Return the value from which a size or an element is taken."""
     x: Symbol = d.graph.enclosed.now(d.args[0])
     return x
 
 
 def elements(values: Iterable[Any]) -> list[Dim]:
-    """The elements of tensors that the Dims among some values are computed from."""
+    """Return the tensor elements from which the Dims among `values` are computed."""
     return [d for value in values if isinstance(value, Dim)
             for d in leaves(value) if d.kind == "element"]
 
 
 def is_settled(nodes: Iterable[Node]) -> bool:
-    """Whether nodes give the same again: none draws a number or calls Python."""
+    """Return True if the nodes are pure: no random draw, write or call into Python."""
     return not any([node.effect or node.writes or (
         node.op is PARAMETER and isinstance(node.data, Feed)) for node in nodes])
 
 
 def numbers_in(x: Tensor) -> Any:
-    """The integers in a tensor, as a number or a tuple."""
+    """Return the integers in a tensor as an int or a tuple."""
     return x.item() if x.ndim == 0 else tuple(x.tolist())
 
 
 def element_of(value: Any, at: Sequence[int]) -> Any:
-    """An element of what `numbers_in` gave."""
+    """Return an element of a result of `numbers_in`."""
     return value[at[0]] if at else value

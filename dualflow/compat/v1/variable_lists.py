@@ -1,4 +1,4 @@
-"""The variables of a graph, and operations that initialize them."""
+"""Collections of variables, and operations that initialize variables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def global_variables(scope: str | None = None) -> list[Variable]:
-    """The variables of the graph in force; `scope`: those whose names match it at the start.
+    """Return the global variables of the default graph whose names match `scope` at the start.
 
     Examples
     --------
@@ -48,12 +48,12 @@ all_variables = global_variables
 
 
 def local_variables(scope: str | None = None) -> list[Variable]:
-    """Variables that are not saved: counts of metrics, say.
+    """Return the variables that are not saved, for example counts of metrics.
 
     Parameters
     ----------
     scope : str, optional
-        Only what has a name that it matches the start of.
+        Regular expression for the start of the names.
 
     Examples
     --------
@@ -66,12 +66,12 @@ def local_variables(scope: str | None = None) -> list[Variable]:
 
 
 def model_variables(scope: str | None = None) -> list[Variable]:
-    """Variables in the collection ``MODEL_VARIABLES``.
+    """Return the variables in the collection ``MODEL_VARIABLES``.
 
     Parameters
     ----------
     scope : str, optional
-        Only what has a name that it matches the start of.
+        Regular expression for the start of the names.
 
     Examples
     --------
@@ -84,12 +84,12 @@ def model_variables(scope: str | None = None) -> list[Variable]:
 
 
 def moving_average_variables(scope: str | None = None) -> list[Variable]:
-    """Variables whose averages are kept.
+    """Return the variables that have moving averages.
 
     Parameters
     ----------
     scope : str, optional
-        Only what has a name that it matches the start of.
+        Regular expression for the start of the names.
 
     Examples
     --------
@@ -102,12 +102,12 @@ def moving_average_variables(scope: str | None = None) -> list[Variable]:
 
 
 def trainable_variables(scope: str | None = None) -> list[Variable]:
-    """Variables that optimizers go through.
+    """Return the variables that optimizers update by default.
 
     Parameters
     ----------
     scope : str, optional
-        Only what has a name that it matches the start of.
+        Regular expression for the start of the names.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def trainable_variables(scope: str | None = None) -> list[Variable]:
 
 
 def variables_initializer(var_list: Iterable[Variable], name: str = "init") -> Operation:
-    """An operation that gives variables their initial values.
+    """Return an operation that initializes variables.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def variables_initializer(var_list: Iterable[Variable], name: str = "init") -> O
 
 
 def global_variables_initializer() -> Operation:
-    """An operation that gives all global variables their initial values.
+    """Return an operation that initializes all global variables.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def global_variables_initializer() -> Operation:
 
 
 def local_variables_initializer() -> Operation:
-    """An operation that gives all local variables their initial values.
+    """Return an operation that initializes all local variables.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def local_variables_initializer() -> Operation:
 
 
 def initialize_all_variables() -> Operation:
-    """The older name of `global_variables_initializer`.
+    """Return `global_variables_initializer()`; older name.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def initialize_all_variables() -> Operation:
 
 
 def is_variable_initialized(variable: Variable) -> HostTensor:
-    """A bool: whether a variable has a value in the session that runs.
+    """Return a bool tensor: True if the variable is initialized in the session of the run.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def is_variable_initialized(variable: Variable) -> HostTensor:
 
 
 def as_bool(x: bool) -> Any:
-    """A bool as a session gives it."""
+    """Return a bool as a NumPy scalar."""
     import numpy as np
 
     return np.bool_(x)
@@ -204,7 +204,7 @@ def as_bool(x: bool) -> Any:
 
 def report_uninitialized_variables(var_list: Iterable[Variable] | None = None,
                                    name: str = "report_uninitialized_variables") -> HostTensor:
-    """The names of variables that have no value in the session that runs.
+    """Return the names of variables that are not initialized in the session of the run.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ Operator: TypeAlias = Callable[..., Any]
 
 
 def _of_the_value(operator: str) -> Operator:
-    """An operator of tensors for variables."""
+    """Return an operator that applies to the value of a variable."""
     def apply(self: Any, *others: Any) -> Any:
         return getattr(self.__df_tensor__(), operator)(*others)
 
@@ -32,32 +32,32 @@ def _of_the_value(operator: str) -> Operator:
 
 
 class Variable:
-    """A tensor that sessions keep between runs, and that operations write.
+    """A tensor whose value sessions keep between runs and operations write.
 
     Parameters
     ----------
-    initial_value : Tensor, number, array, or callable without arguments that gives one
+    initial_value : Tensor, number, array, or callable without arguments that returns one
     trainable : bool, default True
-        Whether it is in the collection ``TRAINABLE_VARIABLES``, which optimizers go through.
+        Whether to add it to the collection ``TRAINABLE_VARIABLES``, the default of optimizers.
     collections : list of str, optional
         By default ``GLOBAL_VARIABLES``.
     validate_shape : bool
-        Its shape must be known in any case.
+        Ignored; the shape must be known.
     caching_device : ignored
     name : str, optional
         "Variable" by default.
     variable_def : ignored
     dtype : dtype, optional
-        By default that of the initial value.
+        By default the dtype of the initial value.
     shape : sequence of int, optional
-        Needed, with `dtype`, only in the body of a loop, where the initial value is not made.
+        Needed, with `dtype`, only in a loop body, where the initial value is not computed.
     expected_shape, import_scope, use_resource, synchronization, aggregation : ignored
     constraint : callable, optional
-        Kept as an attribute.
+        Stored as an attribute.
 
     Notes
     -----
-    In eager mode it is a `dualflow.Variable`.
+    In eager mode the class returns a `dualflow.Variable`.
 
     Attributes
     ----------
@@ -73,12 +73,12 @@ class Variable:
     w:0 [2. 4.]
     """
 
-    __array_ufunc__ = None          # so that `array * variable` comes to __rmul__
+    __array_ufunc__ = None          # so that `array * variable` calls __rmul__
     __array_priority__ = 100
 
     def __new__(cls, initial_value: Any = None, trainable: bool | None = None, *args: Any,
                 **options: Any) -> Any:
-        if runs_at_once():              # one of dualflow's own
+        if runs_at_once():              # an eager variable
             dtype = options.get("dtype")
             return own_variable(initial_value, trainable is not False, options.get("name"),
                                 None if dtype is None else as_dtype(dtype))
@@ -113,7 +113,7 @@ class Variable:
             given: Any = self.initial_value
             if graph.bodies and callable(given) and None not in (dtype, shape):
                 self.slot: Any = Slot(graph, self._scope, dtype, TensorShape(shape).as_list())
-                return                  # in a branch or a round; what it begins with is outside
+                return  # in a branch or loop body: the initializer is recorded outside
             value = self._begin(dtype)
             found = TensorShape(value.shape)
             if not found.is_fully_defined() or not graph.editions.knows_shape(value):
@@ -122,7 +122,7 @@ class Variable:
             self._initializer = write("assign", self, value, "Assign", "Assign").op
 
     def _begin(self, dtype: Any) -> Any:
-        """What it begins with as a tensor."""
+        """Return the initial value as a tensor."""
         value: Any = self.initial_value
         if callable(value) and not isinstance(unwrapped(value), TensorBase):
             value = value()
@@ -132,16 +132,16 @@ class Variable:
                              f"dtype {value.dtype.name}: {value!r}")
         return value
 
-    # --- what it is ---
+    # --- properties ---
 
     @property
     def name(self) -> str:
-        """`operation:0`"""
+        """The name: `operation:0`."""
         return f"{self.slot.name}:0"
 
     @property
     def op(self) -> Any:
-        """Its operation."""
+        """The operation of the variable."""
         return self.slot.leaf.node
 
     @property
@@ -151,21 +151,21 @@ class Variable:
 
     @property
     def shape(self) -> TensorShape:
-        """The dimensions."""
+        """The shape."""
         return TensorShape(self.slot.shape)
 
     @property
     def device(self) -> str:
-        """Where it was asked to be."""
+        """The requested device."""
         return str(self.op.device)
 
     def get_shape(self) -> TensorShape:
-        """The dimensions."""
+        """Return the shape."""
         return self.shape
 
     @property
     def initializer(self) -> Any:
-        """The operation that gives it its initial value."""
+        """The operation that assigns the initial value."""
         if self._initializer is None:
             self._initialize()
         return self._initializer
@@ -177,41 +177,41 @@ class Variable:
             self._initializer = write("assign", self, value, "Assign", "Assign").op
 
     def __df_tensor__(self) -> Any:
-        """What operations read."""
+        """Return the value that operations recorded now read."""
         return self.slot.__df_tensor__()
 
     def __repr__(self) -> str:
         return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}_ref>"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return self.slot.leaf.__array__(dtype, copy)        # says what to do instead
+        return self.slot.leaf.__array__(dtype, copy)        # raises an error with the remedy
 
     def __iter__(self) -> Any:
         raise TypeError("'Variable' object is not iterable.")
 
-    # --- its value ---
+    # --- value ---
 
     def value(self) -> Any:
-        """A tensor of its value."""
+        """Return a tensor of the value."""
         return self.slot.leaf
 
     @recorded
     def read_value(self) -> Any:
-        """A tensor of its value where this is called: after what it is made to wait for."""
+        """Return a tensor of the value after the current control dependencies have run."""
         return identity(self.slot, name="read")
 
     @recorded
     def initialized_value(self) -> Any:
-        """A tensor of its value, for the initial value of another variable."""
+        """Return the initial value as a tensor, for initializing another variable."""
         return identity(self.initializer.outputs[-1], name="initialized_value")
 
     def eval(self, session: Any = None) -> Any:
-        """Its value in a session, by default the one in force."""
+        """Return the value in a session, by default the default session."""
         return default_session(session, "eval", "Cannot evaluate tensor using `eval()`",
                                self.graph).run(self)
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Gives it a value in a session, by default the one in force."""
+        """Set the value in a session, by default the default session."""
         session = default_session(session, "load", "Cannot load a value", self.graph)
         session.load(self, value)
 
@@ -219,57 +219,57 @@ class Variable:
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None,
                read_value: bool = True) -> Any:
-        """Gives it a value; see `tf.assign`."""
+        """Assign a value; see `tf.assign`."""
         return assign(self, value, name=name)
 
     def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None,
                    read_value: bool = True) -> Any:
-        """Adds to it; see `tf.assign_add`."""
+        """Add to the variable; see `tf.assign_add`."""
         return assign_add(self, delta, name=name)
 
     def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None,
                    read_value: bool = True) -> Any:
-        """Subtracts from it; see `tf.assign_sub`."""
+        """Subtract from the variable; see `tf.assign_sub`."""
         return assign_sub(self, delta, name=name)
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False,
                     name: str | None = None) -> Any:
-        """Adds rows, which are IndexedSlices."""
+        """Add IndexedSlices to rows."""
         return scatter.of_rows(scatter.scatter_add, self, sparse_delta, name)
 
     def scatter_sub(self, sparse_delta: Any, use_locking: bool = False,
                     name: str | None = None) -> Any:
-        """Subtracts rows, which are IndexedSlices."""
+        """Subtract IndexedSlices from rows."""
         return scatter.of_rows(scatter.scatter_sub, self, sparse_delta, name)
 
     def scatter_update(self, sparse_delta: Any, use_locking: bool = False,
                        name: str | None = None) -> Any:
-        """Replaces rows by those of IndexedSlices."""
+        """Replace rows by IndexedSlices."""
         return scatter.of_rows(scatter.scatter_update, self, sparse_delta, name)
 
     def scatter_max(self, sparse_delta: Any, use_locking: bool = False,
                     name: str | None = None) -> Any:
-        """Takes the maximum with rows, which are IndexedSlices."""
+        """Compute the maximum of rows and IndexedSlices."""
         return scatter.of_rows(scatter.scatter_max, self, sparse_delta, name)
 
     def scatter_min(self, sparse_delta: Any, use_locking: bool = False,
                     name: str | None = None) -> Any:
-        """Takes the minimum with rows, which are IndexedSlices."""
+        """Compute the minimum of rows and IndexedSlices."""
         return scatter.of_rows(scatter.scatter_min, self, sparse_delta, name)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Adds to parts; see `tf.scatter_nd_add`."""
+        """Add to slices; see `tf.scatter_nd_add`."""
         return scatter.scatter_nd_add(self, indices, updates, name=name)
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Subtracts from parts; see `tf.scatter_nd_sub`."""
+        """Subtract from slices; see `tf.scatter_nd_sub`."""
         return scatter.scatter_nd_sub(self, indices, updates, name=name)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Replaces parts; see `tf.scatter_nd_update`."""
+        """Replace slices; see `tf.scatter_nd_update`."""
         return scatter.scatter_nd_update(self, indices, updates, name=name)
 
-    # --- operators, which are those of its value ---
+    # --- operators of the value ---
 
     __add__: Operator = _of_the_value("__add__")
     __radd__: Operator = _of_the_value("__radd__")

@@ -1,3 +1,3 @@
-"""`tf.contrib`: the parts that programs used most."""
+"""`tf.contrib`: its most used parts."""
 
 from dualflow.compat.v1.contrib import eager as eager, layers as layers, rnn as rnn

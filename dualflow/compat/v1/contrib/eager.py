@@ -1,4 +1,4 @@
-"""`tf.contrib.eager`: what programs of 2018 take gradients with."""
+"""`tf.contrib.eager`: gradients of eager functions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["Saver", "Variable", "implicit_gradients", "implicit_value_and_gradie
 
 
 def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that gives the value of another, and pairs of gradient and variable for all
-    trainable variables that it reads.
+    """Return a function that returns the value of `f` and (gradient, variable) pairs for all
+    trainable variables that `f` reads.
 
     Parameters
     ----------
     f : callable
-        Gives a tensor.
+        Returns a tensor.
 
     Examples
     --------
@@ -47,13 +47,13 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def implicit_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that gives pairs of gradient and variable for all trainable variables that another
-    one reads, as `apply_gradients` takes them.
+    """Return a function that returns (gradient, variable) pairs for all trainable variables that
+    `f` reads, for `apply_gradients`.
 
     Parameters
     ----------
     f : callable
-        Gives a tensor.
+        Returns a tensor.
 
     Examples
     --------

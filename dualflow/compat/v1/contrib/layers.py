@@ -76,7 +76,7 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], An
     ----------
     scale : float
     scope : str, optional
-        Of its operations.
+        Name scope of the operations.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], An
     ----------
     scale : float
     scope : str, optional
-        Of its operations.
+        Name scope of the operations.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = No
     outputs_collections : str or list of str, optional
         Where the result is added.
     scope : str, optional
-        Of its operations.
+        Name scope of the operations.
 
     Examples
     --------
