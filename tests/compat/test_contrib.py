@@ -40,7 +40,7 @@ def test_regularizers():
     assert tf.contrib.layers.l2_regularizer(0.)([1.]) is None
     with pytest.raises(ValueError, match="l2_regularizer: scale is 3"):
         tf.contrib.layers.l2_regularizer(3)
-    with pytest.raises(ValueError, match="want a float of 0 or more"):
+    with pytest.raises(ValueError, match="expected a float of 0 or more"):
         tf.contrib.layers.l1_regularizer(-1.)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

@@ -149,7 +149,7 @@ def test_a_bad_checkpoint_changes_nothing(session, prefix):
                            match=r"Keys more, most not found in checkpoint .* it has layer/w, n"):
             bigger.restore(other, reshaped)
     with pytest.raises(tf.errors.InvalidArgumentError,
-                       match=r"layer/w is float32 \(2,\), want float32 \(2, 2\); n is float32"):
+                       match=r"layer/w is float32 \(2,\), expected float32 \(2, 2\); n is"):
         saver.restore(session, reshaped)
     with open(path + ".safetensors", "rb") as file:
         data = file.read()

@@ -1,6 +1,6 @@
-"""TensorFlow 1.x: graphs, sessions and placeholders, on the graphs of dualflow.
+"""The API of TensorFlow 1.x: graphs, sessions and placeholders, on the graphs of dualflow.
 
-This module only hands names on; docs/compat_v1.md says what they do.
+This module only re-exports names; docs/compat_v1.md documents them.
 """
 
 from dualflow import nest as nest
@@ -450,12 +450,12 @@ from dualflow.printing import print as print
 
 newaxis = None
 
-__version__ = VERSION = "1.15.0"      # whose names and behaviour these are
+__version__ = VERSION = "1.15.0"      # TensorFlow's version that the API follows
 
 _NAMESPACES = {"contrib", "data", "debugging", "errors", "initializers", "layers", "logging",
                "losses", "math", "metrics", "nest", "nn", "random", "strings", "summary", "train"}
 
 
-def __dir__() -> list[str]:     # without the modules it is made of
+def __dir__() -> list[str]:     # without submodules that are not public
     return [name for name, thing in globals().items()
             if name != "_NAMESPACES" and (name in _NAMESPACES or type(thing) is not type(nest))]

@@ -51,7 +51,7 @@ def make_template(name_: str, func_: Callable[..., Any], create_scope_now_: bool
     Parameters
     ----------
     name_ : str
-        Name of the scope of the variables, made unique.
+        Name of the scope of the variables with a unique suffix.
     func_ : callable
     create_scope_now_ : bool, default False
         Whether to open the scope now instead of in the first call.

@@ -141,7 +141,7 @@ class variable_scope:
     ----------
     name_or_scope : str, VariableScope or None
     default_name : str, optional
-        Used if `name_or_scope` is None; made unique.
+        Used if `name_or_scope` is None, with a unique suffix.
     values : ignored
     initializer, regularizer, dtype, constraint, custom_getter : optional
         Defaults of `get_variable` in the scope.

@@ -1,5 +1,4 @@
-"""`tf.contrib.layers`: initializers, regularizers, and a layer whose variables are called weights.
-"""
+"""`tf.contrib.layers`: initializers, regularizers, `flatten` and `fully_connected`."""
 
 from __future__ import annotations
 
@@ -28,12 +27,12 @@ __all__ = ["flatten", "fully_connected", "l1_regularizer", "l2_regularizer",
 
 
 def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = float32) -> Any:
-    """Glorot's initializer.
+    """Return Glorot's initializer.
 
     Parameters
     ----------
     uniform : bool, default True
-        False: normally distributed.
+        If False, normally distributed.
     seed : int, optional
     dtype : dtype
 
@@ -49,7 +48,7 @@ def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any
 
 def variance_scaling_initializer(factor: float = 2.0, mode: str = "FAN_IN", uniform: bool = False,
                                  seed: int | None = None, dtype: Any = float32) -> Any:
-    """An initializer whose variance is `factor` over a number of connections.
+    """Return an initializer whose variance is `factor` over fan_in, fan_out or their mean.
 
     Parameters
     ----------
@@ -70,7 +69,7 @@ def variance_scaling_initializer(factor: float = 2.0, mode: str = "FAN_IN", unif
 
 
 def l2_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Any]:
-    """A function that gives `scale` times half the sum of squares.
+    """Return a function that computes `scale` times half the sum of squares.
 
     Parameters
     ----------
@@ -89,7 +88,7 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], An
 
 
 def l1_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Any]:
-    """A function that gives `scale` times the sum of absolute values.
+    """Return a function that computes `scale` times the sum of absolute values.
 
     Parameters
     ----------
@@ -109,9 +108,9 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], An
 
 def regularizer(scale: Any, scope: str | None, name: str,
                 loss: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A function of a variable; with a scale of 0 it gives None."""
+    """Return a function of a variable that returns the penalty, or None if `scale` is 0."""
     if isinstance(scale, bool | int) or scale < 0:
-        raise ValueError(f"{name}: scale is {scale}, want a float of 0 or more")
+        raise ValueError(f"{name}: scale is {scale}, expected a float of 0 or more")
 
     @recorded
     def of(weights: Any) -> Any:
@@ -122,13 +121,13 @@ def regularizer(scale: Any, scope: str | None, name: str,
 
 
 def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Any:
-    """A row of numbers for each element of the first dimension.
+    """Flatten all dimensions after the first.
 
     Parameters
     ----------
     inputs : Tensor
     outputs_collections : str or list of str, optional
-        Where the result is added.
+        Collections to which the result is added.
     scope : str, optional
         Name scope of the operations.
 
@@ -143,7 +142,7 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = No
 
 
 def collected(made: Any, names: Any) -> Any:
-    """A tensor, added to collections."""
+    """Add a tensor to collections and return it."""
     if names is not None:
         graph_in_force().add_to_collections(names, made)
     return made
@@ -159,26 +158,26 @@ def fully_connected(inputs: Any, num_outputs: int,
                     reuse: bool | None = None, variables_collections: Any = None,
                     outputs_collections: Any = None, trainable: bool = True,
                     scope: Any = None) -> Any:
-    """``activation_fn(inputs @ weights + biases)``
+    """Return ``activation_fn(inputs @ weights + biases)``.
 
     Parameters
     ----------
     inputs : Tensor, floating, shape (..., n)
     num_outputs : int
-        The size of the last dimension of the result.
+        Size of the last dimension of the result.
     activation_fn : callable or None, default relu
     normalizer_fn : callable, optional
-        Instead of the biases; called with `normalizer_params`.
+        Replaces the biases; called with `normalizer_params`.
     normalizer_params : dict, optional
     weights_initializer : Initializer, default `xavier_initializer`
     weights_regularizer, biases_regularizer : callable, optional
     biases_initializer : Initializer or None, default 0
-        None: there are no biases.
+        None for no biases.
     reuse : bool, optional
     variables_collections : list of str, optional
-        Where the variables are added besides.
+        Further collections to which the variables are added.
     outputs_collections : str or list of str, optional
-        Where the result is added.
+        Collections to which the result is added.
     trainable : bool, default True
     scope : str or VariableScope, default "fully_connected"
 

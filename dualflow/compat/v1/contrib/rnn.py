@@ -1,4 +1,4 @@
-"""`tf.contrib.rnn`: other names of `tf.nn.rnn_cell` and `tf.nn.static_rnn`."""
+"""`tf.contrib.rnn`: aliases of `tf.nn.rnn_cell` and `tf.nn.static_rnn`."""
 
 from dualflow.compat.v1.rnn import (
     static_bidirectional_rnn as static_bidirectional_rnn,

@@ -1,4 +1,4 @@
-"""What layers share: their names, their scope, and variables that they make once."""
+"""Layer: the base class of layers, with their names, scopes and variables."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ ZEROS, ONES = zeros_initializer(), ones_initializer()
 
 
 class Layer:
-    """Variables, and what they do to tensors.
+    """A function of tensors with variables, which its first call creates.
 
     Parameters
     ----------
     trainable : bool, default True
-        Whether its variables are in the collection ``TRAINABLE_VARIABLES``.
+        Whether to add its variables to the collection ``TRAINABLE_VARIABLES``.
     name : str, optional
-        By default that of the class, made unique: ``dense``, ``dense_1``.
+        By default derived from the class, with a unique suffix: ``dense``, ``dense_1``.
     dtype : dtype, optional
-        Of its variables; by default that of the first tensor it is given.
+        Dtype of the variables, by default the dtype of the first input.
 
     Attributes
     ----------
     name : str
     variables, trainable_variables, losses, updates : list
     built : bool
-        Whether it has been called, and so has its variables.
+        Whether it has been called, so that its variables exist.
 
     Examples
     --------
@@ -71,18 +71,18 @@ class Layer:
             with variable_scope(_scope) as self._scope:
                 pass
 
-    # --- what a layer is made of ---
+    # --- for subclasses ---
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables, for inputs of a shape; called before the first `call`."""
+        """Create the variables for inputs of a shape; called before the first `call`."""
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """What it does to tensors."""
+        """Return the output of the layer."""
         raise NotImplementedError
 
     def add_weight(self, name: str, shape: Any, initializer: Any = None, regularizer: Any = None,
                    constraint: Any = None, trainable: bool = True, dtype: Any = None) -> Variable:
-        """A variable of the layer; the name, shape and rest are as for `get_variable`."""
+        """Create a variable of the layer; the arguments are as for `get_variable`."""
         made = get_variable(
             name, shape, dtype or self.dtype, initializer, regularizer,
             trainable and self.trainable, constraint=constraint)
@@ -92,11 +92,11 @@ class Layer:
     add_variable = add_weight
 
     def add_loss(self, losses: Any) -> None:
-        """Adds a loss, or several, to those of the layer and of the graph."""
+        """Add one or several losses to the lists of the layer and of the graph."""
         self._note(losses, self.losses, GraphKeys.REGULARIZATION_LOSSES)
 
     def add_update(self, updates: Any) -> None:
-        """Adds an operation, or several, that training must run."""
+        """Add one or several operations that a training step must run."""
         self._note(updates, self.updates, GraphKeys.UPDATE_OPS)
 
     def _note(self, made: Any, own: list[Any], collection: str) -> None:
@@ -104,7 +104,7 @@ class Layer:
             own.append(x)
             graph_in_force().add_to_collection(collection, x)
 
-    # --- calling it ---
+    # --- calls ---
 
     @recorded
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -123,23 +123,23 @@ class Layer:
     apply = __call__
 
     def _open(self, scope: Any) -> None:
-        """Chooses the scope of the variables, when it is first called."""
+        """Select the scope of the variables in the first call."""
         if self._scope is not None:
             return
         wanted = self._base if scope is None and self._reuse else scope
         with variable_scope(wanted, self._base) as self._scope:
             pass
 
-    # --- what it has ---
+    # --- properties ---
 
     @property
     def name(self) -> str:
-        """Its name; unique once it has been called."""
+        """The name; unique after the first call."""
         return self._base if self._scope is None else self._scope.name
 
     @property
     def scope_name(self) -> str:
-        """The variable scope, once it has been called."""
+        """The name of the variable scope; raises ValueError before the first call."""
         if self._scope is None:
             raise ValueError(f'No name available for layer scope because the layer "{self._base}" '
                              "has not been used yet. The scope name is determined the first time "
@@ -148,33 +148,33 @@ class Layer:
 
     @property
     def variables(self) -> list[Variable]:
-        """Its variables."""
+        """The variables."""
         return list(self._weights)
 
     weights = variables
 
     @property
     def trainable_variables(self) -> list[Variable]:
-        """Its variables that optimizers change."""
+        """The trainable variables."""
         return [v for v in self._weights if v.trainable]
 
     trainable_weights = trainable_variables
 
     @property
     def non_trainable_variables(self) -> list[Variable]:
-        """Its other variables."""
+        """The variables that are not trainable."""
         return [v for v in self._weights if not v.trainable]
 
     non_trainable_weights = non_trainable_variables
 
     def count_params(self) -> int:
-        """How many numbers its variables hold."""
+        """Return the total number of elements of the variables."""
         return sum([math.prod(map(int, v.shape)) for v in self._weights])
 
     # --- checks ---
 
     def check_rank(self, found: Any, rank: int) -> None:
-        """Raises if a shape does not have this many dimensions."""
+        """Raise ValueError if a shape does not have this rank."""
         if found.ndims != rank:
             raise ValueError(
                 f"Input 0 of layer {self.name} is incompatible with the layer: expected "
@@ -183,19 +183,19 @@ class Layer:
 
 
 def snake(name: str) -> str:
-    """``BasicLSTMCell`` as ``basic_lstm_cell``."""
+    """Convert ``BasicLSTMCell`` to ``basic_lstm_cell``."""
     name = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
 
 
 def shape_of(x: Any) -> TensorShape:
-    """The shape of a tensor of a graph, or of eager mode."""
+    """Return the shape of a graph tensor or an eager tensor as a TensorShape."""
     found = x.shape
     return found if isinstance(found, TensorShape) else TensorShape(found)
 
 
 def known(shape: Any, axis: int, layer: str) -> int:
-    """A size that variables depend on."""
+    """Return a size on which variables depend; raise ValueError if it is unknown."""
     size = shape.as_list()[axis] if shape.known_rank else None
     if size is None:
         raise ValueError(f"The {'last' if axis == -1 else 'channel'} dimension of the inputs to "

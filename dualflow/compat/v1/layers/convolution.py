@@ -1,4 +1,4 @@
-"""Layers that convolve images."""
+"""Convolution layers for images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Conv2D", "Conv2DTranspose", "conv2d", "conv2d_transpose"]
 
 
 class Conv2D(WithKernel):
-    """The convolution of images with filters; see `conv2d`.
+    """Convolution of images with filters; see `conv2d`.
 
     Examples
     --------
@@ -46,24 +46,24 @@ class Conv2D(WithKernel):
         self.padding, self.data_format = padding_of(padding), format_of(data_format)
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables."""
+        """Create the variables."""
         self.check_rank(input_shape, 4)
         channels = known(input_shape, self.data_format.index("C"), type(self).__name__)
         self.make([*self.kernel_size, *self.of_kernel(channels)], self.filters)
 
     def of_kernel(self, channels: int) -> list[int]:
-        """The last two sizes of the kernel."""
+        """Return the last two sizes of the kernel."""
         return [channels, self.filters]
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """What it gives for images."""
+        """Return the output of the layer."""
         y = nn.conv2d(inputs, self.kernel, self.strides, self.padding, self.data_format,
                       self.dilation_rate, name="Conv2D")
         return self.finished(y, self.data_format)
 
 
 class Conv2DTranspose(Conv2D):
-    """The transpose of a convolution, which makes images larger; see `conv2d_transpose`.
+    """Transpose of a convolution, which enlarges images; see `conv2d_transpose`.
 
     Examples
     --------
@@ -81,11 +81,11 @@ class Conv2DTranspose(Conv2D):
                          **options)
 
     def of_kernel(self, channels: int) -> list[int]:
-        """The last two sizes of the kernel."""
+        """Return the last two sizes of the kernel."""
         return [self.filters, channels]
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """What it gives for images."""
+        """Return the output of the layer."""
         first = self.data_format == "NCHW"
         space = [self._enlarged(inputs.shape[d + (2 if first else 1)], d) for d in range(2)]
         sizes = [inputs.shape[0], *([self.filters, *space] if first else [*space, self.filters])]
@@ -94,7 +94,7 @@ class Conv2DTranspose(Conv2D):
         return self.finished(y, self.data_format)
 
     def _enlarged(self, n: Any, d: int) -> Any:
-        """A size of the result."""
+        """Return a spatial size of the result."""
         n = n * self.strides[d]
         return n if self.padding == "SAME" else n + max(self.kernel_size[d] - self.strides[d], 0)
 
@@ -107,13 +107,13 @@ def conv2d(inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1),
            activity_regularizer: Any = None, kernel_constraint: Any = None,
            bias_constraint: Any = None, trainable: bool = True, name: str | None = None,
            reuse: bool | None = None) -> Any:
-    """The convolution of images with filters, a bias, and an activation.
+    """Convolve images with filters, add a bias, and apply an activation.
 
     Parameters
     ----------
     inputs : Tensor, floating, shape (batch, height, width, channels)
     filters : int
-        How many channels the result has.
+        Number of output channels.
     kernel_size : int or pair of int
     strides : int or pair of int
     padding : {"valid", "same"}
@@ -122,15 +122,15 @@ def conv2d(inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1),
     activation : callable, optional
     use_bias : bool, default True
     kernel_initializer, bias_initializer : Initializer, optional
-        For the kernel by default that of the scope in force, or `glorot_uniform_initializer`; for
-        the bias `zeros_initializer`.
+        Kernel: by default the initializer of the scope, or `glorot_uniform_initializer`. Bias:
+        `zeros_initializer`.
     kernel_regularizer, bias_regularizer, activity_regularizer : callable, optional
-        What they give for the variables and the result goes to ``REGULARIZATION_LOSSES``.
+        Functions of variable or result; the values are added to ``REGULARIZATION_LOSSES``.
     kernel_constraint, bias_constraint : callable, optional
-        Kept with the variables.
+        Stored with the variables.
     trainable : bool, default True
     name : str, optional
-        Of the scope of the variables, by default "conv2d", made unique.
+        Name of the variable scope, by default "conv2d" with a unique suffix.
     reuse : bool, optional
         Whether to use the variables of an earlier layer of this name.
 
@@ -156,16 +156,16 @@ def conv2d_transpose(inputs: Any, filters: int, kernel_size: Any, strides: Any =
                      activity_regularizer: Any = None, kernel_constraint: Any = None,
                      bias_constraint: Any = None, trainable: bool = True,
                      name: str | None = None, reuse: bool | None = None) -> Any:
-    """The transpose of a convolution, which makes images larger, a bias, and an activation.
+    """Apply the transpose of a convolution, which enlarges images, a bias and an activation.
 
     Parameters
     ----------
     inputs : Tensor, floating, shape (batch, height, width, channels)
     filters : int
-        How many channels the result has.
+        Number of output channels.
     kernel_size : int or pair of int
     strides : int or pair of int
-        How many times as large the images become.
+        Factor by which the images grow.
     padding : {"valid", "same"}
     data_format : {"channels_last", "channels_first"}
     activation : callable, optional
@@ -175,7 +175,7 @@ def conv2d_transpose(inputs: Any, filters: int, kernel_size: Any, strides: Any =
     kernel_constraint, bias_constraint : callable, optional
     trainable : bool, default True
     name : str, optional
-        Of the scope of the variables, by default "conv2d_transpose", made unique.
+        Name of the variable scope, by default "conv2d_transpose" with a unique suffix.
     reuse : bool, optional
         Whether to use the variables of an earlier layer of this name.
 

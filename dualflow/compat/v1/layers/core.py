@@ -1,4 +1,4 @@
-"""Layers that know no images: dense, dropout, flatten."""
+"""Dense, dropout and flatten layers, and the base class of layers with a kernel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Activation = Callable[[Any], Any] | None
 
 
 class WithKernel(Layer):
-    """Base: a kernel, a bias, and an activation."""
+    """Base class of layers with a kernel, a bias and an activation."""
 
     use_bias: bool
 
@@ -37,13 +37,13 @@ class WithKernel(Layer):
         self.bias: Any = None
 
     def make(self, kernel: list[int], bias: int) -> None:
-        """Makes the variables, of these sizes."""
+        """Create the variables with these shapes."""
         self.kernel: Variable = self.add_weight("kernel", kernel, *self._kernel)
         if self.use_bias:
             self.bias = self.add_weight("bias", [bias], *self._bias)
 
     def finished(self, x: Any, data_format: str = "NHWC") -> Any:
-        """The bias added, and the activation applied."""
+        """Add the bias and apply the activation and the activity regularizer."""
         if self.bias is not None:
             x = nn.bias_add(x, self.bias, data_format, name="BiasAdd")
         if self.activation is not None:
@@ -78,11 +78,11 @@ class Dense(WithKernel):
         self.units: int = int(units)
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables."""
+        """Create the variables."""
         self.make([known(input_shape, -1, "Dense"), self.units], self.units)
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """What it gives for tensors."""
+        """Return the output of the layer."""
         if inputs.ndim <= 2:
             return self.finished(df.matmul(inputs, self.kernel, name="MatMul"))
         return self.finished(df.tensordot(inputs, self.kernel, 1, name="Tensordot"))
@@ -94,25 +94,25 @@ def dense(inputs: Any, units: int, activation: Activation = None, use_bias: bool
           activity_regularizer: Any = None, kernel_constraint: Any = None,
           bias_constraint: Any = None, trainable: bool = True, name: str | None = None,
           reuse: bool | None = None) -> Any:
-    """``activation(inputs @ kernel + bias)``
+    """Return ``activation(inputs @ kernel + bias)``.
 
     Parameters
     ----------
     inputs : Tensor, floating, shape (..., n)
     units : int
-        The size of the last dimension of the result.
+        Size of the last dimension of the result.
     activation : callable, optional
     use_bias : bool, default True
     kernel_initializer, bias_initializer : Initializer, optional
-        For the kernel by default that of the scope in force, or `glorot_uniform_initializer`; for
-        the bias `zeros_initializer`.
+        Kernel: by default the initializer of the scope, or `glorot_uniform_initializer`. Bias:
+        `zeros_initializer`.
     kernel_regularizer, bias_regularizer, activity_regularizer : callable, optional
-        What they give for the variables and the result goes to ``REGULARIZATION_LOSSES``.
+        Functions of variable or result; the values are added to ``REGULARIZATION_LOSSES``.
     kernel_constraint, bias_constraint : callable, optional
-        Kept with the variables.
+        Stored with the variables.
     trainable : bool, default True
     name : str, optional
-        Of the scope of the variables, by default "dense", made unique.
+        Name of the variable scope, by default "dense" with a unique suffix.
     reuse : bool, optional
         Whether to use the variables of an earlier layer of this name.
 
@@ -130,7 +130,7 @@ def dense(inputs: Any, units: int, activation: Activation = None, use_bias: bool
 
 
 class Dropout(Layer):
-    """Sets some elements to 0 while training; see `dropout`.
+    """Sets random elements to 0 in training; see `dropout`.
 
     Examples
     --------
@@ -150,28 +150,28 @@ class Dropout(Layer):
         self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
 
     def call(self, inputs: Any, *args: Any, training: Any = False, **kwargs: Any) -> Any:
-        """What it gives for tensors."""
+        """Return the output of the layer."""
         training = args[0] if args else training
         if training is False:
             return df.identity(inputs)
         shape, rate = self.noise_shape, self.rate
         if shape is not None:
             shape = [inputs.shape[k] if n is None else n for k, n in enumerate(shape)]
-        if not isinstance(training, bool | int):        # one program: at a rate of 0 all is kept
+        if not isinstance(training, bool | int):        # one program: a rate of 0 keeps all
             rate = df.where(flag(training), convert(rate, inputs.dtype), df.zeros([], inputs.dtype))
         return nn_ops.dropout(inputs, None, shape, self.seed, rate=rate)
 
 
 def dropout(inputs: Any, rate: Any = 0.5, noise_shape: Any = None, seed: int | None = None,
             training: Any = False, name: str | None = None) -> Any:
-    """While training, elements are 0 with probability `rate`, and others divided by 1 - rate.
+    """In training, set elements to 0 with probability `rate` and divide the others by 1 - rate.
 
     Parameters
     ----------
     inputs : Tensor, floating
     rate : float or Tensor, default 0.5
     noise_shape : sequence of int or None, optional
-        The shape of what is drawn, which broadcasts with `inputs`; None: as there.
+        Shape of the random mask, broadcast to `inputs`; None for the size in `inputs`.
     seed : int, optional
     training : bool or Tensor, default False
 
@@ -188,19 +188,19 @@ def dropout(inputs: Any, rate: Any = 0.5, noise_shape: Any = None, seed: int | N
 
 
 def flag(training: Any) -> Any:
-    """Whether to train, as a bool tensor."""
+    """Return `training` as a bool tensor."""
     return df.cast(condition(training), df.bool_)
 
 
 def chosen(training: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """What one of two functions gives: now, if it is known which, or when the graph runs."""
+    """Call one of two functions, now if `training` is a Python value, else when the graph runs."""
     if isinstance(training, bool | int):
         return then() if training else otherwise()
     return cond(flag(training), then, otherwise)
 
 
 class Flatten(Layer):
-    """Matrices of rows; see `flatten`.
+    """Flattens all dimensions after the first; see `flatten`.
 
     Examples
     --------
@@ -215,7 +215,7 @@ class Flatten(Layer):
         self.data_format = data_format
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """What it gives for tensors."""
+        """Return the output of the layer."""
         if self.data_format == "channels_first" and inputs.ndim > 2:
             inputs = df.transpose(inputs, [0, *range(2, inputs.ndim), 1])
         if not inputs.ndim:
@@ -227,13 +227,13 @@ class Flatten(Layer):
 
 
 def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Any:
-    """A row of numbers for each element of the first dimension.
+    """Flatten all dimensions after the first.
 
     Parameters
     ----------
     inputs : Tensor
     data_format : {"channels_last", "channels_first"}
-        "channels_first": channels are made the last dimension before.
+        "channels_first": move the channels to the last dimension first.
 
     Examples
     --------

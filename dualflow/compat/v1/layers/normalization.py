@@ -1,4 +1,4 @@
-"""Batch normalization, with moving averages for when it does not train."""
+"""Batch normalization with moving averages for inference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["BatchNormalization", "batch_normalization"]
 
 
 class BatchNormalization(Layer):
-    """Mean 0 and variance 1 in each channel, then a scale and an offset; see
+    """Normalises each channel to mean 0 and variance 1, then scales and shifts it; see
     `batch_normalization`.
 
     Examples
@@ -46,7 +46,7 @@ class BatchNormalization(Layer):
         super().__init__(trainable, name, **options)
         self.axis: Any = axis[0] if isinstance(axis, list | tuple) and len(axis) == 1 else axis
         if not isinstance(self.axis, int):
-            raise TypeError(f"batch_normalization: axis is {axis!r}, want one dimension")
+            raise TypeError(f"batch_normalization: axis is {axis!r}, expected one dimension")
         self.momentum, self.epsilon, self.center, self.scale = momentum, epsilon, center, scale
         self.fused = fused
         self._beta = beta_initializer, beta_regularizer, beta_constraint
@@ -54,7 +54,7 @@ class BatchNormalization(Layer):
         self._moving = moving_mean_initializer, moving_variance_initializer
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables."""
+        """Create the variables."""
         shape = [known(input_shape, self.axis, "BatchNormalization")]
         self.gamma: Variable | None = self.add_weight("gamma", shape,
                                                       *self._gamma) if self.scale else None
@@ -66,7 +66,7 @@ class BatchNormalization(Layer):
                                                          trainable=False)
 
     def call(self, inputs: Any, *args: Any, training: Any = False, **kwargs: Any) -> Any:
-        """What it gives for tensors."""
+        """Return the output of the layer."""
         training = args[0] if args else training
         axis = self.axis % inputs.ndim
         if axis in (1, inputs.ndim - 1):
@@ -90,7 +90,7 @@ class BatchNormalization(Layer):
         y, mean, variance = chosen(training, lambda: by(True), lambda: by(False))
         if training is not False:
             if not (x.ndim == 4 if self.fused is None else self.fused):
-                n = df.cast(df.size(x) // n_channels, x.dtype)      # then it is over n, not n - 1
+                n = df.cast(df.size(x) // n_channels, x.dtype)  # unbiased to biased variance
                 variance = variance * (df.maximum(n - 1, 1) / n)
             share: Any = 1 - self.momentum
             if not isinstance(training, bool | int):
@@ -100,7 +100,7 @@ class BatchNormalization(Layer):
         return y
 
     def _moved(self, average: Any, value: Any, share: Any) -> Any:
-        """The operation that moves an average towards a value."""
+        """Return the operation that updates a moving average."""
         with name_scope("AssignMovingAvg"):
             return average.assign_sub((average.value() - value) * share)
 
@@ -116,35 +116,35 @@ def batch_normalization(
         reuse: bool | None = None, renorm: bool = False, renorm_clipping: Any = None,
         renorm_momentum: float = 0.99, fused: bool | None = None,
         virtual_batch_size: int | None = None, adjustment: Any = None) -> Any:
-    """Mean 0 and variance 1 in each channel, times `gamma`, plus `beta`.
+    """Normalise each channel to mean 0 and variance 1, multiply by `gamma` and add `beta`.
 
     Parameters
     ----------
     inputs : Tensor, floating
     axis : int, default -1
-        The dimension of channels.
+        Dimension of the channels.
     momentum : float, default 0.99
-        The share of the old moving averages in the new ones.
+        Weight of the old moving averages in the new ones.
     epsilon : float, default 1e-3
         Added to the variance.
     center, scale : bool, default True
-        Whether there is a `beta`, and a `gamma`.
+        Whether to use `beta`, and `gamma`.
     beta_initializer, gamma_initializer : Initializer
         By default 0, and 1.
     moving_mean_initializer, moving_variance_initializer : Initializer
         By default 0, and 1.
     beta_regularizer, gamma_regularizer, beta_constraint, gamma_constraint : callable, optional
     training : bool or Tensor, default False
-        Whether the moments are those of `inputs`, and not the moving averages. Then what moves the
-        averages is in the collection ``UPDATE_OPS``, and must be run beside the training step.
+        Whether to use the moments of `inputs` instead of the moving averages. The updates of the
+        averages are then in the collection ``UPDATE_OPS`` and must run with the training step.
     trainable : bool, default True
     name : str, optional
-        Of the scope of the variables, by default "batch_normalization", made unique.
+        Name of the variable scope, by default "batch_normalization" with a unique suffix.
     reuse : bool, optional
         Whether to use the variables of an earlier layer of this name.
     fused : bool, optional
-        Whether the variance in the moving average is the one over n - 1, as TensorFlow's is for
-        images; nothing else differs.
+        Whether the moving average of the variance is the unbiased one (over n - 1), TensorFlow's
+        default for images. No other effect.
     renorm, renorm_clipping, renorm_momentum, virtual_batch_size, adjustment
         Must have their defaults.
 
@@ -160,7 +160,7 @@ def batch_normalization(
     """
     if renorm or virtual_batch_size is not None or adjustment is not None:
         raise NotImplementedError("batch_normalization: renorm, virtual_batch_size and adjustment "
-                                  "are not there")
+                                  "are not supported")
     return BatchNormalization(
         axis, momentum, epsilon, center, scale, beta_initializer, gamma_initializer,
         moving_mean_initializer, moving_variance_initializer, beta_regularizer, gamma_regularizer,

@@ -1,4 +1,4 @@
-"""Layers that pool the windows of images."""
+"""Pooling layers for images."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMATS = {"channels_last": "NHWC", "channels_first": "NCHW"}
 
 
 def pair(value: Any, name: str) -> list[int]:
-    """A number for each dimension of images."""
+    """Return two ints, one per dimension of images."""
     found = [value] * 2 if isinstance(value, int) else list(value)
     if len(found) != 2 or not all([isinstance(n, int) for n in found]):
         raise ValueError(f"The `{name}` argument must be a tuple of 2 integers. Received: {value}")
@@ -22,7 +22,7 @@ def pair(value: Any, name: str) -> list[int]:
 
 
 def format_of(data_format: str) -> str:
-    """``NHWC`` for ``channels_last``."""
+    """Convert ``channels_last`` to ``NHWC``."""
     if data_format not in FORMATS:
         raise ValueError("The `data_format` argument must be one of \"channels_first\", "
                          f"\"channels_last\". Received: {data_format}")
@@ -30,7 +30,7 @@ def format_of(data_format: str) -> str:
 
 
 def padding_of(padding: str) -> str:
-    """``SAME`` for ``same``."""
+    """Convert ``same`` to ``SAME``."""
     if str(padding).lower() not in ("same", "valid"):
         raise ValueError("The `padding` argument must be one of \"valid\", \"same\". Received: "
                          f"{padding}")
@@ -38,7 +38,7 @@ def padding_of(padding: str) -> str:
 
 
 class Pooling2D(Layer):
-    """Base: windows, and what is done to them."""
+    """Base class of pooling layers for images."""
 
     pool: Callable[..., Any]
     pool_size: list[int]
@@ -54,14 +54,14 @@ class Pooling2D(Layer):
         self.padding, self.data_format = padding_of(padding), format_of(data_format)
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """What it gives for images."""
+        """Return the output of the layer."""
         self.check_rank(shape_of(inputs), 4)
         return type(self).pool(inputs, self.pool_size, self.strides, self.padding,
                                self.data_format)
 
 
 class MaxPooling2D(Pooling2D):
-    """The largest element of each window; see `max_pooling2d`.
+    """Maximum of each window; see `max_pooling2d`.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class MaxPooling2D(Pooling2D):
 
 
 class AveragePooling2D(Pooling2D):
-    """The mean of each window; see `average_pooling2d`.
+    """Mean of each window; see `average_pooling2d`.
 
     Examples
     --------
@@ -90,15 +90,15 @@ class AveragePooling2D(Pooling2D):
 
 def max_pooling2d(inputs: Any, pool_size: Any, strides: Any, padding: str = "valid",
                   data_format: str = "channels_last", name: str | None = None) -> Any:
-    """The largest element of each window of images.
+    """Return the largest element of each window of images.
 
     Parameters
     ----------
     inputs : Tensor, floating, shape (batch, height, width, channels)
     pool_size : int or pair of int
-        The size of windows.
+        Window size.
     strides : int or pair of int
-        From window to window.
+        Distance between windows.
     padding : {"valid", "same"}
     data_format : {"channels_last", "channels_first"}
 
@@ -115,15 +115,15 @@ def max_pooling2d(inputs: Any, pool_size: Any, strides: Any, padding: str = "val
 
 def average_pooling2d(inputs: Any, pool_size: Any, strides: Any, padding: str = "valid",
                       data_format: str = "channels_last", name: str | None = None) -> Any:
-    """The mean of each window of images.
+    """Return the mean of each window of images.
 
     Parameters
     ----------
     inputs : Tensor, floating, shape (batch, height, width, channels)
     pool_size : int or pair of int
-        The size of windows.
+        Window size.
     strides : int or pair of int
-        From window to window.
+        Distance between windows.
     padding : {"valid", "same"}
     data_format : {"channels_last", "channels_first"}
 

@@ -1,4 +1,4 @@
-"""Layers for sequences: convolutions and pooling over one dimension."""
+"""Convolution and pooling layers for sequences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["AveragePooling1D", "Conv1D", "MaxPooling1D", "average_pooling1d", "c
 
 
 def single(value: Any, name: str) -> int:
-    """A number, or the only one of a list."""
+    """Return an int, given itself or in a list of one."""
     found = [value] if isinstance(value, int) else list(value)
     if len(found) != 1 or not isinstance(found[0], int):
         raise ValueError(f"The `{name}` argument must be a tuple of 1 integers. Received: {value}")
@@ -23,12 +23,12 @@ def single(value: Any, name: str) -> int:
 
 
 def sequence_format(data_format: str) -> str:
-    """``NWC`` for ``channels_last``."""
+    """Convert ``channels_last`` to ``NWC``."""
     return format_of(data_format).replace("H", "")
 
 
 class Conv1D(WithKernel):
-    """The convolution of sequences with filters; see `conv1d`.
+    """Convolution of sequences with filters; see `conv1d`.
 
     Examples
     --------
@@ -60,20 +60,20 @@ class Conv1D(WithKernel):
         self.padding, self.data_format = padding_of(padding), sequence_format(data_format)
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables."""
+        """Create the variables."""
         self.check_rank(input_shape, 3)
         channels = known(input_shape, self.data_format.index("C"), type(self).__name__)
         self.make([self.kernel_size, channels, self.filters], self.filters)
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """What it gives for sequences."""
+        """Return the output of the layer."""
         y = nn.conv1d(inputs, self.kernel, self.strides, self.padding, self.data_format,
                       self.dilation_rate, name="conv1d")
         return self.finished(y, self.data_format)
 
 
 class Pooling1D(Layer):
-    """Base: windows, and what is done to them."""
+    """Base class of pooling layers for sequences."""
 
     pool: Callable[..., Any]
     pool_size: int
@@ -89,14 +89,14 @@ class Pooling1D(Layer):
         self.padding, self.data_format = padding_of(padding), sequence_format(data_format)
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """What it gives for sequences."""
+        """Return the output of the layer."""
         self.check_rank(shape_of(inputs), 3)
         return type(self).pool(inputs, self.pool_size, self.strides, self.padding,
                                self.data_format)
 
 
 class MaxPooling1D(Pooling1D):
-    """The largest element of each window; see `max_pooling1d`.
+    """Maximum of each window; see `max_pooling1d`.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class MaxPooling1D(Pooling1D):
 
 
 class AveragePooling1D(Pooling1D):
-    """The mean of each window; see `average_pooling1d`.
+    """Mean of each window; see `average_pooling1d`.
 
     Examples
     --------
@@ -130,13 +130,13 @@ def conv1d(inputs: Any, filters: int, kernel_size: Any, strides: Any = 1, paddin
            bias_regularizer: Any = None, activity_regularizer: Any = None,
            kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True,
            name: str | None = None, reuse: bool | None = None) -> Any:
-    """The convolution of sequences with filters, a bias, and an activation.
+    """Convolve sequences with filters, add a bias, and apply an activation.
 
     Parameters
     ----------
     inputs : Tensor, floating, shape (batch, length, channels)
     filters : int
-        How many channels the result has.
+        Number of output channels.
     kernel_size, strides, dilation_rate : int
     padding : {"valid", "same"}
     data_format : {"channels_last", "channels_first"}
@@ -147,7 +147,7 @@ def conv1d(inputs: Any, filters: int, kernel_size: Any, strides: Any = 1, paddin
     kernel_constraint, bias_constraint : callable, optional
     trainable : bool, default True
     name : str, optional
-        Of the scope of the variables, by default "conv1d", made unique.
+        Name of the variable scope, by default "conv1d" with a unique suffix.
     reuse : bool, optional
         Whether to use the variables of an earlier layer of this name.
 
@@ -167,7 +167,7 @@ def conv1d(inputs: Any, filters: int, kernel_size: Any, strides: Any = 1, paddin
 
 def max_pooling1d(inputs: Any, pool_size: Any, strides: Any, padding: str = "valid",
                   data_format: str = "channels_last", name: str | None = None) -> Any:
-    """The largest element of each window of sequences.
+    """Return the largest element of each window of sequences.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def max_pooling1d(inputs: Any, pool_size: Any, strides: Any, padding: str = "val
 
 def average_pooling1d(inputs: Any, pool_size: Any, strides: Any, padding: str = "valid",
                       data_format: str = "channels_last", name: str | None = None) -> Any:
-    """The mean of each window of sequences.
+    """Return the mean of each window of sequences.
 
     Parameters
     ----------

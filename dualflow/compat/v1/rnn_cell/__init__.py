@@ -1,4 +1,4 @@
-"""`tf.nn.rnn_cell`: steps of recurrent networks."""
+"""`tf.nn.rnn_cell`: cells of recurrent networks."""
 
 from dualflow.compat.v1.rnn_cell.base import (
     LSTMStateTuple as LSTMStateTuple,

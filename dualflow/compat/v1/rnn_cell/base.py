@@ -1,4 +1,4 @@
-"""What cells share: sizes, states that are 0, and how they are called."""
+"""RNNCell, the base class of cells, and the state of LSTM cells."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["LSTMStateTuple", "RNNCell"]
 
 
 class LSTMStateTuple(NamedTuple):
-    """The state of an LSTM: what it keeps, and what it gave.
+    """The state of an LSTM: the cell state c and the output h.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class LSTMStateTuple(NamedTuple):
 
     @property
     def dtype(self) -> Any:
-        """That of both."""
+        """The dtype of both parts; raises TypeError if they differ."""
         if self.c.dtype is not self.h.dtype:
             raise TypeError(f"Inconsistent internal state: {self.c.dtype.name} vs "
                             f"{self.h.dtype.name}")
@@ -37,11 +37,11 @@ class LSTMStateTuple(NamedTuple):
 
 
 class RNNCell(Layer):
-    """Base: ``output, state = cell(inputs, state)``.
+    """Base class of cells: ``output, state = cell(inputs, state)``.
 
     Attributes
     ----------
-    state_size : int, or nested tuples of it
+    state_size : int, or nested tuples of int
     output_size : int
 
     Examples
@@ -75,17 +75,17 @@ class RNNCell(Layer):
 
     @property
     def output_size(self) -> Any:
-        """The size of what it gives."""
+        """The size of the output."""
         raise NotImplementedError("Abstract method")
 
     @recorded
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """A state of 0 for so many sequences."""
+        """Return a state of zeros for `batch_size` sequences."""
         return zeros_of(self.state_size, batch_size, as_dtype(dtype))
 
 
 def zeros_of(sizes: Any, batch_size: Any, dtype: Any) -> Any:
-    """Nested matrices of 0, a row for each sequence."""
+    """Return nested matrices of zeros with one row per sequence."""
     def made(size: Any) -> Any:
         shape = size.as_list() if hasattr(size, "as_list") else [size]
         return df.zeros([batch_size, *shape], dtype)

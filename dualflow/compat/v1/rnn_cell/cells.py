@@ -1,4 +1,4 @@
-"""The cells: plain, GRU, and LSTM."""
+"""Recurrent cells: basic, GRU and LSTM."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Activation = Callable[[Any], Any] | None
 
 
 def affine(x: Any, state: Any, kernel: Any, bias: Any) -> Any:
-    """``[x, state] @ kernel + bias``"""
+    """Return ``[x, state] @ kernel + bias``."""
     return nn.bias_add(df.matmul(df.concat([x, state], 1), kernel), bias)
 
 
 class BasicRNNCell(RNNCell):
-    """``tanh([inputs, state] @ kernel + bias)``, which is output and state.
+    """Elman cell: output and state are ``tanh([inputs, state] @ kernel + bias)``.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class BasicRNNCell(RNNCell):
     activation : callable, default tanh
     reuse : bool, optional
     name : str, optional
-        By default "basic_rnn_cell", made unique.
+        By default "basic_rnn_cell" with a unique suffix.
     dtype : dtype, optional
 
     Examples
@@ -56,24 +56,24 @@ class BasicRNNCell(RNNCell):
 
     @property
     def output_size(self) -> int:
-        """The size of what it gives."""
+        """The size of the output."""
         return self._num_units
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables."""
+        """Create the variables."""
         n = known(input_shape, -1, type(self).__name__) + self._num_units
         self.kernel: Variable = self.add_weight("kernel", [n, self._num_units])
         self.bias: Variable = self.add_weight("bias", [self._num_units], ZEROS)
 
     def call(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
-        """The output and the new state."""
+        """Return the output and the new state."""
         y = self._activation(affine(inputs, state, self.kernel, self.bias))
         return y, y
 
 
 class GRUCell(BasicRNNCell):
-    """A gated recurrent unit: how much of the state is kept, and how much of it is read, are
-    learned. Source: Cho et al., Learning Phrase Representations (2014).
+    """Gated recurrent unit with a reset gate and an update gate. Source: Cho et al., Learning
+    Phrase Representations (2014).
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class GRUCell(BasicRNNCell):
     kernel_initializer, bias_initializer : Initializer, optional
         The bias of the gates is 1 by default.
     name : str, optional
-        By default "gru_cell", made unique.
+        By default "gru_cell" with a unique suffix.
     dtype : dtype, optional
 
     Examples
@@ -103,7 +103,7 @@ class GRUCell(BasicRNNCell):
         self._kernel, self._bias = kernel_initializer, bias_initializer
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables."""
+        """Create the variables."""
         units = self._num_units
         n = known(input_shape, -1, "GRUCell") + units
         gates = constant_initializer(1.0) if self._bias is None else self._bias
@@ -114,7 +114,7 @@ class GRUCell(BasicRNNCell):
                                     ZEROS if self._bias is None else self._bias)
 
     def call(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
-        """The output and the new state."""
+        """Return the output and the new state."""
         gates = df.sigmoid(affine(inputs, state, self.gate_kernel, self.gate_bias))
         read, keep = df.split(gates, 2, 1)
         candidate = self._activation(affine(inputs, read * state, self.kernel, self.bias))
@@ -123,20 +123,20 @@ class GRUCell(BasicRNNCell):
 
 
 class BasicLSTMCell(BasicRNNCell):
-    """Long short-term memory. Source: Zaremba et al., Recurrent Neural Network Regularization
+    """Long short-term memory cell. Source: Zaremba et al., Recurrent Neural Network Regularization
     (2014).
 
     Parameters
     ----------
     num_units : int
     forget_bias : float, default 1.0
-        Added to the gate that keeps.
+        Added to the forget gate.
     state_is_tuple : bool, default True
-        Whether the state is an `LSTMStateTuple`, and not one matrix of both.
+        Whether the state is an `LSTMStateTuple` instead of one matrix.
     activation : callable, default tanh
     reuse : bool, optional
     name : str, optional
-        By default "basic_lstm_cell", made unique.
+        By default "basic_lstm_cell" with a unique suffix.
     dtype : dtype, optional
 
     Examples
@@ -162,13 +162,13 @@ class BasicLSTMCell(BasicRNNCell):
         return LSTMStateTuple(n, n) if self._state_is_tuple else 2 * n
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables."""
+        """Create the variables."""
         n = known(input_shape, -1, type(self).__name__) + self._num_units
         self.kernel: Variable = self.add_weight("kernel", [n, 4 * self._num_units])
         self.bias: Variable = self.add_weight("bias", [4 * self._num_units], ZEROS)
 
     def call(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
-        """The output and the new state."""
+        """Return the output and the new state."""
         c, h = self._parts(state)
         i, j, f, o = df.split(affine(inputs, h, self.kernel, self.bias), 4, 1)
         c = c * df.sigmoid(f + self._forget_bias) + df.sigmoid(i) * self._activation(j)
@@ -176,7 +176,7 @@ class BasicLSTMCell(BasicRNNCell):
         return h, self._joined(c, h)
 
     def _parts(self, state: Any) -> Any:
-        """What it keeps, and what it gave."""
+        """Return the cell state and the output in a state."""
         if self._state_is_tuple:
             return state
         return state[:, :self._num_units], state[:, self._num_units:]
@@ -186,30 +186,30 @@ class BasicLSTMCell(BasicRNNCell):
 
 
 class LSTMCell(BasicLSTMCell):
-    """Long short-term memory with peepholes, a projection, and bounds, each if asked for. Source:
-    Sak et al., Long Short-Term Memory Recurrent Neural Network Architectures (2014).
+    """Long short-term memory cell with optional peepholes, projection and clipping. Source: Sak et
+    al., Long Short-Term Memory Recurrent Neural Network Architectures (2014).
 
     Parameters
     ----------
     num_units : int
     use_peepholes : bool, default False
-        Whether gates see what is kept.
+        Whether the gates read the cell state.
     cell_clip : float, optional
-        What is kept stays between minus this and this.
+        Bound on the absolute value of the cell state.
     initializer : Initializer, optional
-        Of all but the bias.
+        Initializer of all variables except the bias.
     num_proj : int, optional
-        The size of the output, if it is projected.
+        Size of the projected output.
     proj_clip : float, optional
-        The projection stays between minus this and this.
+        Bound on the absolute value of the projection.
     num_unit_shards, num_proj_shards : ignored
     forget_bias : float, default 1.0
-        Added to the gate that keeps.
+        Added to the forget gate.
     state_is_tuple : bool, default True
     activation : callable, default tanh
     reuse : bool, optional
     name : str, optional
-        By default "lstm_cell", made unique.
+        By default "lstm_cell" with a unique suffix.
     dtype : dtype, optional
 
     Examples
@@ -236,7 +236,7 @@ class LSTMCell(BasicLSTMCell):
 
     @property
     def output_size(self) -> int:
-        """The size of what it gives."""
+        """The size of the output."""
         return self._num_proj or self._num_units
 
     @property
@@ -246,7 +246,7 @@ class LSTMCell(BasicLSTMCell):
         return LSTMStateTuple(c, h) if self._state_is_tuple else c + h
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables."""
+        """Create the variables."""
         units, init = self._num_units, self._initializer
         n = known(input_shape, -1, "LSTMCell") + self.output_size
         self.kernel: Variable = self.add_weight("kernel", [n, 4 * units], init)
@@ -258,7 +258,7 @@ class LSTMCell(BasicLSTMCell):
             self._projection = self.add_weight("projection/kernel", [units, self._num_proj], init)
 
     def call(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
-        """The output and the new state."""
+        """Return the output and the new state."""
         old, h = self._parts(state)
         i, j, f, o = df.split(affine(inputs, h, self.kernel, self.bias), 4, 1)
         f = f + self._forget_bias

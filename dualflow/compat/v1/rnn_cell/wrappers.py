@@ -1,4 +1,4 @@
-"""Cells made of cells."""
+"""Cells that combine or wrap other cells."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["DropoutWrapper", "MultiRNNCell", "ResidualWrapper"]
 
 
 class MultiRNNCell(RNNCell):
-    """Cells on top of each other: each gets what the one below it gives.
+    """A stack of cells: the output of each cell is the input of the next one.
 
     Parameters
     ----------
     cells : sequence of RNNCell
     state_is_tuple : bool, default True
-        Whether the state is the tuple of theirs, and not one matrix of all.
+        Whether the state is a tuple of the cells' states instead of one matrix.
 
     Examples
     --------
@@ -53,16 +53,16 @@ class MultiRNNCell(RNNCell):
 
     @property
     def output_size(self) -> Any:
-        """The size of what it gives."""
+        """The size of the output."""
         return self._cells[-1].output_size
 
     @property
     def variables(self) -> list[Any]:
-        """Those of its cells."""
+        """The variables of all cells."""
         return [v for cell in self._cells for v in cell.variables]
 
     def call(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
-        """The output and the new state."""
+        """Return the output and the new state."""
         if not self._state_is_tuple:
             state = df.split(state, [cell.state_size for cell in self._cells], 1)
         made = []
@@ -74,7 +74,7 @@ class MultiRNNCell(RNNCell):
 
 
 class Wrapper(RNNCell):
-    """Base: a cell, with something done around it."""
+    """Base class of wrappers of a cell."""
 
     def __init__(self, cell: RNNCell) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Wrapper(RNNCell):
 
     @property
     def wrapped_cell(self) -> RNNCell:
-        """The cell."""
+        """The wrapped cell."""
         return self._cell
 
     @property
@@ -94,20 +94,20 @@ class Wrapper(RNNCell):
 
     @property
     def output_size(self) -> Any:
-        """The size of what it gives."""
+        """The size of the output."""
         return self._cell.output_size
 
     @property
     def variables(self) -> list[Any]:
-        """Those of its cell."""
+        """The variables of the wrapped cell."""
         return self._cell.variables
 
     @recorded
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None) -> Any:
-        return self.around(convert(inputs), state, scope)       # in the scope of its cell
+        return self.around(convert(inputs), state, scope)       # in the scope of the wrapped cell
 
     def around(self, inputs: Any, state: Any, scope: Any) -> Any:
-        """The output and the new state."""
+        """Return the output and the new state."""
         raise NotImplementedError
 
 
@@ -122,7 +122,7 @@ class DropoutWrapper(Wrapper):
         Must have their defaults.
     seed : int, optional
     dropout_state_filter_visitor : ignored
-        What an LSTM keeps is never dropped, only what it gave.
+        Dropout never applies to the cell state of an LSTM, only to its output.
 
     Examples
     --------
@@ -140,12 +140,12 @@ class DropoutWrapper(Wrapper):
                  dropout_state_filter_visitor: Any = None) -> None:
         super().__init__(cell)
         if variational_recurrent:
-            raise NotImplementedError("DropoutWrapper: variational_recurrent is not there")
+            raise NotImplementedError("DropoutWrapper: variational_recurrent is not supported")
         self._keep = input_keep_prob, output_keep_prob, state_keep_prob
         self._seed = seed
 
     def around(self, inputs: Any, state: Any, scope: Any) -> Any:
-        """The output and the new state."""
+        """Return the output and the new state."""
         of_input, of_output, of_state = self._keep
         y, new = self._cell(self._dropped(inputs, of_input), state, scope)
         return self._dropped(y, of_output), self._dropped_state(new, of_state)
@@ -169,7 +169,7 @@ class ResidualWrapper(Wrapper):
     ----------
     cell : RNNCell
     residual_fn : callable, optional
-        Of inputs and outputs, instead of their sum.
+        Function of inputs and outputs; replaces their sum.
 
     Examples
     --------
@@ -186,6 +186,6 @@ class ResidualWrapper(Wrapper):
         self._residual_fn = residual_fn or (lambda x, y: x + y)
 
     def around(self, inputs: Any, state: Any, scope: Any) -> Any:
-        """The output and the new state."""
+        """Return the output and the new state."""
         y, new = self._cell(inputs, state, scope)
         return self._residual_fn(inputs, y), new

@@ -1,4 +1,4 @@
-"""Optimizers whose updates are written as formulas; a gradient of rows updates these rows alone."""
+"""Optimizers written as formulas of ops; a sparse gradient updates only its rows."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["AdadeltaOptimizer", "FtrlOptimizer", "ProximalAdagradOptimizer",
 
 
 class ByFormula(Optimizer):
-    """Base: a subclass gives the new values of a variable and its slots."""
+    """Base class: a subclass returns the new values of a variable and its slots."""
 
     slots: Sequence[str] = ()
 
     def _next(self, grad: Any, var: Any, *slots: Any) -> Sequence[Any]:
-        """The values after an update."""
+        """Return the values after an update."""
         raise NotImplementedError
 
     def _kept(self, var: Variable) -> list[Any]:
@@ -49,7 +49,7 @@ class ByFormula(Optimizer):
         return group(*[scatter_update(v, rows, x) for v, x in zip(kept, values, strict=True)])
 
     def _filled(self, var: Variable, name: str, op_name: str, value: float) -> None:
-        """A slot of one number."""
+        """Create a slot filled with one value."""
         self._slot(var, name, op_name, fill(sizes_of(var), constant(value, var.dtype)))
 
 
@@ -100,7 +100,7 @@ class AdadeltaOptimizer(ByFormula):
 
 
 class FtrlOptimizer(ByFormula):
-    """Follows the regularized leader: weights that are exactly 0 where `l1` outweighs gradients.
+    """FTRL-Proximal: weights are exactly 0 where `l1` outweighs the gradients.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class FtrlOptimizer(ByFormula):
     accum_name, linear_name : str, optional
         Names of the slots.
     l2_shrinkage_regularization_strength : float, default 0.0
-        A penalty on the size of weights alone.
+        L2 penalty that does not change the accumulators.
     beta : float, optional
 
     Notes
@@ -178,14 +178,14 @@ class FtrlOptimizer(ByFormula):
 
 
 def shrunk(x: Any, rate: Any, l1: float, l2: float) -> Any:
-    """What is left of weights after a penalty of this rate."""
+    """Apply the proximal operator of the l1 and l2 penalties with this rate."""
     if l1 > 0:
         x = df.sign(x) * df.maximum(df.abs(x) - rate * l1, 0.0)
     return x / (1.0 + rate * l2) if l2 else x
 
 
 class ProximalGradientDescentOptimizer(ByFormula):
-    """Gradient descent, after which weights are drawn to 0.
+    """Gradient descent followed by a proximal step towards 0.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class ProximalGradientDescentOptimizer(ByFormula):
 
 
 class ProximalAdagradOptimizer(ByFormula):
-    """Adagrad, after which weights are drawn to 0.
+    """Adagrad followed by a proximal step towards 0.
 
     Parameters
     ----------

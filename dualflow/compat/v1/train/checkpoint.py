@@ -1,4 +1,4 @@
-"""Looking into checkpoints, with TensorFlow's errors."""
+"""Reading checkpoints, with TensorFlow's errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["get_checkpoint_state", "latest_checkpoint", "list_variables", "load_
 
 @contextmanager
 def opened(prefix: str) -> Iterator[Any]:
-    """A checkpoint to read from."""
+    """Open a checkpoint for reading."""
     try:
         with files.opened(prefix + SUFFIX) as file:
             yield file
@@ -32,13 +32,13 @@ def opened(prefix: str) -> Iterator[Any]:
 
 def get_checkpoint_state(checkpoint_dir: Any,
                          latest_filename: str | None = None) -> CheckpointState | None:
-    """What the index of a folder says; None if it says nothing.
+    """Return the contents of the index of a directory, or None if it is missing or damaged.
 
     Parameters
     ----------
     checkpoint_dir : str
     latest_filename : str, default "checkpoint"
-        The name of the index.
+        File name of the index.
 
     Examples
     --------
@@ -53,13 +53,13 @@ def get_checkpoint_state(checkpoint_dir: Any,
 
 
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
-    """The prefix of the latest checkpoint of a folder, or None.
+    """Return the prefix of the latest checkpoint of a directory, or None.
 
     Parameters
     ----------
     checkpoint_dir : str
     latest_filename : str, default "checkpoint"
-        The name of the index.
+        File name of the index.
 
     Examples
     --------
@@ -72,12 +72,12 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
 
 
 def load_checkpoint(ckpt_dir_or_file: str) -> dict[str, Any]:
-    """The arrays of a checkpoint by name; of a folder, those of its latest.
+    """Return the arrays of a checkpoint by name; for a directory, of its latest checkpoint.
 
     Parameters
     ----------
     ckpt_dir_or_file : str
-        A checkpoint, or a folder that has some.
+        A checkpoint, or a directory of checkpoints.
 
     Examples
     --------
@@ -96,16 +96,16 @@ def load_checkpoint(ckpt_dir_or_file: str) -> dict[str, Any]:
         raise ValueError(f"Couldn't find 'checkpoint' file or checkpoints in given directory "
                          f"{ckpt_dir_or_file}")
     with opened(prefix) as file:
-        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  no mapping
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
 
 
 def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
-    """Names and shapes of what a checkpoint holds.
+    """Return the names and shapes of the tensors in a checkpoint.
 
     Parameters
     ----------
     ckpt_dir_or_file : str
-        A checkpoint, or a folder that has some.
+        A checkpoint, or a directory of checkpoints.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Learning rates that fall with the steps of training, with the formulas of TensorFlow 1."""
+"""Learning rate schedules with the formulas of TensorFlow 1."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def scheduled(function: F) -> F:
-    """A function that gives a learning rate; in eager mode, a callable that gives the rate of the
-    step it is called in, which optimizers do."""
+    """Decorate a function that returns a learning rate. In eager mode the result is a callable
+    that optimizers evaluate at each step."""
     in_graph = recorded(function)
 
     @functools.wraps(function)
@@ -37,7 +37,7 @@ def scheduled(function: F) -> F:
 
 def rate_and_share(learning_rate: Any, global_step: Any, decay_steps: Any,
                    staircase: bool = False) -> tuple[Any, Any]:
-    """The learning rate as a tensor, and how many times `decay_steps` have passed."""
+    """Return the learning rate as a tensor, and global_step / decay_steps."""
     if global_step is None:
         raise ValueError("global_step is required.")
     rate = convert(learning_rate, df.float32)
@@ -48,8 +48,8 @@ def rate_and_share(learning_rate: Any, global_step: Any, decay_steps: Any,
 @scheduled
 def exponential_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
                       staircase: bool = False, name: str | None = None) -> Any:
-    """learning_rate * decay_rate ** (global_step / decay_steps); `staircase` rounds the exponent
-    down.
+    """Return learning_rate * decay_rate ** (global_step / decay_steps); `staircase` rounds the
+    exponent down.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def exponential_decay(learning_rate: Any, global_step: Any, decay_steps: Any, de
 @scheduled
 def natural_exp_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
                       staircase: bool = False, name: str | None = None) -> Any:
-    """learning_rate * exp(-decay_rate * global_step / decay_steps).
+    """Return learning_rate * exp(-decay_rate * global_step / decay_steps).
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def natural_exp_decay(learning_rate: Any, global_step: Any, decay_steps: Any, de
     decay_steps : number
     decay_rate : number
     staircase : bool, default False
-        Whether the share is rounded down.
+        Whether to round ``global_step / decay_steps`` down.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def natural_exp_decay(learning_rate: Any, global_step: Any, decay_steps: Any, de
 @scheduled
 def inverse_time_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
                        staircase: bool = False, name: str | None = None) -> Any:
-    """learning_rate / (1 + decay_rate * global_step / decay_steps).
+    """Return learning_rate / (1 + decay_rate * global_step / decay_steps).
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def inverse_time_decay(learning_rate: Any, global_step: Any, decay_steps: Any, d
     decay_steps : number
     decay_rate : number
     staircase : bool, default False
-        Whether the share is rounded down.
+        Whether to round ``global_step / decay_steps`` down.
 
     Examples
     --------
@@ -119,8 +119,8 @@ def inverse_time_decay(learning_rate: Any, global_step: Any, decay_steps: Any, d
 def polynomial_decay(learning_rate: Any, global_step: Any, decay_steps: Any,
                      end_learning_rate: Any = 0.0001, power: Any = 1.0, cycle: bool = False,
                      name: str | None = None) -> Any:
-    """(learning_rate - end_learning_rate) * (1 - global_step / decay_steps) ** power +
-    end_learning_rate; `cycle` begins anew with longer rounds.
+    """Return (learning_rate - end_learning_rate) * (1 - global_step / decay_steps) ** power +
+    end_learning_rate; `cycle` restarts with longer cycles.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def polynomial_decay(learning_rate: Any, global_step: Any, decay_steps: Any,
 @scheduled
 def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0,
                  name: str | None = None) -> Any:
-    """learning_rate times half a cosine, from 1 to `alpha` in `decay_steps`.
+    """Return learning_rate times a half cosine that falls from 1 to `alpha` in `decay_steps`.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: 
 @scheduled
 def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any],
                        name: str | None = None) -> Any:
-    """values[i] up to and including boundaries[i], and the last value from there on.
+    """Return values[i] up to and including boundaries[i], and the last value beyond.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Writing a graph to a file."""
+"""Writing a graph to a GraphDef file."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ __all__ = ["write_graph"]
 
 
 def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:
-    """Writes a graph as a GraphDef, for people and tools that read one.
+    """Write a graph to a file as a GraphDef.
 
     Parameters
     ----------
     graph_or_graph_def : Graph or GraphDef
     logdir : str
-        A folder, which is made if it is not there.
+        Directory, created if it does not exist.
     name : str
-        Of the file.
+        Name of the file.
     as_text : bool, default True
-        Whether it is written as text.
+        Whether to write the text format.
 
     Returns
     -------
@@ -29,7 +29,7 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
 
     Notes
     -----
-    It takes the package tensorboard.
+    Requires the package tensorboard.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Averages of variables over the steps of training."""
+"""Exponential moving averages of variables and tensors."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ __all__ = ["ExponentialMovingAverage"]
 
 
 class ExponentialMovingAverage:
-    """average = decay * average + (1 - decay) * value, for variables and other tensors.
+    """Maintains average = decay * average + (1 - decay) * value for variables and other tensors.
 
     Parameters
     ----------
     decay : float
     num_updates : int, Tensor or Variable, optional
-        Makes the decay less at the start: min(decay, (1 + n) / (10 + n)).
+        Reduces the decay at the start: min(decay, (1 + n) / (10 + n)).
     zero_debias : bool, default False
-        Whether averages of tensors, which begin with 0, are corrected for that.
+        Whether to correct averages of tensors, which start at 0, for that bias.
     name : str
-        Of the averages, behind the names of the variables.
+        Suffix of the names of the averages.
 
     Examples
     --------
@@ -56,16 +56,16 @@ class ExponentialMovingAverage:
         self._decay, self._num_updates = decay, num_updates
         self._zero_debias, self._name = zero_debias, name
         self._averages: dict[Any, Any] = {}
-        self._begun: dict[Any, tuple[Any, Any]] = {}    # what is corrected, and how often
+        self._begun: dict[Any, tuple[Any, Any]] = {}    # biased average, number of updates
 
     @property
     def name(self) -> str:
-        """The name of averages."""
+        """The suffix of the names of averages."""
         return self._name
 
     @recorded
     def apply(self, var_list: Iterable[Any] | None = None) -> Any:
-        """An operation that brings the averages up to date; they are made in the first call.
+        """Return an operation that updates the averages; the first call creates them.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class ExponentialMovingAverage:
             return group(*[op_of(self._update(x, decay)) for x in given], name=scope)
 
     def _make(self, x: Any) -> None:
-        """Makes the average of something."""
+        """Create the average of a variable or tensor."""
         is_variable = isinstance(x, Variable | own_variable)
         with control_dependencies(None), name_scope(None):
             if not is_variable:
@@ -116,17 +116,17 @@ class ExponentialMovingAverage:
                      None, "AssignMovingAvg")
 
     def average(self, var: Any) -> Any:
-        """The variable that holds the average, or None."""
+        """Return the variable that holds the average, or None."""
         return self._averages.get(var)
 
     def average_name(self, var: Any) -> str:
-        """The name under which the average is saved."""
+        """Return the name under which the average is saved."""
         found = self._averages.get(var)
         return f"{name_of(var)}/{self._name}" if found is None else name_of(found)
 
     def variables_to_restore(self, moving_avg_variables: Iterable[Any] | None = None) -> Any:
-        """What a `Saver` is given so that variables get the averages as values: a dict of the names
-        of averages, and of the other variables, to variables."""
+        """Return the argument of a `Saver` that restores averages into their variables: a dict from
+        the names of the averages, and of the other variables, to variables."""
         averaged = list(dict.fromkeys(
             [*trainable_variables(), *moving_average_variables()]
             if moving_avg_variables is None else moving_avg_variables))

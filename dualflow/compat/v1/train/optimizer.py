@@ -1,4 +1,4 @@
-"""What all optimizers share: gradients of a loss, slots, and the operation that makes an update."""
+"""Optimizer: gradients of a loss, slots, and the update operation, shared by all optimizers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Optimizer"]
 
 
 class Optimizer:
-    """Base of optimizers.
+    """Base class of optimizers.
 
     Parameters
     ----------
@@ -32,10 +32,10 @@ class Optimizer:
 
     Notes
     -----
-    A subclass says in `_apply_dense(grad, var)` which operation updates a variable; in
-    `_apply_sparse(grad, var)` for gradients that are `IndexedSlices`, which by default are made
-    dense; `_create_slots(var_list)` and `_prepare()` come before, `_finish(update_ops, name_scope)`
-    after.
+    A subclass implements `_apply_dense(grad, var)`, which returns the operation that updates a
+    variable, and optionally `_apply_sparse(grad, var)` for `IndexedSlices` (by default they are
+    densified). `_create_slots(var_list)` and `_prepare()` run before, `_finish(update_ops,
+    name_scope)` after the updates.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Optimizer:
         self._others: dict[tuple[str, Any], Variable] = {}
 
     def get_name(self) -> str:
-        """The name of its operations."""
+        """Return the name of the optimizer's operations."""
         return self._name
 
     # --- gradients ---
@@ -68,19 +68,19 @@ class Optimizer:
                  var_list: Sequence[Variable] | None = None, gate_gradients: int = GATE_OP,
                  aggregation_method: Any = None, colocate_gradients_with_ops: bool = False,
                  name: str | None = None, grad_loss: Any = None) -> Any:
-        """An operation that makes an update against the gradient of a loss.
+        """Return an operation that updates variables to decrease a loss.
 
         Parameters
         ----------
-        loss : Tensor, or callable that gives one
+        loss : Tensor, or callable that returns one
             In eager mode a callable.
         global_step : Variable, optional
-            Counts the updates.
+            Incremented by each update.
         var_list : list of Variable, optional
-            By default all trainable ones; of a callable, those that it reads.
+            By default all trainable variables, or those that a callable reads.
         name : str, optional
         grad_loss : Tensor, optional
-            What flows into the loss.
+            Cotangent of the loss.
         gate_gradients, aggregation_method, colocate_gradients_with_ops : ignored
         """
         pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
@@ -95,7 +95,7 @@ class Optimizer:
                           gate_gradients: int = GATE_OP, aggregation_method: Any = None,
                           colocate_gradients_with_ops: bool = False,
                           grad_loss: Any = None) -> list[tuple[Any, Variable]]:
-        """Pairs of gradient and variable; a gradient is None where none flows."""
+        """Return (gradient, variable) pairs; the gradient of an unconnected variable is None."""
         if runs_at_once():
             return self._watched(loss, var_list, grad_loss)
         loss = value_of(loss)
@@ -110,7 +110,7 @@ class Optimizer:
 
     def _watched(self, loss: Any, var_list: Sequence[Variable] | None,
                  grad_loss: Any) -> list[tuple[Any, Variable]]:
-        """The same where ops run at once, and inside a `df.function`."""
+        """Return the pairs in eager mode and inside a `df.function`, from a tape."""
         if not is_function(loss):
             raise RuntimeError("`loss` passed to Optimizer.compute_gradients should be a function "
                                "when eager execution is enabled.")
@@ -126,14 +126,14 @@ class Optimizer:
     @recorded
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]],
                         global_step: Any = None, name: str | None = None) -> Any:
-        """An operation that makes an update with these gradients.
+        """Return an operation that applies gradients to variables.
 
         Parameters
         ----------
         grads_and_vars : pairs of gradient and Variable
-            Variables whose gradient is None stay as they are.
+            Variables whose gradient is None are not changed.
         global_step : Variable, optional
-            Counts the updates.
+            Incremented by each update.
         name : str, optional
         """
         pairs = list(grads_and_vars)
@@ -165,42 +165,42 @@ class Optimizer:
             return self._apply_dense(convert(grad, var.dtype), var)
 
     def _prepare(self) -> None:
-        """Called before updates."""
+        """Prepare the hyperparameters; called before the updates."""
 
     def _create_slots(self, var_list: list[Variable]) -> None:
-        """Makes the slots of variables."""
+        """Create the slots of variables."""
 
     def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
-        """The operation that updates a variable."""
+        """Return the operation that updates a variable."""
         raise NotImplementedError
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
-        """The same for a gradient of rows."""
+        """Return the operation that updates a variable by IndexedSlices."""
         return self._apply_dense(convert(grad, var.dtype), var)
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
-        """The operation that makes all updates."""
+        """Return the operation that runs all updates."""
         return group(*update_ops, name=name_scope)
 
     # --- slots ---
 
     def get_slot(self, var: Variable, name: str) -> Variable | None:
-        """The variable that it keeps under a name for a variable, or None."""
+        """Return the slot of a variable under a name, or None."""
         return self._slots.get(name, {}).get(var)
 
     def get_slot_names(self) -> list[str]:
-        """The names of what it keeps for each variable."""
+        """Return the names of the slots."""
         return sorted(self._slots)
 
     @recorded
     def variables(self) -> list[Variable]:
-        """All that it keeps in the graph in force."""
+        """Return the variables of the optimizer in the default graph."""
         slots = [v for own in self._slots.values() for v in own.values()]
         graph = home()
         return [v for v in [*self._others.values(), *slots] if getattr(v, "graph", None) is graph]
 
     def _slot(self, var: Variable, name: str, op_name: str, value: Any = None) -> Variable:
-        """The slot of a variable; made, of 0 if no value is given, if there is none."""
+        """Return the slot of a variable; create it with `value`, or zeros, if it does not exist."""
         own = self._slots.setdefault(name, {})
         if var not in own:
             initial = zeros(sizes_of(var), var.dtype) if value is None else value
@@ -213,13 +213,13 @@ class Optimizer:
 
     def _get_or_make_slot(self, var: Variable, val: Any, slot_name: str,
                           op_name: str) -> Variable:
-        """The slot of a variable, made with a value if there is none."""
+        """Return the slot of a variable; create it with `val` if it does not exist."""
         return self._slot(var, slot_name, op_name, val)
 
     @recorded
     def _create_non_slot_variable(self, initial_value: Any, name: str,
                                   colocate_with: Any = None) -> Variable:
-        """A variable that it keeps besides slots; made if there is none."""
+        """Return a variable of the optimizer that is not a slot; create it if needed."""
         key = name, home()
         if key not in self._others:
             with name_scope(None):
@@ -228,37 +228,37 @@ class Optimizer:
 
     @recorded
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
-        """A variable that it keeps besides slots, or None."""
+        """Return a variable of the optimizer that is not a slot, or None."""
         return self._others.get((name, graph or home()))
 
 
 def is_function(x: Any) -> bool:
-    """Whether something is called for its value: it is callable, and no tensor."""
+    """Return True if `x` is a callable and not a tensor."""
     return callable(x) and not isinstance(unwrapped(x), TensorBase)
 
 
 def value_of(x: Any) -> Any:
-    """A learning rate, say: a number, a tensor, or what a callable gives."""
+    """Return a hyperparameter; a callable is called."""
     return x() if is_function(x) else x
 
 
 def home() -> Graph | None:
-    """The graph that the variables made now are of, if there is one."""
+    """Return the graph that owns variables created now, or None."""
     graph = recording()
     return None if graph is None else graph.base
 
 
 def name_of(var: Any) -> str:
-    """The name of a variable without the number of an output."""
+    """Return the name of a variable without the output index."""
     name: str = var.name
     return name.partition(":")[0]
 
 
 def sizes_of(var: Any) -> tuple[int, ...]:
-    """The shape of a variable."""
+    """Return the shape of a variable."""
     return tuple(var.slot.shape if isinstance(var, Variable) else var.shape)
 
 
 def op_of(x: Any) -> Any:
-    """The operation that makes a tensor, if a graph records."""
+    """Return the operation of a tensor, or None if no graph records."""
     return None if recording() is None else x.op

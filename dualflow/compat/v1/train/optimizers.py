@@ -98,8 +98,8 @@ class MomentumOptimizer(Optimizer):
 
 
 class AdamOptimizer(Optimizer):
-    """var = var - rate * m / (sqrt(v) + epsilon), m and v running means of the gradient and its
-    square.
+    """var = var - rate * m / (sqrt(v) + epsilon); m and v are running means of the gradient and of
+    its square.
 
     Parameters
     ----------
@@ -111,8 +111,8 @@ class AdamOptimizer(Optimizer):
 
     Notes
     -----
-    rate = learning_rate * sqrt(1 - beta2**t) / (1 - beta1**t) for update number t from 1 on. The
-    running means of rows that a sparse gradient does not name decay, and those rows move.
+    rate = learning_rate * sqrt(1 - beta2**t) / (1 - beta1**t) in update t = 1, 2, ... Rows that a
+    sparse gradient does not contain are updated as if their gradient were 0.
 
     Examples
     --------
@@ -221,7 +221,7 @@ class RMSPropOptimizer(Optimizer):
 
     Notes
     -----
-    rms begins with 1.
+    rms is initialized with 1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Saving the variables of a session and restoring them."""
+"""Saver: writes the variables of a session to checkpoints and restores them."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class Saver:
     var_list : list of Variable, or dict of name to Variable, optional
         By default all global variables of the graph, at the first use.
     reshape : bool, default False
-        Whether a tensor of another shape, but as many elements, is restored.
+        Whether to accept a tensor of another shape with the same number of elements.
     max_to_keep : int, default 5
-        How many checkpoints are kept; the oldest are removed. 0 or None: all.
+        Number of recent checkpoints to retain; 0 or None to retain all.
     keep_checkpoint_every_n_hours : float
-        One in so many hours is kept in any case.
+        Interval at which a checkpoint is retained permanently.
     name : str, optional
     save_relative_paths : ignored
-        The index always names checkpoints in its folder without that.
+        The index always contains relative paths.
     sharded, restore_sequentially, saver_def, builder, defer_build, allow_empty, write_version,
     pad_step_number, filename : ignored
 
     Notes
     -----
-    A checkpoint is a file in the format of the `safetensors` package and appears as a whole: a
-    program that is killed while it saves leaves the checkpoint before.
+    A checkpoint is a file in the format of the `safetensors` package. It is written atomically: a
+    program killed during a save leaves the previous checkpoint intact.
 
     Examples
     --------
@@ -78,20 +78,20 @@ class Saver:
         self._last: list[tuple[str, float]] = []
 
     def build(self) -> None:
-        """Finds the variables, where that was deferred."""
+        """Collect the variables if that was deferred."""
         self._slots = by_name(graph_in_force().get_collection(GraphKeys.GLOBAL_VARIABLES))
 
     @property
     def last_checkpoints(self) -> list[str]:
-        """The checkpoints that are kept, the oldest first."""
+        """The prefixes of the retained checkpoints, the oldest first."""
         return [path for path, _ in self._last]
 
     def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
-        """Continues with checkpoints of an earlier saver."""
+        """Continue the list of checkpoints of an earlier saver."""
         self._last = [(path, time.time()) for path in last_checkpoints]
 
     def recover_last_checkpoints(self, checkpoint_paths: list[str]) -> None:
-        """The same, for those that are there."""
+        """Continue the list of checkpoints, without those that do not exist."""
         self._last = [(path, os.path.getmtime(path + SUFFIX)) for path in checkpoint_paths
                       if checkpoint_exists(path)]
 
@@ -101,33 +101,33 @@ class Saver:
              latest_filename: str | None = None, meta_graph_suffix: str = "meta",
              write_meta_graph: bool = False, write_state: bool = True,
              strip_default_attrs: bool = False, save_debug_info: bool = False) -> str:
-        """Saves the variables.
+        """Save the variables.
 
         Parameters
         ----------
         sess : Session
-            None for variables of eager mode.
+            None for eager variables.
         save_path : str
-            How the names of checkpoints begin.
+            Prefix of the checkpoint.
         global_step : int, Tensor or Variable, optional
             Appended to the name.
         latest_filename : str, default "checkpoint"
-            The name of the index.
+            File name of the index.
         write_state : bool, default True
-            Whether the index is written.
+            Whether to write the index.
         meta_graph_suffix, write_meta_graph, strip_default_attrs, save_debug_info : ignored
 
         Returns
         -------
         str
-            The name, which `restore` takes.
+            The prefix to pass to `restore`.
 
         Raises
         ------
         ValueError
-            If the folder does not exist.
+            If the directory does not exist.
         FailedPreconditionError
-            If a variable has no value.
+            If a variable is not initialized.
         """
         prefix = os.fspath(save_path)
         folder = os.path.dirname(prefix)
@@ -145,13 +145,14 @@ class Saver:
         old = self._too_many()
         if write_state:
             write_index(folder, self._last, latest_filename)
-        for path in old:                # the index does not name them any more
+        for path in old:                # no longer in the index
             if os.path.exists(path + SUFFIX):
                 os.unlink(path + SUFFIX)
         return prefix
 
     def _too_many(self) -> list[str]:
-        """Takes the oldest checkpoints off the list, as far as there are too many."""
+        """Remove the oldest checkpoints beyond `max_to_keep` from the list and return those to
+        delete."""
         old: list[str] = []
         while self._max_to_keep and len(self._last) > self._max_to_keep:
             path, when = self._last.pop(0)
@@ -170,22 +171,22 @@ class Saver:
     # --- restoring ---
 
     def restore(self, sess: Any, save_path: Any) -> None:
-        """Gives all variables the values of a checkpoint.
+        """Restore all variables from a checkpoint.
 
         Parameters
         ----------
         sess : Session
-            None for variables of eager mode.
+            None for eager variables.
         save_path : str
-            What `save` returned.
+            Prefix that `save` returned.
 
         Raises
         ------
         ValueError
-            If there is no such checkpoint.
+            If the checkpoint does not exist.
         DataLossError, NotFoundError, InvalidArgumentError
-            If the file is damaged, variables are missing, or have another shape or dtype; no
-            variable is changed then.
+            If the file is damaged, or if variables are missing or have another shape or dtype.
+            No variable is changed in these cases.
         """
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
@@ -201,7 +202,8 @@ class Saver:
                     f"Key{'s' * (len(missing) > 1)} {', '.join(missing)} not found in checkpoint "
                     f"{prefix}; it has {', '.join(sorted(there))}")
             values = {name: file.get_tensor(name) for name in slots}
-        wrong = [f"{name} is {x.dtype} {x.shape}, want {slots[name].dtype.name} {slots[name].shape}"
+        wrong = [f"{name} is {x.dtype} {x.shape}, expected {slots[name].dtype.name} "
+                 f"{slots[name].shape}"
                  for name, x in values.items() if not self._fits(x, slots[name])]
         if wrong:
             raise errors.InvalidArgumentError(
@@ -220,7 +222,7 @@ class Saver:
 
 
 def values_of(sess: Any, slots: Collection[Any]) -> list[Any]:
-    """The values of variables: those of eager mode have their own, others one in a session."""
+    """Return the values of variables: of eager variables directly, of others in a session."""
     if all([isinstance(x, own_variable) for x in slots]):
         return [x.numpy() for x in slots]
     found: list[Any] = sess.run([getattr(x, "leaf", x) for x in slots])
@@ -228,7 +230,7 @@ def values_of(sess: Any, slots: Collection[Any]) -> list[Any]:
 
 
 def by_name(var_list: Any) -> dict[str, Any]:
-    """Slots by the names they are saved under."""
+    """Return variable handles by the names under which they are saved."""
     if isinstance(var_list, Mapping):
         pairs = list(var_list.items())
     else:

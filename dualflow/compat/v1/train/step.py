@@ -1,4 +1,4 @@
-"""The variable that counts the steps of training."""
+"""The global step: the variable that counts training steps."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["create_global_step", "get_global_step", "get_or_create_global_step",
 
 
 def get_global_step(graph: Graph | None = None) -> Any:
-    """The variable that counts the steps of training, or None.
+    """Return the variable that counts training steps, or None.
 
     Parameters
     ----------
     graph : Graph, optional
-        By default the one in force.
+        By default the default graph.
 
     Examples
     --------
@@ -45,12 +45,12 @@ def get_global_step(graph: Graph | None = None) -> Any:
 
 
 def create_global_step(graph: Graph | None = None) -> Any:
-    """A new variable that counts the steps of training.
+    """Create the variable that counts training steps.
 
     Parameters
     ----------
     graph : Graph, optional
-        By default the one in force.
+        By default the default graph.
 
     Examples
     --------
@@ -72,12 +72,12 @@ def create_global_step(graph: Graph | None = None) -> Any:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
-    """The variable that counts the steps of training; made if there is none.
+    """Return the variable that counts training steps; create it if it does not exist.
 
     Parameters
     ----------
     graph : Graph, optional
-        By default the one in force.
+        By default the default graph.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The number of steps in a session.
+    """Return the number of training steps in a session.
 
     Parameters
     ----------
