@@ -1,7 +1,7 @@
 """Keras 3 on dualflow: ``import dualflow.keras as keras``.
 
-What is here is what is in `keras`, the same objects; once this is imported, ``import keras`` gives
-Keras on dualflow, too.
+This package re-exports `keras`: the objects are identical. After it has been imported, ``import
+keras`` returns Keras on dualflow as well.
 """
 
 import sys as _sys
@@ -11,7 +11,7 @@ from dualflow.keras import hook as _hook
 
 _keras = _hook.load()
 
-# `from dualflow.keras.layers import Dense`: the modules, too, are Keras's own.
+# For `from dualflow.keras.layers import Dense`: register Keras's own submodules here.
 for _name, _module in list(_sys.modules.items()):
     if _name.startswith("keras.") and not _name.startswith("keras.src"):
         _sys.modules[f"dualflow.{_name}"] = _module

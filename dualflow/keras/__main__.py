@@ -1,4 +1,4 @@
-"""``python -m dualflow.keras program.py`` runs a program that says ``import keras`` on dualflow."""
+"""``python -m dualflow.keras program.py`` runs a program that imports keras on dualflow."""
 
 import os
 import runpy
@@ -8,7 +8,7 @@ USAGE = "usage: python -m dualflow.keras program.py [arguments]\n"
 
 
 def main() -> None:
-    """Runs the program named by the first argument as Python would."""
+    """Run the program named by the first argument, as Python would."""
     if len(sys.argv) < 2:
         sys.exit(USAGE)
     if sys.argv[1] == "-m":

@@ -1,9 +1,9 @@
-"""Keras is loaded on dualflow.
+"""Loads Keras with dualflow as its backend.
 
-Keras has a fixed set of backends, each a package that it imports by name. While Keras is loaded, a
-finder serves the backend's modules in the place of those of one of them, none of which is loaded;
-afterwards the configured name is "dualflow", so that what Keras decides by name while it runs takes
-the generic way. No source is changed.
+Keras has a fixed set of backends, each a package that it imports by name. While Keras is imported,
+a finder serves dualflow's modules under the names of the openvino backend, which is never loaded.
+Afterwards the configured backend is named "dualflow", so Keras's tests for particular backends
+select the generic code. No source file of Keras is changed.
 """
 
 import importlib
@@ -20,10 +20,10 @@ from dualflow._core import Dim
 from dualflow.frames import pass_over
 
 NAME = "dualflow"
-PLACE = "openvino"                          # the backend in whose place ours is served
-OLDEST = (3, 12)                            # the oldest version that is tested
+PLACE = "openvino"  # the backend whose name dualflow's modules are served under
+OLDEST = (3, 12)                            # the oldest tested version
 ROOT = f"keras.src.backend.{PLACE}"
-MODULES = {                                 # what Keras asks for, and what it gets
+MODULES = {                                 # module name that Keras imports: dualflow's module
     ROOT: "dualflow.keras.src",
     f"{ROOT}.core": "dualflow.keras.src.ops.core",
     f"{ROOT}.layer": "dualflow.keras.src.layer",
@@ -33,7 +33,7 @@ MODULES = {                                 # what Keras asks for, and what it g
 
 
 class Finder(MetaPathFinder, Loader):
-    """Finds the backend's modules under the names that Keras asks for."""
+    """Finds dualflow's modules under the names that Keras imports."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None,
                   target: ModuleType | None = None) -> ModuleSpec | None:
@@ -46,7 +46,7 @@ class Finder(MetaPathFinder, Loader):
 
 @contextmanager
 def _served() -> Iterator[None]:
-    """Keras is configured for the place, and finds our modules there."""
+    """Configure Keras for the replaced backend and serve dualflow's modules instead."""
     finder, before = Finder(), os.environ.get("KERAS_BACKEND")
     sys.meta_path.insert(0, finder)
     os.environ["KERAS_BACKEND"] = PLACE
@@ -61,7 +61,7 @@ def _served() -> Iterator[None]:
 
 
 def _check() -> None:
-    """Raises if Keras is to run on another backend, or already does."""
+    """Raise ImportError if another backend is configured or Keras is imported already."""
     wanted = os.environ.get("KERAS_BACKEND")
     if wanted and wanted != NAME:
         raise ImportError(f"dualflow.keras: KERAS_BACKEND is {wanted!r}; set it to {NAME!r} or "
@@ -77,7 +77,7 @@ def _load() -> ModuleType:
     try:
         with _served():
             keras = importlib.import_module("keras")
-            importlib.import_module("keras.src.export")     # others would load it later
+            importlib.import_module("keras.src.export")  # served only now
     except BaseException as error:
         for name in [n for n in sys.modules if n.split(".")[0] == "keras"]:
             del sys.modules[name]
@@ -87,13 +87,13 @@ def _load() -> ModuleType:
         raise
     version = tuple(int(part) for part in keras.__version__.split(".")[:2])
     if version < OLDEST:
-        raise ImportError(f"dualflow.keras: Keras is {keras.__version__}, want 3.{OLDEST[1]} or "
-                          "newer")
+        raise ImportError(f"dualflow.keras: Keras is {keras.__version__}, expected "
+                          f"3.{OLDEST[1]} or newer")
     return keras
 
 
 def _switch_by_name() -> None:
-    """Keras's own switch between backends knows ours by its name."""
+    """Let Keras's backend switch (DynamicBackend) accept "dualflow"."""
     utils: Any = importlib.import_module("keras.src.utils.backend_utils")
     backend = importlib.import_module("dualflow.keras.src")
     of_others, switch = utils.DynamicBackend.__getattr__, utils.DynamicBackend.set_backend
@@ -112,8 +112,8 @@ def _switch_by_name() -> None:
 
 
 def _open_sizes() -> None:
-    """Sizes that are unknown while shapes are inferred are None to Keras, in what layers are built
-    with, too."""
+    """Let Keras see sizes that are unknown during shape inference as None, also in the shapes with
+    which layers are built."""
     backend: Any = importlib.import_module("keras.src.backend")
     plain = backend.standardize_shape
 
@@ -157,13 +157,13 @@ def _assert_ours(keras: Any) -> None:
 
 
 def load() -> ModuleType:
-    """Keras, on dualflow.
+    """Import Keras on dualflow and return it.
 
     Raises
     ------
     ImportError
-        If KERAS_BACKEND names another backend, Keras is imported already, or is not installed or
-        not of a version that can be served.
+        If KERAS_BACKEND names another backend, or if Keras is imported already, is not installed,
+        or has an unsupported version.
     """
     _check()
     keras = _load()

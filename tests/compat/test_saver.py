@@ -98,7 +98,7 @@ def test_some_variables_under_other_names(session, prefix):
     tf.train.Saver({"old": w}).restore(session, path)
     assert session.run(w)[1, 1] == 4.
     flat = tf.Variable(tf.zeros([4]), name="flat")
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"old is float32 \(2, 2\), want"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"old is float32 \(2, 2\), expected"):
         tf.train.Saver({"old": flat}).restore(session, path)
     tf.train.Saver({"old": flat}, reshape=True).restore(session, path)
     assert session.run(flat).tolist() == [1., 2., 3., 4.] and session.run(n) == 7

@@ -107,8 +107,8 @@ def test_named_inputs():
 def test_bad_arguments():
     model = made()
     for call, said in [
-            (lambda: model.fit(rows().repeat(), verbose=0), "without end"),
-            (lambda: model.evaluate(rows().repeat(), verbose=0), "without end"),
+            (lambda: model.fit(rows().repeat(), verbose=0), "infinite Dataset"),
+            (lambda: model.evaluate(rows().repeat(), verbose=0), "infinite Dataset"),
             (lambda: model.fit(rows(), Y, verbose=0), "`y` should not be passed"),
             (lambda: model.fit(rows(), sample_weight=X[:, 0], verbose=0), "`sample_weight`"),
             (lambda: model.fit(rows(), validation_split=0.2, verbose=0), "validation_split"),

@@ -1,6 +1,6 @@
-"""The backend, as Keras imports it: its modules, and the names it takes from `ops.core` and `rnn`.
+"""The backend package that Keras imports: its modules, and the names from `ops.core` and `rnn`.
 
-A function that is missing is absent: Keras asks whether there is one.
+An unsupported function is absent: Keras tests for its existence.
 """
 
 from types import FunctionType as _FunctionType
@@ -45,7 +45,7 @@ from dualflow.keras.src.rnn import (
     rnn as rnn,
 )
 
-# Keras compares signatures with those of its own functions, which have no annotations.
+# Keras compares signatures with its own functions, which have no annotations.
 for _module in (core, image, linalg, math, nn, numpy, random):
     for _function in list(vars(_module).values()):
         if isinstance(_function, _FunctionType) and _function.__module__.startswith(__name__):

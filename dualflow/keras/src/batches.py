@@ -1,4 +1,4 @@
-"""Batches of an epoch, of whatever Keras takes data from."""
+"""The batches of an epoch for any data that Keras accepts."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from dualflow.keras.src.datasets import DatasetAdapter
 
 
 class Batches(EpochIterator):
-    """An iterator over epochs that cuts batches out of plain arrays without detours."""
+    """An epoch iterator that slices batches from plain arrays directly."""
 
     def __init__(self, x: Any, y: Any = None, sample_weight: Any = None,
                  steps_per_epoch: int | None = None, class_weight: Any = None,
@@ -30,7 +30,7 @@ class Batches(EpochIterator):
             for _ in range(self.steps_per_execution):
                 batches.append(next(iterator))
         except StopIteration:
-            with self.catch_stop_iteration():       # warns, and counts what there was
+            with self.catch_stop_iteration():       # warns if there are too few batches
                 raise
             if not batches:
                 raise StopIteration from None
@@ -46,7 +46,7 @@ class Batches(EpochIterator):
 
 
 def _cut(adapter: Any, arrays: list[Any]) -> Iterator[Any]:
-    """The batches of one epoch, in the order in which the adapter itself would give them."""
+    """Yield the batches of one epoch in the order of the adapter's own iterator."""
     n, size, shuffle = adapter._num_samples, adapter.batch_size, adapter._shuffle
     order = np.random.permutation(n) if shuffle and shuffle != "batch" else None
     for start in range(0, n, size):

@@ -1,5 +1,4 @@
-"""Batches from a `df.data.Dataset`, whose elements are inputs, or tuples of inputs, targets and
-weights."""
+"""Batches from a `df.data.Dataset` of inputs, or of tuples of inputs, targets and weights."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +14,7 @@ from dualflow.keras.src.ops.convert import convert_to_numpy
 
 
 class DatasetAdapter(DataAdapter):
-    """A dataset as Keras asks for data: each epoch is a pass through it."""
+    """Keras's data adapter for a dataset: each epoch is one pass."""
 
     def __init__(self, dataset: Dataset, y: Any = None, sample_weight: Any = None,
                  class_weight: Any = None, steps: int | None = None) -> None:
@@ -29,7 +28,7 @@ class DatasetAdapter(DataAdapter):
         if self._size == 0:
             raise ValueError("x is a Dataset with no elements")
         if self._size == INFINITE_CARDINALITY and not steps:
-            raise ValueError("x is a Dataset without end: say how many steps an epoch has "
+            raise ValueError("x is an infinite Dataset: pass the number of steps of an epoch "
                              "(steps_per_epoch, validation_steps or steps)")
 
     def get_numpy_iterator(self) -> Iterator[Any]:
@@ -44,8 +43,8 @@ class DatasetAdapter(DataAdapter):
                 convert_to_numpy(y), self._class_weight)
 
     def specs(self) -> Iterator[Any]:
-        """What stands for a batch while variables are made, as an epoch iterator gives it. Nothing
-        is taken from the dataset, so that its first epoch is shuffled as the first."""
+        """Yield a placeholder batch for building variables, in the form of an epoch iterator. No
+        element is consumed unless sizes are unknown, so the first epoch has the first shuffle."""
         spec = self.dataset.element_spec
         sized = all([leaf.shape and None not in tuple(leaf.shape)[1:]
                      for leaf in tree.flatten(spec) if isinstance(leaf, TensorSpec)])

@@ -1,5 +1,4 @@
-"""`Model.export`: the formats that dualflow writes. There is no archive of a SavedModel, and what
-asks for one is told so."""
+"""`Model.export` to the formats of dualflow, ONNX and C. SavedModel archives are not supported."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ import dualflow as df
 
 
 class OpenvinoExportArchive:
-    """Takes the place of an archive; dualflow writes no SavedModel."""
+    """Placeholder for Keras's export archive; its methods raise NotImplementedError."""
 
     def track(self, resource: Any) -> None:
         raise NotImplementedError("a SavedModel cannot be written on the dualflow backend")
@@ -22,7 +21,7 @@ class OpenvinoExportArchive:
 
 def inference(model: Any, input_signature: Any, infer: Callable[[Any], Any],
               ) -> tuple[Callable[..., Any], list[df.TensorSpec]]:
-    """What a model computes without training, of flat inputs, and what these are like."""
+    """Return the inference function of a model, of flat inputs, and the specs of the inputs."""
     signature = input_signature if input_signature is not None else infer(model)
     if not isinstance(signature, list | tuple):
         signature = [signature]
@@ -39,7 +38,7 @@ def inference(model: Any, input_signature: Any, infer: Callable[[Any], Any],
 
 
 def _onnx(model: Any, filepath: Any, input_signature: Any, infer: Callable[[Any], Any]) -> None:
-    """As an ONNX file, for any batch."""
+    """Write a model as an ONNX file with a free batch size."""
     predict, specs = inference(model, input_signature, infer)
     names = [spec.name or f"input_{k}" for k, spec in enumerate(specs)]
     predict.__name__ = model.name
@@ -48,7 +47,7 @@ def _onnx(model: Any, filepath: Any, input_signature: Any, infer: Callable[[Any]
 
 def _c(model: Any, filepath: Any, input_signature: Any, infer: Callable[[Any], Any],
        batch_size: int | Sequence[int] = 1, examples: Any = None, prefix: str = "model") -> None:
-    """As C, by `df.export`: the entry ``predict``, for one size of a batch or several."""
+    """Write a model as C by `df.export`: the entry ``predict``, for one or several batch sizes."""
     predict, specs = inference(model, input_signature, infer)
 
     def predict_one(x: Any) -> Any:
@@ -62,20 +61,20 @@ def _c(model: Any, filepath: Any, input_signature: Any, infer: Callable[[Any], A
 
 
 def _sized(x: df.TensorSpec, batch_size: int) -> df.TensorSpec:
-    """The type of an input, with a size for its batch."""
+    """Return the spec of an input with a given batch size."""
     shape = [batch_size if k == 0 and d is None else d for k, d in enumerate(x.shape)]
     return df.TensorSpec(tuple(shape), x.dtype, x.name)
 
 
-# By the name of a format, what writes a model: of the model, the path, the signature that was
-# given or None, and what finds one; and the options that it takes.
+# Format name: the writer, and the options that it accepts. Arguments of a writer: the model, the
+# path, the given signature or None, and a function that infers the signature.
 FORMATS: dict[str, tuple[Callable[..., None], set[str]]] = {
     "c": (_c, {"batch_size", "examples", "prefix"}), "onnx": (_onnx, set())}
 
 
 def install(model_class: Any, infer: Callable[[Any], Any], print_message: Callable[[str], None],
             ) -> None:
-    """Gives `Model.export` the formats above; for others it is Keras's own."""
+    """Add the formats above to `Model.export`; other formats use Keras's implementation."""
     plain = model_class.export
 
     @functools.wraps(plain)
@@ -87,7 +86,7 @@ def install(model_class: Any, infer: Callable[[Any], Any], print_message: Callab
             return
         write, options = FORMATS[format]
         if not options.issuperset(kwargs):
-            raise ValueError(f"export: {format} takes no {', '.join(kwargs)} on dualflow")
+            raise ValueError(f"export: {format} has no option {', '.join(kwargs)} on dualflow")
         write(self, filepath, input_signature, infer, **kwargs)
         if verbose:
             print_message(f"Saved artifact at '{filepath}'.")

@@ -1,8 +1,8 @@
-"""What layers of Keras have on dualflow beyond Keras's own: nothing so far."""
+"""The backend's base class of Keras layers; it adds nothing."""
 
 
 class Layer:
-    """A base of Keras's layers."""
+    """Base class of Keras's layers."""
 
 
-OpenvinoLayer = Layer           # the name that Keras asks for
+OpenvinoLayer = Layer           # the name that Keras imports

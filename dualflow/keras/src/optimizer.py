@@ -1,7 +1,7 @@
-"""Updates of Keras's optimizers by the fused ones, which have the same formulas.
+"""Keras's optimizer updates by dualflow's fused update ops, which have the same formulas.
 
-Each takes a variable with its slots through memory once. Where an optimizer asks for more than the
-fused update does, Keras's own runs.
+A fused op reads and writes a variable and its slots once. If an optimizer needs more than the fused
+op computes, Keras's own update runs.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def _adagrad(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -
                          gradient, _rate(learning_rate, variable), optimizer.epsilon)
 
 
-# Stand for the momentum that an optimizer has not.
+# Placeholders for the momentum slot of an optimizer without momentum.
 NOTHING = {dtype: df.Variable(df.zeros([0], dtype), trainable=False, name="nothing")
            for dtype in (df.float32, df.float64)}
 
@@ -64,13 +64,13 @@ def _rmsprop(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -
            optimizer.momentum, optimizer.epsilon)
 
 
-# By the name of Keras's class.
+# Updates by the name of Keras's class.
 FUSED: dict[str, Callable[..., None]] = {
     "SGD": _sgd, "Adam": _adam, "Adagrad": _adagrad, "RMSprop": _rmsprop}
 
 
 def _fits(gradient: Any, variable: Any) -> bool:
-    """Whether a fused update takes this gradient: it casts nothing, and writes at once."""
+    """Return True if the fused update supports this gradient: equal dtypes, no stateless scope."""
     values = gradient.values if isinstance(gradient, df.IndexedSlices) else gradient
     held = getattr(variable, "_value", None)
     return (isinstance(held, df.Variable) and isinstance(values, df.Tensor)
@@ -79,7 +79,7 @@ def _fits(gradient: Any, variable: Any) -> bool:
 
 
 def install(optimizers: Any) -> None:
-    """Has Keras's classes update by the fused ops."""
+    """Let Keras's optimizer classes use the fused updates."""
     for name, update in FUSED.items():
         cls = getattr(optimizers, name)
         cls.update_step = _updating(cls.update_step, update)
@@ -98,7 +98,7 @@ def _updating(composed: Callable[..., None], update: Callable[..., None]) -> Cal
 
 
 def takes_rows(optimizer: Any) -> bool:
-    """Whether an optimizer hands a gradient of rows on to its fused update as it is."""
+    """Return True if an optimizer passes IndexedSlices to its fused update unchanged."""
     step = getattr(type(optimizer), "update_step", None)
     changes = ("clipnorm", "clipvalue", "global_clipnorm", "gradient_accumulation_steps",
                "loss_scale_factor")

@@ -1,4 +1,4 @@
-"""Random numbers, each a function of a seed that Keras draws."""
+"""Random functions of a seed that Keras draws."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def _shape(shape: Any) -> Any:
 
 
 def _bounds(*xs: Any) -> Any:
-    """Numbers stay as they are; everything else becomes a tensor."""
+    """Return numbers unchanged and everything else as tensors."""
     return [x if isinstance(x, int | float) else convert_to_tensor(x) for x in xs]
 
 
@@ -53,7 +53,7 @@ def randint(shape: Any, minval: Any, maxval: Any, dtype: Any = "int32", seed: An
     drawn = wanted if wanted in (df.int32, df.int64) else df.int32
     if isinstance(minval, int) and isinstance(maxval, int):
         made = df.random.stateless_uniform(_shape(shape), _seed(seed), minval, maxval, drawn)
-    else:                                   # tensors, of a traced function perhaps
+    else:                                   # tensors, possibly traced
         low, high = convert_to_tensor(minval, "int64"), convert_to_tensor(maxval, "int64")
         many = df.random.stateless_uniform(_shape(shape), _seed(seed), 0, 2**62, df.int64)
         made = low + df.math.floormod(many, high - low)
@@ -72,7 +72,7 @@ def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Any = None) -> Any:
 
 
 def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None) -> Any:
-    """The share of one of two numbers of gamma distributions in their sum."""
+    """Return a / (a + b) for gamma-distributed a and b."""
     drawn, dtype = _seed(seed), dtype or floatx()
     other = drawn + convert_to_tensor([0, 1], "int64")
     a = df.random.stateless_gamma(_shape(shape), drawn, convert_to_tensor(alpha))

@@ -1,4 +1,4 @@
-"""Functions whose insides are not kept for the gradient, but computed again."""
+"""Rematerialization: the backward pass recomputes a function instead of storing its residuals."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from dualflow.keras.src.ops.convert import convert_to_tensor, is_tensor
 
 
 class Noted(StatelessScope):
-    """A scope that remembers which variables would have been assigned."""
+    """A stateless scope that records which variables were assigned."""
 
     def __enter__(self) -> "Noted":
         self.assigned: list[Any] = []
@@ -24,7 +24,7 @@ class Noted(StatelessScope):
 
 
 def remat(f: Any) -> Any:
-    """`f`, computed again where its gradient is, with variables as they were the first time."""
+    """Return `f` with rematerialization; the recomputation reads the variables' first values."""
     def call(*args: Any, **kwargs: Any) -> Any:
         if in_stateless_scope():
             return f(*args, **kwargs)

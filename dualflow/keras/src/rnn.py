@@ -1,4 +1,4 @@
-"""Recurrent layers: on the kernels of whole sequences where these do what is asked, else a loop."""
+"""Recurrent layers: kernels for whole sequences if they support the layer, else a loop."""
 
 import functools
 from typing import Any
@@ -15,7 +15,7 @@ def _time_first(x: Any) -> df.Tensor:
 
 
 def _like(mask: df.Tensor, x: df.Tensor) -> df.Tensor:
-    """A mask of rows with the rank of `x`."""
+    """Reshape a mask of rows to the rank of `x`."""
     return df.reshape(mask, [mask.shape[0], *[1] * (x.ndim - 1)])
 
 
@@ -34,10 +34,10 @@ def rnn(step_function: Any, inputs: Any, initial_states: Any, go_backwards: Any 
         mask = mask if time_major else df.transpose(mask)
 
     def step(states: Any, before: Any, x: Any, there: Any) -> tuple[Any, Any]:
-        """One step; where the mask says that a row has none, states and output stay."""
+        """Run one step; rows that are masked out retain their states and output."""
         output, new = step_function(x, tuple(states) + constants)
         new = tree.pack_sequence_as(states, tree.flatten(new))
-        # Promotion may have narrowed them: Keras's rules make float32 of float64.
+        # Cast back: Keras's promotion rules may have narrowed float64 to float32.
         new = tree.map_structure(lambda n, s: df.cast(n, s.dtype), new, states)
         if there is None:
             return output, new
@@ -73,7 +73,7 @@ def _looped(step: Any, xs: Any, states: Any, mask: Any, go_backwards: bool, zero
         x, there = rows if mask is not None else (rows, None)
         before = None
         if mask is not None and not zero_output:
-            before = carry[0]           # the first state is the output before
+            before = carry[0]           # the first state is the previous output
             if tree.is_nested(before):
                 before = carry[-1][0]
         output, carry = step(carry, before, x, there)
@@ -89,21 +89,21 @@ def _looped(step: Any, xs: Any, states: Any, mask: Any, go_backwards: bool, zero
     return last, outputs, states
 
 
-# --- kernels of whole sequences ---
+# --- kernels for whole sequences ---
 
 def _named(function: Any) -> str | None:
     return getattr(function, "__name__", None)
 
 
 def cudnn_ok(activation: Any, recurrent_activation: Any, unroll: Any, use_bias: Any = True) -> Any:
-    """Whether there is a kernel for a layer with these activations."""
+    """Return True if a kernel supports a layer with these activations."""
     return (_named(activation) == "tanh" and _named(recurrent_activation) == "sigmoid"
             and not unroll)
 
 
 def _check(activation: Any, recurrent_activation: Any, unroll: bool) -> None:
     if not cudnn_ok(activation, recurrent_activation, unroll):
-        raise NotImplementedError           # Keras then takes `rnn`
+        raise NotImplementedError           # Keras then calls `rnn`
 
 
 def lstm(inputs: Any, initial_state_h: Any, initial_state_c: Any, mask: Any, kernel: Any,
@@ -146,10 +146,10 @@ def _all(*xs: Any) -> Any:
 
 def _over(run: Any, inputs: Any, h: df.Tensor, mask: Any, return_sequences: bool,
           go_backwards: bool) -> tuple[Any, Any, Any]:
-    """Last output, outputs in the order in which they are made, and states of a kernel.
+    """Run a kernel; return the last output, the outputs in order of computation, and the states.
 
-    Steps that a mask leaves out, anywhere in a row, are put behind the others, and the kernel told
-    how many these are. The output of one left out is that of the step before.
+    Masked steps, at any position of a row, are moved behind the others, and the kernel gets the
+    number of unmasked steps. The output of a masked step is the output of the previous step.
     """
     x = convert_to_tensor(inputs)
     if mask is None:
@@ -176,7 +176,7 @@ def _there(mask: Any) -> df.Tensor:
 
 
 def install(layers: Any) -> None:
-    """Has layers on kernels, which are not told of it, obey `zero_output_for_mask`."""
+    """Make LSTM and GRU layers that use kernels respect `zero_output_for_mask`."""
     for kind in (layers.LSTM, layers.GRU):
         kind.inner_loop = _obeying(kind.inner_loop)
 
@@ -231,6 +231,6 @@ def bidirectional_gru(inputs: Any, fwd_initial_state: Any, bwd_initial_state: An
 
 
 def _in_time(results: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-    """Outputs of a layer that went backwards, at the places of their inputs."""
+    """Return the outputs of a reversed layer in the order of its inputs."""
     last, outputs, states = results
     return last, df.reverse(outputs, [1]), states

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: Keras's saving, beside the file that it is to replace."""
+"""Atomic saving: a file appears complete or not at all."""
 
 import functools
 import inspect
@@ -12,7 +12,7 @@ from dualflow.io.files import write_atomically
 
 
 def install(saving_lib: Any) -> None:
-    """Has Keras write models and weights atomically."""
+    """Let Keras write models and weights atomically."""
     saving_lib.save_model = _atomic(saving_lib.save_model, ".keras", _model)
     saving_lib.save_weights_only = _atomic(saving_lib.save_weights_only, ".weights.h5", _weights)
 
@@ -26,7 +26,7 @@ def _model(save: Save, model: Any, name: str, options: Options, file: BinaryIO) 
 
 
 def _weights(save: Save, model: Any, name: str, options: Options, file: BinaryIO) -> None:
-    """HDF5 wants a path, and locks what it opens, which a file that is being made already is."""
+    """Write weights through a temporary file: HDF5 needs a path, and cannot lock an open file."""
     with tempfile.TemporaryDirectory() as folder:
         made = os.path.join(folder, name)
         save(model, made, **options)

@@ -1,4 +1,4 @@
-"""Names of layers, in paths of variables and in graphs."""
+"""Name scopes of layers, for the paths of variables and for nodes of graphs."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -9,7 +9,7 @@ from dualflow._core import current_graph
 
 
 class name_scope(kerases):
-    """Keras's scope of names, in which nodes of a graph have the name of their layer, too."""
+    """Keras's name scope, which also prefixes the names of graph nodes."""
 
     def __enter__(self) -> Any:
         super().__enter__()

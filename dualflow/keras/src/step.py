@@ -1,7 +1,7 @@
-"""Steps of training as traced functions.
+"""Training steps as traced functions.
 
-A step is traced with variables captured by reference. Its arguments are tensors, one by one, so
-that calls go the dispatcher's short way; what they were arranged in is part of which trace it is.
+A step captures variables by reference. Its arguments are flat tensors, so that calls take the fast
+path of the dispatcher; the structure of the batch selects the trace.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ LEAF = object()
 
 
 def _flat(data: Any, leaves: list[Any]) -> Any:
-    """The arrangement of nested data, hashable; arrays are appended to `leaves`."""
+    """Return the hashable structure of nested data; arrays are appended to `leaves`."""
     if data is None:
         return None
     kind = type(data)
@@ -28,13 +28,14 @@ def _flat(data: Any, leaves: list[Any]) -> Any:
     if isinstance(data, tuple) and hasattr(kind, "_fields"):
         return kind._make, *[_flat(x, leaves) for x in data]
     if tree.is_nested(data):
-        raise TypeError(f"a batch holds a {kind.__name__}, want tuples, lists, dicts and arrays")
+        raise TypeError(f"a batch holds a {kind.__name__}, expected tuples, lists, dicts "
+                        "and arrays")
     leaves.append(data)
     return LEAF
 
 
 def _nested(arrangement: Any, leaves: Any) -> Any:
-    """Data arranged again; takes its leaves from an iterator."""
+    """Rebuild nested data from its structure and an iterator of leaves."""
     if arrangement is None:
         return None
     if arrangement is LEAF:
@@ -50,7 +51,7 @@ def _tensor(x: Any) -> df.Tensor:
 
 
 class Step:
-    """A function of a batch, traced for each arrangement of its arrays."""
+    """A function of a batch, traced for each structure of its arrays."""
 
     def __init__(self, function: Callable[[Any], Any], eager: bool) -> None:
         self._function, self._eager = function, eager
@@ -69,7 +70,7 @@ class Step:
 
 
 class Traced:
-    """A function of tensors, which returns tensors; what it made of them is arranged outside."""
+    """A traced function of flat tensors; its results are packed outside the trace."""
 
     def __init__(self, function: Callable[[Any], Any], arrangement: Any) -> None:
         self._result: Any = None
@@ -91,6 +92,6 @@ class Traced:
             plain = result[0] is dict and all([part is LEAF for _, part in result[1:]]) \
                 if isinstance(result, tuple) else False
             names = self._names = [name for name, _ in result[1:]] if plain else []
-        if names:                               # logs: what nearly every step returns
+        if names:                               # a dict of logs, the usual result
             return dict(zip(names, made, strict=True))
         return _nested(self._result, iter(made))

@@ -1,7 +1,7 @@
-"""Training, evaluation and prediction of Keras's models.
+"""Training, evaluation and prediction of Keras models.
 
-A step owns all that changes: weights, slots of the optimizer, metrics, seeds. All of them are made
-before it is traced, and it reads and writes them where they are.
+A step updates weights, optimizer slots, metrics and seeds in place. Invariant: all of them are
+created before the step is traced.
 """
 
 import warnings
@@ -24,7 +24,7 @@ from dualflow.keras.src.step import Step
 
 
 class Trainer(base_trainer.Trainer):
-    """What Keras's models do with data on dualflow."""
+    """The base class of Keras models with the training loops of this backend."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Trainer(base_trainer.Trainer):
         return self(x, training=False) if self._call_has_training_arg else self(x)
 
     def _steps(self, function: Any) -> Any:
-        """A function of the batches of one execution, which returns what the last step did."""
+        """Return a function that runs a step on each batch and returns the logs of the last one."""
         step = Step(function, self.run_eagerly)
 
         def run(batches: Any) -> Any:
@@ -102,7 +102,7 @@ class Trainer(base_trainer.Trainer):
     # --- loops ---
 
     def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
-        """Makes all variables, unless the model is only a step of training that makes its own."""
+        """Create all variables, unless a custom train step creates them."""
         if not _is_called(self):
             return
         adapter = getattr(iterator, "data_adapter", None)
@@ -117,7 +117,7 @@ class Trainer(base_trainer.Trainer):
         made = callbacks_module.CallbackList(
             given, add_progbar=verbose != 0, verbose=verbose, steps=epoch_iterator.num_batches,
             model=self, **more)
-        # A step is done when it returns: there is nothing to wait for in another thread.
+        # A step is complete when it returns, so callbacks need no other thread.
         made._async_train = made._async_test = made._async_predict = False
         return made
 
@@ -262,13 +262,13 @@ class Trainer(base_trainer.Trainer):
 
 
 def _is_called(model: Any) -> bool:
-    """Whether there is a call to make variables by: a step of one's own may do without."""
+    """Return True if the model's `call` can build it; a custom train step may not need `call`."""
     own_step = type(model).train_step is not Trainer.train_step
     return not (own_step and type(model).call.__module__ == "keras.src.models.model")
 
 
 def _arguments(validation_data: Any, batch_size: Any) -> dict[str, Any] | None:
-    """Arguments of `evaluate` for the data to validate with, if there is any."""
+    """Return the arguments of `evaluate` for the validation data, or None."""
     if validation_data is None:
         return None
     x, y, weight = data_adapter_utils.unpack_x_y_sample_weight(validation_data)
@@ -276,7 +276,7 @@ def _arguments(validation_data: Any, batch_size: Any) -> dict[str, Any] | None:
 
 
 def _limited(epochs: int) -> int:
-    """The number of epochs, at most what is configured for debugging."""
+    """Return the number of epochs, limited by Keras's debugging option."""
     most = config.max_epochs()
     if not most or most >= epochs:
         return epochs
@@ -285,15 +285,15 @@ def _limited(epochs: int) -> int:
 
 
 def _rows(x: Any) -> Any:
-    """The number of rows of a batch, the weight of its loss in the mean."""
+    """Return the number of rows of a batch, which weights its loss in the mean."""
     return next(i for i in tree.flatten(x) if i is not None).shape[0]
 
 
 def _joined(outputs: list[Any], concat: Any) -> Any:
-    """Outputs of batches as those of one."""
+    """Concatenate the outputs of batches."""
     if len(outputs) == 1:
         return outputs[0]
     return tree.map_structure_up_to(outputs[0], lambda *parts: concat(parts, 0), *outputs)
 
 
-OpenVINOTrainer = Trainer       # the name that Keras asks for
+OpenVINOTrainer = Trainer       # the name that Keras imports

@@ -1,4 +1,4 @@
-"""Keras's variables, which hold those of dualflow."""
+"""Keras variables that store a dualflow variable."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from dualflow.keras.src.ops import convert
 
 
 class Variable(KerasVariable):
-    """A variable of Keras whose value is a `dualflow.Variable`; ops and tapes take either."""
+    """A Keras variable whose value is a `dualflow.Variable`; ops and tapes accept either."""
 
     def _initialize(self, value: Any) -> None:
         self._value = df.Variable(convert.convert_to_tensor(value, dtype=self._dtype),
@@ -30,11 +30,11 @@ class Variable(KerasVariable):
 
     @property
     def trainable(self) -> bool:
-        """Whether training changes it."""
+        """Whether training updates the variable."""
         return self._trainable
 
     @trainable.setter
     def trainable(self, value: bool) -> None:
         self._trainable = bool(value)
         if value and self._value is not None and not self._value.trainable:
-            self._initialize(self._value.value())       # tapes watch what was made trainable
+            self._initialize(self._value.value())       # so that tapes watch it

@@ -1,1 +1,1 @@
-"""Keras's functions, made of ops of dualflow."""
+"""Keras's backend functions, composed of dualflow ops."""

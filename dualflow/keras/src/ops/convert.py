@@ -1,4 +1,4 @@
-"""Anything to a tensor and back."""
+"""Conversion of values to tensors and NumPy arrays, and Keras's dtype rules."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ INT32 = -2**31, 2**31 - 1
 
 
 def to_dtype(dtype: Any) -> df.DType:
-    """The dtype that Keras means."""
+    """Return the dtype for one of Keras's dtype names."""
     return df.as_dtype(standardize_dtype(dtype))
 
 
 def dtype_of(x: Any) -> Any:
-    """What Keras's promotion rules take: the name of a tensor's dtype, or a weak Python type."""
+    """Return the argument for Keras's promotion rules: a dtype name or a weak Python type."""
     dtype = getattr(x, "dtype", None)
     if dtype is not None:
         return standardize_dtype(dtype)
@@ -32,7 +32,7 @@ def is_tensor(x: Any) -> Any:
 
 
 def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any = None) -> Any:
-    """`x` as a tensor of `dtype`, cast if it has another; variables are read."""
+    """Return `x` as a tensor, cast to `dtype` if given; variables are read."""
     if sparse or ragged:
         kind = "sparse" if sparse else "ragged"
         raise ValueError(f"`{kind}=True` is not supported with the dualflow backend")
@@ -49,7 +49,7 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any
 
 
 def _constant(x: Any, wanted: df.DType | None) -> df.Tensor:
-    """Numbers, nested lists of numbers and tensors, and arrays of any library."""
+    """Convert numbers, nested lists of numbers and tensors, or arrays of any library."""
     if isinstance(x, Dim):                  # a size of a traced tensor
         return df.convert_to_tensor(x)
     if isinstance(x, bool | int | float):
@@ -75,7 +75,7 @@ def _constant(x: Any, wanted: df.DType | None) -> df.Tensor:
 
 
 def _alike(x: Any) -> list[Any]:
-    """Elements of a list, all as tensors of one dtype."""
+    """Return the elements of a list as tensors of one dtype."""
     parts = [convert_to_tensor(e) for e in x]
     dtype = to_dtype(result_type(*[dtype_of(e) if hasattr(e, "dtype") else dtype_of(p)
                                    for e, p in zip(x, parts, strict=True)]))
@@ -91,7 +91,7 @@ def _dtype_of_number(x: bool | int | float) -> df.DType:
 
 
 def convert_to_numpy(x: Any) -> Any:
-    """A NumPy array of its own, to be written to."""
+    """Return a new, writable NumPy array."""
     if isinstance(x, KerasVariable):
         x = x.value
     if isinstance(x, list | tuple):
@@ -105,7 +105,7 @@ def cast(x: Any, dtype: Any) -> Any:
 
 
 def tensors(*xs: Any, dtype: Any = None) -> Any:
-    """Operands of one op, as tensors of the dtype that Keras's promotion rules give them."""
+    """Return the operands of one op as tensors of the dtype of Keras's promotion rules."""
     xs = tuple(convert_to_tensor(x) if isinstance(x, list | tuple) else x for x in xs)
     if dtype is None:
         dtype = result_type(*map(dtype_of, xs))
@@ -113,12 +113,12 @@ def tensors(*xs: Any, dtype: Any = None) -> Any:
 
 
 def float_of(dtype: Any) -> str:
-    """The dtype of a function that is floating for any argument."""
+    """Return the result dtype of a function that is floating for any argument."""
     name = standardize_dtype(dtype)
     return floatx() if name == "int64" else result_type(name, float)
 
 
 def floating(x: Any) -> df.Tensor:
-    """`x` as a floating tensor."""
+    """Return `x` as a floating tensor."""
     x = convert_to_tensor(x)
     return x if x.dtype.is_floating else df.cast(x, to_dtype(float_of(x.dtype)))

@@ -1,4 +1,4 @@
-"""Conversion, control flow, slices and what Keras asks about shapes and dtypes."""
+"""Conversion, control flow, scatter and slice functions, and the backend's feature flags."""
 
 import builtins
 import contextlib
@@ -46,7 +46,7 @@ def device_scope(device_name: Any) -> Any:
 
 
 def compute_output_spec(fn: Any, *args: Any, **kwargs: Any) -> Any:
-    """What `fn` returns, as KerasTensors: it is traced, and nothing is computed."""
+    """Trace `fn` and return its results as KerasTensors; nothing is computed."""
     with StatelessScope(), SymbolicScope():
         trace = Trace(getattr(fn, "__name__", "call"), after=current_graph())
 
@@ -180,7 +180,7 @@ def _part(x: Any, axis: int, start: Any, stop: Any, step: int = 1) -> Any:
 
 
 def _interleaved(even: Any, odd: Any, axis: int) -> Any:
-    """Elements of two tensors along an axis, by turns; the first may have one more."""
+    """Interleave the elements of two tensors along an axis; the first may have one more."""
     axis %= even.ndim
     n = odd.shape[axis]
     pairs = df.stack([_part(even, axis, 0, n), odd], axis + 1)
@@ -235,12 +235,12 @@ def slice(inputs: Any, start_indices: Any, shape: Any) -> Any:
 
 
 def _numbers(xs: Any) -> list[Any]:
-    """Elements of a list of indices: numbers if they are known."""
+    """Return the elements of a list of indices, as ints if they are known."""
     if isinstance(xs, list | tuple):
         return [e for x in xs for e in _numbers(x)]
     if isinstance(xs, df.Tensor | KerasVariable):
         x = convert_to_tensor(xs)
-        if hasattr(x, "known_shape"):           # traced: what it holds is not known
+        if hasattr(x, "known_shape"):           # traced: the value is unknown
             return [x] if x.ndim == 0 else list(df.unstack(x))
         xs = x.tolist()
         return xs if isinstance(xs, list) else [xs]
@@ -251,7 +251,7 @@ def slice_update(inputs: Any, start_indices: Any, updates: Any) -> Any:
     x = convert_to_tensor(inputs)
     updates = convert_to_tensor(updates, x.dtype)
     starts = _numbers(start_indices)
-    n = x.ndim                                  # leading dimensions that indices name
+    n = x.ndim                                  # leading dimensions that need explicit indices
     while n > 1 and isinstance(starts[n - 1], int) and x.shape[n - 1] == updates.shape[n - 1]:
         n -= 1
     along = [df.range(size) + df.cast(convert_to_tensor(start), df.int32)

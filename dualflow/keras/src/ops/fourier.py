@@ -1,4 +1,4 @@
-"""Fourier transforms. Keras passes complex numbers as pairs of tensors, as `df.signal` does."""
+"""Fourier transforms. Keras passes complex values as pairs of tensors, like `df.signal`."""
 
 import math
 from typing import Any
@@ -43,10 +43,10 @@ def irfft(x: Any, fft_length: Any = None) -> Any:
     return df.signal.irfft(_pair(x), fft_length)
 
 
-# --- short times ---
+# --- short-time transforms ---
 
 def _window(window: Any, length: int, fft_length: int, dtype: df.DType) -> df.Tensor:
-    """The window of a sequence, in the middle of zeros."""
+    """Return the window of a sequence, centred in zeros of length `fft_length`."""
     if window is None:
         return df.ones((fft_length,), dtype)
     if isinstance(window, str):
@@ -107,7 +107,7 @@ def istft(x: Any, sequence_length: Any, sequence_stride: Any, fft_length: Any, l
 
 
 def _overlapping(x: df.Tensor, stride: int) -> df.Tensor:
-    """At each place, the sum of what all sequences that overlap there have."""
+    """Return at each position the sum over the sequences that overlap there."""
     n = x.shape[0]
     times = -(-n // stride)
     rows = df.reshape(df.pad(x, [[0, times * stride - n]]), (times, stride))

@@ -1,4 +1,4 @@
-"""Images: colours, other sizes."""
+"""Image functions: colour conversions here, others from `resize` and `warp`."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ GRAY = (0.2989, 0.5870, 0.1140)
 
 
 def _images(images: Any, data_format: Any) -> tuple[df.Tensor, int]:
-    """The images, and the axis of their channels."""
+    """Return the images and the axis of their channels."""
     x = convert_to_tensor(images)
     if x.ndim not in (3, 4):
         raise ValueError("Invalid images rank: expected rank 3 (single image) or rank 4 (batch of "
@@ -46,7 +46,7 @@ def rgb_to_grayscale(images: Any, data_format: Any = None) -> Any:
 
 
 def _planes(images: Any, data_format: Any) -> tuple[list[df.Tensor], int, df.DType]:
-    """Three planes of floats, the axis to stack them on, and their dtype."""
+    """Return three float planes, the axis to stack them on, and their dtype."""
     x, axis = _images(images, data_format)
     if not x.dtype.is_floating:
         raise ValueError("Invalid images dtype: expected float dtype. "

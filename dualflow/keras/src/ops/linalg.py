@@ -1,4 +1,4 @@
-"""Linear algebra: norms, factorisations, equations."""
+"""Linear algebra: norms, factorisations, linear systems."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from dualflow.keras.src.ops.convert import (
 
 
 def _floats(*xs: Any) -> Any:
-    """Matrices as tensors of the floating dtype that Keras's rules give them."""
+    """Return matrices as tensors of the floating dtype of Keras's promotion rules."""
     xs = tuple(map(convert_to_tensor, xs))
     return tensors(*xs, dtype=result_type(*map(dtype_of, xs), float))
 
@@ -31,7 +31,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     x = floating(x)
     axes = [axis] if isinstance(axis, int) else list(range(x.ndim)) if axis is None else list(axis)
     if axis is None and ord is not None and x.ndim > 2:
-        raise ValueError(f"norm: x has {x.ndim} dimensions, want an axis where `ord` is given")
+        raise ValueError(f"norm: x has {x.ndim} dimensions, expected `axis` with `ord`")
     if any(not -x.ndim <= a < x.ndim for a in axes):
         raise ValueError(f"norm: axis is {axis}, x has {x.ndim} dimensions")
     if len(axes) > 2 or (ord is None and len(axes) != 1):
@@ -114,7 +114,7 @@ def svd(x: Any, full_matrices: Any = True, compute_uv: Any = True) -> Any:
 
 
 def _swaps(order: df.Tensor, n: int) -> np.ndarray:
-    """Which row each of the first `n` changes places with, one after another, to get an order."""
+    """Return pivots: the row that each of the first `n` rows is exchanged with, in order."""
     rows = order.numpy()
     swaps = np.empty((*rows.shape[:-1], n), "int32")
     for at in np.ndindex(rows.shape[:-1]):
@@ -135,7 +135,7 @@ def lu_factor(x: Any) -> Any:
     return factors, _pivots(order, n=min(x.shape[-2:]))
 
 
-# --- equations ---
+# --- linear systems ---
 
 def inv(a: Any) -> Any:
     a, = _floats(a)
@@ -169,7 +169,7 @@ def solve_triangular(a: Any, b: Any, lower: Any = False) -> Any:
 
 
 def _wide(x: df.Tensor) -> df.Tensor:
-    """The dtype in which singular values are compared."""
+    """Return `x` in the dtype in which singular values are compared."""
     return df.cast(x, df.float32) if x.dtype.itemsize == 2 else x
 
 
@@ -202,7 +202,7 @@ def matrix_rank(x: Any, tol: Any = None) -> Any:
 
 
 def jvp(fun: Any, primals: Any, tangents: Any, has_aux: Any = False) -> Any:
-    """The derivative along `tangents`: the gradient of what flows back, by what flowed in."""
+    """Forward-mode derivative along `tangents`: differentiate the VJP by its cotangent."""
     primals = tree.map_structure(convert_to_tensor, primals)
     with df.GradientTape() as outer:
         with df.GradientTape() as tape:

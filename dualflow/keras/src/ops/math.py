@@ -1,4 +1,4 @@
-"""Segments, the largest elements, error functions, sequences cut from signals."""
+"""Segment reductions, top-k, error functions, and sequences cut from signals."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def segment_prod(data: Any, segment_ids: Any, num_segments: Any = None, sorted: 
                                                     num_segments))
 
 
-# --- the largest ---
+# --- top-k ---
 
 def top_k(x: Any, k: Any, sorted: Any = True) -> Any:
     x = convert_to_tensor(x)
@@ -82,7 +82,7 @@ def cdist(x: Any, y: Any) -> Any:
     return df.sqrt(df.reduce_sum(apart * apart, -1))
 
 
-# --- elements ---
+# --- elementwise ---
 
 def logdet(x: Any) -> Any:
     return slogdet(x)[1]

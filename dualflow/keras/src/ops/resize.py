@@ -1,4 +1,4 @@
-"""Images of other sizes: products with matrices of weights along height and width."""
+"""Resizing of images by products with weight matrices along height and width."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,8 @@ def _triangle(x: df.Tensor) -> df.Tensor:
 
 
 def _cubic(x: df.Tensor) -> df.Tensor:
-    """Keys, "Cubic convolution interpolation for digital image processing", 1981."""
+    """Cubic kernel. Source: Keys, "Cubic convolution interpolation for digital image processing",
+    1981."""
     near = (1.5 * x - 2.5) * x * x + 1
     far = ((-0.5 * x + 2.5) * x - 4) * x + 2
     return df.where(x >= 2, df.zeros_like(x), df.where(x >= 1, far, near))
@@ -42,7 +43,7 @@ TINY = 1000 * 2.0**-23
 
 def _weights(before: Any, after: Any, scale: Any, translation: Any, dtype: df.DType,
              kernel: Callable[[df.Tensor], df.Tensor], antialias: bool) -> df.Tensor:
-    """What each of the `before` pixels of a line counts in each of `after`."""
+    """Return the weight of each of `before` input pixels of a line for each of `after` outputs."""
     each = 1 / scale
     wide = (df.maximum(each, convert_to_tensor(1, dtype)) if isinstance(each, df.Tensor)
             else max(each, 1.0)) if antialias else 1.0
@@ -58,7 +59,7 @@ def _weights(before: Any, after: Any, scale: Any, translation: Any, dtype: df.DT
 
 
 def _along(x: df.Tensor, axis: int, weights: df.Tensor) -> df.Tensor:
-    """`x` with the pixels along an axis replaced by sums of them."""
+    """Apply a weight matrix along an axis."""
     made = df.tensordot(x, weights, [[axis], [0]])
     order = [*range(x.ndim - 1)]
     order.insert(axis, x.ndim - 1)
@@ -66,7 +67,7 @@ def _along(x: df.Tensor, axis: int, weights: df.Tensor) -> df.Tensor:
 
 
 def _in_floats(x: df.Tensor, change: Callable[[df.Tensor], df.Tensor]) -> df.Tensor:
-    """`change` of images; integers are rounded, and stay within what there was."""
+    """Apply `change` in floats. Integer results are rounded and clipped to the input range."""
     if x.dtype.is_floating:
         made = change(df.cast(x, df.float32) if x.dtype.itemsize == 2 else x)
         return df.cast(made, x.dtype)

@@ -1,4 +1,4 @@
-"""Images bent: elements at places between those there are, by transforms, blurred, their edges."""
+"""Geometric transforms of images by interpolated sampling, blur, and Sobel edges."""
 
 import itertools
 from typing import Any
@@ -21,7 +21,7 @@ def _mirrored(at: df.Tensor, n: Any) -> df.Tensor:
 
 
 def _inside(at: df.Tensor, n: Any, fill_mode: str) -> df.Tensor:
-    """Places beyond the border, brought back as the mode says."""
+    """Map positions beyond the border into the image according to the fill mode."""
     if fill_mode == "wrap":
         return df.math.floormod(at, n)
     if fill_mode == "mirror":
@@ -99,7 +99,7 @@ def _check_interpolation(interpolation: str) -> None:
 
 
 def _batch(images: Any, data_format: Any) -> tuple[df.Tensor, df.Tensor]:
-    """The images as given, and as a batch of floats with channels last."""
+    """Return the images as given, and as a float batch with channels last."""
     given = convert_to_tensor(images)
     if given.ndim not in (3, 4):
         raise ValueError("Invalid images rank: expected rank 3 (single image) or rank 4 (batch of "
@@ -118,7 +118,7 @@ def _as_given(x: df.Tensor, given: df.Tensor, data_format: Any) -> df.Tensor:
 
 
 def _grid(height: Any, width: Any, dtype: df.DType) -> tuple[df.Tensor, df.Tensor]:
-    """The y and x of each pixel, in one row."""
+    """Return the y and x coordinates of all pixels, flattened."""
     y, x = df.meshgrid(df.range(height), df.range(width), indexing="ij")
     return (df.reshape(df.cast(y, dtype), (1, -1)), df.reshape(df.cast(x, dtype), (1, -1)))
 
@@ -240,5 +240,5 @@ def sobel_edges(images: Any, data_format: Any = None) -> Any:
 
 
 def _mirror_edges(x: df.Tensor) -> df.Tensor:
-    """One more pixel around images: that of the edge again."""
+    """Pad images by one pixel that repeats the edge."""
     return df.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]], "SYMMETRIC")

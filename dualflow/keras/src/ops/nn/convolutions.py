@@ -1,4 +1,4 @@
-"""Convolutions, pooling, and pixels moved between space and channels."""
+"""Convolutions, pooling, and moves of pixels between space and channels."""
 
 import math
 from typing import Any
@@ -16,7 +16,7 @@ FORMATS = {"channels_last": ("NWC", "NHWC", "NDHWC"), "channels_first": ("NCW", 
 
 
 def _format(data_format: Any, n: int) -> str:
-    """The name of a layout for `n` dimensions of space."""
+    """Return the layout name for `n` spatial dimensions."""
     return FORMATS[standardize_data_format(data_format)][n - 1]
 
 
@@ -112,7 +112,7 @@ def _crops(pairs: Any, sizes: Any, strides: Any, dilations: Any, layout: str) ->
 
 
 def _each(given: Any, sizes: Any) -> Any:
-    """Return an option for each dimension of space."""
+    """Return an option for each spatial dimension."""
     return [given] * len(sizes) if isinstance(given, int) else given
 
 
@@ -169,7 +169,7 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 
 def _starts(size: Any, kernel: int, dilation: int, stride: int) -> df.Tensor:
-    """Places along a dimension: a row for each element of the kernel, a column for each window."""
+    """Return positions along a dimension: a row per kernel element, a column per window."""
     count = (size - dilation * (kernel - 1) - 1) // stride + 1
     return df.expand_dims(df.range(kernel) * dilation, 1) + df.range(count) * stride
 

@@ -1,4 +1,4 @@
-"""Losses, encodings of classes, normalization and attention."""
+"""Losses, class encodings, normalization, attention and CTC."""
 
 import math
 from typing import Any
@@ -44,7 +44,7 @@ def _same_shapes(target: df.Tensor, output: df.Tensor) -> None:
 
 
 def _share(output: df.Tensor, axis: int) -> df.Tensor:
-    """Probabilities that sum to 1, none of them 0 or 1."""
+    """Normalise probabilities to a sum of 1 and clip them away from 0 and 1."""
     output = output / df.reduce_sum(output, axis, True)
     return df.clip_by_value(output, epsilon(), 1 - epsilon())
 
@@ -112,7 +112,7 @@ def moments(x: Any, axes: Any, keepdims: Any = False, synchronized: Any = False)
     x = convert_to_tensor(x)
     if x.dtype.itemsize > 2:
         return df.nn.moments(x, axes, keepdims=keepdims)
-    most = LARGEST["float16"]               # statistics of halves are computed, and end, there
+    most = LARGEST["float16"]               # 16-bit floats: computed in float32, clipped
     mean, variance = df.nn.moments(df.cast(x, df.float32), axes, keepdims=keepdims)
     return (df.cast(df.clip_by_value(mean, -most, most), x.dtype),
             df.cast(df.clip_by_value(variance, -most, most), x.dtype))
@@ -156,9 +156,9 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
 
 def _masked(query: df.Tensor, keys: Any, bias: Any, mask: df.Tensor,
             is_causal: Any) -> tuple[df.Tensor, df.Tensor]:
-    """Return a query and a mask that give the mean of all values where a query sees no key.
+    """Return a query and a mask with which a query that sees no key gets the mean of all values.
 
-    The op gives 0 there. In Keras masked scores are equal, large negative numbers, so that the
+    The op returns 0 there. In Keras masked scores are equal, large negative values, so that the
     weights are equal and no gradient reaches query and key: as with a query of zeros without mask.
     """
     if is_causal:
@@ -173,7 +173,7 @@ def _masked(query: df.Tensor, keys: Any, bias: Any, mask: df.Tensor,
 
 
 def _four(x: df.Tensor) -> df.Tensor:
-    """A mask or bias with dimensions for batch and heads."""
+    """Return a mask or bias with dimensions for batch and heads."""
     while x.ndim < 4:
         x = df.expand_dims(x, 1 if x.ndim == 3 else 0)
     return x

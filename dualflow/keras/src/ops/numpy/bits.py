@@ -1,4 +1,4 @@
-"""What the bits of numbers say: neighbours, other dtypes, common divisors."""
+"""Functions of the bits of values: nextafter, view, gcd and lcm."""
 
 from typing import Any
 
@@ -20,19 +20,19 @@ def nextafter(x1: Any, x2: Any) -> Any:
 
 
 def view(x: Any, dtype: Any = None) -> Any:
-    """The same bytes as numbers of another dtype; the last dimension becomes longer or shorter."""
+    """Reinterpret the bytes as another dtype; the last dimension grows or shrinks."""
     x = convert_to_tensor(x)
     wanted = x.dtype if dtype is None else to_dtype(dtype)
     have, want = x.dtype.itemsize, wanted.itemsize
     if have == want:
         return df.bitcast(x, wanted)
     if x.ndim == 0:
-        raise ValueError(f"view: a scalar of {x.dtype.name} as {wanted.name}, want dtypes of one "
-                         "size")
+        raise ValueError(f"view: a scalar of {x.dtype.name} as {wanted.name}, expected dtypes of "
+                         "equal size")
     if have > want:
         return df.reshape(df.bitcast(x, wanted), [*x.shape[:-1], x.shape[-1] * (have // want)])
     times = want // have
     if x.shape[-1] % times:
-        raise ValueError(f"view: {x.dtype.name} of shape {tuple(x.shape)} as {wanted.name}, want a "
-                         f"last dimension that {times} divides")
+        raise ValueError(f"view: {x.dtype.name} of shape {tuple(x.shape)} as {wanted.name}, "
+                         f"expected a last dimension that {times} divides")
     return df.bitcast(df.reshape(x, [*x.shape[:-1], x.shape[-1] // times, times]), wanted)

@@ -1,4 +1,4 @@
-"""Tensors from nothing: constants, ranges, triangles, windows."""
+"""Creation functions: constants, ranges, triangles, windows."""
 
 import math
 from typing import Any
@@ -78,7 +78,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
 
 
 def _below(n: Any, m: Any, k: Any) -> df.Tensor:
-    """Whether a place is on the k-th diagonal or below."""
+    """Return True for the positions on or below the k-th diagonal."""
     return df.expand_dims(df.range(m), 0) <= df.expand_dims(df.range(n), 1) + k
 
 
@@ -119,7 +119,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
         made = df.range(first, last, by, dtype=computed)
         return df.cast(made, wanted)
     computed = df.float64 if wanted is df.float64 else df.float32
-    if all(isinstance(x, int | float) for x in given):     # numbered from 0: no sum of roundings
+    if all(isinstance(x, int | float) for x in given):  # k * step + start: rounding does not add up
         step = 1 if step is None else step
         n = max(0, math.ceil((stop - start) / step))
         made = df.cast(df.cast(df.range(n), df.float64) * step + start, computed)
@@ -180,7 +180,7 @@ def meshgrid(*x: Any, indexing: Any = "xy") -> Any:
 # --- windows ---
 
 def _turns(x: Any, last: int = 1) -> tuple[int, df.Tensor]:
-    """The number of points, and for each where it is between 0 and 1."""
+    """Return the number of points, and the position of each in [0, 1]."""
     n = int(convert_to_tensor(x).item())
     places = df.cast(df.range(max(n, 0)), to_dtype(floatx()))
     return n, places / max(n - 1, 1)
@@ -223,7 +223,7 @@ def kaiser(x: Any, beta: Any) -> Any:
 
 
 def i0(x: Any) -> Any:
-    """The modified Bessel function of order 0 (Abramowitz and Stegun 9.8.1 and 9.8.2)."""
+    """Return the modified Bessel function of order 0 (Abramowitz and Stegun 9.8.1, 9.8.2)."""
     x = floating(x)
     wide = df.abs(df.cast(x, df.float32) if x.dtype.itemsize == 2 else x)
     small, large = df.minimum(wide, 3.75) / 3.75, 3.75 / df.maximum(wide, 3.75)

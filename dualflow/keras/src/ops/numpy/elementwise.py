@@ -1,4 +1,4 @@
-"""Functions of each element: arithmetic, powers, trigonometry, rounding, complex parts."""
+"""Elementwise functions: arithmetic, powers, trigonometry, rounding, complex parts."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from dualflow.keras.src.ops.convert import (
 
 
 def _arithmetic(op: Callable[[Any, Any], df.Tensor], x1: Any, x2: Any) -> df.Tensor:
-    """`op` of two operands; truth values count as 0 and 1."""
+    """Apply `op` to two operands; bools count as 0 and 1."""
     x1, x2 = tensors(x1, x2)
     if x1.dtype.is_bool:
         return df.cast(op(df.cast(x1, df.int32), df.cast(x2, df.int32)), df.bool_)
@@ -58,7 +58,7 @@ def _float_of_all(*xs: Any) -> str:
 
 
 def _whole(x1: Any, x2: Any) -> Any:
-    """Operands of a division with remainder: truth values become integers."""
+    """Return the operands of a division with remainder; bools become integers."""
     x1, x2 = tensors(x1, x2)
     return [df.cast(x, df.int32) for x in (x1, x2)] if x1.dtype.is_bool else [x1, x2]
 
@@ -330,7 +330,7 @@ def round(x: Any, decimals: Any = 0) -> Any:
     return df.cast(df.round(df.cast(x, to_dtype(floatx())) / scale) * scale, x.dtype)
 
 
-# --- complex numbers, of which there are none ---
+# --- complex parts of real numbers ---
 
 def real(x: Any) -> Any:
     return convert_to_tensor(x)
@@ -358,7 +358,7 @@ def angle(x: Any) -> Any:
     return df.where(df.math.is_nan(x), x, flat)
 
 
-# --- what kind of number it is ---
+# --- classification ---
 
 def isfinite(x: Any) -> Any:
     x = convert_to_tensor(x)

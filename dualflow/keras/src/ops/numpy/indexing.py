@@ -1,4 +1,4 @@
-"""Elements by their places, places of elements: taking, sorting, searching, diagonals."""
+"""Indexing, sorting, searching, counting, and diagonals."""
 
 import builtins
 from typing import Any
@@ -46,8 +46,8 @@ def take_along_axis(x: Any, indices: Any, axis: Any = None) -> Any:
     x, indices = convert_to_tensor(x), convert_to_tensor(indices)
     if axis is None:
         if indices.ndim != 1:
-            raise ValueError("take_along_axis: want 1-dimensional indices where axis is None, got "
-                             f"shape {indices.shape}")
+            raise ValueError("take_along_axis: expected 1-dimensional indices because axis is None, "
+                             f"got shape {indices.shape}")
         return take(x, indices)
     return array_api.take_along_axis(x, indices, axis=axis)
 
@@ -94,7 +94,7 @@ def argsort(x: Any, axis: Any = -1) -> Any:
 
 
 def argpartition(x: Any, kth: Any, axis: Any = -1) -> Any:
-    return argsort(x, axis)             # sorted is partitioned at any place
+    return argsort(x, axis)             # a sorted array is partitioned at any index
 
 
 def searchsorted(sorted_sequence: Any, values: Any, side: Any = "left") -> Any:

@@ -1,4 +1,4 @@
-"""Comparisons, logic, and arithmetic of bits."""
+"""Comparisons, logic and bitwise operations."""
 
 from collections.abc import Callable
 from typing import Any

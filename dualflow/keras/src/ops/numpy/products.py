@@ -17,7 +17,7 @@ from dualflow.keras.src.ops.linalg import slogdet as slogdet
 
 
 def _factors(*xs: Any) -> tuple[list[df.Tensor], df.DType]:
-    """Factors in a dtype that has products of matrices, and the dtype of the result."""
+    """Return factors in a dtype that supports matrix products, and the dtype of the result."""
     dtype = result_type(*[dtype_of(convert_to_tensor(x)) for x in xs])
     computed = dtype
     if dtype in ("bool", "int8", "int16", "uint8", "uint16", "uint32"):
@@ -129,7 +129,7 @@ def correlate(x1: Any, x2: Any, mode: Any = "valid") -> Any:
         dtype = result_type(dtype, "float32")
     a, b = convert_to_tensor(x1, dtype), convert_to_tensor(x2, dtype)
     if a.ndim != 1 or b.ndim != 1:
-        raise ValueError(f"correlate: want vectors, got shapes {a.shape} and {b.shape}")
+        raise ValueError(f"correlate: expected vectors, got shapes {a.shape} and {b.shape}")
     n, m = a.shape[0], b.shape[0]
     before, after = {"full": (m - 1, m - 1), "same": ((m - 1) - (m - 1) // 2, (m - 1) // 2),
                      "valid": (0, 0)}[mode]

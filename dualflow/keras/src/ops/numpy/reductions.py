@@ -1,4 +1,4 @@
-"""Sums, means, extremes and the like, along axes or of everything."""
+"""Reductions along axes: sums, means, extremes, order statistics, and cumulative sums."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from keras.src.backend.common.dtypes import result_type
 import dualflow as df
 from dualflow.keras.src.ops.convert import convert_to_tensor, float_of, floating, to_dtype
 
-# What sums of narrow integers are computed in.
+# Dtypes in which sums of narrow integers are computed.
 WIDER = {"bool": "int32", "int8": "int32", "int16": "int32", "int64": "int32",
          "uint8": "uint32", "uint16": "uint32", "uint64": "uint32"}
 
@@ -19,7 +19,7 @@ def _axes(axis: Any) -> Any:
 
 
 def _wide(x: Any, dtype: Any = None) -> df.Tensor:
-    """`x` in the dtype of its sum."""
+    """Return `x` in the dtype of its sum."""
     x = convert_to_tensor(x)
     name = standardize_dtype(x.dtype if dtype is None else dtype)
     return convert_to_tensor(x, name if dtype is not None else WIDER.get(name, name))
@@ -138,7 +138,7 @@ def count_nonzero(x: Any, axis: Any = None) -> Any:
     return df.reduce_sum(df.cast(convert_to_tensor(x, "bool"), df.int32), _axes(axis))
 
 
-# --- sums so far ---
+# --- cumulative sums and products ---
 
 def _so_far(op: Callable[..., df.Tensor], x: Any, axis: Any, dtype: Any) -> df.Tensor:
     x = convert_to_tensor(x)
@@ -172,7 +172,7 @@ def percentile(x: Any, q: Any, axis: Any = None, method: Any = "linear",
 
 def quantile(x: Any, q: Any, axis: Any = None, method: Any = "linear",
              keepdims: Any = False) -> Any:
-    """Between sorted elements, those of all reduced axes in one row; q comes first."""
+    """Return quantiles over the elements of all reduced axes; the dimensions of q come first."""
     x = convert_to_tensor(x)
     dtype = to_dtype(float_of(x.dtype))
     row, kept = in_rows(df.cast(x, dtype), axis)
@@ -189,7 +189,7 @@ def quantile(x: Any, q: Any, axis: Any = None, method: Any = "linear",
 
 
 def in_rows(x: Any, axis: Any) -> Any:
-    """The axes to reduce joined to the last; and the shape with 1 in their places."""
+    """Merge the axes to reduce into the last axis; also return the shape with size 1 for them."""
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     reduced = sorted(a % x.ndim for a in axes)
     rest = [a for a in range(x.ndim) if a not in reduced]
@@ -202,12 +202,13 @@ def in_rows(x: Any, axis: Any) -> Any:
 
 
 def _between(ordered: df.Tensor, place: df.Tensor, method: str, dtype: df.DType) -> df.Tensor:
-    """Elements of the last axis at places between two, one more first dimension for each place."""
+    """Interpolate elements of the last axis at fractional positions, which become the first
+    dimensions of the result."""
     low, high = df.floor(place), df.math.ceil(place)
 
     def at(where: df.Tensor) -> df.Tensor:
         found = df.gather(ordered, df.cast(where, df.int32), axis=ordered.ndim - 1)
-        n = ordered.ndim - 1                            # the places come last: move them first
+        n = ordered.ndim - 1                            # move their dimensions from last to first
         return df.transpose(found, [*range(n, found.ndim), *range(n)])
 
     if method in ("lower", "higher", "nearest"):
@@ -215,12 +216,12 @@ def _between(ordered: df.Tensor, place: df.Tensor, method: str, dtype: df.DType)
     if method == "midpoint":
         return (at(low) + at(high)) / 2
     if method != "linear":
-        raise ValueError(f"quantile: method is {method!r}, want 'linear', 'lower', 'higher', "
+        raise ValueError(f"quantile: method is {method!r}, expected 'linear', 'lower', 'higher', "
                          "'midpoint' or 'nearest'")
     share = df.reshape(df.cast(place - low, dtype), [*place.shape, *[1] * (ordered.ndim - 1)])
     return mixed(at(low), at(high), share)
 
 
 def mixed(low: Any, high: Any, share: Any) -> Any:
-    """Between two numbers; one of them alone may be infinite."""
+    """Interpolate between two values; one may be infinite."""
     return df.where(df.equal(low, high), low, low * (1 - share) + high * share)

@@ -1,4 +1,4 @@
-"""Shapes, order of elements, joining and splitting."""
+"""Reshaping, reordering, joining and splitting."""
 
 import builtins
 from typing import Any

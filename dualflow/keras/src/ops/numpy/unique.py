@@ -1,4 +1,4 @@
-"""What there is once: rows in order, and where one differs from the one before."""
+"""`unique`: sort rows and keep each row that differs from the previous one."""
 
 import functools
 import operator
@@ -11,7 +11,7 @@ from dualflow.keras.src.ops.convert import convert_to_tensor
 
 
 def _order(rows: df.Tensor) -> df.Tensor:
-    """The indices that put rows of shape (n, k) in order, equal ones as they come."""
+    """Return the indices that sort rows of shape (n, k) stably."""
     def by(order: df.Tensor, column: df.Tensor) -> Any:
         place = df.argsort(df.gather(column, order), stable=True)
         return df.gather(order, place), ()
@@ -21,7 +21,7 @@ def _order(rows: df.Tensor) -> df.Tensor:
 
 
 def _first(rows: df.Tensor) -> df.Tensor:
-    """Which rows, that are in order, differ from the one before. A NaN differs from all."""
+    """Return True for each sorted row that differs from the previous one. A NaN always differs."""
     n = rows.shape[0]
     differ = df.reduce_any(df.not_equal(rows[1:], rows[:-1]), 1)
     return df.concat([df.ones((1,), df.bool_), differ], 0)[:n]
@@ -51,7 +51,7 @@ def unique(x: Any, sorted: Any = True, return_index: Any = False, return_inverse
     order = _order(rows)
     first = _first(df.gather(rows, order))
     group = df.cumsum(df.cast(first, df.int32)) - 1
-    # Where in `order` each group begins and ends; n if there is none.
+    # Start and end of each group in `order`; n for groups that do not exist.
     begin = df.boolean_mask(df.range(n), first) if size is None else df.searchsorted(
         group, df.range(size))
     end = df.searchsorted(group, df.range(begin.shape[0]), "right")

@@ -1,4 +1,4 @@
-"""Reductions that pass over NaNs."""
+"""Reductions that ignore NaN."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ INFINITY = float("inf")
 
 
 def _filled(x: Any, value: float) -> df.Tensor:
-    """`x` with a value in the place of NaNs."""
+    """Return `x` with NaN replaced by a value."""
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
         return x
@@ -113,7 +113,7 @@ def nanpercentile(x: Any, q: Any, axis: Any = None, method: Any = "linear",
 
 def nanquantile(x: Any, q: Any, axis: Any = None, method: Any = "linear",
                 keepdims: Any = False) -> Any:
-    """Rows are sorted with NaNs last; places are counted among the rest of each row."""
+    """Return quantiles per row: NaN is sorted last and not counted in positions."""
     x = convert_to_tensor(x)
     dtype = to_dtype(float_of(x.dtype))
     row, kept = reductions.in_rows(df.cast(x, dtype), axis)
