@@ -1,6 +1,6 @@
-"""Models as ONNX files: `save` writes a function, `load` makes a function of a file.
+"""Models as ONNX files: `save` writes a function, `load` returns a function of a file.
 
-Wants the onnx package, which is loaded when one of the two is first called.
+Requires the onnx package, which the first call of either function imports.
 """
 
 from dualflow.onnx.load import Model as Model, load as load

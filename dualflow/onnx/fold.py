@@ -1,4 +1,4 @@
-"""Nodes that are one op here: products of transposed matrices."""
+"""Folds Transpose nodes into MatMul nodes, since dualflow's matmul has transpose flags."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dualflow.onnx.operators.registry import Node
 
 
 def fold(nodes: list[Node], kept: Callable[[], Iterator[str]]) -> list[Node]:
-    """The nodes without transpositions that only turn the factors of products.
+    """Return the nodes with transpositions of the factors of products folded into the products.
 
-    `kept` are the names that are read besides the nodes' own inputs. A product of turned matrices
-    adds in another order than one of matrices that lie turned in memory.
+    `kept` returns the names that are read other than as inputs of nodes. The sums of such a product
+    are computed in another order than for matrices that are stored transposed.
     """
     turned = {node.outputs[0]: node.inputs[0] for node in nodes
               if node.kind == "Transpose" and node.outputs and _turns(node.attrs.get("perm"))}
@@ -32,6 +32,6 @@ def fold(nodes: list[Node], kept: Callable[[], Iterator[str]]) -> list[Node]:
 
 
 def _turns(perm: list[int] | None) -> bool:
-    """Whether the last two dimensions change places and no other one."""
+    """Return True if a permutation exchanges the last two dimensions and no others."""
     n = len(perm or [])
     return n >= 2 and perm == [*range(n - 2), n - 1, n - 2]

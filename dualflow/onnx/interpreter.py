@@ -1,7 +1,7 @@
-"""Graphs of files as functions: nodes made ready once, run in order, op by op.
+"""Interpreter of ONNX graphs: nodes are prepared once and run in order, op by op.
 
-While Python is traced, sizes that may change are arrays of Python numbers (`ON_SIZES` computes with
-them) until something wants a tensor; what follows from constants alone is computed at once.
+While Python is traced, sizes that may change are object arrays of Python numbers, which `ON_SIZES`
+computes with until an operator needs a tensor. Nodes of constant inputs are computed at once.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from dualflow.ops.cast import cast
 from dualflow.ops.join import stack
 
 STANDARD = ("", "ai.onnx")
-# What comes of numbers in a file that make no sense: lists too short, places that are not there.
+# Errors caused by inconsistent attributes in a file: short lists, indices out of range.
 MISTAKES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-MAX_BODIES = 512                    # functions made ready for shapes, kept for the next call
+MAX_BODIES = 512                    # prepared function bodies by input shapes
 
 
 class Library:
-    """What the nodes of a file may call: functions of its own, and versions of operators."""
+    """The functions of a file and the versions of the operator sets that its nodes use."""
 
     def __init__(self, model: Any) -> None:
         self.versions: dict[str, Any] = {_domain(o.domain): o.version for o in model.opset_import}
@@ -54,7 +54,7 @@ class Library:
         self.bodies: dict[Any, Body] = {}
 
     def within(self, function: Any) -> Library:
-        """For the nodes of a function, which has versions of its own."""
+        """Return the library for the nodes of a function, which has its own versions."""
         inner = object.__new__(Library)
         inner.__dict__.update(self.__dict__)
         inner.versions = {**self.versions,
@@ -67,14 +67,14 @@ def _domain(name: str) -> str:
 
 
 def to_tensor(proto: Any) -> Any:
-    """A TensorProto as a Tensor, or a NarrowTensor."""
+    """Convert a TensorProto to a Tensor or NarrowTensor."""
     dtype = dtype_of(proto.data_type)
     if dtype is None:
         raise UnimplementedError(f"onnx.load: the tensor {proto.name!r} is "
-                                 f"{name_of(proto.data_type)}, which is no dtype here")
+                                 f"{name_of(proto.data_type)}, which has no dtype here")
     if proto.data_location == onnx().TensorProto.EXTERNAL:
-        raise InvalidArgumentError(f"onnx.load: the tensor {proto.name!r} is kept in another file: "
-                                   "load the model by its path")
+        raise InvalidArgumentError(f"onnx.load: the tensor {proto.name!r} is stored in another "
+                                   "file: load the model by its path")
     try:
         array = onnx("numpy_helper").to_array(proto)
     except (TypeError, ValueError) as error:
@@ -83,12 +83,12 @@ def to_tensor(proto: Any) -> Any:
 
 
 def to_dense(proto: Any) -> Any:
-    """A SparseTensorProto as a Tensor."""
+    """Convert a SparseTensorProto to a dense Tensor."""
     import numpy as np
 
     values, places = to_tensor(proto.values), to_tensor(proto.indices).numpy()
     dense = np.zeros(tuple(proto.dims), values.dtype.as_numpy_dtype)
-    if places.ndim == 1:                # counted through all dimensions
+    if places.ndim == 1:                # flat indices
         dense.reshape(-1)[places] = values.numpy()
     else:
         dense[tuple(places.T)] = values.numpy()
@@ -96,13 +96,13 @@ def to_dense(proto: Any) -> Any:
 
 
 class Body:
-    """A graph, or the body of a function, made ready to run.
+    """A graph, or the body of a function, prepared to run.
 
     Attributes
     ----------
     inputs, outputs : list of str
     constants : dict of str to Tensor or Variable
-        The initialisers.
+        The initializers.
     nodes : list of Node
     """
 
@@ -131,12 +131,12 @@ class Body:
             own.update([y for y in node.outputs if y])
             known.update(node.outputs)
         lost = [name for name in self.outputs if not name or name not in known]
-        if lost and not function:       # a function need not make what is not asked for
+        if lost and not function:       # a function may leave optional outputs undefined
             raise InvalidArgumentError(f"onnx.load: no node makes the output {lost[0]!r}")
         self.nodes = fold(self.nodes, self._read_elsewhere)
 
     def _read_elsewhere(self) -> Iterator[str]:
-        """Names that are read, but not as inputs of nodes of this graph."""
+        """Yield names that are read other than as inputs of this graph's nodes."""
         yield from self.outputs
         for node in self.nodes:
             for value in node.attrs.values():
@@ -195,17 +195,19 @@ class Body:
     # --- running ---
 
     def run(self, given: Sequence[Any], scope: Mapping[str, Any] | None = None) -> list[Any]:
-        """The outputs for inputs by position; `scope` are the values around it."""
+        """Return the outputs for positional inputs; `scope` holds the values of enclosing
+        graphs."""
         values: Any = ChainMap({}, self.constants, scope or {})     # type: ignore[arg-type]
         values.update(dict.fromkeys(self.inputs[len(given):]) if self.function else {})
         values.update(zip(self.inputs, given, strict=False))
         self._run_all(self.nodes, values)
-        if self.function:               # which may not make what is not asked for
+        if self.function:               # a function may leave optional outputs undefined
             return [values.get(name) for name in self.outputs]
         return [read(values, name) for name in self.outputs]
 
     def value_of(self, name: str, given: Mapping[str, Any], scope: Mapping[str, Any]) -> Any:
-        """A value as the nodes before it make it of some that are given, others as they are."""
+        """Return a value recomputed from `given` by the nodes it depends on; others are in
+        `scope`."""
         needed, chosen = {name}, []
         for node in reversed(self.nodes):
             if not needed.isdisjoint(node.outputs):
@@ -223,7 +225,7 @@ class Body:
             except DualflowError:
                 raise
             except MISTAKES as error:
-                raise wrong(node, f"its inputs and attributes do not fit: {error}") from error
+                raise wrong(node, f"its inputs and attributes are incompatible: {error}") from error
             values.update((name, y) for name, y in zip(node.outputs, made, strict=False) if name)
 
     def _run(self, node: Node, inputs: list[Any], scope: Any) -> Sequence[Any]:
@@ -248,7 +250,7 @@ class Body:
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
         if node.kind in SCOPED:
-            node = copy(node)           # threads run the same nodes
+            node = copy(node)           # several threads run the same nodes
             node.scope = scope
         narrow = next((x.dtype for x in inputs if isinstance(x, NarrowTensor)), None)
         if narrow is not None and node.kind in MOVES:
@@ -256,7 +258,8 @@ class Body:
         return _listed(function(node, *inputs))
 
     def _function(self, node: Node, inputs: list[Any]) -> Body:
-        """The body of a function of the file, or of an operator that the standard composes."""
+        """Return the body of a function of the file or of an operator that the standard
+        composes."""
         domain, _, name = node.kind.rpartition(":")
         own = self.library.functions.get((domain, name))
         given = [None if x is None else materialised(x) for x in inputs]
@@ -276,13 +279,13 @@ class Body:
         return self.library.bodies[key]
 
 
-# Operators with graphs inside, or that ask for the one around them, which see its values.
+# Operators that read values of enclosing graphs: they have graphs as attributes, or are Gradient.
 SCOPED = {"If", "Loop", "Scan", "SequenceMap", "ai.onnx.preview.training:Gradient"}
-# Computed at once of constants; what is composed of operators leaves that to them.
+# Operators that are evaluated at once on constants; composed operators contain them.
 FIXED = OPERATORS.keys() - SCOPED - DRAWS
-# Composed operators that the standard's formula computes in the dtype of the input.
+# Composed operators whose formula in the standard computes in the dtype of the input.
 COMPOSED_IN_FLOAT32 = {"GroupNormalization", "MeanVarianceNormalization"}
-# Inputs by place that are only asked for integers, and so may be arrays of numbers.
+# Positions of inputs that are read as integers, so that they may be arrays of Python numbers.
 TAKES_SIZES: dict[str, tuple[int, ...]] = {
     "Reshape": (1,), "Expand": (1,), "Tile": (1,), "Slice": (1, 2, 3, 4), "Pad": (1, 3),
     "ConstantOfShape": (0,), "Split": (1,), "Resize": (3,), "Squeeze": (1,), "Unsqueeze": (1,),
@@ -295,19 +298,19 @@ def _listed(made: Any) -> Sequence[Any]:
 
 
 def read(values: Mapping[str, Any], name: str) -> Any:
-    """A value by name; nodes need not make all of their outputs."""
+    """Return a value by name; raise if its node left the output undefined."""
     if name not in values:
         raise InvalidArgumentError(f"onnx.load: {name!r} is read, but its node does not make it")
     return values[name]
 
 
 def is_sizes(x: Any) -> bool:
-    """Whether a value is an array of Python numbers."""
+    """Return True if a value is an object array of Python numbers."""
     return getattr(getattr(x, "dtype", None), "char", "") == "O"
 
 
 def constant_now(x: Any) -> bool:
-    """Whether a value is the same in all runs."""
+    """Return True if a value is the same in all runs."""
     if isinstance(x, list):             # a sequence
         return all([constant_now(y) for y in x])
     x = x.values if isinstance(x, NarrowTensor) else x
@@ -315,12 +318,12 @@ def constant_now(x: Any) -> bool:
 
 
 def known(x: Any) -> bool:
-    """Whether a value may take part in computing sizes."""
+    """Return True if a value can be used in the computation of sizes."""
     return is_sizes(x) or (constant_now(x) and not x.dtype.is_floating)
 
 
 def materialised(x: Any) -> Any:
-    """A value as a tensor."""
+    """Return a value as a tensor."""
     if not is_sizes(x):
         return x
     flat = [as_tensor(n, int64) if isinstance(n, Dim) else constant(int(n), int64)
@@ -337,6 +340,6 @@ def _sizes_of(x: Any) -> tuple[int | None, ...]:
 
 
 def unsupported(library: Library) -> UnimplementedError:
-    """All that is not known, at once."""
+    """Return the error that lists all unsupported operators."""
     listed = ", ".join(sorted([f"{kind} ({n})" for kind, n in library.missing.items()]))
     return UnimplementedError(f"onnx.load: operators that are not supported: {listed}")

@@ -1,4 +1,4 @@
-"""ONNX files as functions."""
+"""`load`: ONNX files as callable models."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ __all__ = ["Model", "load"]
 
 
 class Model:
-    """What a file computes: a callable.
+    """A callable that computes an ONNX graph.
 
     Attributes
     ----------
     inputs, outputs : list of TensorSpec
-        With names; inputs are those that are no initialisers. None in a shape is any size; where
-        the file says no shape at all, `shape` is None. Sequences, and values that may be None, say
-        `is_sequence` and `is_optional`.
+        Specs with names; initializers are not inputs. None in a shape is any size, and `shape` is
+        None if the rank is unknown. `is_sequence` and `is_optional` mark sequences and values that
+        may be None.
     variables, trainable_variables : list of Variable
-        The initialisers, if the file was loaded as trainable.
+        The initializers, if the file was loaded as trainable.
 
     Notes
     -----
-    Inputs are given by position, in the file's order, or by name, through ``**`` where that is no
-    identifier. One output comes alone, several as a tuple in the file's order. Operators run one by
-    one, as functions of this library: under a tape they have gradients, and in `dualflow.function`
-    they are traced, sizes and all.
+    Inputs are passed by position, in the file's order, or by name (through ``**`` if the name is
+    not an identifier). A single output is returned itself, several outputs as a tuple in the file's
+    order. Operators run as functions of this library: a tape records them, and `dualflow.function`
+    traces them, with sizes.
     """
 
     def __init__(self, proto: Any, trainable: bool) -> None:
         if not isinstance(proto, onnx().ModelProto):
-            raise DTypeError(f"onnx.Model: got {shown(proto)}, want a ModelProto; df.onnx.load "
+            raise DTypeError(f"onnx.Model: got {shown(proto)}, expected a ModelProto; df.onnx.load "
                              "reads files")
         _check_versions(proto)
         library = Library(proto)
@@ -102,13 +102,13 @@ def _tensor(x: Any) -> Any:
 
 
 def load(model: Any, trainable: bool = False) -> Model:
-    """A function that computes what an ONNX file says.
+    """Load an ONNX file as a function.
 
     Parameters
     ----------
     model : str, path, bytes or onnx.ModelProto
     trainable : bool, default False
-        Whether floating initialisers become Variables; otherwise they are constants.
+        Whether floating initializers become Variables instead of constants.
 
     Returns
     -------
@@ -117,21 +117,21 @@ def load(model: Any, trainable: bool = False) -> Model:
     Raises
     ------
     UnimplementedError
-        If the file has operators, attributes of theirs or dtypes that are not known: all of them
-        are listed, as ``Name (count)`` and ``Name with attribute (count)``. If it is of a later
-        version than the onnx package knows.
+        If the file has unsupported operators, attributes or dtypes: all of them are listed, as
+        ``Name (count)`` and ``Name with attribute (count)``. If the file needs a later version than
+        the onnx package supports.
     InvalidArgumentError
-        If there is no model in the file, a node does not fit its operator, or tensors are kept in
-        files that are not there, or not below the folder of the model.
+        If there is no model in the file, if a node violates the schema of its operator, or if
+        external tensor data is missing or outside the directory of the model.
     DataLossError
-        If the data of a tensor are damaged.
+        If the data of a tensor is damaged.
 
     Notes
     -----
-    Operators that the standard composes of others are computed as it says, and functions of the
-    file likewise. Sequences are lists of tensors, optional values may be None. Tensors of 8-bit and
-    4-bit floats and of 4-bit and 2-bit integers are a `NarrowTensor`. Strings and machine-learning
-    operators (``ai.onnx.ml``) are not known.
+    Composed operators are computed by the functions of the standard, functions of the file by their
+    bodies. Sequences are lists of tensors, optional values may be None. Tensors of 8-bit and 4-bit
+    floats and of 4-bit and 2-bit integers are `NarrowTensor`. Strings and machine-learning
+    operators (``ai.onnx.ml``) are not supported.
 
     Examples
     --------
@@ -158,8 +158,8 @@ def _proto(model: Any) -> Any:
             proto = package.load(os.fspath(model), load_external_data=False)
             _with_data_beside(proto, os.path.dirname(os.path.abspath(model)))
         else:
-            raise InvalidArgumentError(f"onnx.load: model is {shown(model)}, want a path, bytes or "
-                                       "a ModelProto")
+            raise InvalidArgumentError(f"onnx.load: model is {shown(model)}, expected a path, "
+                                       "bytes or a ModelProto")
     except import_module("google.protobuf.message").DecodeError:
         raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {_told(model)}") from None
     if not proto.opset_import or not proto.HasField("graph"):
@@ -168,29 +168,29 @@ def _proto(model: Any) -> Any:
 
 
 def _told(model: Any) -> str:
-    """What was given, for messages: bytes say nothing."""
+    """Return the description of a model argument for messages."""
     if isinstance(model, str | os.PathLike):
         return shown(os.fspath(model))
     return f"the {memoryview(model).nbytes} bytes"
 
 
 def _check_versions(proto: Any) -> None:
-    """Raises where a model is of a later version than the onnx package knows."""
+    """Raise UnimplementedError if a model is of a later version than the onnx package supports."""
     package, newest = onnx(), onnx("defs").onnx_opset_version()
     if proto.ir_version > package.IR_VERSION:
         raise UnimplementedError(f"onnx.load: the model has IR version {proto.ir_version}; the "
-                                 f"onnx package knows versions up to {package.IR_VERSION}")
+                                 f"onnx package supports versions up to {package.IR_VERSION}")
     for given in proto.opset_import:
         if given.domain in STANDARD and not 1 <= given.version <= newest:
-            raise UnimplementedError(f"onnx.load: the model wants opset {given.version}; the onnx "
-                                     f"package knows opsets 1 to {newest}")
+            raise UnimplementedError(f"onnx.load: the model needs opset {given.version}; the "
+                                     f"onnx package supports opsets 1 to {newest}")
 
 
 def _with_data_beside(proto: Any, folder: str) -> None:
-    """Reads tensors that are kept in files of their own, in the model's folder or below."""
+    """Read external tensor data from the directory of the model or below."""
     try:
         onnx("external_data_helper").load_external_data_for_model(proto, folder)
     except onnx("checker").ValidationError as error:
         raise InvalidArgumentError(f"onnx.load: {error}") from None
     except (OSError, ValueError) as error:
-        raise DataLossError(f"onnx.load: data beside the model cannot be read: {error}") from None
+        raise DataLossError(f"onnx.load: external tensor data cannot be read: {error}") from None

@@ -1,7 +1,7 @@
-"""Dtypes of files that are none here: floats of 8 and fewer bits, integers of 4 and of 2.
+"""Narrow dtypes of ONNX files that dualflow lacks: floats and integers of at most 8 bits.
 
-Their numbers are computed with, and kept, in the next dtype that holds all of them: float32 or a
-byte. What tells them apart is only which numbers there are: `cast` rounds to those.
+The values are stored and computed in a dualflow dtype that represents them exactly: float32, int8
+or uint8. `cast` rounds to the values that the narrow dtype represents.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __all__ = ["NarrowTensor", "narrow"]
 
 
 class NarrowType:
-    """A dtype of files, by ml_dtypes' name.
+    """A narrow dtype under ml_dtypes' name.
 
-    `fraction` are the bits after the leading one, `lowest` is the exponent of the smallest normal
-    number; of integers both are 0.
+    `fraction` is the number of fraction bits, `lowest` the exponent of the smallest normal value;
+    both are 0 for integers.
     """
 
     def __init__(self, name: str, code: int, bits: int, largest: float, fraction: int = 0,
@@ -49,17 +49,17 @@ class NarrowType:
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element by itself."""
+        """The size of an unpacked element in bytes."""
         return 1
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The smallest and the largest number."""
+        """The lowest and the highest finite value."""
         return (0 if self.is_unsigned else -self.largest - self.is_integer), self.largest
 
     @property
     def kept_as(self) -> DType:
-        """What holds all of the numbers."""
+        """The dtype that stores the values."""
         return df.float32 if self.is_floating else df.uint8 if self.is_unsigned else df.int8
 
     @property
@@ -89,14 +89,14 @@ BY_NAME = {t.name: t for t in TYPES}
 
 
 class NarrowTensor(Composite):
-    """Numbers of a dtype that files have and dualflow has not.
+    """A tensor of a dtype that ONNX has and dualflow lacks.
 
     Parameters
     ----------
     values : Tensor, float32, or of integers int8 or uint8
-        Numbers that the dtype has; `df.onnx.narrow` rounds to them.
+        Values that the dtype represents; `df.onnx.narrow` rounds to such values.
     dtype : NarrowType or str
-        By ml_dtypes' name, such as ``"float8_e4m3fn"`` or ``"int4"``.
+        ml_dtypes' name, such as ``"float8_e4m3fn"`` or ``"int4"``.
 
     Attributes
     ----------
@@ -107,8 +107,8 @@ class NarrowTensor(Composite):
 
     Notes
     -----
-    A `Model` takes and returns them; so do functions that are traced. Arrays of ml_dtypes' dtypes
-    are taken as well, and `numpy` gives one.
+    A `Model` accepts and returns such tensors, also in traced functions. Arrays of ml_dtypes'
+    dtypes are accepted as well; `numpy` returns one.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class NarrowTensor(Composite):
         return len(self.shape)
 
     def numpy(self) -> Any:
-        """An array of ml_dtypes' dtype."""
+        """Return an array of ml_dtypes' dtype."""
         return self.values.numpy().astype(self.dtype.as_numpy_dtype)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -148,22 +148,22 @@ class NarrowTensor(Composite):
 
 
 def narrow_type(dtype: Any) -> NarrowType:
-    """A NarrowType by itself or by name."""
+    """Return a NarrowType, given itself or its name."""
     found = dtype if isinstance(dtype, NarrowType) else BY_NAME.get(str(dtype))
     if found is None:
-        raise DTypeError(f"{dtype!r} is none of {', '.join(BY_NAME)}")
+        raise DTypeError(f"{dtype!r} is not one of {', '.join(BY_NAME)}")
     return found
 
 
 def narrow(x: Any, dtype: NarrowType | str) -> NarrowTensor:
-    """The nearest numbers of a dtype that files have and dualflow has not.
+    """Round values to a dtype that ONNX has and dualflow lacks.
 
     Parameters
     ----------
     x : Tensor, array or nested list of numbers
     dtype : str
-        By ml_dtypes' name: ``"float8_e4m3fn"``, ``"float8_e5m2"``, ``"float4_e2m1fn"``, ``"int4"``,
-        ``"uint2"`` and their like.
+        ml_dtypes' name: ``"float8_e4m3fn"``, ``"float8_e5m2"``, ``"float4_e2m1fn"``, ``"int4"``,
+        ``"uint2"`` and similar.
 
     Returns
     -------
@@ -172,12 +172,12 @@ def narrow(x: Any, dtype: NarrowType | str) -> NarrowTensor:
     Raises
     ------
     DTypeError
-        If there is no such dtype.
+        If the dtype does not exist.
 
     Notes
     -----
-    As the operator Cast of ONNX has it: ties go to the even neighbour, and what is beyond the
-    largest number becomes that; for integers fractions are cut off, and the lowest bits stay.
+    The rounding is ONNX's Cast: ties go to the even neighbour, and values beyond the range
+    saturate. For integers fractions are truncated and the lowest bits are taken.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def narrow(x: Any, dtype: NarrowType | str) -> NarrowTensor:
 
 
 def from_array(array: Any) -> NarrowTensor | None:
-    """An array of one of these dtypes; None for any other value."""
+    """Return an array of a narrow dtype as a NarrowTensor, or None for any other value."""
     found = BY_NAME.get(str(getattr(array, "dtype", "")))
     if found is None or isinstance(array, NarrowTensor):
         return array if isinstance(array, NarrowTensor) else None
@@ -200,7 +200,7 @@ def from_array(array: Any) -> NarrowTensor | None:
 
 
 def cast(x: Any, dtype: DType | NarrowType, saturate: bool = True, how: str = "up") -> Any:
-    """`x` in another dtype, either of them narrow or not."""
+    """Cast `x` to another dtype; both dtypes may be narrow."""
     values = x.values if isinstance(x, NarrowTensor) else x
     if isinstance(dtype, DType):
         return df.cast(values, dtype)
@@ -214,7 +214,7 @@ def cast(x: Any, dtype: DType | NarrowType, saturate: bool = True, how: str = "u
 
 
 def _whole(x: Any, dtype: NarrowType) -> Any:
-    """Fractions are cut off; the lowest bits stay."""
+    """Truncate fractions and take the lowest bits."""
     n = 1 << dtype.bits
     x = df.cast(x, df.int32) if x.dtype.is_floating else x
     low = df.bitwise.bitwise_and(df.cast(x, df.uint8), n - 1)
@@ -225,7 +225,7 @@ def _whole(x: Any, dtype: NarrowType) -> Any:
 
 
 def _rounded(x: Any, dtype: NarrowType, saturate: bool) -> Any:
-    """To the nearest number, by the size of the last bit that stays: a power of two."""
+    """Round to the nearest value; the unit in the last place is a power of two."""
     size = df.minimum(df.abs(x), 4. * dtype.largest)            # NaN stays
     exponent = df.bitwise.right_shift(df.bitcast(size, df.int32), 23) - 127
     last = df.maximum(exponent, dtype.lowest) - dtype.fraction
@@ -243,7 +243,7 @@ def _rounded(x: Any, dtype: NarrowType, saturate: bool) -> Any:
 
 
 def _power(x: Any, saturate: bool, how: str) -> Any:
-    """To a power of two, 2 ** -127 at least; by the bits of float32."""
+    """Round to a power of two, at least 2 ** -127, on the bits of float32."""
     code = df.bitcast(x, df.int32)
     exponent = df.bitwise.bitwise_and(df.bitwise.right_shift(code, 23), 255)
     rest = df.bitwise.bitwise_and(code, (1 << 23) - 1)
@@ -262,7 +262,7 @@ def _power(x: Any, saturate: bool, how: str) -> Any:
     return df.where(y > largest, float("nan"), made)
 
 
-# Operators that only move numbers, or ask for sizes: they take these dtypes as what holds them.
+# Operators that only move elements or read shapes: they run on the stored values.
 MOVES = {"Identity", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Gather", "Concat",
          "Split", "Slice", "Expand", "Tile", "DepthToSpace", "SpaceToDepth", "Shape", "Size",
          "GatherND", "GatherElements", "ScatterND", "ScatterElements", "Compress",
@@ -270,7 +270,7 @@ MOVES = {"Identity", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", 
 
 
 def moved(function: Any, dtype: NarrowType, inputs: list[Any]) -> list[Any]:
-    """The outputs of an operator that moves numbers."""
+    """Run an operator that moves elements, and restore the narrow dtype of its outputs."""
     made = function(*[x.values if isinstance(x, NarrowTensor) else x for x in inputs])
     return [NarrowTensor(y, dtype) if getattr(y, "dtype", None) is dtype.kept_as else y
             for y in (made if isinstance(made, list | tuple) else [made])]

@@ -1,4 +1,4 @@
-"""Functions as ONNX files."""
+"""`save`: writes functions as ONNX files."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from dualflow.onnx.walk import Walk
 from dualflow.onnx.writer import Writer, opsets
 from dualflow.ops.indexed_slices import IndexedSlices
 
-LARGEST = 2_000_000_000             # bytes: a message holds 2 GiB, more goes to a file beside it
-TRIED = (1, 2, 3, 16, 257)          # sizes that decisions are tried with
+LARGEST = 2_000_000_000             # bytes; a protobuf holds 2 GiB, larger models use a data file
+TRIED = (1, 2, 3, 16, 257)          # sizes for which guards are tested
 
 __all__ = ["save"]
 
@@ -32,40 +32,40 @@ __all__ = ["save"]
 def save(fn: Callable[..., Any], path: str | os.PathLike[str], *args: Any,
          input_names: Sequence[str] | None = None,
          output_names: Sequence[str] | None = None) -> None:
-    """Writes what a function computes as an ONNX file.
+    """Write a function as an ONNX file.
 
     Parameters
     ----------
     fn : callable
-        Of tensors, or lists, tuples and dicts of them. Variables it reads become constants of the
-        file. A `ConcreteFunction` is taken as it was traced, and wants no `args`.
+        Function of tensors, or of lists, tuples and dicts of tensors. Variables that it reads
+        become constants of the file. A `ConcreteFunction` is saved as traced, without `args`.
     path : str or path
-        What had that name before stays until the file is whole.
+        An existing file is replaced atomically.
     *args : Tensor, TensorSpec or anything else
-        The arguments to trace `fn` for. A tensor stands for all of its dtype and shape; None in the
-        shape of a TensorSpec is any size. Anything that is no tensor is part of the function.
+        The arguments to trace `fn` for. A tensor means any tensor of its dtype and shape; None in
+        the shape of a TensorSpec is any size. Any other argument is a constant of the function.
     input_names, output_names : sequence of str, optional
-        Names in the file, in the order in which tensors appear; by default arguments' own, and
+        Names in the file, in the order of the tensors. By default the names of the arguments, and
         "output", "output_1" and so on, or the keys of a dict.
 
     Raises
     ------
     UnimplementedError
-        If ops have no form in ONNX: all of them are listed, with the user's lines.
+        If ops cannot be expressed in ONNX: all of them are listed, with the user's lines.
     InvalidArgumentError
-        If names are too few, or `fn` returns what is no tensor.
+        If the number of names is wrong, or `fn` returns a value that is not a tensor.
 
     Warns
     -----
     UserWarning
-        If Python decided something by a size that may be any: the file holds only for sizes where
-        it would decide the same.
+        If Python branched on an unknown size: the file is valid only for sizes with the same
+        outcome.
 
     Notes
     -----
-    The file uses operators of opset 26. It is made of the function as it was traced, before passes,
-    so it reads like the program, and nodes name its lines. Other libraries round as they do:
-    results are close, not equal to the bit.
+    The file uses operators of opset 26. It is written from the trace before passes, so it follows
+    the program, and the nodes name its lines. Other libraries round differently: results are close,
+    not bit-identical.
 
     Examples
     --------
@@ -79,29 +79,30 @@ def save(fn: Callable[..., Any], path: str | os.PathLike[str], *args: Any,
     >>> model.run(None, {"x": np.array([[3, -1]], "float32")})[0].tolist()
     [[1.0]]
     """
-    onnx()                                      # told now rather than after tracing
+    onnx()                                      # raise before tracing if the package is missing
     model = to_model(_traced(fn, args), input_names, output_names)
-    if model.ByteSize() < LARGEST:              # others are checked as files
+    if model.ByteSize() < LARGEST:              # larger models are checked as files
         onnx("checker").check_model(model, full_check=True)
     _write(model, os.fspath(path))
 
 
 def _traced(fn: Any, args: Sequence[Any]) -> ConcreteFunction:
-    """The trace of a function for some arguments."""
+    """Return the trace of a function for some arguments."""
     if isinstance(fn, ConcreteFunction):
         if args:
-            raise InvalidArgumentError("onnx.save: a ConcreteFunction has been traced for its "
-                                       "arguments, want no others")
+            raise InvalidArgumentError("onnx.save: a ConcreteFunction is saved as traced, "
+                                       "expected no arguments")
         return fn
     if not callable(fn):
-        raise InvalidArgumentError(f"onnx.save: fn is {shown(fn)}, want a function")
+        raise InvalidArgumentError(f"onnx.save: fn is {shown(fn)}, expected a function")
 
     name = getattr(fn, "__name__", type(fn).__name__)
 
     def traced(*given: Any) -> Any:
-        returned = _dense(fn(*given))       # numbers stay numbers, which may follow from sizes
+        returned = _dense(fn(*given))       # numbers may follow from sizes
         if not nest.flatten(returned):
-            raise InvalidArgumentError(f"onnx.save: {name} returns {shown(returned)}, want tensors")
+            raise InvalidArgumentError(f"onnx.save: {name} returns {shown(returned)}, "
+                                   "expected tensors")
         return returned
 
     traced.__name__ = name
@@ -122,12 +123,12 @@ def _check_sizes(concrete: ConcreteFunction, specs: Sequence[Any]) -> None:
     if n_open[0] > n_open[1]:
         listed = ", ".join([f"{path}: {shape}" for path, shape in traced.items()])
         raise InvalidArgumentError(
-            f"onnx.save: {concrete.name} makes a constant of a size that may be any, so its trace "
-            f"is for ({listed}) alone; use dualflow.shape(x), or return the size itself")
+            f"onnx.save: {concrete.name} turns an unknown size into a constant, so its trace "
+            f"is valid for ({listed}) only; use dualflow.shape(x), or return the size itself")
 
 
 def _dense(x: Any) -> Any:
-    """A result with tables in place of rows of them (`IndexedSlices`)."""
+    """Replace `IndexedSlices` in a result by dense tensors."""
     if isinstance(x, dict):
         return {key: _dense(value) for key, value in x.items()}
     if type(x) in (list, tuple):
@@ -136,8 +137,8 @@ def _dense(x: Any) -> Any:
 
 
 def _signature(fn: Any) -> Any:
-    """Names of arguments, for those of inputs."""
-    import inspect  # milliseconds
+    """Return a signature with the argument names of `fn`, from which inputs are named."""
+    import inspect  # slow import
 
     parameters = inspect.signature(fn).parameters.values()
     plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -147,7 +148,7 @@ def _signature(fn: Any) -> Any:
 
 
 def _spec(arg: Any) -> Any:
-    """What to trace for: tensors and arrays by dtype and shape."""
+    """Return the spec to trace for: tensors and arrays become TensorSpecs."""
     def one(x: Any) -> Any:
         if isinstance(x, TensorBase) and not isinstance(x, Variable):
             return TensorSpec(x.shape, x.dtype)
@@ -159,7 +160,7 @@ def _spec(arg: Any) -> Any:
 
 def to_model(concrete: ConcreteFunction, input_names: Sequence[str] | None = None,
              output_names: Sequence[str] | None = None) -> Any:
-    """A trace as a ModelProto."""
+    """Convert a trace to a ModelProto."""
     trace, helper = concrete.graph, onnx("helper")
     _warn_of_decisions(concrete)
     w = Writer()
@@ -187,27 +188,27 @@ def to_model(concrete: ConcreteFunction, input_names: Sequence[str] | None = Non
 
 
 def _returned(concrete: ConcreteFunction) -> list[Any]:
-    """Return the outputs: symbols, sizes, and tensors that are the same in all runs."""
+    """Return the outputs: symbols, Dims, and constant tensors."""
     def output(x: Any) -> Any:
         if isinstance(x, Dim | Symbol):
             return x
         try:
             return as_tensor(x)
         except DualflowError:
-            raise InvalidArgumentError(f"onnx.save: {concrete.name} returns {shown(x)}, want "
-                                       "tensors") from None
+            raise InvalidArgumentError(f"onnx.save: {concrete.name} returns {shown(x)}, "
+                                       "expected tensors") from None
     return [output(x) for x in concrete.returned()]
 
 
 def _written(w: Writer, y: Any) -> Value:
-    """Return the value in the file of one output."""
+    """Return the value of one output in the file."""
     if isinstance(y, Dim):
         return w.number(y).cast(float64 if isinstance(y.hint, float) else int64)
     return w.value(y) if isinstance(y, Symbol) else w.constant(y)
 
 
 def _output_names(concrete: ConcreteFunction, n: int) -> list[str]:
-    """Return the keys of the result if it is a dict of tensors, else one name for all."""
+    """Return the keys of the result if it is a dict of tensors, else the same name for all."""
     places = concrete.structure(range(n))
     if not isinstance(places, dict) or len(places) != n:
         return ["output"] * n
@@ -219,13 +220,13 @@ def _names(what: str, given: Sequence[str] | None, default: list[str]) -> list[s
     if given is None:
         return default
     if len(given) != len(default):
-        raise InvalidArgumentError(f"onnx.save: {what} are {shown(list(given))}, want "
-                                   f"{len(default)}")
+        raise InvalidArgumentError(f"onnx.save: {what} are {shown(list(given))}, "
+                                   f"expected {len(default)}")
     return [str(name) for name in given]
 
 
 def _warn_of_decisions(concrete: ConcreteFunction) -> None:
-    """Tries decisions with other sizes than those it was traced with."""
+    """Warn if guards of the trace fail for other sizes."""
     trace = concrete.graph
     arguments = [x for x in trace.inputs if isinstance(x.node.data, Argument)]
     if not trace.guards or all([None not in x.known_shape for x in arguments]):
@@ -236,8 +237,8 @@ def _warn_of_decisions(concrete: ConcreteFunction) -> None:
         broken: list[Guard] = []
         specialize(trace, shapes, broken=broken)
         if broken:
-            warnings.warn(f"onnx.save: {concrete.name} decides by a size at {broken[0].line}, "
-                          f"for {size} otherwise than in the file; give that size in the "
+            warnings.warn(f"onnx.save: {concrete.name} branches on a size at {broken[0].line}; "
+                          f"the file is wrong for {size}; fix that size in the "
                           "TensorSpec", stacklevel=4)
             return
 

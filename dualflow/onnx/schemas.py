@@ -1,4 +1,4 @@
-"""What the standard says of an operator: its inputs and attributes, and how it is composed."""
+"""Operator schemas of the standard: checks of nodes, and the functions of composed operators."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dualflow.onnx.package import code_of, onnx
 
 @cache
 def schema_of(kind: str, version: int, domain: str) -> Any:
-    """The OpSchema of an operator, None if the standard has none."""
+    """Return the OpSchema of an operator, or None if the standard has none."""
     defs = onnx("defs")
     try:
         return defs.get_schema(kind, version, domain)
-    except (defs.SchemaError, TypeError):               # TypeError: no number of a version
+    except (defs.SchemaError, TypeError):               # TypeError: not a version number
         return None
 
 
@@ -28,7 +28,7 @@ def _schema(node: Node) -> Any:
 
 
 def unknown_attributes(node: Node) -> list[str]:
-    """The attributes that are none of the operator's."""
+    """Return the attributes of a node that its schema lacks."""
     schema = _schema(node)
     if schema is None:
         return []
@@ -36,15 +36,15 @@ def unknown_attributes(node: Node) -> list[str]:
 
 
 def check(node: Node) -> None:
-    """Raises an error if a node lacks inputs or attributes, or has more or other ones."""
+    """Raise InvalidArgumentError if the inputs or attributes of a node violate its schema."""
     schema, proto = _schema(node), node.proto
     if schema is None:
         return
     if not schema.min_input <= len(proto.input) <= schema.max_input:
-        raise wrong(node, f"has {len(proto.input)} inputs, want {schema.min_input} to "
+        raise wrong(node, f"has {len(proto.input)} inputs, expected {schema.min_input} to "
                           f"{schema.max_input}")
     if len(proto.output) > schema.max_output:
-        raise wrong(node, f"has {len(proto.output)} outputs, want {schema.max_output} at most")
+        raise wrong(node, f"has {len(proto.output)} outputs, expected at most {schema.max_output}")
     option = onnx("defs").OpSchema.FormalParameterOption
     for parameter, name in zip(schema.inputs, proto.input, strict=False):
         if not name and parameter.option == option.Single:
@@ -53,18 +53,18 @@ def check(node: Node) -> None:
     for name, attribute in schema.attributes.items():
         if name in given and given[name] != attribute.type.value:
             kind = onnx().AttributeProto.AttributeType.Name(given[name])
-            raise wrong(node, f"has {kind} as {name}, want {attribute.type.name}")
+            raise wrong(node, f"has {kind} as {name}, expected {attribute.type.name}")
         if attribute.required and name not in node.attrs:
             raise wrong(node, f"lacks its attribute {name}")
 
 
 def wrong(node: Node, why: str) -> InvalidArgumentError:
-    """An error that names a node by its kind and its outputs."""
+    """Return an error that names a node by its kind and its outputs."""
     made = ", ".join([repr(y) for y in node.outputs if y])
     return InvalidArgumentError(f"onnx.load: {node.kind}, which makes {made or 'nothing'}: {why}")
 
 
-# --- operators that the standard composes of others ---
+# --- composed operators ---
 
 
 def is_composed(node: Node) -> bool:
@@ -73,7 +73,7 @@ def is_composed(node: Node) -> bool:
 
 
 def composed(node: Node, types: Sequence[tuple[DType | NarrowType, Any] | None]) -> Any:
-    """The FunctionProto of an operator, for inputs of some dtypes and shapes."""
+    """Return the FunctionProto of an operator for inputs of some dtypes and shapes."""
     schema = _schema(node)
     proto = onnx().FunctionProto()
     if schema.has_function:
@@ -94,7 +94,7 @@ def composed(node: Node, types: Sequence[tuple[DType | NarrowType, Any] | None])
 
 
 def defaults(node: Node) -> dict[str, Any]:
-    """Attributes that the standard gives a value."""
+    """Return the attributes that have a default value in the schema."""
     helper = onnx("helper")
     found = {}
     for name, attribute in _schema(node).attributes.items():

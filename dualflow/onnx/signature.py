@@ -1,4 +1,4 @@
-"""What models take and give: specifications of inputs and outputs, and values that fit them."""
+"""Specs of the inputs and outputs of models, and checks of input values."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dualflow.onnx.package import dtype_of, name_of
 
 
 class ValueSpec(NamedTuple):
-    """An input or output that no TensorSpec says: of any rank (`shape` is None), of a narrow dtype,
-    a sequence (a list of tensors), or one that may be None."""
+    """An input or output that a TensorSpec cannot describe: of unknown rank (`shape` is None), of a
+    narrow dtype, a sequence (a list of tensors), or optional."""
 
     name: str
     dtype: DType | NarrowType
@@ -26,9 +26,9 @@ Spec = TensorSpec | ValueSpec
 
 
 def spec_of(info: Any) -> Spec:
-    """The specification of an input or output of a file."""
-    if not isinstance(info.name, str):  # which is what bytes that are no text come as
-        raise InvalidArgumentError(f"onnx.load: {info.name!r} is no name of an input or output")
+    """Return the spec of an input or output of a file."""
+    if not isinstance(info.name, str):  # protobuf returns bytes that are not text
+        raise InvalidArgumentError(f"onnx.load: {info.name!r} is not a name of an input or output")
     proto, kind = info.type, info.type.WhichOneof("value")
     is_optional = kind == "optional_type"
     if is_optional:
@@ -42,8 +42,8 @@ def spec_of(info: Any) -> Spec:
     dtype = dtype_of(at.elem_type) if kind == "tensor_type" else None
     if dtype is None:
         what = kind if kind != "tensor_type" else name_of(at.elem_type)
-        raise UnimplementedError(f"onnx.load: {info.name!r} is {what}, want a tensor of a dtype "
-                                 "that is known here")
+        raise UnimplementedError(f"onnx.load: {info.name!r} is {what}, expected a tensor of a "
+                                 "supported dtype")
     shape: Any = tuple([d.dim_value if d.WhichOneof("value") == "dim_value" else None
                         for d in at.shape.dim]) if at.HasField("shape") else None
     if shape is None or is_sequence or is_optional or isinstance(dtype, NarrowType):
@@ -52,14 +52,14 @@ def spec_of(info: Any) -> Spec:
 
 
 def fitted(owner: str, spec: Spec, value: Any) -> Any:
-    """A value for an input, checked."""
+    """Return a value converted and checked for an input."""
     if isinstance(spec, ValueSpec):
         if spec.is_optional and value is None:
             return None
         if spec.is_sequence:
             if not isinstance(value, list | tuple):
-                raise InvalidArgumentError(f"{owner}: {spec.name} is {type(value).__name__}, want "
-                                           "a list of tensors")
+                raise InvalidArgumentError(f"{owner}: {spec.name} is {type(value).__name__}, "
+                                           "expected a list of tensors")
             return [_fitted(owner, spec, x) for x in value]
     return _fitted(owner, spec, value)
 
@@ -70,8 +70,8 @@ def _fitted(owner: str, spec: Spec, value: Any) -> Any:
         like = None if hasattr(value, "dtype") or isinstance(spec.dtype, NarrowType) else spec.dtype
         x = value if isinstance(value, TensorBase) else as_tensor(value, like)
     if x.dtype is not spec.dtype:
-        raise InvalidArgumentError(f"{owner}: {spec.name} is {x.dtype}, want {spec.dtype}")
+        raise InvalidArgumentError(f"{owner}: {spec.name} is {x.dtype}, expected {spec.dtype}")
     if spec.shape is not None and len(spec.shape) != x.ndim:
-        raise InvalidArgumentError(f"{owner}: {spec.name} has shape {x.shape}, want "
-                                   f"{len(spec.shape)} dimensions")
+        raise InvalidArgumentError(f"{owner}: {spec.name} has shape {x.shape}, "
+                                   f"expected {len(spec.shape)} dimensions")
     return x

@@ -1,4 +1,4 @@
-"""Values of a graph that is being written: they know their dtype and compute by nodes."""
+"""Values of a graph that is being written; arithmetic on them adds nodes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dualflow.dtypes import DType, bool_
 if TYPE_CHECKING:
     from dualflow.onnx.writer import Writer
 
-Operand = Any               # a Value, or a number, which takes the dtype of the value beside it
+Operand = Any               # a Value, or a number of the other value's dtype
 
 
 class Value:
-    """A value by its name. Arithmetic adds nodes; a number takes the value's dtype."""
+    """A named value. Arithmetic adds nodes; a number takes the value's dtype."""
 
     __slots__ = ("dtype", "name", "writer")
 
@@ -23,7 +23,7 @@ class Value:
         self.dtype: DType = dtype
 
     def number(self, x: Operand) -> Value:
-        """A number as a value of the same dtype."""
+        """Return a number as a value of the same dtype."""
         return x if isinstance(x, Value) else self.writer.scalar(x, self.dtype)
 
     def _op(self, kind: str, other: Operand, dtype: DType | None = None) -> Value:
@@ -49,9 +49,9 @@ class Value:
         return self.number(0) - self if self.dtype.is_unsigned else self.writer.op("Neg", self)
 
     def is_(self, other: Operand) -> Value:
-        """Where the two are equal; `==` compares handles."""
+        """Write elementwise equality; `==` compares the Python objects."""
         return self._op("Equal", other, bool_)
 
     def cast(self, dtype: DType) -> Value:
-        """The same in another dtype."""
+        """Return the value in another dtype."""
         return self if self.dtype is dtype else self.writer.cast(self, dtype)

@@ -1,6 +1,6 @@
-"""From a trace to nodes of a file: what is needed, in order, each op by its rule.
+"""The exporter: writes the needed nodes of a trace in order, each op by its rule.
 
-Calls are written in the place of their node, so that only branches and loops are graphs inside.
+Calls are inlined, so that only branches and loops become subgraphs.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from dualflow.onnx.writer import Refused, Writer
 
 
 class Walk:
-    """One trace on its way into a file.
+    """The export of one trace.
 
     Attributes
     ----------
     refused : list of str
-        What has no place in a file: op, line and reason.
+        Ops that cannot be exported: op, line and reason.
     """
 
     def __init__(self, trace: Trace, writer: Writer) -> None:
@@ -38,13 +38,13 @@ class Walk:
         writer.found = self._source
 
     def _source(self, x: Symbol) -> Symbol:
-        """The value from which a size is taken."""
+        """Return the value from which a size is taken."""
         return x if x in self._made else self.trace.enclosed.recorded(x)
 
-    # --- what is needed ---
+    # --- needed values ---
 
     def _needed(self, trace: Trace) -> set[Symbol]:
-        """The values that outputs and effects follow from."""
+        """Return the values on which outputs and effects depend."""
         needed: set[Symbol] = {*trace.outputs, *self._sources(trace.returned)}
         for node in reversed(list(walk(trace.nodes))):
             if not (node.effect or any([y in needed for y in node.outputs])):
@@ -62,7 +62,7 @@ class Walk:
         return needed
 
     def _sizes(self, node: Node) -> Iterator[Symbol]:
-        """The values whose sizes a node is told."""
+        """Yield the values from whose sizes the attributes of a node are computed."""
         numbers = list(node.given.values())
         if isinstance(node.data, Number):
             numbers.append(node.data.dim)
@@ -70,7 +70,7 @@ class Walk:
             yield from self._sources(value if isinstance(value, tuple) else (value,))
 
     def _sources(self, numbers: Iterable[Any]) -> Iterator[Symbol]:
-        """Yield the values from whose sizes numbers follow."""
+        """Yield the values from whose sizes numbers are computed."""
         for number in numbers:
             if isinstance(number, Dim):
                 yield from [self._source(d.args[0]) for d in leaves(number)
@@ -79,7 +79,7 @@ class Walk:
     # --- nodes ---
 
     def write(self, w: Writer, graph: Graph) -> None:
-        """Writes the nodes of a graph, and those of calls in it."""
+        """Write the nodes of a graph, with calls inlined."""
         open_calls: list[tuple[Iterator[Node], Node | None]] = [(iter(graph.nodes), None)]
         while open_calls:
             nodes, owner = open_calls[-1]
@@ -104,7 +104,7 @@ class Walk:
 
     def _node(self, w: Writer, node: Node) -> None:
         if isinstance(node.data, Input | Argument):
-            return                                      # bound by the call, or an input
+            return                                      # bound by the call, or a model input
         w.at = str(node.line) if node.line else ""
         try:
             made = self._written(w, node)
@@ -117,8 +117,8 @@ class Walk:
             if value is not None:
                 w.values[y] = value
             elif y in self.needed:
-                self.refused.append(f"{node.op.name} at {node.line}: {y.name} is read, which no "
-                                    "operator gives")
+                self.refused.append(f"{node.op.name} at {node.line}: {y.name} is read, but no "
+                                    "operator computes it")
 
     def _written(self, w: Writer, node: Node) -> Any:
         if node.op is CONSTANT:
@@ -136,7 +136,7 @@ class Walk:
         if node.writes:
             raise Refused(REASONS["assign"])
         inputs = [w.find(x) for x in node.inputs]
-        if any([x is None for x in inputs]):            # what makes it has been refused
+        if any([x is None for x in inputs]):            # its producer was refused
             return []
         if node.bodies:
             return RULES[name](w, Application(node), *inputs, write_nodes=self.write)
@@ -149,7 +149,7 @@ class Walk:
         return Value(w, found.name, found.dtype)
 
     def check(self, name: str) -> None:
-        """Raises an error that lists all that was refused."""
+        """Raise UnimplementedError that lists all refused ops."""
         if self.refused:
             listed = "\n  ".join(dict.fromkeys(self.refused))
             raise UnimplementedError(f"onnx.save: {name} has no form in ONNX:\n  {listed}")

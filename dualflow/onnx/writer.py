@@ -1,4 +1,4 @@
-"""A graph of a file while it is written: nodes, constants, and numbers that follow from sizes."""
+"""Writer: builds one graph of a file, with nodes, constants, and numbers computed from sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dualflow.graph.trace.names import Names
 from dualflow.onnx.package import OPSET, code_of, onnx
 from dualflow.onnx.values import Value
 
-# Operators of numbers that follow from sizes: what makes each of one or two values.
+# Nodes for the arithmetic of Dims, by the kind of Dim; functions of one or two values.
 ARITHMETIC: dict[str, Callable[..., Value]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
     "neg": lambda a: -a, "abs": lambda a: a.writer.op("Abs", a),
@@ -26,7 +26,7 @@ ARITHMETIC: dict[str, Callable[..., Value]] = {
 }
 
 
-# What holds all numbers of a dtype, the nearest first.
+# Dtypes that hold all values of a dtype, the narrowest first.
 WIDER: dict[str, tuple[DType, ...]] = {
     "bool": (uint8, int32, float32), "uint8": (int32, int64, float32),
     "int8": (int32, int64, float32), "uint16": (int32, int64, float32),
@@ -36,11 +36,11 @@ SPELLED = {"float32": "float", "float64": "double"}      # in schemas
 
 
 class Refused(Exception):
-    """Something has no place in a file; the text says what."""
+    """Something cannot be expressed in a file; the text is the reason."""
 
 
 class Shared:
-    """What a graph and the graphs inside share: names and constants."""
+    """State that a graph shares with its subgraphs: names and constants."""
 
     def __init__(self) -> None:
         self.names: Names = Names()
@@ -50,18 +50,18 @@ class Shared:
 
 
 class Writer:
-    """One graph.
+    """Builds one graph.
 
     Parameters
     ----------
     outer : Writer, optional
-        The graph it is inside of, whose values it sees.
+        The enclosing graph, whose values the graph can read.
 
     Attributes
     ----------
     nodes : list of NodeProto
     values : dict of Symbol to Value
-        What stands for the values of the trace.
+        Values in the file for values of the trace.
     """
 
     def __init__(self, outer: Writer | None = None) -> None:
@@ -70,52 +70,52 @@ class Writer:
         self.nodes: list[Any] = []
         self.values: dict[Symbol, Value] = {}
         self.sizes: dict[Any, Value] = {}
-        self.found: Callable[[Symbol], Symbol] = lambda x: x    # where a size is taken from
+        self.found: Callable[[Symbol], Symbol] = lambda x: x    # maps x to the source of its size
         if outer is not None:
             self.found = outer.found
         self.at = ""                                            # the user's line
 
     def inner(self) -> Writer:
-        """A graph inside this one."""
+        """Return a writer of a subgraph."""
         return Writer(self)
 
     # --- values ---
 
     def find(self, x: Symbol) -> Value | None:
-        """What stands for a value of the trace, here or in a graph around this one; None if it
-        could not be written."""
+        """Return the value for a trace value, from this graph or an enclosing one; None if its op
+        was refused."""
         writer: Writer | None = self
         while writer is not None:
             if x in writer.values:
                 found = writer.values[x]
-                return Value(self, found.name, found.dtype)     # computes here
+                return Value(self, found.name, found.dtype)     # adds nodes here
             writer = writer.outer
         return None
 
     def value(self, x: Symbol) -> Value:
-        """The same for a value that was written."""
+        """Return the value for a trace value; raise Refused if its op was refused."""
         found = self.find(x)
         if found is None:
-            raise Refused("it follows from something that has no form in ONNX")
+            raise Refused("it depends on an op that has no form in ONNX")
         return found
 
     def named(self, name: str, dtype: DType) -> Value:
-        """A value of a name like this one, not made by a node."""
+        """Return a value with a unique name like this one; no node makes it."""
         return Value(self, self.shared.names.unique(name), dtype)
 
     def op(self, kind: str, *inputs: Value | None, dtype: DType | None = None, **attrs: Any) -> Any:
-        """The output of a node; by default its dtype is that of the first input."""
+        """Add a node and return its only output; by default with the dtype of the first input."""
         return self.ops(kind, inputs, [dtype or _dtype(inputs)], **attrs)[0]
 
     def ops(self, kind: str, inputs: Sequence[Value | None], dtypes: Sequence[DType | None],
             **attrs: Any) -> list[Any]:
-        """The outputs of a node; None for one that is not wanted."""
+        """Add a node and return its outputs; an output with dtype None is omitted."""
         inputs, narrow = self._widened(kind, inputs)
         dtypes = [d and narrow.get(d, d) for d in dtypes] if narrow else dtypes
         for name, given in attrs.items():
             for a in given if isinstance(given, list | tuple) else (given,):
                 if isinstance(a, Dim):
-                    raise Refused(f"{name} follows from a size that is not known")
+                    raise Refused(f"{name} depends on an unknown size")
         self.shared.read.update([x.name for x in inputs if x is not None])
         made = [None if d is None else self.named(f"{kind}_output", d) for d in dtypes]
         outputs = ["" if y is None else y.name for y in made]
@@ -128,7 +128,7 @@ class Writer:
 
     def _widened(self, kind: str, inputs: Sequence[Value | None],
                  ) -> tuple[Sequence[Value | None], dict[DType, DType]]:
-        """Inputs in dtypes that the operator takes, and what those of the wrong ones became."""
+        """Return the inputs in dtypes that the operator supports, and the casts as a dict."""
         found = [(x.dtype, wider(kind, k, x.dtype)) for k, x in enumerate(inputs) if x is not None]
         narrow = {d: wide for d, wide in found if wide is not d}
         if narrow:
@@ -140,7 +140,7 @@ class Writer:
         return x if x.dtype is dtype else self.op("Cast", x, dtype=dtype, to=code_of(dtype))
 
     def initializer(self, name: str, x: Tensor) -> Value:
-        """A tensor that is part of the file."""
+        """Return a tensor stored in the file."""
         data = bytes(memory_of(x))
         proto = onnx().TensorProto(name=self.shared.names.unique(name), data_type=code_of(x.dtype),
                                    dims=list(x.shape), raw_data=data)
@@ -148,7 +148,7 @@ class Writer:
         return Value(self, proto.name, x.dtype)
 
     def constant(self, x: Tensor) -> Value:
-        """A tensor that is part of the file; small ones that are equal are there once."""
+        """Return a tensor stored in the file; equal small tensors are stored once."""
         if x.size > 64:
             return self.initializer("constant", x)
         key = (x.dtype, tuple(x.shape), bytes(memory_of(x)))
@@ -158,13 +158,13 @@ class Writer:
         return Value(self, found.name, found.dtype)
 
     def scalar(self, x: Any, dtype: DType) -> Value:
-        """A number."""
+        """Return a scalar constant."""
         return self.constant(constant(x, dtype))
 
-    # --- numbers that follow from sizes ---
+    # --- numbers computed from sizes ---
 
     def ints(self, numbers: Sequence[Any]) -> Value:
-        """A list of integers, some of which may follow from sizes."""
+        """Return a list of integers as a value; some may be Dims."""
         if not any([isinstance(n, Dim) for n in numbers]):
             return self.constant(constant([int(n) for n in numbers], int64))
         parts = [self.op("Unsqueeze", self.number(n).cast(int64), self.ints([0]))
@@ -172,7 +172,7 @@ class Writer:
         return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=0)
 
     def number(self, x: Any) -> Value:
-        """A number as a value of shape (): int64, or float64 for a float."""
+        """Return a number as a value of shape (): int64, or float64 for a float."""
         if not isinstance(x, Dim):
             return self.scalar(x, float64 if isinstance(x, float) else int64)
         made: dict[int, Value] = {}
@@ -181,7 +181,7 @@ class Writer:
                 made[id(d)] = self._leaf(d)
                 continue
             if d.kind not in ARITHMETIC:
-                raise Refused(f"a number follows from sizes by {d.kind!r}")
+                raise Refused(f"a number is computed from sizes by {d.kind!r}")
             args = [made[id(a)] if isinstance(a, Dim) else self.number(a) for a in d.args]
             if any([a.dtype is float64 for a in args]):
                 args = [a.cast(float64) for a in args]
@@ -200,7 +200,7 @@ class Writer:
         return value
 
     def size(self, x: Symbol, axis: int) -> Value:
-        """A size of a value as a number of shape ()."""
+        """Return a size of a value as a scalar value."""
         axis %= x.ndim
         known = x.known_shape[axis]
         if known is not None:
@@ -211,7 +211,7 @@ class Writer:
         return self.sizes[x, axis]
 
     def shape(self, x: Symbol, axes: Sequence[int] | None = None) -> Value:
-        """The sizes of a value along some axes, by default all, as int64."""
+        """Return the sizes of a value along some axes, by default all, as int64."""
         if axes is None and None in x.known_shape:
             return self.op("Shape", self.value(x), dtype=int64)
         axes = range(x.ndim) if axes is None else axes
@@ -220,17 +220,17 @@ class Writer:
         return self.op("Concat", *[self.op("Unsqueeze", self.size(x, a), self.ints([0]))
                                    for a in axes], axis=0)
 
-    # --- nodes that many ops need ---
+    # --- common nodes ---
 
     def transpose(self, x: Value, perm: Sequence[int]) -> Value:
         return x if list(perm) == sorted(perm) else self.op("Transpose", x, perm=list(perm))
 
     def reduce(self, kind: str, x: Value, axes: Sequence[int], keepdims: bool = True) -> Value:
-        """ReduceSum and its siblings; over no axes it is what comes in."""
+        """Write ReduceSum or a similar node; without axes the input is unchanged."""
         return self.op(kind, x, self.ints(axes), keepdims=int(keepdims), noop_with_empty_axes=1)
 
     def where(self, test: Value, a: Any, b: Any) -> Value:
-        """`a` where the test holds, else `b`; one of the two is a value."""
+        """Write Where; at least one of `a` and `b` is a Value."""
         some = a if isinstance(a, Value) else b
         return self.op("Where", test, some.number(a), some.number(b), dtype=some.dtype)
 
@@ -244,25 +244,25 @@ class Writer:
         return self.op("Squeeze", x, self.ints(axes)) if axes else x
 
     def zeros(self, dtype: DType, shape: Value) -> Value:
-        """Zeros of a shape that is a value."""
+        """Return zeros of a shape that is a value."""
         return self.op("Expand", self.scalar(0, dtype), shape, dtype=dtype)
 
     def range(self, n: Any) -> Value:
-        """0 to n - 1 as int64; n is a number or a value."""
+        """Return 0 to n - 1 as int64; n is a number or a value."""
         n = n if isinstance(n, Value) else self.number(n)
         return self.op("Range", self.scalar(0, int64), n, self.scalar(1, int64), dtype=int64)
 
     # --- the graph as a message ---
 
     def graph(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-        """The finished graph; inputs and outputs are ValueInfoProtos."""
+        """Return the graph as a GraphProto; inputs and outputs are ValueInfoProtos."""
         own = [] if self.outer is not None else [
             x for x in self.shared.initializers if x.name in self.shared.read]
         return onnx("helper").make_graph(self.nodes, name, list(inputs), list(outputs),
                                          initializer=own)
 
     def info(self, value: Value, shape: Sequence[int | None] | None, name: str = "") -> Any:
-        """A value as an input or output: a size that is not known has a name."""
+        """Return the ValueInfoProto of an input or output; unknown sizes get names."""
         sizes = None if shape is None else [
             f"{name or value.name}_{k}" if n is None else n for k, n in enumerate(shape)]
         return onnx("helper").make_tensor_value_info(value.name, code_of(value.dtype), sizes)
@@ -270,14 +270,14 @@ class Writer:
 
 @cache
 def _taken(kind: str, place: int) -> frozenset[str]:
-    """The types of values that an operator takes at a place."""
+    """Return the types that an operator accepts for an input."""
     formal = onnx("defs").get_schema(kind, OPSET).inputs
     return frozenset(formal[min(place, len(formal) - 1)].types)
 
 
 @cache
 def wider(kind: str, place: int, dtype: DType) -> DType:
-    """The dtype itself if an operator takes it, else the next that it takes and that holds it."""
+    """Return the dtype if an operator accepts it, else the next wider one that it accepts."""
     taken = _taken(kind, place)
     for wide in (dtype, *WIDER.get(dtype.name, ())):
         if f"tensor({SPELLED.get(wide.name, wide.name)})" in taken:
@@ -290,5 +290,5 @@ def _dtype(inputs: Sequence[Value | None]) -> DType:
 
 
 def opsets() -> list[Any]:
-    """The sets of operators that files name."""
+    """Return the operator sets for the header of the file."""
     return [onnx("helper").make_opsetid("", OPSET)]

@@ -89,7 +89,7 @@ def test_what_it_is_given(tmp_path):
     for made in (model(x, y), model(x, **{"b/0": y}), model(**{"b/0": y, "a": x})):
         np.testing.assert_array_equal(made.numpy(), x - y)
     wrong = [((x,), {}, "b/0 not given"), ((x, y, y), {}, "got 3"), ((x, y), {"a": x}, "twice"),
-             ((x, y), {"c": x}, "'c'"), ((x.astype("float64"), y), {}, "float64, want float32"),
+             ((x, y), {"c": x}, "'c'"), ((x.astype("float64"), y), {}, "float64, expected float32"),
              ((x, y[0]), {}, "2 dimensions")]
     for args, kwargs, message in wrong:
         with pytest.raises(df.errors.InvalidArgumentError, match=message):
@@ -170,7 +170,7 @@ def test_every_attribute_that_is_a_string_has_its_choices():
 def test_versions_that_are_not_known(version):
     model = of_nodes(helper.make_node("Sin", ["x"], ["y"]))
     model.opset_import[0].version = version
-    with pytest.raises(df.errors.UnimplementedError, match=f"wants opset {version}; the onnx"):
+    with pytest.raises(df.errors.UnimplementedError, match=f"needs opset {version}; the onnx"):
         df.onnx.load(model)
     model.opset_import[0].version, model.ir_version = 20, 1000
     with pytest.raises(df.errors.UnimplementedError, match="IR version 1000; the onnx"):
@@ -178,12 +178,12 @@ def test_versions_that_are_not_known(version):
 
 
 @pytest.mark.parametrize("node, message", [
-    (helper.make_node("Add", ["x"], ["y"]), "Add, which makes 'y': has 1 inputs, want 2 to 2"),
+    (helper.make_node("Add", ["x"], ["y"]), "Add, which makes 'y': has 1 inputs, expected 2 to 2"),
     (helper.make_node("Add", ["x", ""], ["y"]), "lacks its input B"),
     (helper.make_node("Add", ["x", "z"], ["y"]), "no node before it makes its input 'z'"),
     (helper.make_node("Cast", ["x"], ["y"]), "lacks its attribute to"),
-    (helper.make_node("Cast", ["x"], ["y"], to=1.5), "has FLOAT as to, want INT"),
-    (helper.make_node("Sin", ["x"], ["y", "z"]), "has 2 outputs, want 1 at most"),
+    (helper.make_node("Cast", ["x"], ["y"], to=1.5), "has FLOAT as to, expected INT"),
+    (helper.make_node("Sin", ["x"], ["y", "z"]), "has 2 outputs, expected at most 1"),
     (helper.make_node("Sin", ["x"], ["x"]), "there is another 'x'"),
     (helper.make_node("Sin", ["x"], ["z"]), "no node makes the output 'y'")])
 def test_nodes_that_do_not_fit(node, message):
@@ -240,7 +240,7 @@ def test_what_is_no_model(tmp_path):
     (tmp_path / "bad.onnx").write_bytes(b"\x00\xff rubbish")
     with pytest.raises(df.errors.InvalidArgumentError, match=r"no ONNX model in '.*bad\.onnx'$"):
         df.onnx.load(tmp_path / "bad.onnx")
-    with pytest.raises(df.errors.InvalidArgumentError, match="want a path"):
+    with pytest.raises(df.errors.InvalidArgumentError, match="expected a path"):
         df.onnx.load(3)
     with pytest.raises(FileNotFoundError):
         df.onnx.load(tmp_path / "none.onnx")

@@ -1,4 +1,4 @@
-"""What each operator of the standard computes, by family."""
+"""Implementations of the standard's operators, by family."""
 
 from dualflow.onnx.operators import (  # noqa: F401
     arrays,

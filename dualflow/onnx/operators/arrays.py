@@ -1,4 +1,4 @@
-"""Shapes, parts, joins, and rows picked by index."""
+"""Operators for shapes, slices, joins, and indexing."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _(at: Node, x, pads=None, value=None, axes=None):
     for k, axis in enumerate(which):
         pairs[axis] = [given[k], given[n + k]]
     fixed = [isinstance(k, int) and not isinstance(k, Dim) for pair in pairs for k in pair]
-    if all(fixed) and any([k < 0 for pair in pairs for k in pair]):     # cuts off
+    if all(fixed) and any([k < 0 for pair in pairs for k in pair]):     # negative pads crop
         x = x[tuple([slice(max(-a, 0), None if b >= 0 else b) for a, b in pairs])]
         pairs = [[max(a, 0), max(b, 0)] for a, b in pairs]
     if mode == "constant":
@@ -223,7 +223,7 @@ def _(at: Node, x, indices):
 
 
 def _coordinates(indices: Any, axis: int, x: Any) -> Any:
-    """The place of each element: its own, but for one axis that the indices say."""
+    """Return the coordinates of each element; along one axis the indices replace its position."""
     n = x.shape[axis]
     indices = df.cast(indices, df.int64)
     indices = df.where(df.less(indices, 0), indices + n, indices)

@@ -1,5 +1,5 @@
-"""Recurrent layers step by step, by the formulas of the standard: with activations, clips and
-peepholes for which there is no kernel."""
+"""Recurrent layers step by step, by the formulas of the standard, for activations, clips and
+peepholes that no kernel supports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dualflow.onnx.operators.registry import Node, limit
 
 nn = df.nn
 
-# By name in lower case: the function of x, alpha and beta, and the two where they are not given.
+# By lower-case name: function of x, alpha and beta, and their defaults; None if not a parameter.
 ACTIVATIONS: dict[str, tuple[Callable[..., Any], float | None, float | None]] = {
     "relu": (lambda x: nn.relu(x), None, None),
     "tanh": (lambda x: df.tanh(x), None, None),
@@ -34,7 +34,7 @@ def _(at: Node) -> str | None:
 
 
 def activations(at: Node, names: list[str]) -> list[Callable[[Any], Any]]:
-    """Functions by name; each takes its alpha and beta, if it has them, of those given in order."""
+    """Return activations by name; each takes the next given alpha and beta, if it has them."""
     alphas, betas = list(at("activation_alpha", [])), list(at("activation_beta", []))
     clip, made = at("clip"), []
     for name in names:
@@ -95,7 +95,7 @@ CELLS = {"RNN": _rnn, "LSTM": _lstm, "GRU": _gru}
 
 def layer(at: Node, names: list[str], x: Any, w: Any, r: Any, b: Any, p: Any, states: list[Any],
           lengths: Any, back: bool) -> list[Any]:
-    """Outputs (time, batch, units) and the last states, for x (time, batch, n)."""
+    """Return the outputs (time, batch, units) and last states, for x of shape (time, batch, n)."""
     time = x.shape[0]
     steps = df.range(time, dtype=df.int64)
     ends = (df.ones([x.shape[1]], df.int64) * time if lengths is None
@@ -116,7 +116,7 @@ def layer(at: Node, names: list[str], x: Any, w: Any, r: Any, b: Any, p: Any, st
 
 
 def _turned(x: Any, steps: Any, ends: Any) -> Any:
-    """The rows before the end of each sequence in reverse."""
+    """Reverse the rows before the end of each sequence."""
     steps = df.expand_dims(steps, 1)
     places = df.transpose(df.where(steps < ends, ends - 1 - steps, steps))
     y = df.gather(df.transpose(x, [1, 0, 2]), places, axis=1, batch_dims=1)

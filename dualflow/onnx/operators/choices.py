@@ -1,4 +1,4 @@
-"""Strings that attributes may be."""
+"""Allowed values of string attributes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ REDUCTIONS = ("none", "add", "mul", "max", "min")
 LOSSES = ("none", "sum", "mean")
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 AUTO_PAD = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
-# By attribute, of an operator with that and a dot before where others mean something else by it.
+# By attribute name, or by operator and attribute if operators differ in the allowed values.
 CHOICES = {
     "auto_pad": AUTO_PAD,
     "approximate": ("none", "tanh"),

@@ -1,4 +1,4 @@
-"""Branches and loops."""
+"""Operators If, Loop and Scan."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dualflow._core import Dim, Symbol, Variable, current_graph
 from dualflow.onnx.operators.registry import Node, operator, tensor
 
 ENDLESS = (1 << 63) - 1
-UNROLLED = 32                       # rounds of a loop that are written one by one
+UNROLLED = 32                       # loops of at most this trip count are unrolled while tracing
 
 
 @operator("If")
 def _(at: Node, test):
-    """The scope is kept: what is inside may run later, while a branch is traced."""
+    """Run one branch, or trace both. The branches run later, so they capture `at.scope` now."""
     scope = at.scope
     if fixed(test):
         return at("then_branch" if bool(test) else "else_branch").run([], scope)
@@ -25,12 +25,12 @@ def _(at: Node, test):
 
 
 def fixed(x: Any) -> bool:
-    """Whether a tensor is the same in all runs."""
+    """Return True if a tensor is the same in all runs."""
     return not isinstance(x, Symbol | Variable)
 
 
 def _scalar(x: Any) -> Any:
-    """The one number of a tensor; if it is fixed, no op is recorded."""
+    """Return a one-element tensor as a scalar; records no op if it is fixed."""
     return df.constant(x.item(), x.dtype) if fixed(x) else df.reshape(x, [])
 
 
@@ -46,10 +46,10 @@ def _(at: Node, times=None, test=None, *carried):
 
 
 def _traced(body: Any, scope: Any, times: Any, test: Any, carried: Any) -> list[Any]:
-    """Rows are stacked by TensorArrays, of which each round writes one."""
+    """Trace the loop; a TensorArray stacks the rows that each iteration writes."""
     n = len(carried)
     dtypes = [body.types[name] for name in body.outputs[1 + n:]]
-    if None in dtypes:                  # which the file need not say: a round that nobody reads
+    if None in dtypes:                  # the file may omit them: trace an unused iteration
         made = body.run([df.constant(0, df.int64), test, *carried], scope)
         dtypes = [tensor(y).dtype for y in made[1 + n:]]
     rows = [df.TensorArray(dtype, 0, dynamic_size=True) for dtype in dtypes]
@@ -70,7 +70,7 @@ def _traced(body: Any, scope: Any, times: Any, test: Any, carried: Any) -> list[
 
 
 def _run(body: Any, scope: Any, times: int, test: Any, carried: Any) -> list[Any] | None:
-    """The loop, round by round; None if a round decides by what is not known yet."""
+    """Run or unroll the loop; return None if the condition depends on a traced value."""
     k, n, state, rows = 0, len(carried), list(carried), []
     while k < times and test:
         made = body.run([df.constant(k, df.int64), test, *state], scope)
@@ -111,7 +111,7 @@ def _(at: Node, *inputs):
 
 
 def _rows(at: Node, first: Any, xs: list[Any]) -> tuple[list[Any], list[Any]]:
-    """The last states, and what the rows of `xs` make, stacked."""
+    """Return the last states and the stacked outputs of the body for the rows of `xs`."""
     body, scope, n = at("body"), at.scope, len(first)
 
     def step(state: Any, rows: Any) -> Any:
@@ -123,12 +123,12 @@ def _rows(at: Node, first: Any, xs: list[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _batches(at: Node, lengths: Any, *inputs: Any) -> list[Any]:
-    """Before version 9: states and rows of several sequences; shorter ones end with zeros."""
+    """Scan before version 9: a batch of sequences; shorter ones are padded with zeros."""
     n_rows = at("num_scan_inputs")
     directions = at("directions", [0] * n_rows)
     many, size = inputs[-1].shape[:2]
     if isinstance(many, Dim) or not (lengths is None or fixed(lengths)):
-        raise at.refuse("sequences, as before version 9, whose number or lengths are not known")
+        raise at.refuse("before version 9: the batch size or the lengths of sequences are unknown")
     ends = [size] * many if lengths is None else lengths.tolist()
     made = []
     for k, end in enumerate(ends):

@@ -1,4 +1,4 @@
-"""Boxes of objects in images: which are kept, and what they hold."""
+"""Operators of object detection: NonMaxSuppression and RoiAlign."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dualflow.onnx.operators.registry import Node, number, operator, tensor
 
 @operator("NonMaxSuppression")
 def _(at: Node, boxes, scores, most=None, overlap=None, lowest=None):
-    """Round by round, the best box of each class that no better one has suppressed.
+    """Select in each iteration the best open box of each class, and suppress boxes that overlap it.
 
-    (batch, boxes, 4) and (batch, classes, boxes) make rows of batch, class and box.
+    Shapes: (batch, boxes, 4) and (batch, classes, boxes) to rows of batch, class and box.
     """
     scores, corners = tensor(scores), _corners(tensor(boxes), bool(at("center_point_box", 0)))
     n = scores.shape[2]
@@ -35,7 +35,7 @@ def _(at: Node, boxes, scores, most=None, overlap=None, lowest=None):
         open_ = df.logical_and(open_, df.logical_not(df.logical_or(chosen, shut)))
         return k + 1, open_, df.where(chosen, k, turn)
 
-    turn = df.cast(df.ones_like(scores), df.int64) * -1         # in which it was chosen
+    turn = df.cast(df.ones_like(scores), df.int64) * -1         # iteration of the selection, or -1
     turn = df.while_loop(more, round, (df.constant(0, df.int64), open_, turn))[2]
     rows = df.where(turn >= 0)                                  # batch, class, box
     rows = df.cast(rows, df.int64)
@@ -44,7 +44,7 @@ def _(at: Node, boxes, scores, most=None, overlap=None, lowest=None):
 
 
 def _corners(boxes: Any, centred: bool) -> list[Any]:
-    """The least and the largest of both coordinates, each (batch, boxes)."""
+    """Return the minima and maxima of both coordinates, each (batch, boxes)."""
     a, b, c, d = [boxes[..., k] for k in range(4)]
     if centred:
         return [a - c / 2., b - d / 2., a + c / 2., b + d / 2.]
@@ -52,7 +52,7 @@ def _corners(boxes: Any, centred: bool) -> list[Any]:
 
 
 def _overlap(one: list[Any], others: list[Any]) -> Any:
-    """Intersection by union of the boxes (batch, classes) and (batch, boxes); 0 where empty."""
+    """Return intersection over union of boxes (batch, classes) and (batch, boxes); 0 if empty."""
     one, others = [df.expand_dims(c, 2) for c in one], [df.expand_dims(c, 1) for c in others]
 
     def area(box: list[Any]) -> Any:
@@ -65,9 +65,9 @@ def _overlap(one: list[Any], others: list[Any]) -> Any:
 
 @operator("RoiAlign")
 def _(at: Node, x, rois, batch):
-    """Averages, or maxima, of points in the bins of a box, between the four pixels around each.
+    """Average, or maximize, bilinear samples in the bins of each box.
 
-    (batch, channels, height, width) and (boxes, 4) make (boxes, channels, rows, columns).
+    Shapes: (batch, channels, height, width) and (boxes, 4) to (boxes, channels, rows, columns).
     """
     x, rois = tensor(x), tensor(rois)
     shift = 0.5 if at.version >= 16 and at("coordinate_transformation_mode",
@@ -76,7 +76,7 @@ def _(at: Node, x, rois, batch):
     rows, columns = at("output_height", 1), at("output_width", 1)
     ys, row_share = _points(at, scaled[:, 1], scaled[:, 3], rows, not shift)
     xs, column_share = _points(at, scaled[:, 0], scaled[:, 2], columns, not shift)
-    share = _outer(row_share, column_share)             # 0 where there is no point
+    share = _outer(row_share, column_share)             # 0 for unused points
     last = df.transpose(x, [0, 2, 3, 1])
     number_of = df.reshape(df.cast(batch, df.int64), [-1, 1, 1, 1, 1])
     parts = []
@@ -97,12 +97,12 @@ def _(at: Node, x, rois, batch):
 
 
 def _outer(a: Any, b: Any) -> Any:
-    """(boxes, rows, points) and (boxes, columns, points): their products."""
+    """Return the products of (boxes, rows, points) and (boxes, columns, points)."""
     return df.reshape(a, [*a.shape, 1, 1]) * df.reshape(b, [b.shape[0], 1, 1, *b.shape[1:]])
 
 
 def _points(at: Node, low: Any, high: Any, bins: int, at_least_one: bool) -> tuple[Any, Any]:
-    """Along one dimension: where points lie, (boxes, bins, points), and what share each has."""
+    """Return along one dimension the coordinates (boxes, bins, points) and weights of samples."""
     length = high - low
     length = df.maximum(length, 1.) if at_least_one else length
     size = df.reshape(length / float(bins), [-1, 1, 1])
@@ -112,8 +112,8 @@ def _points(at: Node, low: Any, high: Any, bins: int, at_least_one: bool) -> tup
     else:
         each = df.math.ceil(size)
         if isinstance(each, Symbol):
-            raise at.refuse("traced, the points of a bin are as many as the boxes are large: give "
-                            "sampling_ratio, or boxes as constants")
+            raise at.refuse("the number of samples depends on traced boxes: pass "
+                            "sampling_ratio or constant boxes")
         many = int(number(df.reduce_max(each))) if each.size else 0
     k = df.cast(df.range(many), size.dtype)
     first = df.reshape(low, [-1, 1, 1]) + df.reshape(df.cast(df.range(bins), size.dtype),
@@ -124,7 +124,7 @@ def _points(at: Node, low: Any, high: Any, bins: int, at_least_one: bool) -> tup
 
 
 def _around(place: Any, size: Any) -> list[tuple[Any, Any]]:
-    """The pixels before and after places along a dimension, and their weights."""
+    """Return the pixels before and after positions along a dimension, with their weights."""
     inside = df.cast(df.logical_and(place >= -1., place <= size), place.dtype)
     place = df.clip_by_value(place, 0., size - 1.)
     low = df.floor(place)

@@ -1,5 +1,5 @@
-"""Random numbers: of the global generator, which `df.random.set_seed` sets; seeds of files are
-those of no generator that the standard names, and not looked at."""
+"""Random operators. They draw from the global generator (`df.random.set_seed`); seeds in files are
+ignored, since the standard does not specify a generator."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _(at: Node, like=None):
 
 @operator("Bernoulli")
 def _(at: Node, p):
-    """1 with probability p; as the standard composes it of others, it would be 0."""
+    """Return 1 with probability p. The standard's function of this operator would return 0."""
     p = tensor(p)
     return cast(df.random.uniform(list(p.shape)) < df.cast(p, df.float32),
                 at.dtype("dtype") or p.dtype)
@@ -48,7 +48,7 @@ def _(at: Node, logits):
 
 @operator("Dropout")
 def _(at: Node, x, ratio=None, training=None):
-    """The kept numbers, larger by what is lost, and which they are."""
+    """Return the scaled elements that were kept, and the mask."""
     x = tensor(x)
     share = at("ratio", 0.5) if ratio is None else float(ratio)
     if training is None or not bool(training) or not share:

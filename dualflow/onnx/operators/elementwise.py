@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons, activations."""
+"""Elementwise operators: arithmetic, comparisons, casts, activations; softmax."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def _(at: Node, a, b):
     return df.where(other, r - b, r)                    # has the sign of a
 
 
-SIGNED = {2: df.int16, 4: df.int32, 8: df.int64}          # integers by the bytes of a float
+SIGNED = {2: df.int16, 4: df.int32, 8: df.int64}          # integers by the item size of a float
 
 
 def _with_sign_of(a: Any, b: Any) -> Any:
-    """|b| with the sign of a, which may be a zero's."""
+    """Return |b| with the sign of a; zeros have signs as well."""
     size = df.abs(b)
     return df.where(df.bitcast(a, SIGNED[a.dtype.itemsize]) < 0, -size, size)
 
@@ -138,7 +138,7 @@ def _(at: Node, x):
     dtype: Any = at.dtype("to")
     if isinstance(x, NarrowTensor) or isinstance(dtype, NarrowType):
         raise at.refuse(f"the bits of {x.dtype} as {dtype}")
-    if x.dtype.is_bool or dtype.is_bool:        # a byte that is 0 or 1
+    if x.dtype.is_bool or dtype.is_bool:        # a bool is a byte of 0 or 1
         return df.cast(x, dtype)
     return df.bitcast(x, dtype)
 
@@ -154,7 +154,7 @@ def _(at: Node, x):
 @operator("PRelu")
 def _(at: Node, x, slope):
     x, slope = tensor(x), tensor(slope)
-    if at.version < 7 and slope.ndim == 1:              # of channels
+    if at.version < 7 and slope.ndim == 1:              # one per channel
         slope = df.reshape(slope, [-1] + [1] * (x.ndim - 2))
     return df.where(df.less(x, 0), x * slope, x)
 
@@ -171,7 +171,7 @@ def _(at: Node, x):
     return df.maximum(x, 0.) + df.minimum(m.expm1(x / alpha) * alpha, 0.)
 
 
-SELU = 1.67326319217681884765625, 1.05070102214813232421875      # of float32
+SELU = 1.67326319217681884765625, 1.05070102214813232421875      # rounded to float32
 
 
 @operator("Selu")
@@ -222,14 +222,14 @@ def _(at: Node, x):
 
 
 def _as_matrix(x: Any, axis: int) -> Any:
-    """Dimensions before an axis, and from it on, as one each."""
+    """Merge the dimensions before an axis, and those from it on."""
     axis %= x.ndim
     n = reduce(lambda a, b: a * b, x.shape[:axis], 1)
     return df.reshape(x, [n, -1])
 
 
 def _along(at: Node, x: Any, function: Any) -> Any:
-    """Softmax and its siblings; up to version 12 over all dimensions from the axis on."""
+    """Apply softmax and the like; before version 13 to all dimensions from the axis on."""
     if at.version >= 13:
         return function(x, at("axis", -1))
     return df.reshape(function(_as_matrix(x, at("axis", 1)), -1), list(x.shape))

@@ -1,4 +1,4 @@
-"""Numbers of images picked by coordinates, and images made of patches."""
+"""Operators that sample images at coordinates, and Col2Im."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import dualflow as df
 from dualflow.onnx.operators.registry import Node, ints, operator, tensor
 
-CUBIC = -0.75                       # the coefficient of GridSample's cubic
+CUBIC = -0.75                       # coefficient of GridSample's cubic kernel
 
 
 @operator("GridSample")
 def _(at: Node, x, grid):
-    """Sums of the numbers around a place, dimension by dimension; grids name the last one first."""
+    """Interpolate at each position, dimension by dimension; a grid lists the last one first."""
     x, grid = tensor(x), tensor(grid)
     n = x.ndim - 2
     sizes = list(x.shape[2:])
@@ -45,12 +45,12 @@ def _(at: Node, x, grid):
 
 
 def _place(g: Any, size: Any, aligned: bool) -> Any:
-    """From -1 ... 1 to pixels."""
+    """Map [-1, 1] to pixel coordinates."""
     return (g + 1) * ((size - 1) / 2) if aligned else ((g + 1) * size - 1) / 2
 
 
 def _kept_inside(place: Any, size: Any, aligned: bool, padding: str) -> Any:
-    """Places outside by the rule of the edge; zeros are told apart later."""
+    """Map outside positions into the image by the padding mode; "zeros" is handled later."""
     if padding == "border":
         return df.clip_by_value(place, 0., size - 1.)
     if padding != "reflection":
@@ -69,7 +69,7 @@ def _kept_inside(place: Any, size: Any, aligned: bool, padding: str) -> Any:
 
 
 def _taps(mode: str, place: Any) -> list[tuple[Any, Any]]:
-    """Pixels along one dimension and their weights."""
+    """Return the pixels along one dimension, with their weights."""
     if mode == "nearest":
         return [(place, df.ones_like(place))]
     first = df.floor(place)
@@ -84,7 +84,7 @@ def _taps(mode: str, place: Any) -> list[tuple[Any, Any]]:
 
 @operator("Col2Im")
 def _(at: Node, x, image, block):
-    """Each column added at its place in the image."""
+    """Add each column to its position in the image."""
     import numpy as np
 
     x, sizes, window = tensor(x), ints(image), ints(block)
@@ -110,7 +110,7 @@ def _(at: Node, x, image, block):
 
 @operator("DeformConv")
 def _(at: Node, x, filters, offset, bias=None, mask=None):
-    """A convolution whose windows pick numbers beside their places, weighted like GridSample's."""
+    """Convolve with windows whose positions are shifted by offsets and sampled bilinearly."""
     x, filters = tensor(x), tensor(filters)
     n, groups, parts = x.ndim - 2, at("group", 1), at("offset_group", 1)
     window, steps, sizes = filters.shape[2:], offset.shape[2:], x.shape[2:]
@@ -153,7 +153,7 @@ def _product(numbers: Any) -> Any:
 
 
 def _window_places(at: Node, window: Any, steps: Any) -> list[Any]:
-    """For each dimension, where the places of windows lie: window..., steps..."""
+    """Return for each dimension the positions of windows: window..., steps..."""
     n = len(window)
     strides, dilations = at("strides", [1] * n), at("dilations", [1] * n)
     pads, made = at("pads", [0] * 2 * n), []

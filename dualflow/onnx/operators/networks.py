@@ -1,4 +1,4 @@
-"""Convolutions, windows and normalisation. Channels come first here."""
+"""Operators of convolution, pooling and normalisation. The layout is channels first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FORMATS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
 def pads_of(at: Node, sizes: Any, windows: Any, strides: Any, dilations: Any) -> list[list[Any]]:
-    """(before, after) for each dimension of space."""
+    """Return (before, after) for each spatial dimension."""
     n, how = len(windows), at("auto_pad", "NOTSET")
     if how in ("NOTSET", "VALID"):
         given = at("pads", [0] * 2 * n) if how == "NOTSET" else [0] * 2 * n
@@ -49,15 +49,15 @@ def convolve(at: Node, x: Any, filters: Any) -> Any:
     pads = pads_of(at, x.shape[2:], windows, strides, dilations)
     filters = df.transpose(filters, [*range(2, n + 2), 1, 0])
     if n > 3:
-        raise at.refuse(f"{n} dimensions of space, at most 3")
+        raise at.refuse(f"{n} spatial dimensions, at most 3 are supported")
     if n == 0:
-        raise at.refuse("no dimension of space")
+        raise at.refuse("no spatial dimension")
     return nn.convolution(x, filters, strides, [[0, 0], [0, 0], *pads], FORMATS[n], dilations)
 
 
 @operator("ConvTranspose")
 def _(at: Node, x, filters, bias=None):
-    """The whole of what windows reach, grown by the output's padding and cut by the pads."""
+    """Compute the full result, extend it by the output padding and crop it by the pads."""
     x, filters = tensor(x), tensor(filters)
     n, windows = x.ndim - 2, filters.shape[2:]
     strides, dilations = _geometry(at, windows)
@@ -90,7 +90,7 @@ def _(at: Node, x, filters, bias=None):
 
 
 def _pads_of_windows(at: Node, x: Any) -> Any:
-    """Windows, strides, dilations, pads, and pads grown so that the last window fits."""
+    """Return windows, strides, dilations, pads, and pads extended to hold the last window."""
     windows = at("kernel_shape")
     strides, dilations = _geometry(at, windows)
     pads = pads_of(at, x.shape[2:], windows, strides, dilations)
@@ -99,7 +99,7 @@ def _pads_of_windows(at: Node, x: Any) -> Any:
                                           strict=True):
         rest = (size + a + b - ((window - 1) * d + 1)) % s if at("ceil_mode", 0) else 0
         more = s - rest if rest else 0
-        # a window that begins in the padding after the image does not count
+        # A window that begins in the padding after the image does not count.
         last = size + a + b + more - ((window - 1) * d + 1)
         grown.append([a, b + (0 if more and last >= size + a else more)])
     return windows, strides, dilations, pads, grown
@@ -128,7 +128,7 @@ def _(at: Node, x):
 
 def _with_places(at: Node, x: Any, windows: Any, strides: Any, dilations: Any, pads: Any,
                  lowest: Any) -> tuple[Any, Any]:
-    """The largest numbers of windows, and the place of each in x, all dimensions counted."""
+    """Return the maxima of windows, and the flat index of each in x."""
     n, y, inside, places = len(windows), x, df.constant(True), []
     for k, (window, s, d, (a, b)) in enumerate(zip(windows, strides, dilations, pads, strict=True)):
         size = x.shape[2 + k]
@@ -162,7 +162,7 @@ def _with_places(at: Node, x: Any, windows: Any, strides: Any, dilations: Any, p
 
 @operator("MaxUnpool")
 def _(at: Node, x, places, shape=None):
-    """Numbers at their places, zero elsewhere; a larger shape has more zeros at its ends."""
+    """Write elements to their positions in zeros; a larger shape has more zeros at the ends."""
     x, windows = tensor(x), at("kernel_shape")
     n = len(windows)
     pads, strides = at("pads", [0] * 2 * n), at("strides", [1] * n)
@@ -234,7 +234,7 @@ def _channels(p: Any, x: Any) -> Any:
 
 
 def _normalized(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, epsilon: float) -> Any:
-    """By moments of channels."""
+    """Normalise with moments per channel."""
     return nn.batch_normalization(x, _channels(mean, x), _channels(variance, x),
                                   _channels(offset, x), _channels(scale, x), epsilon)
 

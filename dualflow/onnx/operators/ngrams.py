@@ -1,4 +1,4 @@
-"""Counts of n-grams of numbers."""
+"""TfIdfVectorizer: counts of n-grams of integers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _(at: Node) -> str | None:
 
 @operator("TfIdfVectorizer")
 def _(at: Node, x):
-    """(..., items): how often each n-gram of the pool occurs, with up to some items between."""
+    """Count in (..., items) the occurrences of each n-gram of the pool, with skips if allowed."""
     x, pool = tensor(x), at("pool_int64s")
     starts, columns = at("ngram_counts"), at("ngram_indexes")
     length, total, first = max(columns) + 1, None, 0
@@ -42,7 +42,7 @@ def _scored(mode: str, counts: Any, weights: Any) -> Any:
 
 
 def _counts(x: Any, grams: list[list[int]], step: int) -> Any:
-    """(rows, grams): how often each occurs with its items this far apart."""
+    """Return (rows, grams): the occurrences of each n-gram whose items are `step` apart."""
     n, size = len(grams[0]), x.shape[-1]
     many = size - (n - 1) * step
     rows = df.reshape(x, [-1, size])

@@ -1,4 +1,4 @@
-"""Whole numbers, and floats of few bits, in the place of fractions, with scales and zeros."""
+"""Quantization operators with scales and zero points."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dualflow.onnx.operators.registry import Node, operator, tensor
 
 
 def _values(x: Any) -> Any:
-    """Numbers in a dtype that can be computed with."""
+    """Return the values in a dtype that supports arithmetic."""
     return x.values if isinstance(x, NarrowTensor) else tensor(x)
 
 
 def _per_axis(p: Any, x: Any, axis: int, block: int) -> Any:
-    """A scale or zero point in a shape that broadcasts to x."""
+    """Return a scale or zero point in a shape that broadcasts to x."""
     p = _values(p)
     if p.ndim == 0 or (p.ndim == 1 and x.ndim != 1 and p.shape[0] == 1):
         return df.reshape(p, [])

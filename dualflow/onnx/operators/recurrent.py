@@ -1,4 +1,4 @@
-"""RNN, LSTM and GRU: on the kernels of whole sequences, or step by step."""
+"""RNN, LSTM and GRU: by kernels for whole sequences, or step by step."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import dualflow as df
 from dualflow.onnx.operators import cells
 from dualflow.onnx.operators.registry import Node, operator, tensor
 
-# Our order of gates, each by its place in the standard's.
+# dualflow's order of gates, as indices into the standard's order.
 GATES = {"RNN": [0], "LSTM": [0, 2, 3, 1], "GRU": [0, 1, 2]}
 PLAIN = {"RNN": ["Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"]}
 
 
 def _weights(kind: str, x: Any) -> Any:
-    """(gates * units, n) as (n, gates * units) in our order."""
+    """Convert (gates * units, n) to (n, gates * units) in dualflow's order of gates."""
     parts = df.split(x, len(GATES[kind]), 0)
     return df.transpose(df.concat([parts[k] for k in GATES[kind]], 0))
 
@@ -56,7 +56,7 @@ def _by_steps(at: Node, d: int, x: Any, w: Any, r: Any, b: Any, peepholes: Any, 
 
 
 def _state(state: Any, at: Node, directions: Any, batch: Any, units: Any, x: Any) -> Any:
-    """(directions, batch, units)."""
+    """Return a state of shape (directions, batch, units)."""
     if state is None:
         return df.zeros([directions, batch, units], x.dtype)
     return df.transpose(state, [1, 0, 2]) if at("layout", 0) else state

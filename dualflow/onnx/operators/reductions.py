@@ -1,4 +1,4 @@
-"""Reductions, order, sums along an axis, products of matrices."""
+"""Operators of reduction, sorting, cumulative sums and matrix products."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ m = df.math
 
 @operator("MatMul")
 def _(at: Node, a, b):
-    """Vectors are rows on the left and columns on the right, for the time of the product."""
+    """Multiply matrices; a vector is a row on the left and a column on the right."""
     a, b = tensor(a), tensor(b)
     row, column = a.ndim == 1, b.ndim == 1
     y = df.matmul(df.expand_dims(a, 0) if row else a, df.expand_dims(b, 1) if column else b,
-                  at("transpose_a", False), at("transpose_b", False))         # given by `fold`
+                  at("transpose_a", False), at("transpose_b", False))         # set by `fold`
     axes = [-2] * row + [-1] * column
     return df.squeeze(y, axes) if axes else y
 
@@ -46,7 +46,7 @@ REDUCE: dict[str, Operator] = {
 @operator(*REDUCE)
 def _(at: Node, x, axes=None):
     x, which = tensor(x), at.given("axes", axes)
-    if not which:                       # no axis: squares, logarithms and the like remain
+    if not which:                       # no axes: elementwise part only, or all axes
         which = [] if at("noop_with_empty_axes", 0) else None
     keep = bool(at("keepdims", 1))
     if x.dtype.is_bool:
@@ -93,7 +93,8 @@ def _(at: Node, x, k=None):
 
 @operator("Unique")
 def _(at: Node, x):
-    """Parts along an axis that differ, or numbers: sorted, equal ones are neighbours."""
+    """Return the distinct slices along an axis, or elements: equal ones are adjacent when
+    sorted."""
     x, axis = tensor(x), at("axis")
     along = df.reshape(x, [-1]) if axis is None else df.transpose(x, _to_front(axis, x))
     n = along.shape[0]
@@ -106,7 +107,7 @@ def _(at: Node, x):
     differ = df.reduce_any(df.not_equal(placed[1:], placed[:-1]), 1)
     new = df.concat([df.ones([1], df.bool_), differ], 0)[:n]
     starts = df.cast(df.reshape(df.where(new), [-1]), df.int64)
-    first = df.gather(order, starts)                    # of equal ones, as the order is stable
+    first = df.gather(order, starts)                    # of equal ones, since the sort is stable
     counts = df.concat([starts[1:], df.ones([1], df.int64) * n], 0)[:starts.shape[0]] - starts
     place = df.gather(df.cumsum(df.cast(new, df.int64)) - 1, df.argsort(order))
     if not at("sorted", 1):

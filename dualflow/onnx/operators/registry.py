@@ -1,4 +1,4 @@
-"""The table from operators of the standard to functions on tensors."""
+"""The registry of operators: functions on tensors by operator name."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from dualflow.ops.array import ints as sizes
 from dualflow.ops.cast import cast
 
 Operator = Callable[..., Any]
-OPERATORS: dict[str, Operator] = {}         # by name, of other domains with that and a colon before
+OPERATORS: dict[str, Operator] = {}         # by name, or "domain:name"
 LIMITS: dict[str, Operator] = {}
-DRAWS: set[str] = set()         # other numbers in each run, even of constants
-ON_SIZES: dict[str, Operator] = {}          # the same on arrays of Python numbers
+DRAWS: set[str] = set()         # operators with different results in each run
+ON_SIZES: dict[str, Operator] = {}          # versions for arrays of Python numbers
 
 
 class Node:
-    """A node of a file as operators see it.
+    """A node of a file, as operators receive it.
 
     Attributes
     ----------
     kind : str
-        The operator, of domains other than the standard's with that and a colon before.
+        The operator, "domain:name" for domains other than the standard's.
     attrs : dict
-        By name; tensors are Tensors, graphs are `Body`.
+        Attributes by name; tensors are Tensors, graphs are `Body`.
     version : int
-        Of the set of operators.
+        Version of the operator set.
     n_outputs : int
-        How many are named, the last of them counted.
+        Number of outputs up to the last one.
     """
 
     def __init__(self, kind: str, attrs: dict[str, Any], version: int, inputs: list[str],
@@ -45,8 +45,8 @@ class Node:
         self.version = version
         self.inputs = inputs
         self.outputs = outputs
-        self.scope: Any = {}                # what graphs inside see, while it runs
-        self.body: Any = None               # the graph that it is a node of
+        self.scope: Any = {}                # values of enclosing graphs during a run
+        self.body: Any = None               # the graph that contains the node
         self.proto: Any = None
 
     @property
@@ -54,17 +54,17 @@ class Node:
         return len(self.outputs)
 
     def __call__(self, name: str, default: Any = None) -> Any:
-        """An attribute."""
+        """Return an attribute."""
         return self.attrs.get(name, default)
 
     def given(self, name: str, value: Any, default: Any = None) -> Any:
-        """Integers that are an input, or in older files an attribute; None if neither is there."""
+        """Return integers from an input, or from an attribute in older files; None if missing."""
         if value is not None:
             return ints(value)
         return self.attrs.get(name, default)
 
     def dtype(self, name: str) -> DType | NarrowType | None:
-        """A dtype that an attribute names; None if it does not."""
+        """Return the dtype that an attribute names, or None."""
         return dtype_of(self.attrs.get(name) or 0)
 
     def refuse(self, why: str) -> UnimplementedError:
@@ -72,7 +72,7 @@ class Node:
 
 
 def limit(*names: str) -> Callable[[Operator], Operator]:
-    """What operators cannot do: a function of a node that says it, or None."""
+    """Register a function that returns an unsupported feature of a node, or None."""
     def add(function: Operator) -> Operator:
         LIMITS.update(dict.fromkeys(names, function))
         return function
@@ -83,7 +83,7 @@ DTYPES_OF = ("to", "dtype", "output_dtype", "output_datatype", "precision")
 
 
 def limits_of(node: Node) -> Iterator[str]:
-    """What of its attributes an operator does not know."""
+    """Yield the unsupported attribute values of a node."""
     for name in DTYPES_OF:
         code = node.attrs.get(name)
         if isinstance(code, int) and code and dtype_of(code) is None:
@@ -97,7 +97,7 @@ def limits_of(node: Node) -> Iterator[str]:
 
 
 def operator(*names: str) -> Callable[[Operator], Operator]:
-    """What the decorated function computes: operators by name."""
+    """Register the decorated function as the implementation of operators."""
     def add(function: Operator) -> Operator:
         OPERATORS.update(dict.fromkeys(names, function))
         return function
@@ -105,7 +105,7 @@ def operator(*names: str) -> Callable[[Operator], Operator]:
 
 
 def plain(**functions: Operator) -> None:
-    """Operators that are a function of their inputs, without attributes."""
+    """Register operators without attributes as functions of their inputs."""
     for name, function in functions.items():
         OPERATORS[name] = _without_attributes(function)
 
@@ -119,8 +119,8 @@ def _without_attributes(function: Operator) -> Operator:
 def in_float32(function: Operator) -> Operator:
     """Return a function that computes 16-bit floats in float32 and rounds its results once.
 
-    For formulas whose intermediate values, such as squares, overflow or underflow in float16 where
-    their results do not.
+    For formulas whose intermediate values, such as squares, overflow or underflow in float16
+    although the results do not.
     """
     @wraps(function)
     def run(*args: Any) -> Any:
@@ -135,7 +135,7 @@ def in_float32(function: Operator) -> Operator:
 
 
 def widened(x: Any) -> Any:
-    """Return a tensor of 16-bit floats in float32, anything else as it is."""
+    """Return a tensor of 16-bit floats in float32, anything else unchanged."""
     return cast(x, float32) if _is_half(x) else x
 
 
@@ -144,7 +144,7 @@ def _is_half(x: Any) -> bool:
 
 
 def ints(value: Any) -> list[Any]:
-    """Integers, which may follow from sizes while Python is traced."""
+    """Return integers; while Python is traced, some may be Dims."""
     if isinstance(value, Symbol):
         return list(sizes(value, "sizes"))
     listed = value.tolist() if hasattr(value, "tolist") else value
@@ -152,13 +152,13 @@ def ints(value: Any) -> list[Any]:
 
 
 def number(value: Any) -> Any:
-    """A number that must be known."""
+    """Return the number in a tensor that must be known."""
     return value.item() if isinstance(value, TensorBase) and not isinstance(value, Symbol) else (
         ints(value)[0])
 
 
 def axis_of(axis: int, x: Any) -> int:
-    """An axis counted from the front."""
+    """Return a nonnegative axis."""
     return axis % x.ndim if x.ndim else 0
 
 

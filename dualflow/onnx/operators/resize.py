@@ -1,4 +1,4 @@
-"""Resizing: each axis by a table of weights, which follows from its sizes."""
+"""Resize and Upsample: each axis is multiplied by a weight matrix computed from its sizes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _(at: Node, x, roi=None, scales=None, sizes=None):
         scales, roi = (roi if roi is not None else at("scales")), None
     axes = [axis_of(k, x) for k in at("axes", range(x.ndim))]
     if any([isinstance(x.shape[k], Dim) for k in axes if k > 1]):
-        raise at.refuse("images of sizes that may change")
+        raise at.refuse("images of unknown size")
     wanted = None if sizes is None else ints(sizes)
     factors = None if wanted is not None else ints(scales)
     if wanted is not None:
@@ -35,7 +35,7 @@ def _(at: Node, x, roi=None, scales=None, sizes=None):
 
 
 def _kept_ratio(at: Node, have: Any, wanted: Any) -> tuple[list[int], list[float]]:
-    """Sizes at the proportions of the image, where that is asked for, and their factors."""
+    """Return the sizes after the aspect-ratio policy, and their scale factors."""
     how, pairs = at("keep_aspect_ratio_policy", "stretch"), list(zip(wanted, have, strict=True))
     if how == "stretch":
         return wanted, [m / n for m, n in pairs]
@@ -44,7 +44,7 @@ def _kept_ratio(at: Node, have: Any, wanted: Any) -> tuple[list[int], list[float
 
 
 def _along(at: Node, x: Any, axis: int, m: int, factor: float, crop: Any) -> Any:
-    """`x` with m numbers along an axis."""
+    """Resize an axis to m elements."""
     import numpy as np
 
     n = x.shape[axis]
@@ -71,7 +71,7 @@ def _along(at: Node, x: Any, axis: int, m: int, factor: float, crop: Any) -> Any
 
 
 def _places(np: Any, mode: str, n: int, m: int, factor: float, crop: Any, plain: bool) -> Any:
-    """Where the centres of the m new pixels lie among the n there are."""
+    """Return the positions of the m output pixels among the n input pixels."""
     i = np.arange(m, dtype="float64")
     length = factor * n
     if mode == "align_corners":
@@ -101,7 +101,7 @@ def _nearest(np: Any, how: str, places: Any) -> Any:
 
 
 def _weights(np: Any, at: Node, places: Any, n: int, factor: float) -> Any:
-    """(m, n): how much of each pixel a new one has."""
+    """Return (m, n): the weight of each input pixel in each output pixel."""
     linear = at("mode") == "linear"
     radius = 1 if linear else 2
     shrink = min(factor, 1.0) if at("antialias", 0) else 1.0
@@ -121,5 +121,5 @@ def _weights(np: Any, at: Node, places: Any, n: int, factor: float) -> Any:
     w = w / w.sum(1, keepdims=True)
     table = np.zeros((len(places), n))
     rows = np.broadcast_to(np.arange(len(places))[:, None], near.shape)
-    np.add.at(table, (rows, np.clip(near, 0, n - 1)), w)        # the edge goes on outside
+    np.add.at(table, (rows, np.clip(near, 0, n - 1)), w)        # outside, the edge repeats
     return table

@@ -1,4 +1,4 @@
-"""Sequences of tensors, which are lists, and values that may be missing, which are None then."""
+"""Operators of sequences, which are lists, and of optional values, which may be None."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def _(at: Node, xs, place=None):
 
 
 def _place(at: Node, xs: list[Any], place: Any, n: int) -> int:
-    """A place counted from the front, of n there are; negative ones count from the end."""
+    """Return a nonnegative index less than n; negative indices count from the end."""
     k = int(number(place))
     if not -len(xs) <= k < n:
-        raise at.refuse(f"place {k} of a sequence of {len(xs)}")
+        raise at.refuse(f"index {k} of a sequence of {len(xs)}")
     return k + len(xs) if k < 0 else k
 
 
@@ -56,7 +56,7 @@ def _(at: Node, x, split=None):
         parts = df.split(x, [1] * size, axis)
         return [list(parts) if at("keepdims", 1) else [df.squeeze(p, [axis]) for p in parts]]
     sizes = ints(split)
-    if tensor(split).ndim == 0:                     # all but the last of this size
+    if tensor(split).ndim == 0:                     # equal sizes; the last may be smaller
         each, = sizes
         sizes = [min(each, size - k) for k in range(0, size, each)]
     return [list(df.split(x, sizes, axis))]
@@ -70,14 +70,14 @@ def _(at: Node, xs):
 
 @operator("SequenceMap")
 def _(at: Node, xs, *more):
-    """Of what is no sequence, each element gets the same."""
+    """Apply the body to the elements; an input that is not a sequence is passed to each."""
     body, scope = at("body"), at.scope
     made = [body.run([x, *[y[k] if isinstance(y, list) else y for y in more]], scope)
             for k, x in enumerate(xs)]
     return [[ys[k] for ys in made] for k in range(len(body.outputs))]
 
 
-# --- values that may be missing ---------------------------------------------------------------
+# --- optional values --------------------------------------------------------------------------
 
 
 @operator("Optional")
@@ -93,5 +93,5 @@ def _(at: Node, x=None):
 @operator("OptionalGetElement")
 def _(at: Node, x=None):
     if x is None:
-        raise at.refuse("a value that is missing")
+        raise at.refuse("the optional value is empty")
     return [x]

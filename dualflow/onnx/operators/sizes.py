@@ -1,4 +1,4 @@
-"""Operators on arrays of Python numbers: sizes that may change, while Python is traced."""
+"""Operators on object arrays of Python numbers: sizes that may change, while Python is traced."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dualflow.onnx.operators.registry import ON_SIZES, Node, ints
 
 
 def numbers(listed: list[Any]) -> Any:
-    """An array of Python numbers, none of which is asked for its value."""
+    """Return an object array of Python numbers, without evaluating Dims."""
     import numpy as np
 
     made = np.empty(len(listed), object)
@@ -27,12 +27,12 @@ def on_sizes(*names: str) -> Any:
 
 
 def _numbers(function: Any) -> Any:
-    """A function of arrays of numbers for values as they come."""
+    """Wrap a function of arrays of numbers so that it accepts tensors."""
     import numpy as np
 
     def listed(x: Any) -> Any:
         if isinstance(x, TensorBase):
-            return np.asarray(x.numpy()).astype(object)     # of numbers of Python
+            return np.asarray(x.numpy()).astype(object)     # to Python numbers
         return x
 
     def run(at: Node, *inputs: Any) -> Any:
@@ -98,7 +98,7 @@ def _(at: Node, a, b):
 
 @on_sizes("Div")
 def _(at: Node, a, b):
-    return a // b                       # sizes are not less than zero
+    return a // b                       # sizes are nonnegative
 
 
 @on_sizes("ReduceProd")

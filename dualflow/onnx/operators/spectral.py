@@ -1,4 +1,4 @@
-"""Fourier transforms, as products with tables of cosines and sines."""
+"""Fourier transforms as products with cosine and sine matrices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dualflow.onnx.operators.registry import Node, axis_of, number, operator, te
 
 @operator("DFT")
 def _(at: Node, x, length=None, axis=None):
-    """The last dimension holds real numbers, or pairs of real and imaginary part."""
+    """Transform along an axis; the last dimension holds real values or (real, imaginary) pairs."""
     x = tensor(x)
     which = at("axis", 1) if at.version < 20 else (-2 if axis is None else number(axis))
     which = axis_of(which, x)
@@ -23,7 +23,7 @@ def _(at: Node, x, length=None, axis=None):
 
 
 def _table(n: int, rows: int, columns: int) -> tuple[Any, Any]:
-    """Cosines and sines of the angles 2 pi j k / n."""
+    """Return the cosines and sines of the angles 2 pi j k / n."""
     import numpy as np
 
     angle = 2 * np.pi / max(n, 1) * (np.outer(np.arange(rows), np.arange(columns)) % max(n, 1))
@@ -31,7 +31,7 @@ def _table(n: int, rows: int, columns: int) -> tuple[Any, Any]:
 
 
 def _of_length(x: Any, axis: int, n: int) -> Any:
-    """Cut off, or with zeros at the end."""
+    """Truncate an axis to length n, or pad it with zeros."""
     have = x.shape[axis]
     if have > n:
         return x[tuple([slice(0, n) if k == axis else slice(None) for k in range(x.ndim)])]
@@ -39,7 +39,7 @@ def _of_length(x: Any, axis: int, n: int) -> Any:
 
 
 def _along(parts: list[Any], axis: int, product: Any) -> Any:
-    """What `product` makes of the parts, complex numbers or real ones, with an axis last."""
+    """Apply `product` to the real or complex parts with an axis moved to the end."""
     n = parts[0].ndim
     last = [*[k for k in range(n) if k != axis], axis]
     made = product(*[df.transpose(p, last) for p in parts])
@@ -47,7 +47,7 @@ def _along(parts: list[Any], axis: int, product: Any) -> Any:
 
 
 def transformed(x: Any, axis: int, n: int, inverse: bool, onesided: bool) -> Any:
-    """The transform of length n along an axis; onesided: what is not known by symmetry."""
+    """Return the transform of length n along an axis; `onesided` omits the symmetric part."""
     x = _of_length(x, axis, n)
     cos, sin = [df.constant(t, x.dtype) for t in _table(n, n, n // 2 + 1 if onesided else n)]
     sin = sin if inverse else -sin
@@ -63,13 +63,13 @@ def transformed(x: Any, axis: int, n: int, inverse: bool, onesided: bool) -> Any
 
 
 def _real(x: Any, axis: int, n: int) -> Any:
-    """The n real numbers of which x is the first half of the transform."""
+    """Return the n real values whose one-sided transform is x."""
     import numpy as np
 
     half = n // 2 + 1
     x = _of_length(x, axis, half)
     k = np.arange(half)[:, None]
-    share = np.where((k == 0) | (2 * k == n), 1, 2) / n     # the others come twice
+    share = np.where((k == 0) | (2 * k == n), 1, 2) / n     # the other terms occur twice
     cos, sin = [df.constant(t * share, x.dtype) for t in _table(n, half, n)]
     return _along([x[..., 0], x[..., 1]], axis,
                   lambda real, imaginary: [df.matmul(real, cos) - df.matmul(imaginary, sin)])
@@ -77,7 +77,7 @@ def _real(x: Any, axis: int, n: int) -> Any:
 
 @operator("STFT")
 def _(at: Node, signal, step, window=None, length=None):
-    """The transforms of windows that slide along a signal, (batch, time, 1 or 2)."""
+    """Transform sliding windows of a signal of shape (batch, time, 1 or 2)."""
     signal, hop = tensor(signal), number(step)
     n = tensor(window).shape[0] if length is None else number(length)
     frames = (signal.shape[1] - n) // hop + 1
@@ -90,7 +90,7 @@ def _(at: Node, signal, step, window=None, length=None):
 
 @operator("MelWeightMatrix")
 def _(at: Node, bins, length, rate, low, high):
-    """(length // 2 + 1, bins): triangles on the spectrum between neighbours on the mel scale."""
+    """Return (length // 2 + 1, bins): triangular filters between neighbours on the mel scale."""
     import numpy as np
 
     bins, length, rate = number(bins), number(length), number(rate)

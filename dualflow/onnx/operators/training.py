@@ -1,4 +1,4 @@
-"""The training domain of the standard, a preview: gradients, and steps of optimizers."""
+"""The training domain of the standard (preview): gradients and optimizer steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DOMAIN = "ai.onnx.preview.training"
 
 @operator(f"{DOMAIN}:Gradient")
 def _(at: Node, *inputs):
-    """Of the tensor y, as the part of the graph before it makes it from other values of xs."""
+    """Return the gradients of y, recomputed from xs by the preceding nodes of the graph."""
     xs = list(inputs[:len(at("xs"))])
     given = dict(zip([*at("xs"), *at("zs", [])], inputs, strict=True))
     with df.GradientTape() as tape:
@@ -23,8 +23,8 @@ def _(at: Node, *inputs):
 
 
 def _steps(n: int, inputs: Any, step: Callable[..., list[Any]]) -> list[Any]:
-    """The same step for each of several tensors; there are n values of all tensors, and then
-    another of all."""
+    """Apply one step to each of several tensors. The inputs are n groups: the first value of all
+    tensors, then the second of all, and so on."""
     many = len(inputs) // n
     made = [step(*inputs[k::many]) for k in range(many)]
     return [y for ys in zip(*made, strict=True) for y in ys]

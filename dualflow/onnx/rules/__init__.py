@@ -1,4 +1,4 @@
-"""How each op is written, a small function each, by family."""
+"""Export rules: a function per op that writes it as nodes, by family."""
 
 from dualflow.onnx.rules import (  # noqa: F401
     arrays,

@@ -1,4 +1,4 @@
-"""Shapes, parts, joins and rows picked by index."""
+"""Export rules of shapes, slices, joins and indexing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dualflow.dtypes import float32, float64, int64
 from dualflow.onnx.rules.registry import formula, refuse, rule
 from dualflow.onnx.writer import Refused
 
-ALL = -1 << 63                      # of a slice: no bound
+ALL = -1 << 63                      # "no bound" in strided_slice
 LAST = (1 << 63) - 1
 SLICE, INDEX, NEW, BLOCK = 0, 1, 2, 3       # kinds of the keys of strided_slice
 
@@ -27,7 +27,7 @@ def _(w, at, x):
 @rule("squeeze")
 def _(w, at, x):
     axes = at["axis"]
-    if not axes:                                    # all that are 1
+    if not axes:                                    # all dimensions of size 1
         sizes = at.x.known_shape
         axes = [k for k, n in enumerate(at.fixed("sizes to be squeezed", sizes)) if n == 1]
     return w.squeeze(x, *axes) if axes else w.op("Identity", x)
@@ -82,7 +82,7 @@ def _(w, at, x):
 
 
 def _bounds(begin, end, stride, kind):
-    """Of one key as Slice takes them: no bound is the farthest."""
+    """Return the bounds of one key as Slice needs them: a missing bound becomes the farthest."""
     if kind == INDEX:
         return (begin, end, 1) if isinstance(begin, Dim) else (
             begin, begin + 1 if begin != -1 else LAST, 1)
@@ -100,7 +100,7 @@ def _(w, at, x):
 
 @rule("strided_slice_grad")
 def _(w, at, g):
-    """At the places that the slice picks of all places."""
+    """Scatter g to the positions that the slice selects."""
     shape = w.ints(at["shape"])
     n = w.op("ReduceProd", shape, keepdims=1)
     places = _cut(w, at, w.reshape(w.range(w.squeeze(n, 0)), shape))
@@ -167,13 +167,13 @@ def _(w, at, x):
     return w.op("Identity", x)
 
 
-# --- made of nothing --------------------------------------------------------------------------
+# --- creation ---------------------------------------------------------------------------------
 
 
 @rule("range")
 def _(w, at, start, limit, delta):
     dtype, n = at.outputs[0].dtype, at["n"]
-    unknown = not isinstance(n, Dim) and n < 0          # follows from the operands
+    unknown = not isinstance(n, Dim) and n < 0          # depends on the operands
     if unknown and dtype.is_integer:
         operands = [x.cast(int64) for x in (start, limit, delta)]
         return w.op("Range", *operands, dtype=int64).cast(dtype)
@@ -204,7 +204,7 @@ def _(w, at, start, stop):
 
 @rule("one_hot")
 def _(w, at, indices, on, off):
-    """With `off` for an index that is none; OneHot would count from the end."""
+    """Write `off` for an index out of range; OneHot would count negative ones from the end."""
     axis = at["axis"] % (at.x.ndim + 1)
     numbers = w.range(at["depth"]).cast(indices.dtype)
     later = at.x.ndim - axis
@@ -227,7 +227,7 @@ def _(w, at, x, indices):
     if axis == batch:
         return y
     picked, n = at.inputs[1].ndim - batch, at.outputs[0].ndim
-    middle = batch + picked                             # then the axes that were before `axis`
+    middle = batch + picked                             # the axes before `axis` come next
     between = axis - batch
     return w.transpose(y, [*range(batch), *range(middle, middle + between),
                            *range(batch, middle), *range(middle + between, n)])
@@ -235,7 +235,7 @@ def _(w, at, x, indices):
 
 @rule("segment_gather")
 def _(w, at, x, indices):
-    """Zeros for ids that are none."""
+    """Write zeros for ids that are out of range."""
     rows = w.size(at.x, 0).cast(indices.dtype)
     known = w.op("And", indices >= 0, indices < rows)
     y = w.op("Gather", x, w.where(known, indices, 0), axis=0)
@@ -262,7 +262,7 @@ def _(w, at, indices, updates):
 
 
 def _added(w, shape, indices, updates):
-    """Updates added up at their places in zeros."""
+    """Sum updates at their positions in zeros."""
     return w.op("ScatterND", w.zeros(updates.dtype, w.ints(shape)), indices.cast(int64), updates,
                 reduction="add")
 
@@ -271,7 +271,7 @@ def _added(w, shape, indices, updates):
 def _(w, at, g, indices):
     axis = at["axis"] % len(at["shape"])
     if axis or at["batch_dims"]:
-        raise Refused("what flows back through a gather along an axis that is not the first")
+        raise Refused("the gradient of a gather along an axis that is not the first")
     rows = w.number(at["shape"][0]).cast(indices.dtype)
     from_front = w.where(indices < 0, indices + rows, indices)
     return _added(w, at["shape"], w.unsqueeze(from_front, -1), g)
@@ -292,7 +292,7 @@ def _(w, at, x, indices, updates):
 
 
 def largest_plus_one(w: Any, *numbers: Any) -> Any:
-    """Return the size that holds all of some indices: 0 if there are none."""
+    """Return the largest index plus one, or 0 if there are no indices."""
     flat = [w.reshape(x.cast(int64), w.ints([-1])) for x in numbers]
     flat = w.op("Concat", *flat, w.ints([-1]), axis=0)
     return w.reduce("ReduceMax", flat, [0], keepdims=False) + 1
@@ -300,7 +300,7 @@ def largest_plus_one(w: Any, *numbers: Any) -> Any:
 
 @formula("segment_sum")
 def _(w, at, x, ids):
-    """Rows with an id that is none go to a row that is cut off."""
+    """Add rows whose id is out of range to an extra row, which is cut off."""
     n = at["num_segments"]
     rows = w.number(n) if isinstance(n, Dim) or n >= 0 else largest_plus_one(w, ids)
     n, rows = w.unsqueeze(rows, 0), rows.cast(ids.dtype)

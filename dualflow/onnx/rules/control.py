@@ -1,4 +1,4 @@
-"""Branches and loops as If and Loop. Their graphs see the values around them by name."""
+"""Export of branches and loops as If and Loop. Their graphs read outer values by name."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dualflow.onnx.writer import Refused
 
 
 def _own(w, values):
-    """Values as outputs of a graph: each of its own, made inside."""
+    """Copy values by Identity nodes: each output of a graph needs its own node."""
     return [w.op("Identity", v) for v in values]
 
 
 def _branch(w, at, body, inputs, write_nodes):
-    """One branch as a graph."""
+    """Return one branch as a graph."""
     inside = w.inner()
     inside.values.update(zip(body.inputs, inputs, strict=True))
     write_nodes(inside, body)
@@ -25,7 +25,8 @@ def _branch(w, at, body, inputs, write_nodes):
 
 @rule("cond")
 def _(w, at, *inputs, write_nodes):
-    """A bool chooses the second of two; a number that one, or the last where there is none."""
+    """Write If: a bool selects body 1 or 0; an integer selects by index, the last if out of
+    range."""
     bodies, dtypes = at.node.bodies, [y.dtype for y in at.outputs]
     graphs = [_branch(w, at, body, inputs, write_nodes) for body in bodies]
     if inputs[0].dtype is bool_:
@@ -39,7 +40,7 @@ def _(w, at, *inputs, write_nodes):
             return made
         rest = outer.graph(outer.shared.names.unique("cond"), [], [
             outer.info(v, [None] * y.ndim) for v, y in zip(made, at.outputs, strict=True)])
-    return _own(w, [inputs[0]])                 # a single branch is no choice; never made
+    return _own(w, [inputs[0]])                 # unreachable: a single branch
 
 
 @rule("loop")
@@ -89,14 +90,14 @@ def _(w, at, *inputs, write_nodes):
 
 
 def _reversed(w, x):
-    """Rows, of which the last was made first, in order."""
+    """Return stacked rows in order; the last row was computed first."""
     lowest = -(1 << 63)
     return w.op("Slice", x, w.ints([-1]), w.ints([lowest]), w.ints([0]), w.ints([-1]))
 
 
 @rule("unbroadcast")
 def _(w, at, g, x):
-    """Summed over new dimensions, and over those of size 1, known or not."""
+    """Sum over extra dimensions and over dimensions of size 1, which may be unknown."""
     more = at.inputs[0].ndim - at.inputs[1].ndim
     if more:
         g = w.reduce("ReduceSum", g, range(more), keepdims=False)

@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons, bits and rounding."""
+"""Export rules of arithmetic, comparisons, bits and rounding."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _signs_differ(w: Any, a: Any, b: Any) -> Any:
 
 
 def _without_minus_one(b: Any) -> tuple[Any, Any]:
-    """Return an integer divisor with 1 in place of -1, and the sign that the quotient then lacks.
+    """Return an integer divisor with -1 replaced by 1, and the sign to apply to the quotient.
 
     The quotient of the smallest integer and -1 overflows, which is a fatal signal on x86.
     """
@@ -82,7 +82,7 @@ def _without_minus_one(b: Any) -> tuple[Any, Any]:
 
 
 def _quotient(w: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """Return the quotient rounded towards zero, and a mask of where its floor is one less.
+    """Return the quotient rounded towards zero, and a mask of elements whose floor is one less.
 
     The remainder has the sign of `a`, so that subtracting it cannot overflow.
     """
@@ -138,7 +138,7 @@ def _(w, at, *xs):
 
 
 def _too_far(w, n):
-    """Where a shift is by the width or more; one by less than 0 counts as such."""
+    """Return a mask of shifts by the width or more; negative shifts count as such."""
     far = n >= 8 * n.dtype.itemsize
     return far if n.dtype.is_unsigned else w.op("Or", far, n < 0)
 
@@ -148,7 +148,7 @@ def _unsigned(dtype):
 
 
 def _shifted(w, x, n, direction):
-    """Shifts of bits, of which the standard has those of unsigned integers."""
+    """Write a shift through unsigned integers, the only ones that BitShift supports."""
     far, bits = _too_far(w, n), _unsigned(x.dtype)
     by = w.where(far, 0, n)
     y = w.op("BitShift", _as(w, x, bits), _as(w, by, bits), direction=direction)
@@ -156,7 +156,7 @@ def _shifted(w, x, n, direction):
 
 
 def _as(w, x, dtype):
-    """The same bits."""
+    """Reinterpret the bits as another dtype."""
     return x if x.dtype is dtype else w.op("BitCast", x, dtype=dtype, to=code_of(dtype))
 
 
@@ -183,7 +183,7 @@ def _(w, at, x):
     if x.dtype in REDUCED and dtype.is_integer:
         x = x.cast(float32)                     # holds the limits of 16-bit integers
     if x.dtype.is_floating and dtype.is_integer and dtype.itemsize < 4:
-        low, high = dtype.limits                # beyond them a runtime may do anything
+        low, high = dtype.limits                # runtimes differ for values out of range
         x = w.op("Clip", x, x.number(float(low)), x.number(float(high)))
     elif x.dtype.is_floating and dtype.is_integer and dtype.is_unsigned:
         x = w.op("Max", x, x.number(0))
@@ -199,7 +199,7 @@ def _(w, at, x):
 @rule("bitcast")
 def _(w, at, x):
     if at.x.dtype.itemsize != at.outputs[0].dtype.itemsize:
-        raise Refused("the standard casts the bits of dtypes of one size only")
+        raise Refused("BitCast supports dtypes of equal size only")
     return _as(w, x, at.outputs[0].dtype)
 
 
@@ -233,6 +233,6 @@ def _is_negative(w: Any, x: Any) -> Any:
     return w.op("Or", x < 0, w.op("Reciprocal", x) < 0)
 
 
-refuse("the standard has no operator for it, and no short formula of those it has is exact",
+refuse("the standard has no operator for it, and no short formula of its operators is exact",
        "gcd", "lcm", "lgamma", "digamma", "polygamma", "erfinv", "erfcinv", "ndtri",
        "igamma", "igammac", "igamma_grad_a", "gamma_density", "betainc", "beta_density", "zeta")

@@ -1,4 +1,4 @@
-"""Activations, special functions, losses, and what flows back through them."""
+"""Export rules of activations, special functions, losses, and their gradients."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from dualflow.onnx.rules.registry import direct, formula, rule
 direct(relu="Relu", softsign="Softsign")
 
 ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805        # of selu
-DENSITY, A = 0.3989422804014327, 1.5957691216057308          # of gelu: 1/sqrt(2 pi), and as in ops
+DENSITY, A = 0.3989422804014327, 1.5957691216057308  # of gelu: 1/sqrt(2 pi); A, B as in the op
 B = A * 0.044715
 BOUND = 1e4
 
 
 @formula("expm1")
 def _(w, at, x):
-    """By sinh near 0, where e**x - 1 would lose digits."""
+    """Use sinh near 0, where e**x - 1 would lose digits."""
     near = w.op("Abs", x) < 1
     half = w.where(near, x, 0) * 0.5
     return w.where(near, w.op("Sinh", half) * w.op("Exp", half) * 2, w.op("Exp", x) - 1)
 
 
 def log1p(w: Any, x: Any) -> Any:
-    """By atanh near 0, where 1 + x would lose digits."""
+    """Write log(1 + x) by atanh near 0, where 1 + x would lose digits."""
     near = w.op("Abs", x) < 0.5
     part = w.where(near, x, 0)
     return w.where(near, w.op("Atanh", part / (part + 2)) * 2, w.op("Log", x + 1))
@@ -36,7 +36,7 @@ def _(w, at, x):
 
 
 def softplus(w: Any, x: Any) -> Any:
-    """For float64 runtimes have no kernel."""
+    """Write Softplus, or a formula for float64, for which runtimes have no kernel."""
     if x.dtype is not float64:
         return w.op("Softplus", x)
     return w.op("Relu", x) + log1p(w, w.op("Exp", -w.op("Abs", x)))
@@ -69,7 +69,7 @@ def _(w, at, x, y):
 
 @formula("erfc")
 def _(w, at, x):
-    """Loses digits where it is small."""
+    """Write 1 - erf(x), which loses digits where the result is small."""
     return 1 - w.op("Erf", x)
 
 
@@ -80,7 +80,7 @@ def _(w, at, g, x):
 
 @formula("tanh_grad")
 def _(w, at, g, x):
-    """By sigmoids, as 1 - tanh(x) ** 2 loses digits where it is small."""
+    """Use sigmoids, since 1 - tanh(x) ** 2 loses digits for large x."""
     x = x * 2
     return g * (w.op("Sigmoid", x) * w.op("Sigmoid", -x) * 4)
 
@@ -201,7 +201,7 @@ def _(w, at, labels, logits, g):
 
 @formula("sparse_softmax_cross_entropy")
 def _(w, at, labels, logits):
-    last = at.inputs[1].ndim - 1        # some runtimes take no -1 here
+    last = at.inputs[1].ndim - 1        # some runtimes reject -1 here
     terms = w.op("LogSoftmax", logits, axis=last)
     return -w.squeeze(w.op("GatherElements", terms, w.unsqueeze(labels, last), axis=last), last)
 

@@ -1,4 +1,4 @@
-"""Products of matrices, convolutions, windows and resizing. The standard has channels first."""
+"""Export rules of matrix products, convolutions, pooling, resizing, normalisation, attention."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _(w, at, a, b):
 
 
 def first(w: Any, x: Any, n: Any) -> Any:
-    """Channels first, of n dimensions of space."""
+    """Transpose to channels first, for n spatial dimensions."""
     return w.transpose(x, [0, n + 1, *range(1, n + 1)])
 
 
@@ -48,7 +48,7 @@ def last(w: Any, x: Any, n: Any) -> Any:
 
 
 def filters_first(w: Any, x: Any, n: Any) -> Any:
-    """(space..., in, out) as (out, in, space...)."""
+    """Transpose (space..., in, out) to (out, in, space...)."""
     return w.transpose(x, [n + 1, n, *range(n)])
 
 
@@ -59,12 +59,12 @@ def groups(at: Any, images: Any, filters: Any) -> Any:
 
 
 def pads(numbers: Any) -> Any:
-    """(before, after) of each dimension as all before, then all after."""
+    """Reorder (before, after) pairs to all before, then all after."""
     return [*numbers[0::2], *numbers[1::2]]
 
 
 def padding(at: Any, windows: Any, same: Any, given: Any) -> Any:
-    """How images grow: known numbers where they are, as some runtimes want them."""
+    """Return the padding attributes: explicit pads if sizes allow, as some runtimes require."""
     strides, dilations, sizes = at["strides"], at["dilations"], at.x.known_shape[1:-1]
     if not same:
         return {"pads": pads(given)}
@@ -85,7 +85,7 @@ def _(w, at, x, filters):
 
 
 def _same_pads(sizes, windows, strides, dilations):
-    """What "SAME" adds before and after."""
+    """Return the pads that "SAME" adds before and after."""
     found = []
     for size, window, stride, dilation in zip(sizes, windows, strides, dilations, strict=True):
         total = max((-(-size // stride) - 1) * stride + (window - 1) * dilation + 1 - size, 0)
@@ -113,13 +113,13 @@ def _(w, at, filters, g):
 
 @rule("conv_backprop_filter")
 def _(w, at, x, g):
-    """A convolution, too: of the images by what flows, batch and channels exchanged."""
+    """Write a convolution of the images by the cotangent, with batch and channels exchanged."""
     n = at.x.ndim - 2
     sizes = at.fixed("sizes of images", at.x.known_shape[1:-1])
     windows = at.fixed("sizes of filters", at["shape"][:n])
     each, channels = at.fixed("channels", [at["shape"][n], at.x.known_shape[-1]])
     if each != channels:
-        raise Refused("what flows back to the filters of a convolution in groups")
+        raise Refused("the gradient with respect to the filters of a grouped convolution")
     grown = (_same_pads(sizes, windows, at["strides"], at["dilations"]) if at["same"]
              else at["pads"])
     y = w.op("Conv", w.transpose(x, [n + 1, 0, *range(1, n + 1)]),
@@ -134,7 +134,7 @@ def _(w, at, x, g):
 
 def _windows(at):
     if at["rule"] == SPREAD:
-        raise Refused("windows spread over an image")
+        raise Refused("adaptive pooling windows")
     attrs = {"kernel_shape": list(at["window"]), "strides": list(at["strides"]),
              "dilations": list(at["dilations"])}
     return attrs | padding(at, at["window"], at["rule"] == SAME, at["paddings"])
@@ -142,7 +142,7 @@ def _windows(at):
 
 @rule("max_pool")
 def _(w, at, x):
-    """Without the places of the maxima, which gradients read."""
+    """Write the maxima only; their indices, which gradients read, are not exported."""
     n = at.x.ndim - 2
     return [last(w, w.op("MaxPool", first(w, x, n), **_windows(at)), n), None]
 
@@ -156,10 +156,10 @@ def _(w, at, x):
 
 @rule("extract_patches")
 def _(w, at, x):
-    """A convolution by filters that pick one number each."""
+    """Write a convolution by filters that select one element each."""
     n, channels = at.x.ndim - 2, at.fixed("channels", at.x.known_shape[-1:])[0]
     if at["rule"] == SPREAD:
-        raise Refused("windows spread over an image")
+        raise Refused("adaptive pooling windows")
     taps = math.prod(at["window"])
     dtype = at.x.dtype
     numbers = w.range(taps * channels)
@@ -177,7 +177,7 @@ def _(w, at, x):
 @formula("resample")
 def _(w, at, x):
     if at["method"] not in METHODS:
-        raise Refused("of the methods of resizing bilinear and bicubic are in the standard")
+        raise Refused("the standard has only the resize methods bilinear and bicubic")
     kind, more = METHODS[at["method"]]
     # Bilinear weights outside the image are on the edge pixel, unless antialias widens them.
     outside = kind == "cubic" or at["antialias"]
@@ -192,7 +192,7 @@ def _(w, at, x):
 
 
 def normalized(w: Any, x: Any, axes: Any, epsilon: Any) -> Any:
-    """To mean 0 and variance 1 along axes; also both, with dimensions of size 1."""
+    """Normalise to mean 0 and variance 1 along axes; also return both, with sizes of 1."""
     mean = w.reduce("ReduceMean", x, axes)
     centred = x - mean
     variance = w.reduce("ReduceMean", centred * centred, axes)
@@ -200,7 +200,7 @@ def normalized(w: Any, x: Any, axes: Any, epsilon: Any) -> Any:
 
 
 def scaled(w: Any, y: Any, parameters: Any) -> Any:
-    """Times a scale, plus an offset, of which both or none are given."""
+    """Multiply by a scale and add an offset if both are given."""
     for kind, p in zip(("Mul", "Add"), parameters, strict=False):
         y = w.op(kind, y, p)
     return y
@@ -211,7 +211,7 @@ def _(w, at, x, *parameters):
     n = at["ndim"]
     sizes = at.x.known_shape[at.x.ndim - n:]
     if x.dtype is float32 and (parameters or None not in sizes):
-        # of float64, runtimes would compute the moments in float32
+        # For float64, runtimes would compute the moments in float32.
         parameters = parameters or (w.constant(broadcast_to(constant(1, float32), sizes)),)
         return w.op("LayerNormalization", x, *parameters, axis=-n, epsilon=at["epsilon"])
     axes = range(at.x.ndim - n, at.x.ndim)
@@ -233,7 +233,7 @@ def _(w, at, x):
 
 
 def _by_channel(w, at, parameters):
-    """Parameters of one number per channel, in the shape of the images."""
+    """Return per-channel parameters in a shape that broadcasts to the images."""
     later = at.x.ndim - 2 if at["channels_first"] else 0
     return [w.unsqueeze(p, *range(1, later + 1)) for p in parameters]
 
@@ -283,12 +283,12 @@ def _(w, at, x):
 @formula("scaled_dot_product_attention")
 def _(w, at, q, k, v, mask, _key):
     if at["rate"]:
-        raise Refused("dropout draws numbers")
+        raise Refused("dropout is random")
     q_at, k_at = at.inputs[:2]
     heads = 2 if at["heads_inner"] else 1
     n, parts = at.fixed("heads", [q_at.known_shape[heads], k_at.known_shape[heads]])
     q, k, v = [w.transpose(x, [0, 2, 1, 3]) if heads == 2 else x for x in (q, k, v)]
-    if n != parts:                                  # a copy for each head that shares it
+    if n != parts:                                  # repeat for the heads that share it
         which = w.range(n) / (n // parts)
         k, v = [w.op("Gather", x, which, axis=1) for x in (k, v)]
     scale = w.scalar(at["scale"], q.dtype)
@@ -300,7 +300,7 @@ def _(w, at, q, k, v, mask, _key):
     if at["is_causal"]:
         rows, columns = w.range(w.size(q_at, 3 - heads)), w.range(w.size(k_at, 3 - heads))
         scores = w.where(w.unsqueeze(rows, 1) >= w.unsqueeze(columns, 0), scores, -math.inf)
-    blind = w.reduce("ReduceMax", scores, [-1]).is_(-math.inf)      # sees no key: zeros
+    blind = w.reduce("ReduceMax", scores, [-1]).is_(-math.inf)      # no visible key: zeros
     weights = w.where(blind, 0, w.op("Softmax", w.where(blind, 0, scores), axis=-1))
     y = w.op("MatMul", weights, v)
     return [w.transpose(y, [0, 2, 1, 3]) if heads == 2 else y, None, None]
@@ -312,4 +312,4 @@ refuse("gradients of windows, resizing, normalisation and attention are not writ
        "l2_normalize_grad", "fused_batch_norm_grad", "group_norm_grad",
        "local_response_normalization_grad", "scaled_dot_product_attention_grad")
 refuse("the standard has no operator for it", "ctc_beam_search")
-refuse("a loss of training without an operator", "ctc_loss", "ctc_loss_grad")
+refuse("a training loss without an operator", "ctc_loss", "ctc_loss_grad")

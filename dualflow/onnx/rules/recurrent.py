@@ -1,16 +1,16 @@
-"""Recurrent layers as RNN, LSTM and GRU, and what has no place in a file."""
+"""Export rules of recurrent layers, and reasons for ops that cannot be exported."""
 
 from __future__ import annotations
 
 from dualflow.dtypes import int32
 from dualflow.onnx.rules.registry import refuse, rule
 
-# The standard's order of gates, each by its place here; simple_rnn has one.
+# The standard's order of gates, as indices into dualflow's order; simple_rnn has one.
 GATES = {"RNN": [0], "LSTM": [0, 3, 1, 2], "GRU": [0, 1, 2]}
 
 
 def _gates(w, kind, x, symbol):
-    """Columns of gates in the standard's order, (..., gates * units)."""
+    """Return the columns of gates in the standard's order, (..., gates * units)."""
     if kind != "LSTM":
         return x
     axis = symbol.ndim - 1
@@ -19,7 +19,7 @@ def _gates(w, kind, x, symbol):
 
 
 def _layer(w, at, kind, x, kernel, recurrent, bias, states, lengths, **more):
-    """One layer in one direction; the first dimension of weights and states is the direction."""
+    """Write one layer in one direction; weights and states get a leading direction dimension."""
     k_at, r_at = at.inputs[1:3]
     if not at["time_major"]:
         x = w.transpose(x, [1, 0, 2])
@@ -32,13 +32,13 @@ def _layer(w, at, kind, x, kernel, recurrent, bias, states, lengths, **more):
                  direction="reverse" if at["reverse"] else "forward", **more)
     y = w.squeeze(made[0], 1)
     y = y if at["time_major"] else w.transpose(y, [1, 0, 2])
-    ended = w.unsqueeze(lengths.is_(0), -1)         # before it began: runtimes differ
+    ended = w.unsqueeze(lengths.is_(0), -1)         # empty sequence: runtimes differ
     return [y, *[w.where(ended, s, w.squeeze(m, 0))
                  for s, m in zip(states, made[1:], strict=True)]]
 
 
 def _biases(w, first, second=None):
-    """Those of both products, one after the other."""
+    """Concatenate the biases of both products."""
     second = first - first if second is None else second
     return w.unsqueeze(w.op("Concat", first, second, axis=0), 0)
 
@@ -69,13 +69,13 @@ refuse("it writes a variable, and a file has no state", "assign", "assign_add", 
        *[f"{name}_update{rows}" for name in ("sgd", "momentum", "adam", "amsgrad", "rmsprop",
                                              "centered_rmsprop", "adagrad")
          for rows in ("", "_rows")])
-refuse("it draws numbers from a generator, whose state a file has no place for", "random_uniform",
+refuse("it draws from a generator, and a file has no state", "random_uniform",
        "random_integers", "random_normal", "truncated_normal", "random_permutation", "next_key",
        "random_gamma", "random_poisson", "random_binomial")
 refuse("it calls Python", "host_call", "host_compute", "host_start", "host_wait")
 refuse("gradients of recurrent layers are not written; save the function without them",
        "simple_rnn_grad", "lstm_grad", "gru_grad")
-refuse("it is made by passes only, and files are made before them", "matmul_cluster",
+refuse("only passes create it, and files are written before passes run", "matmul_cluster",
        "pack_matrix", "matmul_packed", "matmul_packed_cluster", "conv_cluster", "conv_transform",
        "conv_transformed", "conv_transformed_cluster", "cluster", "dynamic_attrs", "dimension",
        "assert_sizes")

@@ -1,4 +1,4 @@
-"""Reductions, places of extremes, sums along an axis, order."""
+"""Export rules of reductions, argmax, cumulative sums and sorting."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _(w, at, x):
 
 
 def moments(w: Any, x: Any, axes: Any) -> Any:
-    """Mean and variance, with dimensions of size 1."""
+    """Return mean and variance, with sizes of 1."""
     mean = w.reduce("ReduceMean", x, axes)
     centred = x - mean
     return mean, w.reduce("ReduceMean", centred * centred, axes)
@@ -76,7 +76,7 @@ def _(w, at, x):
 
 
 def _sorted(w, at, x, descending):
-    """All of the last axis in order, and where it was."""
+    """Sort the last axis; also return the indices."""
     n = w.unsqueeze(w.size(at.x, -1), 0)
     return w.ops("TopK", [x, n], [x.dtype, int64], axis=-1, largest=int(descending), sorted=1)
 
@@ -101,10 +101,10 @@ def _(w, at, x):
 
 @rule("searchsorted")
 def _(w, at, table, x):
-    """How many numbers of the table, (..., n), are before each of x."""
+    """Count the elements of the table, (..., n), that are before each element of x."""
     a, b = w.unsqueeze(table, -2), w.unsqueeze(x, -1)
     before = a <= b if at["right"] else a < b
-    if b.dtype.is_floating:                     # NaN comes after all numbers
+    if b.dtype.is_floating:                     # NaN sorts last
         last = w.op("IsNaN", b, dtype=bool_)
         if not at["right"]:
             last = w.op("And", last, w.op("Not", w.op("IsNaN", a, dtype=bool_)))
@@ -115,7 +115,7 @@ def _(w, at, table, x):
 
 @rule("in_top_k")
 def _(w, at, targets, predictions):
-    """Whether fewer than k numbers are larger; False if any prediction is not finite."""
+    """Write True if fewer than k elements are larger; False if a prediction is not finite."""
     mine = w.op("GatherElements", predictions, w.unsqueeze(targets, -1), axis=1)
     larger = w.reduce("ReduceSum", (predictions > mine).cast(int64), [-1], keepdims=False)
     among = larger < at["k"]
@@ -146,6 +146,6 @@ def _(w, at, labels, predictions):
     return w.op("ScatterND", w.zeros(dtype, shape), where.cast(int64), ones, reduction="add")
 
 
-refuse("no operator goes through an axis like that but a loop", "cumulative_recurrence",
+refuse("the only such operator along an axis is a loop", "cumulative_recurrence",
        "cumulative_logsumexp")
 refuse("the size of its result depends on the data in a way no operator has", "bincount")

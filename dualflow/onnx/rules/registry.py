@@ -1,4 +1,4 @@
-"""The table from ops to what writes them as nodes."""
+"""The registry of export rules: functions that write ops as nodes."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from dualflow.graph.ir import Node
 from dualflow.onnx.values import Value
 from dualflow.onnx.writer import Refused, Writer
 
-# Takes a Writer, an Application and a Value per input; gives a Value per output, or the first.
+# Arguments: a Writer, an Application and a Value per input. Returns a Value per output, or one.
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
-REASONS: dict[str, str] = {}        # of ops that are not written
+REASONS: dict[str, str] = {}        # why ops cannot be exported
 REDUCED = (float16, bfloat16)       # computed in float32 by formulas
 
 
 class Application:
-    """A node of the trace as rules see it.
+    """A node of the trace, as rules receive it.
 
     Attributes
     ----------
     inputs, outputs : tuple of Symbol
-        For dtypes and shapes.
+        Symbols with dtypes and shapes.
     attrs : dict
-        By name; numbers may be Dims.
+        Attributes by name; numbers may be Dims.
     """
 
     def __init__(self, node: Node) -> None:
@@ -44,18 +44,18 @@ class Application:
         return self.inputs[0]
 
     def fixed(self, what: str, numbers: Sequence[Any]) -> list[int]:
-        """Numbers that a file has no place to compute."""
+        """Return sizes that a file cannot compute; raise Refused if one is unknown."""
         if any([n is None or isinstance(n, Dim) for n in numbers]):
             raise Refused(f"{what} must be known sizes")
         return [int(n) for n in numbers]
 
     def axis(self, name: str = "axis", of: int | None = None) -> int:
-        """An axis counted from the front."""
+        """Return a nonnegative axis."""
         return int(self.attrs[name] % (self.x.ndim if of is None else of))
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """What the decorated function writes: ops by name."""
+    """Register the decorated function as the rule of ops."""
     def add(function: Rule) -> Rule:
         for name in names:
             RULES[name] = function
@@ -89,7 +89,7 @@ def in_float(function: Rule) -> Rule:
 
 
 def direct(**kinds: str) -> None:
-    """Ops that are a node without attributes, with the same inputs."""
+    """Register ops that map to one node with the same inputs and no attributes."""
     for name, kind in kinds.items():
         RULES[name] = _node(kind)
 
@@ -101,5 +101,5 @@ def _node(kind: str) -> Rule:
 
 
 def refuse(why: str, *names: str) -> None:
-    """Ops that are not written, and why."""
+    """Register the reason why ops cannot be exported."""
     REASONS.update(dict.fromkeys(names, why))
