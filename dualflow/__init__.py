@@ -1,7 +1,7 @@
 """dualflow: tensor programs that run eagerly or as a graph, on pure-C kernels.
 
-Only the compiled core is loaded at once. Every other name is loaded, with the module that has it,
-when it is first used.
+Importing the package loads only the compiled core. Any other name is imported from its module at
+the first use.
 """
 
 import importlib as _importlib
@@ -26,7 +26,7 @@ from dualflow.dtypes import (
     uint64 as uint64,
 )
 
-TYPE_CHECKING = False       # type checkers and editors take it for True
+TYPE_CHECKING = False       # type checkers and editors assume True
 if TYPE_CHECKING:
     from dualflow import (
         array_api as array_api,
@@ -376,7 +376,7 @@ bool: DType = bool_
 half: DType = float16
 double: DType = float64
 
-# What the imports above say, to be done when a name is first used.
+# The imports above by module, for the lazy import of names.
 _NAMES = {
     "aot.export": "export",
     "aot.library": "export_library",
@@ -466,19 +466,19 @@ for _name, _module, _attribute in (
     _late_binding.register(_name, f"dualflow.{_module}", _attribute)
 del _name, _module, _attribute
 
-# Modules that are here because others import them.
+# Names that only appear because other modules import them.
 _INTERNAL = {"TYPE_CHECKING", "arguments", "dtypes", "errors", "frames"}
 
-if not TYPE_CHECKING:       # to type checkers what is not imported above is an error
-    # All that is imported above is public.
+if not TYPE_CHECKING:       # for type checkers, other names are errors
+    # Every name imported above is public.
     __all__ = sorted({*_HOMES, *_PACKAGES, *globals()} - _INTERNAL)
     __all__ = [name for name in __all__ if not name.startswith("_")]
 
     def __getattr__(name):
         if name not in _HOMES and name not in _PACKAGES:
             raise AttributeError(f"module 'dualflow' has no attribute {name!r}")
-        # What all build on, and the packages around a module, first and as a whole: a thread that
-        # waits for one of them then holds nothing that another needs to load it.
+        # First import the common modules and the enclosing packages completely. Otherwise threads
+        # that import different names could each wait for a module that the other is importing.
         _importlib.import_module("dualflow.autodiff")
         path = "dualflow"
         for part in _HOMES.get(name, name).split("."):

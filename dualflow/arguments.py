@@ -1,5 +1,5 @@
-"""Plain arguments of public functions: integers, numbers within limits, and how messages show
-values of any kind."""
+"""Validation of plain arguments of public functions (integers, numbers within limits), and the
+repr of arguments for messages."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ if TYPE_CHECKING:
     from typing import Any
 
 SHOWN = 200  # characters
-REFUSED = (InvalidArgumentError, DTypeError)   # what an op says of tensors that do not fit it
+REFUSED = (InvalidArgumentError, DTypeError)   # errors of ops for invalid tensors
 
 
 def shown(value: Any) -> str:
-    """The repr of anything that was passed in, for a message; never raises and is never long."""
+    """Return the repr of an argument for a message; never raises, truncated to SHOWN characters."""
     try:
         text = repr(value)
     except MemoryError:
         raise
-    except Exception:  # whatever a foreign object's repr, or one of deeply nested lists, raises
+    except Exception:  # any error in the repr of a foreign object
         return f"a {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def integer(value: Any, what: str, hint: str = "") -> int:
-    """`value` as an int; `what` names op and argument in the message for anything else."""
+    """Return `value` as an int; `what` is the prefix (op and argument) of the error message."""
     try:
         return operator.index(value)
     except TypeError:
-        raise DTypeError(f"{what} is {shown(value)}, want an integer{hint}") from None
+        raise DTypeError(f"{what} is {shown(value)}, expected an integer{hint}") from None
 
 
 def one_by_one(call: str, first: Any, *behind: Any) -> None:
-    """Raises if sizes or axes came one by one, integers in the place of what follows them in a
-    signature; `call` is the call that was meant, with {} for the list of them."""
+    """Raise if sizes or axes were passed as separate integers instead of one sequence; `call` is
+    the intended call, with {} for the sequence."""
     if type(first) is not int or type(behind[0]) is not int:
         return
     numbers = [first]
@@ -45,12 +45,12 @@ def one_by_one(call: str, first: Any, *behind: Any) -> None:
         if type(x) is not int:
             break
         numbers.append(x)
-    raise DTypeError(f"{call.partition('(')[0]}: got {', '.join(map(str, numbers))} one by one, "
-                     f"want them as one argument: {call.format(numbers)}")
+    raise DTypeError(f"{call.partition('(')[0]}: got {', '.join(map(str, numbers))} as separate "
+                     f"arguments, expected them as one argument: {call.format(numbers)}")
 
 
 class Limits:
-    """What a number must be, in words and as a question, and whether it may be None."""
+    """A requirement on a number: as words and as a predicate; None may be allowed."""
 
     __slots__ = ("hold", "optional", "words")
 
@@ -70,48 +70,48 @@ LESS_THAN_ALL = Limits("a number >= 0 and < 1", lambda x: 0 <= x < 1)
 
 
 def number(value: Any, what: str, limits: Limits = NUMBER) -> Any:
-    """`value`, which is a number within limits; `what` names op and argument in the message for
-    anything else."""
+    """Return `value`, a number within limits; `what` is the prefix (op and argument) of the error
+    message."""
     if value is None and limits.optional:
         return None
     try:
-        if isinstance(value, str | bytes | bytearray):     # which float() reads
+        if isinstance(value, str | bytes | bytearray):     # float() accepts strings
             raise TypeError
-        if not isinstance(value, int | float):      # an array or a tensor with one number, say
+        if not isinstance(value, int | float):      # for example a one-element array or tensor
             float(value)
         fits = bool(limits.hold(value))
     except DualflowError:
         raise
     except (TypeError, ValueError):
-        raise DTypeError(f"{what} is {shown(value)}, want {limits.words}") from None
+        raise DTypeError(f"{what} is {shown(value)}, expected {limits.words}") from None
     if not fits:
-        raise InvalidArgumentError(f"{what} is {shown(value)}, want {limits.words}")
+        raise InvalidArgumentError(f"{what} is {shown(value)}, expected {limits.words}")
     return value
 
 
 def channels_first(data_format: str, op: str) -> bool:
-    """Whether channels are dimension 1, as in "NCHW"; else they are the last, as in "NHWC"."""
+    """Return True if channels are dimension 1, as in "NCHW", False if they are last ("NHWC")."""
     layout = data_format if isinstance(data_format, str) else ""
     if layout.startswith("NC"):
         return True
     if layout.startswith("N") and layout.endswith("C"):
         return False
     raise InvalidArgumentError(
-        f"{op}: data_format is {shown(data_format)}, want 'NHWC' or 'NCHW'")
+        f"{op}: data_format is {shown(data_format)}, expected 'NHWC' or 'NCHW'")
 
 
 def named(error: Exception, op: str, **tensors: Any) -> Exception:
-    """What an op that `op` consists of has refused, as the error of `op`; with the shapes of
-    `tensors`, those that have any, as they were passed, if the inner op saw others."""
+    """Return an error of an inner op as an error of `op`, which is composed of it. The shapes of
+    `tensors`, as the user passed them, are appended."""
     rule = str(error).partition(": ")[2]
     shapes = ", ".join([f"{name} {x.shape}" for name, x in tensors.items() if hasattr(x, "shape")])
     return type(error)(f"{op}: {rule}{'; got ' + shapes if shapes else ''}")
 
 
 def unknown_argument(kind: type, name: str) -> str:
-    """What to say of a keyword that no ``__init__`` of a class takes: the nearest one that it has,
-    or all of them."""
-    import difflib  # both loaded only for a mistake
+    """Return the message for an unknown keyword of a class: the closest argument name, or all of
+    them."""
+    import difflib  # slow imports, only for errors
     import inspect
 
     known = [p.name for owner in kind.__mro__ if "__init__" in owner.__dict__

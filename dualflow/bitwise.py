@@ -1,4 +1,4 @@
-"""Bits of integers: `df.bitwise.bitwise_and`, ..."""
+"""Bitwise operations on integers: `df.bitwise.bitwise_and`, ..."""
 
 from dualflow.ops.bitwise import (
     bitwise_and as bitwise_and,

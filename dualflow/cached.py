@@ -1,5 +1,5 @@
-"""Properties that are computed once, without a lock: that of `functools.cached_property` in Python
-3.11 is one for all objects of a class, and stays held in the child of a fork."""
+"""Properties that are computed once, without a lock. `functools.cached_property` of Python 3.11
+has one lock for all objects of a class, which stays held in the child of a fork."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ T = TypeVar("T")
 
 
 class cached_property(Generic[T]):
-    """What a method returns, kept in the object's ``__dict__`` from the first time on. Threads may
-    compute it at once; the first to end wins.
+    """A property whose value is stored in the object's ``__dict__`` at the first access. Threads
+    may compute it concurrently; the first result is stored.
 
     Parameters
     ----------

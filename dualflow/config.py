@@ -1,8 +1,8 @@
 """Resources of the process: threads, SIMD level, memory.
 
-Environment variables choose the number of threads, ``DUALFLOW_NUM_THREADS``, the SIMD level,
-``DUALFLOW_ISA`` ("baseline", "avx2", "avx512", "neon"), and how products of bfloat16 are computed
-at AVX-512, ``DUALFLOW_BFLOAT16`` ("tiles", "pairs", "float32"; docs/numerics.md).
+Environment variables: ``DUALFLOW_NUM_THREADS`` sets the number of threads, ``DUALFLOW_ISA`` the
+SIMD level ("baseline", "avx2", "avx512", "neon"), and ``DUALFLOW_BFLOAT16`` the method for bfloat16
+products at AVX-512 ("tiles", "pairs", "float32"; docs/numerics.md).
 """
 
 from dualflow import _core
@@ -49,7 +49,7 @@ __all__ = [
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Switches whether every `dualflow.function` runs as plain Python, to be stepped through.
+    """Set whether every `dualflow.function` runs as plain Python, for debugging.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
 
 
 def functions_run_eagerly() -> bool:
-    """Whether functions run as plain Python.
+    """Return True if functions run as plain Python.
 
     Examples
     --------
@@ -80,19 +80,19 @@ def functions_run_eagerly() -> bool:
 
 
 def compiled_gradients(compiled: bool | None = None) -> bool:
-    """Switches whether tapes may run a compiled program where they would walk back through records
-    that repeat from step to step; the bits of gradients are the same (docs/compiled_gradients.md).
+    """Set whether tapes may run compiled backward passes for tapes that repeat from step to step.
+    The gradients are bit-identical either way (docs/compiled_gradients.md).
 
     Parameters
     ----------
     compiled : bool, optional
-        False: every gradient is computed record by record, and what was compiled is dropped. None:
-        nothing changes.
+        False: interpret every backward pass, and drop the compiled ones. None: only return the
+        setting.
 
     Returns
     -------
     bool
-        Whether they may, from now on.
+        The new setting.
 
     Examples
     --------
@@ -111,12 +111,12 @@ def compiled_gradients(compiled: bool | None = None) -> bool:
 
 
 def set_exact_convolutions(exact: bool) -> None:
-    """Switches whether convolutions are sums of all their products.
+    """Set whether convolutions are computed directly, as sums of products.
 
-    Otherwise those with filters of 3 x 3 or 5 x 5 at stride 1 are computed in float32 by Winograd's
-    method where that is faster: with a quarter or a third of the multiplications, and errors
-    several times as large (docs/numerics.md says how large). A function that is already traced
-    keeps what was set then.
+    By default, float32 convolutions with filters of 3 x 3 or 5 x 5 at stride 1 use Winograd's
+    method if that is faster. It needs a quarter or a third of the multiplications, and its errors
+    are several times as large (docs/numerics.md). A function that is already traced is not
+    affected.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def set_exact_convolutions(exact: bool) -> None:
 
 
 def exact_convolutions() -> bool:
-    """Whether convolutions are sums of all their products.
+    """Return True if convolutions are computed directly, as sums of products.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def exact_convolutions() -> bool:
 
 
 def isa() -> str:
-    """The SIMD level in use: the best of this build that the CPU has, unless one was forced.
+    """Return the SIMD level in use: the best of this build that the CPU supports, unless forced.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def isa() -> str:
 
 
 def cpu_cores() -> int:
-    """How many cores this process may use, given its affinity and its control group's quota.
+    """Return the number of cores available to this process, by affinity and control-group quota.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def cpu_cores() -> int:
 
 
 def num_threads() -> int:
-    """How many threads large ops are split among.
+    """Return the number of threads that share the work of a large op.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Splits large ops among `n` threads from now on; results do not depend on it.
+    """Set the number of threads that share the work of a large op; it does not change results.
 
     Parameters
     ----------
@@ -222,12 +222,12 @@ def set_num_threads(n: int) -> None:
 
 
 def memory_stats() -> dict[str, int]:
-    """Bytes of tensor memory: in use, peak use, and kept for reuse; and how often some was taken.
+    """Return the tensor memory in use, its peak, the cached memory, and the allocation count.
 
     Returns
     -------
     dict
-        ``live``, ``peak`` and ``cached``, in bytes; ``allocations``, since the process began.
+        ``live``, ``peak`` and ``cached`` in bytes; ``allocations`` since the process started.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def memory_stats() -> dict[str, int]:
 
 
 def reset_peak_memory() -> None:
-    """Restarts the peak of `memory_stats` from what is in use now.
+    """Reset the peak of `memory_stats` to the memory in use now.
 
     Returns
     -------
@@ -254,7 +254,7 @@ def reset_peak_memory() -> None:
 
 
 def trim_memory() -> None:
-    """Returns the memory kept for reuse to the system, including that for runs of functions.
+    """Return cached memory to the system, including the scratch memory of functions.
 
     Returns
     -------

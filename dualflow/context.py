@@ -1,5 +1,5 @@
-"""What surrounds a program: whether a graph records it, where it runs, what it waits for; under
-TensorFlow's names."""
+"""The execution context under TensorFlow's names: eager or graph mode, devices, control
+dependencies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["VariableAggregation", "VariableSynchronization", "control_dependenci
 
 
 class VariableSynchronization(Enum):
-    """When copies of a variable agree. There is one copy of each, so this changes nothing."""
+    """The time at which copies of a variable agree. No effect: a variable has one copy."""
 
     AUTO = 0
     NONE = 1
@@ -30,8 +30,7 @@ class VariableSynchronization(Enum):
 
 
 class VariableAggregation(Enum):
-    """How updates of copies of a variable are put together. There is one copy of each, so this
-    changes nothing."""
+    """The aggregation of updates of copies of a variable. No effect: a variable has one copy."""
 
     NONE = 0
     SUM = 1
@@ -43,7 +42,7 @@ class VariableAggregation(Enum):
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether `x` is a tensor, a variable or `IndexedSlices`.
+    """Return True if `x` is a tensor, a variable or `IndexedSlices`.
 
     Examples
     --------
@@ -55,7 +54,7 @@ def is_tensor(x: Any) -> bool:
 
 
 def is_symbolic_tensor(tensor: Any) -> bool:
-    """Whether `tensor` stands for a value that a graph will compute.
+    """Return True if `tensor` is symbolic: its value is computed when a graph runs.
 
     Examples
     --------
@@ -67,13 +66,13 @@ def is_symbolic_tensor(tensor: Any) -> bool:
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor as an array, or None if only a run will tell.
+    """Return the value of a tensor as an array, or None if it is symbolic.
 
     Parameters
     ----------
     tensor : Tensor
     partial : bool
-        Changes nothing.
+        Ignored.
 
     Returns
     -------
@@ -94,7 +93,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 
 
 def executing_eagerly() -> bool:
-    """Whether ops run at once here: False while a function is traced or a graph is built.
+    """Return True if ops run at once, False while a function is traced or a graph is built.
 
     Examples
     --------
@@ -106,7 +105,7 @@ def executing_eagerly() -> bool:
 
 
 def init_scope() -> AbstractContextManager[Any]:
-    """Ops in the ``with`` block run at once, also while a function is traced.
+    """Return a context in which ops run at once, also while a function is traced.
 
     Examples
     --------
@@ -122,7 +121,7 @@ def init_scope() -> AbstractContextManager[Any]:
 
 
 def device(device_name: Any) -> AbstractContextManager[None]:
-    """Accepts any `device_name`: everything runs on the CPU.
+    """Accept any `device_name`; everything runs on the CPU.
 
     Examples
     --------
@@ -136,7 +135,7 @@ def device(device_name: Any) -> AbstractContextManager[None]:
 
 def control_dependencies(
         control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:
-    """Ops in the ``with`` block run after others.
+    """Return a context in which ops run after the given ones.
 
     Parameters
     ----------
@@ -144,8 +143,8 @@ def control_dependencies(
 
     Notes
     -----
-    In traced functions as in eager code, what has an effect runs in the order of the program, so
-    only a `Graph` that is built by hand needs this.
+    In eager code and traced functions ops with effects run in program order, so only a `Graph` that
+    is built by hand needs control dependencies.
 
     Examples
     --------
@@ -163,7 +162,7 @@ def control_dependencies(
 
 
 def no_op(name: str | None = None) -> Any:
-    """Does nothing; while a `Graph` is built, an operation that does nothing.
+    """Do nothing; while a `Graph` is built, return an operation that does nothing.
 
     Examples
     --------
@@ -175,7 +174,7 @@ def no_op(name: str | None = None) -> Any:
 
 
 def group(*inputs: Any, **kwargs: Any) -> Any:
-    """Nothing: its arguments have run. While a `Graph` is built, an operation that runs them.
+    """Return None; while a `Graph` is built, return an operation that runs the arguments.
 
     Parameters
     ----------
@@ -189,7 +188,7 @@ def group(*inputs: Any, **kwargs: Any) -> Any:
     """
     name = kwargs.pop("name", None)
     if kwargs:
-        raise TypeError(f"group: got {', '.join(kwargs)}, want no keyword but name")
+        raise TypeError(f"group: got {', '.join(kwargs)}, expected no keyword except name")
     graph = current_graph()
     if not hasattr(graph, "outside_op"):
         return None
@@ -201,7 +200,7 @@ def group(*inputs: Any, **kwargs: Any) -> Any:
 
 
 def timestamp(name: str | None = None) -> df.Tensor:
-    """Seconds since 1970, float64; in a traced function at each run.
+    """Return the seconds since 1970 as float64; a traced function reads the clock in each run.
 
     Examples
     --------
@@ -218,7 +217,7 @@ _clock = df.register_op("timestamp", lambda: df.constant(time.time(), df.float64
 
 
 def get_logger() -> logging.Logger:
-    """The logger called ``"dualflow"``.
+    """Return the logger named ``"dualflow"``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The devices of a process under TensorFlow's names: there is one, the CPU."""
+"""Device functions under TensorFlow's names; the only device is the CPU."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class PhysicalDevice(NamedTuple):
 
 
 class LogicalDevice(NamedTuple):
-    """A device that programs name."""
+    """A device as programs name it."""
 
     name: str
     device_type: str
 
 
 class LogicalDeviceConfiguration(NamedTuple):
-    """How a device is divided. The CPU is not, so this changes nothing."""
+    """A partition of a device. The CPU cannot be partitioned, so it has no effect."""
 
     memory_limit: int | None = None
     experimental_priority: int | None = None
@@ -46,7 +46,7 @@ class _Placement:
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices of a `device_type`, or all: the CPU.
+    """Return the devices of a `device_type`, or all devices: the CPU.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """The devices of a `device_type` that programs may name, or all: the CPU.
+    """Return the device names of a `device_type`, or all: the CPU.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 
 
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices of a `device_type` that are used: those of `list_physical_devices`.
+    """Return the visible devices of a `device_type`, the result of `list_physical_devices`.
 
     Examples
     --------
@@ -85,12 +85,12 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 
 def set_visible_devices(devices: PhysicalDevice | Sequence[PhysicalDevice],
                         device_type: str | None = None) -> None:
-    """Accepts `devices` of a `device_type`, unless they leave out the CPU.
+    """Accept `devices` of a `device_type` unless the CPU is missing.
 
     Raises
     ------
     InvalidArgumentError
-        If a device does not exist, or the CPU is left out.
+        If a device does not exist, or the CPU is missing.
 
     Examples
     --------
@@ -99,18 +99,18 @@ def set_visible_devices(devices: PhysicalDevice | Sequence[PhysicalDevice],
     """
     given = [devices] if isinstance(devices, PhysicalDevice) else list(devices)
     if any(d != CPU for d in given) or (not given and device_type in (None, "CPU")):
-        raise InvalidArgumentError(f"set_visible_devices: got {given}, want {[CPU]}: there is no "
-                                   "other device")
+        raise InvalidArgumentError(f"set_visible_devices: got {given}, expected {[CPU]}, the "
+                                   "only device")
 
 
 def set_logical_device_configuration(
         device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration]) -> None:
-    """Accepts one of `logical_devices` for a `device`: the CPU is not divided.
+    """Accept a single configuration for a `device`: the CPU cannot be partitioned.
 
     Raises
     ------
     InvalidArgumentError
-        If there are to be several, or the device does not exist.
+        If there are several configurations, or the device does not exist.
 
     Examples
     --------
@@ -120,12 +120,13 @@ def set_logical_device_configuration(
     """
     if device != CPU or len(logical_devices) != 1:
         raise InvalidArgumentError(f"set_logical_device_configuration: got {len(logical_devices)} "
-                                   f"devices of {device}, want 1 of {CPU}: it is not divided")
+                                   f"devices of {device}, expected 1 of {CPU}, which "
+                                   "cannot be partitioned")
 
 
 def get_logical_device_configuration(
         device: PhysicalDevice) -> list[LogicalDeviceConfiguration] | None:
-    """None, for every `device`: the CPU is not divided.
+    """Return None for every `device`: the CPU is not partitioned.
 
     Examples
     --------
@@ -136,7 +137,7 @@ def get_logical_device_configuration(
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Accepts `enabled`: everything runs on the CPU.
+    """Accept `enabled`; everything runs on the CPU.
 
     Examples
     --------
@@ -149,7 +150,7 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 
 def get_soft_device_placement() -> bool:
-    """What was set last; at first True.
+    """Return the last value set, initially True.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Element types: ``df.float32`` and the like, and conversion of anything that names one."""
+"""Dtypes, such as ``df.float32``, and conversion of names and other dtypes to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Kind: TypeAlias = 'Literal["bool", "int", "float"]'
 
 
-# The finite numbers of each floating dtype end here.
+# The largest finite value of each floating dtype.
 LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2.0 ** -7) * 2.0 ** 127,
            "float32": (2 - 2.0 ** -23) * 2.0 ** 127, "float64": (2 - 2.0 ** -52) * 2.0 ** 1023}
 
@@ -53,36 +53,36 @@ class DType:
 
     @property
     def is_floating(self) -> bool:
-        """Whether elements are numbers with a fraction."""
+        """True for floating-point dtypes."""
         return self.kind == "float"
 
     @property
     def is_integer(self) -> bool:
-        """Whether elements are whole numbers."""
+        """True for integer dtypes."""
         return self.kind == "int"
 
     @property
     def is_bool(self) -> bool:
-        """Whether elements are truth values."""
+        """True for bool."""
         return self.kind == "bool"
 
     @property
     def as_numpy_dtype(self) -> Any:
-        """The NumPy dtype; bfloat16 has that of the package ml_dtypes, if it is installed."""
-        import numpy as np  # loaded when first needed
+        """The NumPy dtype; for bfloat16 the dtype of the package ml_dtypes, if it is installed."""
+        import numpy as np  # slow import
 
         if self.name != "bfloat16":
             return np.dtype(self.name)
         try:
             return np.dtype(import_module("ml_dtypes").bfloat16)
         except ImportError:
-            raise DTypeError("bfloat16 is no dtype of NumPy alone: install ml_dtypes, or cast to "
+            raise DTypeError("bfloat16 is not a dtype of NumPy: install ml_dtypes, or cast to "
                              "float32 first") from None
 
     @property
     def dtype(self) -> Any:
-        """`as_numpy_dtype`, under the name by which NumPy takes this for a dtype of its own:
-        ``np.dtype(df.float32)``, ``np.zeros(3, df.float32)``."""
+        """The NumPy dtype, under the name that NumPy looks up: ``np.dtype(df.float32)``,
+        ``np.zeros(3, df.float32)``."""
         return self.as_numpy_dtype
 
     @property
@@ -92,7 +92,7 @@ class DType:
 
     @property
     def limits(self) -> tuple[Any, Any]:
-        """The smallest and the largest number.
+        """The smallest and the largest finite value.
 
         Examples
         --------
@@ -110,41 +110,41 @@ class DType:
 
     @property
     def min(self) -> Any:
-        """The smallest number; of floating ones the finite one."""
+        """The smallest finite value."""
         return self.limits[0]
 
     @property
     def max(self) -> Any:
-        """The largest number; of floating ones the finite one."""
+        """The largest finite value."""
         return self.limits[1]
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether there are no negative numbers."""
+        """True for unsigned integers."""
         return self.name.startswith("uint")
 
     @property
     def is_complex(self) -> bool:
-        """Whether elements are complex; none are."""
+        """False: there are no complex dtypes."""
         return False
 
     @property
     def real_dtype(self) -> DType:
-        """Itself; complex dtypes have another."""
+        """The dtype itself; for compatibility with complex dtypes."""
         return self
 
     @property
     def is_numpy_compatible(self) -> bool:
-        """Whether NumPy has it by itself."""
+        """True if NumPy has the dtype without ml_dtypes."""
         return self.name != "bfloat16"
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether another dtype is this one."""
+        """Return True if another dtype is the same."""
         return as_dtype(other) is self
 
     @property
     def base_dtype(self) -> DType:
-        """Itself; TensorFlow 1 has references besides."""
+        """The dtype itself; TensorFlow 1 has reference dtypes."""
         return self
 
     def __repr__(self) -> str:
@@ -183,20 +183,20 @@ bfloat16: DType = DType(10, "bfloat16", 2, "float")
 float32: DType = DType(11, "float32", 4, "float")
 float64: DType = DType(12, "float64", 8, "float")
 
-# As TensorFlow calls them besides.
+# TensorFlow's aliases.
 half: DType = float16
 double: DType = float64
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
        float16, bfloat16, float32, float64)
 _BY_NAME = {d.name: d for d in ALL}
-# What TensorFlow and Python call them besides.
+# Aliases in TensorFlow and Python.
 _ALIASES = {"half": float16, "float": float32, "double": float64, "int": int32}
 _BY_PYTHON_TYPE = {bool: bool_, int: int32, float: float32}
 
 
 def as_dtype(type_value: Any) -> DType:
-    """The dtype that `type_value` names: a DType, a name, a Python or NumPy type, a NumPy dtype.
+    """Return the dtype for a DType, a name, a Python or NumPy type, or a NumPy dtype.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def as_dtype(type_value: Any) -> DType:
     Raises
     ------
     DTypeError
-        If `type_value` names none of dualflow's dtypes.
+        If `type_value` is not one of dualflow's dtypes.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def as_dtype(type_value: Any) -> DType:
         return _BY_PYTHON_TYPE[value]
     name = value if isinstance(value, str) else getattr(value, "name", None)
     if not isinstance(name, str):
-        name = getattr(value, "__name__", None)  # numpy.float32, a class
+        name = getattr(value, "__name__", None)  # a class such as numpy.float32
     if isinstance(name, str) and (found := _BY_NAME.get(name.rstrip("_")) or _ALIASES.get(name)):
         return found
     raise DTypeError(f"{shown(value)} is not a dtype of dualflow; there are {', '.join(_BY_NAME)}")

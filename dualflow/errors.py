@@ -1,24 +1,24 @@
-"""Exceptions that dualflow raises: each is also of the Python type one would expect."""
+"""Exceptions of dualflow; each derives from the corresponding Python exception as well."""
 
 
 class DualflowError(Exception):
-    """Base of every error raised by dualflow itself."""
+    """Base class of all exceptions of dualflow."""
 
 
 class InvalidArgumentError(DualflowError, ValueError):
-    """A value that makes no sense for the op."""
+    """A value is not valid for the op."""
 
 
 class ShapeError(InvalidArgumentError):
-    """Shapes that do not fit each other or the op."""
+    """Shapes are incompatible with each other or with the op."""
 
 
 class DTypeError(DualflowError, TypeError):
-    """Dtypes that do not fit the op."""
+    """Dtypes are not supported by the op."""
 
 
 class OutOfRangeError(DualflowError, IndexError):
-    """An index beyond its dimension."""
+    """An index is out of range."""
 
 
 class ResourceExhaustedError(DualflowError, MemoryError):
@@ -26,47 +26,47 @@ class ResourceExhaustedError(DualflowError, MemoryError):
 
 
 class SizeOverflowError(DualflowError, OverflowError):
-    """A size beyond 64 bits, or a number beyond its dtype."""
+    """A size exceeds 64 bits, or a number exceeds the range of its dtype."""
 
 
 class UnimplementedError(DualflowError, NotImplementedError):
-    """Something dualflow does not do."""
+    """A feature is not implemented."""
 
 
 class CancelledError(DualflowError):
-    """A running program was asked to stop."""
+    """A running program was cancelled."""
 
 
 class DeadlineExceededError(DualflowError, TimeoutError):
-    """What others were to do took longer than they were given."""
+    """An operation of other processes or threads did not finish in time."""
 
 
 class InUseError(DualflowError, RuntimeError):
-    """A variable that cannot be assigned, as a program that writes it is waiting for this code."""
+    """A variable cannot be assigned because a program that writes it is waiting for this code."""
 
 
 class NotFoundError(DualflowError, FileNotFoundError):
-    """A file that is not there."""
+    """A file does not exist."""
 
 
 class AlreadyExistsError(DualflowError, FileExistsError):
-    """Something is to be made where there is something already."""
+    """A file or object exists already."""
 
 
 class DataLossError(DualflowError, ValueError):
-    """A file that is damaged."""
+    """A file is corrupt."""
 
 
 class TracedValueError(DualflowError, TypeError):
-    """Python asked a traced tensor for a value that exists only when the program runs."""
+    """Python requested the value of a traced tensor, which exists only when the program runs."""
 
 
 class GradientWarning(UserWarning):
-    """A gradient is None; the message says why."""
+    """A gradient is None; the message contains the reason."""
 
 
 class CompilerWarning(UserWarning):
-    """Functions with `jit_compile` are interpreted: no C compiler does what it should."""
+    """Functions with `jit_compile` are interpreted because no working C compiler was found."""
 
 
 class RetracingWarning(UserWarning):

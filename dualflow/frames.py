@@ -1,4 +1,4 @@
-"""The current place in the user's program: the innermost frame outside the package and of
+"""The user's position in the call stack: the innermost frame outside this package and outside
 libraries that run on it."""
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ COMPREHENSIONS = "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 LIBRARY = os.path.dirname(os.__file__) + os.sep
 PACKAGES = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
-FROZEN = "<frozen"          # what names of files begin with that are part of the interpreter
-GENERATED = "numpy.", "namedtuple_"     # names of modules whose code is never the user's
+FROZEN = "<frozen"          # prefix of the file names of modules frozen into the interpreter
+GENERATED = "numpy.", "namedtuple_"     # prefixes of modules whose code is never the user's
 _passed_over = [PACKAGE]
 
 
 def pass_over(folder: str) -> None:
-    """From now on a library in `folder`, which runs on this package, is no code of the user's."""
+    """Treat code in `folder`, a library that runs on this package, as not the user's."""
     if folder + os.sep not in _passed_over:
         _passed_over.append(folder + os.sep)
 
 
 def user_frame(depth: int) -> tuple[FrameType | None, int]:
-    """The user's frame, and how many frames above the caller's it is; the search begins `depth`
+    """Return the user's frame and its distance from the caller's frame; the search starts `depth`
     frames above the caller's."""
     frame: FrameType | None = sys._getframe(depth + 1)
     passed = tuple(_passed_over)
@@ -38,8 +38,8 @@ def user_frame(depth: int) -> tuple[FrameType | None, int]:
 
 
 def is_users(frame: FrameType) -> bool:
-    """Whether no library on this package runs in it, nor NumPy, whose functions call methods of
-    tensors, nor what Python has made for a named tuple."""
+    """Return True if a frame runs user code: not this package, a library on it, NumPy (which calls
+    methods of tensors), or the generated code of a named tuple."""
     if frame.f_code.co_filename.startswith(tuple(_passed_over)):
         return False
     return not str(frame.f_globals.get("__name__")).startswith(GENERATED)
@@ -53,14 +53,14 @@ def is_installed(path: str) -> bool:
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warns at the user's line that led here."""
+    """Issue a warning at the user's line."""
     warnings.warn(message, category, stacklevel=user_frame(0)[1] + 1)
 
 
 def in_container() -> bool:
-    """Whether the caller's caller, in C, is asked by ``in`` or ``not in`` of Python code: a list or
-    another container of Python's compares its items with one."""
-    import opcode  # loaded where it is first wanted
+    """Return True if the caller, a C function, was called by ``in`` or ``not in`` of Python code,
+    which compares the items of a list or other container."""
+    import opcode  # slow import
 
     frame = sys._getframe(1)
     return opcode.opname[frame.f_code.co_code[frame.f_lasti]] == "CONTAINS_OP"
@@ -69,7 +69,7 @@ def in_container() -> bool:
 def in_for_statement(frame: FrameType) -> bool:
     """Return True if the current instruction of a frame belongs to the header of a `for` statement,
     as in ``for x in enumerate(xs)``; False for comprehensions and unpacking."""
-    import opcode  # loaded where it is first wanted
+    import opcode  # slow import
 
     code = frame.f_code
     if code.co_name in COMPREHENSIONS:
@@ -88,8 +88,8 @@ def in_for_statement(frame: FrameType) -> bool:
 
 
 def _is_inside(place: tuple[int | None, ...], other: tuple[int | None, ...]) -> bool:
-    """Whether a position of an instruction (first line, last line, first column, last column) lies
-    in another."""
+    """Return True if an instruction position (first line, last line, first column, last column) is
+    inside another one."""
     line, last_line, column, last_column = place
     if None in (*place, *other):
         return False

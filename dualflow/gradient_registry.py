@@ -1,22 +1,22 @@
-"""The gradient registry: which rule belongs to which op.
+"""The gradient registry: gradient rules by op.
 
-A rule is written right below the function of its op::
+A rule is defined right below the function of its op::
 
     @gradient("multiply", saves="inputs")
     def _(g, y, a, b):
         return lambda: g * b, lambda: g * a
 
-Its arguments are the gradient of the output, the output, the inputs, then the op's attributes by
-name; if the op has several outputs, `g` and `y` are tuples (for an output nothing flowed into `g`
-is zeros, for an integer one None). It returns one result per input: a tensor, None if nothing
-flows, or a function without arguments that computes it, called only if that input's gradient is
-wanted. A rule applies public ops only, so it works eagerly, while tracing and under another tape.
-It never un-broadcasts and never adds up: the walker does.
+Its arguments are the cotangent of the output, the output, the inputs, then the op's attributes by
+name. If the op has several outputs, `g` and `y` are tuples; an output without a cotangent has
+zeros in `g`, an integer output None. The rule returns one result per input: a tensor, None for no
+gradient, or a function without arguments that computes it, called only if the gradient of that
+input is needed. A rule applies public ops only, so it works eagerly, while tracing and under
+another tape. The backward pass, not the rule, sums cotangents and undoes broadcasting.
 
-`saves` names what a tape keeps for the rule: "none", "inputs", "output", "both", or a tuple of
-input positions and "output". All other operands arrive as `TensorSpec`: shape and dtype only.
+`saves` names the residuals of the rule: "none", "inputs", "output", "both", or a tuple of input
+positions and "output". Other operands arrive as `TensorSpec`: shape and dtype only.
 
-A module that is reloaded declares its rules again, and these replace the old ones.
+A module that is reloaded registers its rules again, which replaces the old ones.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SAVES = {"none": 0, "inputs": _ALL_INPUTS, "output": _OUTPUT, "both": _ALL_INPU
 
 
 def gradient(op: str, saves: str | tuple[int | str, ...]) -> Callable[[Rule], Rule]:
-    """Declares the decorated function to be the gradient rule of `op`."""
+    """Register the decorated function as the gradient rule of `op`."""
     handle = _core.get_op(op)
     if isinstance(saves, str):
         mask = _SAVES[saves]
@@ -51,6 +51,6 @@ def gradient(op: str, saves: str | tuple[int | str, ...]) -> Callable[[Rule], Ru
 
 
 def no_gradient(op: str, why: str) -> None:
-    """Declares that nothing flows back through `op`, and why; users are shown the reason."""
+    """Declare that `op` has no gradient; the reason is shown to users."""
     handle = _core.get_op(op)
     handle.rule, handle.why_no_gradient = None, why

@@ -1,4 +1,4 @@
-"""Images, under TensorFlow's names."""
+"""Image functions, under TensorFlow's names."""
 
 from dualflow.ops.crop import crop_and_resize as crop_and_resize
 from dualflow.ops.image import (

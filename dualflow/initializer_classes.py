@@ -1,5 +1,5 @@
-"""Initial values of variables as objects, under the names TensorFlow and Keras give them: made with
-what does not depend on the variable, called with a shape and a dtype."""
+"""Initializers as classes, under the names of TensorFlow and Keras: constructed with
+hyperparameters, called with the shape and dtype of a variable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Constant", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform",
 
 
 class Initializer(Checked):
-    """Base: an object that is called with a shape.
+    """Base class of initializers, which are called with a shape.
 
     Examples
     --------
@@ -38,28 +38,28 @@ class Initializer(Checked):
         "gain": NUMBER, "scale": POSITIVE}
 
     def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> df.Tensor:
-        """A tensor of a shape and a dtype, float32 by default."""
+        """Return a tensor of a shape and a dtype, by default float32."""
         return self.make(shape, float32 if dtype is None else df.as_dtype(dtype))
 
     def make(self, shape: Sequence[int], dtype: df.DType) -> df.Tensor:
-        """The value."""
+        """Return the initial value."""
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make another like this one."""
+        """Return the constructor arguments."""
         return dict(vars(self))
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """One made of what `get_config` returned."""
+        """Return an initializer constructed from a result of `get_config`."""
         return cls(**config)
 
 
-# --- the same everywhere -----------------------------------------------------------------------
+# --- deterministic -----------------------------------------------------------------------------
 
 
 class Zeros(Initializer):
-    """All 0.
+    """Initializes with 0.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Zeros(Initializer):
 
 
 class Ones(Initializer):
-    """All 1.
+    """Initializes with 1.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Ones(Initializer):
 
 
 class Constant(Initializer):
-    """`value` everywhere; or, of as many numbers as the shape has, those.
+    """Initializes with one value, or with one value per element.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Constant(Initializer):
 
 
 class Identity(Initializer):
-    """The identity matrix times `gain`.
+    """Initializes with the identity matrix times `gain`.
 
     Examples
     --------
@@ -123,21 +123,21 @@ class Identity(Initializer):
 
     def make(self, shape: Any, dtype: Any) -> Any:
         if len(shape) != 2:
-            raise ShapeError(f"Identity: shape {tuple(shape)}, want 2 dimensions")
+            raise ShapeError(f"Identity: shape {tuple(shape)}, expected 2 dimensions")
         return df.eye(shape[0], shape[1], dtype=dtype) * self.gain
 
 
-# --- at random -----------------------------------------------------------------------------------
+# --- random --------------------------------------------------------------------------------------
 
 
 class RandomNormal(Initializer):
-    """Normally distributed.
+    """Initializes with normally distributed values.
 
     Parameters
     ----------
     mean, stddev : float
     seed : int, optional
-        The same numbers each time; without one they follow from `random.set_seed`.
+        Returns the same values in each call. By default they depend on `random.set_seed`.
 
     Examples
     --------
@@ -158,8 +158,8 @@ class RandomNormal(Initializer):
 
 
 class TruncatedNormal(RandomNormal):
-    """Normally distributed, numbers further than two standard deviations from the mean drawn again;
-    the arguments are those of `RandomNormal`.
+    """Initializes with normally distributed values within two standard deviations; the parameters
+    are as for `RandomNormal`.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class TruncatedNormal(RandomNormal):
 
 
 class RandomUniform(Initializer):
-    """Evenly distributed over [minval, maxval).
+    """Initializes with values uniformly distributed over [minval, maxval).
 
     Parameters
     ----------
@@ -201,8 +201,8 @@ class RandomUniform(Initializer):
 
 
 class Orthogonal(Initializer):
-    """Orthogonal rows or columns of length `gain`: of all dimensions but the last as rows, q of the
-    QR decomposition of normally distributed numbers.
+    """Initializes with orthogonal rows or columns of length `gain`: q of the QR decomposition of a
+    normally distributed matrix, whose rows are all dimensions except the last.
 
     Parameters
     ----------
@@ -231,23 +231,23 @@ class Orthogonal(Initializer):
 
     def make(self, shape: Any, dtype: Any) -> Any:
         if len(shape) < 2:
-            raise ShapeError(f"Orthogonal: shape {tuple(shape)}, want 2 dimensions or more")
+            raise ShapeError(f"Orthogonal: shape {tuple(shape)}, expected at least 2 dimensions")
         rows, columns = math.prod(shape[:-1]), shape[-1]
         drawn = df.random.normal([max(rows, columns), min(rows, columns)], dtype=dtype,
                                  seed=self.seed)
         q, r = df.linalg.qr(drawn)
-        q = q * df.sign(df.linalg.diag_part(r))     # else q would not be evenly distributed
+        q = q * df.sign(df.linalg.diag_part(r))     # makes q uniformly distributed
         return df.reshape(df.transpose(q) if rows < columns else q, shape) * self.gain
 
 
 class VarianceScaling(Initializer):
-    """At random, with a variance that follows from the shape: ``scale / n``.
+    """Initializes with random values of variance ``scale / n``, where n depends on the shape.
 
     Parameters
     ----------
     scale : float
     mode : {"fan_in", "fan_out", "fan_avg"}
-        n is the number of inputs, of outputs, or their mean.
+        n is fan_in, fan_out, or their mean.
     distribution : {"truncated_normal", "untruncated_normal", "uniform"}
     seed : int, optional
         As for `RandomNormal`.
@@ -270,8 +270,8 @@ class VarianceScaling(Initializer):
         for name, value, wanted in (("mode", mode, ("fan_in", "fan_out", "fan_avg")),
                                     ("distribution", distribution, kinds)):
             if value not in wanted:
-                raise InvalidArgumentError(f"{type(self).__name__}: {name} is {value!r}, want one "
-                                           f"of {', '.join(wanted)}")
+                raise InvalidArgumentError(f"{type(self).__name__}: {name} is {value!r}, expected "
+                                           f"one of {', '.join(wanted)}")
         self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
 
     def make(self, shape: Any, dtype: Any) -> Any:
@@ -282,7 +282,7 @@ class VarianceScaling(Initializer):
 
 
 def _scaling(name: str, scale: float, mode: str, distribution: str) -> type[VarianceScaling]:
-    """The class of an initializer that only has a seed."""
+    """Return the class of an initializer whose only parameter is a seed."""
     def __init__(self: VarianceScaling, seed: int | None = None) -> None:
         VarianceScaling.__init__(self, scale, mode, distribution, seed)
 
@@ -310,7 +310,7 @@ HeUniform: type[VarianceScaling] = _scaling("HeUniform", 2.0, "fan_in", "uniform
 LecunNormal: type[VarianceScaling] = _scaling("LecunNormal", 1.0, "fan_in", "truncated_normal")
 LecunUniform: type[VarianceScaling] = _scaling("LecunUniform", 1.0, "fan_in", "uniform")
 
-# TensorFlow's other names for them, in `initializers` and outside.
+# TensorFlow's aliases, here and in `initializers`.
 constant = constant_initializer = Constant
 identity = Identity
 orthogonal = Orthogonal

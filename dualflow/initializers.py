@@ -1,9 +1,9 @@
-"""Initial values of variables, under the names Keras gives them: call one with a shape, or, as in
-TensorFlow, without one for an object that is called with shapes. Those with a capital make such
-objects always (`initializer_classes`), and so do other names of theirs in lower case.
+"""Initializers under Keras's names: functions of a shape. Without a shape they return, as in
+TensorFlow, an object that is called with shapes (`initializer_classes`). Capitalised names, and
+their lower-case aliases in TensorFlow, are the classes themselves.
 
-`fan_in` and `fan_out` are the last two dimensions times all before them, which are the receptive
-field of a convolution; for a vector both are its length.
+`fan_in` and `fan_out` are the last two dimensions times the product of all other dimensions (the
+receptive field of a convolution); for a vector both are its length.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from dualflow.ops.types import DTypeLike
 
     class Initial(Protocol):
-        """Makes a tensor of a shape, or without one an initializer."""
+        """Returns a tensor of a shape, or an initializer if no shape is given."""
 
         @overload
         def __call__(self, shape: None = None, *, seed: int | None = None) -> Initializer: ...
@@ -63,12 +63,12 @@ if TYPE_CHECKING:
 __all__ = ["glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal",
            "lecun_uniform", "ones", "zeros"]
 
-# standard deviation of a normal distribution cut off at two of its own
+# Standard deviation of a standard normal distribution truncated at two standard deviations.
 TRUNCATED_STDDEV = 0.87962566103423978
 
 
 def initial(make: Callable[..., df.Tensor]) -> Initial:
-    """The function, which without a shape makes the initializer of its name."""
+    """Wrap a function of a shape: without a shape it returns the initializer object."""
     @functools.wraps(make)
     def made(shape: Any = None, *args: Any, **options: Any) -> Any:
         if shape is not None:
@@ -80,7 +80,7 @@ def initial(make: Callable[..., df.Tensor]) -> Initial:
 
 @initial
 def zeros(shape: Any = None, dtype: DTypeLike = float32) -> df.Tensor:
-    """All 0, of `shape` and `dtype`.
+    """Return zeros of `shape` and `dtype`.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def zeros(shape: Any = None, dtype: DTypeLike = float32) -> df.Tensor:
 
 @initial
 def ones(shape: Any = None, dtype: DTypeLike = float32) -> df.Tensor:
-    """All 1, of `shape` and `dtype`.
+    """Return ones of `shape` and `dtype`.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def ones(shape: Any = None, dtype: DTypeLike = float32) -> df.Tensor:
 
 
 def fans(shape: Sequence[int]) -> tuple[int, int]:
-    """fan_in and fan_out of a shape."""
+    """Return fan_in and fan_out of a shape."""
     shape = ints(shape, "initializers: shape")
     if not shape:
         return 1, 1
@@ -117,8 +117,8 @@ def fans(shape: Sequence[int]) -> tuple[int, int]:
 
 def scaled(shape: Sequence[int], variance: float, distribution: str, dtype: DTypeLike,
            seed: int | None) -> df.Tensor:
-    """Numbers around 0 of a variance; of a "uniform" distribution, a "truncated_normal" one (also
-    called "normal") or an "untruncated_normal" one."""
+    """Return random values with mean 0 and the given variance; `distribution` is "uniform",
+    "truncated_normal" (alias "normal") or "untruncated_normal"."""
     if distribution == "uniform":
         limit = sqrt(3.0 * variance)
         return df.random.uniform(shape, -limit, limit, dtype, seed)
@@ -136,15 +136,15 @@ def _variance(name: str, scale: float, fan: float) -> float:
 @initial
 def glorot_uniform(shape: Any = None, dtype: DTypeLike = float32,
                    seed: int | None = None) -> df.Tensor:
-    """Evenly distributed around 0, of variance 1 / mean of fan_in and fan_out.
+    """Return uniformly distributed values with mean 0 and variance 2 / (fan_in + fan_out).
 
     Parameters
     ----------
     shape : sequence of int, optional
-        None: the initializer is returned, to be called with a shape and a dtype.
+        If None, return an initializer, to be called with a shape and a dtype.
     dtype : floating dtype, default float32
     seed : int, optional
-        The same numbers each time; without one they follow from `random.set_seed`.
+        Returns the same values in each call. By default they depend on `random.set_seed`.
 
     Notes
     -----
@@ -167,15 +167,15 @@ def glorot_uniform(shape: Any = None, dtype: DTypeLike = float32,
 @initial
 def glorot_normal(shape: Any = None, dtype: DTypeLike = float32,
                   seed: int | None = None) -> df.Tensor:
-    """Truncated normal around 0, of variance 1 / mean of fan_in and fan_out.
+    """Return truncated normal values with mean 0 and variance 2 / (fan_in + fan_out).
 
     Parameters
     ----------
     shape : sequence of int, optional
-        None: the initializer is returned, to be called with a shape and a dtype.
+        If None, return an initializer, to be called with a shape and a dtype.
     dtype : floating dtype, default float32
     seed : int, optional
-        The same numbers each time; without one they follow from `random.set_seed`.
+        Returns the same values in each call. By default they depend on `random.set_seed`.
 
     Notes
     -----
@@ -195,15 +195,15 @@ def glorot_normal(shape: Any = None, dtype: DTypeLike = float32,
 @initial
 def he_uniform(shape: Any = None, dtype: DTypeLike = float32,
                seed: int | None = None) -> df.Tensor:
-    """Evenly distributed around 0, of variance 2 / fan_in.
+    """Return uniformly distributed values with mean 0 and variance 2 / fan_in.
 
     Parameters
     ----------
     shape : sequence of int, optional
-        None: the initializer is returned, to be called with a shape and a dtype.
+        If None, return an initializer, to be called with a shape and a dtype.
     dtype : floating dtype, default float32
     seed : int, optional
-        The same numbers each time; without one they follow from `random.set_seed`.
+        Returns the same values in each call. By default they depend on `random.set_seed`.
 
     Notes
     -----
@@ -221,15 +221,15 @@ def he_uniform(shape: Any = None, dtype: DTypeLike = float32,
 @initial
 def he_normal(shape: Any = None, dtype: DTypeLike = float32,
               seed: int | None = None) -> df.Tensor:
-    """Truncated normal around 0, of variance 2 / fan_in.
+    """Return truncated normal values with mean 0 and variance 2 / fan_in.
 
     Parameters
     ----------
     shape : sequence of int, optional
-        None: the initializer is returned, to be called with a shape and a dtype.
+        If None, return an initializer, to be called with a shape and a dtype.
     dtype : floating dtype, default float32
     seed : int, optional
-        The same numbers each time; without one they follow from `random.set_seed`.
+        Returns the same values in each call. By default they depend on `random.set_seed`.
 
     Notes
     -----
@@ -247,15 +247,15 @@ def he_normal(shape: Any = None, dtype: DTypeLike = float32,
 @initial
 def lecun_uniform(shape: Any = None, dtype: DTypeLike = float32,
                   seed: int | None = None) -> df.Tensor:
-    """Evenly distributed around 0, of variance 1 / fan_in.
+    """Return uniformly distributed values with mean 0 and variance 1 / fan_in.
 
     Parameters
     ----------
     shape : sequence of int, optional
-        None: the initializer is returned, to be called with a shape and a dtype.
+        If None, return an initializer, to be called with a shape and a dtype.
     dtype : floating dtype, default float32
     seed : int, optional
-        The same numbers each time; without one they follow from `random.set_seed`.
+        Returns the same values in each call. By default they depend on `random.set_seed`.
 
     Notes
     -----
@@ -273,15 +273,15 @@ def lecun_uniform(shape: Any = None, dtype: DTypeLike = float32,
 @initial
 def lecun_normal(shape: Any = None, dtype: DTypeLike = float32,
                  seed: int | None = None) -> df.Tensor:
-    """Truncated normal around 0, of variance 1 / fan_in.
+    """Return truncated normal values with mean 0 and variance 1 / fan_in.
 
     Parameters
     ----------
     shape : sequence of int, optional
-        None: the initializer is returned, to be called with a shape and a dtype.
+        If None, return an initializer, to be called with a shape and a dtype.
     dtype : floating dtype, default float32
     seed : int, optional
-        The same numbers each time; without one they follow from `random.set_seed`.
+        Returns the same values in each call. By default they depend on `random.set_seed`.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Linear algebra, under TensorFlow's names. What needs LAPACK is loaded when it is first used."""
+"""Linear algebra, under TensorFlow's names. Functions that need LAPACK are imported lazily."""
 
 import typing as _typing
 from importlib import import_module as _import_module
@@ -64,7 +64,7 @@ _MODULES = {
                     "dualflow.ops.matrix_functions"),
 }
 
-if not _typing.TYPE_CHECKING:       # type checkers know what is imported above
+if not _typing.TYPE_CHECKING:       # type checkers use the imports above
     __all__ = sorted({*_MODULES, *(name for name in globals() if not name.startswith("_"))})
 
     def __getattr__(name: str) -> _typing.Any:

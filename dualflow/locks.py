@@ -1,4 +1,4 @@
-"""Locks that are never left held, in the child of a fork, by threads that do not exist there."""
+"""Locks that are reset in the child of a fork if a thread that no longer exists held them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def reentrant_lock() -> Any:
-    """A `threading.RLock`."""
+    """Return a `threading.RLock`."""
     made: Any = threading.RLock()
     _locks.add(made)
     return made

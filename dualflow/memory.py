@@ -1,9 +1,9 @@
-"""Memory of tensors: how much is in use, and what is kept for reuse.
+"""Memory of tensors: the amount in use, and the cache of freed blocks.
 
 Freed memory goes to a free list, because a fresh page costs more than most kernels. The list is
-bounded by 1 GiB or a quarter of the machine's memory, whichever is less; beyond that, sizes that
-are no longer in use leave first. Blocks from 4 MB on come from huge pages where the system has
-them. Programs of traced functions share scratch memory, at most four pieces when none runs.
+bounded by 1 GiB or a quarter of the machine's memory, whichever is less; beyond that, blocks of
+sizes that are no longer in use are freed first. Blocks of 4 MB or more use huge pages if the system
+has them. Programs of traced functions share scratch memory, at most four pieces when none runs.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ __all__ = ["reset_peak", "stats", "trim"]
 
 
 def stats() -> dict[str, Any]:
-    """Bytes of tensor memory, arrays that were wrapped without a copy left out.
+    """Return the tensor memory in bytes, without arrays that were wrapped without a copy.
 
     Returns
     -------
     dict
-        ``in_use``: by tensors, variables and programs that run; ``peak``: the most there was in use
-        since the start or `reset_peak`; ``cached``: kept for reuse; ``by_thread``: what is in use
-        by the thread that asked for it, whoever frees it, as a dict by `threading.get_native_id`.
+        ``in_use``: by tensors, variables and running programs; ``peak``: the maximum of ``in_use``
+        since the start or `reset_peak`; ``cached``: freed and cached; ``by_thread``: memory in use
+        by the thread that allocated it, as a dict by `threading.get_native_id`.
 
     Notes
     -----
-    Threads that ended and left nothing are not listed. More than 63 at once share the number 0.
+    Ended threads without memory in use are not listed. Threads beyond 63 at once share the id 0.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def stats() -> dict[str, Any]:
 
 
 def reset_peak() -> None:
-    """Restarts the peak of `stats` from what is in use now.
+    """Reset the peak of `stats` to the memory in use now.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def reset_peak() -> None:
 
 
 def trim() -> None:
-    """Returns the memory kept for reuse to the system, including that for runs of functions.
+    """Return cached memory to the system, including the scratch memory of functions.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Module: what holds variables, and modules that do."""
+"""Module: the base class of objects that hold variables and other modules."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Module:
-    """Base of classes that hold variables and other modules, in attributes or in lists, tuples and
-    dicts there.
+    """Base class of objects that hold variables and other modules, in attributes or in lists,
+    tuples and dicts in attributes.
 
     Parameters
     ----------
     name : str, optional
-        A Python identifier; by default the name of the class, in lower case.
+        A Python identifier; by default the name of the class in snake case.
 
     Notes
     -----
-    Attributes are looked at when they are asked for, those of a module in the order of their names,
-    then those of the modules found there. A subclass that needs no name need not call ``__init__``.
+    Variables and submodules are collected at each access: the attributes of a module sorted
+    by name, then the attributes of its submodules. A subclass that needs no name need
+    not call ``__init__``.
 
-    Methods may be traced by `dualflow.function`; each instance has traces of its own. `Checkpoint`
-    saves modules, `dualflow.save` what is needed to run one without its code.
+    Methods may be traced by `dualflow.function`; each instance has its own traces. `Checkpoint`
+    saves modules; `dualflow.save` also saves their functions, so that no code is needed.
 
     Examples
     --------
@@ -56,24 +57,24 @@ class Module:
 
     def __init__(self, name: str | None = None) -> None:
         if name is not None and not (isinstance(name, str) and name.isidentifier()):
-            raise InvalidArgumentError(f"{type(self).__name__}: name is {shown(name)}, want a "
+            raise InvalidArgumentError(f"{type(self).__name__}: name is {shown(name)}, expected a "
                                        "Python identifier")
         self._name = name
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the module."""
         return self.__dict__.get("_name") or snake_case(type(self).__name__)
 
     @property
     def name_scope(self) -> AbstractContextManager[str]:
-        """A context inside of which the ops of a graph get names that begin with the module's."""
+        """A context in which the names of the ops of a graph begin with the module's name."""
         graph = current_graph()
         return nullcontext(f"{self.name}/") if graph is None else graph.names.scope(self.name)
 
     @classmethod
     def with_name_scope(cls, method: F) -> F:
-        """Makes a method enter the module's name scope.
+        """Wrap a method so that it runs in the module's name scope.
 
         Examples
         --------
@@ -95,28 +96,28 @@ class Module:
 
     @property
     def variables(self) -> Sequence[Variable]:
-        """The variables of this module and of its submodules, each once."""
+        """The variables of this module and of its submodules, without duplicates."""
         found = [unwrapped(x) for _, _, x in self._flatten(is_variable)]
         return tuple(dict.fromkeys(found))
 
     @property
     def trainable_variables(self) -> Sequence[Variable]:
-        """Those that tapes watch unasked."""
+        """The trainable variables, which tapes watch automatically."""
         return tuple([v for v in self.variables if v.trainable])
 
     @property
     def non_trainable_variables(self) -> Sequence[Variable]:
-        """The others."""
+        """The variables that are not trainable."""
         return tuple([v for v in self.variables if not v.trainable])
 
     @property
     def submodules(self) -> Sequence[Module]:
-        """The modules inside of this one, and of those."""
+        """All submodules, at any depth."""
         return tuple([x for _, _, x in self._flatten(is_module) if x is not self])
 
     def _flatten(self, wanted: Callable[[Any], bool]) -> Iterator[tuple[Module, str, Any]]:
-        """What attributes of this module and of its submodules hold that is `wanted`, each object
-        once, with its module and its path there."""
+        """Yield the objects in this module and its submodules that satisfy `wanted`, without
+        duplicates, with their module and their path in it."""
         seen: set[int] = {id(self)}
         modules = deque([self])
         while modules:
@@ -131,27 +132,27 @@ class Module:
 
 
 def snake_case(name: str) -> str:
-    """`DenseLayer` as `dense_layer`."""
+    """Convert `DenseLayer` to `dense_layer`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def is_variable(x: Any) -> bool:
-    """Whether something is, or stands for, a Variable."""
+    """Return True if an object is, or wraps, a Variable."""
     return isinstance(unwrapped(x), Variable)
 
 
 def is_module(x: Any) -> bool:
-    """Whether something is a Module."""
+    """Return True if an object is a Module."""
     return isinstance(x, Module)
 
 
 def attributes(module: Module) -> list[tuple[str, Any]]:
-    """What a module holds, by attribute, in the order of their names."""
+    """Return the attributes of a module, sorted by name."""
     return sorted(vars(module).items(), key=lambda item: item[0])
 
 
 def inner(x: Any) -> list[tuple[str, Any]] | None:
-    """The parts of a list, tuple or dict, by what leads to them; None for anything else."""
+    """Return the parts of a list, tuple or dict by path component, or None for anything else."""
     if isinstance(x, dict):
         return [(step(key), value) for key, value in x.items()]
     if isinstance(x, list | tuple):
@@ -160,12 +161,12 @@ def inner(x: Any) -> list[tuple[str, Any]] | None:
 
 
 def step(key: Any) -> str:
-    """A key as part of a path."""
+    """Return a dict key as a path component."""
     return str(key).replace("%", "%25").replace("/", "%2F")
 
 
 def held(parts: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """What is in lists, tuples and dicts, at any depth, with paths; none is entered twice."""
+    """Yield the leaves of lists, tuples and dicts with paths; each container is visited once."""
     pending = parts[::-1]
     seen: set[int] = set()
     while pending:

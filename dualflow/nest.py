@@ -1,9 +1,9 @@
-"""Nested structures: lists, tuples, named tuples, dicts, dataclasses and composite tensors
-(`IndexedSlices`), as flat lists and back.
+"""Nested structures (lists, tuples, named tuples, dicts, dataclasses and composite tensors such as
+`IndexedSlices`): flattening, packing and mapping.
 
-Anything else is a leaf, including `None` and tensors. The parts of a dict come in the order of its
-sorted keys or, if keys do not compare, of insertion; those of a dataclass in the order of the
-fields its constructor takes. Names follow TensorFlow's `tf.nest`.
+Any other object is a leaf, including `None` and tensors. The parts of a dict are in the order of
+its sorted keys or, if keys do not compare, of insertion; the parts of a dataclass in the order of
+its constructor's fields. The names follow TensorFlow's `tf.nest`.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 __all__ = ["assert_same_structure", "flatten", "flatten_with_path", "is_nested", "map_structure",
            "pack_sequence_as"]
 
-MAX_DEPTH = 254        # no tensor has a higher rank
+MAX_DEPTH = 254        # more than the highest rank
 
 
 class Composite:
-    """Base of classes of tensors that belong together: `_fields` names the parts, and the class
-    makes an instance of them."""
+    """Base class of composite tensors. `_fields` names the parts; the constructor takes the
+    parts."""
 
     __slots__ = ()
     _fields: tuple[str, ...] = ()
 
     def _remade(self, values: Sequence[Any]) -> Any:
-        """Another with these parts."""
+        """Return a new instance with these parts."""
         return type(self)(*values)
 
 
-# Made once: a union of types takes longer to make than to ask.
+# Tuples for isinstance: building a union of types takes longer than the test.
 SEQUENCES = list, tuple
 NESTS = list, tuple, dict, Composite
 NAMED = tuple, Composite
@@ -46,7 +46,7 @@ PLAIN = list, dict
 # --- one level -----------------------------------------------------------------------------------
 
 def is_nested(seq: Any) -> bool:
-    """Whether `seq` is a list, tuple, dict or dataclass, not a leaf.
+    """Return True if `seq` is a list, tuple, dict or dataclass, not a leaf.
 
     Examples
     --------
@@ -58,17 +58,17 @@ def is_nested(seq: Any) -> bool:
 
 
 def fields(item: Any) -> tuple[str, ...]:
-    """The names of the parts of a named tuple, composite or dataclass; () for anything else."""
+    """Return the field names of a named tuple, composite or dataclass; () for anything else."""
     if isinstance(item, NAMED):
         return getattr(item, "_fields", ())
     if isinstance(item, PLAIN):
         return ()
-    # Code that made a dataclass has loaded the module; loading it here would slow every start.
+    # A dataclass exists only if the module is loaded; importing it here would slow every start.
     return tuple([f.name for f in sys.modules["dataclasses"].fields(item) if f.init])
 
 
 def sorted_keys(item: dict[Any, Any]) -> list[Any]:
-    """Keys in sorted order; if they do not compare, in the order of insertion."""
+    """Return the keys in sorted order, or in insertion order if they do not compare."""
     try:
         return sorted(item)
     except TypeError:
@@ -76,7 +76,7 @@ def sorted_keys(item: dict[Any, Any]) -> list[Any]:
 
 
 def level(item: Any) -> tuple[Sequence[Any], list[Any]]:
-    """What the parts of a list, tuple, dict or dataclass are called, and the parts, both in the
+    """Return the names and the values of the parts of a list, tuple, dict or dataclass, in the
     order of its leaves."""
     if isinstance(item, dict):
         names = sorted_keys(item)
@@ -87,17 +87,17 @@ def level(item: Any) -> tuple[Sequence[Any], list[Any]]:
 
 
 def parts(item: Any) -> list[Any]:
-    """What a list, tuple, dict or dataclass holds, in the order of its leaves."""
+    """Return the parts of a list, tuple, dict or dataclass, in the order of its leaves."""
     return list(item) if isinstance(item, SEQUENCES) else level(item)[1]
 
 
 def steps(item: Any, names: Sequence[Any]) -> list[str]:
-    """How Python gets at the parts: `[0]`, `['key']`, `.field`."""
+    """Return the Python expressions that access the parts: `[0]`, `['key']`, `.field`."""
     return [f".{name}" for name in names] if fields(item) else [f"[{name!r}]" for name in names]
 
 
 def remade(item: Any, values: list[Any]) -> Any:
-    """A list, tuple, dict or dataclass like `item` with other parts."""
+    """Return a list, tuple, dict or dataclass like `item` with other parts."""
     kind: Any = type(item)
     if isinstance(item, dict):
         new = dict(zip(sorted_keys(item), values, strict=True))
@@ -109,16 +109,16 @@ def remade(item: Any, values: list[Any]) -> Any:
         return kind(*values) if fields(item) else kind(values)
     import copy  # only for a dataclass
 
-    made = copy.copy(item)              # its constructor may not accept stand-ins for tensors
+    made = copy.copy(item)              # the constructor may reject placeholders for tensors
     for name, value in zip(fields(item), values, strict=True):
         object.__setattr__(made, name, value)
     return made
 
 
 def inside(item: Any, around: tuple[int, ...]) -> tuple[int, ...]:
-    """The ids of what encloses the parts of an item, given those of what encloses the item.
+    """Return the ids of the containers around the parts of an item, given those around the item.
 
-    Raises InvalidArgumentError if a part contains the whole, so that walks come to an end.
+    Raise InvalidArgumentError if an item contains itself, so that traversals terminate.
     """
     if id(item) in around:
         raise InvalidArgumentError(f"a {type(item).__name__} contains itself")
@@ -128,7 +128,7 @@ def inside(item: Any, around: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def described(item: Any) -> str:
-    """`a list of 3`"""
+    """Return a description for messages: `a list of 3`."""
     of = f" of {len(parts(item))}" if is_nested(item) else ""
     return f"a {type(item).__name__}{of}"
 
@@ -136,7 +136,7 @@ def described(item: Any) -> str:
 # --- whole structures ----------------------------------------------------------------------------
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves of a structure, left to right; for a leaf, itself.
+    """Return the leaves of a structure from left to right; a leaf is its own only leaf.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def flatten(structure: Any) -> list[Any]:
     Raises
     ------
     InvalidArgumentError
-        If it contains itself.
+        If the structure contains itself.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def flatten(structure: Any) -> list[Any]:
     while pending:
         rest, around = pending[-1]
         for item in rest:
-            if not isinstance(item, TensorBase) and is_nested(item):    # mostly it is one
+            if not isinstance(item, TensorBase) and is_nested(item):  # mostly a tensor
                 pending.append((iter(parts(item)), inside(item, around)))
                 break
             leaves.append(item)
@@ -174,7 +174,7 @@ def flatten(structure: Any) -> list[Any]:
 
 
 def flatten_with_path(structure: Any) -> list[tuple[str, Any]]:
-    """The leaves of a structure, each after the path by which Python accesses it.
+    """Return the leaves of a structure with the Python expressions that access them.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def flatten_with_path(structure: Any) -> list[tuple[str, Any]]:
     Returns
     -------
     list of (str, leaf)
-        The path of a leaf that is not part of anything is empty.
+        The path is empty if the structure is a leaf.
 
     Examples
     --------
@@ -205,14 +205,14 @@ def _walk(item: Any, path: str, around: tuple[int, ...]) -> Iterator[tuple[str, 
 
 
 def flatten_tensors(structure: Any) -> list[Any]:
-    """The leaves of a structure; an object that holds a tensor (`__df_tensor__`) gives that."""
+    """Return the leaves; an object that wraps a tensor (`__df_tensor__`) is replaced by it."""
     return [unwrapped(x) for x in flatten(structure)]
 
 
 def flatten_up_to(structure: Any, given: Any) -> list[Any]:
-    """What `given` has at the places of the leaves of `structure`.
+    """Return the parts of `given` at the positions of the leaves of `structure`.
 
-    Raises InvalidArgumentError where it is not built alike. Lists and tuples are alike here.
+    Raise InvalidArgumentError if the forms differ. Lists and tuples count as equal here.
     """
     leaves: list[Any] = []
     pending = [(structure, given)]
@@ -228,18 +228,18 @@ def flatten_up_to(structure: Any, given: Any) -> list[Any]:
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
-    """The structure with its leaves replaced, in the order `flatten` gives them.
+    """Return the structure with its leaves replaced, in the order of `flatten`.
 
     Parameters
     ----------
     structure : nested lists, tuples, dicts and dataclasses
     flat_sequence : sequence
-        As many values as the structure has leaves.
+        One value per leaf of the structure.
 
     Raises
     ------
     InvalidArgumentError
-        If there are more or fewer.
+        If the number of values differs from the number of leaves.
 
     Examples
     --------
@@ -259,18 +259,18 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
 
 
 def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
-    """`func` of the leaves of structures of the same form, in the structure of the first.
+    """Apply `func` to the leaves of structures of one form; return the form of the first.
 
     Parameters
     ----------
     func : callable
-        Gets a leaf of each.
+        Function of one leaf per structure.
     *structure : nested lists, tuples, dicts and dataclasses
 
     Raises
     ------
     InvalidArgumentError
-        If they are not built alike.
+        If the forms differ.
 
     Examples
     --------
@@ -287,7 +287,7 @@ def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
-    """Raises unless two structures have the same form.
+    """Raise unless two structures have the same form.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
     Raises
     ------
     InvalidArgumentError
-        Naming the first place at which they differ.
+        Contains the first position at which they differ.
 
     Examples
     --------
@@ -323,8 +323,8 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
 def rebuild(item: Any, leaf: Callable[[Any], Any],
             is_leaf: Callable[[Any], bool] | None = None,
             around: tuple[int, ...] = ()) -> Any:
-    """The structure with `leaf` applied to each leaf, in the order `flatten` gives them; `is_leaf`
-    may stop before that. As deep as its nesting."""
+    """Return the structure with `leaf` applied to each leaf, in the order of `flatten`; parts for
+    which `is_leaf` is true are leaves. The recursion is as deep as the nesting."""
     if isinstance(item, TensorBase) or not is_nested(item) or (is_leaf and is_leaf(item)):
         return leaf(item)
     around = inside(item, around)
@@ -332,7 +332,7 @@ def rebuild(item: Any, leaf: Callable[[Any], Any],
 
 
 def is_numbers(item: Any) -> bool:
-    """Whether an item is nested lists of nothing but Python numbers, which stand for one tensor."""
+    """Return True if an item is nested lists of Python numbers only, which denote one tensor."""
     return isinstance(item, SEQUENCES) and bool(item) and all(
         isinstance(x, bool | int | float) for x in flatten(item))
 

@@ -1,4 +1,4 @@
-"""Functions of neural networks, under TensorFlow's names."""
+"""Neural network functions, under TensorFlow's names."""
 
 from dualflow.ops.activation import (
     elu as elu,

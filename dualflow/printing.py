@@ -1,6 +1,6 @@
-"""Printing in the order of ops: at once, or each time a graph runs.
+"""Printing as an op: in program order, at once or each time a graph runs.
 
-`print` is dualflow's; `python_print` stands in for Python's while a thread traces.
+`print` is dualflow's; `python_print` replaces Python's own while a thread traces.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ __all__ = ["print"]
 
 def print(*values: Any, sep: str = " ", end: str = "\n", output_stream: Any = None,
           summarize: int | None = None, name: str | None = None) -> None:
-    """Prints values, in a traced function each time it runs, in order.
+    """Print values; in a traced function in each run, in program order.
 
     Parameters
     ----------
     *values : Tensor, Variable, any Python value, or nested lists, tuples, dicts of them
-        For tensors the elements are printed.
+        The elements of tensors are printed.
     sep, end : str
-        What is printed between values and after them, as in Python's print.
+        Text between and after the values, as in Python's print.
     output_stream : file, optional
-        Where to print; by default ``sys.stdout`` at the time of printing.
+        File to print to; by default ``sys.stdout`` at the time of printing.
     summarize : int, optional
-        How many elements at both ends of a dimension are shown; -1: all. By default NumPy's way.
+        Number of elements to print at both ends of a dimension; -1 for all. By default NumPy's.
     name : str, optional
 
     Returns
@@ -54,8 +54,8 @@ def print(*values: Any, sep: str = " ", end: str = "\n", output_stream: Any = No
 
     Notes
     -----
-    Python's own ``print(x)`` does the same with traced tensors, in the form a REPL shows. A traced
-    tensor in an f-string is described as it is while Python is traced: by shape and dtype.
+    Python's own ``print(x)`` prints traced tensors in the same way, in the form of their repr. A
+    traced tensor in an f-string is formatted while Python is traced: by shape and dtype.
 
     Examples
     --------
@@ -65,14 +65,14 @@ def print(*values: Any, sep: str = " ", end: str = "\n", output_stream: Any = No
     """
     for what, text in (("sep", sep), ("end", end)):
         if not isinstance(text, str):
-            raise DTypeError(f"print: {what} is {shown(text)}, want a str")
+            raise DTypeError(f"print: {what} is {shown(text)}, expected a str")
     if output_stream is not None and not callable(getattr(output_stream, "write", None)):
-        raise DTypeError(f"print: output_stream is {shown(output_stream)}, want a file")
+        raise DTypeError(f"print: output_stream is {shown(output_stream)}, expected a file")
     _emit(values, lambda x, of: values_text(x, summarize), sep, end, output_stream, False, name)
 
 
 class _Text:
-    """Stands in nested values for a tensor that is printed."""
+    """Replaces a tensor in nested values by its text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -82,7 +82,7 @@ class _Text:
 
 
 def _freeze(value: Any) -> Any:
-    """A value as it looks now, with its tensors left in place."""
+    """Return the text of a value, or its structure with the tensors if it has any."""
     value = _with_numbers(value)
     leaves = flatten_tensors(value)
     if not any(isinstance(x, TensorBase) for x in leaves):
@@ -92,11 +92,10 @@ def _freeze(value: Any) -> Any:
 
 
 def _with_numbers(value: Any) -> Any:
-    """A value in which numbers that may change are replaced by their values in this call, to be
-    printed."""
+    """Replace Dims in a value by their values in this call, for printing."""
     try:
         leaves = flatten_tensors(value)
-    except InvalidArgumentError:        # a list that contains itself, which Python can print
+    except InvalidArgumentError:        # a list that contains itself is printable
         return value
     if not any(isinstance(x, Dim) for x in leaves):
         return value
@@ -105,8 +104,8 @@ def _with_numbers(value: Any) -> Any:
 
 def _emit(values: tuple[Any, ...], show: Callable[[Tensor, Any], str], sep: str, end: str,
           stream: Any, flush: bool, name: str | None) -> None:
-    """Writes values now, or when the graph that records runs; `show` gives the text of a tensor
-    and is also passed what stood for it."""
+    """Write values now, or when the current graph runs. `show` returns the text of a tensor, given
+    its value and the original object."""
     parts = [_freeze(v) for v in values]
     traced = [x for part in parts for x in flatten_tensors(part) if isinstance(x, TensorBase)]
 
@@ -132,7 +131,7 @@ def _show_as_python(x: Tensor, of: Any) -> str:
 def _holds_traced(values: tuple[Any, ...]) -> bool:
     try:
         return any(isinstance(x, Symbol | Variable) for x in flatten_tensors(values))
-    except InvalidArgumentError:        # as there
+    except InvalidArgumentError:        # a list that contains itself
         return False
 
 
@@ -150,6 +149,5 @@ def python_print(*values: Any, sep: str | None = " ", end: str | None = "\n", fi
           flush, None)
 
 
-# A context: what threads outside it print, and anything without traced tensors, goes straight to
-# the original.
+# A context: other threads, and calls without traced tensors, use the original function.
 printing_when_run: Replaced = Replaced(builtins, "print", python_print)

@@ -1,4 +1,4 @@
-"""Random numbers."""
+"""Random functions, with explicit keys or the global generator."""
 
 from dualflow.ops.distributions import (
     stateless_binomial as stateless_binomial,

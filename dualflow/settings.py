@@ -1,6 +1,6 @@
-"""Objects whose attributes are numbers of a trace: if one changes, functions are traced again.
+"""Objects whose attributes are constants of a trace: a change makes functions be traced again.
 
-All it knows of a trace is how to tell it that it is `outdated`.
+The only method of a trace that they call is `outdated`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Checked", "Settings"]
 
 
 class Checked:
-    """Base of objects some of whose attributes must be numbers, whenever they are given one."""
+    """Base class of objects with numeric attributes that are validated at each assignment."""
 
     limits: ClassVar[Mapping[str, Limits]] = {}
 
@@ -31,10 +31,10 @@ class Checked:
 
 
 class Settings(Checked):
-    """Base of objects whose attributes are read while tracing, and may be changed at any time.
+    """Base class of objects whose attributes are read while tracing and may change at any time.
 
-    A trace has the attributes as they were. One that used such an object (`used`) is told about
-    every change of a public attribute, and its function is traced again at the next call.
+    A trace contains the attributes as constants. Each trace that `used` the object is marked as
+    outdated when a public attribute changes, and its function is traced again at the next call.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Settings(Checked):
     """
 
     def used(self) -> None:
-        """Notes that the graph that records in this thread, if any, depends on this object."""
+        """Record that the graph that records in this thread, if any, depends on this object."""
         graph = current_graph()
         if graph is not None:
             users = self.__dict__.setdefault("_users", {})
@@ -57,14 +57,14 @@ class Settings(Checked):
             users[key] = weakref.ref(graph, lambda _: users.pop(key, None))
 
     def changed(self, what: str) -> None:
-        """Tells the traces that used it, except the one recording now, which sees the change."""
+        """Mark the traces that used the object as outdated, except the current one."""
         for user in list(self.__dict__.get("_users", {}).values()):
             graph = user()
             if graph is not None and graph is not current_graph():
                 graph.outdated(what)
 
     def validate(self) -> None:
-        """Raises if an attribute has an invalid value; called after each change."""
+        """Raise if an attribute has an invalid value; called after each change."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         known = name in self.__dict__ and not name.startswith("_")
@@ -84,6 +84,6 @@ class Settings(Checked):
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether a trace made with `a` also holds for `b`."""
+    """Return True if a trace recorded with `a` is also valid for `b`."""
     return a is b or (type(a) is type(b) and isinstance(a, bool | int | float | str)
                       and repr(a) == repr(b))

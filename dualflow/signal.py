@@ -1,4 +1,4 @@
-"""Fourier transforms, under TensorFlow's names; complex numbers are pairs of real tensors."""
+"""Fourier transforms, under TensorFlow's names; complex values are pairs of real tensors."""
 
 from dualflow.ops.fourier import (
     fft as fft,

@@ -1,4 +1,4 @@
-"""Text as a constant of a shape: what ``dualflow.constant("text")`` makes."""
+"""StringTensor: constants of text, the result of ``dualflow.constant("text")``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CAN = "text can be printed, compared with == and !=, joined with + and changed b
 
 
 class StringType:
-    """The type of text."""
+    """The dtype of text."""
 
     name = "string"
     is_floating = is_integer = is_bool = is_unsigned = False
@@ -25,7 +25,7 @@ class StringType:
 
     @property
     def base_dtype(self) -> StringType:
-        """Itself."""
+        """The dtype itself."""
         return self
 
     def __repr__(self) -> str:
@@ -42,7 +42,7 @@ string: StringType = StringType()
 
 
 class StringTensor:
-    """Text of a shape, made by ``dualflow.constant("text")``.
+    """A tensor of text, created by ``dualflow.constant("text")``.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class StringTensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The dimensions."""
+        """The shape."""
         return tuple(self._array.shape)
 
     @property
@@ -82,11 +82,11 @@ class StringTensor:
         return len(self.shape)
 
     def numpy(self) -> Any:
-        """The bytes of one text, or an array of objects."""
+        """Return the bytes of a scalar, or an object array."""
         return self._array[()]
 
     def tolist(self) -> Any:
-        """Nested lists of bytes."""
+        """Return nested lists of bytes."""
         return self._array.tolist()
 
     def __len__(self) -> int:
@@ -119,7 +119,7 @@ class StringTensor:
         return hash((self.shape, *self._array.ravel()))
 
     def __bool__(self) -> bool:
-        raise DTypeError(f"bool(): {self!r} has no truth: {CAN}")
+        raise DTypeError(f"bool(): {self!r} has no truth value: {CAN}")
 
     def __str__(self) -> str:
         if self.ndim == 0:
@@ -131,7 +131,7 @@ class StringTensor:
 
 
 def is_text(value: Any) -> bool:
-    """Whether a value is text, or an array or nested lists of it."""
+    """Return True if a value is text, or an array or nested lists of text."""
     if isinstance(value, StringTensor):
         return True
     kind = getattr(getattr(value, "dtype", None), "kind", "")
@@ -145,7 +145,7 @@ def is_text(value: Any) -> bool:
 
 
 def as_bytes(value: Any) -> Any:
-    """Text as TensorFlow gives it: bytes, arrays of objects for more than one."""
+    """Return text in TensorFlow's form: bytes, or an object array of bytes."""
     if isinstance(value, str | bytes):
         return value.encode() if isinstance(value, str) else value
     if isinstance(value, StringTensor):
@@ -160,11 +160,11 @@ def as_bytes(value: Any) -> Any:
 
 
 def text(value: Any, who: str, shape: Any = None) -> StringTensor:
-    """A value as text."""
+    """Return a value as a StringTensor."""
     if isinstance(value, StringTensor) and shape is None:
         return value
     if isinstance(value, TensorBase) or not is_text(value):
-        raise DTypeError(f"{who}: got {shown(value)}, want text: {CAN}")
+        raise DTypeError(f"{who}: got {shown(value)}, expected text: {CAN}")
     made = StringTensor(value)
     if shape is not None:
         import numpy as np
@@ -175,7 +175,7 @@ def text(value: Any, who: str, shape: Any = None) -> StringTensor:
 
 
 def each(function: Callable[..., Any], *parts: StringTensor) -> Any:
-    """A function of bytes applied to each element, broadcast: an array of objects."""
+    """Apply a function of bytes to each element, with broadcasting; return an object array."""
     import numpy as np
 
     return np.asarray(np.frompyfunc(function, len(parts), 1)(*[x._array for x in parts]), object)

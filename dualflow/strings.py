@@ -1,5 +1,5 @@
-"""Text: constants that can be printed, compared and joined. Ops compute with numbers alone, so text
-is Python's to change, at once; in a traced function it is as constant as a Python str."""
+"""String functions. They run in Python at once, since ops support only numbers; in a traced
+function text is a constant, like a Python str."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["StringTensor", "as_string", "format", "join", "length", "lower", "re
 
 
 def number_text(value: Any, precision: int, scientific: bool, shortest: bool) -> str:
-    """A number as `as_string` writes it."""
+    """Return a number in the format of `as_string`."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -33,24 +33,24 @@ def number_text(value: Any, precision: int, scientific: bool, shortest: bool) ->
 
 def as_string(input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False,
               width: int = -1, fill: str = "", name: str | None = None) -> StringTensor:
-    """Numbers as text.
+    """Convert numbers to text.
 
     Parameters
     ----------
     input : Tensor
     precision : int, optional
-        How many digits follow the point; by default 6.
+        Number of digits after the decimal point; by default 6.
     scientific, shortest : bool, default False
-        Whether numbers are written with an exponent, or in the shorter form.
+        Whether to use exponent notation, or the shorter of both notations.
     width : int, optional
-        How long each text is at least.
+        Minimal length of each text.
     fill : str, default " "
-        What is put in front of it until it is.
+        Character for padding on the left.
 
     Raises
     ------
     TracedValueError
-        If the numbers are those of a traced tensor; `dualflow.print` shows them when it runs.
+        If `input` is traced; `dualflow.print` prints it in each run.
 
     Examples
     --------
@@ -70,23 +70,23 @@ def as_string(input: Any, precision: int = -1, scientific: bool = False, shortes
 
 def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int | None = 3,
            name: str | None = None) -> StringTensor:
-    """A template with values in the places of its placeholders, as `dualflow.print` shows them.
+    """Fill the placeholders of a template with values in the format of `dualflow.print`.
 
     Parameters
     ----------
     template : str
     inputs : Tensor, Python value, or list or tuple of them
-        As many as there are placeholders.
+        One value per placeholder.
     placeholder : str, default "{}"
     summarize : int, default 3
-        How many elements at both ends of a dimension are shown.
+        Number of elements to print at both ends of a dimension.
 
     Raises
     ------
     InvalidArgumentError
-        If there are more or fewer placeholders than values.
+        If the number of placeholders differs from the number of values.
     TracedValueError
-        If one is a traced tensor; `dualflow.print` shows it when it runs.
+        If a value is traced; `dualflow.print` prints it in each run.
 
     Examples
     --------
@@ -96,9 +96,9 @@ def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int |
     """
     for what, given in (("template", template), ("placeholder", placeholder)):
         if not isinstance(given, str):
-            raise DTypeError(f"format: {what} is {shown(given)}, want a str")
+            raise DTypeError(f"format: {what} is {shown(given)}, expected a str")
     if not placeholder:
-        raise InvalidArgumentError("format: placeholder is '', want one character or more")
+        raise InvalidArgumentError("format: placeholder is '', expected at least one character")
     values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     parts = template.split(placeholder)
     if len(parts) != len(values) + 1:
@@ -110,7 +110,7 @@ def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int |
 
 
 def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> StringTensor:
-    """Texts one after the other, element by element, broadcast.
+    """Join texts element by element, with broadcasting.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) ->
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    """How long each text is: int32.
+    """Return the length of each text as int32.
 
     Parameters
     ----------
@@ -143,19 +143,20 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     [1, 3]
     """
     if unit not in ("BYTE", "UTF8_CHAR"):
-        raise InvalidArgumentError(f"length: unit is {shown(unit)}, want 'BYTE' or 'UTF8_CHAR'")
+        raise InvalidArgumentError(f"length: unit is {shown(unit)}, expected 'BYTE' or "
+                                   "'UTF8_CHAR'")
     measure = len if unit == "BYTE" else lambda x: len(x.decode())
     return constant(each(measure, text(input, "length")).astype("int32"))
 
 
 def lower(input: Any, encoding: str = "", name: str | None = None) -> StringTensor:
-    """Texts in lower case.
+    """Convert texts to lower case.
 
     Parameters
     ----------
     input : StringTensor, str or nested lists
     encoding : {"", "utf-8"}
-        Whether letters beyond ASCII change, too.
+        "utf-8" converts letters beyond ASCII as well.
 
     Examples
     --------
@@ -167,13 +168,13 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> StringTens
 
 
 def upper(input: Any, encoding: str = "", name: str | None = None) -> StringTensor:
-    """Texts in upper case.
+    """Convert texts to upper case.
 
     Parameters
     ----------
     input : StringTensor, str or nested lists
     encoding : {"", "utf-8"}
-        Whether letters beyond ASCII change, too.
+        "utf-8" converts letters beyond ASCII as well.
 
     Examples
     --------
@@ -187,24 +188,24 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> StringTens
 def _cased(plain: Callable[[bytes], bytes], whole: Callable[[str], str], input: Any, encoding: str,
            who: str) -> StringTensor:
     if encoding not in ("", "utf-8"):
-        raise InvalidArgumentError(f"{who}: encoding is {shown(encoding)}, want '' or 'utf-8'")
+        raise InvalidArgumentError(f"{who}: encoding is {shown(encoding)}, expected '' or 'utf-8'")
     change = (lambda x: whole(x.decode()).encode()) if encoding else plain
     return StringTensor(each(change, text(input, who)))
 
 
 def regex_replace(input: Any, pattern: str, rewrite: str, replace_global: bool = True,
                   name: str | None = None) -> StringTensor:
-    r"""Texts with what a regular expression matches replaced.
+    r"""Replace the matches of a regular expression in texts.
 
     Parameters
     ----------
     input : StringTensor, str or nested lists
     pattern : str
-        As Python's `re` reads it.
+        In the syntax of Python's `re`.
     rewrite : str
-        What stands there instead; ``\1`` is the first group.
+        The replacement; ``\1`` is the first group.
     replace_global : bool, default True
-        Whether all matches are replaced, or the first of each text.
+        Whether to replace all matches or only the first one of each text.
 
     Examples
     --------
@@ -218,7 +219,7 @@ def regex_replace(input: Any, pattern: str, rewrite: str, replace_global: bool =
 
 
 def strip(input: Any, name: str | None = None) -> StringTensor:
-    """Texts without white space at both ends.
+    """Remove white space at both ends of texts.
 
     Parameters
     ----------
@@ -234,7 +235,7 @@ def strip(input: Any, name: str | None = None) -> StringTensor:
 
 
 def to_number(input: Any, out_type: DTypeLike = float32, name: str | None = None) -> Tensor:
-    """The numbers that texts are.
+    """Parse texts as numbers.
 
     Parameters
     ----------
@@ -244,7 +245,7 @@ def to_number(input: Any, out_type: DTypeLike = float32, name: str | None = None
     Raises
     ------
     InvalidArgumentError
-        If one is none.
+        If a text is not a number.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""What a process switches on and off while it runs, by functions of `dualflow.config`."""
+"""Process-wide flags, set by functions of `dualflow.config`."""
 
 __all__ = ["Switches"]
 
 
 class Switches:
-    """The switches, as attributes of the class."""
+    """The flags, as class attributes."""
 
     functions_run_eagerly = False
     exact_convolutions = False

@@ -1,4 +1,4 @@
-"""Shapes as TensorFlow shows them: tuples with None for unknown sizes, or of unknown rank."""
+"""TensorFlow's shapes: tuples with None for unknown sizes, possibly of unknown rank."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["TensorShape"]
 
 
 class TensorShape(tuple):
-    """The sizes of a tensor, None where one is unknown.
+    """The sizes of a tensor; unknown sizes are None.
 
     Parameters
     ----------
     dims : sequence of int or None, int, or None
-        None: even how many there are is unknown.
+        None for unknown rank.
 
     Notes
     -----
-    A tuple of the sizes: functions that want a shape take it, and it equals that tuple. Shapes of
-    tensors are plain tuples; ``x.get_shape()`` is one of these.
+    A tuple of the sizes: it equals that tuple and can be passed as a shape. The shape of a tensor
+    is a plain tuple; ``x.get_shape()`` returns a TensorShape.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class TensorShape(tuple):
 
     @staticmethod
     def size(n: Any) -> Any:
-        """A size as it is kept."""
+        """Return a size in its stored form."""
         return n if n is None or type(n) is Dim else int(n)
 
     def __getitem__(self, key: Any) -> Any:
@@ -62,42 +62,42 @@ class TensorShape(tuple):
 
     @property
     def rank(self) -> int | None:
-        """How many dimensions there are."""
+        """The number of dimensions, or None."""
         return len(self) if self.known_rank else None
 
     @property
     def ndims(self) -> int | None:
-        """How many dimensions there are."""
+        """The number of dimensions, or None."""
         return self.rank
 
     @property
     def dims(self) -> list[Any] | None:
-        """The dimensions, None if their number is unknown."""
+        """The sizes as a list, or None if the rank is unknown."""
         return [self[k] for k in range(len(self))] if self.known_rank else None
 
     def as_list(self) -> list[int | None]:
-        """The sizes as plain numbers or None."""
+        """Return the sizes as a list of int or None."""
         if not self.known_rank:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return [None if n == None else int(n) for n in self]  # noqa: E711  as Dims are compared
 
     def num_elements(self) -> int | None:
-        """The product of the sizes, None if one is unknown."""
+        """Return the product of the sizes, or None if one is unknown."""
         return math.prod(map(int, self)) if self.is_fully_defined() else None
 
     def is_fully_defined(self) -> bool:
-        """Whether every size is known."""
+        """Return True if every size is known."""
         return self.known_rank and None not in self.as_list()
 
     def assert_is_fully_defined(self) -> None:
-        """Raises ValueError if a size is unknown."""
+        """Raise ValueError if a size is unknown."""
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
-    # --- with another ---
+    # --- comparisons and merging ---
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether a tensor may have both shapes."""
+        """Return True if a tensor can have both shapes."""
         other = type(self)(other)
         if not (self.known_rank and other.known_rank):
             return True
@@ -105,12 +105,12 @@ class TensorShape(tuple):
         return len(self) == len(other) and all([None in (a, b) or a == b for a, b in pairs])
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """Raises ValueError if a tensor cannot have both shapes."""
+        """Raise ValueError if a tensor cannot have both shapes."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {type(self)(other)} are incompatible")
 
     def is_subtype_of(self, other: Any) -> bool:
-        """Whether every tensor of this shape has the other as well."""
+        """Return True if every tensor of this shape has the other shape as well."""
         other = type(self)(other)
         if not (self.known_rank and other.known_rank):
             return not other.known_rank
@@ -118,7 +118,7 @@ class TensorShape(tuple):
         return len(self) == len(other) and all([b is None or a == b for a, b in pairs])
 
     def merge_with(self: Self, other: Any) -> Self:
-        """What is known by one or the other; raises ValueError if they are incompatible."""
+        """Combine the known sizes of both; raise ValueError if they are incompatible."""
         other = type(self)(other)
         self.assert_is_compatible_with(other)
         if not (self.known_rank and other.known_rank):
@@ -127,7 +127,7 @@ class TensorShape(tuple):
         return type(self)([b if a is None else a for a, b in pairs])
 
     def most_specific_compatible_shape(self: Self, other: Any) -> Self:
-        """The shape that tensors of either have: None where the two differ."""
+        """Return the most specific shape compatible with both: None for sizes that differ."""
         other = type(self)(other)
         if not (self.known_rank and other.known_rank) or len(self) != len(other):
             return type(self)(None)
@@ -135,42 +135,42 @@ class TensorShape(tuple):
         return type(self)([a if a == b else None for a, b in pairs])
 
     def concatenate(self: Self, other: Any) -> Self:
-        """This shape followed by another."""
+        """Return this shape followed by another."""
         other = type(self)(other)
         known = self.known_rank and other.known_rank
         return type(self)((*self, *other) if known else None)
 
     def assert_same_rank(self, other: Any) -> None:
-        """Raises ValueError if the two have known and different numbers of dimensions."""
+        """Raise ValueError if the ranks are known and differ."""
         other = type(self)(other)
         if self.known_rank and other.known_rank and len(self) != len(other):
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
-    # --- of a rank ---
+    # --- rank ---
 
     def with_rank(self: Self, rank: int) -> Self:
-        """This shape, known to have `rank` dimensions; raises ValueError if it has others."""
+        """Return this shape with known `rank`; raise ValueError if it has another rank."""
         if self.known_rank and len(self) != rank:
             raise ValueError(f"Shape {self} must have rank {rank}")
         return self if self.known_rank else type(self)([None] * rank)
 
     def assert_has_rank(self, rank: int) -> None:
-        """Raises ValueError if there are other than `rank` dimensions."""
+        """Raise ValueError if the rank is known and differs from `rank`."""
         self.with_rank(rank)
 
     def with_rank_at_least(self: Self, rank: int) -> Self:
-        """This shape; raises ValueError if there are fewer than `rank` dimensions."""
+        """Return this shape; raise ValueError if its rank is less than `rank`."""
         if self.known_rank and len(self) < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self: Self, rank: int) -> Self:
-        """This shape; raises ValueError if there are more than `rank` dimensions."""
+        """Return this shape; raise ValueError if its rank is greater than `rank`."""
         if self.known_rank and len(self) > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
 
-    # --- as a tuple ---
+    # --- tuple methods ---
 
     def __add__(self, other: Any) -> Any:
         return self.concatenate(other) if isinstance(other, TensorShape) else (*self, *other)

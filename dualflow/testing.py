@@ -1,4 +1,4 @@
-"""Checks for functions of tensors: values in units in the last place, gradients by differences.
+"""Test utilities: comparison in units in the last place, and finite-difference gradient checks.
 
 Examples
 --------
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 __all__ = ["assert_close", "assert_ulp", "check_gradients", "numeric_gradient"]
 
-SMALL = 64  # elements up to which each one is checked, besides random directions
+SMALL = 64  # number of elements up to which each one is checked
 DIRECTIONS = 2
 
 
 def numeric_gradient(f: Callable[..., Any], args: Sequence[Any], eps: float = 1e-5) -> list[Any]:
-    """Central finite differences of a function that returns one number, in float64.
+    """Return central finite differences of a scalar function, computed in float64.
 
     Parameters
     ----------
     f : callable
-        Takes tensors, returns a tensor with one element.
+        Function of tensors that returns a tensor with one element.
     args : sequence of anything that becomes a tensor
-        Floating ones are made float64; the others are passed as they are.
+        Floating arguments are converted to float64; others are passed unchanged.
     eps : float
         Half the step. The error is about eps² times a third derivative plus 2e-16 / eps.
 
     Returns
     -------
-    list of numpy.ndarray, one per argument, float64; None for those not floating
+    list of numpy.ndarray, one per argument, float64; None for arguments that are not floating
 
     Examples
     --------
@@ -50,7 +50,7 @@ def numeric_gradient(f: Callable[..., Any], args: Sequence[Any], eps: float = 1e
     >>> testing.numeric_gradient(lambda x: x * x, [3.])[0].round(6).item()
     6.0
     """
-    import numpy as np  # loaded when first needed
+    import numpy as np  # slow import
 
     tensors = [widened(a) for a in args]
 
@@ -79,33 +79,33 @@ def numeric_gradient(f: Callable[..., Any], args: Sequence[Any], eps: float = 1e
 
 def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, eps: float = 1e-5,
                     rtol: float = 1e-6, seed: int = 0) -> None:
-    """Compares gradients with central finite differences in float64.
+    """Compare gradients with central finite differences in float64.
 
     Parameters
     ----------
     f : callable
-        Takes tensors, returns a tensor or nested tensors.
+        Function of tensors that returns a tensor or nested tensors.
     args : sequence of anything that becomes a tensor
-        Floating ones are made float64 and checked; the others are passed as they are.
+        Floating arguments are converted to float64 and checked; others are passed unchanged.
     order : int, default 1
-        How often to differentiate: at 2, gradients of gradients are checked too.
+        Order of differentiation: 2 checks gradients of gradients as well.
     eps : float
         Half the step of the differences.
     rtol : float
-        Allowed error, relative to one plus the sum of the magnitudes of what is added up.
+        Allowed error, relative to one plus the sum of the magnitudes of the summed terms.
     seed : int
-        For the random directions and the weights on the results.
+        Seed of the random directions and of the weights of the results.
 
     Raises
     ------
     AssertionError
-        Says which argument, where, the gradient found and what the differences give.
+        The message has the argument, the position, the gradient and the difference quotient.
 
     Notes
     -----
-    With random weights w on the results and a random direction d of the arguments, the gradient of
-    <w, f> along d is compared with <w, f(x + eps d) - f(x - eps d)> / 2 eps; arguments of up to 64
-    elements in all are checked one element at a time too.
+    With random weights w of the results and a random direction d of the arguments, the gradient of
+    <w, f> along d is compared with <w, f(x + eps d) - f(x - eps d)> / 2 eps. If the arguments have
+    at most 64 elements in all, each element is checked as well.
 
     Examples
     --------
@@ -114,8 +114,8 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
     >>> testing.check_gradients(lambda a, b: a * b, [[1., 2.], [[3.], [4.]]], order=2)
     """
     if order < 1:
-        raise InvalidArgumentError(f"check_gradients: order is {order}, want 1 or more")
-    import numpy as np  # loaded when first needed
+        raise InvalidArgumentError(f"check_gradients: order is {order}, expected at least 1")
+    import numpy as np  # slow import
 
     rng = np.random.default_rng(integer(seed, "check_gradients: seed"))
     tensors = [widened(a) for a in args]
@@ -164,8 +164,8 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
 
 
 def directions(rng: Any, floating: list[int], points: list[Any]) -> list[tuple[str, list[Any]]]:
-    """Named directions: random ones, and for small arguments one along each element."""
-    import numpy as np  # loaded when first needed
+    """Return named directions: random ones, and for small arguments one along each element."""
+    import numpy as np  # slow import
 
     out = [("along a random direction", [rng.uniform(-1, 1, p.shape) for p in points])
            for _ in range(DIRECTIONS)]
@@ -192,14 +192,14 @@ def widened(arg: Any) -> Tensor:
 
 
 def assert_ulp(actual: Any, expected: Any, ulp: float) -> None:
-    """Asserts that floats are within `ulp` units in the last place of what is expected.
+    """Assert that floats are within `ulp` units in the last place of the expected values.
 
     Parameters
     ----------
     actual : Tensor or array, floating
     expected : array
-        More precise than `actual`: float64 for float32 results. The unit is the spacing of numbers
-        of the dtype of `actual` at the expected value. NaN, inf and shape must be the same.
+        More precise than `actual`, for example float64 for float32 results. The unit is the
+        spacing of the dtype of `actual` at the expected value. NaN, inf and shape must be equal.
     ulp : float
 
     Examples
@@ -208,13 +208,13 @@ def assert_ulp(actual: Any, expected: Any, ulp: float) -> None:
     >>> from dualflow import testing
     >>> testing.assert_ulp(df.constant([0.1, 0.2]), [0.1, 0.2], ulp=0.5)
     """
-    import numpy as np  # loaded when first needed
+    import numpy as np  # slow import
 
     ulp = float(ulp)
     got = np.asarray(actual)
     want = np.asarray(expected, dtype=np.promote_types(got.dtype, np.float64))
     if got.shape != want.shape:
-        raise AssertionError(f"shape is {got.shape}, want {want.shape}")
+        raise AssertionError(f"shape is {got.shape}, expected {want.shape}")
     rounded = want.astype(got.dtype)
     finite = np.isfinite(rounded)
     np.testing.assert_array_equal(np.where(finite, 0, got), np.where(finite, 0, rounded))
@@ -227,12 +227,12 @@ def assert_ulp(actual: Any, expected: Any, ulp: float) -> None:
         at = np.unravel_index(np.argmax(np.where(np.isnan(error), np.inf, error)), error.shape)
         place = tuple(int(i) for i in at)
         raise AssertionError(f"{int(bad.sum())} of {bad.size} elements are off by more than {ulp} "
-                             f"ulp; worst at {place}: got {got[at]!r}, want {want[at]!r}, "
+                             f"ulp; worst at {place}: got {got[at]!r}, expected {want[at]!r}, "
                              f"{error[at]:.3g} ulp")
 
 
 def assert_close(actual: Any, expected: Any, rtol: float = 1e-6, atol: float = 0.0) -> None:
-    """Asserts that `actual` is within ``atol + rtol * |expected|`` of `expected`, shape and all.
+    """Assert that `actual` is within ``atol + rtol * |expected|`` of `expected`, with equal shape.
 
     Examples
     --------
@@ -240,11 +240,11 @@ def assert_close(actual: Any, expected: Any, rtol: float = 1e-6, atol: float = 0
     >>> from dualflow import testing
     >>> testing.assert_close(df.exp([0., 1.]), [1., 2.718282], rtol=1e-6)
     """
-    import numpy as np  # loaded when first needed
+    import numpy as np  # slow import
 
     got, want = np.asarray(actual), np.asarray(expected)
     if got.shape != want.shape:
-        raise AssertionError(f"shape is {got.shape}, want {want.shape}")
+        raise AssertionError(f"shape is {got.shape}, expected {want.shape}")
     np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints of training, under TensorFlow's names."""
+"""Checkpoints, under TensorFlow's names."""
 
 from dualflow.io.checkpoint import (
     Checkpoint as Checkpoint,

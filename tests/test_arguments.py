@@ -42,14 +42,15 @@ def test_numbers_of_classes(kind, name):
     default = inspect.signature(kind).parameters[name].default
     optional = default is None or name in ("weight_decay", "maxval")
     given = CLASSES[kind]
+    limit = "an integer of at least" if name in WHOLE else "expected a"
     for wrong in NO_NUMBERS[:-1] if optional else NO_NUMBERS:
         error = ValueError if name in WHOLE else TypeError
         refused(lambda wrong=wrong: kind(**{**given, name: wrong}), error,
-                f"{kind.__name__}: {name} is ", ", want a")
+                f"{kind.__name__}: {name} is ", limit)
     if name not in ANY_SIGN:
         for wrong in (-1, -0.5, float("nan")):
             refused(lambda wrong=wrong: kind(**{**given, name: wrong}), ValueError,
-                    f"{kind.__name__}: {name} is {wrong}, want a")
+                    f"{kind.__name__}: {name} is {wrong}, ", limit)
     made = kind(**given)
     before = getattr(made, name)
     with pytest.raises((TypeError, ValueError), match=f"{name} is 'a'"):
@@ -68,12 +69,13 @@ def test_every_limit_is_of_an_argument():
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 @pytest.mark.parametrize("wrong", ["0.1", None, [0.1], 1j, {}])
 def test_learning_rates(kind, wrong):
-    words = f"{kind.__name__}: learning_rate is {wrong!r}, want a number"
+    words = f"{kind.__name__}: learning_rate is {wrong!r}, expected a number"
     refused(lambda: kind(wrong), TypeError, words)
     made = kind(0.5)
     refused(lambda: setattr(made, "learning_rate", wrong), TypeError, words)
-    refused(lambda: kind(-0.5), ValueError, f"{kind.__name__}: learning_rate is -0.5, want")
-    refused(lambda: setattr(made, "learning_rate", -0.5), ValueError, "learning_rate is -0.5, want")
+    refused(lambda: kind(-0.5), ValueError, f"{kind.__name__}: learning_rate is -0.5, expected")
+    refused(lambda: setattr(made, "learning_rate", -0.5), ValueError,
+            "learning_rate is -0.5, expected")
     assert made.learning_rate.item() == 0.5
 
 

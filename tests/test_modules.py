@@ -58,7 +58,8 @@ def test_names():
     assert HTTPServer2Layer().name == "http_server2_layer"
     assert Net().name == "net" and Dense(1, 1, "Layer_1").name == "Layer_1"
     for bad in ("a b", "1x", "", "a/b"):
-        with pytest.raises(errors.InvalidArgumentError, match=f"Dense: name is '{bad}', want a Py"):
+        with pytest.raises(errors.InvalidArgumentError,
+                           match=f"Dense: name is '{bad}', expected a Py"):
             Dense(1, 1, bad)
 
 

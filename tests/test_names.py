@@ -150,7 +150,7 @@ def test_refusals():
     with pytest.raises(df.errors.InvalidArgumentError, match="alg"):
         df.random.stateless_uniform([1], [1, 2], alg="threefry")
     cpu, = df.config.list_physical_devices()
-    with pytest.raises(df.errors.InvalidArgumentError, match="not divided"):
+    with pytest.raises(df.errors.InvalidArgumentError, match="cannot be partitioned"):
         df.config.set_logical_device_configuration(
             cpu, [df.config.LogicalDeviceConfiguration()] * 2)
 

@@ -79,8 +79,8 @@ def test_functions():
     (lambda: df.constant([1, "a"]), "expected numbers"),
     (lambda: df.constant(np.array([1, 2], object)), "dtype object"),
     (lambda: bool(ONE), "has no truth"),
-    (lambda: df.strings.lower(1.), "got 1.0, want text"),
-    (lambda: df.strings.join(["a", df.constant(1)]), "want text"),
+    (lambda: df.strings.lower(1.), "got 1.0, expected text"),
+    (lambda: df.strings.join(["a", df.constant(1)]), "expected text"),
     (lambda: df.function(df.strings.as_string)(df.constant(1.)), "dualflow.print"),
     (lambda: df.function(lambda x: df.strings.format("{}", x))(df.constant(1.)), "dualflow.print"),
 ])

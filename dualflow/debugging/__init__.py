@@ -1,4 +1,4 @@
-"""Finding what goes wrong: the first NaN or infinity, and assertions, in both modes."""
+"""Debugging: checks for NaN and infinity, and assertions, in eager and traced code."""
 
 from dualflow.debugging.assertions import (
     Assert,

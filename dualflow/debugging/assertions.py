@@ -1,7 +1,7 @@
-"""Assertions that hold in eager and traced code.
+"""Assertions for eager and traced code.
 
-An assertion about values runs where it stands: at once eagerly, at each run of a traced function.
-One about shapes or dtypes is decided while Python runs.
+An assertion about values is an op: it runs at once in eager code and in each run of a traced
+function. An assertion about ranks, shapes or dtypes is checked while Python runs.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,14 +25,14 @@ __all__ = [
     "assert_true", "assert_type",
 ]
 
-SHOWN = 3        # elements of each tensor that a message shows at both ends of a dimension
+SHOWN = 3        # elements that a message prints at each end of a dimension
 
 
 # --- values ---------------------------------------------------------------------------------------
 
 def _demand(condition: Tensor, what: str, shown: Sequence[tuple[str, Tensor]], message: str | None,
             summarize: int | None, name: str | None) -> None:
-    """Raises, where it runs, unless all elements of `condition` are true."""
+    """Record or run a check that raises unless all elements of `condition` are true."""
     edge = SHOWN if summarize is None else integer(summarize, "summarize")
 
     def check(good: Tensor, *values: Tensor) -> None:
@@ -41,8 +41,8 @@ def _demand(condition: Tensor, what: str, shown: Sequence[tuple[str, Tensor]], m
             told = "; ".join(f"{label} = {values_text(x, edge)}"
                              for (label, _), x in zip(shown, values, strict=True))
             head = f"{message}: " if message else ""
-            raise InvalidArgumentError(f"{head}want {what}, which fails for {wrong} of {good.size} "
-                                       f"elements{': ' if told else ''}{told}")
+            raise InvalidArgumentError(f"{head}expected {what}, which fails for {wrong} of "
+                                       f"{good.size} elements{': ' if told else ''}{told}")
 
     host_call(check, [condition, *[x for _, x in shown]], name or "assert")
 
@@ -61,15 +61,15 @@ def _against_zero(op: Callable[..., Tensor], sign: str, x: TensorLike, message: 
 
 def assert_true(condition: TensorLike, data: Iterable[TensorLike] = (),
                 summarize: int | None = None, name: str | None = None) -> None:
-    """Raises unless all elements of a condition are true.
+    """Raise unless all elements of a condition are true.
 
     Parameters
     ----------
     condition : Tensor, bool
     data : sequence of Tensor
-        Shown in the error.
+        Printed in the error message.
     summarize : int, optional
-        How many elements at both ends of a dimension are shown; -1: all.
+        Number of elements to print at both ends of a dimension; -1 for all.
 
     Raises
     ------
@@ -86,13 +86,13 @@ def assert_true(condition: TensorLike, data: Iterable[TensorLike] = (),
 
 def Assert(condition: TensorLike, data: Iterable[TensorLike | str],
            summarize: int | None = None, name: str | None = None) -> None:
-    """Raises unless all elements of a condition are true.
+    """Raise unless all elements of a condition are true.
 
     Parameters
     ----------
     condition : Tensor, bool
     data : sequence of Tensor or str
-        Shown in the error.
+        Printed in the error message.
     summarize : int, optional
         As in `assert_true`.
 
@@ -111,14 +111,14 @@ def Assert(condition: TensorLike, data: Iterable[TensorLike | str],
 
 def assert_equal(x: TensorLike, y: TensorLike, message: str | None = None,
                  summarize: int | None = None, name: str | None = None) -> None:
-    """Raises unless x == y for all elements, broadcast.
+    """Raise unless x == y for all elements, broadcast.
 
     Parameters
     ----------
     x, y : Tensor
     message : str, optional
     summarize : int, optional
-        How many elements at both ends of a dimension are shown; -1: all.
+        Number of elements to print at both ends of a dimension; -1 for all.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def assert_equal(x: TensorLike, y: TensorLike, message: str | None = None,
 
 def assert_none_equal(x: TensorLike, y: TensorLike, summarize: int | None = None,
                       message: str | None = None, name: str | None = None) -> None:
-    """Raises unless x != y for all elements, broadcast; `message` and `summarize` as in
+    """Raise unless x != y for all elements, broadcast; `message` and `summarize` as in
     `assert_equal`.
 
     Examples
@@ -147,7 +147,7 @@ def assert_none_equal(x: TensorLike, y: TensorLike, summarize: int | None = None
 
 def assert_less(x: TensorLike, y: TensorLike, message: str | None = None,
                 summarize: int | None = None, name: str | None = None) -> None:
-    """Raises unless x < y for all elements, broadcast; `message` and `summarize` as in
+    """Raise unless x < y for all elements, broadcast; `message` and `summarize` as in
     `assert_equal`.
 
     Examples
@@ -160,7 +160,7 @@ def assert_less(x: TensorLike, y: TensorLike, message: str | None = None,
 
 def assert_less_equal(x: TensorLike, y: TensorLike, message: str | None = None,
                       summarize: int | None = None, name: str | None = None) -> None:
-    """Raises unless x <= y for all elements, broadcast; `message` and `summarize` as in
+    """Raise unless x <= y for all elements, broadcast; `message` and `summarize` as in
     `assert_equal`.
 
     Examples
@@ -173,7 +173,7 @@ def assert_less_equal(x: TensorLike, y: TensorLike, message: str | None = None,
 
 def assert_greater(x: TensorLike, y: TensorLike, message: str | None = None,
                    summarize: int | None = None, name: str | None = None) -> None:
-    """Raises unless x > y for all elements, broadcast; `message` and `summarize` as in
+    """Raise unless x > y for all elements, broadcast; `message` and `summarize` as in
     `assert_equal`.
 
     Examples
@@ -186,7 +186,7 @@ def assert_greater(x: TensorLike, y: TensorLike, message: str | None = None,
 
 def assert_greater_equal(x: TensorLike, y: TensorLike, message: str | None = None,
                          summarize: int | None = None, name: str | None = None) -> None:
-    """Raises unless x >= y for all elements, broadcast; `message` and `summarize` as in
+    """Raise unless x >= y for all elements, broadcast; `message` and `summarize` as in
     `assert_equal`.
 
     Examples
@@ -200,13 +200,13 @@ def assert_greater_equal(x: TensorLike, y: TensorLike, message: str | None = Non
 def assert_near(x: TensorLike, y: TensorLike, rtol: float | None = None, atol: float | None = None,
                 message: str | None = None, summarize: int | None = None,
                 name: str | None = None) -> None:
-    """Raises unless ``|x - y| <= atol + rtol |y|`` for all elements, broadcast.
+    """Raise unless ``|x - y| <= atol + rtol |y|`` for all elements, broadcast.
 
     Parameters
     ----------
     x, y : Tensor, floating
     rtol, atol : float, optional
-        By default ten times the spacing of the dtype's numbers at 1.
+        By default ten times the spacing of floating-point values at 1.
     message : str, optional
     summarize : int, optional
 
@@ -231,7 +231,7 @@ SPACING = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}     # bit
 
 def assert_positive(x: TensorLike, message: str | None = None, summarize: int | None = None,
                     name: str | None = None) -> None:
-    """Raises unless x > 0 for all elements; `message` and `summarize` as in `assert_equal`.
+    """Raise unless x > 0 for all elements; `message` and `summarize` as in `assert_equal`.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def assert_positive(x: TensorLike, message: str | None = None, summarize: int | 
 
 def assert_negative(x: TensorLike, message: str | None = None, summarize: int | None = None,
                     name: str | None = None) -> None:
-    """Raises unless x < 0 for all elements; `message` and `summarize` as in `assert_equal`.
+    """Raise unless x < 0 for all elements; `message` and `summarize` as in `assert_equal`.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def assert_negative(x: TensorLike, message: str | None = None, summarize: int | 
 
 def assert_non_negative(x: TensorLike, message: str | None = None, summarize: int | None = None,
                         name: str | None = None) -> None:
-    """Raises unless x >= 0 for all elements; `message` and `summarize` as in `assert_equal`.
+    """Raise unless x >= 0 for all elements; `message` and `summarize` as in `assert_equal`.
 
     Examples
     --------
@@ -267,7 +267,7 @@ def assert_non_negative(x: TensorLike, message: str | None = None, summarize: in
 
 def assert_non_positive(x: TensorLike, message: str | None = None, summarize: int | None = None,
                         name: str | None = None) -> None:
-    """Raises unless x <= 0 for all elements; `message` and `summarize` as in `assert_equal`.
+    """Raise unless x <= 0 for all elements; `message` and `summarize` as in `assert_equal`.
 
     Examples
     --------
@@ -281,7 +281,7 @@ def assert_non_positive(x: TensorLike, message: str | None = None, summarize: in
 
 def assert_rank(x: TensorLike, rank: int, message: str | None = None,
                 name: str | None = None) -> None:
-    """Raises unless `x` has `rank` dimensions.
+    """Raise unless `x` has `rank` dimensions.
 
     Parameters
     ----------
@@ -301,12 +301,12 @@ def assert_rank(x: TensorLike, rank: int, message: str | None = None,
     t = as_tensor(x)
     if t.ndim != rank:
         raise ShapeError(f"{message or name or 'assert_rank'}: got shape {t.shape}, "
-                         f"want {rank} dimensions")
+                         f"expected {rank} dimensions")
 
 
 def assert_type(tensor: TensorLike, tf_type: DTypeLike, message: str | None = None,
                 name: str | None = None) -> None:
-    """Raises unless a tensor has a dtype.
+    """Raise unless a tensor has the given dtype.
 
     Parameters
     ----------
@@ -325,16 +325,16 @@ def assert_type(tensor: TensorLike, tf_type: DTypeLike, message: str | None = No
     """
     t, wanted = as_tensor(tensor), as_dtype(tf_type)
     if t.dtype is not wanted:
-        raise DTypeError(f"{message or name or 'assert_type'}: got {t.dtype}, want {wanted}")
+        raise DTypeError(f"{message or name or 'assert_type'}: got {t.dtype}, expected {wanted}")
 
 
 def assert_shapes(shapes: Any, message: str | None = None, name: str | None = None) -> None:
-    """Raises unless tensors have shapes, in which letters stand for sizes that agree.
+    """Raise unless tensors have the given shapes, in which equal names must mean equal sizes.
 
     Parameters
     ----------
     shapes : dict or sequence of (Tensor, shape)
-        A dimension is an int, a name (each has one size throughout), or None or "." for any.
+        A dimension is an int, a name (with one size throughout), or None or "." for any size.
     message : str, optional
 
     Raises
@@ -348,20 +348,20 @@ def assert_shapes(shapes: Any, message: str | None = None, name: str | None = No
     >>> df.debugging.assert_shapes([(x, ("n", "k")), (w, ("k", 2))])
     """
     pairs = list(shapes.items()) if isinstance(shapes, dict) else list(shapes)
-    sizes: dict[str, tuple[int, int]] = {}                # by name: size, and which tensor has it
+    sizes: dict[str, tuple[int, int]] = {}                # by name: size, index of the first tensor
     who = message or name or "assert_shapes"
     for k, (x, wanted) in enumerate(pairs):
         have = as_tensor(x).shape
         want = tuple(wanted) if isinstance(wanted, tuple | list | str) else (wanted,)
         if len(have) != len(want):
-            raise ShapeError(f"{who}: tensor {k} has shape {have}, want {len(want)} dimensions, "
-                             f"{want}")
+            raise ShapeError(f"{who}: tensor {k} has shape {have}, expected {len(want)} "
+                             f"dimensions, {want}")
         for d, (size, dim) in enumerate(zip(have, want, strict=True)):
             if dim is None or dim == ".":
                 continue
             expected, since = sizes.setdefault(dim, (size, k)) if isinstance(dim, str) else (dim, k)
             if size != expected:
                 reason = f"{dim!r} is {expected} in tensor {since}" if isinstance(dim, str) \
-                    else f"want {dim}"
+                    else f"expected {dim}"
                 raise ShapeError(f"{who}: tensor {k} has shape {have}; dimension {d} is {size}, "
                                  f"{reason}")

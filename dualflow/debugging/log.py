@@ -1,4 +1,4 @@
-"""Whether programs tell where their ops run."""
+"""The setting for logging device placement, which has no effect."""
 
 __all__ = ["get_log_device_placement", "set_log_device_placement"]
 
@@ -8,7 +8,7 @@ class _Setting:
 
 
 def set_log_device_placement(enabled: bool) -> None:
-    """Accepts `enabled`: everything runs on the CPU, so there is nothing to tell.
+    """Accept `enabled`. Everything runs on the CPU, so nothing is logged.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def set_log_device_placement(enabled: bool) -> None:
 
 
 def get_log_device_placement() -> bool:
-    """What was set last; at first False.
+    """Return the last value set, initially False.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The first NaN or infinity, in eager and traced code."""
+"""Checks for NaN and infinity, in eager and traced code."""
 
 from dualflow import _core
 from dualflow._core import Tensor, as_tensor
@@ -15,7 +15,7 @@ __all__ = ["assert_all_finite", "check_numerics", "disable_check_numerics",
 
 
 def enable_check_numerics() -> None:
-    """From now on the first op that makes a NaN or an infinity raises, in all threads.
+    """Make the first op that computes a NaN or an infinity raise, in all threads.
 
     Returns
     -------
@@ -23,10 +23,11 @@ def enable_check_numerics() -> None:
 
     Notes
     -----
-    The error names the op, its inputs, how many elements are not finite, and in a traced function
-    the line that asked for the op; in a gradient, the op it is the gradient of. Traced functions
-    run without fusion meanwhile, so that every op is checked. An op is not blamed for infinities it
-    was given (masks are made of them); a NaN is reported by the first op that reads it.
+    The error message has the op, its inputs, the number of elements that are not finite, and in a
+    traced function the user's line of the op; in a gradient, the op that is differentiated. While
+    enabled, traced functions run without fusion, so that every op is checked. Infinities that are
+    inputs of an op (masks contain them) do not count; a NaN is reported by the first op that reads
+    it.
 
     Examples
     --------
@@ -41,7 +42,7 @@ def enable_check_numerics() -> None:
 
 
 def disable_check_numerics() -> None:
-    """Ends what `enable_check_numerics` began.
+    """Disable the check of `enable_check_numerics`.
 
     Returns
     -------
@@ -56,13 +57,13 @@ def disable_check_numerics() -> None:
 
 
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
-    """`tensor`, after making sure that all its elements are finite.
+    """Return `tensor`; raise if an element is NaN or infinite.
 
     Parameters
     ----------
     tensor : Tensor, floating
     message : str
-        Begins the error's text.
+        Prefix of the error message.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
     """
     x = as_tensor(tensor)
     if not x.dtype.is_floating:
-        raise DTypeError(f"check_numerics: got {x.dtype}, want a floating dtype")
+        raise DTypeError(f"check_numerics: got {x.dtype}, expected a floating dtype")
     counts = [reduce_sum(cast(test(x), "int64")) for test in (is_nan, is_inf)]
 
     def check(n_nan: Tensor, n_inf: Tensor) -> None:
@@ -95,7 +96,7 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
 
 def assert_all_finite(x: TensorLike, message: str = "assert_all_finite",
                       name: str | None = None) -> None:
-    """Raises unless all elements are finite.
+    """Raise unless all elements are finite.
 
     Parameters
     ----------

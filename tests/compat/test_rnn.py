@@ -109,7 +109,7 @@ def cells():
     (lambda: tf.nn.dynamic_rnn(cells().GRUCell(2), tf.ones([2, 3, 1])), ValueError,
      "no initial_state, you must give a dtype"),
     (lambda: tf.nn.dynamic_rnn(cells().GRUCell(2), tf.ones([2, 3])), ValueError,
-     "want \\(batch, steps, n\\)"),
+     "expected \\(batch, steps, n\\)"),
     (lambda: tf.nn.dynamic_rnn(cells().GRUCell(2), tf.ones([2, 3, 1]), [[1]], dtype=tf.float32),
      ValueError, "sequence_length must be a vector"),
     (lambda: cells().MultiRNNCell([]), ValueError, "at least one cell"),

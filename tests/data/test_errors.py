@@ -174,7 +174,7 @@ def test_padding_that_does_not_fit():
 
 @pytest.mark.parametrize("call, kind, words", [
     (lambda d: d.batch(0), errors.InvalidArgumentError, "batch: batch_size is 0, want 1 or more"),
-    (lambda d: d.batch(2.5), errors.DTypeError, "batch: batch_size is 2.5, want an integer"),
+    (lambda d: d.batch(2.5), errors.DTypeError, "batch: batch_size is 2.5, expected an integer"),
     (lambda d: d.shuffle(0), errors.InvalidArgumentError, "shuffle: buffer_size is 0"),
     (lambda d: d.shuffle(3, seed="a"), errors.DTypeError, "shuffle: seed is 'a'"),
     (lambda d: d.take(-2), errors.InvalidArgumentError, "take: count is -2"),

@@ -42,12 +42,13 @@ def test_assertions_about_values(name, good, bad):
     assert both(check, *map(df.constant, good)) == [None, None]
     for error in both(check, *map(df.constant, bad)):
         assert isinstance(error, InvalidArgumentError)
-        assert re.search(r"want .* fails for \d of 2 elements", str(error)), str(error)
+        assert re.search(r"expected .* fails for \d of 2 elements", str(error)), str(error)
 
 
 def test_messages_and_values_are_shown():
     with pytest.raises(InvalidArgumentError, match=(
-            r"^sizes: want x == y, which fails for 1 of 2 elements: x = \[1 2\]; y = \[1 3\]$")):
+            r"^sizes: expected x == y, which fails for 1 of 2 elements: "
+            r"x = \[1 2\]; y = \[1 3\]$")):
         df.debugging.assert_equal([1, 2], [1, 3], message="sizes")
 
 
@@ -72,15 +73,15 @@ def test_assertions_about_shapes():
         df.debugging.assert_shapes(shapes)
     with pytest.raises(ShapeError, match=r"tensor 1 .* dimension 1 is 2, 'n' is 5 in tensor 0"):
         df.debugging.assert_shapes([(x, ("n", "k")), (w, ("k", "n"))])
-    with pytest.raises(ShapeError, match="dimension 0 is 5, want 4"):
+    with pytest.raises(ShapeError, match="dimension 0 is 5, expected 4"):
         df.debugging.assert_shapes([(x, (4, None))])
-    with pytest.raises(ShapeError, match="want 1 dimensions"):
+    with pytest.raises(ShapeError, match="expected 1 dimensions"):
         df.debugging.assert_shapes([(x, ("n",))])
     df.debugging.assert_rank(x, 2)
     df.debugging.assert_type(x, "float32")
-    with pytest.raises(ShapeError, match="want 1 dimensions"):
+    with pytest.raises(ShapeError, match="expected 1 dimensions"):
         df.debugging.assert_rank(x, 1)
-    with pytest.raises(DTypeError, match="got float32, want float64"):
+    with pytest.raises(DTypeError, match="got float32, expected float64"):
         df.debugging.assert_type(x, df.float64)
 
 

@@ -55,7 +55,7 @@ def test_dropout():
     rows = df.nn.dropout(x, 0.5, noise_shape=[100, 1], seed=3).numpy()
     assert np.all(rows == rows[:, :1])
     assert df.nn.dropout(x, 0) is x
-    with pytest.raises(df.errors.InvalidArgumentError, match="want a number >= 0 and < 1"):
+    with pytest.raises(df.errors.InvalidArgumentError, match="expected a number >= 0 and < 1"):
         df.nn.dropout(x, 1)
 
 

@@ -223,7 +223,7 @@ REFUSED = [
     (lambda: df.nn.group_norm(X, 0), r"group_norm: 0 groups"),
     (lambda: df.nn.group_norm(X, -2), r"group_norm: -2 groups"),
     (lambda: df.nn.group_norm(X, 2**40), r"group_norm: 1099511627776 groups"),
-    (lambda: df.nn.group_norm(X, 1.5), r"group_norm: groups is 1.5, want an integer"),
+    (lambda: df.nn.group_norm(X, 1.5), r"group_norm: groups is 1.5, expected an integer"),
     (lambda: df.nn.group_norm(ONES, 1), r"group_norm: x has shape \(4,\), want two dimensions"),
     (lambda: df.nn.group_norm(X, 2, data_format="CHWN"), r"group_norm: data_format is 'CHWN'"),
     (lambda: df.nn.instance_norm(X, ONES, data_format="NCW"),

@@ -46,8 +46,8 @@ def take_along_axis(x: Any, indices: Any, axis: Any = None) -> Any:
     x, indices = convert_to_tensor(x), convert_to_tensor(indices)
     if axis is None:
         if indices.ndim != 1:
-            raise ValueError("take_along_axis: expected 1-dimensional indices because axis is None, "
-                             f"got shape {indices.shape}")
+            raise ValueError("take_along_axis: expected 1-dimensional indices with axis=None, got "
+                             f"shape {indices.shape}")
         return take(x, indices)
     return array_api.take_along_axis(x, indices, axis=axis)
 
