@@ -105,7 +105,7 @@ def set_visible_devices(devices: PhysicalDevice | Sequence[PhysicalDevice],
 
 def set_logical_device_configuration(
         device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration]) -> None:
-    """Accept a single configuration for a `device`: the CPU cannot be partitioned.
+    """Accept one item in `logical_devices` for a `device`: the CPU cannot be partitioned.
 
     Raises
     ------
