@@ -20,8 +20,8 @@ def write(op: str, ref: Any, value: Any, name: str | None, kind: str) -> Any:
         return value_after(ref)
     slot = slot_of(ref)
     if slot is None:
-        raise TypeError(f"Input 'ref' of '{kind}' Op requires l-value input: {ref!r} is no "
-                        "variable, and cannot be assigned")
+        raise TypeError(f"Input 'ref' of '{kind}' Op requires l-value input: {ref!r} is not a "
+                        "variable and cannot be assigned")
     x = convert(value, slot.dtype)
     if x.dtype is not slot.dtype:
         raise TypeError(f"Input 'value' of '{kind}' Op has type {x.dtype.name} that does not match "

@@ -44,7 +44,7 @@ def texts(data: Sequence[Any], values: Iterable[Tensor], summarize: int | None) 
 @recorded
 def Assert(condition: Any, data: Iterable[Any], summarize: int | None = None,
            name: str | None = None) -> Any:
-    """An operation that raises InvalidArgumentError unless a condition is true.
+    """Return an operation that raises InvalidArgumentError unless a condition is true.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def comparison(name: str, op: Callable[..., Any], sign: str,
             return Assert(df.reduce_all(op(a, b)), shown, summarize)
 
     compare.__name__ = compare.__qualname__ = name
-    compare.__doc__ = f"""An operation that raises unless x {sign} y for all elements, broadcast.
+    compare.__doc__ = f"""Return an operation that raises unless x {sign} y for all elements.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def sign_check(name: str, op: Callable[..., Any], sign: str,
             return Assert(df.reduce_all(op(a, 0)), shown, summarize)
 
     compare.__name__ = compare.__qualname__ = name
-    compare.__doc__ = f"""An operation that raises unless x {sign} 0 for all elements.
+    compare.__doc__ = f"""Return an operation that raises unless x {sign} 0 for all elements.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ assert_non_positive: Callable[..., Any] = sign_check("assert_non_positive", df.l
 def assert_near(x: Any, y: Any, rtol: Any = None, atol: Any = None, data: Any = None,
                 summarize: int | None = None, message: str | None = None,
                 name: str | None = None) -> Any:
-    """An operation that raises unless ``|x - y| <= atol + rtol |y|`` for all elements.
+    """Return an operation that raises unless ``|x - y| <= atol + rtol |y|`` for all elements.
 
     Parameters
     ----------

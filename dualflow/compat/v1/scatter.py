@@ -23,8 +23,8 @@ def written(ref: Any, indices: Any, updates: Any, update: Update, name: str, row
     """Apply an update to a variable. If `rows` is True, `indices` are row indices."""
     slot = ref if isinstance(ref, own_variable) else slot_of(ref)
     if slot is None:
-        raise TypeError(f"Input 'ref' of '{name}' Op requires l-value input: {ref!r} is no "
-                        "variable, and cannot be assigned")
+        raise TypeError(f"Input 'ref' of '{name}' Op requires l-value input: {ref!r} is not a "
+                        "variable and cannot be assigned")
     at, what = convert(indices), convert(updates, slot.dtype)
     graph = recording()
     start = 0 if graph is None else len(graph.nodes)

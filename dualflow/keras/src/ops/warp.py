@@ -33,7 +33,7 @@ def _inside(at: df.Tensor, n: Any, fill_mode: str) -> df.Tensor:
 
 def _sampled(rows: df.Tensor, sizes: Any, places: list[df.Tensor], order: int, fill_mode: str,
              fill_value: Any) -> df.Tensor:
-    """Elements of `rows` (batch, pixels, channels) at `places`, each (batch, many)."""
+    """Return elements of `rows` (batch, pixels, channels) at `places`, each (batch, many)."""
     fill = convert_to_tensor(fill_value, rows.dtype)
     choices = []
     for place in places:
