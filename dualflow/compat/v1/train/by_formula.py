@@ -114,7 +114,7 @@ class FtrlOptimizer(ByFormula):
     accum_name, linear_name : str, optional
         Names of the slots.
     l2_shrinkage_regularization_strength : float, default 0.0
-        L2 penalty that does not change the accumulators.
+        L2 penalty whose gradient is not added to `accum`.
     beta : float, optional
 
     Notes
