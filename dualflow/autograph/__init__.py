@@ -1,9 +1,9 @@
-"""Python's own control flow in graphs.
+"""Conversion of Python control flow to graph operators.
 
-A function is traced as it is. Where Python asks a traced tensor for its truth, its items or its
-number, the code that asked is converted, takes the place of the original while the function is
-traced, and is traced again. So what asks nothing pays nothing, and only calls of Python's builtins
-are rewritten.
+A function is first traced unconverted. If Python needs the truth value, the items or the number of
+a traced tensor, the requesting function is converted, its code object is replaced for the duration
+of the trace, and the trace restarts. Code that makes no such request is not converted, and only
+calls of Python's builtins are rewritten. `graph/calls` starts traces and handles the restarts.
 """
 
 import importlib
@@ -19,17 +19,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def to_code(func: Callable[..., Any]) -> str:
-    """The text of what a function is converted to, if a traced tensor asks for it.
+    """Return the source text of the converted form of a function.
 
     Parameters
     ----------
     func : callable
-        A Python function, a method, or what `dualflow.function` makes of one.
+        A Python function, a method, or the result of `dualflow.function`.
 
     Returns
     -------
     str
-        In which `ag` stands for the operators.
+        The text; `ag` is the module of the operators.
 
     Examples
     --------
@@ -45,19 +45,19 @@ def to_code(func: Callable[..., Any]) -> str:
 
 
 def to_graph(func: F) -> F:
-    """What a function is converted to: another function, which does the same for Python's values.
+    """Return the converted form of a function; it also accepts Python values.
 
-    `dualflow.function` converts by itself what it must; this is for a closer look.
+    `dualflow.function` converts functions on demand; `to_graph` is for inspection.
 
     Parameters
     ----------
     func : callable
-        A Python function, a method, or what `dualflow.function` makes of one.
+        A Python function, a method, or the result of `dualflow.function`.
 
     Returns
     -------
     callable
-        A function; of a method, one that takes `self`.
+        A function; for a method, a function that takes `self`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What the statements of a function do with names: which they read, assign and delete.
+"""Activity analysis of statements: the names that each statement reads, assigns and deletes.
 
-The expressions of statements are rewritten on the way. `rewrite.py` reads the results, which each
-statement holds: `does`, of a loop also `head` (its test) and `round` (its body).
+Expressions are rewritten during the analysis. Each statement stores its results in `does`; a loop
+also in `head` (its test) and `round` (its body). `rewrite.py` reads them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SAFE_CALLS = "isinstance", "issubclass", "hasattr", "callable"
 
 
 class Analysis:
-    """The statements of one function.
+    """The analysis of the statements of one function.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Analysis:
         self.of_module: set[str] = set()        # global
 
     def declarations(self, body: Sequence[ast.stmt]) -> None:
-        """Finds out which names belong to functions around it and to the module."""
+        """Collect the names declared `nonlocal` and `global`."""
         for s in body:
             if isinstance(s, ast.Nonlocal):
                 self.declared.update(map(self.expressions.mangled, s.names))
@@ -41,7 +41,7 @@ class Analysis:
                 self.declarations(parts(s))
 
     def names_of(self, body: Sequence[ast.stmt]) -> Names:
-        """Those of a block."""
+        """Return the names of a block."""
         found = Names()
         for s in body:
             found.then(self.names_of_statement(s))
@@ -75,7 +75,7 @@ class Analysis:
         return found
 
     def loop_test(self, s: Any) -> ast.expr:
-        """The test of a loop, which a flag may end."""
+        """Return the test of a loop, combined with the break flag if the loop has one."""
         if not s.breaks:
             test: ast.expr = s.test
             return test
@@ -95,7 +95,7 @@ class Analysis:
         found.then(s.round, False)
 
     def items(self, node: ast.expr, names: Names) -> ast.expr:
-        """What a loop goes through: `range`, `zip`... of tensors are taken apart."""
+        """Rewrite the iterable of a loop; `range`, `zip` ... become calls of `ag.over`."""
         plain = (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
                  and node.func.id in TAKEN_APART)
         if not plain:
@@ -142,7 +142,7 @@ class Analysis:
             s.msg, _ = self.expressions.perhaps(s.msg, found)
 
     def names_of_try(self, s: Any, found: Names) -> None:
-        """Control may go from anywhere in it to anywhere else."""
+        """Analyse a `try`: an exception may transfer control from any statement to any block."""
         blocks = [s.body, *[x.body for x in s.handlers], s.orelse, s.finalbody]
         found.then(self.names_of(s.body), False, usual=True)
         for handler in s.handlers:
@@ -158,7 +158,7 @@ class Analysis:
             found.then(inner, False)
         found.then(self.names_of(s.orelse), False, usual=True)
         found.then(self.names_of(s.finalbody))
-        for block in blocks:                # what one assigns, another may read
+        for block in blocks:                # a block may read the assignments of any other
             for x in block:
                 found.reads |= x.does.reads
 
@@ -168,7 +168,7 @@ class Analysis:
             if item.optional_vars is not None:
                 item.optional_vars = self.expressions.visit(item.optional_vars, found)
         s.bound = set(found.sets)
-        found.then(self.names_of(s.body), False, usual=True)    # it may swallow an exception
+        found.then(self.names_of(s.body), False, usual=True)    # may suppress an exception
 
     def names_of_match(self, s: Any, found: Names) -> None:
         s.subject = self.expressions.visit(s.subject, found)
@@ -185,7 +185,7 @@ class Analysis:
 
 
 def asks(test: ast.expr) -> bool:
-    """Whether a test may ask a tensor for its truth."""
+    """Return True if a test may need the truth value of a tensor."""
     if isinstance(test, ast.Constant):
         return False
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):

@@ -1,9 +1,9 @@
 """Variables that have a value on some paths only.
 
-Where a traced tensor decides whether a variable is assigned, converted code holds a `Partial` in
-its place, and reads such variables by `value`. So a variable is refused where it is read, and only
-if the conditions of that place do not imply that it has a value. `operators.py` and `carried.py`
-make Partials; none leaves the frame that owns the variable.
+If a traced tensor decides whether a variable is assigned, converted code stores a `Partial` in the
+variable and reads the variable by `value`. A read raises only if the conditions at the read do not
+imply that the variable has a value. `operators.py` and `carried.py` create Partials; a Partial
+never leaves the frame that owns the variable.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from dualflow._core import current_graph
 from dualflow.autograph.conditions import Formula, choice, conditions
 from dualflow.autograph.values import UNDEFINED, Differ, Merge, begin_anew, filled
 
-MOST = 4            # values of one variable
+MOST = 4            # distinct values of one variable
 
 
 class Partial:
-    """The value of a variable that some paths do not assign, or assign values that no tensor can
-    stand for.
+    """The value of a variable that some paths do not assign, or to which paths assign values that
+    cannot be merged into one tensor.
 
     Attributes
     ----------
     word : str
         The name of the variable.
     cases : list of (object, Formula)
-        Values, each with a condition under which the variable has it.
+        Values, each with the condition under which the variable has it.
     error : Exception
-        What a read raises if no condition is known to hold.
+        Raised by a read if no condition is known to hold.
     loop : (CodeType, int) or None
-        A loop whose first iteration may be recorded apart, after which there is a value.
+        A loop whose first iteration may be peeled, after which the variable has a value.
     """
 
     __slots__ = ("cases", "error", "loop", "word")
@@ -51,11 +51,11 @@ class Partial:
 
 
 class Refusal(BaseException):
-    """Leaves a trace because a variable may have no value. No `except Exception` stops it."""
+    """Leaves a trace because a variable may have no value. `except Exception` does not catch it."""
 
 
 class Peeled:
-    """Loops whose first iteration is recorded apart, by code and line."""
+    """Loops whose first iteration is recorded separately, by code and line."""
 
     def __init__(self) -> None:
         self._lines: weakref.WeakKeyDictionary[CodeType, set[int]] = weakref.WeakKeyDictionary()
@@ -71,20 +71,20 @@ peeled = Peeled()
 
 
 def cases_of(x: Any) -> Sequence[tuple[Any, Formula]]:
-    """The values of a variable, each with a condition under which it has that."""
+    """Return the values of a variable, each with the condition under which the variable has it."""
     if type(x) is Partial:
         return x.cases
     return [] if x is UNDEFINED else [(x, True)]
 
 
 def parts_of(x: Any) -> tuple[Any, Formula]:
-    """The only value of a variable, and a condition under which it has that."""
+    """Return the only value of a variable and its condition, or (UNDEFINED, False)."""
     cases = cases_of(x)
     return cases[0] if len(cases) == 1 else (UNDEFINED, False)
 
 
 def settled(x: Any) -> Any:
-    """The value itself if the facts imply that the variable has it."""
+    """Return the value itself if the known facts imply that the variable has it."""
     if type(x) is Partial:
         for found, when in x.cases:
             if conditions().implies(when):
@@ -106,15 +106,15 @@ def value(x: Any) -> Any:
     where = f"{frame.f_code.co_filename}:{frame.f_lineno}"
     error = type(x.error)(str(x.error).replace("read later", f"read at {where}"))
     enclosed = current_graph().enclosed
-    if enclosed.question is None:           # nothing would catch the Refusal
+    if enclosed.question is None:           # no caller catches the Refusal
         raise error
     enclosed.refusal = error
     raise Refusal
 
 
 def joined(merge: Merge, word: str, test: Formula, a: Any, b: Any, error: Exception) -> Any:
-    """What two branches make of a variable that has several values, or none on some paths.
-    `error`: what a read raises, unless the branches say more."""
+    """Merge the values of a variable at the end of two branches, if a branch has several values or
+    may have none. `error` is raised by a read, unless a branch has a more specific error."""
     given = [x for x in (a, b) if type(x) is Partial]
     if given and a is not UNDEFINED and b is not UNDEFINED:
         error = given[0].error
@@ -139,7 +139,7 @@ def joined(merge: Merge, word: str, test: Formula, a: Any, b: Any, error: Except
 
 
 def completed(x: Any, made: Any) -> Any:
-    """A value of a branch with tensors for its slots."""
+    """Return a value of a branch with tensors in place of its slots."""
     if type(x) is not Partial:
         return filled(x, made)
     cases = [(filled(y, made), when) for y, when in x.cases]

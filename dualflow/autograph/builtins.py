@@ -1,4 +1,4 @@
-"""Python's builtins in converted code: those that iterate, and the names of all."""
+"""Replacements of Python's builtins in converted code: the iterating ones, and the list of all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dualflow.ops.scan import foldl
 
 
 def _over_first(function: Any) -> Callable[..., Any]:
-    """A builtin that iterates over its first argument."""
+    """Return the replacement of a builtin that iterates over its first argument."""
     def replacement(*args: Any, **keywords: Any) -> Any:
         if args:
             args = iterable_of(args[0], f"{function.__name__}()"), *args[1:]
@@ -61,14 +61,14 @@ def _kept(test: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Any]:
     for x in items:
         wanted = x if test is bool else test(x)
         if is_traced(wanted):
-            refuse("filter() by the truth", wanted, "has a length only when the graph runs: use "
-                    "dualflow.boolean_mask(x, condition), or dualflow.where(condition, x, other)")
+            refuse("filter() by the truth", wanted, "has a length known only when the graph runs: "
+                    "use dualflow.boolean_mask(x, cond), or dualflow.where(cond, x, other)")
         if wanted:
             yield x
 
 
 def condition(test: Any) -> bool:
-    """The truth of the `if` of a comprehension, which Python must decide."""
+    """Return the truth value of the `if` of a comprehension; raise if it is traced."""
     if is_traced(test):
         refuse("the `if` of a comprehension: the truth", test, "decides how many items there are, "
                 "which is known only when the graph runs: use dualflow.boolean_mask(x, condition), "
@@ -103,5 +103,5 @@ for f in (builtins.list, builtins.tuple, builtins.set, builtins.enumerate, built
     replaces(f)(_over_first(f))
 
 NAMES: frozenset[str] = frozenset({f.__name__ for f in REPLACEMENTS})
-PASSED = "max", "min", "any", "all", "sorted"       # replaced where they are arguments, too
+PASSED = "max", "min", "any", "all", "sorted"       # also replaced if passed as arguments
 KEEPING: frozenset[str] = frozenset({f.__name__ for f in KEPT})

@@ -1,4 +1,4 @@
-"""What a loop hands from round to round: a variable as tensors, with what else it is made of."""
+"""Loop-carried variables: the tensors of a variable, and the structure around them."""
 
 from __future__ import annotations
 
@@ -29,44 +29,45 @@ from dualflow.errors import DTypeError, ShapeError
 
 
 class Again(Exception):
-    """A round must be recorded once more, as what is carried is of another type."""
+    """The iteration must be recorded again, as the type of a carried variable has changed."""
 
 
 class Peel(Exception):
-    """What is carried gets its type in the first round, which must be apart."""
+    """A carried variable gets its type in the first iteration, which must be peeled."""
 
 
 class Carried:
-    """One variable.
+    """One carried variable.
 
     Parameters
     ----------
     word : str
-        What it is called.
+        Its name.
     value : object
-        What it is before the loop.
+        Its value before the loop.
     what : str
         The loop, for messages.
     constant : bool
-        Whether numbers in it are taken to stay as they are, until they change.
+        Whether numbers in it are assumed constant, until an iteration changes one.
     can_peel : bool
-        Whether a first round may be recorded apart.
+        Whether the first iteration may be peeled.
     owned : bool
-        Whether it is a variable of the frame, which may be without a value.
+        Whether it is a local variable of the frame, which may be without a value.
     deferred : bool
-        Whether an error waits until the variable is read.
+        Whether an error is raised only when the variable is read.
     place : (CodeType, int)
-        The loop.
+        Code and line of the loop.
 
     Attributes
     ----------
     before : Formula
-        Whether it has a value before the loop.
+        The condition that it has a value before the loop.
     claim : bool
-        Whether each iteration that begins with `before` begins with a value.
+        Whether every iteration starts with a value if `before` holds.
     holders : list of (Carried, bool)
-        Bools that the loop changes: where one has the given value, this variable has a value.
-        Holds before the loop, is assumed when an iteration begins and proved when it ends.
+        Bools that the loop changes: if such a bool has the given value, this variable has a value.
+        The implication holds before the loop, is assumed at the start of an iteration and proved at
+        its end.
     """
 
     def __init__(self, word: str, value: Any, what: str, constant: bool, can_peel: bool,
@@ -80,26 +81,26 @@ class Carried:
         self.deferred = deferred and self.owned
         self.place = place
         self.claim: bool = True
-        self.tried: bool = False                # whether holders were looked for
+        self.tried: bool = False                # whether holders were searched
         self.holders: list[tuple[Carried, bool]] = []
-        self.like: Any = None                   # of a value that only the loop makes
+        self.like: Any = None                   # a sample of a value created only in the loop
         self.params: list[Any] = []
         self.final: Any = None
         self.when: Formula = True
         self.what = what
         self.constant: bool = constant
         self.can_peel = can_peel
-        self.dtypes: dict[int, Any] = {}        # that numbers take, by place
-        self.shapes: dict[int, Any] = {}        # with None where a size changes
-        self.replaced: set[int] = set()         # lists and dicts that give way to others
-        self.late: bool = value is UNDEFINED          # whether it begins with what a round shows
+        self.dtypes: dict[int, Any] = {}        # inferred dtypes of numbers, by index
+        self.shapes: dict[int, Any] = {}        # with None for a size that changes
+        self.replaced: set[int] = set()         # ids of lists and dicts replaced by other objects
+        self.late: bool = value is UNDEFINED    # whether an iteration determines its type
         self.at_end: Any = None                 # the structure, with slots
         self.start: list[Any] = []
         self.numbers: list[bool] = []
-        self.given: list[Any] = []              # tensors and numbers, as they are before it
+        self.given: list[Any] = []              # tensors and numbers before the loop
 
     def begin(self) -> list[Any]:
-        """The tensors it begins with."""
+        """Return its initial tensors."""
         self.start, self.numbers, self.given = [], [], []
         if self.like is not None:
             self.value = nest.rebuild(self.like, lambda x: filler(as_tensor(unwrapped(x)))
@@ -122,11 +123,11 @@ class Carried:
         return Slot(k)
 
     def shape(self, k: int, x: Any) -> Any:
-        """The shape of tensor k from round to round."""
+        """Return the loop-invariant shape of tensor k."""
         return self.shapes.get(k, shape_of(x))
 
     def inside(self, params: list[Any]) -> Any:
-        """What it is in a round."""
+        """Return its value at the start of an iteration."""
         if self.value is UNDEFINED:
             if not self.owned:
                 return UNDEFINED
@@ -141,7 +142,7 @@ class Carried:
                                self.place if self.can_peel else None))
 
     def _when(self) -> Formula:
-        """Whether it has a value as an iteration begins."""
+        """Return the condition that it has a value at the start of an iteration."""
         found: Formula = self.before if self.claim else False
         self.holders = [(x, says) for x, says in self.holders if x.is_bool() and x.params]
         for x, says in self.holders:
@@ -149,17 +150,17 @@ class Carried:
         return found
 
     def is_bool(self) -> bool:
-        """Whether it is a bool, traced or not."""
+        """Return True if it is a bool, traced or not."""
         x = unwrapped(self.value)
         return type(x) is bool or (is_tensor(x) and x.dtype.is_bool and x.ndim == 0)
 
     def at_first(self, params: list[Any]) -> Any:
-        """What it is in a first round, to which numbers are Python's."""
+        """Return its value in a first iteration, in which numbers are Python numbers."""
         return self.inside([x if number else p for x, number, p in zip(
             self.given, self.numbers, params, strict=True)])
 
     def learn(self, value: Any) -> None:
-        """Notes the dtypes that numbers have after a first round."""
+        """Store the dtypes that numbers have after a first iteration."""
         if any(self.numbers):
             self._learn(self.structure, parts_of(value)[0])
 
@@ -173,9 +174,9 @@ class Carried:
 
     def end(self, value: Any, params: list[Any], wanted: bool, bools: Sequence[Carried] = (),
             ) -> list[Any]:
-        """The tensors it is after a round. Raises Again or Peel, or says why it cannot be.
+        """Return its tensors at the end of an iteration. Raise Again, Peel or an error.
 
-        `bools`: variables that may tell whether this one has a value.
+        `bools`: variables that may imply that this variable has a value.
         """
         if type(value) is Partial and self.why is None:
             self.why = value.error
@@ -193,7 +194,7 @@ class Carried:
         return found
 
     def _check_claims(self, bools: Sequence[Carried]) -> None:
-        """An iteration that begins with a value must end with one where the next is told so."""
+        """Prove that the assumptions of an iteration hold for the next one; raise Again if not."""
         implies = conditions().implies
         if self.when is not True and not self.tried:
             self.tried = True
@@ -209,12 +210,12 @@ class Carried:
             raise Again
 
     def _holders(self, bools: Sequence[Carried]) -> list[tuple[Carried, bool]]:
-        """Those that may tell whether it has a value."""
+        """Return the bools, with values, that imply that the variable has a value."""
         return [(x, says) for x in bools if x is not self and x.is_bool() for says in (True, False)
                 if conditions().implies(choice(equals(x.value, says), self.before, True))]
 
     def _made_inside(self, value: Any, wanted: bool, bools: Sequence[Carried]) -> list[Any]:
-        """It has no value before the loop."""
+        """Return the tensors of a variable that has no value before the loop."""
         if value is UNDEFINED or not wanted:
             self.at_end = UNDEFINED
             return []
@@ -240,7 +241,7 @@ class Carried:
         return found
 
     def _fit(self, structure: Any, value: Any, params: list[Any], found: list[Any]) -> None:
-        """Takes a round's result apart as what the round was given."""
+        """Decompose the value after an iteration by the structure of the value before it."""
         if isinstance(structure, Slot):
             found.append(self._tensor(value, params[structure.place], structure.place))
             return
@@ -282,8 +283,8 @@ class Carried:
 
     def _refuse(self, value: Any, kind: type[Exception] | None) -> None:
         if len([x for x in nest.flatten(self.value) if is_tensor(x)]) > self._n_tensors:
-            raise Again         # a TensorArray that has learned from the round what it is to hold
-        if self.deferred:       # a variable that each iteration makes anew, of another type
+            raise Again         # a TensorArray has learned its dtype and shape in the iteration
+        if self.deferred:       # each iteration assigns it first, with another type
             self.why = refusal(self.word, self.value, value, self.what, kind)
             self.value, self.before, self.late, self.like = UNDEFINED, False, True, None
             self.holders, self.tried = [], True
@@ -296,11 +297,11 @@ class Carried:
         not_carried(self.word, self.value, value, self.what, kind)
 
     def begins(self, made: list[Any]) -> list[Any]:
-        """What it begins with, if a round has shown what it is: nobody reads that."""
+        """Return initial tensors for a value that is never read before an iteration assigns it."""
         return [filler(x) for x in made]
 
     def last(self, made: list[Any], ran: Formula) -> Any:
-        """What it is after the loop; `ran`: whether there was an iteration."""
+        """Return its value after the loop; `ran`: whether there was an iteration."""
         x = filled(self.structure if self.at_end is None else self.at_end, made)
         if x is UNDEFINED or not self.owned:
             return x
@@ -312,20 +313,20 @@ class Carried:
 
 
 def equals(x: Any, value: bool) -> Formula:
-    """Whether a bool, traced or not, has a value."""
+    """Return the condition that a bool, traced or not, equals `value`."""
     now = conditions().of(x)
     return now if value else negation(now)
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two values are nests of as many parts."""
+    """Return True if two values are containers of one type with equal keys."""
     return nest.is_nested(a) and type(a) is type(b) and (
         list(nest.level(a)[0]) == list(nest.level(b)[0]))
 
 
 def guess(number: Any) -> Any:
-    """The dtype of a number that begins a loop, before a round shows it: that of all tensors
-    around, if they are more precise than a number's own."""
+    """Return the dtype assumed for the initial value of a number: float64 or int64 if all float or
+    integer tensors of the trace have it, else None, the number's own dtype."""
     trace = current_graph()
     around = {x.dtype for x in (*trace.inputs, *trace.variables.values())}
     if isinstance(number, bool):
@@ -337,7 +338,7 @@ def guess(number: Any) -> Any:
 
 
 class Flag:
-    """A flag that ends the loop: false whenever a round begins."""
+    """A flag that ends the loop: False at the start of every iteration."""
 
     late = True
 

@@ -1,5 +1,5 @@
-"""`match` of values as `if`, which a traced tensor may decide. Patterns that look into their
-subject are left to Python."""
+"""Rewrites `match` of values as `if`, which a traced tensor may decide. Patterns that match parts
+of their subject are not rewritten."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ LOAD, STORE = ast.Load(), ast.Store()
 
 
 class Inside(Exception):
-    """A pattern looks into its subject."""
+    """A pattern matches parts of its subject."""
 
 
 def as_choices(s: ast.Match, fresh: Callable[[str], str]) -> list[ast.stmt] | None:
-    """The statements that do what a `match` does; None if only Python can."""
+    """Return statements equivalent to a `match`, or None if its patterns are not supported."""
     held = fresh("subject")
     made: list[ast.stmt] = []
     try:
@@ -28,7 +28,7 @@ def as_choices(s: ast.Match, fresh: Callable[[str], str]) -> list[ast.stmt] | No
 
 
 def _choice(case: ast.match_case, held: str, others: list[ast.stmt]) -> list[ast.stmt]:
-    """One case, and those after it."""
+    """Rewrite one case; `others` are the rewritten later cases."""
     at = _at(case.pattern)
     test, captures = _test(case.pattern, held)
     if captures and test is not None and case.guard is not None:
@@ -46,7 +46,7 @@ def _choice(case: ast.match_case, held: str, others: list[ast.stmt]) -> list[ast
 
 
 def _test(pattern: Any, held: str) -> tuple[ast.expr | None, list[str]]:
-    """Whether a pattern fits, if it may not, and the names it captures."""
+    """Return the test of a pattern, None if it always matches, and the names it captures."""
     at = _at(pattern)
     if isinstance(pattern, ast.MatchAs):
         test, names = (None, []) if pattern.pattern is None else _test(pattern.pattern, held)

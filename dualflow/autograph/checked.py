@@ -1,7 +1,7 @@
-"""Reads of variables that may have no value, as calls of `value`.
+"""Rewrites reads of variables that may have no value as calls of `value`.
 
-`rewrite.py` finds the names. Every read of them is checked, in nested functions too; a variable
-that has a value passes unchanged.
+`rewrite.py` determines the names. Every read of them is checked, in nested functions too; `value`
+returns the value of a variable that has one unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dualflow.autograph.jumps import STORE, Block, name, place
 
 
 def checked(body: Block, doubtful: set[str]) -> Block:
-    """A block in which reads of some variables are checked."""
+    """Return a block in which reads of the variables in `doubtful` are checked."""
     if not doubtful:
         return body
     reads = _Reads(doubtful)

@@ -1,5 +1,5 @@
-"""Expressions that a truth decides: Python's own for Python's values, a branch in the graph for
-traced tensors."""
+"""Expressions with conditional evaluation: Python's semantics for Python values, a branch in the
+graph for traced tensors."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dualflow.autograph.errors import one_branch
 from dualflow.autograph.values import Differ, Merge, filled, is_traced, truth
 from dualflow.ops.bitwise import logical_and, logical_not, logical_or
 
-CHEAP = 16          # nodes of a condition that may as well be computed in any case
+CHEAP = 16          # nodes of a condition that is computed unconditionally
 
 
 def merged(merge: Merge, what: str, a: Any, b: Any, where: str) -> Any:
-    """What two branches make of something, for `filled`."""
+    """Merge the results of two branches, for `filled`; raise an error if they differ too much."""
     try:
         return merge.add(a, b)
     except Differ as error:
@@ -35,7 +35,8 @@ def if_exp(test: Any, first: Callable[[], Any], second: Callable[[], Any]) -> An
 
 def chosen(test: Any, first: Callable[[], Any], second: Callable[[], Any], what: str,
            where: str) -> Any:
-    """What one of two functions returns, by a traced bool; for messages, what and where it is."""
+    """Return the result of one of two functions, selected by a traced bool. `what` and `where` are
+    for messages."""
     known = conditions().decided(test)
     if known is not None:
         return first() if known else second()
@@ -48,12 +49,12 @@ def chosen(test: Any, first: Callable[[], Any], second: Callable[[], Any], what:
 
 
 def where_of(frame: FrameType) -> str:
-    """The current line of a frame."""
+    """Return the current line of a frame."""
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def _recorded(branches: Any, f: Callable[[], Any], fact: Formula) -> Any:
-    """What a function returns, recorded as a branch in which a fact holds."""
+    """Return the result of a function, recorded as a branch in which a fact holds."""
     body = branches.open()
     try:
         with conditions().given(fact):
@@ -80,8 +81,8 @@ def or_(a: Any, b: Callable[[], Any]) -> Any:
 
 
 def _joined(a: Any, b: Callable[[], Any], op: Callable[..., Any], what: str) -> Any:
-    """`a and b`, `a or b`: b is computed only if it is wanted, unless it is a condition that costs
-    next to nothing and cannot fail."""
+    """Return `a and b` or `a or b`. `b` is computed conditionally, unless it is a cheap condition
+    that cannot fail."""
     both = op is logical_and
     a = unwrapped(a)
     test = truth(a) if both else logical_not(truth(a))

@@ -1,5 +1,5 @@
-"""List comprehensions over what has a length only when the graph runs: loops whose results are
-stacked. Every other comprehension is Python's."""
+"""List comprehensions whose length is known only when the graph runs: loops with stacked results.
+Python runs all other comprehensions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dualflow.errors import InvalidArgumentError
 
 
 def unrolled(function: Any, /, *args: Any, **keywords: Any) -> Any:
-    """`range`, `enumerate`, `zip` or `reversed` where a comprehension asks for it: taken apart if
-    the length is known only when the graph runs, else what Python makes."""
+    """`range`, `enumerate`, `zip` or `reversed` as the iterable of a comprehension: graph items if
+    the length is known only when the graph runs, else the builtin's result."""
     if any([isinstance(x, Items) or sized_by_data(x) for x in args]) or (
             function is range and any(map(is_traced, args))):
         return over(function, *[x.tensor if isinstance(x, Rows) else x for x in args], **keywords)
@@ -35,7 +35,7 @@ def comprehension(iterable: Any, function: Callable[[Any], list[Any]]) -> Any:
 
 
 def _looped(items: Items, function: Callable[[Any], list[Any]]) -> Rows:
-    """A loop of the graph that stacks what each iteration returns."""
+    """Record a loop that stacks the results of `function`."""
     loop = current_graph().rounds(items.count, False)
     start = [as_tensor(unwrapped(x)) for x, _ in items.counters]
     counters, rows = loop.open(start, items.rows, [shape_of(x) for x in start])
@@ -43,9 +43,9 @@ def _looped(items: Items, function: Callable[[Any], list[Any]]) -> Rows:
         made = function(items.item(rows, counters))[0]
         if nest.is_nested(made) or not (is_tensor(made) or is_number(made)):
             raise InvalidArgumentError(
-                "a comprehension over what has a length only when the graph runs makes a tensor or "
-                f"a number in each iteration, got {described(made)}: use one comprehension for "
-                "each part")
+                "a comprehension whose length is known only when the graph runs must produce a "
+                f"tensor or a number in each iteration, got {described(made)}: use one "
+                "comprehension for each part")
         row = as_tensor(unwrapped(made))
         steps = [x + step for x, (_, step) in zip(counters, items.counters, strict=True)]
     except BaseException:

@@ -1,8 +1,8 @@
-"""Conditions over traced bools: which of them hold where Python is, and what follows from them.
+"""Path conditions over traced bools: facts that hold at the current point, and their implications.
 
-A `Formula` is a bool, an `Atom` or a `Choice` between two formulas by a third. The rules for
-branches and loops in `operators.py` and `loops.py` define the formulas of the bools that they make,
-and `assigned.py` asks whether a variable has a value. An answer of True must be sound; False means
+A `Formula` is a bool, an `Atom` or a `Choice` between two formulas by a third. The operators for
+branches and loops in `operators.py` and `loops.py` define the formulas of the bools they produce;
+`assigned.py` proves that a variable has a value. An answer of True must be sound; False means
 unknown, and an unknown variable is refused.
 """
 
@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 from dualflow._core import Symbol, Tensor, current_graph, get_op, unwrapped
 
 NOT, AND, OR = get_op("logical_not"), get_op("logical_and"), get_op("logical_or")
-DEPTH = 8           # of the expressions that are compared by structure
-STEPS = 10000        # of one proof
+DEPTH = 8           # of expressions that are compared by structure
+STEPS = 10000       # limit of one proof
 
 
 class Atom:
-    """A condition that is not taken apart."""
+    """A condition without known structure."""
 
     __slots__ = ()
 
@@ -38,7 +38,7 @@ Formula = bool | Atom | Choice
 
 
 def choice(test: Formula, first: Formula, second: Formula) -> Formula:
-    """`first if test else second`, simplified."""
+    """Return `first if test else second`, simplified."""
     if isinstance(test, bool):
         return first if test else second
     if first is True and second is False:
@@ -55,7 +55,7 @@ def disjunction(x: Formula, y: Formula) -> Formula:
 
 
 class Same:
-    """An object, equal to itself only."""
+    """A wrapper that compares objects by identity."""
 
     __slots__ = ("held",)
 
@@ -70,12 +70,12 @@ class Same:
 
 
 class Conditions:
-    """Those of one trace.
+    """The conditions of one trace.
 
     Attributes
     ----------
     facts : list of Formula
-        What holds in the branches that are recorded now.
+        Formulas that hold in all branches that are being recorded.
     """
 
     def __init__(self) -> None:
@@ -84,12 +84,12 @@ class Conditions:
         self._atoms: dict[Any, Atom] = {}
 
     def define(self, x: Any, formula: Formula) -> None:
-        """Note the formula of a traced bool."""
+        """Store the formula of a traced bool."""
         if isinstance(x, Symbol):
             self._formulas[x] = formula
 
     def of(self, x: Any) -> Formula:
-        """Return the formula of a bool, a traced one or not."""
+        """Return the formula of a bool or a traced bool."""
         x = unwrapped(x)
         if isinstance(x, bool):
             return x
@@ -113,7 +113,7 @@ class Conditions:
 
     @contextmanager
     def given(self, fact: Formula) -> Iterator[None]:
-        """Inside the block, a fact holds."""
+        """Add a fact inside the block."""
         self.facts.append(fact)
         try:
             yield
@@ -125,8 +125,9 @@ class Conditions:
         return Proof().holds(self.facts, goal, {})
 
     def decided(self, x: Any) -> bool | None:
-        """Return the value of a traced bool if the facts imply it. A branch that no run takes need
-        not be recorded, and its code may read variables that have no value there."""
+        """Return the value of a traced bool if the facts imply it, else None. A branch that is
+        never
+        taken need not be recorded, and its code may read variables that have no value there."""
         formula = self.of(x)
         if isinstance(formula, bool) or not self.facts:
             return formula if isinstance(formula, bool) else None
@@ -134,7 +135,7 @@ class Conditions:
 
 
 def conditions() -> Conditions:
-    """The conditions of the trace that is recorded."""
+    """Return the conditions of the current trace."""
     enclosed = current_graph().enclosed
     if enclosed.conditions is None:
         enclosed.conditions = Conditions()
@@ -143,7 +144,7 @@ def conditions() -> Conditions:
 
 
 def _structure(x: Any, depth: int) -> Any:
-    """A key that equal computations share. Anything but a pure op is equal to itself only."""
+    """Return a key shared by equal computations. Anything but a pure op is compared by identity."""
     node = x.node
     if node is None or not depth or node.effect or node.writes or node.bodies or (
             node.attrs is not None and node.attrs.symbolic):
@@ -157,13 +158,13 @@ def _structure(x: Any, depth: int) -> Any:
 
 
 class Proof:
-    """Decides by cases whether a formula follows from others, in a bounded number of steps."""
+    """A proof by case distinction, in a bounded number of steps, that facts imply a formula."""
 
     def __init__(self) -> None:
         self.steps = 0
 
     def holds(self, facts: Sequence[Formula], goal: Formula, known: dict[Atom, bool]) -> bool:
-        """Return True if the goal is true wherever all facts are; False if that is unknown."""
+        """Return True if the goal is true whenever all facts are; False if that is unknown."""
         while True:
             done: dict[int, Formula] = {}
             goal = self._simplified(goal, known, done)
@@ -182,7 +183,9 @@ class Proof:
 
     def _simplified(self, x: Formula, known: dict[Atom, bool], done: dict[int, Formula],
                     ) -> Formula:
-        """A formula where some atoms are known; `done`: results by id, as formulas share parts."""
+        """Substitute known atoms in a formula; `done` caches results by id, as formulas share
+        parts.
+        """
         if isinstance(x, Atom):
             return known.get(x, x)
         if not isinstance(x, Choice):
@@ -205,18 +208,18 @@ class Proof:
 
 
 def _is_unit(x: Formula) -> bool:
-    """Whether a fact is an atom or its negation."""
+    """Return True if a fact is an atom or the negation of one."""
     return isinstance(x, Atom) or (isinstance(x, Choice) and isinstance(x.test, Atom)
                                    and isinstance(x.first, bool) and isinstance(x.second, bool))
 
 
 def _unit(x: Any) -> tuple[Atom, bool]:
-    """The atom that a fact decides, and its value."""
+    """Return the atom that a fact determines, and its value."""
     return (x, True) if isinstance(x, Atom) else (x.test, x.first)
 
 
 def _first(x: Any) -> Atom:
-    """The atom that decides first."""
+    """Return the atom that is tested first."""
     while isinstance(x, Choice):
         x = x.test
     atom: Atom = x

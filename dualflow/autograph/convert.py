@@ -1,4 +1,4 @@
-"""Code objects converted: each once, and found again as long as it lives."""
+"""Conversion of code objects, each converted once and cached while it is alive."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _found: dict[int, tuple[weakref.ref[CodeType], CodeType | NoSource]] = {}
 
 
 def converted(code: CodeType) -> CodeType:
-    """The code that replaces another. Raises NoSource if there is none."""
+    """Return the converted form of a code object. Raise NoSource if it cannot be converted."""
     known = _found.get(id(code))
     if known is None or known[0]() is not code:
         key = id(code)
         collecting = gc.isenabled()
-        gc.disable()                # thousands of nodes are made, and all of them are wanted
+        gc.disable()        # thousands of live nodes are allocated: a collection would free nothing
         try:
             made: CodeType | NoSource = _convert(code)
         except NoSource as error:
@@ -42,7 +42,7 @@ def converted(code: CodeType) -> CodeType:
 
 
 def is_converted(code: CodeType) -> bool:
-    """Whether a code object was made here."""
+    """Return True if a code object was produced by this module."""
     return any([x is operators for x in code.co_consts])
 
 
@@ -53,7 +53,7 @@ def _convert(code: CodeType) -> CodeType:
     source = source_of(code)
     rewrite(source.function, source.owner, known_of(code))
     made = compiled(source, code)
-    if made.co_freevars != code.co_freevars:    # some are named in text that never runs, only
+    if made.co_freevars != code.co_freevars:    # some occur only in annotations that never run
         _mention(source.function, code.co_freevars)
         made = compiled(source, code)
     return _with_operators(made)
@@ -69,7 +69,7 @@ def _mention(function: Any, names: tuple[str, ...]) -> None:
 
 
 def _with_operators(code: CodeType) -> CodeType:
-    """The code with the operators in place of the constant that stands for them."""
+    """Return the code with its placeholder constant replaced by the operators module."""
     consts = [_with_operators(x) if isinstance(x, CodeType) else operators if x == OPERATORS else x
               for x in code.co_consts]
     if not any([x is operators for x in consts]):
@@ -78,7 +78,7 @@ def _with_operators(code: CodeType) -> CodeType:
 
 
 def to_code(function: Callable[..., Any]) -> str:
-    """The text of a converted function."""
+    """Return the text of a converted function."""
     code = plain(function).__code__
     source = source_of(code)
     rewrite(source.function, source.owner, known_of(code))
@@ -90,7 +90,7 @@ def to_code(function: Callable[..., Any]) -> str:
 
 
 def to_graph(function: Callable[..., Any]) -> types.FunctionType:
-    """A converted function."""
+    """Return a converted function."""
     f = plain(function)
     made = types.FunctionType(converted(f.__code__), f.__globals__, f.__name__, f.__defaults__,
                               f.__closure__)
@@ -99,7 +99,7 @@ def to_graph(function: Callable[..., Any]) -> types.FunctionType:
 
 
 def plain(function: Any) -> types.FunctionType:
-    """The Python function in a method, a partial or a traced function."""
+    """Return the Python function in a method, a partial or a traced function."""
     for _ in range(20):
         if isinstance(function, types.FunctionType):
             return function
@@ -109,4 +109,4 @@ def plain(function: Any) -> types.FunctionType:
                 break
         else:
             function = type(function).__call__
-    raise TypeError(f"{function!r} is no Python function")
+    raise TypeError(f"{function!r} is not a Python function")

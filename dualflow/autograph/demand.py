@@ -1,4 +1,4 @@
-"""Which code must be converted: found when a traced tensor is asked for what only a run knows."""
+"""Conversion on demand: replaces the code that needs the concrete value of a traced tensor."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from dualflow.frames import COMPREHENSIONS, PACKAGE
 from dualflow.locks import reentrant_lock
 
 HOLDERS = "python_function", "__func__", "func", "__wrapped__", "fget", "__call__"
-DEPTH = 6           # to which functions are looked for in what others hold
+DEPTH = 6           # nesting depth of the search for functions inside other objects
 _left: dict[int, CodeType] = {}
 _lock = reentrant_lock()
 
 
 def leave(function: Any) -> None:
-    """Never converts a function, nor what it calls."""
+    """Exempt a function, and the functions it calls, from conversion."""
     code = plain(function).__code__
     _left[id(code)] = code
 
 
 class Replacements:
-    """Functions and the code that they have while something is traced.
+    """Functions and the code objects that replace their own during a trace.
 
     Parameters
     ----------
     root : callable
-        What is traced.
+        The function to trace.
     """
 
     def __init__(self, root: Callable[..., Any]) -> None:
         self.root = root
-        self.ways: Ways | None = None       # through code without source
+        self.ways: Ways | None = None       # paths through code without source
         self.codes: dict[FunctionType, CodeType] = {}
         self.asked: dict[CodeType, int] = {}
 
     def is_converted(self, code: CodeType) -> bool:
-        """Whether a code object is what conversion made."""
+        """Return True if a code object was produced by conversion."""
         return is_converted(code)
 
-    # --- while it is traced ---
+    # --- during a trace ---
 
     def __enter__(self) -> Replacements:
         self._now = dict(self.codes)
@@ -66,9 +66,9 @@ class Replacements:
                     function.__code__ = _active.pop(function)[0]
 
     def ask(self, frame: FrameType, stop: CodeType, test: Symbol | None) -> str | bool:
-        """Notes that the code of a frame must be converted, and begins anew; otherwise returns
-        what a message should add, if anything. Tracing began in code `stop`. The truth of `test`,
-        if that is what is asked, may be answered at once."""
+        """Plan to convert the code of a frame and restart the trace. If that is impossible, return
+        a text to add to the error message. Tracing began in code `stop`. `test` is the tensor whose
+        truth value is requested, if any: the method may return that truth value instead."""
         if frame.f_code.co_filename.startswith(PACKAGE):
             return ""
         frame = _function_of(frame)
@@ -96,12 +96,12 @@ class Replacements:
             return f"the function whose code is {code.co_qualname} was not found"
         begin_anew()
 
-    # --- which functions ---
+    # --- search for functions ---
 
     def replace(self, frame: FrameType, frames: list[FrameType], code: CodeType, made: CodeType,
                 everywhere: bool) -> bool:
-        """Plans to replace a code object in the functions that have it, and in the code that makes
-        such functions while it is traced."""
+        """Plan to replace a code object in the functions that have it, and in the code objects
+        that create such functions during the trace."""
         found = False
         if not everywhere:
             for function in _near(self.root, frame, frames):
@@ -115,7 +115,7 @@ class Replacements:
         return found or self._everywhere(code, made)
 
     def _everywhere(self, code: CodeType, made: CodeType) -> bool:
-        """The same, in all functions there are."""
+        """Plan the replacement in all live functions."""
         found = False
         for x in gc.get_objects():
             if type(x) is FunctionType:
@@ -133,7 +133,7 @@ _active: dict[FunctionType, list[Any]] = {}
 
 
 def _function_of(frame: FrameType) -> FrameType:
-    """The frame of the function that a comprehension is part of."""
+    """Return the frame of the function that contains a comprehension."""
     while frame.f_code.co_name in COMPREHENSIONS and frame.f_back is not None and any(
             [x is frame.f_code for x in frame.f_back.f_code.co_consts]):
         frame = frame.f_back
@@ -141,7 +141,7 @@ def _function_of(frame: FrameType) -> FrameType:
 
 
 def _frames(frame: FrameType | None, stop: CodeType) -> Iterator[FrameType]:
-    """The frames of what is traced, the innermost first."""
+    """Yield the frames of the traced functions, innermost first."""
     while frame is not None and frame.f_code is not stop:
         yield frame
         frame = frame.f_back
@@ -152,14 +152,14 @@ def _holds(outer: CodeType, code: CodeType) -> bool:
 
 
 def _with(outer: CodeType, code: CodeType, made: CodeType) -> CodeType:
-    """A code object with another one in place of one in it."""
+    """Return a code object with the nested code object `code` replaced by `made`."""
     return outer.replace(co_consts=tuple([
         made if x is code else _with(x, code, made) if type(x) is CodeType and _holds(x, code)
         else x for x in outer.co_consts]))
 
 
 def _near(root: Any, frame: FrameType, frames: list[FrameType]) -> Iterator[FunctionType]:
-    """Functions that may be the one a frame runs, the likely ones first."""
+    """Yield functions that may be the one that a frame runs, the likely ones first."""
     yield from _inside(_by_name(frame), DEPTH)
     yield from _inside(root, DEPTH)
     names = frame.f_code.co_varnames
@@ -172,7 +172,7 @@ def _near(root: Any, frame: FrameType, frames: list[FrameType]) -> Iterator[Func
 
 
 def _by_name(frame: FrameType) -> Any:
-    """What the module has under the qualified name of the code."""
+    """Return the module's value for the qualified name of the code."""
     first, *rest = frame.f_code.co_qualname.split(".")
     found = frame.f_globals.get(first)
     for name in rest:
@@ -181,7 +181,7 @@ def _by_name(frame: FrameType) -> Any:
 
 
 def _inside(x: Any, depth: int, seen: set[int] | None = None) -> Iterator[FunctionType]:
-    """A function, and those it is made of: what it wraps, and what it holds by name."""
+    """Yield a function and the functions inside it: wrapped ones and ones in known attributes."""
     seen = set() if seen is None else seen
     if x is None or not depth or id(x) in seen or isinstance(x, type):
         return
@@ -207,5 +207,5 @@ def _inside(x: Any, depth: int, seen: set[int] | None = None) -> Iterator[Functi
 def _attribute(x: Any, name: str) -> Any:
     try:
         return getattr(x, name, None)
-    except Exception:               # whatever a property of the user's raises
+    except Exception:               # a user's property may raise anything
         return None

@@ -1,4 +1,4 @@
-"""What TensorFlow has in a module of this name."""
+"""Counterpart of TensorFlow's module of the same name."""
 
 import importlib
 from collections.abc import Callable
@@ -10,7 +10,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def do_not_convert(func: F) -> F:
-    """Leaves a function, and what it calls, as it is; for use as a decorator.
+    """Exempt a function, and the functions it calls, from conversion; for use as a decorator.
 
     Parameters
     ----------

@@ -1,4 +1,5 @@
-"""Expressions that ask for a truth, as calls of operators; and the names they read on the way."""
+"""Rewrites expressions that need a truth value as operator calls, and records the names they read.
+"""
 
 from __future__ import annotations
 
@@ -10,55 +11,55 @@ from dualflow.autograph.builtins import KEEPING, NAMES, PASSED
 from dualflow.autograph.jumps import LOAD, STORE, place
 from dualflow.autograph.names import COMPREHENSIONS, MUTATORS, SCOPES, Names, path, reads_of_scope
 
-OPERATORS = "operators of dualflow.autograph"       # the constant that stands for them
+OPERATORS = "operators of dualflow.autograph"       # placeholder constant for that module
 SIMPLE = ast.Name, ast.Constant
-FIXED = ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.JoinedStr     # indices no tensor is
-NO_FUNCTION = ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom     # stay in their function
+FIXED = ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.JoinedStr     # indices, not tensors
+NO_FUNCTION = ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom     # cannot move to a lambda
 TAKEN_APART = "range", "enumerate", "zip", "reversed", "map"
 
 
 def operator(text: str, at: ast.AST) -> ast.Attribute:
-    """An operator by name."""
+    """Return a reference to an operator by name."""
     where = place(at)
     module = ast.Constant(value=OPERATORS, kind=None, **where)
     return ast.Attribute(value=module, attr=text, ctx=LOAD, **where)
 
 
 def call(function: ast.expr, *args: ast.expr) -> ast.Call:
-    """A call at the place of the function."""
+    """Return a call at the source position of the function."""
     return ast.Call(func=function, args=[*args], keywords=[], **place(function))
 
 
 def later(value: ast.expr) -> ast.Lambda:
-    """An expression that is computed when it is wanted."""
+    """Return a lambda that evaluates an expression on demand."""
     none = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
     return ast.Lambda(args=none, body=value, **place(value))
 
 
 def conditional(node: ast.expr) -> bool:
-    """Return True for a generator expression whose conditions may be computed apart."""
+    """Return True for a generator expression whose conditions can be computed separately."""
     return isinstance(node, ast.GeneratorExp) and len(node.generators) == 1 and bool(
         node.generators[0].ifs) and not any([isinstance(x, NO_FUNCTION) for x in ast.walk(node)])
 
 
 class Expressions:
-    """The expressions of one function.
+    """The conversion of the expressions of one function.
 
     Parameters
     ----------
     owner : str
-        The class by which private names are mangled.
+        The class whose name mangles private names.
     first : str
         The function's first parameter.
     fresh : callable (str) -> str
-        A name that the function does not use.
+        Returns a name that the function does not use.
     scope : callable (node) -> None
-        Rewrites a function inside.
+        Rewrites a nested function.
 
     Attributes
     ----------
     captured : set of str
-        Names that functions inside may read at any time.
+        Names that nested functions may read at any time.
     """
 
     def __init__(self, owner: str, first: str, fresh: Callable[[str], str],
@@ -71,13 +72,13 @@ class Expressions:
         self.assigned_inside: set[str] = set()
 
     def mangled(self, text: str) -> str:
-        """A name as the compiler changes it in a class."""
+        """Return a name with the compiler's mangling for private names of a class."""
         if self.owner and text.startswith("__") and not text.endswith("__"):
             return f"_{self.owner}{text}"
         return text
 
     def visit(self, node: Any, names: Names) -> Any:
-        """An expression rewritten; what it does with names follows what `names` knows."""
+        """Return the rewritten expression; append its uses of names to `names`."""
         kind = type(node)
         if kind is ast.Constant:
             return node
@@ -90,7 +91,7 @@ class Expressions:
         return node
 
     def fields(self, node: Any, names: Names) -> None:
-        """All that a node consists of."""
+        """Rewrite all fields of a node."""
         for field in node._fields:
             value = getattr(node, field, None)
             if isinstance(value, ast.AST):
@@ -158,7 +159,7 @@ class Expressions:
         return node
 
     def passed(self, node: ast.expr) -> ast.expr:
-        """An argument of a call, which may be a builtin that the callee applies to tensors."""
+        """Rewrite an argument that is a builtin, since the callee may apply it to tensors."""
         if isinstance(node, ast.Name) and node.id in PASSED:
             return call(operator("traced", node), node)
         return node
@@ -169,7 +170,7 @@ class Expressions:
         return node
 
     def perhaps(self, node: ast.expr, names: Names) -> tuple[ast.expr, bool]:
-        """An operand that may not be computed, and whether a function may hold it."""
+        """Rewrite a conditionally evaluated operand; also return True if a lambda may hold it."""
         inner = Names()
         node = self.visit(node, inner)
         names.then(inner, False)
@@ -254,7 +255,7 @@ class Expressions:
         return self.loop(node) if looped else node
 
     def keep(self, node: ast.GeneratorExp) -> None:
-        """The items of a generator expression with its conditions, for a callee to decide."""
+        """Separate the items of a generator expression from its conditions, for the callee."""
         g = node.generators[0]
         *before, wanted = g.ifs
         for x in before[::-1]:
@@ -263,7 +264,7 @@ class Expressions:
         g.ifs = []
 
     def items(self, node: ast.expr, names: Names) -> ast.expr:
-        """What a comprehension iterates over."""
+        """Rewrite the iterable of a comprehension."""
         plain = (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
                  and node.func.id in TAKEN_APART)
         if not plain:
@@ -278,7 +279,7 @@ class Expressions:
                         keywords=node.keywords, **place(node))
 
     def loop(self, node: ast.ListComp) -> ast.expr:
-        """A comprehension as a call with what it iterates over and a function of an item."""
+        """Rewrite a comprehension as a call with its iterable and a function of an item."""
         where, g, item = place(node), node.generators[0], self.fresh("item")
         iterable, g.iter = g.iter, ast.Tuple(
             elts=[ast.Name(id=item, ctx=LOAD, **where)], ctx=LOAD, **where)
@@ -287,7 +288,7 @@ class Expressions:
         return call(operator("comprehension", node), iterable, function)
 
     def nested(self, node: Any, names: Names) -> Any:
-        """A function or class inside: what it takes from around may be read at any time."""
+        """Rewrite a nested function or class; it may read captured names at any time."""
         args = getattr(node, "args", None)
         if args is not None:
             for outside in (args.defaults, args.kw_defaults, getattr(node, "decorator_list", [])):

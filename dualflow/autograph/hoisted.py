@@ -1,7 +1,7 @@
-"""Assignments by `:=` in operands that may not be evaluated, as statements.
+"""Rewrites `:=` in conditionally evaluated operands as assignment statements.
 
-`a and (y := b) > 0` cannot become a call of a function that holds the second operand, since `:=` in
-a lambda binds a name of the lambda. `jumps.py` asks for the statements before it converts jumps.
+`a and (y := b) > 0` cannot become a call with a lambda for the second operand, since `:=` in a
+lambda binds a local name of the lambda. `jumps.py` calls `hoisted` before it converts jumps.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ VALUES: dict[type, str] = {ast.If: "test", ast.While: "test", ast.Assert: "test"
 
 
 def hoisted(s: Any, fresh: Callable[[str], str]) -> list[ast.stmt] | None:
-    """Return the statements that do what `s` does; None if `s` needs no change. Only the outermost
-    operators of a statement's expression are taken apart."""
+    """Return statements equivalent to `s`, or None if `s` needs no change. Only the outermost
+    operators of a statement's expression are decomposed."""
     field = VALUES.get(type(s), "")
     value: Any = getattr(s, field, None)
     if value is None or not _assigns_perhaps(value):
@@ -39,7 +39,7 @@ def hoisted(s: Any, fresh: Callable[[str], str]) -> list[ast.stmt] | None:
 
 
 def _assigns_perhaps(x: ast.expr) -> bool:
-    """Whether an operand that may not be evaluated assigns a name."""
+    """Return True if a conditionally evaluated operand assigns a name."""
     if isinstance(x, ast.UnaryOp) and isinstance(x.op, ast.Not):
         return _assigns_perhaps(x.operand)
     if isinstance(x, ast.BoolOp):
@@ -53,7 +53,7 @@ def _assigns(x: ast.expr) -> bool:
 
 
 def _into(held: str, x: ast.expr) -> list[ast.stmt]:
-    """Statements that assign the value of an expression to a name."""
+    """Return statements that assign the value of an expression to a name."""
     at = _at(x)
     if not _assigns_perhaps(x):
         return [_assign(held, x)]

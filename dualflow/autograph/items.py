@@ -1,4 +1,4 @@
-"""What a `for` goes through, taken apart: rows of tensors, counters, and how many there are."""
+"""The items of a `for` over traced tensors: rows of tensors, counters, and the trip count."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from dualflow.ops.join import stack
 from dualflow.ops.limits import maximum, minimum
 from dualflow.ops.slicing import reverse
 
-Count = Any             # of rounds: an int, or an int64 Symbol of shape ()
+Count = Any             # trip count: an int, or an int64 Symbol of shape ()
 
 
 class Items:
-    """Items that are traced tensors.
+    """A sequence of items that are traced tensors.
 
     Attributes
     ----------
     count : int or Symbol
     rows : list of Tensor
-        Of which a round sees one row each.
+        Tensors; each iteration reads one row of each.
     counters : list of (Tensor or number, Tensor or number)
-        Where each starts, and its step.
+        The start and the step of each counter.
     size : Dim or None
-        What the count is, where it is a size.
+        The count, if it is a size.
     """
 
     size: Any = None
@@ -43,26 +43,26 @@ class Items:
         self.count = count
         self.rows: list[Any] = list(rows)
         self.counters: list[tuple[Any, Any]] = list(counters)
-        self.item = item            # an item, of a row of each tensor and a number of each counter
+        self.item = item            # returns an item from one row of each tensor and the counters
 
     def reversed(self) -> Items:
-        """The same, the last one first."""
+        """Return the items in reverse order."""
         counters = [(start + (self.count - 1) * step, -step) for start, step in self.counters]
         return Items(self.count, [reverse(x, [0]) for x in self.rows], counters, self.item)
 
     def first(self) -> Any:
-        """The first item."""
+        """Return the first item."""
         return self.item([x[0] for x in self.rows],
                          [as_tensor(start) for start, _ in self.counters])
 
     def rest(self) -> Items:
-        """The others; there is a first one."""
+        """Return all items but the first, which must exist."""
         counters = [(start + step, step) for start, step in self.counters]
         return Items(self.count - 1, [x[1:] for x in self.rows], counters, self.item)
 
 
 def items_of(x: Any) -> Items | None:
-    """What a loop over `x` goes through; None if that is up to Python."""
+    """Return the items of a loop over `x`, or None if Python is to iterate over `x`."""
     if isinstance(x, Items):
         return x
     if not is_traced(x):
@@ -71,8 +71,8 @@ def items_of(x: Any) -> Items | None:
     if x.ndim == 0:
         raise TypeError("iteration over a tensor with shape ()")
     n = x.known_shape[0]
-    # Eager mode takes it apart before the loop, so what flows into its rows comes after what flows
-    # into the whole inside.
+    # Eager mode unpacks x before the loop, so that the cotangents of its rows are accumulated after
+    # those of uses of x in the body. The identity op reproduces that order.
     found = Items(cast(shape(x)[0], int64) if n is None else n, [identity(x)])
     if n is None and not x.sized_by_data:
         found.size = x.shape[0]
@@ -80,7 +80,7 @@ def items_of(x: Any) -> Items | None:
 
 
 def over(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-    """`range`, `enumerate`, `zip`, `reversed` or `map` where a loop asks for it."""
+    """`range`, `enumerate`, `zip`, `reversed` or `map` as the iterable of a loop."""
     taken = TAKEN_APART.get(function) if callable(function) else None
     if taken is None or not any([isinstance(x, Items) or is_traced(x) for x in args]):
         return function(*[_whole(x) for x in args], **keywords)
@@ -89,8 +89,8 @@ def over(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
 
 def _whole(x: Any) -> Any:
     if isinstance(x, Items):
-        raise InvalidArgumentError("range, enumerate, zip, reversed and map of traced tensors are "
-                                   "known to each other only")
+        raise InvalidArgumentError("range, enumerate, zip, reversed and map of traced tensors can "
+                                   "be arguments of each other only")
     return x
 
 
@@ -99,7 +99,7 @@ def _range(*args: Any) -> Items:
     given = [as_tensor(unwrapped(x)) for x in (start, stop, step) if not is_number(x)]
     for x in given:
         if x.ndim or not x.dtype.is_integer:
-            raise TypeError(f"range wants integers, got a tensor of {x.dtype} {x.shape}")
+            raise TypeError(f"range expected integers, got a tensor of {x.dtype} {x.shape}")
     dtype = given[0].dtype if len({x.dtype for x in given}) == 1 else int64
     first, last, by = [x if is_number(x) else cast(unwrapped(x), int64)
                        for x in (start, stop, step)]
@@ -145,7 +145,7 @@ def _zip(*args: Any, strict: bool = False) -> Items:
 
 
 def _part(x: Any) -> Items:
-    """What stands beside traced tensors in a zip."""
+    """Return the items of one argument of a zip of which another argument is traced."""
     found = items_of(x)
     if found is not None:
         return found

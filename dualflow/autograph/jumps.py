@@ -1,8 +1,8 @@
-"""`return`, `break` and `continue` as flags: code that always runs to the end of its block.
+"""Rewrites `return`, `break` and `continue` as flags, so that each block runs to its end.
 
-What follows an `if` whose branch always jumps goes into its other branch, so most jumps need no
-flag. Where a statement may have jumped, a flag says so, and what follows is guarded by it. Jumps
-stay as they are inside a `try` whose `finally` jumps, since such a jump also ends an exception.
+The statements after an `if` with a branch that always jumps move into the other branch, so most
+jumps need no flag. If a statement may have jumped, a flag guards the statements after it. Jumps
+are not rewritten inside a `try` whose `finally` jumps, since such a jump also ends an exception.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ LOAD, STORE = ast.Load(), ast.Store()
 
 
 class Left(ast.Pass):
-    """Stands for a jump out of several loops, of which the flags of the inner one are set."""
+    """A jump out of several loops; the flags of the inner loops are already set."""
 
 
 class Region:
-    """What jumps leave: a function, or a loop of it.
+    """The target of jumps: a function, or a loop in it.
 
     Attributes
     ----------
     loop : str or None
         The flag that ends the loop.
     guard : str
-        The flag that skips the rest of a round, or of the function.
+        The flag that skips the rest of an iteration, or of the function.
     guarded : int
-        In how many statements that may jump we are.
+        Number of enclosing statements that may jump.
     used : bool
-        Whether the guard is asked.
+        Whether the guard is tested.
     in_try : bool
-        Whether jumps are left to Python.
+        Whether jumps are not rewritten.
     """
 
     def __init__(self, loop: str | None, guard: str, in_try: bool) -> None:
@@ -49,12 +49,12 @@ class Region:
 
 
 class Jumps:
-    """One function.
+    """Rewrites the jumps of one function.
 
     Parameters
     ----------
     fresh : callable (str) -> str
-        A name that the function does not use.
+        Returns a name that the function does not use.
     """
 
     region: Region
@@ -62,12 +62,12 @@ class Jumps:
 
     def __init__(self, fresh: Callable[[str], str]) -> None:
         self.fresh = fresh
-        self.result: str = ""        # the variable for what the function returns
-        self.done: str = ""          # the flag that it returns
+        self.result: str = ""        # the variable that holds the function's result
+        self.done: str = ""          # the flag that is set by a return
         self.region = self.root = Region(None, "", False)
 
     def function(self, node: ast.FunctionDef) -> Block:
-        """The body of a function in which only its last statement returns."""
+        """Return the body of a function with a `return` only as its last statement."""
         body = node.body
         if not any([returns(s) for s in body[:-1]]) and (
                 isinstance(body[-1], ast.Return) or not returns(body[-1])):
@@ -82,7 +82,7 @@ class Jumps:
         return [*start, *made, ast.Return(value=name(self.result, at), **place(at))]
 
     def block(self, body: Sequence[ast.stmt]) -> Block:
-        """A block without jumps."""
+        """Return a block without jumps."""
         made: Block = []
         for k, s in enumerate(body):
             rest = list(body[k + 1:])
@@ -115,7 +115,7 @@ class Jumps:
 
     @property
     def at_end(self) -> bool:
-        """Whether a jump needs no flag, as nothing follows it."""
+        """Whether a jump needs no flag because no statement follows."""
         return not self.region.loop and not self.region.guarded
 
     def choice(self, s: ast.If, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> ast.If:
@@ -125,7 +125,7 @@ class Jumps:
         return ast.If(test=s.test, body=self.block(body), orelse=self.block(orelse), **place(s))
 
     def without(self, s: ast.stmt) -> ast.stmt:
-        """A statement, with the blocks in it."""
+        """Return a statement with the jumps in its blocks rewritten."""
         if isinstance(s, TRIES):
             return self.attempt(s)
         for field in ("body", "orelse"):
@@ -137,7 +137,7 @@ class Jumps:
         return s
 
     def guarded(self, s: ast.stmt, rest: Block) -> Block:
-        """A statement that may jump, and what follows it in the block."""
+        """Rewrite a statement that may jump, and guard the rest of its block."""
         region = self.region
         region.guarded += 1
         made = self.without(s)
@@ -150,7 +150,7 @@ class Jumps:
                              **place(rest[0]))]
 
     def jump(self, s: ast.stmt) -> Block:
-        """The flags of a jump."""
+        """Return the assignments of flags that replace a jump."""
         region = self.region
         made: Block = []
         if region.in_try:
@@ -171,7 +171,7 @@ class Jumps:
         return made or [ast.Pass(**place(s))]
 
     def loop(self, s: ast.While | ast.For) -> tuple[Block, Block]:
-        """A loop whose rounds run to their end, and what is to follow it."""
+        """Return a loop whose iterations run to their end, and the statements to follow it."""
         outer = self.region
         leaves = not outer.in_try and any([returns(x) for x in s.body])
         breaks = leaves or any([breaks_out(x) for x in s.body])
@@ -206,14 +206,14 @@ class Jumps:
         return [*before, made], after
 
     def item_by_item(self, s: ast.For, left: str) -> None:
-        """Lets a loop that may have been left do nothing with the rest of its items."""
+        """Make a loop skip its remaining items once its break flag is set."""
         item = self.fresh("item")
         target, s.target = s.target, name(item, s, STORE)
         take = ast.Assign(targets=[target], value=name(item, s), **place(s))
         s.body = [ast.If(test=negated(left, s), body=[take, *s.body], orelse=[], **place(s))]
 
     def attempt(self, s: Any) -> ast.stmt:
-        """A `try`. Its `else` is skipped if its body has jumped."""
+        """Rewrite a `try`. Its `else` is skipped if its body has jumped."""
         left = any(map(jumps, s.body))
         s.body = self.block(s.body)
         for handler in s.handlers:
@@ -227,7 +227,7 @@ class Jumps:
         return s
 
     def as_python(self, s: Any) -> ast.stmt:
-        """A `try`, whose jumps stay as they are."""
+        """Return a `try` whose jumps are not rewritten."""
         before, self.region.in_try = self.region.in_try, True
         for field in ("body", "orelse", "finalbody"):
             setattr(s, field, self.block(getattr(s, field)))
@@ -237,17 +237,17 @@ class Jumps:
         return s
 
 
-# --- what a statement may do ---------------------------------------------------------------------
+# --- predicates on statements --------------------------------------------------------------------
 
 JUMPS = ast.Return, ast.Break, ast.Continue, Left
-LOOPS = ast.While, ast.For              # coroutines are left to Python
+LOOPS = ast.While, ast.For              # coroutines are not converted
 SCOPES = ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef
 TRIES = ast.Try, getattr(ast, "TryStar", ast.Try)
 COMPOUND = ast.If, *LOOPS, *TRIES, ast.With, ast.AsyncWith, ast.Match
 
 
 def parts(s: ast.stmt) -> list[ast.stmt]:
-    """The statements in the blocks of a statement."""
+    """Return the statements in the blocks of a statement."""
     if not isinstance(s, COMPOUND):
         return []
     found: list[ast.stmt] = []
@@ -259,7 +259,7 @@ def parts(s: ast.stmt) -> list[ast.stmt]:
 
 
 def asked_once(test: Test) -> Test:
-    """A question about a statement, whose answer is kept with it."""
+    """Decorate a predicate on statements so that its result is cached in the statement."""
     word = f"it_{test.__name__}"
 
     def ask(s: Any) -> bool:
@@ -274,7 +274,7 @@ def asked_once(test: Test) -> Test:
 
 @asked_once
 def returns(s: ast.stmt) -> bool:
-    """Whether a statement may return, but for a `try` whose jumps are left to Python."""
+    """Return True if a statement may return; a `try` whose `finally` jumps is excluded."""
     if isinstance(s, TRIES) and any(map(jumps, s.finalbody)):
         return False
     return isinstance(s, ast.Return) or any(map(returns, parts(s)))
@@ -282,14 +282,14 @@ def returns(s: ast.stmt) -> bool:
 
 @asked_once
 def breaks_out(s: ast.stmt) -> bool:
-    """Whether a statement in a loop may end that."""
+    """Return True if a statement may break out of the loop that contains it."""
     inner = s.orelse if isinstance(s, LOOPS) else parts(s)
     return isinstance(s, ast.Break) or any(map(breaks_out, inner))
 
 
 @asked_once
 def jumps(s: ast.stmt) -> bool:
-    """Whether control may leave a statement otherwise than at its end."""
+    """Return True if control may leave a statement other than at its end."""
     if isinstance(s, JUMPS):
         return True
     if isinstance(s, LOOPS):
@@ -298,7 +298,7 @@ def jumps(s: ast.stmt) -> bool:
 
 
 def ends(body: Sequence[ast.stmt]) -> bool:
-    """Whether a block never runs to its end."""
+    """Return True if a block never runs to its end."""
     for s in body:
         if isinstance(s, (*JUMPS, ast.Raise)):
             return True
@@ -313,7 +313,7 @@ def ends(body: Sequence[ast.stmt]) -> bool:
 # --- new nodes -----------------------------------------------------------------------------------
 
 def place(node: ast.AST) -> Any:
-    """Where a node is, for another one: a statement is where it begins."""
+    """Return the source position of a node, for another node; a statement's is its first column."""
     at: Any = node
     try:
         return at.place

@@ -1,5 +1,5 @@
-"""`while` and `for`: Python's own loop as long as Python decides; from the moment a traced tensor
-does, one round is recorded, and the graph loops."""
+"""The operators `while` and `for`. Python runs the loop until its test is a traced tensor, or if
+its items are not traced; otherwise one iteration is recorded as the body of a loop node."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from dualflow.ops.bitwise import logical_not
 
 
 class Loop:
-    """What `while` and `for` share.
+    """The common part of `while` and `for`.
 
     Attributes
     ----------
     traced : bool
-        Whether the graph loops.
+        Whether the loop is a node of the graph.
     """
 
     what = "loop"
@@ -44,12 +44,12 @@ class Loop:
         self.flags: list[str] = flags.split()
         self.row_names: list[str] = rows.split()
         self.traced: bool = False
-        self.go_first: Any = None           # whether there is a first round
+        self.go_first: Any = None           # whether there is a first iteration
         self.rounds: Any = None
         self.body: Any = None
         self.finished: list[Any] | None = None
         self.peeling: bool = False
-        self.learning = self.learned = False    # which dtypes numbers take
+        self.learning = self.learned = False    # inference of the dtypes of Python numbers
 
     def __enter__(self) -> Loop:
         return self
@@ -63,23 +63,23 @@ class Loop:
             note_escape(error, self.what, f"{code.co_filename}:{line}")
 
     def drop(self) -> None:
-        """Forgets the round that is recorded."""
+        """Discard the iteration that is being recorded."""
         self.body.drop()
         self.body = None
         self.settle()
         self.stacks.forget()
 
     def settle(self) -> None:
-        """Nothing in the round is recorded with guesses any more."""
+        """Mark the iteration as no longer recorded with guessed dtypes."""
         if self.place in guesses.open:
             guesses.open.remove(self.place)
 
-    # --- a round ---
+    # --- an iteration ---
 
     @unwatched
     def begin(self, frame: FrameType, count: Any, rows: list[Any], counters: list[Any],
               tested: bool, can_peel: bool = False) -> None:
-        """Looks at the variables before the first round that the graph makes."""
+        """Read the variables before the first iteration of the loop node."""
         self.traced = True
         self.place: tuple[CodeType, int | Any] = frame.f_code, frame.f_lineno
         self.state: State = State(frame, *self.words)
@@ -96,7 +96,7 @@ class Loop:
 
     @unwatched
     def record(self) -> tuple[list[Any], list[Any]]:
-        """Begins to record a round: the rows and the counters it sees."""
+        """Begin to record an iteration; return its rows and counters."""
         self.rounds = current_graph().rounds(self.count, self.tested)
         start = [(c, k, x) for c in self.carried for k, x in enumerate(c.begin())]
         params, rows = self.rounds.open([x for _, _, x in start], self.rows,
@@ -118,14 +118,14 @@ class Loop:
         return rows, self.inside[n:]
 
     def enter(self) -> tuple[Any, ...]:
-        """The variables as the round begins."""
+        """Return the values of the variables at the start of the iteration."""
         if self.peeling:
             return self.state.write(self.before)
         return self.state.write(self.inside[:len(self.before)])
 
     @unwatched
     def close(self, frame: FrameType, go_on: Any, counters: list[Any]) -> bool:
-        """Ends the round; False if it must be recorded once more."""
+        """End the iteration; return False if it must be recorded again."""
         values = [*map(settled, self.state.read(frame)), *counters]
         if self.learning:
             for c, value in zip(self.carried, values, strict=True):
@@ -155,22 +155,22 @@ class Loop:
         return True
 
     def may_learn(self) -> bool:
-        """Whether the dtypes of numbers are guesses: a number takes that of the first tensor that
-        it meets, which a tensor in its place does not."""
+        """Return True if dtypes of Python numbers are guesses: a number takes the dtype of the
+        first tensor it meets, whereas the tensor that replaces it does not."""
         return not self.learned and any([
             number and type(x) is not bool
             for c in self.carried for number, x in zip(c.numbers, c.given, strict=True)])
 
     def anew(self, learning: bool = False) -> bool:
-        """Forgets the round, of which there will be another; `learning`: to learn from it what
-        numbers become."""
+        """Discard the iteration, to record it again; with `learning`, the next recording only
+        infers the dtypes of numbers."""
         self.drop()
         self.learning = learning
         self.learned |= learning
         return False
 
     def finish(self, go_on: Any, made: list[list[Any]], stacked: list[Any]) -> None:
-        """Makes the node; keeps what the variables are after it."""
+        """Create the loop node and store the values of the variables after it."""
         adopt, known = current_graph().adopt, conditions()
         early = [x for c, xs in zip(self.carried, made, strict=True) if not c.late for x in xs]
         late = [adopt(None, [start, x]) for c, xs in zip(self.carried, made, strict=True)
@@ -191,14 +191,14 @@ class Loop:
                          *self.stacks.lists(rows, times, self.size)]
 
     def ran(self) -> Formula:
-        """Whether there was an iteration."""
+        """Return the condition that there was an iteration."""
         enough = self.count is None or type(self.count) is int
         first = True if self.go_first is None else conditions().of(self.go_first)
         return first if enough else choice(first, Atom(), False)
 
     @unwatched
     def done(self) -> tuple[Any, ...]:
-        """What the variables are after the loop."""
+        """Return the values of the variables after the loop."""
         if self.body is not None or self.finished is None:
             if self.body is not None:
                 self.drop()
@@ -208,7 +208,7 @@ class Loop:
 
 
 def converts(nodes: Sequence[Any]) -> bool:
-    """Whether numbers are turned into those of another dtype, as where two dtypes meet."""
+    """Return True if a node converts between numeric dtypes, as when two dtypes meet."""
     return any([
         any([x.dtype is not y.dtype and not (x.dtype.is_bool or y.dtype.is_bool)
              for x in node.inputs[:1] for y in node.outputs[:1]])
@@ -216,12 +216,12 @@ def converts(nodes: Sequence[Any]) -> bool:
 
 
 class While(Loop):
-    """A `while`: Python's until its test is a traced tensor."""
+    """A `while` loop, run by Python until its test is a traced tensor."""
 
     what = "`while`"
 
     def test(self, value: Any) -> bool:
-        """Whether Python goes through the body, of which it was asked."""
+        """Return True if Python is to run the body once more."""
         if self.body is not None:
             again = not self.close(sys._getframe(1), truth(value) if is_traced(value)
                                    else as_tensor(bool(value)), [])
@@ -248,11 +248,11 @@ class For(Loop):
         self.left: Any = False
 
     def more(self, left: Any) -> None:
-        """At the end of a round: whether it leaves the loop."""
+        """Store, at the end of an iteration, whether the iteration leaves the loop."""
         self.left = left
 
     def __iter__(self) -> Iterator[Any]:
-        """An item for each time that Python goes through the body; it is mostly once."""
+        """Yield an item for each run of the body by Python, usually once."""
         items, tested = self.items, bool(self.flags)
         if isinstance(items.count, int) and items.count == 0:
             return
@@ -289,7 +289,7 @@ class For(Loop):
 
 
 class PlainFor:
-    """A `for` over anything else."""
+    """A `for` loop over values that are not traced."""
 
     traced = False
 
@@ -304,8 +304,8 @@ class PlainFor:
         pass
 
     def more(self, left: Any) -> None:
-        """At the end of a round: whether it leaves the loop. If a traced tensor says so, Python
-        goes on, through rounds that do nothing where it was left."""
+        """Stop the loop if `left` is True. If `left` is a traced tensor, Python continues with
+        iterations that are guarded by the break flag."""
         self.left = left is True
 
     def __iter__(self) -> Iterator[Any]:
@@ -317,13 +317,13 @@ class PlainFor:
 
 def while_(names: str = "", dead: str = "", flags: str = "", rows: str = "", boxes: str = "",
            attributes: str = "") -> Any:
-    """`while`; see State for what it may change."""
+    """`while`; the parameters are described at `State`."""
     return While(names, dead, flags, rows, boxes, attributes)
 
 
 def for_(items: Any, names: str = "", dead: str = "", flags: str = "", rows: str = "",
          boxes: str = "", attributes: str = "") -> Any:
-    """`for`; see State for what it may change."""
+    """`for`; the parameters are described at `State`."""
     items = items.tensor if isinstance(items, Rows) else items
     found = items_of(items)
     if found is None:

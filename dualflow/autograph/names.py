@@ -1,4 +1,4 @@
-"""What statements read and assign: the variables that branches and rounds hand on."""
+"""The names that code reads and assigns: the variables that branches and iterations carry."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ COMPREHENSIONS = ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 
 
 class Names:
-    """What a piece of code does with names.
+    """The uses of names in a piece of code.
 
     Attributes
     ----------
     reads : set of str
-        Variables it may read before it has assigned them.
+        Variables that may be read before the code assigns them.
     usual_reads : set of str
-        Those among them that it may read if no exception is caught.
+        The subset of `reads` that may be read if no exception is caught.
     sets : set of str
-        Those it assigns, whatever happens.
+        Variables assigned on every path.
     usual_sets : set of str
-        Those it assigns if no exception is caught.
+        Variables assigned on every path without a caught exception.
     writes : set of str
-        Those it may assign or delete.
+        Variables that may be assigned or deleted.
     drops : set of str
-        Those it may leave without a value.
+        Variables that may be left without a value.
     attributes : dict of str to None
-        Attributes it may assign, as `self.x`, in order.
+        Attributes that may be assigned, as `self.x`, in order.
     boxes : dict of str to None
-        What it may change in place: `ys`, `self.ys`.
+        Containers that may be changed in place: `ys`, `self.ys`.
     appends : set of str
-        Lists that a statement of its own appends to.
+        Lists that an append statement appends to.
     """
 
     __slots__ = ("appends", "attributes", "boxes", "drops", "reads", "sets", "usual_reads",
@@ -70,18 +70,19 @@ class Names:
         self.drops.add(name)
 
     def change(self, path: str) -> None:
-        """Something is changed in place."""
+        """Record that a container is changed in place."""
         self.boxes = self._more(self.boxes, {path: None})
 
     def assign_attribute(self, path: str) -> None:
         self.attributes = self._more(self.attributes, {path: None})
 
     def _more(self, held: dict[str, None] | None, paths: dict[str, None]) -> dict[str, None]:
-        """With other paths, but for those of objects that come from inside."""
+        """Return `held` with further paths, except those rooted at a variable assigned here."""
         return {**(held or {}), **{x: None for x in paths if root(x) not in self.sets}}
 
     def then(self, other: Names, certain: bool = True, usual: bool = False) -> None:
-        """What follows: certainly, or only perhaps; `usual`: unless an exception is caught."""
+        """Append code that runs always (`certain`), unless an exception is caught (`usual`), or
+        possibly."""
         self.reads |= other.reads - self.sets
         self.usual_reads |= other.usual_reads - self.usual_sets
         self.writes |= other.writes
@@ -99,7 +100,7 @@ class Names:
         self.drops |= other.drops
 
     def either(self, first: Names, second: Names) -> None:
-        """One of two branches."""
+        """Append two branches, only one of them taken."""
         self.then(first, False)
         self.then(second, False)
         self.sets |= first.sets & second.sets
@@ -108,21 +109,21 @@ class Names:
 
 
 class Live(NamedTuple):
-    """The variables that are read later, before anything assigns them.
+    """The live variables: those that are read later, before anything assigns them.
 
     Attributes
     ----------
     every : set of str
-        Those that may be read.
+        Variables that may be read.
     usual : set of str
-        Those that may be read if no exception is caught.
+        Variables that may be read if no exception is caught.
     """
 
     every: set[str]
     usual: set[str]
 
     def before(self, does: Names) -> Live:
-        """Those that are live before some code."""
+        """Return the variables that are live before some code."""
         return Live(does.reads | (self.every - does.sets),
                     does.usual_reads | (self.usual - does.usual_sets))
 
@@ -131,7 +132,7 @@ class Live(NamedTuple):
 
 
 def only_appended(names: Names, body: Sequence[ast.stmt]) -> list[str]:
-    """Lists with which a block does nothing but append, a statement at a time."""
+    """Return the lists that a block uses only in statements `x.append(...)`."""
     found = []
     for word in sorted((names.appends or set()) - names.writes):
         mentions = [x for s in body for x in ast.walk(s)
@@ -143,7 +144,7 @@ def only_appended(names: Names, body: Sequence[ast.stmt]) -> list[str]:
 
 
 def appended_to(s: ast.AST) -> str:
-    """The variable that a statement appends to, and nothing else."""
+    """Return the variable of a statement `x.append(...)`, or ""."""
     value = s.value if isinstance(s, ast.Expr) else None
     if (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
             and value.func.attr == "append" and isinstance(value.func.value, ast.Name)):
@@ -152,8 +153,8 @@ def appended_to(s: ast.AST) -> str:
 
 
 def path(node: ast.expr) -> str:
-    """`self.a[k].b` as `self.a[].b`; "" for anything else."""
-    node = getattr(node, "subscript", node)     # of a call that stands for it
+    """Return `self.a[].b` for `self.a[k].b`, and "" for other expressions."""
+    node = getattr(node, "subscript", node)     # of the call that replaces it
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute | ast.Subscript):
@@ -164,12 +165,12 @@ def path(node: ast.expr) -> str:
 
 
 def root(path: str) -> str:
-    """The variable with which a path begins."""
+    """Return the variable at the start of a path."""
     return path.partition(".")[0].partition("[")[0]
 
 
 def bound_in(node: ast.AST) -> set[str]:
-    """The parameters of a function, or the targets of a comprehension."""
+    """Return the parameters of a function, or the targets of a comprehension."""
     if isinstance(node, COMPREHENSIONS):
         return {x.id for g in node.generators for x in ast.walk(g.target)
                 if isinstance(x, ast.Name)}
@@ -181,7 +182,7 @@ def bound_in(node: ast.AST) -> set[str]:
 
 
 def reads_of_scope(node: ast.AST) -> tuple[set[str], set[str]]:
-    """The names that a nested scope may take from around it, and those it assigns there."""
+    """Return the names that a nested scope may read from outside, and its nonlocal names."""
     read: set[str] = set()
     assigned: set[str] = set()
     local = bound_in(node)

@@ -1,5 +1,5 @@
-"""Python's numbers where they are traced tensors: bool(), int() and float() of one, and what a
-number decides besides: the item of a list, a key, text."""
+"""Traced Python numbers: bool(), int() and float() of a tensor, and operations that need a number:
+the index of a list, the key of a dict, text."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from dualflow.ops.compare import where
 from dualflow.ops.gather import gather
 from dualflow.ops.host import host_call
 
-NAME = "python_"            # with which the names of nodes begin that stand for Python's numbers
-MOST = 100                  # nodes among which such a one is looked for
+NAME = "python_"            # name prefix of the nodes that represent Python numbers
+MOST = 100                  # limit of nodes visited in the search for such a node
 
 
 @replaces(builtins.bool)
@@ -31,8 +31,8 @@ def _bool(*args: Any) -> Any:
 
 @replaces(builtins.int)
 def _int(*args: Any, **keywords: Any) -> Any:
-    """A traced integer, rounded toward zero: int32, as Python's numbers are if they fit, or int64
-    for dtypes with larger numbers. NaN, infinities and numbers that do not fit raise."""
+    """Return a traced integer, rounded toward zero: int64 for dtypes with a larger range than
+    int32, else int32, the default of Python ints. NaN, infinities and overflow raise."""
     if len(args) != 1 or keywords or not is_traced(args[0]):
         return int(*args, **keywords)
     x = scalar(args[0], "int()")
@@ -51,7 +51,8 @@ def _int(*args: Any, **keywords: Any) -> Any:
 
 @replaces(builtins.float)
 def _float(*args: Any) -> Any:
-    """A traced number without a gradient, like Python's: float64 of float64, else float32."""
+    """Return a traced number without a gradient, as in Python: float64 for float64, else
+    float32."""
     if len(args) != 1 or not is_traced(args[0]):
         return float(*args)
     x = scalar(args[0], "float()")
@@ -60,8 +61,8 @@ def _float(*args: Any) -> Any:
 
 
 def stands_for_number(x: Any) -> bool:
-    """Return True if a traced tensor is what bool(), int() or float() returned, or is computed from
-    that and constants: eagerly it is a number of Python's."""
+    """Return True if a traced tensor is a result of bool(), int() or float(), or is computed from
+    such results and constants: in eager mode it is a Python number."""
     x, n, found = unwrapped(x), 0, False
     if not isinstance(x, Symbol) or x.ndim:
         return False
@@ -79,7 +80,7 @@ def stands_for_number(x: Any) -> bool:
     return found
 
 
-# --- what numbers decide -------------------------------------------------------------------------
+# --- operations that need a number ---------------------------------------------------------------
 
 @replaces(builtins.isinstance)
 def _isinstance(x: Any, kinds: Any) -> bool:
@@ -96,7 +97,7 @@ def item(box: Any, key: Any) -> Any:
             _refuse_key(key)
         index = as_tensor(unwrapped(key))
         if index.dtype.is_bool and stands_for_number(index):
-            index = cast(index, int32)          # as Python's True is 1
+            index = cast(index, int32)          # Python's True equals 1
         parts = [nest.flatten(x) for x in box] if isinstance(box, list | tuple) else []
         numeric = all([is_tensor(x) or is_number(x) for part in parts for x in part])
         if len({*map(len, parts)}) == 1 and numeric and index.dtype.is_integer and index.ndim == 0:
@@ -120,10 +121,10 @@ def _refuse_key(key: Any) -> Any:
 
 
 def shown(x: Any) -> Any:
-    """A value in an f-string."""
+    """Return a value to format in an f-string; raise if it is a traced number."""
     if stands_for_number(x):
         refuse("the text of the number", x, "is known only when the graph runs: use "
-               "dualflow.print, or the tensor itself in the text, which then says what it is")
+               "dualflow.print, or format the tensor itself, whose text describes it")
     return x
 
 

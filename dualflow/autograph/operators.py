@@ -1,5 +1,5 @@
-"""What converted code calls: exactly what Python does for Python's values, a branch or a loop in
-the graph for traced tensors."""
+"""The operators that converted code calls: Python's semantics for Python values, and a branch, a
+loop or a host call in the graph for traced tensors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from dualflow.ops.host import host_call
 # --- if ------------------------------------------------------------------------------------------
 
 class PlainIf:
-    """A choice that Python makes."""
+    """An `if` that Python decides."""
 
     traced = False
 
@@ -68,7 +68,7 @@ class PlainIf:
 
 
 class If:
-    """A choice that the graph makes: both branches are recorded."""
+    """An `if` in the graph: both branches are recorded."""
 
     traced = first = second = True
 
@@ -87,7 +87,7 @@ class If:
         return self
 
     def _begin(self, fact: Formula) -> None:
-        """Open a branch, in which a fact holds."""
+        """Begin a branch in which a fact holds."""
         self.open = self.branches.open()
         conditions().facts.append(fact)
 
@@ -102,8 +102,8 @@ class If:
             if issubclass(kind, Exception):
                 note_escape(error, "`if`", self.where)
                 error.add_note(f"This was raised while both branches of the `if` at {self.where} "
-                               "were traced, which a traced tensor decides between; "
-                               "to raise only where it is so, use assert")
+                               "were traced, which a traced tensor decides between; to raise only "
+                               "if the condition holds at run time, use assert")
 
     def _close(self, frame: FrameType) -> None:
         self.results.append(list(map(settled, self.state.read(frame))))
@@ -113,14 +113,14 @@ class If:
 
     @unwatched
     def turn(self) -> tuple[Any, ...]:
-        """Ends the first branch, and begins the second with what was before."""
+        """End the first branch; begin the second with the initial values of the variables."""
         self._close(sys._getframe(1))
         self._begin(negation(self.test))
         return self.state.write(self.before)
 
     @unwatched
     def done(self) -> tuple[Any, ...]:
-        """Ends the second, which may have nothing in it; what the variables are then."""
+        """End the second branch, which may be empty; return the merged values."""
         self._close(sys._getframe(1))
         if len(self.results) == 1:
             self.branches.open().close()
@@ -133,7 +133,7 @@ class If:
         return self.state.write([completed(x, made) for x in values])
 
     def _define(self, values: list[Any], made: Any) -> None:
-        """Note the conditions that the bools among the results stand for."""
+        """Store the formulas of the bools among the results."""
         known = conditions()
         for x, a, b in zip(values, *self.results, strict=True):
             if isinstance(x, Slot) and isinstance(made[x.place], Symbol) and (
@@ -160,7 +160,7 @@ class If:
         needed = self.state.is_needed(k) and not self.state.is_deferred(k)
         try:
             made = merged(merge, word, a, b, self.where)
-            if not needed:          # it may be what a branch inside has left behind
+            if not needed:          # it may belong to a nested branch that has ended
                 current_graph().adopt(None, [*merge.first[n:], *merge.second[n:]])
             return made
         except (InvalidArgumentError, DTypeError, TracedValueError) as error:
@@ -174,7 +174,7 @@ class If:
 
 def if_(test: Any, names: str = "", dead: str = "", flags: str = "", rows: str = "",
         boxes: str = "", attributes: str = "") -> Any:
-    """`if test:`; see State for what it may change."""
+    """`if test:`; the other parameters are described at `State`."""
     if is_traced(test):
         test = truth(test)
         known = conditions().decided(test)
@@ -187,7 +187,7 @@ def if_(test: Any, names: str = "", dead: str = "", flags: str = "", rows: str =
 # --- assert --------------------------------------------------------------------------------------
 
 def assert_(test: Any, message: Callable[[], Any] | None = None) -> None:
-    """`assert test, message`, for a traced tensor each time the graph runs."""
+    """`assert test, message`; a traced test is checked at each run of the graph."""
     if not is_traced(test):
         if not test:
             raise AssertionError(*([] if message is None else [message()]))

@@ -1,4 +1,4 @@
-"""max(), min(), sorted(), any(), all() and `in`, where traced tensors are compared."""
+"""The builtins max(), min(), sorted(), any(), all() and `in` for traced tensors."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def _min(*args: Any, **keywords: Any) -> Any:
 
 def _extreme(function: Any, better: Callable[[Any, Any], Any], args: Any, key: Any = None,
              **keywords: Any) -> Any:
-    """max() and min(): the first of the best items."""
+    """Return the first of the best items, for max() and min()."""
     what = f"{function.__name__}()"
     if not args or set(keywords) - {"default"} or (len(args) > 1 and keywords):
-        return function(*args, key=key, **keywords)     # an error of Python's
+        return function(*args, key=key, **keywords)     # raises Python's own error
     x = vector(args[0]) if len(args) == 1 else None
     if x is not None and sized_by_data(x) and not keywords:
         return _extreme_row(x, better, traced(key or _itself), what)
@@ -73,7 +73,7 @@ def _itself(x: Any) -> Any:
 
 def _extreme_row(x: Any, better: Callable[[Any, Any], Any], key: Callable[[Any], Any],
                  what: str) -> Any:
-    """The first of the best rows, of which a run knows the number; without any it fails."""
+    """Return the first of the best rows of a data-dependent number; no rows fail at run time."""
     def choose(best: Any, row: Any) -> Any:
         new = row, as_tensor(key(row))
         return _better(better(new[1], best[1]), new, best, what)
@@ -100,7 +100,7 @@ def _all(iterable: Any, /) -> Any:
 
 
 def vector(x: Any) -> Any:
-    """A traced tensor of shape (n,), or None."""
+    """Return a traced tensor of shape (n,), or None."""
     x = x.tensor if isinstance(x, Rows) else x
     if is_traced(x):
         inner = as_tensor(unwrapped(x))
@@ -110,7 +110,7 @@ def vector(x: Any) -> Any:
 
 
 def _first(iterable: Any, join: Callable[..., Any], decisive: bool, what: str) -> Any:
-    """any() and all(): an item is asked for only if none before it was decisive."""
+    """Evaluate any() or all(): an item is tested only if no earlier item was decisive."""
     items = iter(iterable_of(iterable, what))
 
     def ask() -> Any:
@@ -158,7 +158,7 @@ def not_in(item: Any, box: Any) -> Any:
 
 
 def _are_equal(a: Any, b: Any) -> Any:
-    """What a list takes for equal: tensors of more or less than one element never are."""
+    """Return list equality: tensors with a size other than 1 are never equal."""
     found = a == b
     return False if isinstance(found, TensorBase) and found.size != 1 else found
 
@@ -167,7 +167,7 @@ def _are_equal(a: Any, b: Any) -> Any:
 
 @replaces(builtins.sorted)
 def _sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[Any]:
-    """A stable sort. NaN comes last, while Python leaves its place to chance."""
+    """Sort stably. NaN comes last; in Python its position is undefined."""
     items = list(iterable_of(iterable, "sorted()"))
     keys = items if key is None else [*map(traced(key), items)]
     if not any(map(is_traced, keys)):
@@ -177,26 +177,26 @@ def _sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[
                     "sorted(): a key")
     if marks.dtype.is_bool:
         marks = cast(marks, uint8)
-    if reverse:                     # equal items keep their order
+    if reverse:                     # equal items retain their order
         places = len(keys) - 1 - reversed_along(argsort(reversed_along(marks, [0]), stable=True),
                                                 [0])
     else:
         places = argsort(marks, stable=True)
     parts = [nest.flatten(x) for x in items]
     if len({len(x) for x in parts}) > 1:
-        refuse("sorted() by the truth", keys[0], "wants items of one structure")
+        refuse("sorted() by the truth", keys[0], "requires items of one structure")
     columns = [_ordered([*map(_value, values)], places) for values in zip(*parts, strict=True)]
     return [nest.pack_sequence_as(items[0], row) for row in zip(*columns, strict=True)]
 
 
 def _value(x: Any) -> Any:
-    """A tensor, which a variable is the current value of; or anything else."""
+    """Return the current value of a variable; any other value unchanged."""
     x = unwrapped(x)
     return as_tensor(x) if isinstance(x, TensorBase) else x
 
 
 def _ordered(values: list[Any], places: Any) -> Any:
-    """Values in another order."""
+    """Return values permuted by the indices `places`."""
     if all([same(x, values[0]) for x in values]):
         return values
     return unstack(gather(column(values, "sorted(): an item"), places))
@@ -210,7 +210,7 @@ class Kept:
     Attributes
     ----------
     wanted : object
-        Whether there is an item, which a traced tensor may decide.
+        Whether the item exists, which may be a traced tensor.
     value : callable () -> object
         Computes the item.
     """
@@ -220,12 +220,12 @@ class Kept:
         self.value = value
 
     def truth(self) -> Any:
-        """Return the truth of the item."""
+        """Return the truth value of the item."""
         return _condition(self.value())
 
 
 def kept_sum(items: Any, start: Any = 0) -> Any:
-    """sum() of such items."""
+    """Return sum() of `Kept` items."""
     total = start
     for x in items:
         total = _added(total, x)
@@ -243,12 +243,12 @@ def _condition(x: Any) -> Any:
 
 
 def kept_any(items: Any) -> Any:
-    """any() of such items."""
+    """Return any() of `Kept` items."""
     return _any(and_(_condition(x.wanted), x.truth) for x in items)
 
 
 def kept_all(items: Any) -> Any:
-    """all() of such items."""
+    """Return all() of `Kept` items."""
     return _all(or_(not_(_condition(x.wanted)), x.truth) for x in items)
 
 

@@ -1,5 +1,6 @@
-"""The pieces that a statement becomes: an operator opened by `with`, what it is asked, and where
-variables take values from it. Nodes that recur are shared, since making them is what takes time."""
+"""Node factory for rewritten statements: the `with` that opens an operator, its queries, and the
+assignments from it. Recurring nodes are shared, since node creation dominates the conversion time.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +13,15 @@ from dualflow.autograph.jumps import LOAD, STORE, Block, place
 
 
 class Pieces:
-    """Those of one statement.
+    """The nodes of one rewritten statement.
 
     Parameters
     ----------
     it : str
-        What the operator is called.
+        The variable that holds the operator.
     at : ast.stmt
     names : sequence of str
-        The variables that take values from it.
+        The variables that are assigned from the operator.
     """
 
     def __init__(self, it: str, at: ast.AST, names: Sequence[str]) -> None:
@@ -31,7 +32,7 @@ class Pieces:
         self.take(names)
 
     def take(self, names: Sequence[str]) -> None:
-        """More variables take values from it, from now on."""
+        """Add variables that are assigned from the operator from now on."""
         if names:
             before = [] if self.targets is None else self.targets.elts
             more = [ast.Name(id=x, ctx=STORE, **self.place) for x in names]
@@ -44,11 +45,11 @@ class Pieces:
         return ast.Call(func=self.ask(word), args=[*args], keywords=[], **self.place)
 
     def piece(self, word: str, body: Block) -> ast.If:
-        """A block that runs if the operator says so."""
+        """Return a block that runs if an attribute of the operator is true."""
         return ast.If(test=self.ask(word), body=body, orelse=[], **self.place)
 
     def update(self, word: str, unknown: Sequence[str] = ()) -> ast.stmt:
-        """Takes values, if there are any; `unknown` may have none."""
+        """Return the assignment of the variables; names in `unknown` may be UNDEFINED."""
         value = self.call(word)
         made: Block = [ast.Expr(value=value, **self.place) if self.targets is None else
                        ast.Assign(targets=[self.targets], value=value, **self.place)]
@@ -63,13 +64,13 @@ class Pieces:
         return ast.If(test=self.traced, body=made, orelse=[], **self.place)
 
     def opening(self, opened: ast.expr, body: Block) -> ast.With:
-        """The whole."""
+        """Return the `with` statement."""
         held = ast.Name(id=self.it.id, ctx=STORE, **self.place)
         item = ast.withitem(context_expr=opened, optional_vars=held)
         return ast.With(items=[item], body=body, **self.place)
 
 
 def targets_of(target: ast.expr) -> set[str]:
-    """The variables that an assignment sets."""
+    """Return the variables that an assignment target sets."""
     return {x.id for x in ast.walk(target) if isinstance(x, ast.Name)
             and isinstance(x.ctx, ast.Store)}

@@ -1,8 +1,8 @@
-"""The table of builtins that traced tensors replace, and what its entries share.
+"""The table of replaced builtins, and helpers of its entries.
 
-Converted code calls builtins by `call`, whose first argument is the function that a name stands for
-there. An entry records what Python's own function computes from values; without traced tensors it
-is Python's own function.
+Converted code calls builtins through `call`, whose first argument is the current value of the
+builtin's name. An entry computes the builtin's result in the graph; for arguments that are not
+traced it calls the builtin.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REPLACEMENTS: dict[Any, Callable[..., Any]] = {}
 
 
 def replaces(function: Any) -> Callable[[F], F]:
-    """A decorator: what takes the place of a builtin while a graph is recorded."""
+    """Register the decorated function as the replacement of a builtin while a graph is recorded."""
     def decorate(replacement: F) -> F:
         REPLACEMENTS[function] = replacement
         return replacement
@@ -32,26 +32,26 @@ def replaces(function: Any) -> Callable[[F], F]:
 
 
 def traced(function: Any) -> Any:
-    """The function itself, or what takes the place of a builtin while a graph is recorded."""
+    """Return the replacement of a builtin while a graph is recorded, else the function itself."""
     if isinstance(function, BuiltinFunctionType | type) and current_graph() is not None:
         return REPLACEMENTS.get(function, function)
     return function
 
 
 def call(function: Any, /, *args: Any, **keywords: Any) -> Any:
-    """`function(*args, **keywords)`, where the name of the function is that of a builtin."""
+    """Return `function(*args, **keywords)`; the call's name is a builtin's."""
     found = traced(function)
     return found(*args, **keywords) if found is function else found(*map(in_run, args), **keywords)
 
 
 def user_line() -> str:
-    """The line of the user's code that calls a builtin."""
+    """Return the line of the user's code that calls a builtin."""
     frame, _ = user_frame(1)
     return "" if frame is None else where_of(frame)
 
 
 def refuse(what: str, x: Any, why: str) -> NoReturn:
-    """Raises the error for what a builtin cannot do with a traced tensor."""
+    """Raise the error for a builtin that does not support a traced tensor."""
     raise TracedValueError(f"{what} of a traced tensor ({described(x)}) {why}")
 
 
@@ -63,11 +63,11 @@ def sized_by_data(x: Any) -> bool:
 
 
 def iterable_of(x: Any, what: str) -> Any:
-    """What a builtin iterates over. The number of rows of a tensor must be known."""
+    """Return the iterable for a builtin. Raise if the number of rows is not known."""
     if isinstance(x, Rows):
         x = x.tensor
     if sized_by_data(x):
-        refuse(what, x, "whose number of rows depends on data iterates when the graph runs only: "
+        refuse(what, x, "whose number of rows depends on data iterates only when the graph runs: "
                 "use a `for` statement, dualflow.map_fn, dualflow.foldl, or an op on the whole "
                 "tensor")
     return x

@@ -1,4 +1,4 @@
-"""Statements that ask for a truth or for items, as pieces that operators put together.
+"""Rewrites statements that need a truth value or items into pieces driven by operators.
 
     if x > 0:               with ag.if_(x > 0, 'y') as choice:
         y = x                   if choice.first:
@@ -10,9 +10,9 @@
                                 if choice.traced:
                                     y, = choice.done()
 
-The code stays where it is, in the frame it is in. Where Python decides, it runs as ever; for a
-traced test both branches run, each recorded by itself, and variables begin the second as they began
-the first. Loops are alike: one round is recorded.
+The code stays in its frame. A Python test runs as usual; for a traced test both branches run, each
+is recorded as a separate body, and variables have the same values at the start of both. Loops are
+rewritten likewise: one iteration is recorded.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ PREFIX = "ag_"
 
 
 class Known(NamedTuple):
-    """What the original code tells of a function and of those in it.
+    """Facts about a function and its nested functions, taken from the original code.
 
     Attributes
     ----------
     prefix : str
-        With which no name in it begins.
+        A prefix that no name in the code has.
     generators : set of (str, int)
-        Names and first lines of those that are left to Python.
+        Names and first lines of the generators, which are not converted.
     """
 
     prefix: str
@@ -50,7 +50,7 @@ class Known(NamedTuple):
 
 
 def known_of(code: CodeType) -> Known:
-    """What a code object tells."""
+    """Collect the facts from a code object."""
     every = [code, *functions_in(code)]
     prefix = PREFIX
     while any([x.startswith(prefix) for c in every
@@ -60,19 +60,19 @@ def known_of(code: CodeType) -> Known:
 
 
 def rewrite(node: Any, owner: str, known: Known) -> None:
-    """Rewrites a function definition or a lambda, and the functions in it, in place."""
+    """Rewrite a function definition or a lambda, and the functions in it, in place."""
     if (getattr(node, "name", "<lambda>"), first_line(node)) not in known.generators:
         _Function(node, owner, known)
 
 
 class _Function(Analysis):
-    """One function, from the inside out: what statements do with names, then what they become."""
+    """The conversion of one function: analysis of its statements, then their replacement."""
 
     def __init__(self, node: Any, owner: str, known: Known) -> None:
         self.owner, self.prefix, self.known = owner, known.prefix, known
         self.counts: dict[str, int] = {}
-        self.doubtful: set[str] = set()         # variables that may have no value where read
-        self.caught: set[str] = set()           # those live where an exception may be caught
+        self.doubtful: set[str] = set()         # variables that may have no value at a read
+        self.caught: set[str] = set()           # variables live where an exception may be caught
         args = [*node.args.posonlyargs, *node.args.args]
         super().__init__(Expressions(owner, args[0].arg if args else "", self.fresh, self.scope))
         if isinstance(node, ast.Lambda):
@@ -93,7 +93,7 @@ class _Function(Analysis):
         return f"{self.prefix}{word}" if n == 1 else f"{self.prefix}{word}_{n}"
 
     def scope(self, node: Any) -> None:
-        """A function or a class inside."""
+        """Rewrite a nested function or the methods of a nested class."""
         if isinstance(node, ast.ClassDef):
             for x in node.body:
                 if isinstance(x, ast.FunctionDef):
@@ -101,10 +101,10 @@ class _Function(Analysis):
         elif not isinstance(node, ast.AsyncFunctionDef):
             rewrite(node, self.owner, self.known)
 
-    # --- what they become ---
+    # --- replacement of statements ---
 
     def block(self, body: Sequence[Any], live: Live, known: set[str]) -> Block:
-        """A block rewritten; `live` is read after it, `known` has a value before it."""
+        """Rewrite a block; `live` is read after it, `known` has a value before it."""
         after: list[Live] = []
         caught = Live(self.caught, set())
         for s in reversed(body):
@@ -130,7 +130,7 @@ class _Function(Analysis):
         kept = (writes & (live.every | self.soft)) | (a.writes & b.reads)
         names = sorted(kept)
         it = Pieces(self.fresh("if"), s, names)
-        # After a branch that jumps, what follows reads only the variables of the other branch.
+        # After a branch that jumps, the following code reads only the other branch's variables.
         leaves = any([x.startswith(self.prefix) for x in a.writes | b.writes])
         usual = kept - live.every if leaves else live.usual | (kept - live.every)
         opened = call(operator("if_", s.test), s.test,
@@ -188,8 +188,8 @@ class _Function(Analysis):
         return [ast.If(test=name("__debug__", s), body=[made], orelse=[], **place(s))]
 
     def inside(self, s: Any, live: Live, known: set[str]) -> Block:
-        """A statement with blocks that asks for nothing itself. An exception may lead from
-        anywhere in it to one of its blocks, or behind it."""
+        """Rewrite a statement that has blocks but no test. An exception may transfer control from
+        any statement in it to one of its blocks, or past it."""
         within = live | Live(s.does.reads, s.does.usual_reads)
         caught, self.caught = self.caught, self.caught | within.every
         known = (known | getattr(s, "bound", set())) - s.does.drops
@@ -202,7 +202,8 @@ class _Function(Analysis):
         return [s]
 
     def reach(self, s: Any, field: str, live: Live) -> Live:
-        """What is live at the end of a block of a `with` or `try`, if no exception is raised."""
+        """Return the variables live at the end of a block of a `with` or `try`, if no exception is
+        raised."""
         later = {"body": ("orelse", "finalbody"), "orelse": ("finalbody",)}.get(field, ())
         for block in reversed(later):
             for x in reversed(getattr(s, block, [])):
@@ -214,8 +215,9 @@ class _Function(Analysis):
     def described(self, at: ast.AST, names: Sequence[str], live: Live, usual: set[str],
                   does: Names, flags: Sequence[str] = (), rows: Sequence[str] = (),
                   ) -> list[ast.expr]:
-        """What an operator is told: the names of variables that a statement assigns, those that
-        nobody reads later, flags, lists it appends to, what else it changes, attributes."""
+        """Return the description of a statement for its operator: the names of the variables it
+        assigns, those not read later, flags, lists it appends to, other containers that it changes,
+        attributes."""
         boxes = [x for x in does.boxes or () if x not in rows]
         owned = self.expressions.captured - self.declared - self.of_module
         dead = [x for x in names if x not in live.every and x not in owned]
@@ -229,7 +231,7 @@ class _Function(Analysis):
         return [constant(" ".join(words), at) for words in told]
 
     def unknown(self, names: Sequence[str], known: set[str]) -> list[str]:
-        """Variables that may have no value."""
+        """Return the variables that may have no value."""
         found = [x for x in names if x not in known and not x.startswith(self.prefix)]
         self.doubtful.update(found)
         return found

@@ -1,4 +1,4 @@
-"""Lists that a loop of the graph appends to: what each round appends becomes a row of a tensor."""
+"""Lists that a loop node appends to: each appended value becomes a row of a tensor."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dualflow.ops.join import concat, stack, unstack
 
 
 class Rows:
-    """A list of tensors whose length is known only when the graph runs: one tensor that has them
-    as its rows, and stands for them in ops.
+    """A list of tensors whose length is known only when the graph runs, stored as the rows of one
+    tensor. Ops accept it as that tensor.
 
     Attributes
     ----------
@@ -27,13 +27,13 @@ class Rows:
     def __init__(self, tensor: Any) -> None:
         self.tensor: Tensor = tensor
 
-    __df_rows__ = True          # a function that returns it returns a list
+    __df_rows__ = True          # a traced function that returns Rows returns a list
 
     def __df_tensor__(self) -> Any:
         return self.tensor
 
     def append(self, item: Any) -> None:
-        """Adds a row."""
+        """Append a row."""
         self.tensor = concat([self.tensor, stack([item])], 0)
 
     def __getitem__(self, place: Any) -> Any:
@@ -43,8 +43,8 @@ class Rows:
         return iter(self.tensor)
 
     def __len__(self) -> int:
-        raise TracedValueError("a list that a loop of the graph has grown has a length only when "
-                               "that runs: use dualflow.shape(x)[0]")
+        raise TracedValueError("the length of a list that a loop of the graph appends to is known "
+                               "only when the graph runs: use dualflow.shape(x)[0]")
 
 
 class Stacks:
@@ -53,7 +53,7 @@ class Stacks:
     Parameters
     ----------
     words : sequence of str
-        What they are called.
+        The names of the lists.
     """
 
     def __init__(self, frame: FrameType, words: Sequence[str], what: str) -> None:
@@ -63,12 +63,12 @@ class Stacks:
         self.before: list[Any] = []
 
     def begin(self) -> None:
-        """A round begins, in which lists are as they were."""
+        """Store the lengths at the start of an iteration."""
         self.before = [len(x) if type(x) is list else getattr(x, "tensor", None)
                        for x in self.held]
 
     def forget(self) -> None:
-        """Takes away what a round has appended."""
+        """Remove the items that an iteration has appended."""
         for x, before in zip(self.held, self.before, strict=True):
             if type(x) is list:
                 del x[before:]
@@ -76,7 +76,8 @@ class Stacks:
                 x.tensor = before
 
     def end(self) -> list[Any]:
-        """The rows that a round makes, and for each list how they lie in one."""
+        """Return the appended tensors of an iteration; store for each list how they form its items.
+        """
         made: list[Any] = []
         self.shapes: list[Any] = []
         for word, x, before in zip(self.words, self.held, self.before, strict=True):
@@ -101,8 +102,8 @@ class Stacks:
         return []
 
     def _rows(self, word: str, column: Sequence[Any]) -> list[Any]:
-        """One tensor of each item that a round appends. They are apart, so that a gradient may find
-        them among what the next round is given."""
+        """Return a tensor for each appended item. They are separate outputs, so that a gradient can
+        identify them with carried values of the next iteration."""
         if not all([is_tensor(x) or is_number(x) for x in column]):
             not_stacked(word, list(column), self.what)
         tensors = [as_tensor(unwrapped(x)) for x in column]
@@ -112,8 +113,8 @@ class Stacks:
         return tensors
 
     def lists(self, rows: Sequence[Any], times: Any, size: Any) -> list[Any]:
-        """The lists after the loop; `times`: the number of rounds, if it is known; `size`: where
-        it is a size, of which traces may be made for each."""
+        """Return the lists after the loop. `times`: the trip count if it is known; `size`: the trip
+        count if it is a size, for which a trace may be specialised."""
         left = iter(rows)
         found: list[Any] = []
         for word, x, like in zip(self.words, self.held, self.shapes, strict=True):
@@ -137,14 +138,14 @@ class Stacks:
 
 
 def _in_turn(rows: Sequence[Any]) -> Any:
-    """The rows of tensors, those of one round after those of another."""
+    """Interleave the rows of tensors: all rows of one iteration precede those of the next."""
     if len(rows) == 1:
         return rows[0]
     return reshape(stack(rows, 1), [-1, *shape_of(rows[0])[1:]])
 
 
 def _joined(before: Any, rows: Any) -> Rows:
-    """A list, followed by rows."""
+    """Return a list extended by rows."""
     if isinstance(before, Rows):
         return Rows(concat([before.tensor, rows], 0))
     return Rows(concat([stack(before), rows], 0) if before else rows)

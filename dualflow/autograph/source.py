@@ -1,7 +1,7 @@
-"""The syntax tree of a function that exists only as a code object.
+"""Recovers the syntax tree of a function from its code object.
 
-Text may be missing, and it may have changed since it was compiled. So what is found is compiled
-again and compared with the code that runs; nothing else is trusted.
+The text may be missing, or may have changed since it was compiled. Therefore each candidate is
+compiled again and accepted only if its code equals the running code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FUTURE = sum([getattr(__future__, name).compiler_flag for name in __future__.all
 NO_TYPES: dict[str, Any] = {"type_params": []} if sys.version_info >= (3, 12) else {}
 GENERATOR = 0x20 | 0x80 | 0x100 | 0x200      # flags of generators and coroutines
 REWRITTEN = "@pytest_ar"    # a name in functions whose `assert`s pytest has replaced
-CONSOLE = "<stdin>"         # the file of what is typed at Python's own prompt
+CONSOLE = "<stdin>"         # the file name of input at Python's own prompt
 
 
 CACHE, EXTENDED = opcode.opmap.get("CACHE", 0), opcode.opmap["EXTENDED_ARG"]
@@ -30,25 +30,25 @@ METHOD = opcode.opmap.get("LOAD_METHOD") if sys.version_info < (3, 12) else None
 
 
 class NoSource(Exception):
-    """The text of a function is not at hand; the message says why."""
+    """A function cannot be converted, or its text does not match; the message states why."""
 
 
 class Missing(NoSource):
-    """There is none."""
+    """The text of a function is not available."""
 
 
 class Source(NamedTuple):
-    """A function's syntax tree, alone in a module of its own.
+    """The syntax tree of one function, alone in a module.
 
     Attributes
     ----------
     module : ast.Module
-        Binds what the function takes from around it, so that its code has the same cells.
+        Binds the free variables of the function, so that its code has the same cells.
     function : ast.FunctionDef or ast.Lambda
     owner : str
-        The class around it, by which private names are mangled.
+        The enclosing class, whose name mangles private names.
     depth : int
-        In how many codes its own is.
+        Number of code objects that enclose the function's code.
     """
 
     module: ast.Module
@@ -58,7 +58,7 @@ class Source(NamedTuple):
 
 
 def compiled(source: Source, code: CodeType) -> CodeType:
-    """The code of a function whose tree may have been rewritten; `code`: what it was."""
+    """Return the code of a function whose tree may have been rewritten; `code` is its original."""
     made = compile(source.module, code.co_filename, "exec", flags=code.co_flags & FUTURE,
                    dont_inherit=True)
     for _ in range(source.depth):
@@ -67,7 +67,7 @@ def compiled(source: Source, code: CodeType) -> CodeType:
 
 
 def functions_in(code: CodeType) -> Iterator[CodeType]:
-    """The functions in a code object, to any depth, outer ones first."""
+    """Yield the functions in a code object, at any depth, outer ones first."""
     for x in code.co_consts:
         if isinstance(x, CodeType):
             yield x
@@ -75,7 +75,7 @@ def functions_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def source_of(code: CodeType) -> Source:
-    """The tree of a code object. Raises NoSource if there is none."""
+    """Return the syntax tree of a code object. Raise NoSource if no text matches the code."""
     seen = None
     for first, text in _texts(code):
         for function in _functions(text, first, code):
@@ -84,18 +84,18 @@ def source_of(code: CodeType) -> Source:
             if _same(seen, code):
                 return found
     if seen is None:
-        raise Missing(f"the source of {code.co_qualname} is not at hand ({code.co_filename}, line "
-                      f"{code.co_firstlineno}): keep it in a file or a notebook, or use "
+        raise Missing(f"the source of {code.co_qualname} is not available ({code.co_filename}, "
+                      f"line {code.co_firstlineno}): keep it in a file or a notebook, or use "
                       "dualflow.cond and dualflow.while_loop")
-    raise NoSource(f"the text at {code.co_filename}:{code.co_firstlineno} is not that of the "
-                   f"{code.co_qualname} that runs: it has changed since, so load it again")
+    raise NoSource(f"the text at {code.co_filename}:{code.co_firstlineno} does not match the "
+                   f"running code of {code.co_qualname}: the file has changed; load it again")
 
 
 # --- text ----------------------------------------------------------------------------------------
 
 def _texts(code: CodeType) -> Iterator[tuple[int, str]]:
-    """Pieces of text that may hold a function, and the lines at which they begin: what is indented
-    below its first line, then all of the file."""
+    """Yield texts that may contain a function, and the lines at which they begin: first the lines
+    indented below the function's first line, then the whole file."""
     if code.co_filename == CONSOLE and not linecache.getlines(CONSOLE):
         yield from _typed(code)
         return
@@ -111,7 +111,7 @@ def _texts(code: CodeType) -> Iterator[tuple[int, str]]:
         if end == len(lines) or (lines[end].strip() and _indent(lines[end]) <= margin):
             text = "".join(lines[first - 1:end])
             yield first, text if not margin else "if 1:\n" + text
-            if end > last + 2:      # a bracket or a string that closes further down, at most
+            if end > last + 2:      # allows for a bracket or a string that closes on a later line
                 break
     yield 1, "".join(lines)
 
@@ -121,7 +121,7 @@ def _indent(line: str) -> int:
 
 
 def _typed(code: CodeType) -> Iterator[tuple[int, str]]:
-    """What was typed at the prompt, the latest first. Lines count from the start of each input."""
+    """Yield inputs typed at the prompt, latest first. Lines count from the start of each input."""
     readline = sys.modules.get("readline")
     if readline is None:
         return
@@ -140,7 +140,7 @@ def _typed(code: CodeType) -> Iterator[tuple[int, str]]:
 # --- trees ---------------------------------------------------------------------------------------
 
 def _functions(text: str, first: int, code: CodeType) -> Iterator[Function]:
-    """The functions in a text that are where the code says."""
+    """Yield the functions in a text whose name and first line match the code."""
     begins = first - text.startswith("if 1:\n")
     try:
         tree = ast.parse("\n" * (begins - 1) + text)
@@ -166,13 +166,13 @@ def _all_functions(tree: ast.AST) -> Iterator[Function]:
 
 
 def first_line(node: Function) -> int:
-    """Where the code of a function begins: at its first decorator."""
+    """Return the first line of a function's code: the line of its first decorator, if any."""
     decorators = getattr(node, "decorator_list", None)
     return decorators[0].lineno if decorators else node.lineno
 
 
 def _holds(node: ast.Lambda, code: CodeType) -> bool:
-    """Whether the instructions of a lambda are those of this one among several in a line."""
+    """Return True if the positions of the code lie in this lambda; a line may hold several."""
     body = node.body
     places = [(a, c) for a, _, c, _ in code.co_positions() if a and c is not None and (a, c) != (
         code.co_firstlineno, 0)]
@@ -181,7 +181,7 @@ def _holds(node: ast.Lambda, code: CodeType) -> bool:
 
 
 def _alone(function: Function, code: CodeType) -> Source:
-    """A function in a module of its own, with the cells of the code that runs."""
+    """Return a function alone in a module, with the cells of the running code."""
     owner, depth = _class_around(code.co_qualname), 1
     at: dict[str, Any] = {
         "lineno": function.lineno, "col_offset": function.col_offset,
@@ -207,7 +207,8 @@ def _alone(function: Function, code: CodeType) -> Source:
 
 
 def _without_surroundings(function: Function, at: dict[str, Any]) -> Function:
-    """A function without what is computed around it: decorators, defaults, annotations."""
+    """Return a function without decorators, defaults and annotations, which its caller
+    evaluates."""
     args = function.args
 
     def plain(arg: ast.arg) -> ast.arg:
@@ -226,8 +227,8 @@ def _without_surroundings(function: Function, at: dict[str, Any]) -> Function:
 
 
 def _imported(code: CodeType) -> set[str]:
-    """Names that the module of a function imports: the compiler calls what is in them otherwise
-    than methods of other objects."""
+    """Return the names that the function's module imports: the compiler emits other instructions
+    for calls of their attributes than for method calls."""
     imported: set[str] = set()
     others: set[str] = set()
     for each in (code, *functions_in(code)):
@@ -247,7 +248,7 @@ def _imported(code: CodeType) -> set[str]:
 
 
 def _class_around(name: str) -> str:
-    """The class in whose text a function is, by its qualified name."""
+    """Return the name of the class whose body defines a function, from its qualified name."""
     parts = name.split(".")
     k = len(parts) - 1
     while k > 0:
@@ -258,7 +259,7 @@ def _class_around(name: str) -> str:
 
 
 def _same(made: CodeType, code: CodeType) -> bool:
-    """Whether two codes do the same, wherever their lines are."""
+    """Return True if two code objects differ only in their lines."""
     if REWRITTEN in code.co_names:
         return made.co_varnames[:made.co_argcount] == code.co_varnames[:code.co_argcount]
     return (made.co_code == code.co_code and made.co_names == code.co_names

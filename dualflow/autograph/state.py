@@ -1,4 +1,4 @@
-"""The variables that a branch or a round may change, as they are in the user's frame."""
+"""The user's variables that a branch or an iteration may change, read from the user's frame."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ DEFERRED = "caught:"
 
 
 class State:
-    """What a statement may assign: variables, which the code itself assigns, attributes, and lists
-    and dicts that are changed in place.
+    """Everything that a statement may assign: variables, attributes, and lists and dicts that are
+    changed in place. Variables are assigned by the converted code itself.
 
     Parameters
     ----------
     names, dead, boxes, attributes : str
-        Words: `x`, `ys` or `self.ys`, `self.x`, where `[]` stands for every item; `dead` are
-        variables that nobody reads later, and, with a prefix, those that only a caught exception or
-        a nested function may read.
+        Words: `x`, `ys` or `self.ys`, `self.x`, with `[]` for every item; `dead` are variables that
+        are not read later, and, with the prefix `DEFERRED`, variables that only an exception
+        handler or a nested function may read.
     """
 
     def __init__(self, frame: FrameType, names: str, dead: str, boxes: str, attributes: str,
@@ -44,7 +44,7 @@ class State:
                       *[x[0] for x in self._boxes.values()]]
 
     def read(self, frame: FrameType) -> list[Any]:
-        """The values now."""
+        """Return the current values."""
         around, module = frame.f_locals, frame.f_globals
         found = [module.get(x[len(GLOBAL):], UNDEFINED) if x.startswith(GLOBAL)
                  else around.get(x, UNDEFINED) for x in self.names]
@@ -56,7 +56,8 @@ class State:
             {key: _held(x) for key, x in box.items()} for _, box in self._boxes.values()]]
 
     def write(self, values: list[Any]) -> tuple[Any, ...]:
-        """Gives attributes and boxes their values; returns those of variables, to be assigned."""
+        """Assign attributes and containers; return the values of variables, for the caller to
+        assign."""
         n, m = len(self.names), len(self.names) + len(self._attributes)
         for (_, owner, name), value in zip(self._attributes.values(), values[n:m], strict=True):
             if value is not UNDEFINED:
@@ -72,30 +73,30 @@ class State:
         return tuple(map(_released, values[:n]))
 
     def is_variable(self, k: int) -> bool:
-        """Whether place k is a variable, not an attribute or what is in a box."""
+        """Return True if entry k is a variable, not an attribute or the content of a container."""
         return k < len(self.names)
 
     def is_needed(self, k: int) -> bool:
-        """Whether a value is wanted later."""
+        """Return True if the value may be read later."""
         return not self.is_variable(k) or self.words[k] not in self.dead
 
     def is_deferred(self, k: int) -> bool:
-        """Whether an error about a variable waits until it is read."""
+        """Return True if an error about a variable is raised only when the variable is read."""
         return self.is_owned(k) and self.words[k] in self.deferred
 
     def is_owned(self, k: int) -> bool:
-        """Whether place k is a variable of the frame itself, which is read by `value` where it may
-        have none."""
+        """Return True if entry k is a local variable of the frame; reads of it pass through `value`
+        if it may have no value."""
         return (self.is_variable(k) and not self.names[k].startswith(GLOBAL)
                 and self.names[k] not in self._around)
 
     def _held(self, x: Any) -> Any:
-        """A value with something that stands for what is changed in place, wherever it is in it."""
+        """Return a value with handles in place of the containers that are changed in place."""
         return _replaced(x, lambda y: id(y) in self._boxes, Held)
 
 
 def _held(x: Any) -> Any:
-    """What stands for an item: lists and dicts stay the objects they are."""
+    """Return the handle of an item if it is a list or dict, which retains its identity."""
     return Held(x) if isinstance(x, list | dict) else x
 
 
@@ -104,7 +105,7 @@ def _released(x: Any) -> Any:
 
 
 def _replaced(x: Any, is_one: Callable[[Any], bool], other: Callable[[Any], Any]) -> Any:
-    """A structure with others for some of what is in it; the same object if there is none."""
+    """Return a structure with some leaves replaced; the same object if there are none."""
     found = False
 
     def leaf(y: Any) -> Any:
@@ -119,7 +120,7 @@ def _replaced(x: Any, is_one: Callable[[Any], bool], other: Callable[[Any], Any]
 
 
 def _objects(frame: FrameType, path: str) -> Iterable[tuple[str, Any]]:
-    """The objects that `a.b[].c` may mean, and what they are called."""
+    """Return the objects that a path `a.b[].c` may denote, with their names."""
     first, *rest = path.replace("[]", ".[]").split(".")
     found = [(first, frame.f_locals.get(first, frame.f_globals.get(first, UNDEFINED)))]
     for step in rest:

@@ -1,7 +1,7 @@
-"""Values that a traced tensor decides about: what two branches, or a round and the next, have in
-common.
+"""Values of variables in both branches of an `if`, or before and after an iteration: comparison,
+merging, and conversion to tensors.
 
-Tensors and numbers may differ, in nested structures too; anything else must be the same.
+Tensors and numbers may differ, also inside nested structures; any other value must be equal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dualflow.ops.join import stack
 
 
 class Undefined:
-    """Stands for the value of a variable that has none."""
+    """The type of `UNDEFINED`, the value of a variable that has none."""
 
     def __repr__(self) -> str:
         return "undefined"
@@ -31,18 +31,18 @@ UNDEFINED = Undefined()
 
 
 class Held:
-    """Stands for a list or dict that is changed in place, wherever it is a value.
+    """A handle that represents a list or dict that is changed in place, wherever it is a value.
 
     Attributes
     ----------
     box : list or dict
     value : list or dict
-        What is in it now.
+        Its current content.
     """
 
     def __init__(self, box: Any) -> None:
         self.box = box
-        self.value: Any = nest.rebuild(box, lambda x: x)     # with copies of lists in it
+        self.value: Any = nest.rebuild(box, lambda x: x)     # copies nested lists
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Held) and other.box is self.box
@@ -54,11 +54,11 @@ class Held:
 
 
 class Differ(InvalidArgumentError):
-    """Two values have nothing in common; the message says why."""
+    """Two values cannot be merged; the message states why."""
 
 
 def is_traced(x: Any) -> bool:
-    """Whether the truth, the items or the number of a value are known only when a graph runs."""
+    """Return True if the truth, items or number of a value are known only when a graph runs."""
     if type(x) is Dim:
         return _is_of_run(x)
     x = unwrapped(x)
@@ -66,12 +66,12 @@ def is_traced(x: Any) -> bool:
 
 
 def in_run(x: Any) -> Any:
-    """A size that only a run knows as a traced integer; anything else as it is."""
+    """Return a size known only at run time as a traced integer; any other value unchanged."""
     return as_tensor(x) if type(x) is Dim and _is_of_run(x) else x
 
 
 def _is_of_run(x: Dim) -> bool:
-    """Whether a size that depends on data may choose branches of the graph."""
+    """Return True if a size that depends on data may select branches of the graph."""
     graph = current_graph()
     if graph is None or not x.from_data or not graph.enclosed.sizes_choose:
         return False
@@ -80,24 +80,24 @@ def _is_of_run(x: Dim) -> bool:
 
 
 def truth(x: Any) -> Any:
-    """The truth of a traced tensor, as Python's `bool` of an eager one: a bool of shape ()."""
+    """Return the truth value of a traced tensor, a bool of shape (), like eager `bool(x)`."""
     x = scalar(x, "bool()")
     return x if x.dtype.name == "bool" else not_equal(x, 0)
 
 
 def scalar(x: Any, what: str) -> Any:
-    """A traced tensor with one element, of which `what` asks, in shape ()."""
+    """Return a traced tensor with one element in shape (); `what` is the caller, for messages."""
     x = as_tensor(unwrapped(x))
     if x.ndim:
         if x.known_shape.count(1) + x.known_shape.count(None) != x.ndim:
-            raise InvalidArgumentError(f"{what} wants a tensor with one element, got {x.dtype} "
+            raise InvalidArgumentError(f"{what} expected a tensor with one element, got {x.dtype} "
                                        f"{x.known_shape}")
         x = reshape(x, ())
     return x
 
 
 def is_number(x: Any) -> bool:
-    """Whether a value is a Python number, which becomes a tensor where it must."""
+    """Return True if a value is a Python number, which is converted to a tensor on demand."""
     return type(x) is Dim or isinstance(x, bool | int | float)
 
 
@@ -106,7 +106,7 @@ def is_tensor(x: Any) -> bool:
 
 
 def tensor(x: Any, like: Any = None) -> Any:
-    """A tensor, or a number as one; `like`: a dtype that a number takes if it can."""
+    """Convert a tensor or number to a tensor; a number takes the dtype `like` if it can."""
     x = unwrapped(x)
     if like is not None and is_number(x):
         number = x.hint if type(x) is Dim else x
@@ -120,29 +120,29 @@ def tensor(x: Any, like: Any = None) -> Any:
 
 
 def column(values: list[Any], what: str) -> Any:
-    """Tensors and numbers as the rows of one tensor; for messages, what each is."""
+    """Stack tensors and numbers as the rows of one tensor; `what` names a row in messages."""
     like = next((x.dtype for x in map(unwrapped, values) if isinstance(x, TensorBase)), None)
     for x in values:
         if not isinstance(unwrapped(x), TensorBase) and not is_number(x):
-            raise InvalidArgumentError(f"{what} must be a tensor or a number where a traced tensor "
+            raise InvalidArgumentError(f"{what} must be a tensor or a number if a traced tensor "
                                        f"decides, got {described(x)}")
     rows = [tensor(x, like) for x in values]
     for x in rows:
         if x.dtype is not rows[0].dtype or shape_of(x) != shape_of(rows[0]):
             raise InvalidArgumentError(
-                f"{what} must have one dtype and shape where a traced tensor decides, got "
+                f"{what} must have one dtype and shape if a traced tensor decides, got "
                 f"{described(rows[0])} and {described(x)}: use dualflow.cast or dualflow.reshape")
     return stack(rows)
 
 
 def shape_of(x: Any) -> tuple[int | None, ...]:
-    """The sizes of a tensor, None where one is not known."""
+    """Return the sizes of a tensor, None for unknown ones."""
     found: tuple[int | None, ...] = x.known_shape if isinstance(x, Symbol) else x.shape
     return found
 
 
 def described(x: Any) -> str:
-    """A value for a message: what it is, and where a tensor was made."""
+    """Describe a value for a message: type or dtype and shape, and the line that created it."""
     if isinstance(x, Undefined):
         return "undefined"
     inner = unwrapped(x)
@@ -159,7 +159,7 @@ def described(x: Any) -> str:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are one and the same to Python."""
+    """Return True if two values are interchangeable to Python code."""
     if a is b:
         return True
     if type(a) is not type(b) or isinstance(a, TensorBase) or type(a) is Dim:
@@ -168,17 +168,18 @@ def same(a: Any, b: Any) -> bool:
         return bool(a == b) and repr(a) == repr(b)
     try:
         return not is_number(a) and not nest.is_nested(a) and bool(a == b)
-    except Exception:               # the values' own ==
+    except Exception:               # raised by the values' own ==
         return False
 
 
 class Merge:
-    """What two branches make of variables: tensors that depend on the branch, and the rest.
+    """The merge of variables at the end of two branches: collects tensors that depend on the
+    branch.
 
     Attributes
     ----------
     first, second : list of Tensor
-        What is to be chosen between.
+        The tensors to choose between, by index of their Slot.
     """
 
     def __init__(self) -> None:
@@ -186,7 +187,7 @@ class Merge:
         self.second: list[Any] = []
 
     def add(self, a: Any, b: Any) -> Any:
-        """Two values as one, with a Slot where a tensor is chosen. Raises Differ."""
+        """Merge two values, with a Slot for each chosen tensor. Raise Differ if impossible."""
         if same(a, b):
             return a
         if (is_tensor(a) or is_number(a)) and (is_tensor(b) or is_number(b)):
@@ -200,8 +201,8 @@ class Merge:
         raise Differ(f"{described(a)} in one, {described(b)} in the other")
 
     def fill(self, a: Any, first: bool, numbers: bool = True) -> Any:
-        """A value that only one branch makes, of which the other has none to give; `numbers`:
-        whether numbers in it become tensors."""
+        """Merge a value of one branch with fillers for the other, in which it has no value;
+        `numbers`: whether numbers in it become tensors."""
         def leaf(x: Any) -> Any:
             if not is_tensor(x) and not (numbers and is_number(x)):
                 return x
@@ -228,7 +229,7 @@ class Merge:
 
 
 class DifferentTypes(Differ):
-    """Two tensors have different dtypes or ranks; `kind`: the class of the error."""
+    """Two tensors differ in dtype or rank; `kind` is the class of the error."""
 
     def __init__(self, kind: type[Exception], text: str) -> None:
         super().__init__(text)
@@ -236,29 +237,29 @@ class DifferentTypes(Differ):
 
 
 class Wanted(BaseException):
-    """Leaves a trace, to begin anew with what was found out. No `except Exception` stops it."""
+    """Leaves a trace in order to restart it. `except Exception` does not catch it."""
 
 
 def begin_anew() -> NoReturn:
-    """Leaves the trace."""
+    """Leave the trace, which its caller restarts."""
     current_graph().enclosed.left = True
     raise Wanted
 
 
 class Guesses(threading.local):
-    """Loops whose round is recorded with guesses at the dtypes of numbers, and those that must not
-    guess, by code and line."""
+    """Loops whose current recording relies on guessed dtypes of numbers, and, by code and line, the
+    loops that must not guess."""
 
     def __init__(self) -> None:
         self.open: list[tuple[CodeType, int]] = []
         self._known: weakref.WeakKeyDictionary[CodeType, set[int]] = weakref.WeakKeyDictionary()
 
     def known(self, place: tuple[CodeType, int]) -> bool:
-        """Whether the loop at a place learns the dtypes before it records a round."""
+        """Return True if a loop infers the dtypes before it records an iteration."""
         return place[1] in self._known.get(place[0], ())
 
     def check(self) -> None:
-        """Where two dtypes do not fit: begins anew without guesses, if there are any."""
+        """On a dtype mismatch: restart the trace without guesses, if there are any."""
         if self.open:
             for code, line in self.open:
                 self._known.setdefault(code, set()).add(line)
@@ -270,21 +271,21 @@ guesses: Guesses = Guesses()
 
 
 class Slot:
-    """Stands in a structure for a tensor that is yet to be made."""
+    """A placeholder in a structure for a tensor that does not exist yet."""
 
     def __init__(self, place: int) -> None:
         self.place = place
 
 
 def filled(structure: Any, made: Any) -> Any:
-    """A structure with tensors for its slots."""
+    """Return a structure with its slots replaced by tensors."""
     if isinstance(structure, Slot):
         return made[structure.place]
     return nest.rebuild(structure, lambda x: made[x.place] if isinstance(x, Slot) else x)
 
 
 def filler(x: Any) -> Any:
-    """Zeros like a tensor, whose unknown sizes are taken to be 0: nobody reads them."""
+    """Return zeros like a tensor, with 0 for unknown sizes; their values are never used."""
     shape = [n or 0 for n in shape_of(x)]
     zero = False if x.dtype.name == "bool" else 0
     return zeros(shape, x.dtype) if shape else as_tensor(zero, x.dtype)

@@ -466,9 +466,9 @@ def test_what_has_no_value(text, says):
     ("sorted('ab', key=lambda c: x[ord(c) - 97])", ValueError, r"sorted\(\): an item must be"),
     ("sorted([n, 1.5])", ValueError, r"sorted\(\): a key must have one dtype"),
     ("max(x[:0])", ValueError, "arg is an empty sequence|empty"),
-    ("bool(x)", ValueError, r"bool\(\) wants a tensor with one element"),
-    ("int(x)", ValueError, r"int\(\) wants a tensor with one element"),
-    ("float(x)", ValueError, r"float\(\) wants a tensor with one element"),
+    ("bool(x)", ValueError, r"bool\(\) expected a tensor with one element"),
+    ("int(x)", ValueError, r"int\(\) expected a tensor with one element"),
+    ("float(x)", ValueError, r"float\(\) expected a tensor with one element"),
     ("max(x[0], x[1], default=2)", TypeError, "default"),
     ("max()", TypeError, "at least 1 argument"),
 ])

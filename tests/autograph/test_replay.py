@@ -125,19 +125,19 @@ def test_variables_after_a_decision():
 
 
 @pytest.mark.parametrize("text, says", [
-    ("def f(x):\n    while x > 0:\n        x = x - 1\n    return x\n", "at most 16 ways"),
+    ("def f(x):\n    while x > 0:\n        x = x - 1\n    return x\n", "at most 16 paths"),
     ("def f(x):\n    v.assign(x)\n    return 1 if v > 0 else 2\n", "nothing may be written"),
     ("def f(x):\n    return [y for y in df.unique(df.stack([x, x]))[0]]\n", "iteration"),
 ])
 def test_too_many_ways(text, says):
-    with pytest.raises(TracedValueError, match=r"the source of f is not at hand .*a file or a "
+    with pytest.raises(TracedValueError, match=r"the source of f is not available .*a file or a "
                                                r"notebook, or use dualflow\.cond") as info:
         df.function(unseen(text, v=df.Variable(0)))(tensor(3))
     assert says in str(info.value)
 
 
 def test_ways_that_differ():
-    with pytest.raises(InvalidArgumentError, match=r"what the function returns differs between the "
+    with pytest.raises(InvalidArgumentError, match=r"the return value differs between the "
                                                    r"branches at <string>:2,.*'no' in the second"):
         df.function(unseen("def f(x):\n    return x if x > 0 else 'no'\n"))(tensor(3))
     with pytest.raises(DTypeError, match="cast"):
