@@ -1,8 +1,9 @@
-"""Work ahead of who consumes it: prefetch, map with num_parallel_calls.
+"""Prefetching and parallel map.
 
-Threads belong to a cursor and end with it: they hold what they share with it, never itself. A
-process that was forked has none of them, and makes its own at the place that the cursor had. Each
-element comes with the state behind it, so what was prepared and not consumed is not in a state.
+Worker threads are owned by a cursor and stop when it is collected; they reference the shared queue,
+not the cursor, so that it can be. A forked process has no worker threads and starts new ones at the
+cursor's position. Each element is queued with the state after it, so that a state never includes
+elements that were prefetched but not consumed.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from dualflow.data.mapping import Map
 from dualflow.data.stage import Cursor, Stage
 
 AUTOTUNE = -1
-READY = 4               # elements that prefetch(AUTOTUNE) prepares
+READY = 4               # elements that prefetch(AUTOTUNE) prefetches
 
 
 class Ahead(Stage):
-    """The same elements, prepared by a thread; not where handing them over takes longer."""
+    """Prefetching of a source by a thread, unless passing elements between threads takes longer."""
 
     def __init__(self, source: Stage, n: int) -> None:
         super().__init__(source)
@@ -47,7 +48,7 @@ class Ahead(Stage):
 
 
 class Shelf:
-    """What a thread has prepared: (element, error or None, the state behind it)."""
+    """A bounded queue of prefetched elements: (element, error or None, the state after it)."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -57,13 +58,13 @@ class Shelf:
         self.process: int = os.getpid()
 
     def stop(self) -> None:
-        if self.process == os.getpid():     # in a fork the lock may be held, by nobody
+        if self.process == os.getpid():     # in a forked process the lock may be held forever
             with self.changed:
                 self.stopped = True
                 self.changed.notify_all()
 
     def wait_for_room(self) -> bool:
-        """False if nobody wants any more."""
+        """Wait until the queue has room; return False if the consumer is gone."""
         with self.changed:
             while len(self.items) >= self.n and not self.stopped:
                 self.changed.wait()
@@ -84,12 +85,12 @@ class Shelf:
 
 
 def prepare(shelf: Shelf, cursor: Cursor) -> None:
-    """What the thread does."""
+    """Fill the queue; the worker thread's function."""
     while shelf.wait_for_room():
         element, error = None, None
         try:
             element = next(cursor)
-        except BaseException as caught:     # is raised where the element is wanted
+        except BaseException as caught:     # raised again in the consumer
             error = caught
         ended = isinstance(error, StopIteration)
         shelf.put(element, error, cursor.state())
@@ -104,12 +105,12 @@ class AheadCursor(Cursor):
 
     def __init__(self, source: Stage, epoch: int, n: int) -> None:
         self.source, self.epoch, self.n = source, epoch, n
-        self.place: Any = source.cursor(epoch).state()   # behind what was consumed
+        self.place: Any = source.cursor(epoch).state()   # after the last consumed element
         self.shelf: Shelf | None = None
         self.ended: bool = False
 
     def begin(self) -> Shelf:
-        """Starts a thread at the place."""
+        """Start a worker thread at the position."""
         cursor = self.source.cursor(self.epoch)
         cursor.restore(self.place)
         shelf = Shelf(self.n)
@@ -141,13 +142,13 @@ class AheadCursor(Cursor):
 
 
 def end(calls: ThreadPoolExecutor, process: int) -> None:
-    """Lets threads go, where they are."""
+    """Shut down a thread pool without waiting for running calls."""
     if process == os.getpid():
         calls.shutdown(wait=False, cancel_futures=True)
 
 
 class ParallelMap(Map):
-    """What a function makes of each element, computed by several threads at a time."""
+    """The results of a function for each element, computed by several threads at a time."""
 
     def __init__(self, source: Stage, function: Any, n: int, ordered: bool) -> None:
         super().__init__(source, function)
@@ -162,8 +163,9 @@ class ParallelMap(Map):
 
 
 class ParallelCursor(Cursor):
-    """Calls are begun by the consumer, `n` ahead. `running` has those from the place of the state
-    on, in order: the state behind each, and the call; None once its element was given."""
+    """The consumer submits calls, `n` in advance. `running` holds, for each element after the
+    position of the state, in order: the state after the element, and its call, or None once the
+    result has been returned."""
 
     stage: ParallelMap
     epoch: int
@@ -179,7 +181,7 @@ class ParallelCursor(Cursor):
         self.running: deque[list[Any]] = deque()
         self.calls: ThreadPoolExecutor | None = None
         self.process: int = os.getpid()
-        self.ended: bool = False                  # the source has
+        self.ended: bool = False                  # the source is exhausted
 
     def start(self) -> ThreadPoolExecutor:
         self.inner: Cursor = self.stage.source.cursor(self.epoch)
@@ -192,7 +194,7 @@ class ParallelCursor(Cursor):
         return calls
 
     def submit(self, calls: ThreadPoolExecutor, given: bool = False) -> None:
-        """Begins the call for the next element of the source, unless it was given before."""
+        """Submit the call for the next element, unless its result has been returned already."""
         failed: Future[Any] = Future()
         call: Future[Any] | None = failed
         try:
@@ -200,7 +202,7 @@ class ParallelCursor(Cursor):
         except StopIteration:
             self.ended = True
             return
-        except Exception as error:          # it is raised in its turn
+        except Exception as error:          # raised when the consumer reaches this element
             failed.set_exception(error)
         else:
             call = None if given else calls.submit(self.stage.function.element, element)
@@ -229,7 +231,7 @@ class ParallelCursor(Cursor):
         return next(item for item in waiting if item[1] in done)
 
     def here(self) -> tuple[Any, list[int]]:
-        """The place, and what was given of what comes behind it."""
+        """Return the position, and the offsets after it of results that have been returned."""
         given = [k for k, item in enumerate(self.running) if item[1] is None]
         return self.place, given or self.early
 

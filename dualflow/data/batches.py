@@ -1,4 +1,4 @@
-"""Elements put together and taken apart: batch, padded_batch, unbatch."""
+"""Batching: batch, padded_batch, unbatch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dualflow.ops.slicing import pad
 
 
 class Batch(Stage):
-    """Elements stacked, `n` at a time."""
+    """Elements stacked in groups of `n`."""
 
     n: int
     drop: bool
@@ -82,14 +82,14 @@ class BatchCursor(Cursor):
 
 
 class PaddedBatch(Batch):
-    """Elements padded to one shape and stacked.
+    """Elements padded to a common shape and stacked.
 
     Parameters
     ----------
     shapes : list of (tuple of int or None, or None)
-        For each leaf; None is the largest size of the batch.
+        For each leaf; None is the largest size in the batch.
     values : list
-        For each leaf.
+        The padding value for each leaf.
     """
 
     def __init__(self, source: Stage, n: int, shapes: Any, values: Any,
@@ -129,7 +129,7 @@ class PaddedCursor(BatchCursor):
 
 
 class Padding:
-    """To which shapes elements are padded, and with what; as users say it."""
+    """The padded shapes and padding values, in the form that users pass."""
 
     shapes: Any
     values: Any
@@ -141,7 +141,7 @@ class Padding:
         return None if self.shapes is None else str(self.shapes)
 
     def shapes_for(self, element: Any) -> list[Any]:
-        """A shape for each leaf, or None."""
+        """Return a shape for each leaf, or None."""
         leaves = flatten(element)
         if self.shapes is None:
             return [None] * len(leaves)
@@ -150,14 +150,14 @@ class Padding:
         return [as_shape(s) for s in nest.flatten_up_to(element, self.shapes)]
 
     def values_for(self, element: Any) -> list[Any]:
-        """What to pad each leaf with."""
+        """Return the padding value of each leaf."""
         n = len(flatten(element))
         if self.values is None or is_leaf(self.values):
             return [self.values] * n
         return list(nest.flatten_up_to(element, self.values))
 
     def batch(self, elements: Sequence[Any], who: str) -> Any:
-        """Elements in one shape, stacked."""
+        """Return elements padded to one shape and stacked."""
         first = elements[0]
         columns = zip(*map(flatten, elements), strict=True)
         told = zip(columns, self.shapes_for(first), self.values_for(first), paths(first),
@@ -168,7 +168,7 @@ class Padding:
 
 
 def as_shape(given: Any) -> tuple[int | None, ...] | None:
-    """A shape as users write it: [None, 3], () or a TensorSpec; -1 is None."""
+    """Return a shape that a user passes: [None, 3], () or a TensorSpec; -1 becomes None."""
     if given is None:
         return None
     given = given.shape if isinstance(given, TensorSpec) else given
@@ -182,7 +182,7 @@ def padded_column(column: Sequence[Any], shape: tuple[int | None, ...] | None, v
     rank = column[0].ndim if shape is None else len(shape)
     for x in column:
         if x.ndim != rank:
-            raise ShapeError(f"{who}: got shape {x.shape}, want {rank} dimensions")
+            raise ShapeError(f"{who}: got shape {x.shape}, expected {rank} dimensions")
     wanted = (None,) * rank if shape is None else shape
     sizes = [max([x.shape[d] for x in column]) if want is None else want
              for d, want in enumerate(wanted)]
@@ -194,7 +194,7 @@ def padded(x: Tensor, sizes: Sequence[int], value: Any, who: str) -> Tensor:
     if not any(missing):
         return x
     if min(missing) < 0:
-        raise ShapeError(f"{who}: got shape {x.shape}, which is more than {tuple(sizes)}")
+        raise ShapeError(f"{who}: got shape {x.shape}, which exceeds {tuple(sizes)}")
     value = 0 if value is None else constant(value, x.dtype, who).item()
     return pad(x, [[0, n] for n in missing], constant_values=value)
 
@@ -229,12 +229,12 @@ class UnbatchCursor(Cursor):
 
     def __init__(self, stage: Unbatch, epoch: int) -> None:
         self.inner: Cursor = stage.source.cursor(epoch)
-        self.before: Any = self.inner.state()    # before the element whose rows are given
+        self.before: Any = self.inner.state()    # before the element whose rows are returned
         self.element: Any = None
         self.place = self.n = 0
 
     def enter(self) -> bool:
-        """Goes to an element that has rows left; False at the end."""
+        """Advance to an element that has rows left; return False at the end."""
         while self.place == self.n:
             self.before = self.inner.state()
             self.place = self.n = 0
@@ -275,7 +275,7 @@ def common_rows(element: Any) -> int:
     leaves, lengths = flatten(element), set()
     for x, path in zip(leaves, paths(element), strict=True):
         if not isinstance(x, list) and not getattr(x, "ndim", 0):
-            raise ShapeError(f"unbatch: got a scalar{path}, want at least 1 dimension")
+            raise ShapeError(f"unbatch: got a scalar{path}, expected at least 1 dimension")
         lengths.add(len(x))
     if len(lengths) != 1:
         raise InvalidArgumentError(f"unbatch: lengths differ: {sorted(lengths)}")

@@ -1,7 +1,7 @@
-"""Elements kept for the passes to come, in memory or in a file.
+"""Caching of elements for later passes, in memory or in a file.
 
-What is kept is the first pass, the one with number 0, whichever iterator asks for it: they read the
-same list, and who comes to its end goes on with that pass.
+The cached pass is pass 0, regardless of the iterator that requests elements. All iterators read one
+list; an iterator at the end of the list continues pass 0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dualflow.data.stage import Cursor, Stage
 
 
 class Cache(Stage):
-    """A source whose elements are kept in memory."""
+    """A source whose elements are cached in memory."""
 
     process: int
 
@@ -42,10 +42,10 @@ class Cache(Stage):
         return CacheCursor(self)
 
     def has(self, n: int) -> bool:
-        """Keeps `n` elements, if there are so many."""
+        """Cache at least `n` elements; return False if the source has fewer."""
         if len(self.elements) >= n or self.complete:
             return len(self.elements) >= n
-        if self.process != os.getpid():     # a fork: threads that were at it are not here
+        if self.process != os.getpid():     # forked: the threads that filled the cache are gone
             self.process, self.lock, self.filling = os.getpid(), threading.RLock(), None
         with self.lock:
             while len(self.elements) < n and not self.complete:
@@ -53,7 +53,7 @@ class Cache(Stage):
         return len(self.elements) >= n
 
     def fill(self) -> None:
-        """Keeps one more element."""
+        """Cache one more element."""
         if self.filling is None:
             self.filling = self.source.cursor(0)
             self.filling.advance(len(self.elements))
@@ -61,13 +61,13 @@ class Cache(Stage):
             for element in self.filling:
                 self.elements.append(element)
                 return
-        except KeyboardInterrupt:           # perhaps between the two
+        except KeyboardInterrupt:           # possibly after `next` and before `append`
             self.filling = None
             raise
         self.finish()
 
     def finish(self) -> None:
-        """All elements are there."""
+        """Mark the cache as complete."""
         self.complete, self.filling = True, None
 
 
@@ -99,7 +99,7 @@ class CacheCursor(Cursor):
 
 
 class FileCache(Cache):
-    """A source whose elements are kept in a file, which appears when all are there."""
+    """A source whose elements are cached in a file, which is created when the cache is complete."""
 
     def __init__(self, source: Stage, path: str) -> None:
         super().__init__(source)

@@ -1,4 +1,4 @@
-"""Elements in a file: a header in JSON, then the bytes of each leaf of all elements."""
+"""The format of cache files: a header in JSON, then for each leaf the bytes of all elements."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ FORMAT = "dualflow.data.cache/1"
 
 
 def write(path: str, source: Stage, elements: Sequence[Any]) -> None:
-    """Makes the file. It is whole when it gets its name; what had the name before stays till then.
-    """
+    """Write the file atomically: an existing file is replaced only when the new one is complete."""
     columns = list(zip(*map(flatten, elements), strict=True))
     header = {"format": FORMAT, "pipeline": source.describe(), "n": len(elements),
               "form": form(elements[0]) if elements else None,
@@ -34,8 +33,9 @@ def write(path: str, source: Stage, elements: Sequence[Any]) -> None:
 
 
 def form(element: Any) -> Any:
-    """The structure of an element: None for a leaf, a list for a tuple, an object for a dict; a str
-    for what only the pipeline can make."""
+    """Return the structure of an element as JSON: None for a leaf, a list for a tuple, an object
+    for
+    a dict, the type's name for other containers, which only the pipeline can rebuild."""
     if is_leaf(element):
         return None
     if type(element) is tuple:
@@ -46,15 +46,15 @@ def form(element: Any) -> Any:
 
 
 def as_tuples(form: Any) -> Any:
-    """A form as a structure, with tuples where JSON has lists."""
+    """Return a form with tuples in place of JSON lists."""
     if isinstance(form, list):
         return tuple(map(as_tuples, form))
     return {key: as_tuples(x) for key, x in form.items()} if isinstance(form, dict) else form
 
 
 def described(column: Sequence[Any]) -> Any:
-    """What the header says of a leaf of all elements: dtype and shapes, one if all are equal; or
-    the objects themselves."""
+    """Return the header's entry for a leaf of all elements: dtype and shapes, or a single shape if
+    all are equal; for leaves that are not tensors, the objects."""
     if not isinstance(column[0], Tensor):
         return {"objects": [encode_leaf(x) for x in column]}
     shapes = [list(x.shape) for x in column]
@@ -63,7 +63,7 @@ def described(column: Sequence[Any]) -> Any:
 
 
 def read(path: str, source: Stage) -> list[Any]:
-    """The elements of a file that the same pipeline has written."""
+    """Return the elements of a file. Raise if another pipeline wrote the file."""
     with open(path, "rb") as file:
         header = header_of(path, file)
         if header["pipeline"] != json.loads(json.dumps(source.describe())):
@@ -83,7 +83,7 @@ def header_of(path: str, file: BinaryIO) -> Any:
             return header
     except (ValueError, KeyError, TypeError):
         pass
-    raise InvalidArgumentError(f"cache: {path} is no cache of a dataset")
+    raise InvalidArgumentError(f"cache: {path} is not a cache of a dataset")
 
 
 def read_column(path: str, file: BinaryIO, column: Any, n: int) -> list[Any]:
@@ -98,6 +98,6 @@ def read_column(path: str, file: BinaryIO, column: Any, n: int) -> list[Any]:
             size *= d
         data = file.read(size)
         if len(data) != size:
-            raise InvalidArgumentError(f"cache: {path} is cut short")
+            raise InvalidArgumentError(f"cache: {path} is truncated")
         found.append(rebuild(column["dtype"], tuple(shape), data))
     return found

@@ -1,4 +1,4 @@
-"""Functions of the user: called with an element; what they raise says where they were given."""
+"""User functions of transformations. Their errors get a note with the line that passed them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dualflow.frames import user_frame
 
 
 class UserFunction:
-    """A function that the user gave to a transformation.
+    """A function that a user passed to a transformation.
 
     Parameters
     ----------
     function : callable
     who : str
-        The transformation.
+        The name of the transformation.
     """
 
     function: Callable[..., Any]
@@ -26,13 +26,13 @@ class UserFunction:
 
     def __init__(self, function: Callable[..., Any], who: str) -> None:
         if not callable(function):
-            raise DTypeError(f"{who}: got {shown(function)}, want a function")
+            raise DTypeError(f"{who}: got {shown(function)}, expected a function")
         frame, _ = user_frame(1)
         self.function, self.who = function, who
         self.line: str | None = frame and f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
     def __call__(self, *args: Any) -> Any:
-        """What the function gives, as it is."""
+        """Return the function's unmodified result; add a note to its errors."""
         try:
             return self.function(*args)
         except StopIteration as error:
@@ -42,24 +42,24 @@ class UserFunction:
             raise self.noted(error)         # noqa: B904
 
     def of(self, element: Any) -> Any:
-        """The same, of the parts of a tuple or of an element that is none."""
+        """Call the function with an element; the parts of a tuple become separate arguments."""
         return self(*element) if type(element) is tuple else self(element)
 
     def noted(self, error: Exception) -> Exception:
         name = getattr(self.function, "__name__", type(self.function).__name__)
-        note = f"in {name}, which {self.line} gave to Dataset.{self.who}"
+        note = f"in {name}, which {self.line} passed to Dataset.{self.who}"
         if note not in getattr(error, "__notes__", ()):
             error.add_note(note)
         return error
 
     def element(self, element: Any) -> Any:
-        """What it makes of an element, as an element."""
+        """Return the function's result for an element, converted to an element."""
         return as_element(self.of(element), self.who)
 
     def truth(self, element: Any) -> bool:
-        """What it says of an element."""
+        """Return the truth value of the function's result for an element."""
         found = self.of(element)
         try:
             return bool(found)
-        except Exception as error:          # of an array with many elements, say
+        except Exception as error:          # for example, of an array with several elements
             raise self.noted(error)         # noqa: B904

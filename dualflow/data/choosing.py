@@ -1,5 +1,5 @@
-"""Some of the elements, or all several times, or those of several stages: take, skip, shard,
-repeat, concatenate, zip, and the promise how many there are."""
+"""Selection, repetition and combination of stages: take, skip, shard, repeat, concatenate, zip,
+assert_cardinality."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dualflow.ops.creation import range as tensor_range
 
 
 class Selection(Stage):
-    """Numbers `start`, `start + step`... before `stop` of a source; no `stop`: to the end."""
+    """The elements of a source with indices `start`, `start + step`, ... below `stop`, if given."""
 
     start: int
     stop: int | None
@@ -63,10 +63,10 @@ class SelectionCursor(Cursor):
 
     def __init__(self, stage: Selection, epoch: int) -> None:
         self.stage, self.inner = stage, stage.source.cursor(epoch)
-        self.passed: int = 0                     # elements of the source
+        self.passed: int = 0                     # elements of the source read or skipped
 
     def next_wanted(self) -> bool:
-        """Goes to the next element that is wanted; False if there is none."""
+        """Advance to the next selected element; return False if there is none."""
         stage = self.stage
         behind = self.passed - stage.start
         wanted = stage.start if behind < 0 else stage.start - -behind // stage.step * stage.step
@@ -109,7 +109,7 @@ class SelectionCursor(Cursor):
 
 
 class Repeat(Stage):
-    """Passes through a source, one after another; no count: for ever."""
+    """Consecutive passes through a source; infinitely many if the count is None."""
 
     def __init__(self, source: Stage, count: int | None) -> None:
         super().__init__(source)
@@ -146,14 +146,15 @@ class RepeatCursor(Cursor):
         self.begin(0)
 
     def begin(self, round_: int) -> None:
-        """A pass counts as an epoch: those of a second iteration come after all of the first."""
+        """Begin a repetition, which is an epoch of the source. The epochs of a second iteration
+        follow all epochs of the first."""
         count = self.stage.count
-        self.round, self.given = round_, 0          # `given`: elements of this round
+        self.round, self.given = round_, 0          # `given`: elements of this repetition
         self.inner: Cursor = self.stage.source.cursor(
             self.epoch * (1 << 32 if count is None else count) + round_)
 
     def next_round(self) -> bool:
-        """Begins another pass; False after the last, or if this one had no elements."""
+        """Begin the next repetition; return False after the last, or if this one was empty."""
         count = self.stage.count
         if not self.given or (count is not None and self.round + 1 >= count):
             return False
@@ -270,7 +271,7 @@ class ConcatenateCursor(Cursor):
 
 
 class Zip(Stage):
-    """Elements of several stages together, in a structure; ends with the shortest."""
+    """Structures of one element of each stage; ends with the shortest stage."""
 
     template: Any
 
@@ -326,7 +327,7 @@ class ZipCursor(Cursor):
     def many(self, n: int, least: int = 1) -> tuple[int, Any]:
         if self.ended:
             return 0, None
-        found = [x.many(n, n + 1) for x in self.inner]      # not stacked: others may be shorter
+        found = [x.many(n, n + 1) for x in self.inner]      # unstacked: others may be shorter
         count = min([k for k, _ in found])
         self.ended = count < n
         if not count:
@@ -348,7 +349,7 @@ class ZipCursor(Cursor):
 
 
 class Promised(Stage):
-    """A source that is said to have so many elements."""
+    """A source with a declared number of elements."""
 
     def __init__(self, source: Stage, size: int) -> None:
         super().__init__(source)

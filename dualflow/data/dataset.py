@@ -1,4 +1,4 @@
-"""Datasets: where they come from, and what can be asked of them."""
+"""The class Dataset: its sources and its queries; `transformations.py` has the transformations."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from dualflow.ops.types import DTypeLike
 
 
 class Dataset(Transformations):
-    """Elements, nested tuples and dicts of tensors, that are iterated over any number of times.
+    """A sequence of elements, nested tuples and dicts of tensors, that supports repeated iteration.
 
-    Datasets are made by the functions below, and of each other by methods; none is changed.
+    The static methods below create datasets, and methods derive new ones; no dataset changes.
 
     Examples
     --------
@@ -40,8 +40,8 @@ class Dataset(Transformations):
     """
 
     def __init__(self) -> None:
-        raise DTypeError("a Dataset is made by from_tensor_slices, from_generator, range and their "
-                         "like")
+        raise DTypeError("a Dataset is created by from_tensor_slices, from_generator, range and "
+                         "similar methods")
 
     def _new(self, stage: Stage) -> Dataset:
         return made(stage)
@@ -50,12 +50,12 @@ class Dataset(Transformations):
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
-        """The rows of tensors, of which all have as many.
+        """Create a dataset of the rows of tensors, which must have equal numbers of rows.
 
         Parameters
         ----------
         tensors : structure of Tensor, array or list
-            Tuples and dicts are structure; a list is one tensor, or strings.
+            Tuples and dicts are containers; a list is one tensor, or a list of strings.
 
         Examples
         --------
@@ -69,26 +69,26 @@ class Dataset(Transformations):
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
-        """One element."""
+        """Create a dataset of one element."""
         return made(Single(as_element(tensors, "from_tensors")))
 
     @staticmethod
     def from_generator(generator: Callable[..., Any], output_types: Any = None,
                        output_shapes: Any = None, args: Sequence[Any] | None = None,
                        output_signature: Any = None, name: str | None = None) -> Dataset:
-        """What an iterator of Python gives.
+        """Create a dataset of the elements of a Python iterator.
 
         Parameters
         ----------
         generator : callable
-            Makes an iterable, for each pass.
+            Returns an iterable; called for each pass.
         output_types, output_shapes : structure, optional
-            Dtypes and shapes of an element, as of old.
+            Dtypes and shapes of an element: the older form of `output_signature`.
         args : sequence, optional
-            What `generator` is called with.
+            The arguments of `generator`.
         output_signature : structure of TensorSpec, optional
-            What elements are cast to, and checked against; `str` is the spec of strings. Without
-            it, elements are as they come.
+            The specs to which elements are cast, and against which they are checked; `str` is the
+            spec of strings. Without it, elements are not converted.
 
         Examples
         --------
@@ -107,10 +107,10 @@ class Dataset(Transformations):
 
     @staticmethod
     def from_iterable(iterable: Any, name: str | None = None) -> Dataset:
-        """What any iterable gives: a list, a generator, a DataLoader of PyTorch, a PyDataset of
-        Keras; a Dataset is itself.
+        """Create a dataset of the elements of any iterable: a list, a generator, a DataLoader of
+        PyTorch, a PyDataset of Keras. A Dataset is returned unchanged.
 
-        Such an iterable is accepted wherever a dataset is wanted. A generator can be gone through
+        Functions that expect a dataset accept such an iterable, too. A generator can be iterated
         once.
 
         Examples
@@ -124,9 +124,9 @@ class Dataset(Transformations):
 
     @staticmethod
     def range(*args: int, output_type: DTypeLike = int64, name: str | None = None) -> Dataset:
-        """The numbers of Python's `range`: stop; start, stop; start, stop, step."""
+        """Create a dataset of the integers of Python's `range`, with the same arguments."""
         if not 1 <= len(args) <= 3:
-            raise DTypeError(f"Dataset.range: got {len(args)} numbers, want 1 to 3")
+            raise DTypeError(f"Dataset.range: got {len(args)} arguments, expected 1 to 3")
         numbers = [integer(x, "Dataset.range: a number") for x in args]
         start, stop = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
         step = numbers[2] if len(numbers) == 3 else 1
@@ -136,11 +136,11 @@ class Dataset(Transformations):
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
-        """Elements of several datasets together; ends with the shortest.
+        """Combine elements of several datasets; the shortest dataset determines the length.
 
         Parameters
         ----------
-        *args : datasets, or one structure of them
+        *args : datasets, or one structure of datasets
 
         Examples
         --------
@@ -151,7 +151,7 @@ class Dataset(Transformations):
         """
         given = datasets if datasets is not None else args[0] if len(args) == 1 else tuple(args)
         if isinstance(given, list):
-            raise DTypeError("Dataset.zip: got a list, want datasets or a structure of them: "
+            raise DTypeError("Dataset.zip: got a list, expected datasets or a structure of them: "
                              "Dataset.zip(*datasets)")
         inputs: list[Stage] = []
         template = map_leaves(lambda x: inputs.append(stage_of(x, "Dataset.zip")), given)
@@ -162,14 +162,14 @@ class Dataset(Transformations):
     @staticmethod
     def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None,
                    name: str | None = None) -> Dataset:
-        """The names of the files that patterns match, strings.
+        """Create a dataset of the names of the files that patterns match, as strings.
 
         Parameters
         ----------
         file_pattern : str or list of str
-            As for Python's `glob`.
+            Patterns in the syntax of Python's `glob`.
         shuffle : bool, default True
-            Else they are sorted.
+            Whether to shuffle the names; otherwise they are sorted.
         seed : int, optional
         """
         names = matching(file_pattern)
@@ -178,22 +178,22 @@ class Dataset(Transformations):
 
     @staticmethod
     def text_lines(filenames: Any, compression_type: str | None = None) -> Dataset:
-        """The lines of text files, as `TextLineDataset`."""
+        """Create a dataset of the lines of text files, as `TextLineDataset` does."""
         return TextLineDataset(filenames, compression_type)
 
-    # --- what can be asked ---
+    # --- queries ---
 
     def __iter__(self) -> Iterator:
         return Iterator(self._stage)
 
     @property
     def element_spec(self) -> Any:
-        """Dtypes and shapes of an element. Where a function of Python makes them, it is called
-        with the first element."""
+        """Dtypes and shapes of an element. If a Python function computes the elements, it may be
+        called with the first one."""
         return self._stage.spec
 
     def cardinality(self, name: str | None = None) -> Tensor:
-        """How many elements there are, or `INFINITE_CARDINALITY`, or `UNKNOWN_CARDINALITY`."""
+        """Return the number of elements, `INFINITE_CARDINALITY`, or `UNKNOWN_CARDINALITY`."""
         return constant(self._stage.size, int64)
 
     def __len__(self) -> int:
@@ -211,7 +211,7 @@ class Dataset(Transformations):
         return f"<Dataset {' -> '.join(names)}>"
 
     def as_numpy_iterator(self) -> AnyIterator[Any]:
-        """The elements with NumPy's arrays and scalars in place of tensors.
+        """Return an iterator over the elements with tensors converted to NumPy arrays and scalars.
 
         Examples
         --------
@@ -224,7 +224,7 @@ class Dataset(Transformations):
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any],
                name: str | None = None) -> Any:
-        """``reduce_func(state, element)``, of one element after another.
+        """Fold all elements: repeat ``state = reduce_func(state, element)``.
 
         Examples
         --------
@@ -239,7 +239,7 @@ class Dataset(Transformations):
         return state
 
     def get_single_element(self, name: str | None = None) -> Any:
-        """The element of a dataset that has one."""
+        """Return the element of a dataset with exactly one."""
         found = [element for element, _ in zip(self.take(2), "ab", strict=False)]
         if len(found) != 1:
             raise InvalidArgumentError("get_single_element: the dataset has "
@@ -248,14 +248,14 @@ class Dataset(Transformations):
 
 
 class TextLineDataset(Dataset):
-    """The lines of text files, strings without their ends, one file after another.
+    """The lines of text files, as strings without line ends, one file after another.
 
     Parameters
     ----------
-    filenames : str, or list or dataset of them
+    filenames : str, or list or dataset of str
     compression_type : {"", "GZIP", "ZLIB"}, optional
     buffer_size, num_parallel_reads
-        Taken for TensorFlow's sake.
+        Accepted for compatibility with TensorFlow; no effect.
     """
 
     def __init__(self, filenames: Any, compression_type: str | None = None,
@@ -263,32 +263,32 @@ class TextLineDataset(Dataset):
                  name: str | None = None) -> None:
         if (compression_type or "") not in COMPRESSIONS:
             raise InvalidArgumentError(f"TextLineDataset: compression_type is "
-                                       f"{shown(compression_type)}, want one of {COMPRESSIONS}")
+                                       f"{shown(compression_type)}, expected one of {COMPRESSIONS}")
         self._stage = Lines(names_of(filenames, "TextLineDataset: filenames"),
                             compression_type or "")
 
 
 def made(stage: Stage) -> Dataset:
-    """A dataset of a stage."""
+    """Return a dataset of a stage."""
     dataset = Dataset.__new__(Dataset)
     dataset._stage = stage
     return dataset
 
 
 def peek(dataset: Dataset) -> Any:
-    """The first element of the first pass, which stays to be taken."""
+    """Return the first element of the first pass, without consuming it."""
     for element in dataset._stage.cursor(0):
         return element
     raise InvalidArgumentError("the dataset has no elements")
 
 
 def as_dataset(value: Any, who: str = "as_dataset") -> Dataset:
-    """A dataset, or one of what any iterable gives."""
+    """Return a dataset; other iterables are converted."""
     return value if isinstance(value, Dataset) else made(stage_of(value, who))
 
 
 def specs_of(types: Any, shapes: Any) -> Any:
-    """The structure of specs that dtypes and shapes say."""
+    """Return the structure of specs for dtypes and shapes."""
     if is_leaf(types):
         return TensorSpec(() if shapes is None else shapes, types)
     leaves = nest.flatten(types)
@@ -297,7 +297,7 @@ def specs_of(types: Any, shapes: Any) -> Any:
 
 
 def chain_of(described: Any) -> list[Any]:
-    """The stages from the source on, along the first inputs."""
+    """Return the stages from the source to the last, along the first inputs."""
     found = []
     while described:
         found.append(described)

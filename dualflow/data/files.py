@@ -1,4 +1,4 @@
-"""Files: their names, and lines of text. Names and lines are Python strings."""
+"""Sources for files: file names and lines of text, both as Python strings."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ COMPRESSIONS = "", "GZIP", "ZLIB"
 
 
 def names_of(given: Any, what: str) -> list[str]:
-    """One name or several, as strings."""
+    """Return one name or several as a list of strings."""
     try:
         return [str(os.fsdecode(x)) for x in ([given] if isinstance(given, ONE) else given)]
     except TypeError:
-        raise DTypeError(f"{what} is {shown(given)}, want a str or a list of them") from None
+        raise DTypeError(f"{what} is {shown(given)}, expected a str or a list of them") from None
 
 
 def matching(file_pattern: Any) -> list[str]:
-    """The files that patterns match, sorted."""
+    """Return the sorted names of the files that match patterns."""
     patterns = names_of(file_pattern, "list_files: file_pattern")
     found = sorted({name for pattern in patterns for name in glob.glob(pattern)})
     if not found:
@@ -66,7 +66,7 @@ class Lines(Stage):
 
 
 class LinesCursor(Cursor):
-    """A place is a file and the number of its bytes that were read."""
+    """A cursor over lines. Its state is the index of a file and the bytes read from it."""
 
     number: int
     read: int

@@ -1,5 +1,5 @@
-"""Anything that gives elements, as a stage: generators, lists, PyTorch's DataLoader, Keras's
-PyDataset. They are known by what they can do; none of these packages is imported."""
+"""Stages of foreign iterables: generators, lists, PyTorch's DataLoader, Keras's PyDataset. They are
+recognised by their methods; none of these packages is imported."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from dualflow.errors import DTypeError, InvalidArgumentError
 
 
 def stage_of(value: Any, who: str) -> Stage:
-    """The stage of a dataset, or one of an iterable."""
+    """Return the stage of a dataset, or a new stage of an iterable."""
     stage = getattr(value, "_stage", None)
     if isinstance(stage, Stage):
         return stage
     if hasattr(value, "on_epoch_end") and hasattr(value, "__getitem__"):
         return Numbered(value, who)
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise DTypeError(f"{who}: got {shown(value)}, want a Dataset, or an iterable of elements")
+        raise DTypeError(f"{who}: got {shown(value)}, expected a Dataset or an iterable")
     if isinstance(value, Iterator):
         return Foreign(Once(value, who), UNKNOWN, None, who)
     return Foreign(value.__iter__, length(value), None, who)
 
 
 def length(value: Any) -> int:
-    """How many elements an iterable says it has."""
+    """Return the length of an iterable, or UNKNOWN."""
     try:
         return len(value)
-    except (TypeError, NotImplementedError):    # a DataLoader may have the method and not know
+    except (TypeError, NotImplementedError):    # a DataLoader's `__len__` may raise
         return UNKNOWN
 
 
 class Once:
-    """An iterator, which can be gone through once. A look at its first element takes nothing."""
+    """An iterator, which supports one pass. Its first element can be inspected without loss."""
 
     iterator: Iterator[Any]
     who: str
@@ -51,8 +51,8 @@ class Once:
     def check(self) -> None:
         if self.used:
             raise InvalidArgumentError(
-                f"{self.who}: a {type(self.iterator).__name__} can be gone through only once, and "
-                "was; for several passes give a function that makes it to Dataset.from_generator")
+                f"{self.who}: a {type(self.iterator).__name__} can be iterated only once, and was; "
+                "for several passes pass a function that returns it to Dataset.from_generator")
 
     def __call__(self) -> Iterator[Any]:
         self.check()
@@ -66,14 +66,14 @@ class Once:
 
 
 class Foreign(Iterated):
-    """What an iterable gives, in which lists of arrays are tuples, as of PyTorch's DataLoader."""
+    """The elements of an iterable; lists of arrays become tuples, as from PyTorch's DataLoader."""
 
     def element(self, value: Any) -> Any:
         return as_element(tuples(value), self.who)
 
 
 def tuples(value: Any) -> Any:
-    """The value with tuples in place of lists that hold anything but numbers and strings."""
+    """Return the value with lists converted to tuples if they hold arrays or dicts."""
     if isinstance(value, list) and any([hasattr(x, "shape") or isinstance(x, dict)
                                         for x in value]):
         return tuple(map(tuples, value))
@@ -83,7 +83,7 @@ def tuples(value: Any) -> Any:
 
 
 class Numbered(Stage):
-    """The batches of a Keras PyDataset, which are got by their numbers."""
+    """The batches of a Keras PyDataset, read by index."""
 
     value: Any
     who: str

@@ -1,4 +1,4 @@
-"""Iterators: a pass through a dataset that can tell its place and go back to it."""
+"""Iterators: passes through a dataset whose state can be saved and restored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMAT = "dualflow.data.iterator/1"
 
 
 class Iterator:
-    """One pass through a dataset: what ``iter(dataset)`` gives.
+    """One pass through a dataset, returned by ``iter(dataset)``.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Iterator:
 
     def __init__(self, stage: Stage) -> None:
         if not isinstance(stage, Stage):
-            raise DTypeError(f"Iterator: got {shown(stage)}; iter(dataset) makes one")
+            raise DTypeError(f"Iterator: got {shown(stage)}; iter(dataset) returns an Iterator")
         refuse_trace()
         shuffles = [x for x in stages(stage) if isinstance(x, Shuffle)]
         self._stage, self._epoch = stage, max([x.passes for x in shuffles], default=0)
@@ -51,7 +51,7 @@ class Iterator:
         return self._next()
 
     def get_next(self) -> Any:
-        """The next element; OutOfRangeError at the end."""
+        """Return the next element. Raise OutOfRangeError at the end."""
         for element in self:
             return element
         raise OutOfRangeError("get_next: the dataset has no more elements")
@@ -62,24 +62,24 @@ class Iterator:
         return self._stage.spec
 
     def state(self) -> dict[str, Any]:
-        """The place in the pass: plain dicts, lists, strings and numbers, to be pickled or written
-        as JSON. Elements that threads have prepared, and that nobody has got, come after it."""
+        """Return the position in the pass as plain dicts, lists, strings and numbers, which can be
+        pickled or written as JSON. Prefetched elements that were not consumed come after it."""
         return {"format": FORMAT, "pipeline": self._stage.describe(), "epoch": self._epoch,
                 "place": as_json(self._cursor.state())}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes to a place that an iterator of the same pipeline had; passes that begin later come
-        after that one.
+        """Move to a position that an iterator of the same pipeline had. Iterators created later
+        start the passes after that one.
 
         Parameters
         ----------
         state : dict
-            What `state()` gave, in this process or another.
+            The result of `state()`, in this process or another.
 
         Raises
         ------
         InvalidArgumentError
-            If it is of another pipeline. The iterator stays where it is.
+            If the state is of another pipeline. The iterator is then unchanged.
         """
         self._check(state)
         cursor = self._stage.cursor(state["epoch"])
@@ -91,9 +91,9 @@ class Iterator:
 
     def _check(self, state: Any) -> None:
         if not isinstance(state, dict) or state.get("format") != FORMAT:
-            raise InvalidArgumentError(f"restore: got {shown(state)}, want what state() of an "
-                                       "iterator gave")
-        own = json.loads(json.dumps(self._stage.describe()))    # tuples are lists
+            raise InvalidArgumentError(f"restore: got {shown(state)}, expected the result of an "
+                                       "iterator's state()")
+        own = json.loads(json.dumps(self._stage.describe()))    # converts tuples to lists
         other = json.loads(json.dumps(state["pipeline"]))
         if own != other:
             raise InvalidArgumentError("restore: the state is of another pipeline: it has "
@@ -108,7 +108,7 @@ def refuse_trace() -> None:
 
 
 def line(described: Any) -> list[str]:
-    """What each stage of a pipeline is, the last first."""
+    """Return a description of each stage of a pipeline, the last stage first."""
     found, pending = [], [described]
     while pending:
         name, options, *inputs = pending.pop()
@@ -119,7 +119,7 @@ def line(described: Any) -> list[str]:
 
 
 def difference(state: Any, own: Any) -> str:
-    """Where two pipelines differ first, from their sources on."""
+    """Describe the first difference between two pipelines, starting at their sources."""
     a, b = line(state)[::-1], line(own)[::-1]
     for x, y in zip(a, b, strict=False):
         if x != y:

@@ -15,7 +15,7 @@ from dualflow.data.structure import as_leaf, flatten, leaf_spec, map_leaves, pac
 
 
 class Map(Stage):
-    """What a function makes of each element."""
+    """The results of a function for each element."""
 
     def __init__(self, source: Stage, function: UserFunction) -> None:
         super().__init__(source)
@@ -27,8 +27,8 @@ class Map(Stage):
 
     @cached_property
     def spec(self) -> Any:
-        """What a trace of the function says or, if it cannot be traced, what it makes of the first
-        element, of which the sizes may not be those of all."""
+        """The spec from a trace of the function or, if it cannot be traced, from its result for the
+        first element, without sizes, which may differ between elements."""
         traced = traced_spec(self.function, self.source.spec)
         return first_spec(self, self.function.who) if traced is None else traced
 
@@ -37,7 +37,7 @@ class Map(Stage):
 
 
 def traced_spec(function: UserFunction, spec: Any) -> Any:
-    """The spec of what a function makes of elements of a spec; None if only Python knows."""
+    """Return the spec of a function's results from a trace; None if it cannot be traced."""
     found: list[Any] = []
 
     def call(*leaves: Any) -> Any:
@@ -53,21 +53,22 @@ def traced_spec(function: UserFunction, spec: Any) -> Any:
             warnings.simplefilter("ignore")
             graph_mode = import_module("dualflow.graph.calls.function")     # many modules
             graph_mode.Function(call, autograph=False).get_concrete_function(*leaves)
-    except Exception:       # whatever code that is not made for it raises at traced tensors
+    except Exception:       # untraceable code may raise anything
         return None
     return found[-1]
 
 
 def promised(x: Any) -> Any:
-    """The spec of a leaf of a trace."""
+    """Return the spec of a leaf of a trace."""
     if isinstance(x, Symbol):
         return TensorSpec(x.known_shape, x.dtype)
     return leaf_spec(as_leaf(x, "map"))
 
 
 class MapCursor(Cursor):
-    """Its state is that of a pass by several threads, which may have given a few elements out of
-    their order: `given` are the numbers of those, counted from the place of `inner`."""
+    """Its state has the form of a parallel map's state, in which elements may have been returned
+    out
+    of order: `given` holds their indices, relative to the position of `inner`."""
 
     function: UserFunction
     inner: Cursor
@@ -94,8 +95,8 @@ class MapCursor(Cursor):
 
 
 class Filter(Stage):
-    """The elements of which a function says so; with `ends`, those before the first of which it
-    does not."""
+    """The elements that satisfy a predicate; if `ends` is true, the elements before the first one
+    that does not."""
 
     predicate: UserFunction
     ends: bool

@@ -1,7 +1,7 @@
-"""Datasets made of the elements of another one: flat_map, interleave.
+"""Flattening of nested datasets: flat_map, interleave.
 
-As in tf.data, a cycle of datasets is open; each gives a block of elements in its turn, and one that
-ends makes place for the next. flat_map is a cycle of one.
+As in tf.data, `cycle` datasets are open at a time. Each in turn yields a block of elements; an
+exhausted dataset is replaced by the next one. flat_map has a cycle of one.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from dualflow.data.structure import map_leaves, unsized
 
 
 class Interleave(Stage):
-    """The elements of the datasets that a function makes of each element.
+    """The elements of the datasets that a function returns for each element.
 
     Parameters
     ----------
     unwrap : callable
-        The stage of what the function gave.
+        Returns the stage of the function's result.
     ahead : int
-        How many elements of each open dataset a thread of its own prepares; 0: none.
+        Number of elements that a thread per open dataset prefetches; 0 for no threads.
     """
 
     function: UserFunction
@@ -50,7 +50,7 @@ class Interleave(Stage):
     def spec(self) -> Any:
         for element in self.source.cursor(0):
             made = self.unwrap(self.function.of(element), self.function.who)
-            return map_leaves(unsized, made.spec)       # other datasets may have other sizes
+            return map_leaves(unsized, made.spec)       # sizes may differ between the datasets
         raise nothing_said(self.function.who)
 
     def cursor(self, epoch: int) -> Cursor:
@@ -58,7 +58,7 @@ class Interleave(Stage):
 
 
 class Opened:
-    """A dataset in the cycle: the state of the source before its element, and a pass through it."""
+    """An open dataset of the cycle: the source's state before its element, and its cursor."""
 
     def __init__(self, stage: Interleave, source: Cursor, epoch: int, before: Any) -> None:
         self.before = before
@@ -77,8 +77,8 @@ class InterleaveCursor(Cursor):
     def __init__(self, stage: Interleave, epoch: int) -> None:
         self.stage, self.epoch, self.inner = stage, epoch, stage.source.cursor(epoch)
         self.cycle: list[Opened | None] = [None] * stage.cycle
-        self.turn = self.given = 0          # whose turn it is, and elements of its block
-        self.ended: Any = False                  # the source has
+        self.turn = self.given = 0          # index in the cycle, and elements taken of its block
+        self.ended: Any = False                  # the source is exhausted
 
     def __next__(self) -> Any:
         while not self.ended or any(self.cycle):
@@ -99,7 +99,7 @@ class InterleaveCursor(Cursor):
         self.turn, self.given = (self.turn + 1) % len(self.cycle), 0
 
     def open(self) -> None:
-        """Opens the next dataset in the empty place; without one, it is the next one's turn."""
+        """Open the next dataset at the current index; if there is none, advance the index."""
         if not self.ended:
             try:
                 self.cycle[self.turn] = Opened(self.stage, self.inner, self.epoch,

@@ -1,9 +1,9 @@
 """Shuffling: the order of a pass is a function of the seed and the number of the pass.
 
-Elements are shuffled in windows of `buffer_size`, one after another; if the window holds all, so is
-the whole. A place is the number of an element: what waits in a window need not be kept in a state.
-tf.data's buffer, from which a random element goes out for each one that comes in, would have to be:
-an element can wait in it for ever.
+Elements are shuffled in consecutive windows of `buffer_size`; a window that holds all elements
+gives a uniform shuffle. A position is the index of an element, so a state need not hold elements.
+The state of tf.data's buffer, which emits a random element for each new one, would have to hold
+them: an element can remain in that buffer for an unlimited time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Shuffle(Stage):
     Attributes
     ----------
     passes : int
-        How many passes through it have begun, so that each has another order.
+        Number of passes that have begun; it determines the order of the next pass.
     """
 
     window: int
@@ -56,26 +56,26 @@ class Shuffle(Stage):
         return PickedCursor(self, epoch) if finite else WindowCursor(self, epoch)
 
     def order(self, seed: int, epoch: int, window: int, n: int) -> Tensor:
-        """The numbers of the elements of a window, counted from its first, in their new order."""
+        """Return the new order of a window, as indices relative to its first element."""
         epoch = epoch if self.reshuffle else 0
         return stateless_permutation(n, [signed(seed), signed(mixed(mixed(epoch) + window))])
 
     def state_seed(self, state: Any) -> int:
-        """The seed of a saved pass; it is that of passes to come, if it was drawn."""
+        """Return the seed of a saved pass; a drawn seed is also used for later passes."""
         if self.given is None:
             self.seed = state["seed"]
         return self.seed
 
 
 def drawn_seed() -> int:
-    """A seed of the global generator's."""
+    """Return a seed from the global generator."""
     seed, draw = get_global_generator().key().tolist()
     return mixed(mixed(seed) + draw)
 
 
 def mixed(x: int) -> int:
-    """A 64-bit number in another place: the output function of SplitMix64 (Steele, Lea, Flood,
-    OOPSLA 2014)."""
+    """Return a 64-bit number mixed by the output function of SplitMix64, a bijection (Steele, Lea,
+    Flood, OOPSLA 2014)."""
     x = (x + 0x9E3779B97F4A7C15) % WORD
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % WORD
     x = (x ^ x >> 27) * 0x94D049BB133111EB % WORD
@@ -87,7 +87,7 @@ def signed(x: int) -> int:
 
 
 class PickedCursor(Cursor):
-    """A pass through an addressable source: elements are picked by their numbers."""
+    """A pass through an addressable source, which picks elements by index."""
 
     stage: Shuffle
     source: Stage
@@ -102,11 +102,11 @@ class PickedCursor(Cursor):
         self.stage, self.source, self.epoch, self.seed = stage, stage.source, epoch, stage.seed
         self.size, self.place = stage.source.size, 0
         self.window: int = max(1, min(stage.window, self.size))
-        self.numbers: list[int] | None = None       # `order` as Python numbers
-        self.begin = self.end = 0                   # of the window that is in order
+        self.numbers: list[int] | None = None       # `order` as Python ints
+        self.begin = self.end = 0                   # bounds of the current window
 
     def enter(self) -> None:
-        """Orders the window of the place."""
+        """Compute the order of the window that contains the position."""
         number = self.place // self.window
         self.begin = number * self.window
         self.end = min(self.begin + self.window, self.size)
@@ -139,7 +139,7 @@ class PickedCursor(Cursor):
         return end - begin, block
 
     def across(self, end: int) -> Tensor:
-        """The numbers from the place on, of several windows."""
+        """Return the indices from the position on, across several windows."""
         parts = []
         while self.place < end:
             if self.place >= self.end:
@@ -162,7 +162,7 @@ class PickedCursor(Cursor):
 
 
 class WindowCursor(Cursor):
-    """A pass through any other source: a window is held in memory."""
+    """A pass through any other source, with one window held in memory."""
 
     stage: Shuffle
     epoch: int
@@ -173,12 +173,12 @@ class WindowCursor(Cursor):
     def __init__(self, stage: Shuffle, epoch: int) -> None:
         self.stage, self.epoch, self.seed = stage, epoch, stage.seed
         self.inner: Cursor = stage.source.cursor(epoch)
-        self.number, self.place = -1, 0             # of the window, and in it
+        self.number, self.place = -1, 0             # index of the window, and position in it
         self.elements: list[Any] = []
         self.before: Any = None                     # the state of `inner` before the window
 
     def enter(self) -> None:
-        """Takes in the next window."""
+        """Read the next window."""
         self.before = self.inner.state()
         self.elements = list(islice(self.inner, self.stage.window))
         self.number, self.place = self.number + 1, 0

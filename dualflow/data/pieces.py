@@ -1,7 +1,7 @@
-"""Consecutive elements that are stacked only if they fill a batch.
+"""Runs of consecutive elements that are stacked only if they fill a batch.
 
-`Cursor.many` returns them and `BatchCursor` drops or stacks them. Elements of an incomplete batch
-that is dropped are never stacked: their shapes may differ.
+`Cursor.many` returns `Pieces`, and `BatchCursor` drops or stacks them. Elements of an incomplete
+batch that is dropped are never stacked: their shapes may differ.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Pieces:
 
     @classmethod
     def of(cls, part: Any) -> list[Any]:
-        """The pieces of what `Cursor.many` returns."""
+        """Return the pieces of a result of `Cursor.many`."""
         return part.pieces if type(part) is cls else [] if part is None else [part]
 
 
 def gathered(pieces: list[Any], count: int, least: int) -> Any:
-    """Elements stacked; Pieces if there are fewer than `least`, None if there are none."""
+    """Stack elements. Return Pieces if there are fewer than `least`, None if there are none."""
     if count < least:
         return Pieces(pieces) if count else None
     blocks = [stack(x.elements, "batch") if type(x) is Loose else x for x in pieces]
@@ -49,7 +49,7 @@ def gathered(pieces: list[Any], count: int, least: int) -> Any:
 
 
 def first_rows(pieces: list[Any], n: int) -> list[Any]:
-    """The first `n` elements of pieces."""
+    """Return the first `n` elements of pieces, as pieces."""
     found = []
     for x in pieces:
         size = len(x.elements) if type(x) is Loose else length(x)
@@ -62,7 +62,7 @@ def first_rows(pieces: list[Any], n: int) -> list[Any]:
 
 
 def single(pieces: list[Any]) -> list[Any]:
-    """The elements of pieces, one by one."""
+    """Return the elements of pieces as a list."""
     found: list[Any] = []
     for x in pieces:
         found += x.elements if type(x) is Loose else [row(x, i) for i in range(length(x))]
@@ -70,10 +70,10 @@ def single(pieces: list[Any]) -> list[Any]:
 
 
 def row(block: Any, i: int) -> Any:
-    """One of stacked elements."""
+    """Return element `i` of stacked elements."""
     return map_leaves(lambda leaf: leaf[i], block)
 
 
 def length(block: Any) -> int:
-    """The number of stacked elements."""
+    """Return the number of stacked elements."""
     return len(flatten(block)[0])

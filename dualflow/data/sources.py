@@ -1,4 +1,4 @@
-"""Where elements come from: tensors, numbers, and iterators of Python."""
+"""Sources: tensors, integer ranges, and Python iterators."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CAST = get_op("cast")
 
 
 class Single(Stage):
-    """One element."""
+    """A single element."""
 
     addressable = True
 
@@ -105,30 +105,30 @@ class Slices(Stage):
 
 
 def common_length(element: Any, columns: Sequence[Any], who: str) -> int:
-    """How many rows all columns have; raises if they differ, and names them."""
+    """Return the number of rows that all columns have. Raise an error that names them if not."""
     places = paths(element)
     for x, path in zip(columns, places, strict=True):
         if isinstance(x, Tensor) and x.ndim == 0:
-            raise ShapeError(f"{who}: got a scalar{path}, want at least 1 dimension")
+            raise ShapeError(f"{who}: got a scalar{path}, expected at least 1 dimension")
         if not isinstance(x, Tensor | list):
-            raise InvalidArgumentError(f"{who}: got {x!r}{path}, want tensors or lists, whose rows "
-                                       "are the elements")
+            raise InvalidArgumentError(f"{who}: got {x!r}{path}, expected tensors or lists, whose "
+                                       "rows are the elements")
     lengths = [len(x) for x in columns]
     if not lengths:
-        raise InvalidArgumentError(f"{who}: got nothing, want at least one tensor")
+        raise InvalidArgumentError(f"{who}: got nothing, expected at least one tensor")
     if len(set(lengths)) > 1:
         found = ", ".join(f"{n}{path}" for n, path in zip(lengths, places, strict=True))
-        raise ShapeError(f"{who}: lengths differ: {found}; want as many rows of each")
+        raise ShapeError(f"{who}: lengths differ: {found}; expected equal numbers of rows")
     return lengths[0]
 
 
 def spec_text(spec: Any) -> Any:
-    """Specs as JSON."""
+    """Return specs as JSON."""
     return [f"{s.dtype} {s.shape}" if isinstance(s, TensorSpec) else str(s) for s in flatten(spec)]
 
 
 class Range(Stage):
-    """Integers, `step` apart; no `stop`: without end."""
+    """Integers, `step` apart; infinitely many if `stop` is None."""
 
     addressable = True
 
@@ -170,20 +170,20 @@ class Range(Stage):
 
 
 class Iterated(Stage):
-    """What an iterable of Python gives.
+    """The elements of a Python iterable.
 
     Parameters
     ----------
     begin : callable
-        Makes an iterator for a pass.
+        Returns an iterator for a pass.
     size : int
-        What was promised about the number of elements; fewer are an error.
+        The declared number of elements; ending with fewer is an error.
     spec : structure of specs, optional
-        What elements are made to fit.
+        The spec to which elements are converted.
     who : str
-        The name for messages.
+        The caller's name for messages.
     noted : callable, optional
-        Adds to an error of the iterator what there is to say.
+        Adds notes to an error of the iterator.
     """
 
     n: int
@@ -218,15 +218,14 @@ class Iterated(Stage):
 
 
 def first_spec(stage: Stage, who: str) -> Any:
-    """That of the first element, of which the sizes may not be those of all."""
+    """Return the spec of the first element without sizes, which may differ between elements."""
     for element in stage.cursor(0):
         return map_leaves(unsized, spec_of(element))
     raise nothing_said(who)
 
 
 def nothing_said(who: str) -> Exception:
-    return InvalidArgumentError(f"{who}: there are no elements, and nothing else says what they "
-                                "are")
+    return InvalidArgumentError(f"{who}: the spec is unknown, since there are no elements")
 
 
 class IteratedCursor(Cursor):
@@ -260,11 +259,11 @@ class IteratedCursor(Cursor):
         return value
 
     def check_end(self) -> None:
-        """Raises if there were fewer elements than promised."""
+        """Raise an error if there were fewer elements than declared."""
         want = self.stage.size
         if want != UNKNOWN and self.place < want:
             raise InvalidArgumentError(f"{self.stage.who}: ended after {self.place} elements, "
-                                       f"{want} were promised")
+                                       f"expected {want}")
 
     def advance(self, n: int) -> int:
         for k in range(n):
@@ -278,9 +277,9 @@ class IteratedCursor(Cursor):
         return {"place": self.place, "ended": self.ended}
 
     def restore(self, state: Any) -> None:
-        """Goes through the iterator again up to the place: nothing else can be known of it."""
+        """Advance a new iterator to the position: a Python iterator has no other state."""
         if state["ended"]:
             self.place, self.ended = state["place"], True
         elif self.advance(state["place"]) < state["place"]:
-            raise InvalidArgumentError(f"{self.stage.who}: ended after {self.place} elements, the "
-                                       f"state is behind {state['place']}")
+            raise InvalidArgumentError(f"{self.stage.who}: ended after {self.place} elements, "
+                                       f"before position {state['place']} of the state")

@@ -1,7 +1,7 @@
-"""Stages of a pipeline, and cursors that go through them once.
+"""Stages of a pipeline, and cursors that iterate over them once.
 
-A stage never changes. Its cursors do: a cursor knows its place, can tell it as plain JSON, and can
-be put there again. What a pass gives is determined by the stage and the number of the pass, the
+Stages do not change during iteration; cursors do. A cursor can return its position as plain JSON
+and restore it. The elements of a pass are determined by the stage and the number of the pass, the
 epoch.
 """
 
@@ -15,12 +15,12 @@ from dualflow._core import Tensor
 from dualflow.cached import cached_property
 from dualflow.data.pieces import Loose, gathered
 
-INFINITE, UNKNOWN = -1, -2          # numbers of elements, as in tf.data
-MANY = 1 << 62                      # more than anybody will take
+INFINITE, UNKNOWN = -1, -2          # element counts, as in tf.data
+MANY = 1 << 62                      # stands for an infinite count in comparisons
 
 
 class Cursor:
-    """One pass: an iterator that stays at its end."""
+    """A pass through a stage: an iterator that stays exhausted once it has ended."""
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -31,30 +31,30 @@ class Cursor:
     def many(self, n: int, least: int = 1) -> tuple[int, Any]:
         """Return the number of the next elements, and the elements, stacked.
 
-        They are `n`, or fewer at the end. Fewer than `least` are returned as `Pieces`: elements
-        that are dropped need not stack. None are returned as None.
+        There are `n`, or fewer at the end. Fewer than `least` are returned as `Pieces`, since
+        elements that will be dropped need not stack. Without elements, the second value is None.
         """
         elements = list(islice(self, n))
         count = len(elements)
         return count, gathered([Loose(elements)], count, least)
 
     def advance(self, n: int) -> int:
-        """Leaves out at most `n` elements; how many."""
+        """Skip at most `n` elements; return how many were skipped."""
         return sum(1 for _ in islice(self, n))
 
     def state(self) -> Any:
-        """The place, as JSON."""
+        """Return the position as JSON."""
         raise NotImplementedError
 
     def restore(self, state: Any) -> None:
-        """Puts a cursor that has not been used to the place of another one of its stage."""
+        """Move an unused cursor to the position of another cursor of its stage."""
         raise NotImplementedError
 
 
 class Stage:
     """A source, or a transformation of other stages."""
 
-    # Elements are found by their number, without those before: `at`, `span` and `pick` give them.
+    # Whether `at`, `span` and `pick` return elements by index, without the elements before them.
     addressable = False
 
     def __init__(self, *inputs: Stage) -> None:
@@ -62,20 +62,20 @@ class Stage:
 
     @property
     def source(self) -> Stage:
-        """The one stage that is transformed."""
+        """The only input stage."""
         return self.inputs[0]
 
     def options(self) -> dict[str, Any]:
-        """What a place in this stage depends on, as JSON."""
+        """Return the settings on which a position in this stage depends, as JSON."""
         return {}
 
     def describe(self) -> list[Any]:
-        """The pipeline up to here, as JSON: iterators have the same places if these are equal."""
+        """Return the pipeline as JSON. Pipelines with equal descriptions share positions."""
         return [type(self).__name__, self.options(), *[x.describe() for x in self.inputs]]
 
     @property
     def size(self) -> int:
-        """How many elements a pass has, or INFINITE, or UNKNOWN."""
+        """The number of elements of a pass, INFINITE, or UNKNOWN."""
         return UNKNOWN
 
     @cached_property
@@ -85,23 +85,23 @@ class Stage:
 
     @property
     def quick(self) -> bool:
-        """Whether an element takes less time than handing it from thread to thread."""
+        """Whether computing an element takes less time than passing it between threads."""
         return False
 
     def cursor(self, epoch: int) -> Cursor:
-        """A pass, the one of a number."""
+        """Return a cursor for the pass with the given number."""
         return Places(self)
 
     def at(self, i: int) -> Any:
-        """An element of an addressable stage."""
+        """Return an element of an addressable stage."""
         raise NotImplementedError
 
     def span(self, begin: int, end: int) -> Any:
-        """Elements of an addressable stage, stacked."""
+        """Return elements of an addressable stage, stacked."""
         raise NotImplementedError
 
     def pick(self, order: Tensor, begin: int, end: int) -> Any:
-        """The same for elements anywhere, those of the numbers ``order[begin:end]``, int64."""
+        """Return the elements with the int64 indices ``order[begin:end]``, stacked."""
         raise NotImplementedError
 
 
@@ -145,7 +145,7 @@ class Places(Cursor):
 
 
 def stages(last: Stage) -> Iterator[Stage]:
-    """A stage and all it is made of, each once."""
+    """Yield a stage and all stages that it depends on, each once."""
     pending, seen = [last], {last}
     while pending:
         stage = pending.pop()

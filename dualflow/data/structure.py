@@ -1,7 +1,7 @@
-"""Elements: nested tuples and dicts of tensors, stacked, cut, joined, and written as JSON.
+"""Elements: nested tuples and dicts of tensors. Stacking, slicing, joining, and conversion to JSON.
 
-As in tf.data, a list of numbers is one tensor and no structure. What is not a tensor (a str, bytes,
-None, a dataset) is handed on as it is; stacked, such objects are a list.
+As in tf.data, a list of numbers is one tensor, not a container. Leaves that are not tensors (str,
+bytes, None, a dataset) are passed through; stacking such leaves returns a list.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def is_leaf(item: Any) -> bool:
     return isinstance(item, LEAVES) or not nest.is_nested(item)
 
 
-# --- taken apart and put together ----------------------------------------------------------------
+# --- decomposition and reassembly ----------------------------------------------------------------
 
 def flatten(element: Any) -> list[Any]:
-    """The leaves of an element, left to right."""
+    """Return the leaves of an element, left to right."""
     if is_leaf(element):
         return [element]
     if type(element) is tuple:
@@ -57,7 +57,7 @@ def flatten(element: Any) -> list[Any]:
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two elements have the same structure."""
+    """Return True if two elements have the same structure."""
     if is_leaf(a) or type(a) is not type(b):
         return is_leaf(a) and is_leaf(b)
     names, parts = nest.level(a)
@@ -66,7 +66,7 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def packer(template: Any) -> Callable[[Sequence[Any]], Any]:
-    """What puts leaves together as they are in `template`."""
+    """Return a function that assembles leaves in the structure of `template`."""
     if is_leaf(template):
         return itemgetter(0)
     if type(template) is tuple and all(map(is_leaf, template)):
@@ -75,26 +75,26 @@ def packer(template: Any) -> Callable[[Sequence[Any]], Any]:
 
 
 def pack(template: Any, leaves: Iterable[Any]) -> Any:
-    """The template with its leaves replaced."""
+    """Return the template with its leaves replaced."""
     rest = iter(leaves)
     return nest.rebuild(template, lambda _: next(rest), is_list)
 
 
 def map_leaves(function: Callable[[Any], Any], element: Any) -> Any:
-    """A structure of what a function makes of each leaf."""
+    """Return the structure with a function applied to each leaf."""
     return nest.rebuild(element, function, is_list)
 
 
 def paths(element: Any) -> list[str]:
-    """How Python gets at each leaf, for messages: " at ['x']"; "" where the element is one leaf."""
+    """Return the Python path of each leaf for messages: " at ['x']", or "" for a single leaf."""
     marked = pack(element, [None] * len(flatten(element)))
     return [f" at {path}" if path else "" for path, _ in nest.flatten_with_path(marked)]
 
 
-# --- from what users give ------------------------------------------------------------------------
+# --- conversion of user values -------------------------------------------------------------------
 
 def as_element(value: Any, who: str) -> Any:
-    """An element of what a function or an iterator of the user gives."""
+    """Convert a result of a user's function or iterator to an element."""
     if type(value) is Tensor:
         return value
     if type(value) is tuple and all([type(x) is Tensor for x in value]):
@@ -103,23 +103,23 @@ def as_element(value: Any, who: str) -> Any:
 
 
 def as_leaf(value: Any, who: str) -> Any:
-    """A tensor, or an object that is handed on as it is."""
+    """Convert a value to a tensor; strings, None and datasets are returned unchanged."""
     if type(value) is Tensor:
         return value
     if value is None or isinstance(value, HANDED_ON) or hasattr(type(value), "element_spec"):
         return value
     if type(value) is Symbol:
         raise DTypeError(f"{who}: got the traced tensor {value.name}, which has no value outside "
-                         "the function that is traced")
+                         "the traced function")
     if isinstance(value, list) and is_text(value):
         return value
-    if getattr(getattr(value, "dtype", None), "kind", "") in ("U", "S"):      # arrays of NumPy
+    if getattr(getattr(value, "dtype", None), "kind", "") in ("U", "S"):      # NumPy strings
         return value.tolist()
     return as_tensor(value, None, who)
 
 
 def is_text(value: list[Any]) -> bool:
-    """Whether nested lists hold strings."""
+    """Return True if nested lists hold strings."""
     first: Any = value
     while isinstance(first, list) and first:
         first = first[0]
@@ -127,9 +127,9 @@ def is_text(value: list[Any]) -> bool:
 
 
 def fitted(value: Any, spec: Any, who: str) -> Any:
-    """The element that a structure of specs promises, of what a user's function gave.
+    """Convert a value that a user's function returned to an element with the given specs.
 
-    Raises where it is built otherwise, or has another shape.
+    Raise an error if its structure or a shape differs from the specs.
     """
     try:
         leaves = [value] if is_leaf(spec) else nest.flatten_up_to(spec, value)
@@ -142,11 +142,11 @@ def fitted(value: Any, spec: Any, who: str) -> Any:
 def fitted_leaf(value: Any, spec: Any, who: str) -> Any:
     if not isinstance(spec, TensorSpec):
         if not isinstance(value, spec):
-            raise DTypeError(f"{who}: got {shown(value)}, want a {spec.__name__}")
+            raise DTypeError(f"{who}: got {shown(value)}, expected a {spec.__name__}")
         return value
     x = constant(value, spec.dtype, who)
     if not fits(x.shape, spec.shape):
-        raise ShapeError(f"{who}: got shape {x.shape}, want {spec.shape}")
+        raise ShapeError(f"{who}: got shape {x.shape}, expected {spec.shape}")
     return x
 
 
@@ -158,7 +158,7 @@ def fits(shape: tuple[int, ...], promised: tuple[int | None, ...]) -> bool:
 # --- specs ---------------------------------------------------------------------------------------
 
 def spec_of(element: Any) -> Any:
-    """Dtype and shape of each tensor, the type of each other object."""
+    """Return dtype and shape of each tensor, and the type of each other leaf."""
     return map_leaves(leaf_spec, element)
 
 
@@ -169,24 +169,24 @@ def leaf_spec(leaf: Any) -> Any:
 
 
 def listed(spec: Any) -> Any:
-    """The spec of several objects that are no tensors, together."""
+    """Return the spec of stacked leaves that are not tensors."""
     return list[spec]
 
 
 def with_first(spec: Any, size: int | None) -> Any:
-    """The spec of so many elements stacked."""
+    """Return the spec of `size` stacked elements."""
     return map_leaves(lambda s: TensorSpec((size, *s.shape), s.dtype)
                       if isinstance(s, TensorSpec) else listed(s), spec)
 
 
 def without_first(spec: Any) -> Any:
-    """The spec of the rows of an element."""
+    """Return the spec of the rows of an element."""
     return map_leaves(lambda s: TensorSpec(s.shape[1:], s.dtype)
                       if isinstance(s, TensorSpec) else s.__args__[0], spec)
 
 
 def common(spec: Any, other: Any, who: str) -> Any:
-    """The spec of elements of either kind: sizes that differ are not known."""
+    """Return the common spec of two kinds of elements; sizes that differ become None."""
     def both(a: Any, b: Any) -> Any:
         if a == b:
             return a
@@ -196,21 +196,21 @@ def common(spec: Any, other: Any, who: str) -> Any:
         sizes = [x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)]
         return TensorSpec(sizes, a.dtype)
 
-    differ = DTypeError(f"{who}: elements are {spec} and {other}, want them alike")
+    differ = DTypeError(f"{who}: elements are {spec} and {other}, expected matching elements")
     if not alike(spec, other):
         raise differ
     return pack(spec, map(both, flatten(spec), flatten(other)))
 
 
 def unsized(spec: Any) -> Any:
-    """A spec without sizes."""
+    """Return a spec without sizes."""
     return TensorSpec([None] * spec.ndim, spec.dtype) if isinstance(spec, TensorSpec) else spec
 
 
 # --- rows ----------------------------------------------------------------------------------------
 
 def stack(elements: Sequence[Any], who: str) -> Any:
-    """Elements that are built alike as one, with a new first dimension."""
+    """Stack elements with the same structure along a new first dimension."""
     first = elements[0]
     columns = plain_columns(elements) or any_columns(elements, who)
     try:
@@ -220,7 +220,7 @@ def stack(elements: Sequence[Any], who: str) -> Any:
 
 
 def plain_columns(elements: Sequence[Any]) -> list[Sequence[Any]] | None:
-    """The columns of elements that are tensors or tuples of tensors; None for others."""
+    """Return the columns of elements that are tensors or tuples of tensors; None for others."""
     first = elements[0]
     columns: list[Sequence[Any]] = [elements]
     if type(first) is tuple:
@@ -231,11 +231,11 @@ def plain_columns(elements: Sequence[Any]) -> list[Sequence[Any]] | None:
 
 
 def any_columns(elements: Sequence[Any], who: str) -> list[Sequence[Any]]:
-    """The columns of elements that are built alike; raises if they are not."""
+    """Return the columns of elements. Raise an error if their structures differ."""
     for k, element in enumerate(elements):
         if not alike(elements[0], element):
             raise InvalidArgumentError(
-                f"{who}: elements 0 and {k} of a batch are built otherwise: "
+                f"{who}: elements 0 and {k} of a batch differ in structure: "
                 f"{spec_of(elements[0])}, {spec_of(element)}")
     return list(zip(*map(flatten, elements), strict=True))
 
@@ -250,7 +250,7 @@ def stacked(column: Sequence[Any]) -> Any:
 
 
 def differing(elements: Sequence[Any], who: str, error: Exception) -> Exception:
-    """The error for elements that do not stack: which, and how they differ."""
+    """Return the error for elements that cannot be stacked, with the first difference."""
     for k, element in enumerate(elements):
         for path, a, b in zip(paths(element), flatten(spec_of(elements[0])),
                               flatten(spec_of(element)), strict=True):
@@ -265,7 +265,7 @@ def text(spec: Any) -> str:
 
 
 def join(blocks: Sequence[Any]) -> Any:
-    """Stacked elements one after another."""
+    """Concatenate blocks of stacked elements."""
     if len(blocks) == 1:
         return blocks[0]
     return pack(blocks[0], [joined(column) for column in zip(*map(flatten, blocks), strict=True)])
@@ -278,14 +278,14 @@ def joined(column: Sequence[Any]) -> Any:
 
 
 def rows(element: Any, begin: int, end: int) -> Any:
-    """Some rows of stacked elements; tensors share their memory."""
+    """Return a range of rows of stacked elements; tensors are views."""
     return map_leaves(lambda x: x[begin:end], element)
 
 
 # --- as JSON -------------------------------------------------------------------------------------
 
 class Held:
-    """Elements in a state that nobody has asked for yet: they become JSON when somebody does."""
+    """Elements in a state, converted to JSON only if the state is requested."""
 
     __slots__ = ("elements",)
 
@@ -294,7 +294,7 @@ class Held:
 
 
 def as_json(state: Any) -> Any:
-    """A state as plain dicts, lists, strings and numbers."""
+    """Return a state as plain dicts, lists, strings and numbers."""
     if isinstance(state, Held):
         return [encode(x) for x in state.elements]
     if isinstance(state, dict):
@@ -303,19 +303,19 @@ def as_json(state: Any) -> Any:
 
 
 def held_in(state: Any, stage: Any) -> list[Any]:
-    """The elements of a stage that are in a state, of either form."""
+    """Return the elements of a stage in a state, encoded or not."""
     if isinstance(state, Held):
         return list(state.elements)
     return [decode(stage.spec, x) for x in state]
 
 
 def encode(element: Any) -> list[Any]:
-    """The leaves of an element as lists, strings and numbers."""
+    """Return the leaves of an element as lists, strings and numbers."""
     return [encode_leaf(x) for x in flatten(element)]
 
 
 def raw(x: Tensor) -> bytes:
-    """The memory of a tensor, as it is pickled."""
+    """Return the bytes of a tensor, as in its pickle."""
     reduced: Any = x.__reduce_ex__(4)
     return bytes(reduced[1][2])
 
@@ -330,12 +330,12 @@ def encode_leaf(x: Any) -> Any:
         return [encode_leaf(y) for y in x]
     if x is None or isinstance(x, str):
         return x
-    raise UnimplementedError(f"an iterator's state cannot hold {shown(x)}, which waits in a "
-                             "transformation: only tensors and strings")
+    raise UnimplementedError(f"an iterator's state cannot hold {shown(x)}, which a transformation "
+                             "has buffered: only tensors and strings are supported")
 
 
 def decode(spec: Any, leaves: Sequence[Any]) -> Any:
-    """The element, built like `spec`, of what `encode` made."""
+    """Return the element with the structure of `spec` from the result of `encode`."""
     return pack(spec, [decode_leaf(x) for x in leaves])
 
 

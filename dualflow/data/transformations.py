@@ -1,4 +1,4 @@
-"""What makes a dataset of another one."""
+"""The transformations of datasets, as methods of a base class of Dataset."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ from dualflow.errors import DTypeError, InvalidArgumentError
 if TYPE_CHECKING:
     from dualflow.data.dataset import Dataset
 
-CYCLE = 4               # datasets that interleave has open, on any machine
+CYCLE = 4               # default number of datasets that interleave keeps open
 
 
 def count_of(value: Any, what: str, least: int = 1) -> int:
-    """A number that is `least` at least; what is more than there can be is as good as `MANY`."""
+    """Return a count of at least `least`, clipped to `MANY`."""
     n = min(integer(value, what), MANY)
     if n < least:
-        raise InvalidArgumentError(f"{what} is {n}, want {least} or more")
+        raise InvalidArgumentError(f"{what} is {n}, expected {least} or more")
     return n
 
 
 def threads_of(value: Any, what: str) -> int:
-    """How many threads: 0 for None, AUTOTUNE as it is."""
+    """Return a number of threads: 0 for None; AUTOTUNE is returned unchanged."""
     if value is None:
         return 0
     n = integer(value, what)
     if n < 1 and n != AUTOTUNE:
-        raise InvalidArgumentError(f"{what} is {n}, want 1 or more, or AUTOTUNE")
+        raise InvalidArgumentError(f"{what} is {n}, expected 1 or more, or AUTOTUNE")
     return n
 
 
 class Transformations:
-    """The methods of a Dataset that make other ones. Arguments `name` are for TensorFlow's sake."""
+    """The methods that derive new datasets. TensorFlow's argument `name` is accepted and unused."""
 
     _stage: Stage
 
     def _new(self, stage: Stage) -> Dataset:
         raise NotImplementedError
 
-    # --- which elements ---
+    # --- selection ---
 
     def take(self, count: int, name: str | None = None) -> Dataset:
-        """The first `count` elements; -1: all.
+        """Return the first `count` elements, or all if `count` is -1.
 
         Examples
         --------
@@ -68,13 +68,13 @@ class Transformations:
         return self._new(Selection(self._stage, 0, None if n < 0 else n, 1))
 
     def skip(self, count: int, name: str | None = None) -> Dataset:
-        """The elements after the first `count`; -1: none."""
+        """Skip the first `count` elements, or all if `count` is -1."""
         n = count_of(count, "skip: count", -1)
         return self.take(0) if n < 0 else self._new(Selection(self._stage, n, None, 1))
 
     def shard(self, num_shards: int, index: int, name: str | None = None) -> Dataset:
-        """Every element of which the number, modulo `num_shards`, is `index`. Shard before you
-        shuffle: else each shard has an order of its own.
+        """Return the elements whose index modulo `num_shards` equals `index`. Call `shard` before
+        `shuffle`: otherwise each shard is taken from a different order.
 
         Examples
         --------
@@ -85,11 +85,11 @@ class Transformations:
         n = count_of(num_shards, "shard: num_shards")
         k = count_of(index, "shard: index", 0)
         if k >= n:
-            raise InvalidArgumentError(f"shard: index is {k}, want less than num_shards, {n}")
+            raise InvalidArgumentError(f"shard: index is {k}, expected less than num_shards, {n}")
         return self._new(Selection(self._stage, k, None, n))
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements of which `predicate` is true. It gets the parts of a tuple as arguments.
+        """Return the elements for which `predicate` is true. A tuple is unpacked into arguments.
 
         Examples
         --------
@@ -100,13 +100,13 @@ class Transformations:
         return self._new(Filter(self._stage, UserFunction(predicate, "filter"), False))
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements before the first of which `predicate` is false."""
+        """Return the elements before the first one for which `predicate` is false."""
         return self._new(Filter(self._stage, UserFunction(predicate, "take_while"), True))
 
     def repeat(self, count: int | None = None, name: str | None = None) -> Dataset:
-        """`count` passes, one after another; without it, or -1: for ever.
+        """Repeat the dataset `count` times, or indefinitely if `count` is None or -1.
 
-        A shuffle before it has another order in each pass, that of an iteration of its own.
+        An earlier shuffle uses a new order in each repetition, as in each iteration.
 
         Examples
         --------
@@ -118,28 +118,28 @@ class Transformations:
         return self._new(Repeat(self._stage, None if n < 0 else n))
 
     def concatenate(self, dataset: Any, name: str | None = None) -> Dataset:
-        """The elements, then those of another dataset."""
+        """Return the elements, followed by the elements of another dataset."""
         return self._new(Concatenate(self._stage, stage_of(dataset, "concatenate")))
 
     def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
-        """Pairs of a number, int64, and an element."""
+        """Return pairs of an int64 index and an element."""
         first = integer(start, "enumerate: start")
         return self._new(Zip([Range(first, None, 1, int64), self._stage], (0, 1)))
 
     def shuffle(self, buffer_size: int, seed: int | None = None,
                 reshuffle_each_iteration: bool | None = None, name: str | None = None) -> Dataset:
-        """Elements in random order.
+        """Shuffle the elements.
 
         Parameters
         ----------
         buffer_size : int
-            If it is as many elements as there are, or more, any order is as likely as another;
-            else elements are shuffled within windows of so many, one window after another.
+            If it is at least the number of elements, all orders are equally likely; otherwise
+            elements are shuffled within consecutive windows of this size.
         seed : int, optional
-            The order is a function of it and of the number of the iteration. By default one is
-            drawn from the global generator, so `df.random.set_seed` decides.
+            Together with the number of the iteration, it determines the order. By default it is
+            drawn from the global generator, and thus determined by `df.random.set_seed`.
         reshuffle_each_iteration : bool, default True
-            Whether each iteration has another order.
+            Whether the order differs between iterations.
 
         Examples
         --------
@@ -153,7 +153,7 @@ class Transformations:
         return self._new(Shuffle(self._stage, n, word, reshuffle_each_iteration is not False))
 
     def assert_cardinality(self, expected_cardinality: int) -> Dataset:
-        """The same elements; more or fewer than promised raise where it shows."""
+        """Declare the number of elements. An iteration with more or fewer raises an error."""
         return self._new(Promised(self._stage, count_of(
             expected_cardinality, "assert_cardinality: expected_cardinality", -2)))
 
@@ -161,18 +161,18 @@ class Transformations:
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None,
             deterministic: bool | None = None, name: str | None = None) -> Dataset:
-        """What a function makes of each element.
+        """Apply a function to each element.
 
         Parameters
         ----------
         map_func : callable
-            Gets the parts of a tuple as arguments; anything else is one. It is Python's, and may be
-            a `df.function`, which runs as a program. What it gives becomes tensors.
+            Called with an element; a tuple is unpacked into arguments. It runs as Python code, or
+            as a program if it is a `df.function`. Its results are converted to tensors.
         num_parallel_calls : int, optional
-            How many threads call it at a time, ahead of who wants the elements; `AUTOTUNE`: one for
-            each core. Python's own code takes turns in them.
+            Number of threads that call it in advance of consumption; `AUTOTUNE` is one per core.
+            Under the GIL, Python code of only one thread runs at a time.
         deterministic : bool, optional
-            False lets elements come as they are ready, out of order.
+            If False, results are returned as they complete, possibly out of order.
 
         Examples
         --------
@@ -187,7 +187,7 @@ class Transformations:
         return self._new(ParallelMap(self._stage, function, n, deterministic is not False))
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements of the datasets that a function makes of each element, one after another.
+        """Concatenate the datasets that a function returns for each element.
 
         Examples
         --------
@@ -202,20 +202,20 @@ class Transformations:
     def interleave(self, map_func: Callable[..., Any], cycle_length: int | None = None,
                    block_length: int | None = None, num_parallel_calls: int | None = None,
                    deterministic: bool | None = None, name: str | None = None) -> Dataset:
-        """The same, of several datasets in turns.
+        """Like `flat_map`, but alternate between several open datasets.
 
         Parameters
         ----------
         map_func : callable
-            Makes a dataset, or an iterable, of an element.
+            Returns a dataset, or an iterable, for an element.
         cycle_length : int, default 4
-            How many datasets are open: the first, when it ends, makes place for the next one.
+            Number of open datasets; an exhausted one is replaced by the next.
         block_length : int, default 1
-            How many elements each gives in its turn.
+            Number of consecutive elements from a dataset.
         num_parallel_calls : int, optional
-            If given, a thread for each open dataset prepares its elements.
+            If given, one thread per open dataset prefetches its elements.
         deterministic : bool, optional
-            Taken for TensorFlow's sake: the order is always the same.
+            Accepted for compatibility with TensorFlow: the order is always deterministic.
 
         Examples
         --------
@@ -234,26 +234,27 @@ class Transformations:
         return self._new(Interleave(self._stage, function, cycle, block, ahead, stage_of))
 
     def apply(self, transformation_func: Callable[[Dataset], Any]) -> Dataset:
-        """What a function of datasets makes of this one."""
+        """Return the result of a function applied to this dataset."""
         made = transformation_func(cast("Dataset", self))
         if not isinstance(made, Transformations):
-            raise DTypeError(f"apply: transformation_func gave {shown(made)}, want a Dataset")
+            raise DTypeError(f"apply: transformation_func returned {shown(made)}, expected a "
+                             "Dataset")
         return cast("Dataset", made)
 
-    # --- how they are grouped ---
+    # --- grouping ---
 
     def batch(self, batch_size: int, drop_remainder: bool = False,
               num_parallel_calls: int | None = None, deterministic: bool | None = None,
               name: str | None = None) -> Dataset:
-        """Elements stacked, `batch_size` at a time.
+        """Stack consecutive elements in batches of `batch_size`.
 
         Parameters
         ----------
         batch_size : int
         drop_remainder : bool, default False
-            Whether a last batch that is smaller is left out.
+            Whether to drop an incomplete last batch.
         num_parallel_calls, deterministic
-            Taken for TensorFlow's sake: rows are copied by the threads of dualflow.
+            Accepted for compatibility with TensorFlow: dualflow's threads copy the rows.
 
         Examples
         --------
@@ -266,14 +267,14 @@ class Transformations:
 
     def padded_batch(self, batch_size: int, padded_shapes: Any = None, padding_values: Any = None,
                      drop_remainder: bool = False, name: str | None = None) -> Dataset:
-        """The same for elements whose sizes differ, padded to one shape.
+        """Like `batch`, for elements of different sizes, which are padded to a common shape.
 
         Parameters
         ----------
         batch_size : int
-        padded_shapes : shape, or structure of them, optional
-            None in it, as by default everywhere, is the largest size of the batch.
-        padding_values : number, or structure of them, default 0
+        padded_shapes : shape, or structure of shapes, optional
+            None as a size, the default for all sizes, is the largest size in the batch.
+        padding_values : number, or structure of numbers, default 0
         drop_remainder : bool, default False
 
         Examples
@@ -288,28 +289,28 @@ class Transformations:
                                      bool(drop_remainder)))
 
     def unbatch(self, name: str | None = None) -> Dataset:
-        """The rows of each element."""
+        """Return the rows of each element."""
         return self._new(Unbatch(self._stage))
 
     def window(self, size: int, shift: int | None = None, stride: int = 1,
                drop_remainder: bool = False, name: str | None = None) -> Dataset:
-        """Elements that follow each other, as datasets.
+        """Return windows of consecutive elements, as datasets.
 
         Parameters
         ----------
         size : int
-            How many elements a window has.
+            Number of elements of a window.
         shift : int, default size
-            How far it moves on.
+            Distance between the starts of consecutive windows.
         stride : int, default 1
-            How far its elements are apart.
+            Distance between the elements of a window.
         drop_remainder : bool, default False
-            Whether windows that are smaller, at the end, are left out.
+            Whether to drop incomplete windows at the end.
 
         Returns
         -------
         Dataset
-            For each leaf of an element, each of its elements has a dataset.
+            Its elements have a dataset for each leaf of an input element.
 
         Examples
         --------
@@ -329,21 +330,21 @@ class Transformations:
                                   padding_values: Any = None,
                                   pad_to_bucket_boundary: bool = False, no_padding: bool = False,
                                   drop_remainder: bool = False, name: str | None = None) -> Dataset:
-        """Batches of elements of similar length, padded.
+        """Batch elements of similar length, with padding.
 
         Parameters
         ----------
         element_length_func : callable
-            Gives the length of an element.
+            Returns the length of an element.
         bucket_boundaries : sequence of int
-            Lengths, ascending, at which the next bucket begins.
+            Ascending lengths; each is the lower bound of the next bucket.
         bucket_batch_sizes : sequence of int
-            For each bucket; one more than boundaries.
+            The batch size of each bucket, one more than there are boundaries.
         padded_shapes, padding_values
             As for `padded_batch`.
         pad_to_bucket_boundary : bool, default False
-            Whether unknown sizes are padded to the boundary of the bucket less 1, not to the
-            largest of the batch.
+            Whether to pad unknown sizes to the bucket's boundary minus 1, instead of the largest
+            size in the batch.
         no_padding : bool, default False
         drop_remainder : bool, default False
         """
@@ -352,33 +353,33 @@ class Transformations:
         sizes = [count_of(x, f"{who}: bucket_batch_sizes") for x in bucket_batch_sizes]
         if len(sizes) != len(bounds) + 1 or bounds != sorted(set(bounds)):
             raise InvalidArgumentError(
-                f"{who}: got {len(sizes)} bucket_batch_sizes and bucket_boundaries {bounds}, want "
-                "ascending boundaries and one size more than them")
+                f"{who}: got {len(sizes)} bucket_batch_sizes and bucket_boundaries {bounds}, "
+                "expected ascending boundaries and one more size than boundaries")
         padding = None if no_padding else Padding(padded_shapes, padding_values)
         return self._new(Bucketed(self._stage, UserFunction(element_length_func, who), bounds,
                                   sizes, padding, bool(pad_to_bucket_boundary),
                                   bool(drop_remainder)))
 
-    # --- when they are computed ---
+    # --- prefetching and caching ---
 
     def prefetch(self, buffer_size: int, name: str | None = None) -> Dataset:
-        """The same elements, of which a thread prepares `buffer_size` ahead; `AUTOTUNE`: 4.
+        """Prefetch `buffer_size` elements in a thread; `AUTOTUNE` prefetches 4.
 
-        Where all that is to be done is picking rows of tensors, none is started: handing elements
-        over would take longer.
+        No thread is started if elements are only rows of tensors: passing them between threads
+        would take longer.
         """
         n = count_of(buffer_size, "prefetch: buffer_size", -1)
         return self._new(Ahead(self._stage, n))
 
     def cache(self, filename: str = "", name: str | None = None) -> Dataset:
-        """The elements of the first pass, kept in memory, or in a file.
+        """Cache the elements of the first pass in memory or in a file.
 
         Parameters
         ----------
         filename : str, optional
-            The file appears when all elements have been given; if it exists, it is read instead of
-            the dataset, which must be the same pipeline. Without it, rows of tensors, which are in
-            memory, are left as they are.
+            A file that is created when all elements have been read. An existing file is read
+            instead of the dataset, which must be the same pipeline. Without a file name, rows of
+            tensors, which are in memory already, are not cached.
         """
         path = str(filename)
         if path:

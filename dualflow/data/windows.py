@@ -1,4 +1,4 @@
-"""Elements gathered by a rule of their own: window, bucket_by_sequence_length."""
+"""Grouping by other rules than a fixed count: window, bucket_by_sequence_length."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from dualflow.errors import InvalidArgumentError
 
 
 class Elements(Slices):
-    """Leaves of elements that are there, one after another. Their shapes may differ."""
+    """A sequence of leaves in memory, whose shapes may differ."""
 
-    addressable = False                 # `span` and `pick` would stack what a batch may drop
+    addressable = False                 # `span` and `pick` would stack elements a batch may drop
 
     def __init__(self, leaves: list[Any]) -> None:
         super().__init__(leaves, "window")
@@ -41,12 +41,12 @@ class ElementsCursor(Places):
 
 
 class Window(Stage):
-    """Elements that follow each other, as datasets: one for each leaf of an element.
+    """Windows of consecutive elements: for each leaf of an element, a dataset.
 
     Parameters
     ----------
     wrap : callable
-        Makes a dataset of a stage.
+        Returns a dataset for a stage.
     """
 
     n: int
@@ -80,18 +80,18 @@ class Window(Stage):
         return WindowCursor(self, epoch)
 
     def windows(self, elements: Sequence[Any]) -> Any:
-        """A dataset for each leaf."""
+        """Return a dataset for each leaf."""
         columns = zip(*map(flatten, elements), strict=True)
         return pack(elements[0], [self.wrap(Elements(list(column))) for column in columns])
 
 
 class DatasetSpec:
-    """The spec of a dataset that is an element of another one.
+    """The spec of a dataset that is an element of another dataset.
 
     Parameters
     ----------
     element_spec : structure of TensorSpec
-        That of its elements.
+        The spec of its elements.
     """
 
     def __init__(self, element_spec: Any) -> None:
@@ -113,8 +113,8 @@ class WindowCursor(Cursor):
 
     def __init__(self, stage: Window, epoch: int) -> None:
         self.stage, self.inner = stage, stage.source.cursor(epoch)
-        self.held: list[Any] = []           # elements of the next window that are there already
-        self.skip: int = 0                       # elements before it that are not there yet
+        self.held: list[Any] = []           # elements read for the next window
+        self.skip: int = 0                       # elements to skip before the next window
 
     def __next__(self) -> Any:
         stage = self.stage
@@ -193,7 +193,7 @@ class Bucketed(Stage):
         return padding.batch(elements, self.length.who)
 
     def bounded(self, padding: Padding, element: Any, size: int) -> Padding:
-        """The same with unknown sizes those of the bucket's longest elements."""
+        """Return the padding with unknown sizes replaced by `size`, the bucket's largest length."""
         shapes = [[None] * x.ndim if s is None else s for x, s in zip(
             flatten(element), padding.shapes_for(element), strict=True)]
         sized = [tuple([size if d is None else d for d in shape]) for shape in shapes]
@@ -207,7 +207,7 @@ class BucketCursor(Cursor):
     def __init__(self, stage: Bucketed, epoch: int) -> None:
         self.stage, self.inner = stage, stage.source.cursor(epoch)
         self.buckets: list[list[Any]] = [[] for _ in stage.batch_sizes]
-        self.next: int = 0                       # bucket to be emptied, after the last element
+        self.next: int = 0                       # next bucket to flush after the last element
 
     def __next__(self) -> Any:
         stage = self.stage
