@@ -1,1 +1,1 @@
-"""Programs that leave Python: `dualflow.export`. See docs/export.md."""
+"""Export of programs that run without Python: `dualflow.export`. See docs/export.md."""

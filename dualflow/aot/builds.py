@@ -1,6 +1,6 @@
-"""How an exported model is built: its Makefile and CMakeLists.txt."""
+"""The build files of an exported model: its Makefile and CMakeLists.txt."""
 
-# What each SIMD level of an x86-64 wants of the compiler, as in setup.py; others want nothing.
+# Compiler flags of each SIMD level of x86-64, as in setup.py; other levels need none.
 LEVELS = {
     "avx2": "-mavx2 -mfma -mf16c -mbmi2",
     "avx512": "-mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512dq -mavx512vl "
@@ -12,11 +12,11 @@ FLAGS = (f"-std=c11 -D_GNU_SOURCE -Wall -Wextra {KERNEL_FLAGS} -ffunction-sectio
 
 HEAD = """\
 #   CC       gcc 11 or later, clang; for glibc or musl
-#   OPT      how it is optimised: -O3, -Os
-#   THREADS  0: kernels run on the caller's thread alone
-#   LEVELS   SIMD levels, of which the best that the CPU has is chosen when a program starts:
+#   OPT      optimisation flags: -O3, -Os
+#   THREADS  0: kernels run only on the caller's thread
+#   LEVELS   SIMD levels; the best one that the CPU supports is chosen when a program starts:
 #            baseline, avx2 and avx512 on x86-64, neon on aarch64. Programs and recorded runs are
-#            of {level}; others give other last bits.
+#            for {level}; results of other levels differ in the last bits.
 OPT = -O3
 THREADS = 1
 AR = ar
@@ -63,7 +63,7 @@ LIBRARY = """
 \trm -f $@
 \t$(AR) rcs $@ $^
 
-# What was built with other flags is built again.
+# Rebuild if the flags have changed.
 $(shell mkdir -p build; echo '$(COMPILE) $(LEVELS)' | cmp -s - build/flags || \\
     echo '$(COMPILE) $(LEVELS)' > build/flags)
 $(OBJECTS): build/flags Makefile {header} runtime.h
@@ -85,8 +85,8 @@ clean:
 """
 
 CMAKE = """\
-# The library `{prefix}` and its test, `check`. LEVELS: SIMD levels, of which the best that the CPU
-# has is chosen when a program starts. THREADS=OFF: kernels run on the caller's thread alone.
+# The library `{prefix}` and its test, `check`. LEVELS: SIMD levels; the best one that the CPU
+# supports is chosen when a program starts. THREADS=OFF: kernels run only on the caller's thread.
 cmake_minimum_required(VERSION 3.16)
 project({prefix} C)
 
@@ -144,7 +144,7 @@ add_test(NAME {prefix}_check COMMAND {prefix}_check)
 
 
 def _each_level(clusters: bool) -> list[str]:
-    """What is compiled once per SIMD level."""
+    """Return the stems of the sources that are compiled once per SIMD level."""
     return ["kernels", "clusters"] if clusters else ["kernels"]
 
 
@@ -153,17 +153,17 @@ def _objects(clusters: bool) -> str:
 
 
 def makefile(level: str, machine: str, prefix: str, clusters: bool) -> str:
-    """The text of a Makefile; recorded runs are of a SIMD level of a machine. `clusters`: there
-    are compiled ones."""
+    """Return the text of a Makefile. `level` and `machine` are of the recorded runs; `clusters`:
+    whether there are compiled clusters."""
     text = ("# make          builds check and runs it\n# make lib{prefix}.a\n#\n"
-            "#   RUN      what runs check, if this machine cannot: qemu-aarch64-static\n"
+            "#   RUN      an emulator that runs check, if needed: qemu-aarch64-static\n"
             + HEAD + CHECK + LIBRARY)
     return _filled(text, level, machine, prefix=prefix, own=f"build/{prefix}.o",
                    library=f"lib{prefix}.a", header=f"{prefix}.h", each=_objects(clusters))
 
 
 def library_makefile(level: str, machine: str) -> str:
-    """The text of a Makefile that builds libdualflow.a."""
+    """Return the text of a Makefile that builds libdualflow.a."""
     return _filled("# make          builds libdualflow.a\n#\n" + HEAD + LIBRARY, level, machine,
                    own="", library="libdualflow.a", header="dualflow.h", each=_objects(False))
 
@@ -173,7 +173,7 @@ def _filled(text: str, level: str, machine: str, **names: str) -> str:
 
 
 def cmake(level: str, machine: str, prefix: str, clusters: bool) -> str:
-    """The text of a CMakeLists.txt."""
+    """Return the text of a CMakeLists.txt."""
     machines = "x86_64|AMD64" if machine == "x86_64" else machine
     return CMAKE.format(prefix=prefix, level=level, machines=machines, flags=FLAGS,
                         each=" ".join([f"{name}.c" for name in _each_level(clusters)]), **LEVELS)

@@ -1,4 +1,4 @@
-"""check.c: calls a model as it was called in Python, and compares."""
+"""Generates check.c, which repeats the recorded calls of a model and compares the results."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dualflow.aot.tables import memory
 from dualflow.aot.vectors import MOST, Call, Recorded
 from dualflow.dtypes import DType
 
-KEPT_BYTES = 4096         # of a result; the rest is compared by a hash
+KEPT_BYTES = 4096         # stored per result; the rest is compared by a hash
 
 PROGRAM = """\
-/* Runs a model as it was run when it was exported, from the weights beside this program, and
- * compares all that it returns and leaves in its variables. */
+/* Repeats the recorded runs of a model, with the weights next to this program, and compares all
+ * results and the final values of the variables. */
 #include "{prefix}.h"
 
 #include <math.h>
@@ -23,13 +23,13 @@ PROGRAM = """\
 #include <string.h>
 
 #ifndef SAME_LEVEL
-#define SAME_LEVEL 1 /* 0: built for another SIMD level than that of the recorded runs */
+#define SAME_LEVEL 1 /* 0: built for another SIMD level than the recorded runs */
 #endif
-#define CLOSE 1e-3 /* then differences up to this are fine */
+#define CLOSE 1e-3 /* tolerance if SAME_LEVEL is 0 */
 
 typedef enum {{ INTEGERS, FLOATS_2, FLOATS_B, FLOATS_4, FLOATS_8 }} kind;
 
-static double largest; /* relative difference of any two numbers */
+static double largest; /* largest relative difference found */
 static long n_different, n_values;
 
 static double number(kind k, const unsigned char *at)
@@ -61,7 +61,7 @@ static size_t bytes_of(kind k)
     return k == INTEGERS ? 1 : k == FLOATS_8 ? 8 : k == FLOATS_4 ? 4 : 2;
 }}
 
-/* FNV-1a of the numbers; all NaNs are one. */
+/* FNV-1a of the values; all NaNs hash alike. */
 static uint64_t hash(kind k, const unsigned char *data, size_t n)
 {{
     const size_t bytes = bytes_of(k);
@@ -73,7 +73,7 @@ static uint64_t hash(kind k, const unsigned char *data, size_t n)
     return h;
 }}
 
-/* Compares n bytes of numbers with those recorded, of which the first are there, and a hash. */
+/* Compares n bytes with the recorded ones: n_want leading bytes, and a hash of all bytes. */
 static void compare(const char *what, kind k, const void *got, size_t n, const void *want,
                     size_t n_want, uint64_t wanted)
 {{
@@ -101,7 +101,7 @@ static void must({prefix} *m, int status, const char *what)
     exit(1);
 }}
 
-/* Memory for n bytes, which hold those given, again and again. */
+/* Returns n bytes filled by repeating the given ones. */
 static void *filled(size_t n, const void *some, size_t n_some)
 {{
     unsigned char *data = malloc(n ? n : 1);
@@ -115,7 +115,7 @@ static void *filled(size_t n, const void *some, size_t n_some)
 }}
 
 {data}
-/* The weights: beside the program, or else here. */
+/* Loads the weights from the program's folder, or else from the current one. */
 static void load({prefix} *m, const char *program)
 {{
     static const char name[] = "weights.safetensors";
@@ -149,12 +149,12 @@ KINDS = {"float16": "FLOATS_2", "bfloat16": "FLOATS_B", "float32": "FLOATS_4",
 
 
 def kind_of(dtype: DType) -> str:
-    """How check.c reads numbers of a dtype."""
+    """Return the enumerator by which check.c reads values of a dtype."""
     return KINDS.get(dtype.name, "INTEGERS")
 
 
 def is_nan(number: bytes, dtype: str) -> bool:
-    """Whether the bytes of a float are a NaN.
+    """Return True if the bytes of a float are a NaN.
 
     >>> is_nan(bytes([0, 0, 192, 127]), "float32"), is_nan(bytes([0, 0, 128, 127]), "float32")
     (True, False)
@@ -166,7 +166,7 @@ def is_nan(number: bytes, dtype: str) -> bool:
 
 
 def fnv(data: bytes) -> int:
-    """The hash of check.c: FNV-1a, 64 bits.
+    """Return the hash of check.c: FNV-1a, 64 bits.
 
     >>> hex(fnv(b"a"))
     '0xaf63dc4c8601ec8c'
@@ -178,7 +178,7 @@ def fnv(data: bytes) -> int:
 
 
 def one_nan(x: Tensor) -> bytes:
-    """The bytes of a tensor in which all NaNs are the same."""
+    """Return the bytes of a tensor with all NaNs replaced by one pattern."""
     data = bytes(memory_of(x))
     if not x.dtype.is_floating or bool((x == x).numpy().all()):
         return data
@@ -212,7 +212,7 @@ class Check:
             summary=", ".join(what))
 
     def _stored(self, data: bytes) -> str:
-        """The name of recorded bytes."""
+        """Return the name of recorded bytes; define them if they are new."""
         if data not in self.known:
             self.known[data] = f"recorded_{len(self.known)}"
             self.data.append(memory(self.known[data], data))

@@ -1,4 +1,4 @@
-"""All that is exported together: entries, the variables they share, the states of generators."""
+"""The contents of an export: entries, the variables they share, and generator states."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ STATE = "random_generator"
 
 
 class Shared(NamedTuple):
-    """A variable of the exported model, or the state of a generator: its seed and how often it was
-    drawn from, int64 (2,).
+    """A variable of the exported model, or the state of a generator: an int64 tensor (2,) with its
+    seed and its number of draws.
 
     Attributes
     ----------
     name : str
-        Of the variable. Where several have one name, those after the first get `_1`, `_2`, ...
+        The variable's name. If several have the same name, later ones get `_1`, `_2`, ...
     owner : Variable or Generator
     value : Tensor
-        When it was exported.
+        The value at the time of the export.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Shared(NamedTuple):
 
 
 class Contents:
-    """What is exported.
+    """The entries of an export and the variables they share.
 
     Parameters
     ----------
@@ -62,20 +62,20 @@ class Contents:
         self._places = {x.owner: k for k, x in enumerate(self.variables)}
 
     def place(self, owner: Variable | Generator) -> int:
-        """The number of a variable, or of a generator's state."""
+        """Return the index of a variable, or of a generator's state."""
         return self._places[state_of(owner) if isinstance(owner, Generator) else owner]
 
 
 def state_of(generator: Generator) -> Variable | Generator:
-    """The variable that holds the state of a generator, or itself."""
+    """Return the variable that holds the state of a generator, or the generator itself."""
     return generator if generator._state is None else generator._state
 
 
 def entries_of(functions: Mapping[str, Any]) -> list[Entry]:
-    """The entries of functions by name: where there are several for one name, of other shapes, each
-    has the sizes in which they differ in its name."""
+    """Return the entries of functions by name. If a name has several functions, the input sizes in
+    which they differ are appended to the name."""
     if not isinstance(functions, Mapping) or not functions:
-        raise InvalidArgumentError("export: want a dict of concrete functions by name, got "
+        raise InvalidArgumentError("export: expected a dict of concrete functions by name, got "
                                    f"{type(functions).__name__ if functions else functions!r}")
     found: list[Entry] = []
     for name, given in functions.items():
@@ -91,10 +91,10 @@ def entries_of(functions: Mapping[str, Any]) -> list[Entry]:
 
 
 def by_size(name: str, entries: list[Entry]) -> list[Entry]:
-    """Entries named after the sizes of inputs in which they differ: predict_1, predict_32."""
+    """Return entries named after the input sizes in which they differ: predict_1, predict_32."""
     sizes = [[d for x in entry.inputs for d in x.shape] for entry in entries]
     if not entries or len(set(map(len, sizes))) > 1 or len(set(map(tuple, sizes))) < len(sizes):
-        raise InvalidArgumentError(f"export: {name} wants concrete functions that differ in the "
+        raise InvalidArgumentError(f"export: {name} requires concrete functions that differ in the "
                                    f"sizes of their inputs, got sizes {sizes}")
     which = [k for k in range(len(sizes[0])) if len({s[k] for s in sizes}) > 1]
     return [entry._replace(name="_".join([name, *[str(s[k]) for k in which]]))

@@ -1,5 +1,5 @@
-"""What of a concrete function becomes a C function: its program, where the program's arguments come
-from, and what is returned. Whatever cannot leave Python is refused here."""
+"""The C function of a concrete function: its program, the sources of the program's arguments, and
+its results. Functions that cannot run without Python are rejected here."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Value(NamedTuple):
     Attributes
     ----------
     name : str
-        In C.
+        Name in C.
     path : str
-        In Python: ``batch['image']``.
+        Path in Python: ``batch['image']``.
     dtype : DType
     shape : tuple of int
     number : int, float or None
-        The type of a Python number, which C gives by value.
+        The type of a Python number, which C passes by value.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Value(NamedTuple):
 
 
 class Given(NamedTuple):
-    """An argument that the program takes of a call: an input, as a tensor of `dtype`."""
+    """A program argument from the call: an input leaf, as a tensor of `dtype`."""
 
     leaf: int
     dtype: DType
@@ -60,20 +60,20 @@ class Entry(NamedTuple):
     name : str
     compiled : Compiled
     spec : ProgramSpec
-        The program of `compiled`; its constants include the tensors that every call returns.
+        The program of `compiled`, with additional constants for constant results.
     inputs, outputs : tuple of Value
     leaves : tuple of int
-        Which leaf of a call's arguments each input is.
+        For each input, the index of its leaf in a call's arguments.
     given : tuple of Given
-        Inputs as the program takes them. A number may be there as several dtypes.
+        The program's view of the inputs; a number may occur with several dtypes.
     returns : tuple of ResultSpec
-        How the program returns each output.
+        For each output, the program result or constant that holds it.
     returned : tuple of Variable
-        The variables that a call returns as such.
+        The variables that a call returns as variables.
     jit : bool
         Whether its clusters are compiled.
     state : tuple of (str, str)
-        What Python read besides arguments, where it is a number, text or a bool: fixed in C.
+        Numbers, strings and bools that Python read besides arguments; they are constants in C.
     """
 
     name: str
@@ -95,16 +95,16 @@ class Entry(NamedTuple):
 
     @property
     def generators(self) -> list[Generator]:
-        """Those whose keys it draws, once for each draw."""
+        """The generators whose keys it draws, once for each draw."""
         return [generator_of(x.source) for x in self.spec.arguments if isinstance(x.source, Feed)]
 
 
 def make_entry(name: str, function: Any, who: str, numbers: bool = False) -> Entry:
-    """The C function of a concrete function; raises where it cannot leave Python. Messages begin
-    with `who`. `numbers`: Python numbers may be inputs."""
+    """Return the C function of a concrete function. Raise if it cannot run without Python; messages
+    begin with `who`. `numbers`: whether Python numbers may be inputs."""
     if not isinstance(function, ConcreteFunction):
         hint = "; get one by get_concrete_function" if callable(function) else ""
-        raise InvalidArgumentError(f"{who} is a {type(function).__name__}, want a "
+        raise InvalidArgumentError(f"{who} is a {type(function).__name__}, expected a "
                                    f"concrete function{hint}")
     shapes = _shapes(who, function, numbers)
     changed = function.trace.stale or function.places.broken()
@@ -115,8 +115,7 @@ def make_entry(name: str, function: Any, who: str, numbers: bool = False) -> Ent
                              dataclasses.replace(function.options, portable=True))
     if compiled is None:
         sizes = ", ".join([f"{function.paths[k]} {shape}" for k, shape in shapes.items()])
-        raise InvalidArgumentError(f"{who}: Python decides otherwise for {sizes} than when it was "
-                                   "traced")
+        raise InvalidArgumentError(f"{who}: for {sizes} Python decides otherwise than in the trace")
     _refuse_host(who, compiled.spec)
     taken: set[str] = set()
     given = _given(who, function, compiled)
@@ -134,7 +133,7 @@ def is_fixed(leaf: Any, kind: type) -> bool:
 
 
 def _shapes(who: str, function: ConcreteFunction, numbers: bool) -> dict[int, tuple[int, ...]]:
-    """The shapes of the leaves that are tensors."""
+    """Return the shapes of the leaves that are tensors."""
     found = {}
     deciding = deciding_arguments(function.trace)
     for k, (leaf, path) in enumerate(zip(function.leaves, function.paths, strict=True)):
@@ -142,26 +141,26 @@ def _shapes(who: str, function: ConcreteFunction, numbers: bool) -> dict[int, tu
             raise InvalidArgumentError(f"{who}: {path} is a Python number that may "
                                        "change; trace with a tensor in its place")
         if isinstance(leaf, NumberLeaf) and k in deciding:
-            raise InvalidArgumentError(f"{who}: a size, or what Python does, depends on {path}, a "
-                                       f"Python number that may change, at "
+            raise InvalidArgumentError(f"{who}: a size or a decision of Python depends on {path}, "
+                                       f"a Python number that may change, at "
                                        f"{deciding[k] or 'an unknown line'}")
         if isinstance(leaf, VariableLeaf):
-            raise InvalidArgumentError(f"{who}: {path} is a variable; functions that are "
-                                       "exported capture theirs")
+            raise InvalidArgumentError(f"{who}: {path} is a variable; exported functions must "
+                                       "capture variables")
         if not isinstance(leaf, TensorLeaf):
-            continue                            # a value that was traced in
+            continue                            # a constant of the trace
         dims = function.sizes.get(k, tuple([d for d in leaf.shape if d is not None]))
         if len(dims) < len(leaf.shape):
             shape = str(leaf.shape).replace("None", "?")
-            raise InvalidArgumentError(f"{who}: {path} has shape {shape}, want one that "
-                                       "is fixed; give get_concrete_function a tensor or a "
-                                       "TensorSpec of such")
+            raise InvalidArgumentError(f"{who}: {path} has shape {shape}, expected a fixed shape; "
+                                       "pass get_concrete_function a tensor or a TensorSpec of "
+                                       "fixed shape")
         found[k] = dims
     return found
 
 
 def _given(who: str, function: ConcreteFunction, compiled: Compiled) -> tuple[Given, ...]:
-    """The inputs of a call that the program takes, in the order of the call's arguments."""
+    """Return the inputs that the program reads, in the order of the call's arguments."""
     found = {Given(k, x.dtype) for k, x in enumerate(function.leaves) if isinstance(x, TensorLeaf)}
     for x in compiled.spec.arguments:
         if isinstance(x.source, Computed):
@@ -178,8 +177,8 @@ def _given(who: str, function: ConcreteFunction, compiled: Compiled) -> tuple[Gi
 
 def _inputs(who: str, function: ConcreteFunction, shapes: dict[int, tuple[int, ...]],
             given: tuple[Given, ...], taken: set[str]) -> dict[int, Value]:
-    """Inputs by leaf. A number has the dtype that the program takes, the widest if these are
-    several, from which C makes the others."""
+    """Return the inputs by leaf. A number has the dtype that the program reads or, if there are
+    several, float64 or int64, from which C converts."""
     found = {}
     for k, (leaf, path) in enumerate(zip(function.leaves, function.paths, strict=True)):
         if isinstance(leaf, NumberLeaf):
@@ -199,7 +198,7 @@ def _inputs(who: str, function: ConcreteFunction, shapes: dict[int, tuple[int, .
 
 def _outputs(who: str, function: ConcreteFunction, compiled: Compiled,
              taken: set[str]) -> tuple[tuple[Value, ...], tuple[ResultSpec, ...], list[Tensor]]:
-    """The outputs, how the program returns each, and the constants that it lacks for that."""
+    """Return the outputs, how the program returns each, and constants missing in the program."""
     found: list[Value] = []
     returns: list[ResultSpec] = []
     constants: list[Tensor] = []
@@ -213,11 +212,11 @@ def _outputs(who: str, function: ConcreteFunction, compiled: Compiled,
         elif any([kind is x for x in MADE]):
             result = compiled.spec.results[next(made)]
         else:
-            continue                            # a number, a string: only Python receives it
+            continue                            # a number, a string: returned only in Python
         if kind is DATA_NUMBER or None in result.shape:
             raise UnimplementedError(
-                f"{who}: the size of {path} depends on data, and C gives memory before it runs; "
-                "pad it to the largest size there is, and say so by ensure_shape")
+                f"{who}: the size of {path} depends on data, but C allocates outputs before a run; "
+                "pad it to its maximal size, and declare that size by ensure_shape")
         shape = tuple([d for d in result.shape if d is not None])
         plain = re.sub(r"^result\W+(?=[A-Za-z])", "", path).rstrip("']")
         found.append(Value(unique(identifier(plain), taken), path, result.dtype, shape))
@@ -226,22 +225,22 @@ def _outputs(who: str, function: ConcreteFunction, compiled: Compiled,
 
 
 def paths_of(skeleton: Any, n: int) -> list[str]:
-    """Where in the result of a call each of its leaves is."""
+    """Return the path of each leaf in the result of a call."""
     paths: list[str] = []
     flatten(rebuild(skeleton, iter(range(n))), "result", [], paths, arrays=True)
     return paths
 
 
 def generator_of(feed: Feed) -> Generator:
-    """The generator whose keys a program is fed."""
+    """Return the generator that supplies the keys of an argument."""
     owner = getattr(feed.make, "__self__", None)
     if isinstance(owner, Generator) and not feed.args:
         return owner
-    raise UnimplementedError(f"export: {feed!r} wants Python")
+    raise UnimplementedError(f"export: {feed!r} requires Python")
 
 
 def _refuse_host(who: str, spec: ProgramSpec) -> None:
-    """Raises where a run calls Python: by an op, or for what it is fed."""
+    """Raise if a run calls Python, by an op or for an argument."""
     found: list[str] = []
     for x in spec.all_instructions:
         if x.op in HOST:
@@ -255,7 +254,7 @@ def _refuse_host(who: str, spec: ProgramSpec) -> None:
 
 
 def programs(specs: Iterable[ProgramSpec]) -> Iterator[ProgramSpec]:
-    """Programs, with those of bodies and of what they keep."""
+    """Yield programs, including bodies and programs of kept values."""
     open_ones = list(specs)
     while open_ones:
         spec = open_ones.pop()

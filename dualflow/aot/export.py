@@ -1,4 +1,4 @@
-"""`dualflow.export`: functions written as programs for other places than Python."""
+"""`dualflow.export`: functions written as C programs that run without Python."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["export"]
 
 def write_c(folder: Path, functions: Mapping[str, Any], examples: Mapping[str, Any],
             prefix: str) -> None:
-    """Writes the folder of a C export."""
+    """Write the folder of a C export."""
     prefix = prefix_of(prefix)
     contents = Contents(entries_of(functions))
     check = Check(contents, record(contents, examples), prefix)
@@ -60,38 +60,39 @@ def export(path: str | os.PathLike[str],
            functions: Mapping[str, ConcreteFunction | Sequence[ConcreteFunction]],
            format: str = "c", examples: Mapping[str, Sequence[Any]] | None = None,
            prefix: str = DEFAULT) -> None:
-    """Writes functions as C that runs without Python: a new folder at `path`.
+    """Write functions as C code that runs without Python, to a new folder at `path`.
 
     Parameters
     ----------
     path : str or path
-        There must be nothing yet.
+        Must not exist yet.
     functions : dict of str to ConcreteFunction
-        Each becomes a C function, ``model_<name>``. Several concrete functions in a list, of other
-        shapes, become one each, with the sizes in which they differ in their names.
+        Each becomes a C function ``model_<name>``. Concrete functions for different shapes in a
+        list become one C function each, with the sizes in which they differ in their names.
     format : str, default "c"
     examples : dict of str to sequence of tensors, optional
-        Inputs of entries for the recorded runs of the check; drawn if not given, integers from 0
-        and 1.
+        Inputs of entries for the recorded runs of the check. By default, random inputs are drawn;
+        integers are 0 or 1.
     prefix : str, default "model"
-        What the names of files and functions begin with: ``digits.h``, ``digits_new``. Models are
-        linked into one program if each has its own.
+        Prefix of the names of files and functions: ``digits.h``, ``digits_new``. Models can be
+        linked into one program if their prefixes differ.
 
     Raises
     ------
     AlreadyExistsError
-        If there is something at `path`.
+        If `path` exists.
     UnimplementedError
-        If a function calls Python while it runs, or the size of a result depends on data.
+        If a function calls Python when it runs, or the size of a result depends on data.
     InvalidArgumentError
-        If a function is no concrete function, or takes something else than tensors of fixed shapes,
-        or if `prefix` is no name in C.
+        If a function is not a concrete function, if its arguments are not tensors of fixed shapes,
+        or if `prefix` is not a C identifier.
 
     Notes
     -----
-    The functions share their variables, which are written as they are now, to
-    ``weights.safetensors``. Random ops go on where their generators are. Nothing that is exported
-    changes, and nothing half-written stays where it fails. `docs/export.md` describes the folder.
+    The functions share their variables, whose current values are written to
+    ``weights.safetensors``. Random ops continue from the current state of their generators. The
+    export changes none of them; on failure, no folder is left. `docs/export.md` describes the
+    folder.
 
     Examples
     --------
@@ -107,22 +108,22 @@ def export(path: str | os.PathLike[str],
     True
     """
     if format not in FORMATS:
-        raise InvalidArgumentError(f"export: format is {format!r}, want one of "
+        raise InvalidArgumentError(f"export: format is {format!r}, expected one of "
                                    f"{', '.join(map(repr, FORMATS))}")
     write_folder(path, "export", lambda folder: FORMATS[format](
         folder, functions, examples or {}, prefix))
 
 
 def machine_name() -> str:
-    """As compilers call it: ``x86_64``, ``aarch64``"""
+    """Return the machine's name in compiler triples: ``x86_64``, ``aarch64``."""
     return {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
 
 
 def write_folder(path: str | os.PathLike[str], who: str, write: Callable[[Path], None]) -> None:
-    """Makes a new folder that is whole or not there; `write` fills one beside it."""
+    """Create a folder atomically: `write` fills a temporary folder, which is then renamed."""
     place = Path(os.path.abspath(path))
     if os.path.lexists(place):
-        raise AlreadyExistsError(f"{who}: there is something at {place} already")
+        raise AlreadyExistsError(f"{who}: {place} already exists")
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
     try:
@@ -135,14 +136,14 @@ def write_folder(path: str | os.PathLike[str], who: str, write: Callable[[Path],
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
-    """Writes files by their paths."""
+    """Write files by path."""
     for path, text in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
 
 
 def _umask() -> int:
-    """The mask for new files, which can only be asked by setting it."""
+    """Return the umask, which can be read only by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

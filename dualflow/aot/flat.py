@@ -1,6 +1,6 @@
-"""What leaves Python, as numbers: programs in the order in which they are built, the entries that
-run them, constants. A C export writes it as tables, a program file as words; both are
-csrc/model/model.h's `df_model_tables`, field by field."""
+"""The contents of an export in flat form: programs, each after its bodies, entries, and constants.
+A C export writes it as tables, a program file as words. The classes mirror the structures of
+csrc/model/model.h (`df_model_tables`) field by field."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Attribute = Word | tuple[int | Op, ...]
 
 
 class FlatSlot(NamedTuple):
-    """`df_slot`; `constant` is its place among all constants."""
+    """`df_slot`; `constant` is an index into all constants."""
 
     kind: SlotKind
     dtype: DType
@@ -45,8 +45,8 @@ class FlatSlot(NamedTuple):
 
 
 class FlatInstruction(NamedTuple):
-    """`df_model_instruction`; ops stand in the place of their numbers, programs have numbers.
-    `cluster` is 0, and `layout` empty, unless it runs a compiled cluster."""
+    """`df_model_instruction`, with ops in place of their numbers, and bodies as program indices.
+    `cluster` is 0 and `layout` empty unless it runs a compiled cluster."""
 
     op: Op
     inputs: tuple[int, ...]
@@ -63,7 +63,7 @@ class FlatInstruction(NamedTuple):
 
 
 class FlatProgram(NamedTuple):
-    """`df_model_program`; `returned` is None unless it is a body."""
+    """`df_model_program`; `returned` is None unless the program is a body."""
 
     n_args: int
     n_results: int
@@ -82,7 +82,7 @@ class FlatSource(NamedTuple):
 
 
 class FlatReturn(NamedTuple):
-    """`df_model_return`"""
+    """`df_model_return`."""
 
     kind: SlotKind
     number: int
@@ -91,7 +91,7 @@ class FlatReturn(NamedTuple):
 
 
 class FlatEntry(NamedTuple):
-    """`df_model_entry`"""
+    """`df_model_entry`."""
 
     name: str
     program: int
@@ -102,22 +102,22 @@ class FlatEntry(NamedTuple):
 
 
 class Flat:
-    """Contents as numbers.
+    """The contents of an export in flat form.
 
     Parameters
     ----------
     contents : Contents
     clusters : dict of int to (int, tuple of int), optional
-        By the identity of an instruction that runs a compiled cluster: the number of that, and its
-        layout.
+        By identity of an instruction that runs a compiled cluster: the index of the cluster's
+        function, and its layout.
 
     Attributes
     ----------
     programs : list of FlatProgram
-        Each after its bodies.
+        Each program follows its bodies.
     entries : list of FlatEntry
     constants : list of Tensor
-        Each once.
+        Without duplicates.
     """
 
     def __init__(self, contents: Contents,
@@ -126,7 +126,7 @@ class Flat:
         self._clusters = clusters or {}
         self.programs: list[FlatProgram] = []
         self.constants: list[Tensor] = []
-        self._constants: dict[int, int] = {}            # places, by identity
+        self._constants: dict[int, int] = {}            # indices, by identity
         self.entries: list[FlatEntry] = [self._entry(x) for x in contents.entries]
 
     def _constant(self, x: Tensor) -> int:
@@ -198,7 +198,7 @@ class Flat:
 
 
 def flat_instruction(x: InstructionSpec, bodies: tuple[int, ...]) -> FlatInstruction:
-    """An instruction whose bodies have numbers."""
+    """Return an instruction with the given program indices of its bodies."""
     attrs: list[Attribute] = []
     applied = applied_op(x)
     for k, (key, value) in enumerate({} if x.attrs is None else x.attrs.as_dict().items()):
@@ -210,7 +210,7 @@ def flat_instruction(x: InstructionSpec, bodies: tuple[int, ...]) -> FlatInstruc
 
 
 def tile_words(numbers: Sequence[int]) -> tuple[int | Op, ...]:
-    """Tile code with ops in the place of their numbers."""
+    """Return tile code with ops in place of their numbers."""
     code = disassemble(numbers)
     words: list[int | Op] = [code.row_length, len(code.steps)]
     for step in code.steps:
@@ -220,13 +220,13 @@ def tile_words(numbers: Sequence[int]) -> tuple[int | Op, ...]:
 
 
 def tile_code(x: InstructionSpec) -> Sequence[Step]:
-    """The steps of the tile code of an instruction, if it has some."""
+    """Return the steps of an instruction's tile code, or () if it has none."""
     code = x.attrs.as_dict().get(CODE) if x.attrs is not None else None
     return disassemble(code).steps if code is not None else ()
 
 
 def applied_op(x: InstructionSpec) -> Op | None:
-    """The op that an instruction applies with attributes computed in a run, or None."""
+    """Return the op that an instruction applies with attributes computed at run time, or None."""
     if not x.op.applies or x.attrs is None:
         return None
     index = x.attrs.values[0]
@@ -235,7 +235,7 @@ def applied_op(x: InstructionSpec) -> Op | None:
 
 
 def ops_of(spec: ProgramSpec) -> set[Op]:
-    """All ops that a program names, without those of its bodies."""
+    """Return all ops that a program uses, except in its bodies."""
     found = {x.op for x in spec.instructions}
     for x in spec.instructions:
         applied = applied_op(x)
@@ -244,7 +244,7 @@ def ops_of(spec: ProgramSpec) -> set[Op]:
 
 
 def slot_of(spec: ProgramSpec, k: int, result: ResultSpec) -> int:
-    """The slot that is result `k` of a body."""
+    """Return the slot that holds result `k` of a body, or -1."""
     if result.kind is SlotKind.DYNAMIC:
         return result.number
     number = k if result.kind is SlotKind.RESULT else result.number

@@ -1,5 +1,5 @@
-"""Sources of csrc as one text: includes are resolved, a header stands where it is first wanted, and
-static names that several files have begin with the name of their file."""
+"""Amalgamation of csrc sources into one text: includes are expanded, a guarded header is emitted
+once, and static names that occur in several files get the name of their file as a prefix."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dualflow.aot.runtime import BUILT, Runtime, all_sources, file_of_ops, is_ke
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|TEMPLATE\b)')
 TEMPLATE = re.compile(r'\s*#\s*define TEMPLATE\s+"([^"]+)"')
 GUARD = re.compile(r"^#ifndef (\w+_H)\n#define \1$", re.M)
-PUBLIC = re.compile(r"(?:df|DF|t|v|m)_|dualflow|DUALFLOW|FN$|$")    # or of a vector's dtype
+PUBLIC = re.compile(r"(?:df|DF|t|v|m)_|dualflow|DUALFLOW|FN$|$")    # or with a vector suffix
 CONDITION = re.compile(r"\s*#\s*if ((?:DF_(?:BUILT|PRODUCT)_\w+|[ |&!()])+)(?:/\*.*)?$")
 DTYPE = r"(?:f16|bf16|f32|f64|bool|[iu](?:8|16|32|64))"
 WORDS = r'/\*.*?\*/|//[^\n]*|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
 UNSEEN = re.compile(rf"{WORDS}|^[ \t]*#(?:[^\n\\]|\\.)*", re.S | re.M)
 
-# What a file has at its own level, as C is written here: plain names, and FN(names) of templates.
+# Names with file scope, as csrc declares them: plain names, and FN(names) of templates.
 NAMED = [re.compile(pattern, re.M) for pattern in (
     r"^(?:static|DF_INLINE|DF_THREAD_LOCAL)\b[^;{}()=]*?\b(\w+)\s*[(\[=;]",
     r"^(?:typedef )?(?:struct|enum|union)\s+(\w+)\s*\{",
@@ -34,26 +34,26 @@ ENUM = re.compile(r"^(?:typedef )?enum\s*\w*\s*\{([^}]*)\}", re.M)
 
 
 class Names(NamedTuple):
-    """What files have at their own level: names, and those that get the suffix of a dtype."""
+    """Names with file scope: plain names, and names of templates, which get a dtype's suffix."""
 
     plain: frozenset[str]
     templated: frozenset[str]
 
 
 def is_shared(path: str) -> bool:
-    """Whether a file is a header that stands once; templates stand wherever they are included."""
+    """Return True if a file is a guarded header, emitted once; a template is emitted repeatedly."""
     return GUARD.search(read(path)) is not None
 
 
 @cache
 def included(path: str) -> tuple[str, ...]:
-    """The files that a file names, templates too."""
+    """Return the files that a file includes, as headers or as templates."""
     return tuple([m[1] for line in read(path).splitlines()
                   if (m := INCLUDE.match(line) or TEMPLATE.match(line)) and m[1]])
 
 
 def parts_of(path: str) -> Iterator[str]:
-    """A file and its templates."""
+    """Yield a file and its templates."""
     yield path
     for name in included(path):
         if not name.endswith(".def") and not is_shared(name):
@@ -62,7 +62,7 @@ def parts_of(path: str) -> Iterator[str]:
 
 @cache
 def names_in(paths: tuple[str, ...]) -> Names:
-    """What files have at their own level."""
+    """Return the names with file scope in files."""
     text = "\n".join([UNSEEN.sub(" ", read(path)) for path in paths])
     plain = {name for pattern in NAMED for name in pattern.findall(text)}
     plain |= {word.split("=")[0].strip() for body in ENUM.findall(text) for word in body.split(",")}
@@ -73,13 +73,13 @@ def names_in(paths: tuple[str, ...]) -> Names:
 
 @cache
 def side(kernels: bool) -> tuple[str, ...]:
-    """All sources that are compiled once per SIMD level, or once."""
+    """Return all sources compiled once per SIMD level (`kernels`), or all others."""
     return tuple([path for path in all_sources() if is_kernel(path) is kernels])
 
 
 @cache
 def names_of_headers() -> Names:
-    """What headers have that stand once."""
+    """Return the names in guarded headers."""
     headers: dict[str, None] = {}
     wanted = [*side(True), *side(False)]
     while wanted:
@@ -92,7 +92,7 @@ def names_of_headers() -> Names:
 
 @cache
 def clashing(kernels: bool) -> Names:
-    """Names that several sources of a side have, or a source and a header."""
+    """Return names that occur in several sources of a side, or in a source and a header."""
     owned = [names_in(tuple(parts_of(path))) for path in side(kernels)] + [names_of_headers()]
 
     def repeated(kind: int) -> frozenset[str]:
@@ -104,7 +104,7 @@ def clashing(kernels: bool) -> Names:
 
 @cache
 def own_names(path: str) -> Names:
-    """The names of a source that others of its side have, too; an op's keep theirs in its file."""
+    """Return the names of a source that clash on its side. An op's names stay in the op's file."""
     own, others = names_in(tuple(parts_of(path))), clashing(is_kernel(path))
     kept = {op for op, file in file_of_ops().items() if file == path}
     return Names((own.plain & others.plain) - kept, (own.templated & others.templated) - kept)
@@ -112,7 +112,7 @@ def own_names(path: str) -> Names:
 
 @cache
 def stem(path: str) -> str:
-    """What a source's names begin with, if others have them: `softmax`, `ops_attention`."""
+    """Return the prefix for a source's clashing names: `softmax`, `ops_attention`."""
     room, name = path.removesuffix(".c").split("/")
     alone = sum([x.split("/")[1] == f"{name}.c" for x in side(is_kernel(path))]) == 1
     return name if alone or room == name else f"{room}_{name}"
@@ -120,13 +120,13 @@ def stem(path: str) -> str:
 
 @cache
 def told_apart(path: str, owner: str) -> str:
-    """The text of a source, or of its template, in which names begin with the source's where others
-    have them. Members of structures are not names."""
+    """Return the text of a source, or of its template, with the source's prefix on clashing names.
+    Members of structures are not renamed."""
     text, own, first = read(path), own_names(owner), stem(owner) + "_"
     every = "|".join(sorted(own.plain | own.templated))
     if not every:
         return text
-    inside: list[bool] = []                 # whether each open brace is a structure's
+    inside: list[bool] = []                 # for each open brace: whether it is of a structure
 
     def changed(found: re.Match[str]) -> str:
         word, name = found[0], found["name"]
@@ -154,23 +154,24 @@ def told_apart(path: str, owner: str) -> str:
 
 
 def holds(condition: str, built: Mapping[str, bool]) -> bool:
-    """Whether a condition on what is built holds: ``DF_BUILT_U8 || DF_BUILT_BOOL``."""
+    """Evaluate a condition on built kernels: ``DF_BUILT_U8 || DF_BUILT_BOOL``."""
     words = re.sub(r"DF_\w+", lambda x: str(built[x[0]]), condition)
     python = words.replace("||", " or ").replace("&&", " and ").replace("!", " not ")
     return bool(eval(python, {"__builtins__": {}}))
 
 
-HEADERS = ("model/model.h",)       # which models include, and most sources
+HEADERS = ("model/model.h",)       # included by models and most sources
 RUNTIME, KERNELS, HEADER = "runtime.c", "kernels.c", "runtime.h"
 TITLE = """\
 /* Part of dualflow, licensed under the Apache License, Version 2.0: {what}
- * Made of the files of csrc that are named below; static names that several of them have begin with
- * a file's name. */
+ * Concatenated from the files of csrc named below; static names that occur in several of these
+ * files
+ * have the file's name as a prefix. */
 """
 
 
 def joined(runtime: Runtime) -> dict[str, str]:
-    """The files of a runtime: its headers, what is compiled once, what once per SIMD level."""
+    """Return the files of a runtime: headers, sources compiled once, and kernels."""
     shared: set[str] = set()
     header = Joined(runtime.changed, shared).text(HEADERS)
     first = f'#include "{HEADER}"\n'
@@ -182,14 +183,14 @@ def joined(runtime: Runtime) -> dict[str, str]:
 
 
 class Joined:
-    """A text of sources.
+    """A concatenation of sources.
 
     Parameters
     ----------
     files : dict of str to str
-        The texts of files that are other than csrc's.
+        By path, the texts of files that differ from csrc's.
     there : set of str
-        Headers that stand elsewhere already; those that this text has are added.
+        Headers that another text contains; the headers of this text are added.
     """
 
     def __init__(self, files: Mapping[str, str], there: set[str]) -> None:
@@ -200,7 +201,7 @@ class Joined:
         self.template = ""
 
     def text(self, paths: Sequence[str]) -> str:
-        """The text of sources, one after another."""
+        """Return the concatenated text of sources."""
         lines: list[str] = []
         for path in paths:
             lines += self.expanded(path, path)
@@ -209,8 +210,8 @@ class Joined:
         return "\n".join(lines) + "\n"
 
     def expanded(self, path: str, owner: str | None) -> Iterator[str]:
-        """The lines of a file and of those it includes. `owner` is the source whose part it is; a
-        header that stands once is nobody's."""
+        """Yield the lines of a file with its includes expanded. `owner` is the source to which the
+        file belongs, or None in a guarded header."""
         if path.endswith(".h") and is_shared(path):
             if path in self.there:
                 return
@@ -221,7 +222,7 @@ class Joined:
         else:
             text = read(path) if owner is None or owner.endswith(".h") else told_apart(path, owner)
         yield f"/* ======== csrc/{path} */"
-        skipped: list[bool | None] = []     # per open condition: None, if it is not about dtypes
+        skipped: list[bool | None] = []     # per open #if: None if it is not a dtype condition
         for line in text.splitlines():
             condition = CONDITION.match(line)
             if condition and set(re.findall(r"\w+", condition[1])) <= self.built.keys():
@@ -247,7 +248,7 @@ class Joined:
 
 @cache
 def macros(path: str) -> tuple[str, ...]:
-    """The macros of a source and its templates that it leaves defined."""
+    """Return the macros that a source and its templates leave defined."""
     left: dict[str, None] = {}
     for part in parts_of(path):
         made, gone = [re.findall(rf"^\s*#\s*{what}\s+(\w+)", read(part), re.M)

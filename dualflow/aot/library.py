@@ -1,4 +1,4 @@
-"""`dualflow.export_library`: what C needs to load program files."""
+"""`dualflow.export_library`: the C library that loads program files."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ HEADER = "api/dualflow.h"
 
 def export_library(path: str | os.PathLike[str],
                    files: Sequence[str | os.PathLike[str]]) -> None:
-    """Writes C that loads program files: a new folder at `path`, with dualflow.h and a Makefile.
+    """Write a C library that loads program files: a new folder with dualflow.h and a Makefile.
 
     Parameters
     ----------
     path : str or path
-        There must be nothing yet.
+        Must not exist yet.
     files : sequence of str or path
-        Program files. The library has the ops and kernels that these want, and loads whatever
-        wants no others.
+        Program files. The library has the ops and kernels that these files require, and loads any
+        file that requires no others.
 
     Raises
     ------
     AlreadyExistsError
-        If there is something at `path`.
+        If `path` exists.
     DataLossError
-        If one of `files` is no program file; the message says why.
+        If one of `files` is not a valid program file; the message states why.
 
     Notes
     -----
@@ -57,8 +57,8 @@ def export_library(path: str | os.PathLike[str],
     ['Makefile', 'dualflow.h', 'kernels.c', 'runtime.c', 'runtime.h']
     """
     if isinstance(files, str | os.PathLike) or not files:
-        raise InvalidArgumentError(f"export_library: files is {files!r}, want a list of program "
-                                   "files")
+        raise InvalidArgumentError(f"export_library: files is {files!r}, expected a list of "
+                                   "program files")
     needs = needs_of(programs([load_program(file).spec for file in files]))
 
     def write(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""`dualflow.load_program`: a program file made ready to be called."""
+"""`dualflow.load_program`: loads a program file as a callable."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CALL, VARIABLE, WRITTEN, KEY, KEPT, CONSTANT = range(6)         # df_model_origi
 
 
 def load_program(file: str | os.PathLike[str]) -> LoadedProgram:
-    """Reads a file that `save_program` wrote, and makes its function ready.
+    """Load a file that `save_program` wrote.
 
     Parameters
     ----------
@@ -45,25 +45,25 @@ def load_program(file: str | os.PathLike[str]) -> LoadedProgram:
     Returns
     -------
     LoadedProgram
-        To be called as the function was.
+        Called like the saved function.
 
     Raises
     ------
     NotFoundError
-        If there is no such file.
+        If the file does not exist.
     InvalidArgumentError
-        If it is given what is in a file.
+        If the argument is the content of a file.
     DataLossError
-        If it is no program file, cut short, of another version, or says something that cannot be;
-        the message names what and where.
+        If the file is not a program file, is truncated, has another version, or is inconsistent;
+        the message names the problem and its location.
     UnimplementedError
-        If it wants ops that this dualflow does not have, or other versions of them.
+        If it requires ops, or versions of ops, that this dualflow does not have.
 
     Notes
     -----
-    The file may come from anybody. Nothing in it is code: ops are looked up by name, and every
-    number, shape and place in memory is checked against what the ops themselves infer before
-    anything runs. It may still ask for much memory, or for a loop without end, which signals stop.
+    The file need not be trusted. It contains no code: ops are looked up by name, and every number,
+    shape and memory offset is checked against the ops' own inference before anything runs. It may
+    still require much memory, or contain an infinite loop, which signals interrupt.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def load_program(file: str | os.PathLike[str]) -> LoadedProgram:
     """
     path = os.fspath(file)
     if isinstance(path, bytes) and path.startswith(MAGIC):
-        raise InvalidArgumentError("load_program: want the path of a file, got what is in one")
+        raise InvalidArgumentError("load_program: expected the path of a file, got its content")
     if not os.path.isfile(path):
         raise NotFoundError(f"load_program: there is no file {path}")
     try:
@@ -93,17 +93,17 @@ def load_program(file: str | os.PathLike[str]) -> LoadedProgram:
 
 
 class LoadedProgram:
-    """A function of a program file; made by `load_program`.
+    """A function of a program file, created by `load_program`.
 
     Attributes
     ----------
     name : str
-        Of the function that was saved.
+        The name of the saved function.
     variables : tuple of Variable
-        Its own, with the values of the file: calls read and write them. The state of a random
-        generator is an int64 variable, its seed and how often it was drawn from.
+        The program's variables, with the file's values; calls read and write them. The state of a
+        random generator is an int64 variable with its seed and its number of draws.
     spec : ProgramSpec
-        The program; prints as text.
+        The program; its string form is readable.
     """
 
     def __init__(self, file: ProgramFile) -> None:
@@ -127,7 +127,7 @@ class LoadedProgram:
 
     def _spec(self, parts: Any, sources: Sequence[Any], returns: Sequence[Any],
               inputs: Sequence[Described] = (), kept: ProgramSpec | None = None) -> ProgramSpec:
-        """The program of the entry, or of what it keeps."""
+        """Return the specification of the entry's program, or of the program of kept values."""
         variables = [VariableSpec(self.variables[index], origin == WRITTEN)
                      for origin, index, _ in sources if origin in (VARIABLE, WRITTEN)]
         n = len(sources) - len(variables)
@@ -135,7 +135,7 @@ class LoadedProgram:
             raise DataLossError("arguments that are variables come before others")
         if [index for origin, index, _ in sources if origin == KEPT] != list(
                 range(0 if kept is None else len(kept.results))):
-            raise DataLossError("what is kept are not arguments in its order")
+            raise DataLossError("the kept values are not arguments in order")
         arguments = [self._argument(x, inputs) for x in sources[:n]]
         return spec_of(self.name, parts, arguments, variables, returns, kept)
 
@@ -153,8 +153,8 @@ class LoadedProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current_graph() is not None:
-            raise InvalidArgumentError(f"{self.name}: a program that was loaded cannot be traced; "
-                                       "call it outside, or save the function by df.save")
+            raise InvalidArgumentError(f"{self.name}: a loaded program cannot be traced; call it "
+                                       "outside a trace, or save the function by df.save")
         inputs = self._structure.bind(args, kwargs)
         made = self._executable.run(inputs)
         return self._structure.pack([made[k] for k in self._order], self.variables)
@@ -169,26 +169,26 @@ class LoadedProgram:
 
 
 def next_key(state: Variable) -> Tensor:
-    """The key of the next draw; the state counts it."""
+    """Return the key of the next draw and increment the count in the state."""
     before = state.value()
     state.assign_add([0, 1])
     return before
 
 
 def identity(x: Tensor) -> Tensor:
-    """A constant, as it is."""
+    """Return a constant unchanged."""
     return x
 
 
 def variables_of(spec: ProgramSpec) -> tuple[list[Variable], list[bool]]:
-    """The variables of a program, and which it writes."""
+    """Return the variables of a program, and whether it writes each."""
     return [x.variable for x in spec.variables], [x.written for x in spec.variables]
 
 
 def spec_of(name: str, parts: Any, arguments: Sequence[ArgumentSpec],
             variables: Sequence[VariableSpec], returns: Sequence[Any],
             kept: ProgramSpec | None = None) -> ProgramSpec:
-    """The specification of a program, of what `ProgramFile` says of it."""
+    """Return the specification of a program from the parts in a `ProgramFile`."""
     slots, instructions, _, _, arena_bytes, _ = parts
     constants = dict.fromkeys([x for x in (*[s[5] for s in slots], *[r[2] for r in returns])
                                if x is not None])
@@ -204,7 +204,7 @@ def spec_of(name: str, parts: Any, arguments: Sequence[ArgumentSpec],
 
 
 def instruction_of(x: Any) -> InstructionSpec:
-    """The specification of an instruction."""
+    """Return the specification of an instruction."""
     op, inputs, outputs, attrs, workspace, dynamic, poll, wave, cost, bodies = x
     return InstructionSpec(op, inputs, outputs, attrs, None if workspace == -1 else workspace,
                            bool(dynamic), bool(poll), wave, cost, op.name, None,
@@ -212,7 +212,7 @@ def instruction_of(x: Any) -> InstructionSpec:
 
 
 def body_of(parts: Any) -> ProgramSpec:
-    """The specification of a body: arguments without names, results that are slots."""
+    """Return the specification of a body, whose arguments have no names."""
     slots, _, n_args, _, _, returned = parts
     arguments = [ArgumentSpec(parameters.Argument(k, f"input {k}"), uint8, ())
                  for k in range(n_args)]

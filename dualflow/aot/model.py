@@ -1,5 +1,6 @@
-"""The model's own C: model.h, what a program includes, and model.c, tables and a function for each
-entry. Files and functions are called so, or begin with another prefix."""
+"""The generated C of a model: model.h, the header for users, and model.c, with tables and a
+function
+for each entry. Names of files and functions have the prefix `model` or another one."""
 
 from __future__ import annotations
 
@@ -17,16 +18,16 @@ from dualflow.graph.ir import type_text
 
 C_TYPES = {"bool": "bool", "float32": "float", "float64": "double", "float16": "uint16_t",
            "bfloat16": "uint16_t"}
-MODEL = "model"           # the first argument of entries; a name that no other has
-GLUE = "\0"               # a space at which no line ends
+MODEL = "model"           # the first argument of entries; a name that no other argument has
+GLUE = "\0"               # a space at which lines do not break
 
 HEADER = """\
 /* {title}
  *
- * Tensors are dense, row by row, in memory that is aligned as C wants it for their type; inputs and
- * outputs do not overlap. float16 and bfloat16 are their bits. What returns an int returns 0 or,
- * where it failed, something else, and {prefix}_error says why. A model is used by one thread at a
- * time. */
+ * Tensors are dense, in row-major order, in memory with C's alignment for their type; inputs and
+ * outputs must not overlap. float16 and bfloat16 are passed as their bits. Functions that return an
+ * int return 0 on success; on failure, {prefix}_error describes the error. A model may be used by
+ * one thread at a time. */
 #ifndef {guard}_H
 #define {guard}_H
 
@@ -40,24 +41,24 @@ extern "C" {{
 
 typedef struct {prefix} {prefix};
 
-/* A model whose variables have no values yet; NULL: no memory. */
+/* Returns a model whose variables have no values yet, or NULL if out of memory. */
 {prefix} *{prefix}_new(void);
 void {prefix}_free({prefix} *m);
-/* Of the last call that failed. */
+/* Returns the message of the last call that failed. */
 const char *{prefix}_error(const {prefix} *m);
 
-/* All variables from, or to, a file in the safetensors format. A load that fails changes nothing;
- * a file appears as a whole. */
+/* Reads or writes all variables in a file in the safetensors format. If a load fails, no variable
+ * changes; a file is written atomically. */
 int {prefix}_load({prefix} *m, const char *path);
 int {prefix}_save({prefix} *m, const char *path);
-/* One variable from, or to, memory of as many bytes as it has:
+/* Copies one variable from or to memory of exactly its size. The variables are:
 {variables} */
 int {prefix}_set({prefix} *m, const char *name, const void *value, size_t bytes);
 int {prefix}_get({prefix} *m, const char *name, void *value, size_t bytes);
 
-/* Stops one run, before its next instruction or turn of a loop: the one under way or, if there is
- * none, the next. That fails, and its error begins with "stopped"; variables keep what they were
- * given by then. Other threads and signal handlers may call it. */
+/* Stops one run before its next instruction or loop iteration: the current run or, if there is
+ * none, the next one. That run fails with an error that begins with "stopped"; variables it has
+ * written keep their new values. May be called from other threads and signal handlers. */
 void {prefix}_stop({prefix} *m);
 {entries}
 #ifdef __cplusplus
@@ -68,7 +69,7 @@ void {prefix}_stop({prefix} *m);
 """
 
 SOURCE = """\
-/* Tables of programs, which the runtime runs, and the functions of {prefix}.h. */
+/* Tables of the programs, which the runtime executes, and the functions of {prefix}.h. */
 #include "{prefix}.h"
 
 #include "runtime.h"
@@ -78,7 +79,7 @@ SOURCE = """\
 {ops}
 
 {tables}
-/* A model is the runtime's; only pointers to it exist here. */
+/* The runtime defines the model; this file handles only pointers to it. */
 {prefix} *{prefix}_new(void) {{ return ({prefix} *)df_model_new(&tables); }}
 void {prefix}_free({prefix} *m) {{ df_model_free((df_model *)m); }}
 const char *{prefix}_error(const {prefix} *m) {{ return df_model_error((const df_model *)m); }}
@@ -99,17 +100,17 @@ int {prefix}_get({prefix} *m, const char *name, void *value, size_t bytes)
 
 
 def c_type(dtype: DType) -> str:
-    """``float``, ``int32_t``"""
+    """Return the C type of a dtype: ``float``, ``int32_t``."""
     return C_TYPES.get(dtype.name, f"{dtype.name}_t")
 
 
 def in_comment(text: str) -> str:
-    """A text that does not end a comment."""
+    """Return a text that cannot end a C comment."""
     return text.replace("*/", "*_/")
 
 
 def prototype(entry: Entry, prefix: str) -> str:
-    """The head of the function of an entry."""
+    """Return the prototype of the function of an entry, without the semicolon."""
     given = [f"{c_type(x.dtype)} {x.name}" if x.number else f"const {c_type(x.dtype)} *{x.name}"
              for x in entry.inputs]
     made = [f"{c_type(x.dtype)} *{x.name}" for x in entry.outputs]
@@ -126,7 +127,7 @@ def _listed(values: Sequence[Value], what: str) -> list[str]:
 
 
 def header(contents: Contents, title: str, prefix: str) -> str:
-    """The text of model.h."""
+    """Return the text of model.h."""
     variables = [f" * {x.name}: {type_text(x.value)}" for x in contents.variables]
     entries = []
     for entry in contents.entries:
@@ -141,7 +142,7 @@ def header(contents: Contents, title: str, prefix: str) -> str:
 
 
 def source(contents: Contents, ops: Sequence[str], prefix: str, clusters: Clusters) -> str:
-    """The text of model.c. `ops` are in the order of their numbers."""
+    """Return the text of model.c. `ops` are in the order of their numbers."""
     numbers = textwrap.fill(", ".join([*[f"OP_{name}" for name in ops], "N_OPS"]), 98)
     made = tables(Flat(contents, clusters.of), [(x.name, x.value) for x in contents.variables],
                   isa())

@@ -1,4 +1,4 @@
-"""Names in C."""
+"""C identifiers and literals."""
 
 import re
 
@@ -9,13 +9,13 @@ WORDS = """
     float for goto if imaginary inline int long model register restrict return short signed sizeof
     static struct switch true typedef typeof union unsigned void volatile while"""
 KEYWORDS = frozenset(WORDS.split())
-DEFAULT = "model"         # what a model's own names begin with
+DEFAULT = "model"         # the default prefix
 LEXEMES = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\bdf_""", re.S)
-TAKEN = {"new", "free", "error", "load", "save", "set", "get", "stop"}    # model_new and its like
+TAKEN = {"new", "free", "error", "load", "save", "set", "get", "stop"}    # model_new and so on
 
 
 def identifier(text: str) -> str:
-    """A path in Python as a name in C.
+    """Return a C identifier for a Python path.
 
     >>> identifier("batch['image'][0]"), identifier("int"), identifier("é")
     ('batch_image_0', 'int_', 'value')
@@ -27,7 +27,7 @@ def identifier(text: str) -> str:
 
 
 def unique(name: str, taken: set[str]) -> str:
-    """A name that is not taken, which it is from now on.
+    """Return a name that is not in `taken`, and add it.
 
     >>> taken = {"x"}
     >>> unique("x", taken), unique("x", taken), unique("y", taken)
@@ -42,9 +42,9 @@ def unique(name: str, taken: set[str]) -> str:
 
 
 def entry_name(name: object) -> str:
-    """The name of an entry, which must be one in C as it is."""
+    """Return the name of an entry. Raise if it is not a C identifier."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-        raise InvalidArgumentError(f"export: an entry is called {name!r}, want a name in C")
+        raise InvalidArgumentError(f"export: an entry is called {name!r}, expected a C identifier")
     if name in TAKEN:
         raise InvalidArgumentError(f"export: an entry is called {name!r}, and model_{name} is a "
                                    "function of every model")
@@ -52,17 +52,17 @@ def entry_name(name: object) -> str:
 
 
 def prefix_of(name: object) -> str:
-    """What the names of a model begin with, which must be one in C."""
+    """Return the prefix of a model's names. Raise if it is not a permitted C identifier."""
     if (not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)
             or name in KEYWORDS - {DEFAULT} or name == "check" or re.match("df(_|$)", name, re.I)):
-        raise InvalidArgumentError(f"export: prefix is {name!r}, want a name in C other than "
-                                   "'check', 'df' and what begins with 'df_'")
+        raise InvalidArgumentError(f"export: prefix is {name!r}, expected a C identifier other "
+                                   "than 'check', 'df' and names that begin with 'df_'")
     return name
 
 
 def own_symbols(text: str, prefix: str) -> str:
-    """C in which all that is called ``df_...`` begins with a prefix, so that several models are
-    linked into one program; literals and comments stay. As it is, if the prefix is the default.
+    """Return C text in which the names ``df_...`` have a prefix, so that several models can be
+    linked into one program; literals and comments stay. No change for the default prefix.
 
     >>> own_symbols('df_run(x, "df_x", df_op_##name); /* df_run */', "digits")
     'digits_df_run(x, "df_x", digits_df_op_##name); /* df_run */'
@@ -73,7 +73,7 @@ def own_symbols(text: str, prefix: str) -> str:
 
 
 def text_literal(text: str) -> str:
-    """A text as C reads it.
+    """Return a C string literal.
 
     >>> text_literal('a"é')
     '"a\\\\"\\\\303\\\\251"'

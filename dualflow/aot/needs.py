@@ -1,4 +1,4 @@
-"""What programs want of the part of csrc that comes with them."""
+"""The requirements of programs: the ops and dtypes for which an export must include kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Needs(NamedTuple):
     ----------
     ops : set of str
     dtypes, of_products : set of str
-        Dtypes that are met, and those of which matrices are multiplied: ``{"F32", "I64"}``.
+        Dtypes of operands, and dtypes of matrix products: ``{"F32", "I64"}``.
     """
 
     ops: set[str]
@@ -26,7 +26,7 @@ class Needs(NamedTuple):
 
 
 def needs_of(specs: Iterable[ProgramSpec]) -> Needs:
-    """What programs want; bodies are programs of their own."""
+    """Return the requirements of programs; bodies must be passed as programs."""
     found = Needs(set(), set(), set())
     for spec in specs:
         found.ops.update([op.name for op in ops_of(spec)])
@@ -36,7 +36,7 @@ def needs_of(specs: Iterable[ProgramSpec]) -> Needs:
 
 
 def _note(found: Needs, spec: ProgramSpec, x: InstructionSpec) -> None:
-    # An op that writes variables has kernels of their dtype; the rest are coefficients.
+    # For an op that writes variables, count only the inputs it writes; the others are coefficients.
     inputs = [k for i, k in enumerate(x.inputs) if not x.op.writes or x.op.writes >> i & 1]
     found.dtypes.update([short(spec.slots[k].dtype) for k in (*inputs, *x.outputs)])
     applied = applied_op(x)

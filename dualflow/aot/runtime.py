@@ -1,4 +1,4 @@
-"""The part of csrc that programs of certain ops need."""
+"""The subset of csrc that programs with given ops require."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from dualflow.errors import NotFoundError
 
-ALWAYS = ("base", "op", "exec", "model")        # rooms taken whole
-ROOMS = ("fuse", "gemm", "conv", "attention", "recurrent")      # whole, if they are needed
+ALWAYS = ("base", "op", "exec", "model")        # folders that are always included
+ROOMS = ("fuse", "gemm", "conv", "attention", "recurrent")      # included as a whole if required
 KERNELS = ("ops", "gemm", "conv", "attention", "recurrent")     # compiled once per SIMD level
 OPS, BUILT = "op/ops.def", "base/built.h"
 QUIET = '#pragma GCC diagnostic ignored "-Wunused-function"'
@@ -26,11 +26,11 @@ class Runtime(NamedTuple):
     Attributes
     ----------
     ops : list of str
-        In the order of their numbers.
+        In the order of their numbers in C.
     changed : dict of str to str
-        The texts of files that are other than csrc's, by path.
+        By path, the texts of files that differ from csrc's.
     common, kernels : list of str
-        The sources that are compiled once, and once per SIMD level.
+        The sources compiled once, and the sources compiled once per SIMD level.
     """
 
     ops: list[str]
@@ -41,7 +41,7 @@ class Runtime(NamedTuple):
 
 @cache
 def root() -> Path:
-    """Where csrc is: in the package, or, in a checkout, beside it."""
+    """Return the path of csrc: in the package, or, in a checkout, next to the package."""
     package = Path(__file__).resolve().parent.parent
     for place in (package / "csrc", package.parent / "csrc"):
         if (place / OPS).exists():
@@ -51,32 +51,32 @@ def root() -> Path:
 
 @cache
 def read(path: str) -> str:
-    """The text of a source."""
+    """Return the text of a source."""
     return (root() / path).read_text()
 
 
 @cache
 def sources(room: str) -> tuple[str, ...]:
-    """The C files of a room."""
+    """Return the C files of a folder of csrc."""
     return tuple(sorted([f"{room}/{path.name}" for path in (root() / room).glob("*.c")]))
 
 
 @cache
 def all_sources() -> tuple[str, ...]:
-    """The C files of all rooms."""
+    """Return the C files of all folders of csrc."""
     return tuple([path for room in sorted(root().iterdir()) if room.is_dir()
                   for path in sources(room.name)])
 
 
 @cache
 def owners() -> dict[str, str]:
-    """The file of each function of `ops` that others call."""
+    """Return, by name, the file of each function of `ops` that other files call."""
     return {name: path for path in sources("ops") for name in DEFINED.findall(read(path))}
 
 
 @cache
 def file_of_ops() -> dict[str, str]:
-    """The file of each op, as op/ops.def says."""
+    """Return the file of each op, according to op/ops.def."""
     found, file = {}, ""
     for line in read(OPS).splitlines():
         heading = re.fullmatch(r"/\* (\w+\.c) \*/", line)
@@ -89,8 +89,9 @@ def file_of_ops() -> dict[str, str]:
 
 
 def reduced_kernels(names: Set[str], dtypes: Set[str], of_products: Set[str]) -> str:
-    """base/built.h for ops of these names and with 1 for some dtypes alone: ``{"F32", "I64"}``.
-    Bools are in every program, as results inside clusters."""
+    """Return base/built.h for the given ops and dtypes, such as ``{"F32", "I64"}``. Bool kernels
+    are
+    always included, as results inside clusters may be bools."""
     built = dtypes | {"ROWS" for name in names if name.endswith("_rows")}
 
     def chosen(found: re.Match[str]) -> str:
@@ -99,19 +100,19 @@ def reduced_kernels(names: Set[str], dtypes: Set[str], of_products: Set[str]) ->
         return f"DF_{found[1]}_{found[2]} {int(found[2] in wanted | always)}"
 
     text = re.sub(r"DF_(BUILT|PRODUCT)_(\w+) 1", chosen, read(BUILT))
-    # Kernels that no table names any more are static functions that compilers leave out.
+    # Kernels that no table references any more are static functions that compilers discard.
     return text.replace("#define DF_BUILT_H\n", f"#define DF_BUILT_H\n{QUIET}\n", 1)
 
 
 @cache
 def multiplies(name: str) -> bool:
-    """Whether an op is made of products of matrices."""
+    """Return True if an op computes matrix products."""
     return any([path.startswith("gemm/") for path in closure([file_of_ops()[name]])])
 
 
 def runtime(names: Set[str], dtypes: Set[str], of_products: Set[str],
             rooms: Sequence[str] = ()) -> Runtime:
-    """The sources for ops of these names, with kernels of these dtypes, and of more rooms."""
+    """Return the sources for the given ops, with kernels of the given dtypes, and extra folders."""
     wanted = [path for room in (*ALWAYS, *rooms) for path in sources(room)]
     ops = [name for name in file_of_ops() if name in names]
     compiled = [path for path in closure(wanted + [file_of_ops()[name] for name in ops])
@@ -123,7 +124,7 @@ def runtime(names: Set[str], dtypes: Set[str], of_products: Set[str],
 
 
 def closure(wanted: list[str]) -> list[str]:
-    """These files and all that they need."""
+    """Return the given files and all files that they require."""
     found: dict[str, None] = {}
     wanted = wanted.copy()
     while wanted:
@@ -135,13 +136,13 @@ def closure(wanted: list[str]) -> list[str]:
 
 
 def is_kernel(path: str) -> bool:
-    """Whether a source is compiled once per SIMD level."""
+    """Return True if a source is compiled once per SIMD level."""
     return path.split("/")[0] in KERNELS or path in ("op/table.c", "fuse/run.c")
 
 
 def _needed_by(path: str, text: str) -> Iterator[str]:
-    """The files that a file wants: those it includes and, where these declare what is elsewhere,
-    where that is."""
+    """Yield the files that a file requires: the headers it includes and, for headers that declare
+    functions of other files, those files."""
     for name in INCLUDE.findall(text):
         if not (root() / name).exists():
             continue

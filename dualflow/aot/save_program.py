@@ -1,5 +1,5 @@
-"""`dualflow.save_program`: one function as a file that needs no Python. docs/program_files.md says
-what the bytes mean; csrc/file reads them."""
+"""`dualflow.save_program`: one function as a file that runs without Python. docs/program_files.md
+specifies the format; csrc/file reads it."""
 
 from __future__ import annotations
 
@@ -37,34 +37,35 @@ ALIGNMENT = 64
 
 
 def save_program(function: ConcreteFunction, file: str | os.PathLike[str]) -> None:
-    """Writes a function as one file, weights inside, which Python and C load.
+    """Write a function, including its weights, as one file that Python and C can load.
 
     Parameters
     ----------
     function : ConcreteFunction
-        One trace, from `get_concrete_function`; its arguments are tensors of fixed shapes, and
-        Python values that were traced in.
+        A trace from `get_concrete_function`. Its arguments are tensors of fixed shapes, and Python
+        values that are constants of the trace.
     file : str or path
-        What was there before stays until the new file takes its place.
+        An existing file is replaced once the new one is complete.
 
     Raises
     ------
     UnimplementedError
-        If the function calls Python while it runs, if the size of a result depends on data, or if
-        arguments or results are other structures than lists, tuples and dicts.
+        If the function calls Python when it runs, if the size of a result depends on data, or if
+        arguments or results contain containers other than lists, tuples and dicts.
     InvalidArgumentError
-        If it is no concrete function, or takes something else than tensors of fixed shapes.
+        If it is not a concrete function, or an argument is not a tensor of fixed shape.
     OSError
-        If the file cannot be written; what was there before is as it was.
+        If the file cannot be written; an existing file is unchanged.
 
     Notes
     -----
-    A result is a tensor, a number, a string, None or a variable. The loaded program returns its own
-    variable in the place of that one.
+    A result is a tensor, a number, a string, None or a variable. For a variable, the loaded program
+    returns its own variable.
 
-    Ops are named, with the versions of their meanings, so a later dualflow that has them reads the
-    file. It holds a program for sizes that are fixed and memory that is planned, not a graph: for a
-    function that is to be traced, differentiated or called with other sizes, use `save`.
+    Ops are stored by name and version, so that later dualflow releases with these versions can read
+    the file. It holds a program with fixed sizes and a memory plan, not a graph: for a function
+    that
+    is to be traced, differentiated or called with other sizes, use `save`.
 
     Examples
     --------
@@ -93,7 +94,7 @@ def save_program(function: ConcreteFunction, file: str | os.PathLike[str]) -> No
 
 
 def program_bytes(function: ConcreteFunction) -> list[bytes]:
-    """The parts of the file."""
+    """Return the parts of the file."""
     name = getattr(function, "name", "f")
     entry = make_entry("program", function, f"save_program: {name}")
     contents = Contents([entry])
@@ -108,7 +109,7 @@ def program_bytes(function: ConcreteFunction) -> list[bytes]:
 
 
 def with_header(sections: list[bytes]) -> list[bytes]:
-    """The parts of a file of these sections, each aligned."""
+    """Return the parts of a file with the given sections, each aligned."""
     parts, at, table = [b""], HEADER.size, []
     for data in sections:
         room = -at % ALIGNMENT
@@ -120,7 +121,7 @@ def with_header(sections: list[bytes]) -> list[bytes]:
 
 
 def laid_out(constants: list[Tensor]) -> tuple[bytes, list[int]]:
-    """The bytes of all, each aligned, and where each begins."""
+    """Return the bytes of all constants, each aligned, and the offset of each."""
     parts, places, at = [], [], 0
     for x in constants:
         data = bytes(memory_of(x))
@@ -138,7 +139,7 @@ class Words:
     ----------
     words : list of int
     strings : list of str
-        That words refer to by their places.
+        The strings to which words refer by index.
     """
 
     def __init__(self, contents: Contents, flat: Flat, name: str, places: list[int]) -> None:
@@ -234,12 +235,12 @@ class Words:
 
 
 def dims(shape: Shape) -> list[int]:
-    """Rank and dimensions; -1 for one that is not known."""
+    """Return rank and dimensions; -1 for an unknown dimension."""
     return [len(shape), *[-1 if d is None else d for d in shape]]
 
 
 def bits(x: float) -> int:
-    """The bits of a double as an integer."""
+    """Return the bits of a double as an integer."""
     found: int = struct.unpack("<q", struct.pack("<d", x))[0]
     return found
 

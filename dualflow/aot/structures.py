@@ -1,5 +1,5 @@
-"""What Python makes of the tensors that a program takes and returns, as JSON: the part of a program
-file that C passes over."""
+"""The Python side of a program's arguments and results, as JSON: the section of a program file that
+C ignores."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from dualflow.io.structure import (
     signature_of,
 )
 
-RETURNED = {"tensor", "rows", "variable", "value"}      # kinds of results
+RETURNED = {"tensor", "rows", "variable", "value"}      # kinds of result leaves
 
 Described = tuple[str, DType, tuple[int, ...]]
 
 
 def structure_of(function: ConcreteFunction, contents: Contents) -> bytes:
-    """The JSON of a function, the only entry of `contents`.
+    """Return the JSON of a function, the only entry of `contents`.
 
-    A tensor is represented by its index among the inputs, or outputs, of the entry; a variable that
-    is returned by its index among the variables.
+    A tensor is represented by its index among the inputs or outputs of the entry, and a returned
+    variable by its index among the variables.
     """
     entry, = contents.entries
     who = f"save_program: {function.name}"
@@ -64,13 +64,13 @@ def _returned(x: Any, numbers: Iterator[Any], outputs: Iterator[int], contents: 
 
 
 class Structure:
-    """What JSON says, of a file that anybody may have written.
+    """The decoded JSON of a program file, which is untrusted.
 
     Parameters
     ----------
     data : bytes
     inputs, outputs : sequence of (str, DType, tuple of int)
-        Of the program.
+        Names, dtypes and shapes of the program's inputs and outputs.
     """
 
     def __init__(self, data: bytes, inputs: Sequence[Described], n_outputs: int,
@@ -97,7 +97,7 @@ class Structure:
                     and {kind for kind, _ in self.returned} <= RETURNED)
         except (ValueError, TypeError, LookupError, AttributeError, StopIteration,
                 RecursionError) as error:
-            raise DataLossError(f"its structure is no JSON of arguments and results: "
+            raise DataLossError(f"its structure is not JSON of arguments and results: "
                                 f"{error}") from None
         if not good:
             raise DataLossError(f"its structure is for {len(given)} inputs, {len(made)} outputs "
@@ -105,12 +105,12 @@ class Structure:
                                 f"{len(inputs)}, {n_outputs} and {n_variables}")
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
-        """The inputs of the program, checked, for the arguments of a call."""
+        """Return the program's inputs for the arguments of a call. Raise if they do not match."""
         skeleton, leaves, paths = self.arguments.bind(args, kwargs)
         if unordered(skeleton) != self.skeleton or len(leaves) != len(self.leaves):
-            raise InvalidArgumentError(f"{self.name}: the arguments are not built as when it was "
-                                       f"saved: got leaves {', '.join(paths) or 'none'}; it takes "
-                                       f"{self.wanted()}")
+            raise InvalidArgumentError(f"{self.name}: the structure of the arguments differs from "
+                                       "the saved one: got leaves "
+                                       f"{', '.join(paths) or 'none'}, expected {self.wanted()}")
         inputs: list[Any] = [None] * len(self.inputs)
         for (kind, said), x, path in zip(self.leaves, leaves, paths, strict=True):
             if kind == "tensor":
@@ -129,7 +129,7 @@ class Structure:
         want, have = TensorLeaf(dtype, shape), leaf_key(x)
         if not isinstance(x, Tensor) or have != want:
             error = (DTypeError if getattr(x, "dtype", None) is not dtype else ShapeError)
-            raise error(f"{self.name}: argument {path} is {have}, want {want}")
+            raise error(f"{self.name}: argument {path} is {have}, expected {want}")
         return x
 
     def pack(self, outputs: Sequence[Any], variables: Sequence[Any]) -> Any:
@@ -143,11 +143,11 @@ class Structure:
         return made
 
     def wanted(self) -> str:
-        """The inputs: ``x: float32 (3,), y: int32 ()``"""
+        """Return a description of the inputs: ``x: float32 (3,), y: int32 ()``."""
         return ", ".join([described(x) for x in self.inputs])
 
 
 def described(x: Described) -> str:
-    """``x: float32 (3,)``"""
+    """Return ``x: float32 (3,)``."""
     return f"{x[0]}: {TensorLeaf(x[1], x[2])}"
 

@@ -1,4 +1,4 @@
-"""Programs as C: constant tables of csrc/model/model.h, in which ops have names."""
+"""Programs as C: constant tables of csrc/model/model.h, with ops by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DTYPES = {as_dtype(name).index: as_dtype(name) for name in C_DTYPES}
 LOWEST = -2**63
 BUILT = [("baseline", "DF_WITHOUT_BASELINE"), ("neon", "DF_HAVE_NEON"), ("avx2", "DF_HAVE_AVX2"),
          ("avx512", "DF_HAVE_AVX512")]
-# The functions of compiled clusters at the SIMD levels that are built.
+# Declares the functions of compiled clusters at the SIMD levels that are built.
 CLUSTERS = "".join([
     *[f"#if{'n' * (level == 'baseline')}def {built}\n"
       f"extern const df_compiled_fn df_clusters_{level}[];\n#endif\n" for level, built in BUILT],
@@ -31,22 +31,22 @@ CLUSTERS = "".join([
 
 
 def dtype_code(dtype: DType) -> str:
-    """``DF_F32``"""
+    """Return the enumerator of a dtype: ``DF_F32``."""
     return C_DTYPES[dtype.name]
 
 
 def short(dtype: DType) -> str:
-    """``F32``"""
+    """Return the short name of a dtype: ``F32``."""
     return dtype_code(dtype).removeprefix("DF_")
 
 
 def integer(n: int) -> str:
-    """An integer of 64 bits as C reads it."""
+    """Return a C literal of a 64-bit integer."""
     return "INT64_MIN" if n == LOWEST else str(int(n))
 
 
 def number(x: float) -> str:
-    """A double with all its bits.
+    """Return an exact C literal of a double.
 
     >>> number(0.1), number(float("-inf"))
     ('0x1.999999999999ap-4', '-INFINITY')
@@ -57,12 +57,12 @@ def number(x: float) -> str:
 
 
 def flag(x: bool) -> str:
-    """``true`` or ``false``"""
+    """Return ``true`` or ``false``."""
     return str(x).lower()
 
 
 def array(kind: str, name: str, items: Iterable[str]) -> str:
-    """A constant array of at least one item; those there are begin where it does."""
+    """Return a constant array; an array without items gets one dummy item."""
     inside = textwrap.fill(", ".join(items) or "0", 98, initial_indent="    ",
                            subsequent_indent="    ", break_long_words=False,
                            break_on_hyphens=False)
@@ -70,14 +70,14 @@ def array(kind: str, name: str, items: Iterable[str]) -> str:
 
 
 def rows(kind: str, name: str, items: Sequence[str]) -> str:
-    """A constant array of structures, a line each."""
+    """Return a constant array of structures, one per line."""
     inside = ",\n    ".join(items) or "{0}"
     return f"static const {kind} {name}[] = {{\n    {inside}}};\n"
 
 
 def memory(name: str, data: Any) -> str:
-    """Bytes as an aligned array of 64-bit numbers, which compilers read fastest; the lowest byte
-    of each first."""
+    """Return bytes as an aligned array of little-endian 64-bit integers, which compilers parse
+    fastest."""
     raw = bytes(data)
     raw += bytes(-len(raw) % 8)
     words = [f"0x{int.from_bytes(raw[k:k + 8], 'little'):x}" for k in range(0, len(raw), 8)]
@@ -85,25 +85,25 @@ def memory(name: str, data: Any) -> str:
 
 
 def word(x: Word) -> str:
-    """A number, or the enumerator of an op."""
+    """Return an integer literal, or the enumerator of an op."""
     return f"OP_{x.name}" if isinstance(x, Op) else integer(int(x))
 
 
 def constant_name(k: int | None) -> str:
-    """The memory of a constant."""
+    """Return the name of a constant's memory, or NULL."""
     return "NULL" if k is None else f"constant_{k}"
 
 
 def tables(flat: Flat, variables: Sequence[tuple[str, Tensor]], level: str) -> str:
-    """The text of all tables, `tables` the last of them.
+    """Return the text of all tables; the last one is named `tables`.
 
     Parameters
     ----------
     flat : Flat
     variables : sequence of (str, Tensor)
-        Names, and values for dtype and shape.
+        Names, and values for their dtypes and shapes.
     level : str
-        The SIMD level for which it was planned.
+        The SIMD level for which the programs were planned.
     """
     text = [memory(constant_name(k), memory_of(x)) for k, x in enumerate(flat.constants)]
     for k, program in enumerate(flat.programs):
@@ -192,7 +192,7 @@ def _attribute(value: Attribute, name: str, lists: list[str]) -> str:
 
 
 def _entry(entry: FlatEntry, name: str, kept: str, text: list[str]) -> str:
-    """The initialiser of an entry; what it points to is appended to `text`."""
+    """Return the initialiser of an entry; append the tables that it references to `text`."""
     sources = [f"{{DF_FROM_{x.origin}, {x.number}, {constant_name(x.constant)}, 0}}"
                for x in entry.sources]
     returns = [f"{{DF_SLOT_{x.kind.name}, {x.number}, {x.bytes}, {constant_name(x.constant)}}}"

@@ -1,5 +1,5 @@
-"""Recorded runs: what each entry gives for certain inputs, in Python, on copies of the variables;
-and check.c, which compares."""
+"""Test vectors: the recorded results of each entry for certain inputs, computed in Python on copies
+of the variables. check.c compares the exported model with them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from dualflow.ops.cast import cast
 from dualflow.ops.random import stateless_normal, stateless_uniform
 
 ROUNDS = 3
-MOST = 4093               # elements that are stored; longer tensors repeat them
+MOST = 4093               # elements drawn; longer tensors repeat them
 
 
 class Call(NamedTuple):
-    """A recorded call: the number of an entry, tensors in and out."""
+    """A recorded call: the index of an entry, input and output tensors."""
 
     entry: int
     inputs: tuple[Tensor, ...]
@@ -39,14 +39,14 @@ class Call(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """Calls in their order, and the variables after the last."""
+    """Calls in order, and the values of the variables after the last call."""
 
     calls: tuple[Call, ...]
     variables: tuple[Tensor, ...]
 
 
 def drawn(value: Value, key: int, labels: int) -> Tensor:
-    """Numbers for an input: normally distributed, or integers below `labels`."""
+    """Return random data for an input: normally distributed floats, or integers below `labels`."""
     size = 1
     for d in value.shape:
         size *= d
@@ -63,21 +63,21 @@ def drawn(value: Value, key: int, labels: int) -> Tensor:
 
 
 def given(entry: Entry, example: Sequence[Any]) -> tuple[Tensor, ...]:
-    """The inputs of an example that the caller gave."""
+    """Return the inputs of an example that the caller passed. Raise if they do not match."""
     if len(example) != len(entry.inputs):
         raise InvalidArgumentError(f"export: the example of {entry.name} has {len(example)} "
-                                   f"tensors, want {len(entry.inputs)}")
+                                   f"tensors, expected {len(entry.inputs)}")
     made = tuple([as_tensor(x, y.dtype, f"export: {y.path}")
                   for x, y in zip(example, entry.inputs, strict=True)])
     for x, y in zip(made, entry.inputs, strict=True):
         if x.shape != y.shape or x.dtype is not y.dtype:
             raise InvalidArgumentError(f"export: the example of {entry.name} has {x.dtype} "
-                                       f"{x.shape} for {y.path}, want {y.dtype} {y.shape}")
+                                       f"{x.shape} for {y.path}, expected {y.dtype} {y.shape}")
     return made
 
 
 class Recorder:
-    """Runs entries on copies of what they share."""
+    """Runs entries on copies of the variables that they share."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
@@ -98,7 +98,7 @@ class Recorder:
             entry.compiled.keeper(self._copy))
 
     def _draw(self, feed: Feed) -> Callable[[Any], Tensor]:
-        """The next key of the copy of a generator's state."""
+        """Return a function that returns the next key of the copy of a generator's state."""
         state = self._copy(state_of(generator_of(feed)))
 
         def key(_: Any) -> Tensor:
@@ -109,7 +109,7 @@ class Recorder:
         return key
 
     def run(self, k: int, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """The outputs of entry k."""
+        """Return the outputs of entry k."""
         entry = self.contents.entries[k]
         leaves: list[Any] = [None] * (max(entry.leaves, default=-1) + 1)
         for leaf, x, value in zip(entry.leaves, inputs, entry.inputs, strict=True):
@@ -121,29 +121,29 @@ class Recorder:
 
 
 def record(contents: Contents, examples: Mapping[str, Any]) -> Recorded:
-    """Calls every entry a few times, in turn.
+    """Call every entry several times, in turn.
 
     Parameters
     ----------
     contents : Contents
     examples : mapping of str to sequence of tensors
-        Inputs of entries. For others they are drawn.
+        Inputs of entries. The inputs of other entries are drawn.
     """
     unknown = set(examples) - {x.name for x in contents.entries}
     if unknown:
-        raise InvalidArgumentError(f"export: examples of {sorted(unknown)}, which are no entries")
+        raise InvalidArgumentError(f"export: examples of {sorted(unknown)}, which are not entries")
     if current_graph() is not None:
         raise InvalidArgumentError("export: called while a function is traced")
     for entry in contents.entries:
         if entry.name in examples:
-            given(entry, examples[entry.name])          # says what is wrong with them
+            given(entry, examples[entry.name])          # raises if they do not match
     with Recording(None):
         for labels in (2, 1):
             try:
                 return _record(contents, examples, labels)
             except DualflowError as error:
                 failed = error
-    raise InvalidArgumentError(f"export: a run with drawn inputs failed ({failed}); give inputs by "
+    raise InvalidArgumentError(f"export: a run with drawn inputs failed ({failed}); pass inputs by "
                                "examples={'entry': (x, ...)}") from failed
 
 

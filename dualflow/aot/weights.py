@@ -1,4 +1,4 @@
-"""Weights as a file in the safetensors format, which C reads."""
+"""Serialisation of weights in the safetensors format, which C can read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dualflow.io.files import code
 
 
 def weights(tensors: Mapping[str, Tensor]) -> bytes:
-    """The file: a header in JSON with its length before it, then the bytes of all tensors."""
+    """Return the file: the header's length, a header in JSON, then the bytes of all tensors."""
     header: dict[str, Any] = {}
     parts: list[memoryview] = []
     end = 0
@@ -21,5 +21,5 @@ def weights(tensors: Mapping[str, Tensor]) -> bytes:
         header[name] = {"dtype": code(x.dtype.name), "shape": list(x.shape),
                         "data_offsets": [start, end]}
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)     # so that what follows is aligned
+    text += b" " * (-len(text) % 8)     # aligns the tensors
     return b"".join([len(text).to_bytes(8, "little"), text, *parts])

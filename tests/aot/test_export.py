@@ -169,9 +169,9 @@ def test_numbers_that_c_cannot_give_are_refused(tmp_path, function, match):
 
 
 @pytest.mark.parametrize("functions, match", [
-    ({}, "want a dict"), (None, "want a dict"), ({"f": 3}, "f is a int"),
-    ({"f": df.function(abs)}, "get_concrete_function"), ({"a b": None}, "want a name in C"),
-    ({"load": None}, "model_load"), ({3: None}, "want a name in C")])
+    ({}, "expected a dict"), (None, "expected a dict"), ({"f": 3}, "f is a int"),
+    ({"f": df.function(abs)}, "get_concrete_function"), ({"a b": None}, "expected a C ident"),
+    ({"load": None}, "model_load"), ({3: None}, "expected a C ident")])
 def test_what_is_no_function_is_refused(tmp_path, functions, match):
     with pytest.raises(df.errors.InvalidArgumentError, match=match):
         df.export(tmp_path / "model", functions)
@@ -181,9 +181,9 @@ def test_what_is_no_function_is_refused(tmp_path, functions, match):
 def test_nothing_is_overwritten(tmp_path):
     f = df.function(lambda x: x).get_concrete_function(df.ones([2]))
     (tmp_path / "model").mkdir()
-    with pytest.raises(FileExistsError, match="something at"):
+    with pytest.raises(FileExistsError, match="already exists"):
         df.export(tmp_path / "model", {"f": f})
-    with pytest.raises(df.errors.InvalidArgumentError, match="want one of 'c'"):
+    with pytest.raises(df.errors.InvalidArgumentError, match="expected one of 'c'"):
         df.export(tmp_path / "other", {"f": f}, format="d")
 
 
@@ -201,9 +201,9 @@ def test_nothing_half_written_stays(tmp_path, monkeypatch):
 
 def test_examples_must_fit(tmp_path):
     f = df.function(lambda x: df.gather([1, 2, 3], x))
-    for given, match in (({"f": (1, 2)}, "2 tensors, want 1"), ({"f": ([1.5],)}, "float"),
+    for given, match in (({"f": (1, 2)}, "2 tensors, expected 1"), ({"f": ([1.5],)}, "float"),
                          ({"f": ([1, 2],)}, r"^export: the example of f has int32 \(2,\) for x, "
-                                             r"want int32 \(1,\)"), ({"g": ()}, r"\['g'\]"),
+                                             r"expected int32 \(1,\)"), ({"g": ()}, r"\['g'\]"),
                          ({"f": ([7],)}, "a run with drawn inputs failed|out of range")):
         with pytest.raises(df.errors.DualflowError, match=match):
             df.export(tmp_path / "model", {"f": f.get_concrete_function(df.constant([0]))},

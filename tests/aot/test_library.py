@@ -102,7 +102,7 @@ def test_c_gives_the_bits_of_python(way, tmp_path):
 
 
 def test_what_is_refused(tmp_path):
-    with pytest.raises(df.errors.InvalidArgumentError, match="want a list of program files"):
+    with pytest.raises(df.errors.InvalidArgumentError, match="expected a list of program files"):
         df.export_library(tmp_path / "library", "f.df")
     with pytest.raises(FileNotFoundError):
         df.export_library(tmp_path / "library", [tmp_path / "f.df"])

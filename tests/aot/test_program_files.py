@@ -166,11 +166,11 @@ def test_structures(tmp_path):
     assert same(f({"a": a, "b": [b]}), g({"a": a, "b": [b]}))
     assert same(g({"a": a, "b": [b]}), g({"b": [b.numpy()], "a": df.Variable(a)}, 2, mode="sum"))
     for args, match in (
-            (({"a": a},), "not built as when it was saved"),
-            (({"a": a, "b": [df.ones([3])]},), r"pair\['b'\]\[0\] is float32 \(3,\), want"),
-            (({"a": a, "b": [df.ones([2], df.int32)]},), r"is int32 \(2,\), want float32 \(2,\)"),
+            (({"a": a},), "differs from the saved one"),
+            (({"a": a, "b": [df.ones([3])]},), r"pair\['b'\]\[0\] is float32 \(3,\), expected"),
+            (({"a": a, "b": [df.ones([2], df.int32)]},), r"int32 \(2,\), expected float32 \(2,\)"),
             (({"a": a, "b": [b]}, 3), "scale is 3, it was saved for 2"),
-            (({"a": a, "b": ["x"]},), "want float32")):
+            (({"a": a, "b": ["x"]},), "expected float32")):
         with pytest.raises(df.errors.DualflowError, match=match):
             g(*args)
     with pytest.raises(TypeError, match="signature"):
@@ -198,7 +198,7 @@ def test_what_cannot_be_saved(tmp_path):
         if match:
             with pytest.raises(df.errors.UnimplementedError, match=match):
                 df.save_program(function.get_concrete_function(*args), file)
-    with pytest.raises(df.errors.InvalidArgumentError, match="want a concrete function"):
+    with pytest.raises(df.errors.InvalidArgumentError, match="expected a concrete function"):
         df.save_program(calls_python, file)
     assert file.read_text() == "before" and os.listdir(tmp_path) == ["f.df"]
 
@@ -256,7 +256,7 @@ def test_headers(tmp_path, sections):
     refused(tmp_path, header(good, n_4=2**63), "the section of weights")
     with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.df"):
         df.load_program(tmp_path / "none.df")
-    with pytest.raises(df.errors.InvalidArgumentError, match="want the path of a file"):
+    with pytest.raises(df.errors.InvalidArgumentError, match="expected the path of a file"):
         df.load_program(good)
 
 

@@ -1,1 +1,1 @@
-"""Compiled clusters: tile code as C over the library's own formulas. See docs/jit.md."""
+"""Compilation of clusters: tile code as C that uses the library's formulas. See docs/jit.md."""

@@ -1,8 +1,8 @@
-"""The system's C compiler: which one, how it is called, and a folder of what it has made.
+"""The system's C compiler: its command and flags, and the cache folder of compiled libraries.
 
-A folder is for one compiler, one set of headers and flags; `folder_for` names it by all of these.
-Files appear in it as a whole, so any number of processes may share it. A library ends with a
-checksum of itself: one that is cut short would end the process that loads it.
+A folder serves one compiler, set of headers and flags; `folder_for` derives its name from them.
+Files are created atomically, so that processes may share the folder. A library ends with a checksum
+of its content, because loading a truncated library would crash the process.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from dualflow.aot.clusters.source import prelude
 from dualflow.aot.runtime import closure, read, root
 
 FLAGS = f"-O3 -std=gnu11 {KERNEL_FLAGS} -fPIC -g0 -w -fvisibility=hidden"
-Runner = Callable[[Sequence[str]], str | None]  # runs a command; None, or what it said if it failed
+Runner = Callable[[Sequence[str]], str | None]  # runs a command; returns None, or its error output
 COMPILERS = "cc", "gcc", "clang"
 NONE = "there is no C compiler: install gcc or clang, or name one by CC"
 PRELUDE = "prelude.h"
-CLUSTERS = "clusters"           # the folder in the cache
-MARK = b"dualflow"              # before the checksum
-UNUSED_DAYS = 30                # after which the folder of another compiler is deleted
-KEY = 24                        # hexadecimal digits
+CLUSTERS = "clusters"           # the folder in the user's cache
+MARK = b"dualflow"              # precedes the checksum
+UNUSED_DAYS = 30                # age at which the folder of another compiler is deleted
+KEY = 24                        # hexadecimal digits of a digest
 
 
 class CompilerError(Exception):
-    """A compiler that does not run, or does not compile."""
+    """The compiler does not run, or does not compile a source."""
 
 
 def command() -> tuple[str, ...] | None:
-    """What CC names, or else the first compiler there is; None if there is none."""
+    """Return the command in CC, or else the first compiler found, or None."""
     named = os.environ.get("CC", "")
     if named:
         words = shlex.split(named)
@@ -52,7 +52,7 @@ def command() -> tuple[str, ...] | None:
 
 @cache
 def identity(compiler: tuple[str, ...]) -> str:
-    """What decides about the code of a cluster, besides its source."""
+    """Return a digest of everything but the source that determines the code of a cluster."""
     import subprocess
 
     path = shutil.which(compiler[0])
@@ -67,13 +67,13 @@ def identity(compiler: tuple[str, ...]) -> str:
 
 
 def closure_of_prelude() -> list[str]:
-    """The headers that the prelude includes."""
+    """Return the headers that the prelude includes, directly or not."""
     wanted = [line.split('"')[1] for line in prelude(isa()).splitlines() if '"ops/' in line]
     return [path for path in closure(wanted) if path.endswith((".h", ".def"))]
 
 
 def digest(parts: Sequence[str]) -> str:
-    """A name for texts."""
+    """Return a short hash of texts."""
     of = hashlib.sha256()
     for part in parts:
         of.update(f"{len(part)}\n{part}".encode())
@@ -81,7 +81,7 @@ def digest(parts: Sequence[str]) -> str:
 
 
 def flags() -> list[str]:
-    """Those of the library's own kernels at the level in use: they decide about last bits."""
+    """Return the flags of the library's kernels at the current level, for bit-equal results."""
     return [*shlex.split(FLAGS), *shlex.split(LEVELS.get(isa(), "")), f"-I{root()}"]
 
 
@@ -89,8 +89,9 @@ def flags() -> list[str]:
 
 
 def folder_for(compiler: tuple[str, ...]) -> Path:
-    """The folder of a compiler, made if need be: in the user's cache, or, where nothing can be
-    written or others could write, one that is this process's alone."""
+    """Return the folder of a compiler, created if it does not exist: in the user's cache or, if
+    that
+    is not writable or not private, a temporary folder of this process."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     place = Path(base, "dualflow", CLUSTERS, identity(compiler))
     try:
@@ -99,12 +100,13 @@ def folder_for(compiler: tuple[str, ...]) -> Path:
             os.utime(place)
             return place
     except OSError:
-        pass            # a folder that cannot be written is one that cannot be used
+        pass            # fall back to a temporary folder
     return own_folder()
 
 
 def is_private(place: Path) -> bool:
-    """Whether nobody else can have put there what would be loaded."""
+    """Return True if no other user can write to a folder, so that its libraries are safe to
+    load."""
     found = place.stat()
     if found.st_uid == os.getuid() and found.st_mode & 0o077:
         place.chmod(0o700)
@@ -115,20 +117,20 @@ def is_private(place: Path) -> bool:
 
 @cache
 def own_folder() -> Path:
-    """A folder for this process, deleted when it ends."""
+    """Return a folder for this process, deleted when it ends."""
     place = Path(tempfile.mkdtemp(prefix="dualflow-"))
     atexit.register(delete, place, os.getpid())
     return place
 
 
 def delete(place: Path, pid: int) -> None:
-    """Deletes a folder at the end of the process that made it, not of its children."""
+    """Delete a folder at the end of the process that created it, not of a forked child."""
     if os.getpid() == pid:
         shutil.rmtree(place, ignore_errors=True)
 
 
 def prune(folder: Path) -> None:
-    """Deletes the folders of other compilers and versions that nobody has used for long."""
+    """Delete the folders of other compilers and versions that have been unused for long."""
     for other in folder.parent.iterdir():
         if other != folder and time.time() - other.stat().st_mtime > UNUSED_DAYS * 86400:
             shutil.rmtree(other, ignore_errors=True)
@@ -138,7 +140,7 @@ def prune(folder: Path) -> None:
 
 
 def library(folder: Path, key: str) -> Path | None:
-    """The library of a cluster, if there is one and it is whole."""
+    """Return the path of a cluster's library, or None if it is missing or damaged."""
     path = folder / f"{key}.so"
     try:
         data = path.read_bytes()
@@ -152,7 +154,7 @@ def library(folder: Path, key: str) -> Path | None:
 
 
 def publish(folder: Path, built: Path, keys: Sequence[str]) -> None:
-    """Makes one library that of several clusters."""
+    """Publish one library under the keys of all its clusters."""
     checksum = hashlib.sha256(built.read_bytes()).digest()
     with built.open("ab") as file:
         file.write(MARK + checksum)
@@ -160,19 +162,19 @@ def publish(folder: Path, built: Path, keys: Sequence[str]) -> None:
         beside = built.with_name(f"{built.name}-{key}")
         try:
             os.link(built, beside)
-        except OSError:                 # not on every file system
+        except OSError:                 # some file systems have no hard links
             shutil.copyfile(built, beside)
         beside.replace(folder / f"{key}.so")
 
 
 def compile_library(compiler: tuple[str, ...], folder: Path, texts: dict[str, str],
                     run: Runner) -> None:
-    """Compiles functions, by key, as one library.
+    """Compile functions, by key, as one library.
 
     Raises
     ------
     CompilerError
-        With what the compiler says, if it fails.
+        With the compiler's output, if it fails.
     """
     header = prepared_prelude(compiler, folder, run)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as place:
@@ -188,7 +190,7 @@ def compile_library(compiler: tuple[str, ...], folder: Path, texts: dict[str, st
 
 
 def prepared_prelude(compiler: tuple[str, ...], folder: Path, run: Runner) -> Path:
-    """The header that sources begin with, precompiled where the compiler can."""
+    """Return the header that sources include, precompiled if the compiler supports it."""
     header = folder / PRELUDE
     if not header.exists():
         write(header, prelude(isa()).encode() + b"\n")
@@ -204,7 +206,7 @@ def prepared_prelude(compiler: tuple[str, ...], folder: Path, run: Runner) -> Pa
 
 
 def drop_precompiled(header: Path) -> bool:
-    """Whether there was a precompiled header, which is gone now."""
+    """Delete the precompiled header; return False if there was none."""
     precompiled = Path(f"{header}.gch")
     if not precompiled.exists():
         return False
@@ -213,7 +215,7 @@ def drop_precompiled(header: Path) -> bool:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Writes a file that appears as a whole."""
+    """Write a file atomically."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".write-")
     with os.fdopen(handle, "wb") as file:
         file.write(data)

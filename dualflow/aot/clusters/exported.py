@@ -1,4 +1,4 @@
-"""Compiled clusters of programs that leave Python: their C, and which instruction runs which."""
+"""Compiled clusters of exported programs: their C, and the cluster that each instruction runs."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ HEAD = f"""\
 
 
 class Cluster(NamedTuple):
-    """A cluster that an instruction runs: the place of its function, from 1 on, and what the
-    executor is told of its slots."""
+    """A compiled cluster of an instruction: the index of its function, from 1 on, and the layout of
+    its slots, which the executor reads."""
 
     place: int
     layout: tuple[int, ...]
 
 
 class Clusters:
-    """The clusters of programs. Equal ones are one function.
+    """The compiled clusters of programs. Equal clusters share a function.
 
     Attributes
     ----------
     of : dict of int to Cluster
-        By the identity of the instruction. Those that are not here are interpreted.
+        By identity of the instruction. Clusters of other instructions are interpreted.
     """
 
     def __init__(self, specs: Iterable[ProgramSpec]) -> None:
@@ -57,7 +57,7 @@ class Clusters:
         return bool(self._texts)
 
     def source(self, runtime: Runtime) -> str:
-        """The file of the functions, which is compiled once per SIMD level, beside a runtime."""
+        """Return the source of the functions, which is compiled once per SIMD level."""
         there: set[str] = set()
         Joined(runtime.changed, there).text(HEADERS)
         files = {**runtime.changed, FILE: formulas()}

@@ -1,5 +1,5 @@
-"""Which formula of csrc a step of a cluster computes, as the sources say: the records name tile
-functions, the lines that make these name formulas of vectors."""
+"""Maps the steps of a cluster to vector formulas of csrc by parsing its sources: op records name
+tile functions, and the macros that define tile functions name the formulas."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dualflow._core import Op
 from dualflow.aot.runtime import read, sources
 from dualflow.dtypes import DType
 
-HEADERS = "ops/strip.h", "ops/cast_formulas.h"  # what generated code starts with
-ROW_CHUNK = 16384               # elements: the library reduces longer rows in pieces
-EXPENSIVE = 2.0                 # ns per element: inlined, such formulas are long and gain nothing
+HEADERS = "ops/strip.h", "ops/cast_formulas.h"  # included first by generated code
+ROW_CHUNK = 16384               # elements: the library reduces longer rows in chunks
+EXPENSIVE = 2.0                 # ns per element: inlining such long formulas gains nothing
 
-# Suffixes of the names in C by dtype: of vectors, and of casts.
+# Suffixes of names in C by dtype: of vector functions, and of casts.
 TAGS = {"bool": "u8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
         "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "float16": "u16",
         "bfloat16": "u16", "float32": "f32", "float64": "f64"}
 CAST_TAGS = TAGS | {"bool": "boolean", "float16": "f16", "bfloat16": "bf16"}
-TESTS = frozenset({"TEST", "COMPARE"})          # forms that yield masks
+TESTS = frozenset({"TEST", "COMPARE"})          # forms that return masks
 HALVES = frozenset({"float16", "bfloat16"})
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -43,18 +43,18 @@ _ENTRY_DTYPES = {"F16": "float16", "BF16": "bfloat16", "F64": "float64", "F32": 
 
 
 class Formula(NamedTuple):
-    """A formula of vectors.
+    """A formula on vectors.
 
     Attributes
     ----------
     name : str
-        In C, without the suffix of the dtype.
+        The name in C, without the suffix of the dtype.
     tag : str
-        That suffix.
+        The suffix of the dtype.
     form : str
-        What it takes and yields: as the names of the lines that make tile functions.
+        Its operands and result, as the name of the macro that defines tile functions.
     wide : bool
-        Whether halves are widened to float32 for it.
+        Whether 16-bit floats are widened to float32 for it.
     """
 
     name: str
@@ -64,18 +64,18 @@ class Formula(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """How rows of floats are reduced.
+    """The reduction of rows of floats by an op.
 
     Attributes
     ----------
     tag : str
-        The suffix of the dtype that it is done in.
+        The suffix of the dtype in which it is computed.
     wide : bool
-        Whether halves are widened for it.
+        Whether 16-bit floats are widened for it.
     identity, map, combine : str
-        In C, the functions without that suffix.
+        The functions in C, without the suffix.
     finish : str
-        What is done to a row's number in the end, or "".
+        The function applied to the result of a row at the end, or "".
     """
 
     tag: str
@@ -88,7 +88,7 @@ class Reduction(NamedTuple):
 
 @cache
 def families() -> tuple[str, ...]:
-    """The lines that include the formulas of each family which has some of vectors."""
+    """Return the lines that include the formulas of each family that has vector formulas."""
     return tuple([found[0] for path in sources("ops") for found in _FAMILY.finditer(read(path))
                   if _FORM.search(header := read(found[1] or found[2]))
                   or _REDUCER.search(header)])
@@ -96,7 +96,7 @@ def families() -> tuple[str, ...]:
 
 @cache
 def forms() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """By name of a tile function: its form, and the formulas it is made of."""
+    """Return, by name of a tile function, its form and its formulas."""
     headers = {name: None for text in families() for name in re.findall(r'"(ops/\w+_\w+\.h)"', text)
                if name.endswith("_formulas.h")}
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
@@ -109,7 +109,7 @@ def forms() -> dict[str, tuple[str, tuple[str, ...]]]:
 
 @cache
 def tiles() -> dict[tuple[str, str], str]:
-    """By op and dtype of its key operand: the name of its tile function, without the suffix."""
+    """Return, by op and dtype of its key operand, the name of its tile function without suffix."""
     found: dict[tuple[str, str], str] = {}
     for path in sources("ops"):
         for op, inside in _RECORD.findall(read(path)):
@@ -121,8 +121,8 @@ def tiles() -> dict[tuple[str, str], str]:
 
 
 def formula_of(op: Op, key: DType, words: tuple[int, ...]) -> Formula | None:
-    """The formula of an elementwise op whose key operand has a dtype, or None: the library's tile
-    function is called instead."""
+    """Return the formula of an elementwise op for the dtype of its key operand, or None if the
+    library's tile function is to be called."""
     name = tiles().get((op.name, key.name))
     if name is None or name not in forms():
         return None
@@ -140,7 +140,7 @@ def formula_of(op: Op, key: DType, words: tuple[int, ...]) -> Formula | None:
 
 @cache
 def reductions() -> dict[str, tuple[str, str, str, str]]:
-    """By op: the identity, map, combination and finish of its reduction of floats."""
+    """Return, by op, the identity, map, combination and finish of its reduction of floats."""
     text, found = read("ops/reduce.c"), _REDUCER.findall(read("ops/reduce_formulas.h"))
     reducers = {name: rest for name, *rest in found}
     made = {}
@@ -152,7 +152,7 @@ def reductions() -> dict[str, tuple[str, str, str, str]]:
 
 
 def reduction_of(op: Op, dtype: DType, row_length: int) -> Reduction | None:
-    """How an op reduces rows of a dtype, or None: the library's function is called instead."""
+    """Return an op's reduction of rows, or None if the library's function is to be called."""
     if op.name not in reductions() or dtype.name not in _FLOATS or row_length > ROW_CHUNK:
         return None
     wide = dtype.name in HALVES

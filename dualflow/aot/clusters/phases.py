@@ -1,5 +1,5 @@
-"""The steps of a cluster in phases: loops over a tile, and calls between them; and what lies in
-which slot (csrc/fuse/cluster.h, `layout`)."""
+"""Schedules the steps of a cluster as phases, loops over a tile and calls between them, and assigns
+values to slots (csrc/fuse/cluster.h, `layout`). `source.py` writes the phases as C."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from dualflow.graph.ir.tile_code import FOLD, FULL, ROW, Code, Step
 
 CAST = get_op("cast")
 BOOL = as_dtype("bool")
-CHEAP = 0.2             # ns per element, the least there is
-SHORT_ROW = 64          # elements: shorter rows have their numbers repeated before they are read,
-#                         and are reduced by the library, many at once
-WIDE = 4                # bytes: halves are computed in float32
+CHEAP = 0.2             # ns per element, the minimal cost of an op
+SHORT_ROW = 64          # elements: the values of shorter rows are repeated before they are read,
+#                         and the library reduces shorter rows, many at once
+WIDE = 4                # bytes: 16-bit floats are computed in float32
 
 
 class Kind(Enum):
-    """How an input meets the iteration shape."""
+    """How an input is broadcast to the iteration shape."""
 
-    DENSE = "dense"     # of its shape, read in place
-    FULL = "full"       # repeated in some way: the executor lays it out as a tile
-    ROW = "row"         # a number for each row
-    COLUMN = "column"   # one row, which meets all of them
-    ONE = "one"         # a single number
+    DENSE = "dense"     # has the iteration shape; read in place
+    FULL = "full"       # any other broadcast: the executor copies it to a tile
+    ROW = "row"         # one element for each row
+    COLUMN = "column"   # a single row, repeated for all rows
+    ONE = "one"         # a single element
 
 
 class Input(NamedTuple):
@@ -44,15 +44,15 @@ class Input(NamedTuple):
 
 
 class Load(NamedTuple):
-    """An input as it is read in a space; `fixed`: at one place, a number or a row that meets all
-    elements."""
+    """An input as it is read in a space; `fixed`: the address does not depend on the tile, as for
+    a single element or a single row."""
 
     input: int
     space: int
     fixed: bool
 
 
-# The result of a step, or what a call has made of it, repeating its numbers along rows.
+# The result of a step, or ("repeated", v): a value of rows that a call has repeated along the rows.
 Result = int | tuple[str, int]
 Read = Load | Result
 
@@ -64,14 +64,14 @@ class Phase:
     ----------
     space : int
     steps : list of int
-        Of a loop; one for a call.
+        The steps of a loop, or the single step of a call.
     width : int
-        Bytes of the widest value of a loop.
+        Bytes of the widest value in a loop.
     reduced : int or None
-        Bytes of the values that a loop reduces: none is wider, so that its strips are theirs.
+        Bytes of the values that a loop reduces: none is wider, so that they determine the strips.
     calls : bool
     repeats : int or None
-        The value of rows that a call repeats along them.
+        The value of rows that a call repeats along the rows.
     """
 
     def __init__(self, space: int, calls: bool = False, repeats: int | None = None) -> None:
@@ -83,7 +83,7 @@ class Phase:
         self.reduced: int | None = None
 
     def takes(self, width: int, reduces: bool) -> bool:
-        """Whether a loop may hold a step whose widest value has so many bytes."""
+        """Return True if a loop may hold a step whose widest value has `width` bytes."""
         if reduces:
             return self.width <= width and self.reduced in (None, width)
         return self.reduced is None or width <= self.reduced
@@ -106,11 +106,11 @@ class Plan:
     ----------
     phases : list of Phase
     formulas : list of Formula, Reduction or None
-        By step; None: it is cast, or called.
+        By step; None if the step is a cast or a call.
     dtypes : list of DType
         By value.
     loads : dict of Load to int
-        Slots.
+        The slot of each load.
     """
 
     def __init__(self, code: Code, inputs: Sequence[Input]) -> None:
@@ -124,7 +124,7 @@ class Plan:
         self.phase_of: dict[int, int] = {}              # by value
         self.expanded: dict[int, int] = {}              # phase that repeats a value of rows
         self.loads: dict[Load, int] = {}
-        self.last: dict[Read, int] = {}     # phase that reads it last
+        self.last: dict[Read, int] = {}     # last phase that reads it
         for k, step in enumerate(code.steps):
             self._take(k, step)
         self._place()
@@ -153,12 +153,12 @@ class Plan:
             self.phase_of[self.n_in + k] = at
 
     def _width(self, k: int) -> int:
-        """Bytes of the widest value that a step takes or makes, as it is computed."""
+        """Return the bytes of a step's widest operand or result, as computed."""
         values = [self.dtypes[v] for v in (*self.code.steps[k].operands, self.n_in + k)]
         return max([WIDE if x.name in HALVES else x.itemsize for x in values])
 
     def _phase(self, k: int, space: int, looping: bool) -> int:
-        """The first phase that may hold a step, added if there is none."""
+        """Return the first phase that may hold a step; append one if there is none."""
         step, width, earliest = self.code.steps[k], self._width(k), 0
         reduces = isinstance(self.formulas[k], Reduction)
         for v in step.operands:
@@ -178,14 +178,14 @@ class Plan:
         return len(self.phases) - 1
 
     def _is_row(self, v: int) -> bool:
-        """Whether a result of a step has one element for each row."""
+        """Return True if a step's result has one element for each row."""
         return v >= self.n_in and self.code.steps[v - self.n_in].space == ROW
 
     def _expands(self, v: int, space: int, looping: bool) -> bool:
         return space == FULL and self._is_row(v) and (self.short or not looping)
 
     def _expand(self, v: int) -> int:
-        """The phase that repeats a value of rows along them."""
+        """Return the phase that repeats a value of rows along the rows."""
         if v not in self.expanded:
             self.phases.append(Phase(ROW, calls=True, repeats=v))
             self.expanded[v] = len(self.phases) - 1
@@ -193,8 +193,8 @@ class Plan:
         return self.expanded[v]
 
     def _read(self, v: int, at: int, looping: bool) -> None:
-        """Notes that a phase reads a value. One that costs as little to compute as to load is
-        computed again."""
+        """Record that a phase reads a value. A value that is as cheap to compute as to load is
+        recomputed instead."""
         phase = self.phases[at]
         k = v - self.n_in
         if looping and k in phase.steps:
@@ -209,14 +209,14 @@ class Plan:
         self.last[read] = max(self.last.get(read, 0), at)
 
     def _is_cheap(self, k: int) -> bool:
-        """Whether a result of elements is computed by a cheap op of inputs and rows alone."""
+        """Return True if a result in FULL space is a cheap op of only inputs and row values."""
         step = self.code.steps[k]
         return (step.space == FULL and self.formulas[k] is not None and step.op.cost <= CHEAP
                 and all([v < self.n_in or (self._is_row(v) and not self.short)
                          for v in step.operands]))
 
     def source(self, v: int, space: int, looping: bool) -> Read:
-        """Where a phase reads a value: a load, the result of a step, or its repetition."""
+        """Return what a phase reads for a value: a load, a step's result, or its repetition."""
         if v < self.n_in:
             kind = self.inputs[v].kind
             if looping and kind is Kind.ROW and space == FULL and not self.short:
@@ -228,7 +228,7 @@ class Plan:
     # --- slots ---
 
     def _place(self) -> None:
-        """Numbers loads, outputs and registers."""
+        """Assign slots to loads, outputs and registers."""
         end = len(self.phases)
         folded = [step.operands[0] for step in self.code.steps if step.space == FOLD]
         for v in folded:
@@ -241,7 +241,7 @@ class Plan:
         for k, v in enumerate(self.code.outputs):
             self.output_of.setdefault(v, k)
         self.registers: list[tuple[int, int]] = []      # space, bytes
-        self._free: list[tuple[int, int]] = []          # register, phase after which it is
+        self._free: list[tuple[int, int]] = []          # register, last phase in which it is used
         self.slots: dict[Result, int] = {}
         first = len(self.loads) + len(self.code.outputs)
         latest = max([self.last[x] for x in self.loads if not x.fixed], default=-1)
@@ -264,7 +264,7 @@ class Plan:
         self.calls: list[int] = [k for phase in self.phases if phase.calls for k in phase.steps]
 
     def _register(self, shape: tuple[int, int], at: int, last: int, alone: bool = False) -> int:
-        """A register from phase `at` to `last`; `alone`: nothing else is ever in it."""
+        """Return a register that is free from phase `at` to `last`; `alone`: it is not reused."""
         for k, (number, until) in enumerate(self._free):
             if not alone and until < at and self.registers[number] == shape:
                 self._free[k] = number, last
@@ -275,13 +275,13 @@ class Plan:
         return len(self.registers) - 1
 
     def slot(self, v: int, space: int, looping: bool) -> int:
-        """The slot where a phase reads a value."""
+        """Return the slot from which a phase reads a value."""
         read = self.source(v, space, looping)
         return self.loads[read] if isinstance(read, Load) else self.slots[read]
 
     @property
     def layout(self) -> list[int]:
-        """What the executor is told."""
+        """The layout of the slots, in the executor's format."""
         loads = [n for x in self.loads for n in (x.input, x.space, int(x.fixed), self.last[x])]
         return [len(self.loads), *loads,
                 len(self.registers), *[n for x in self.registers for n in x],

@@ -1,4 +1,4 @@
-"""The clusters of a program, handed to the worker."""
+"""Requests to the worker thread to compile the clusters of a program."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from dualflow.graph.ir.tile_text import CODE
 from dualflow.graph.program.spec import InstructionSpec, ProgramSpec, SlotSpec
 
 CLUSTER = get_op("cluster")
-STEPS_MAX = 256         # beyond it compilers take seconds
-NAME = "CLUSTER"        # of a function whose text is still to get its name
+STEPS_MAX = 256         # compiling longer clusters takes seconds
+NAME = "CLUSTER"        # placeholder of the function's name, which depends on the text
 
 
 class Compiler:
-    """What `dualflow.graph.program.clusters` asks."""
+    """The compiler interface that `dualflow.graph.program.clusters` uses."""
 
     def start(self, spec: ProgramSpec, program: Program) -> Sequence[Job]:
-        """The clusters of a program and its bodies, which are compiled from now on."""
+        """Start to compile the clusters of a program and its bodies; return their jobs."""
         jobs = list(requests(spec, program))
         if jobs and compiler.command() is None:
             WORKER.fail(jobs, compiler.NONE)
@@ -34,20 +34,20 @@ class Compiler:
         return jobs
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until all that was started is done; False: not within `timeout` s."""
+        """Wait until all jobs are finished; return False if `timeout` s have passed before."""
         return WORKER.wait(timeout)
 
 
 def compilable(spec: ProgramSpec) -> Iterator[tuple[int, InstructionSpec]]:
-    """The clusters of a program, without its bodies'; a single step is a loop of the library's
-    already."""
+    """Yield the clusters of a program, without its bodies', that have several steps; a single step
+    is a kernel of the library already."""
     for k, x in enumerate(spec.instructions):
         if len(tile_code(x)) > 1:
             yield k, x
 
 
 def requests(spec: ProgramSpec, program: Program) -> Iterator[Job]:
-    """The clusters of a program, then those of its bodies."""
+    """Yield jobs for the clusters of a program, then for those of its bodies."""
     for k, x in compilable(spec):
         yield Job(x, functools.partial(written, spec, x), functools.partial(program.compile, k))
     bodies = [body for x in spec.instructions for body in x.bodies]
@@ -56,7 +56,7 @@ def requests(spec: ProgramSpec, program: Program) -> Iterator[Job]:
 
 
 def written(spec: ProgramSpec, x: InstructionSpec) -> Function:
-    """The function of the cluster of an instruction."""
+    """Return the C function of an instruction's cluster. Raise Refused if it is not compiled."""
     if x.dynamic:
         raise Refused("its sizes depend on data")
     assert x.attrs is not None
@@ -73,8 +73,8 @@ def written(spec: ProgramSpec, x: InstructionSpec) -> Function:
 
 
 def operands(spec: ProgramSpec, x: InstructionSpec) -> tuple[tuple[int, ...], list[SlotSpec]]:
-    """The iteration shape of the cluster of an instruction, and its inputs: of what runs one
-    behind a product, the product first."""
+    """Return the iteration shape of an instruction's cluster, and its inputs. For the epilogue of a
+    matrix product, the first input is the product."""
     inputs = [spec.slots[k] for k in x.inputs]
     if x.op is CLUSTER:
         assert x.attrs is not None
@@ -85,11 +85,11 @@ def operands(spec: ProgramSpec, x: InstructionSpec) -> tuple[tuple[int, ...], li
 
 
 def kind_of(slot: SlotSpec, full: tuple[int, ...], row_length: int) -> Input:
-    """How an input meets the iteration shape: rows are its trailing dimensions of so many
-    elements.
+    """Return how an input is broadcast to the iteration shape, whose rows are the trailing
+    dimensions with `row_length` elements in total.
 
-    An input that is as large as the space in which it is read is DENSE, or ROW, and no ONE or
-    COLUMN: an output may lie in its memory, so it must not be taken for fixed.
+    An input as large as its space is DENSE or ROW, not ONE or COLUMN: an output may share its
+    memory, so loops must not load it only once.
     """
     shape, first, length = known(slot.shape), len(full), 1
     while length != row_length and first > 0:
@@ -111,5 +111,5 @@ def kind_of(slot: SlotSpec, full: tuple[int, ...], row_length: int) -> Input:
 
 
 def known(shape: tuple[int | None, ...]) -> tuple[int, ...]:
-    """A shape without unknown dimensions."""
+    """Return a shape without unknown dimensions."""
     return tuple([d for d in shape if d is not None])

@@ -1,4 +1,4 @@
-"""The C of a cluster: a function that does its phases. csrc/ops/strip.h says what it is made of."""
+"""The C source of a cluster: a function that runs its phases, with the macros of ops/strip.h."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ EXPORTED = '__attribute__((visibility("default")))'
 
 
 def prelude(isa: str) -> str:
-    """What every source begins with."""
+    """Return the text that precedes every source."""
     return f"#define DF_ISA {isa}\n{formulas()}"
 
 
 def formulas() -> str:
-    """What includes all formulas."""
+    """Return the lines that include all formulas."""
     return "\n".join([*[f'#include "{path}"' for path in HEADERS], *families()])
 
 
 def function(plan: Plan, name: str) -> str:
-    """A cluster as a function of that name."""
+    """Return the C source of a cluster's function."""
     loops = [Loop(plan, k) for k, phase in enumerate(plan.phases) if not phase.calls]
     parts = [loop.text(f"{name}_{loop.number}") for loop in loops]
     lines = []
@@ -51,7 +51,7 @@ def function(plan: Plan, name: str) -> str:
 
 
 def call(plan: Plan, phase: Phase, calls: Iterator[int]) -> str:
-    """A phase that calls a function of the library, or repeats numbers along rows."""
+    """Return a phase that calls a library function or repeats row values along the rows."""
     length = plan.code.row_length
     if phase.repeats is not None:
         v = phase.repeats
@@ -70,15 +70,15 @@ def call(plan: Plan, phase: Phase, calls: Iterator[int]) -> str:
 
 
 class Loop:
-    """A phase that goes through its operands strip by strip."""
+    """A phase that processes its operands strip by strip."""
 
     def __init__(self, plan: Plan, number: int) -> None:
         self.plan = plan
         self.number = number
         self.phase = plan.phases[number]
-        self.masks: dict[int, str] = {}                 # values that are masks: of which dtype
-        self.reads: dict[int, Read] = {}        # values from outside
-        # Rows are not reduced to what nobody reads.
+        self.masks: dict[int, str] = {}         # values with masks: the type's suffix
+        self.reads: dict[int, Read] = {}        # operands from other phases
+        # Reductions whose results are not read are omitted.
         self.steps = [k for k in self.phase.steps if self._is_kept(plan.n_in + k)
                       or not isinstance(plan.formulas[k], Reduction)]
         made = {plan.n_in + k for k in self.steps}
@@ -93,12 +93,12 @@ class Loop:
         return WIDE if dtype.name in HALVES else dtype.itemsize
 
     def _is_column(self, v: int) -> bool:
-        """Whether a value is one row, the same for all rows of this loop."""
+        """Return True if a value is a single row, the same for all rows of this loop."""
         read = self.reads[v]
         return isinstance(read, Load) and read.fixed and self.plan.inputs[v].kind is Kind.COLUMN
 
     def _along(self, v: int) -> bool:
-        """Whether a value has one number for each row of this loop."""
+        """Return True if a value has one element for each row of this loop."""
         read = self.reads[v]
         if self.phase.space != FULL or (isinstance(read, tuple) and not isinstance(read, Load)):
             return False
@@ -107,7 +107,7 @@ class Loop:
     def text(self, name: str) -> str:
         plan, space = self.plan, self.phase.space
         length = plan.code.row_length
-        splats: list[str] = []      # once
+        splats: list[str] = []      # before the loop
         rows: list[str] = []        # for each row
         pointers: list[str] = []
         loads: list[str] = []
@@ -152,9 +152,9 @@ class Loop:
         return TAGS[self.plan.dtypes[v].name]
 
     def _fetches(self) -> list[str]:
-        """What a loop that reduces rows fetches meanwhile, as memory is idle while others run: its
-        own operands of the next tile, if it is the first, and this tile of what the next writes.
-        Softmax of 16 M floats took one thread 5.9 ms without the latter, 3.9 with it."""
+        """Return prefetches for a loop that reduces rows, which leaves memory bandwidth unused: of
+        its own operands in the next tile, if it is the first loop, and of the outputs that the next
+        loop writes in this tile. The latter reduced softmax of 16 M floats from 5.9 to 3.9 ms."""
         plan = self.plan
         over_elements = [k for k, phase in enumerate(plan.phases)
                          if phase.space == FULL and not phase.calls]
@@ -170,7 +170,7 @@ class Loop:
                         and plan.code.steps[v - plan.n_in].space == FULL]
 
     def _is_kept(self, v: int) -> bool:
-        """Whether this loop writes a value to its slot."""
+        """Return True if this loop writes a value to its slot."""
         return v in self.plan.slots and self.plan.phase_of[v] == self.number
 
     # --- steps ---
@@ -196,12 +196,12 @@ class Loop:
                     f"const v_u8 x{v} = bytes_of_{formula.tag}(k{v});"]
         if formula.wide:
             made = f"{CAST_TAGS[key.name]}_of_wide({made})"
-        elif formula.tag != self._tag(v):       # bits of halves
+        elif formula.tag != self._tag(v):       # bits of a 16-bit float
             made = f"(v_{self._tag(v)}){made}"
         return [f"const v_{self._tag(v)} x{v} = {made};"]
 
     def _begin(self, v: int, formula: Reduction) -> list[str]:
-        """The accumulators of a row."""
+        """Return the declarations of a row's accumulators."""
         tag = formula.tag
         return [f"v_{tag} a{v}[ACCUMULATORS];", f"for (int k = 0; k < ACCUMULATORS; k++) "
                 f"a{v}[k] = splat_{tag}({formula.identity});"]
@@ -214,7 +214,7 @@ class Loop:
                 f"(v_{tag}){{0}}), {formula.identity}, m, W);")
 
     def _end(self, v: int, formula: Reduction) -> list[str]:
-        """The number of a row."""
+        """Return the lines that compute and store the result of a row."""
         tag, made = formula.tag, f"y{v}"
         lines = [f"t_{tag} y{v} = end_row_{tag}(a{v}, {formula.combine}_{tag});"]
         if formula.finish:
@@ -224,12 +224,12 @@ class Loop:
         return [*lines, f"p{v}[r] = {made};"]
 
     def _operand(self, x: int, formula: Formula, key: DType, place: int) -> str:
-        """A value as a formula takes it."""
+        """Return a value converted to the type that a formula expects."""
         dtype = self.plan.dtypes[x]
         if formula.form == "CHOICE" and place == 0:
             assert dtype is BOOL
             mask = self.masks.get(x)
-            same = mask is not None and mask[1:] == formula.tag[1:]     # bits of an element
+            same = mask is not None and mask[1:] == formula.tag[1:]     # equal element size
             return f"k{x}" if same else f"mask_of_{formula.tag}(x{x})"
         if formula.wide:
             return f"wide_of_{CAST_TAGS[dtype.name]}(x{x})"
@@ -269,7 +269,7 @@ ROWS = """\
     }}
 """
 
-# As reduce_row of ops/reduction.h goes through a row.
+# Visits a row in the same order as reduce_row in ops/reduction.h.
 REDUCED = """\
     enum {{ LENGTH = {length}, ACCUMULATORS = 8 }};
     for (int64_t r = 0; r < units; r++) {{

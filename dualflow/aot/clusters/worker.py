@@ -1,8 +1,9 @@
-"""The thread that compiles clusters, and what is known about each.
+"""The thread that compiles clusters, and the state of each job.
 
-One daemon thread takes all that waits, looks for it in the cache, compiles the rest as one
-library and swaps it in. It never holds up whoever calls a function, nor the end of the process.
-After a fork the child starts a thread of its own for what was not finished.
+One daemon thread takes all waiting jobs, looks them up in the cache, compiles the rest as one
+library
+and installs the functions. It delays neither calls of functions nor the end of the process. After a
+fork, the child starts its own thread for unfinished jobs.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ class Function(NamedTuple):
     Attributes
     ----------
     key : str
-        Names it.
+        A digest of the text, which names the function.
     text : str
     layout : list of int
-        What the executor is told (csrc/fuse/cluster.h).
+        The layout of its slots, for the executor (csrc/fuse/cluster.h).
     """
 
     key: str
@@ -40,25 +41,25 @@ class Function(NamedTuple):
 
 
 class Refused(Exception):
-    """A cluster that is interpreted, and why."""
+    """A cluster stays interpreted; the message states why."""
 
 
 class Job:
-    """A cluster that is to be compiled.
+    """A cluster to be compiled.
 
     Parameters
     ----------
     instruction : InstructionSpec
-        That runs it.
+        The instruction that runs it.
     write : callable
-        Writes the function, or raises `Refused`.
+        Returns the function, or raises `Refused`.
     use : callable
-        Given the layout and the address of the function, when it is loaded.
+        Called with the layout and the address of the function once it is loaded.
 
     Attributes
     ----------
     state : str
-        `PENDING`, `COMPILED`, or why it is neither.
+        `PENDING`, `COMPILED`, or why it is not compiled.
     """
 
     def __init__(self, instruction: InstructionSpec, write: Callable[[], Function],
@@ -73,43 +74,43 @@ class Worker:
     """Compiles jobs in the background."""
 
     def __init__(self) -> None:
-        self.jobs: list[Job] = []               # those that are not finished
-        self.addresses: dict[str, int] = {}     # of functions that are loaded
+        self.jobs: list[Job] = []               # unfinished jobs
+        self.addresses: dict[str, int] = {}     # loaded functions by key
         self.warned = False
         self._forget()
         os.register_at_fork(after_in_child=self._forget)
         atexit.register(self._stop)
 
     def _forget(self) -> None:
-        """Starts without a thread, as a child of a fork does."""
+        """Reset to a state without a thread; also called in a forked child."""
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._process: Any = None
         self._stopped = False
 
     def _stop(self) -> None:
-        """The process ends: whatever compiles does not go on."""
+        """Stop compiling at the end of the process."""
         self._stopped = True
         process = self._process
         if process is not None:
             process.kill()
 
-    # --- what callers do ---
+    # --- called by other threads ---
 
     def add(self, jobs: Sequence[Job]) -> None:
-        """Compiles jobs when there is time."""
+        """Queue jobs."""
         with self._changed:
             self.jobs += jobs
             self._start()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until nothing is left to compile; False: that took longer than `timeout` s."""
+        """Wait until no jobs are left; return False if `timeout` s have passed before."""
         with self._changed:
             self._start()
             return self._changed.wait_for(lambda: not self.jobs, timeout)
 
     def fail(self, jobs: Sequence[Job], why: str) -> None:
-        """Leaves jobs to the interpreter, and says so the first time."""
+        """Leave jobs to the interpreter; warn the first time."""
         for job in jobs:
             if job.state == PENDING:
                 job.state = f"not compiled: {why}"
@@ -134,8 +135,8 @@ class Worker:
                     return
             try:
                 self._compile(taken)
-            except Exception as exc:        # whatever it is, the interpreter of clusters goes on
-                with contextlib.suppress(CompilerWarning):      # where warnings are errors
+            except Exception as exc:        # on any failure, clusters stay interpreted
+                with contextlib.suppress(CompilerWarning):      # if warnings are errors
                     self.fail(taken, str(exc))
             with self._changed:
                 self.jobs = [job for job in self.jobs if job not in taken]
@@ -155,10 +156,10 @@ class Worker:
             if made.key in self.addresses or self._load(folder, made.key):
                 use(job, made.layout, self.addresses[made.key])
             else:
-                self.fail([job], "what the compiler makes cannot be loaded")
+                self.fail([job], "the compiled library cannot be loaded")
 
     def _load(self, folder: Path, key: str) -> bool:
-        """Whether the library of a cluster is there, and loaded now. It stays so."""
+        """Load the library of a cluster and keep it loaded; return False if there is none."""
         import ctypes
 
         path = compiler.library(folder, key)
@@ -190,7 +191,7 @@ class Worker:
 
 
 def written(job: Job) -> Function | None:
-    """The function of a job, or None: its state says why there is none."""
+    """Return the function of a job, or None after storing the reason in its state."""
     try:
         return job.write()
     except Refused as why:
@@ -199,7 +200,7 @@ def written(job: Job) -> Function | None:
 
 
 def use(job: Job, layout: list[int], address: int) -> None:
-    """Swaps a function in."""
+    """Install a compiled function."""
     try:
         job.use(layout, address)
     except DualflowError as exc:
@@ -209,7 +210,7 @@ def use(job: Job, layout: list[int], address: int) -> None:
 
 
 def name_of(key: str) -> str:
-    """The function of a cluster."""
+    """Return the name of a cluster's function."""
     return f"df_cluster_{key}"
 
 
