@@ -1,4 +1,4 @@
-"""Training on many machines: data parallel, on MPI, with the same bits however it is spread."""
+"""Data-parallel training on many machines, over MPI, bit-identical for any number of ranks."""
 
 from dualflow.distribute import elastic as elastic
 from dualflow.distribute.collectives import (
@@ -38,8 +38,9 @@ from dualflow.distribute.world import (
     size as size,
 )
 
-# Seconds that a collective waits for other ranks; None: for ever. A rank that is late may be saving
-# a checkpoint, so it is long.
+# Seconds that a collective waits for other ranks; None waits indefinitely. The default is long
+# since
+# a late rank may be saving a checkpoint.
 timeout: float | None = 600.
 
 __all__ = [

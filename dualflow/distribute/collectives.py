@@ -1,4 +1,4 @@
-"""Rows and tensors from rank to rank: what all of a job, or of a process set, call together."""
+"""Collectives that move rows and tensors between the ranks of a job or a process set."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 def allgather(tensor: TensorLike, *, name: str | None = None,
               process_set: ProcessSet = global_process_set) -> Tensor:
-    """The tensors of all ranks, one after another along the first dimension.
+    """Concatenate the tensors of all ranks along the first dimension.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def allgather(tensor: TensorLike, *, name: str | None = None,
 
     Notes
     -----
-    What flows back to a rank is the sum, over all ranks, of what flows into its rows.
+    The gradient of a rank's tensor is the sum, over all ranks, of the cotangents of its rows.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def allgather(tensor: TensorLike, *, name: str | None = None,
 
 
 def _own_rows(g: TensorLike, x: Tensor, process_set: ProcessSet) -> Tensor:
-    """Of the sum of what flows into all rows, those of this rank; x is what it gave."""
+    """Return this rank's rows of the sum of all ranks' cotangents; `x` is its own input."""
     def compute(given: Tensor, x: Tensor) -> list[Tensor]:
         return [done(process_set, lambda: moves.reduce_rows(
             process_set, None, "sum", given, x.shape[0], "allgather_gradient"))]
@@ -81,7 +81,7 @@ def _own_rows(g: TensorLike, x: Tensor, process_set: ProcessSet) -> Tensor:
 
 def reducescatter(tensor: TensorLike, op: str = "average", *, name: str | None = None,
                   process_set: ProcessSet = global_process_set) -> Tensor:
-    """This rank's rows of what `allreduce` would give.
+    """Return this rank's rows of the result of `allreduce`.
 
     Parameters
     ----------
@@ -93,11 +93,11 @@ def reducescatter(tensor: TensorLike, op: str = "average", *, name: str | None =
     Returns
     -------
     Tensor, shape (rows, ...)
-        The rows are divided evenly; the first ranks get one more if need be.
+        The rows are divided evenly; the first ranks have one more if there is a remainder.
 
     Notes
     -----
-    The gradient, of "average" and "sum", is gathered.
+    The gradient, for "average" and "sum", is an allgather.
 
     Examples
     --------
@@ -127,13 +127,13 @@ def reducescatter(tensor: TensorLike, op: str = "average", *, name: str | None =
 
 def broadcast(tensor: TensorLike, root_rank: int = 0, *, name: str | None = None,
               process_set: ProcessSet = global_process_set) -> Tensor:
-    """The tensor of one rank, on all.
+    """Return the tensor of one rank on all ranks.
 
     Parameters
     ----------
     tensor : Tensor, of the same dtype and shape on all ranks
     root_rank : int
-        Among all ranks of the job.
+        A rank of the job.
     name : str, optional
     process_set : ProcessSet
 
@@ -143,7 +143,7 @@ def broadcast(tensor: TensorLike, root_rank: int = 0, *, name: str | None = None
 
     Notes
     -----
-    What flows back to the root is the sum over all ranks; to the others, zeros.
+    The gradient at the root is the sum over all ranks; at other ranks it is zero.
 
     Examples
     --------
@@ -166,35 +166,35 @@ def broadcast(tensor: TensorLike, root_rank: int = 0, *, name: str | None = None
 
 
 def root_of(who: str, rank: int, group: ProcessSet) -> int:
-    """The place of a rank among those of a group."""
+    """Return the index of a rank in a group."""
     check_set(who, group)
     wanted = integer(rank, f"{who}: root_rank")
     if wanted not in group.ranks:
-        raise InvalidArgumentError(f"{who}: root_rank is {wanted}, want one of {group.ranks}")
+        raise InvalidArgumentError(f"{who}: root_rank is {wanted}, expected one of {group.ranks}")
     return group.ranks.index(wanted)
 
 
 def alltoall(tensor: TensorLike, splits: TensorLike | None = None, *, name: str | None = None,
              process_set: ProcessSet = global_process_set) -> Any:
-    """Sends rows to each rank.
+    """Send rows to each rank.
 
     Parameters
     ----------
     tensor : Tensor, shape (n, ...)
-        Rows for rank 0, then those for rank 1, and so on.
+        Rows for rank 0, then rows for rank 1, and so on.
     splits : Tensor, int32, shape (ranks,), optional
-        How many go to each; by default all ranks get as many.
+        Number of rows for each rank; by default all are equal.
     name : str, optional
     process_set : ProcessSet
 
     Returns
     -------
-    Tensor, shape (m, ...), or with `splits` a pair of that and a Tensor, int32, shape (ranks,)
-        The rows that came from rank 0, then those from rank 1, and so on; and how many.
+    Tensor, shape (m, ...), or with `splits` a pair of it and a Tensor, int32, shape (ranks,)
+        The rows from rank 0, then from rank 1, and so on; and the number of rows from each rank.
 
     Notes
     -----
-    Gradients go back to where the rows came from.
+    The gradient is sent back to the rank that each row came from.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def alltoall(tensor: TensorLike, splits: TensorLike | None = None, *, name: str 
 
 
 def barrier(process_set: ProcessSet = global_process_set) -> None:
-    """Returns when all ranks have called it.
+    """Wait until all ranks have called it.
 
     Parameters
     ----------
@@ -243,17 +243,17 @@ def barrier(process_set: ProcessSet = global_process_set) -> None:
 
 
 def join() -> int:
-    """Says that this rank has nothing more to reduce, and returns when all have said so.
+    """Declare that this rank has nothing more to reduce, and wait until all ranks have joined.
 
     Returns
     -------
     int
-        The rank that came last.
+        The last rank to join.
 
     Notes
     -----
-    Meanwhile it takes part in the others' sums, with zeros, and in their averages, which are those
-    of the ranks that have not joined.
+    During the wait, the rank contributes zeros to sums of the others. Averages are over the ranks
+    that have not joined.
 
     Examples
     --------

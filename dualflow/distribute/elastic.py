@@ -1,7 +1,8 @@
-"""Training that goes on where it was when its job is started anew, with as many ranks as there are.
+"""Elastic training: a restarted job continues from its last commit, with any number of ranks.
 
-A rank that is lost ends an MPI job. So what is to outlast it is a file, and the launcher runs in a
-loop: ``until mpiexec -n 4 python program.py; do sleep 1; done``.
+The loss of a rank ends an MPI job. Therefore the state is committed to a file, and the launcher
+runs
+in a loop: ``until mpiexec -n 4 python program.py; do sleep 1; done``.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ __all__ = ["State", "run"]
 
 
 class State:
-    """What training needs to go on: kept by `commit`, back by `restore`, the same on all ranks.
+    """The state of a training run, identical on all ranks; see `commit` and `restore`.
 
     Parameters
     ----------
     path : str
-        Of the file that rank 0 writes, without its suffix; only there it must exist.
+        Path of the file that rank 0 writes, without its suffix; other ranks need no access.
     **objects
-        What `df.train.Checkpoint` takes: modules, optimizers, variables, numbers. They become
-        attributes, numbers to be assigned there.
+        Objects that `df.train.Checkpoint` accepts: modules, optimizers, variables, numbers. They
+        become attributes; numbers are changed by assigning the attribute.
 
     Examples
     --------
@@ -63,13 +64,13 @@ class State:
         setattr(self._checkpoint, name, value)
 
     def commit(self) -> None:
-        """Keeps the state: when it returns, it is on the disk of rank 0."""
+        """Save the state. When it returns, the file is on the disk of rank 0."""
         if rank() == 0:
             self._checkpoint.write(self._path)
         broadcast_object(None)
 
     def restore(self) -> None:
-        """Gives all ranks the state of the last commit or, if there is none, that of rank 0."""
+        """Restore the last commit on all ranks; without a commit, copy the state of rank 0."""
         with tempfile.TemporaryDirectory() as folder:
             data, path = b"", self._path
             if rank() == 0:
@@ -85,7 +86,7 @@ class State:
 
 
 def run(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a function of a state, and more, begin with what was committed last.
+    """Decorate a function of a state so that it first restores the last commit.
 
     Parameters
     ----------

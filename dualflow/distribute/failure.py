@@ -1,4 +1,4 @@
-"""A rank that ends takes the job with it: nobody waits for a rank that is gone."""
+"""Failure handling: a rank that fails ends the whole job, so that no other rank waits for it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 class Watch:
-    """What happens when Python ends, from `begin` to `end`.
+    """Intercepts the end of Python, from `begin` to `end`.
 
     Parameters
     ----------
     rank : int
     abort : callable (code)
-        Ends all processes of the job.
+        Kills all processes of the job.
     leave : callable ()
-        Waits until all ranks have come to their end.
+        Waits until all ranks have reached their end.
     """
 
     def __init__(self, rank: int, abort: Callable[[int], Any], leave: Callable[[], None]) -> None:
@@ -30,13 +30,13 @@ class Watch:
         self._code = 0
 
     def begin(self) -> None:
-        """Takes the place of what Python calls."""
+        """Install the hooks."""
         self._before = sys.excepthook, sys.exit
         sys.excepthook, sys.exit = self._raised, self._exit
         atexit.register(self._ended)
 
     def end(self) -> None:
-        """Puts back what was there."""
+        """Restore the original hooks."""
         sys.excepthook, sys.exit = self._before
         atexit.unregister(self._ended)
 
@@ -50,7 +50,7 @@ class Watch:
         self._before[1](status)
 
     def _ended(self) -> None:
-        """Python is about to end: a code other than 0 is a failure of the whole job."""
+        """At exit, end the job if the exit code is not 0; otherwise wait for the other ranks."""
         if self._code:
             self._stop(self._code, f"sys.exit({self._code})")
         try:
@@ -62,5 +62,5 @@ class Watch:
         print(f"dualflow: rank {self._rank} ends the job: {why}", file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
-        time.sleep(0.2)                     # or the launcher may not pass it on any more
+        time.sleep(0.2)                     # lets the launcher forward the output
         self._abort(code)

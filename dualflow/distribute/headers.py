@@ -1,4 +1,5 @@
-"""A few numbers of each rank for all others, and which ranks have not sent theirs."""
+"""Exchange of headers, a few integers per rank, and detection of ranks that have not sent
+theirs."""
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 WORDS = 4       # of a header
-FEW = 16        # ranks up to which a header goes straight to each; beyond, that would be too many
-CALL = 1.       # seconds after which a rank that waits tells all others that it is there
+FEW = 16        # maximal number of ranks for direct messages to each other rank
+CALL = 1.       # seconds after which a waiting rank announces its presence to all others
 
 
 class Straight:
-    """Headers from every rank to every other: it is seen at once which ones are there.
+    """All-to-all exchange of headers, which directly shows the missing ranks.
 
     Parameters
     ----------
@@ -25,8 +26,8 @@ class Straight:
     Attributes
     ----------
     sent : array of WORDS int64
-    got : list of such
-        Those of all ranks.
+    got : list of arrays
+        The headers of all ranks.
     """
 
     def __init__(self, mpi: Any, comm: Any) -> None:
@@ -39,31 +40,32 @@ class Straight:
         self._requests = self._receives + [comm.Send_init(self.sent, r) for r in self.others]
 
     def start(self) -> list[Any]:
-        """Sends `sent`; the requests after which `got` is there."""
+        """Send `sent`; return the requests on whose completion `got` is complete."""
         if self._requests:
             self._startall(self._requests)
         return self._requests
 
     def call(self) -> None:
-        """Says that this rank is there, and waits."""
+        """Do nothing: the headers themselves announce the presence of this rank."""
 
     def missing(self) -> list[int]:
-        """The ranks that did not come."""
+        """Return the ranks whose header has not arrived."""
         return [r for r, request in zip(self.others, self._receives, strict=True)
                 if not request.Test()]
 
     def free(self) -> None:
-        """Gives back what MPI holds for it."""
+        """Free the MPI requests."""
         for request in self._requests:
             request.Free()
 
 
 class Gathered:
-    """Headers by way of other ranks, in as many rounds as the logarithm of their number.
+    """Exchange of headers by MPI_Iallgather, in a logarithmic number of steps.
 
-    Which ones are there is not seen by that. So whoever has waited for `CALL` seconds tells all
-    others once, by the number of the header; only ranks that came in the last seconds, and those
-    that are missing, have not.
+    The exchange does not show the missing ranks. Therefore a rank that has waited for `CALL`
+    seconds
+    sends the header's number once to all others. Ranks that have not sent it are missing, or have
+    arrived within the last seconds.
     """
 
     def __init__(self, mpi: Any, comm: Any) -> None:
@@ -74,12 +76,12 @@ class Gathered:
         self._all = array("q", [0] * (WORDS * comm.size))
         words = memoryview(self._all)
         self.got: list[Any] = [words[r * WORDS:(r + 1) * WORDS] for r in range(comm.size)]
-        self._number = self._called = 0         # of the header, and of the last one called out
+        self._number = self._called = 0         # of the header, and of the last announced one
         self._heard = [0] * comm.size
-        self._calls: list[tuple[Any, Any]] = []     # requests, and what they send
+        self._calls: list[tuple[Any, Any]] = []     # send requests and their buffers
 
     def start(self) -> list[Any]:
-        """Sends `sent`; the requests after which `got` is there."""
+        """Send `sent`; return the requests on whose completion `got` is complete."""
         self._number += 1
         self._hear()
         return [self._comm.Iallgather(self.sent, self._all)]
@@ -91,7 +93,7 @@ class Gathered:
             self._heard[self._status.source] = number[0]
 
     def call(self) -> None:
-        """Says that this rank is there, and waits."""
+        """Announce to all other ranks that this rank has arrived."""
         if self._called < self._number:
             self._called = self._number
             number = array("q", [self._number])
@@ -99,10 +101,10 @@ class Gathered:
             self._calls += [(self._comm.Isend(number, r, 0), number) for r in self.others]
 
     def missing(self) -> list[int]:
-        """The ranks that did not come."""
+        """Return the ranks that have not announced their arrival."""
         self._hear()
         return [r for r in self.others if self._heard[r] < self._number]
 
     def free(self) -> None:
-        """Gives back what MPI holds for it: takes what was called out to this rank."""
+        """Receive pending announcements, which would otherwise leak in MPI."""
         self._hear()

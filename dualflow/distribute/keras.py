@@ -1,4 +1,4 @@
-"""Keras models on many ranks: callbacks, under the names that Horovod gives them."""
+"""Callbacks for Keras models on many ranks, with the names of Horovod's callbacks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if backend.backend() != "dualflow":
 
 
 class BroadcastGlobalVariablesCallback(Callback):
-    """When training begins, all ranks get the weights of one, and what its optimizer holds.
+    """Copies the weights and optimizer variables of one rank to all ranks when training begins.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ class BroadcastGlobalVariablesCallback(Callback):
         self._root, self._group = root_rank, process_set
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """All variables are made by now."""
+        """Broadcast the variables, all of which exist by now."""
         variables = [*self.model.weights, *self.model.optimizer.variables]
         broadcast_variables(variables, self._root, process_set=self._group)
 
 
 class MetricAverageCallback(Callback):
-    """What is told at the end of an epoch is the mean over ranks, for callbacks that come later.
+    """Averages the logs of an epoch over all ranks, for callbacks after it in the list.
 
     Parameters
     ----------
@@ -67,27 +67,27 @@ class MetricAverageCallback(Callback):
         self._group = process_set
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Replaces the numbers in `logs`."""
+        """Replace the values in `logs` by their means."""
         told = allgather_object({k: float(v) for k, v in (logs or {}).items()},
                                 process_set=self._group)
         for key in logs or ():
             if any([key not in part for part in told]):
-                raise InvalidArgumentError(f"MetricAverageCallback: not all ranks tell {key!r}; "
-                                           "all have the same metrics, and validate or don't")
+                raise InvalidArgumentError(f"MetricAverageCallback: not all ranks have {key!r}; "
+                                           "use the same metrics and validation on all ranks")
             logs[key] = sum([part[key] for part in told]) / len(told)
 
 
 class LearningRateWarmupCallback(Callback):
-    """The learning rate grows to that of all ranks, from that of one, in the first epochs (Goyal et
-    al., "Accurate, large minibatch SGD", 2017, section 2.2).
+    """Increases the learning rate in the first epochs from its value for one rank to its value for
+    all ranks (Goyal et al., "Accurate, large minibatch SGD", 2017, section 2.2).
 
     Parameters
     ----------
     initial_learning_rate : float
-        That of one rank times the number of ranks: it is reached at the end.
+        The final rate: the rate for one rank times the number of ranks.
     warmup_epochs : int, default 5
     verbose : int, default 0
-        1: rank 0 says when it is reached.
+        If 1, rank 0 prints a line when the final rate is reached.
     process_set : ProcessSet
     """
 
@@ -99,27 +99,27 @@ class LearningRateWarmupCallback(Callback):
         self._group, self._epoch = process_set, 0
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Counts epochs."""
+        """Store the number of the epoch."""
         self._epoch = epoch
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """The rate of this batch."""
+        """Set the rate of this batch."""
         if self._epoch < self._epochs:
             n = self._group.size()
             done = (self._epoch + batch / (self.params.get("steps") or 1)) / self._epochs
             self.model.optimizer.learning_rate = self._rate / n * (1 + done * (n - 1))
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """From the next batch on, it is the whole rate."""
+        """Set the final rate after the last warmup epoch."""
         if epoch == self._epochs - 1:
             self.model.optimizer.learning_rate = self._rate
             if self._verbose and self._group.rank() == 0:
-                print(f"the learning rate is {self._rate:g} from here on, of "
+                print(f"the learning rate is {self._rate:g} from here on, for "
                       f"{self._group.size()} ranks")
 
 
 class _Distributed(Distributed):
-    """What optimizers of Keras do instead, once they are distributed."""
+    """The overridden methods of distributed Keras optimizers."""
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         variables: Any = self
@@ -131,11 +131,12 @@ class _Distributed(Distributed):
 
 
 def distributed(optimizer: Any, how: How) -> Any:
-    """An optimizer that has the state of another one; files know it as that."""
+    """Return a distributed optimizer that shares its state and serialised class name with another.
+    """
     if how.passes > 1:
-        raise InvalidArgumentError("DistributedOptimizer: an optimizer of Keras adds up micro-"
-                                   "batches by itself; give that gradient_accumulation_steps in "
-                                   "place of backward_passes_per_step and shards")
+        raise InvalidArgumentError("DistributedOptimizer: an optimizer of Keras accumulates micro-"
+                                   "batches itself; pass it gradient_accumulation_steps instead of "
+                                   "backward_passes_per_step and shards")
     cls = type(optimizer)
     made: Any = object.__new__(type(cls.__name__, (_Distributed, cls),
                                     {"__module__": cls.__module__}))

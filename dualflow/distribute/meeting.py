@@ -1,6 +1,7 @@
-"""Where ranks meet: each collective begins with a few numbers of each rank that all others get.
+"""Negotiation of collectives: each begins with an exchange of headers, a few integers per rank.
 
-So they know that all are there and want the same thing. If not, all of them raise the same error.
+Thus each rank knows that all ranks have started the same collective. If the headers differ, all
+ranks raise the same error.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-RUNS, JOINED, LEAVING = range(3)        # what a rank is doing
-# A header is a digest, a state, and two words of the collective's own.
+RUNS, JOINED, LEAVING = range(3)        # states of a rank
+# A header is a digest, a state, and two words of the collective.
 SPIN = 0.002                            # seconds of polling before a wait begins to sleep
-CROWDED = 0.00005                       # the same where others need the core
+CROWDED = 0.00005                       # the same if there are more ranks than cores
 
 
 def ranks_text(ranks: Sequence[int]) -> str:
-    """[0, 2, 3] as "ranks 0, 2 and 3"."""
+    """Return [0, 2, 3] as "ranks 0, 2 and 3"."""
     names = [str(r) for r in ranks]
     if len(names) == 1:
         return f"rank {names[0]}"
@@ -36,18 +37,18 @@ def ranks_text(ranks: Sequence[int]) -> str:
 
 
 class Meeting:
-    """The headers of a communicator, and waiting on it.
+    """The exchange of headers on a communicator, and waiting for its requests.
 
     Parameters
     ----------
     mpi : module
         ``mpi4py.MPI``.
     comm : Intracomm
-        Used by nobody else.
+        Not used by other objects.
     ranks : sequence of int
-        What its members are called in messages.
+        The members' ranks in the job, for messages.
     crowded : bool
-        Whether this machine has fewer cores than ranks.
+        Whether the machine has more ranks than cores.
     """
 
     def __init__(self, mpi: Any, comm: Any, ranks: Sequence[int], crowded: bool) -> None:
@@ -66,9 +67,9 @@ class Meeting:
     # --- waiting ---
 
     def wait(self, requests: list[Any], doing: str, of_header: bool = False) -> None:
-        """Returns when all requests are done; signals are handled meanwhile.
+        """Wait until all requests are complete; signals are handled during the wait.
 
-        `of_header`: for whoever is late, so that there is no hurry after a while.
+        `of_header`: the requests wait for late ranks, so that the wait may sleep longer.
         """
         test = self.mpi.Request.Testall
         if test(requests):
@@ -84,7 +85,7 @@ class Meeting:
                 passed = time.monotonic() - began
                 if passed < spin or not (of_header or crowded):
                     os.sched_yield()
-                elif beside:            # each look takes the core from the program
+                elif beside:            # each test takes the core from the program
                     time.sleep(min(passed / 4, 0.0002))
                 else:
                     time.sleep(min(passed / 20, 0.001) if of_header else 0.00002)
@@ -93,13 +94,13 @@ class Meeting:
                 if limit is not None and passed > limit:
                     raise DeadlineExceededError(self._late(doing, limit, of_header))
         except BaseException as error:
-            self._unfinished.append(requests)   # with memory in which MPI may still read and write
+            self._unfinished.append(requests)   # MPI may still access their buffers
             self._broken = f"{doing} ended by {type(error).__name__}"
             raise
 
     def _late(self, doing: str, limit: float, of_header: bool) -> str:
         missing = [self.ranks[r] for r in self._headers.missing()] if of_header else []
-        what = (f"waited {limit} s for {ranks_text(missing)}, which did not come to it" if missing
+        what = (f"waited {limit} s for {ranks_text(missing)}, which did not start it" if missing
                 else f"did not end within {limit} s")
         return f"{doing}: {what} (df.distribute.timeout)"
 
@@ -108,28 +109,28 @@ class Meeting:
     def _exchange(self, doing: str, *words: int) -> None:
         if self._broken:
             raise InUseError(f"{doing}: the ranks are out of step since {self._broken}; end the "
-                             "program and start it anew")
+                             "program and restart it")
         self._headers.sent[:] = array("q", words)
         self.wait(self._headers.start(), doing, of_header=True)
 
     def barrier(self, doing: str) -> None:
-        """Returns when all members have come here; inside a collective."""
+        """Wait until all members have called it; for use inside a collective."""
         self._exchange(doing, 0, RUNS, 0, 0)
 
     def agree(self, kind: str, name: str | None, fields: Mapping[str, Any],
               own: tuple[int, int] = (0, 0)) -> list[tuple[int, int]]:
-        """Begins a collective, which all ranks must begin with the same fields.
+        """Begin a collective, which all ranks must begin with the same fields.
 
         Parameters
         ----------
         kind : str
-            What is done, for messages.
+            The operation, for messages.
         name : str, optional
-            Of the tensor.
+            The name of the tensor.
         fields : mapping of str to hashable
-            In the order in which messages look for a difference.
+            Fields to compare, in this order.
         own : two int
-            Where ranks may differ.
+            Two words that may differ between ranks.
 
         Returns
         -------
@@ -145,7 +146,7 @@ class Meeting:
         told = self._tell(doing, RUNS, (kind, name, dict(fields)))
         self._compare(told)
         return [(0, 0) if g is None else (g[2], g[3])
-                for g in self._after]           # with ranks that have joined, which add nothing
+                for g in self._after]           # including joined ranks, which contribute nothing
 
     def _digest(self, key: Any) -> int:
         found = self._digests.get(key)
@@ -157,12 +158,12 @@ class Meeting:
         return found
 
     def _tell(self, doing: str, state: int, what: Any) -> list[Any]:
-        """What each rank does, of all."""
+        """Return the state and the request of each rank."""
         self._after = [None if g[1] != RUNS else tuple(g) for g in self._got]
         return self.share((state, what), doing)
 
     def share(self, value: Any, doing: str) -> list[Any]:
-        """A picklable value of each rank."""
+        """Return the values of all ranks; a value must be picklable."""
         data = pickle.dumps(value)
         sizes = array("q", [0] * self.size)
         self.wait([self.comm.Iallgather(array("q", [len(data)]), sizes)], doing)
@@ -176,8 +177,8 @@ class Meeting:
         return values
 
     def _compare(self, told: list[Any]) -> tuple[str, str | None, dict[str, Any]]:
-        """What the ranks that run want, as (kind, name, fields); raises where it is not one thing,
-        the same error on all ranks."""
+        """Return the common request of the running ranks as (kind, name, fields). If the requests
+        differ, raise the same error on all ranks."""
         gone = [self.ranks[r] for r, (state, _) in enumerate(told) if state == LEAVING]
         running = [(r, what) for r, (state, what) in enumerate(told) if state == RUNS]
         joined = [self.ranks[r] for r, (state, _) in enumerate(told) if state == JOINED]
@@ -185,8 +186,8 @@ class Meeting:
         called = f"{wanted[0]} {wanted[1]}" if wanted[1] else wanted[0]
         if gone:
             raise InvalidArgumentError(f"{called}: {ranks_text(gone)} ended, or called shutdown, "
-                                       f"while {self._text([r for r, _ in running])} came to it")
-        for field, of in (("what is done", lambda w: w[0]), ("the name", lambda w: w[1]),
+                                       f"while {self._text([r for r, _ in running])} started it")
+        for field, of in (("the operation", lambda w: w[0]), ("the name", lambda w: w[1]),
                           *[(f, lambda w, f=f: w[2].get(f)) for f in wanted[2]]):
             self._differ(called, field, [(r, of(what)) for r, what in running])
         if joined and not wanted[2].get("may join"):
@@ -206,12 +207,12 @@ class Meeting:
                              for value, members in groups.items())
             raise InvalidArgumentError(f"{called}: ranks differ in {field}: {have}")
 
-    # --- ranks that do nothing more ---
+    # --- ranks that have finished ---
 
     def leave(self) -> None:
-        """Returns when all members have called it."""
+        """Wait until all members have called it."""
         while self.size > 1 and not self._broken:
-            self._patient = True                # others may have work left
+            self._patient = True                # others may still be computing
             self._exchange("the end", 0, LEAVING, 0, 0)
             if all([g[1] == LEAVING for g in self._got]):
                 return
@@ -220,7 +221,8 @@ class Meeting:
             raise InUseError(self._broken)
 
     def join(self, take_part: Callable[[str, dict[str, Any]], None]) -> int:
-        """Takes part in what the others do until all have called it; the last rank that did."""
+        """Take part in the collectives of the others until all have joined; return the last rank
+        to join."""
         new = 1
         while True:
             self._exchange("join", 0, JOINED, new, 0)
@@ -235,11 +237,11 @@ class Meeting:
 
     @property
     def present(self) -> int:
-        """How many members run, at the last header."""
+        """The number of members that run, according to the last headers."""
         return sum([g[1] == RUNS for g in self._got])
 
     def free(self) -> None:
-        """Gives back what MPI holds for it."""
+        """Free the headers and the communicator."""
         self._headers.free()
         self.comm.Free()
 

@@ -1,4 +1,4 @@
-"""Numbers that are told at the end of an epoch, of all ranks."""
+"""Metrics averaged over all ranks at the end of an epoch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["MetricAverage"]
 
 
 class MetricAverage:
-    """The mean of numbers that all ranks have seen, each in its batches.
+    """The mean of a metric over the batches of all ranks.
 
     Parameters
     ----------
@@ -32,16 +32,16 @@ class MetricAverage:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets what was seen."""
+        """Discard all values."""
         self._sum, self._n = 0., 0.
 
     def update(self, value: float, n: float = 1) -> None:
-        """Adds a mean of `n` examples; no rank waits."""
+        """Add a mean of `n` examples, without communication."""
         self._sum += float(value) * n
         self._n += n
 
     def result(self) -> float:
-        """The mean over all ranks, which all call it; nan where nobody has seen anything."""
+        """Return the mean over all ranks, which must all call it; nan without any values."""
         told = allgather_object((self._sum, self._n), process_set=self._group)
         n = sum([n for _, n in told])
         mean: float = sum([total for total, _ in told]) / n if n else float("nan")

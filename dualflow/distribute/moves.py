@@ -1,4 +1,4 @@
-"""What collectives do with values: the work of one rank, once all ranks agree on it."""
+"""The data movement of each collective: the work of one rank, after negotiation."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 COMBINES = {"average": "add", "sum": "add", "min": "minimum", "max": "maximum",
             "product": "multiply"}
-ALONE = 1 << 20         # bytes from which a tensor of a group travels by itself
+ALONE = 1 << 20         # bytes from which a tensor of a group is sent separately
 BOOLS = {"min": "logical_and", "max": "logical_or", "product": "logical_and"}
 
 
 def check_reduction(who: str, op: str, dtype: DType) -> None:
-    """Refuses what has no kernel."""
+    """Raise an error if there is no such reduction of a dtype."""
     if op not in COMBINES:
-        raise InvalidArgumentError(f"{who}: op is {op!r}, want one of {', '.join(COMBINES)}")
+        raise InvalidArgumentError(f"{who}: op is {op!r}, expected one of {', '.join(COMBINES)}")
     if op == "average" and not dtype.is_floating:
         raise DTypeError(f"{who}: there is no average of {dtype}; sum, or cast to float32 first")
     if op == "sum" and dtype.name == "bool":
@@ -41,7 +41,7 @@ def reduce(group: ProcessSet, who: str, name: str | None, op: str,
            nodes: Sequence[Sequence[Tensor]], leaves: int, wire: DType | None = None,
            scales: tuple[float, float] = (1., 1.),
            dtypes: Sequence[DType] | None = None) -> list[Tensor]:
-    """Tensors combined over all ranks.
+    """Reduce tensors over all ranks.
 
     Parameters
     ----------
@@ -50,15 +50,15 @@ def reduce(group: ProcessSet, who: str, name: str | None, op: str,
         For messages.
     op : str
     nodes : sequence of sequences of Tensor
-        For each tensor the nodes of the tree that this rank has.
+        For each tensor, the nodes of the reduction tree that this rank has.
     leaves : int
-        How many leaves each rank has.
+        Number of leaves per rank.
     wire : DType, optional
-        Floats that are wider travel, and are combined, in this one.
+        Wider floats are sent and combined in this dtype.
     scales : (float, float)
-        Factors, before and after.
+        Factors applied before and after the reduction.
     dtypes : sequence of DType, optional
-        Of the results, where nodes are in `wire` already.
+        The dtypes of the results, if nodes are in `wire` already.
 
     Returns
     -------
@@ -72,17 +72,18 @@ def reduce(group: ProcessSet, who: str, name: str | None, op: str,
 def reduce_into(group: ProcessSet, who: str, name: str | None, op: str,
                 nodes: Sequence[list[memoryview]], leaves: int, fills: Sequence[Memory],
                 wire: DType | None, scales: tuple[float, float], dtypes: Sequence[DType]) -> int:
-    """The same from memory of somebody else into more of it, between what `packed` and `unpacked`
-    do, which is done elsewhere. How many leaves it comes from.
+    """Reduce from borrowed buffers into borrowed buffers, without `packed` and `unpacked`, which
+    the
+    caller applies. Return the number of leaves.
 
     Parameters
     ----------
     group, who, name, op, nodes, leaves, wire, scales
         See `reduce`.
     fills : sequence of (dtype, shape, memoryview)
-        The results, as they travel.
+        The results, before `unpacked`.
     dtypes : sequence of DType
-        Of the tensors before `packed`.
+        The dtypes of the tensors before `packed`.
     """
     _agree_to_reduce(group, who, name, op,
                      [(dtype, y[1]) for dtype, y in zip(dtypes, fills, strict=True)], leaves, wire,
@@ -103,7 +104,7 @@ def _agree_to_reduce(group: ProcessSet, who: str, name: str | None, op: str,
 
 
 def reduce_nothing(group: ProcessSet, who: str, fields: dict[str, Any]) -> None:
-    """What a rank that has joined adds to the others' sums."""
+    """Take part in a reduction with zeros, on a rank that has joined."""
     leaves, wire = fields["micro-batches"], fields["compression"]
     n = group.size()
     n_nodes = len(nodes_of(n * leaves, group.rank() * leaves, (group.rank() + 1) * leaves))
@@ -127,7 +128,7 @@ def _reduce(group: ProcessSet, doing: str, op: str, nodes: Sequence[Sequence[Ten
 
 
 def packed(x: Tensor, factor: float, wire: DType | None) -> Tensor:
-    """A leaf as it travels: all that is done with it before leaves are combined."""
+    """Return a leaf in the form to be sent: scaled and compressed."""
     if factor != 1.:
         x = apply("multiply", x, factor)
     if wire is not None and x.dtype.is_floating and x.dtype.size > wire.size:
@@ -136,7 +137,7 @@ def packed(x: Tensor, factor: float, wire: DType | None) -> Tensor:
 
 
 def unpacked(y: Tensor, dtype: DType, n: float | Tensor, factor: float) -> Tensor:
-    """What is done with a root; an average is divided by `n`."""
+    """Return a result from a root: decompressed, divided by `n` for an average, and scaled."""
     if y.dtype is not dtype:
         y = apply("cast", y, dtype=dtype)
     if isinstance(n, Tensor):
@@ -149,7 +150,7 @@ def unpacked(y: Tensor, dtype: DType, n: float | Tensor, factor: float) -> Tenso
 def _combine(group: ProcessSet, doing: str, op: str, dtypes: Sequence[DType],
              nodes: Sequence[list[memoryview]], leaves: int,
              outs: Sequence[memoryview]) -> None:
-    """The roots of several tensors in `outs`. Small ones of one dtype travel together."""
+    """Compute the roots of several tensors in `outs`; small ones of one dtype are sent together."""
     small: dict[DType, list[int]] = {}
     for k, (dtype, out) in enumerate(zip(dtypes, outs, strict=True)):
         if len(out) < ALONE:
@@ -175,13 +176,13 @@ def _combine(group: ProcessSet, doing: str, op: str, dtypes: Sequence[DType],
 # --- rows -----------------------------------------------------------------------------------------
 
 def rows_of_rank(n: int, size: int) -> list[int]:
-    """How n rows are divided among ranks: the first ones have one more if need be."""
+    """Return the number of rows per rank; the first ranks have one more if n % size > 0."""
     return [n // size + (r < n % size) for r in range(size)]
 
 
 def reduce_rows(group: ProcessSet, name: str | None, op: str, x: Tensor, rows: int | None = None,
                 who: str = "reducescatter") -> Tensor:
-    """This rank's rows of what all ranks' `x` give combined: `rows`, or a share of them."""
+    """Return this rank's rows of the reduction of `x`: `rows`, or an even share."""
     size, rank = group.size(), group.rank()
     shape = tuple(x.shape)
     fields = {"op": op, "dtype": x.dtype.name, "shape": shape}
@@ -189,7 +190,7 @@ def reduce_rows(group: ProcessSet, name: str | None, op: str, x: Tensor, rows: i
     if rows is None:
         counts = rows_of_rank(shape[0], size)
     if sum(counts) != shape[0]:
-        raise ShapeError(f"{who}: {shape[0]} rows for ranks that want {counts}")
+        raise ShapeError(f"{who}: {shape[0]} rows for ranks that expect {counts}")
     per_row = len(memory_of(x)) // shape[0] if shape[0] else 0
     borders = [per_row * sum(counts[:r]) for r in range(size + 1)]
     y, out = unfilled(x.dtype, (counts[rank], *shape[1:]))
@@ -204,9 +205,9 @@ def _doing(who: str, name: str | None) -> str:
 
 
 def allgather(group: ProcessSet, name: str | None, x: Tensor, who: str = "allgather") -> Tensor:
-    """The rows of all ranks."""
+    """Return the rows of all ranks."""
     if not x.ndim:
-        raise ShapeError(f"{who}: got a scalar, want at least one dimension")
+        raise ShapeError(f"{who}: got a scalar, expected at least one dimension")
     fields = {"dtype": x.dtype.name, "shape but for the first dimension": tuple(x.shape[1:])}
     mine = memory_of(x)
     told = group.meeting.agree(who, name, fields, (x.shape[0], len(mine)))
@@ -217,7 +218,7 @@ def allgather(group: ProcessSet, name: str | None, x: Tensor, who: str = "allgat
 
 def broadcast(group: ProcessSet, name: str | None, xs: Sequence[Tensor], root: int,
               who: str = "broadcast") -> list[Tensor]:
-    """The tensors of rank `root` of the group."""
+    """Return the tensors of rank `root` of the group."""
     likes = tuple([(x.dtype.name, tuple(x.shape)) for x in xs])
     group.meeting.agree(who, name, {"root": root, "dtypes and shapes": likes})
     if group.rank() == root:
@@ -234,10 +235,10 @@ def broadcast(group: ProcessSet, name: str | None, xs: Sequence[Tensor], root: i
 
 def alltoall(group: ProcessSet, name: str | None, x: Tensor, splits: Tensor | None,
              ) -> tuple[Tensor, Tensor]:
-    """Rows from all ranks, and how many from each."""
+    """Return the rows received from all ranks, and their number per rank."""
     size = group.size()
     if not x.ndim:
-        raise ShapeError("alltoall: got a scalar, want at least one dimension")
+        raise ShapeError("alltoall: got a scalar, expected at least one dimension")
     n = x.shape[0]
     counts = [n // size] * size if splits is None else [int(s) for s in splits.tolist()]
     fields = {"dtype": x.dtype.name, "shape but for the first dimension": tuple(x.shape[1:])}
@@ -245,8 +246,8 @@ def alltoall(group: ProcessSet, name: str | None, x: Tensor, splits: Tensor | No
     told = group.meeting.agree("alltoall", name, fields, (int(bad), 0))
     wrong = [group.ranks[r] for r, (is_bad, _) in enumerate(told) if is_bad]
     if wrong:
-        raise ShapeError(f"alltoall: on ranks {wrong} the splits are not {size} numbers of rows "
-                         "that make up the first dimension"
+        raise ShapeError(f"alltoall: on ranks {wrong} the splits are not {size} row counts whose "
+                         "sum is the first dimension"
                          + (f"; here {counts} of {n}" if bad else ""))
     doing = _doing("alltoall", name)
     received = group.transport.counts(counts, doing)

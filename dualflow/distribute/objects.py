@@ -1,4 +1,4 @@
-"""Python objects and variables from rank to rank, outside any graph."""
+"""Collectives of Python objects and variables, for use outside of graphs."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ __all__ = ["allgather_object", "broadcast_object", "broadcast_variables"]
 
 def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0, *,
                         process_set: ProcessSet = global_process_set) -> None:
-    """Gives variables the values that they have on one rank: all begin with the same ones.
+    """Assign variables the values that they have on one rank.
 
     Parameters
     ----------
-    variables : iterable of Variable, or of Keras's
-        As many on all ranks, of the same names, dtypes and shapes, in the same order.
+    variables : iterable of Variable, or of Keras variables
+        On all ranks the same number, names, dtypes and shapes, in the same order.
     root_rank : int
     process_set : ProcessSet
 
     Raises
     ------
     InvalidArgumentError
-        On all ranks, if they differ.
+        On all ranks, if the variables differ.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0, *,
     own = [unwrapped(v) for v in variables]
     for v in own:
         if not isinstance(v, Variable):
-            raise DTypeError(f"broadcast_variables: got a {type(v).__name__}, want Variables")
+            raise DTypeError(f"broadcast_variables: got a {type(v).__name__}, expected Variables")
     root = root_of("broadcast_variables", root_rank, process_set)
     with Recording(None):
         values = done(process_set, lambda: moves.broadcast(
@@ -54,11 +54,11 @@ def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0, *,
 
 
 def allgather_object(obj: Any, *, process_set: ProcessSet = global_process_set) -> list[Any]:
-    """The objects of all ranks, in the order of ranks.
+    """Return the objects of all ranks, in the order of ranks.
 
     Parameters
     ----------
-    obj : anything that pickle takes
+    obj : picklable object
     process_set : ProcessSet
 
     Returns
@@ -84,12 +84,12 @@ def allgather_object(obj: Any, *, process_set: ProcessSet = global_process_set) 
 
 def broadcast_object(obj: Any, root_rank: int = 0, *,
                      process_set: ProcessSet = global_process_set) -> Any:
-    """The object of one rank, on all.
+    """Return the object of one rank on all ranks.
 
     Parameters
     ----------
-    obj : anything that pickle takes
-        Of other ranks it is not looked at.
+    obj : picklable object
+        Ignored on all ranks but the root.
     root_rank : int
     process_set : ProcessSet
 

@@ -1,4 +1,4 @@
-"""Reductions of gradients: in buckets, and of several micro-batches."""
+"""Reductions of gradients: in buckets, and over several micro-batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class How:
-    """How gradients are reduced.
+    """The settings of a gradient reduction.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class How:
     wire : DType or None
     bucket_bytes : int
     passes : int
-        Micro-batches of each rank.
+        Number of micro-batches per rank.
     """
 
     def __init__(self, group: ProcessSet, op: str, wire: DType | None, bucket_bytes: int,
@@ -53,12 +53,12 @@ class How:
 
     def reduce(self, name: str, nodes: Sequence[Sequence[Tensor]],
                dtypes: Sequence[DType] | None = None) -> list[Tensor]:
-        """The nodes of each tensor, combined over all ranks."""
+        """Return the tensors reduced over all ranks, given this rank's nodes of each."""
         return moves.reduce(self.group, "gradients", name, self.op, nodes, self.passes, self.wire,
                             dtypes=dtypes)
 
     def gather(self, name: str, values: Tensor, indices: Tensor) -> list[Tensor]:
-        """The rows of all ranks; an average is one of dense gradients."""
+        """Return the rows of all ranks; "average" divides as for dense gradients."""
         values = moves.allgather(self.group, f"{name}/values", values, "gradients")
         n = self.group.meeting.present * self.passes
         if self.op == "average" and n > 1:
@@ -67,13 +67,13 @@ class How:
 
 
 class Distributed:
-    """Base of optimizers that are distributed."""
+    """Base class of distributed optimizers."""
 
     _how: How
 
 
 def reduced(how: How, grads: Sequence[Any], names: Sequence[str]) -> list[Any]:
-    """Gradients of all ranks: None stays None, rows are gathered."""
+    """Reduce gradients over all ranks: None stays None, sparse rows are gathered."""
     dense = [k for k, g in enumerate(grads) if g is not None and not isinstance(g, IndexedSlices)]
     made: list[Any] = [None] * len(grads)
     found = reduce_buckets(how, [as_tensor(grads[k]) for k in dense], [names[k] for k in dense])
@@ -97,7 +97,7 @@ def _gathered(how: How, g: IndexedSlices, name: str) -> IndexedSlices:
 
 
 def reduce_buckets(how: How, xs: Sequence[Tensor], names: Sequence[str]) -> list[Tensor]:
-    """Tensors reduced over all ranks, several at once."""
+    """Reduce tensors over all ranks in buckets."""
     made: list[Any] = [None] * len(xs)
     started = []
     for places in buckets(xs, how.bucket_bytes):
@@ -111,8 +111,8 @@ def reduce_buckets(how: How, xs: Sequence[Tensor], names: Sequence[str]) -> list
 
 
 def buckets(xs: Sequence[Tensor], size: int) -> list[list[int]]:
-    """Places of what travels together, last ones first: what is computed last in the forward pass
-    has its gradient first."""
+    """Return buckets of indices, last tensors first: the last ops of the forward pass get their
+    gradients first."""
     made: list[list[int]] = []
     filled = size
     for k in reversed(range(len(xs))):
@@ -128,16 +128,16 @@ def buckets(xs: Sequence[Tensor], size: int) -> list[list[int]]:
 
 
 class Passes:
-    """Gradients of several micro-batches, kept here until all are there.
+    """Accumulates the gradients of several micro-batches until all are present.
 
-    Dense ones are combined as far as the tree lets this rank; rows are put one after another.
+    Dense gradients are combined as far as the reduction tree permits; rows are concatenated.
 
     Parameters
     ----------
     how : How
     names : sequence of str
     sparse : sequence of bool
-        Whether a gradient is rows, values and indices.
+        Whether each gradient is an IndexedSlices.
     """
 
     def __init__(self, how: How, names: Sequence[str], sparse: Sequence[bool]) -> None:
@@ -157,7 +157,7 @@ class Passes:
         self._rows: list[list[tuple[Tensor, Tensor]]] = [[] for rows in self._sparse if rows]
 
     def __call__(self, *xs: Tensor) -> list[Any]:
-        """Whether these were the last ones, and the reduced gradients or something like them."""
+        """Add gradients; return whether they were the last, and the results or placeholders."""
         given = iter(xs)
         piles, rows = iter(self._piles), iter(self._rows)
         for is_rows in self._sparse:
@@ -175,8 +175,8 @@ class Passes:
         return [True, *made]
 
     def start(self, xs: Sequence[Tensor]) -> tuple[Tensor, Callable[[], list[Tensor]]]:
-        """The same in a graph and beside the program, of gradients none of which are rows: a flag,
-        and what gives the gradients where it holds."""
+        """Add dense gradients asynchronously in a graph. Return a flag that is true for the last
+        micro-batch, and a function that returns the results in that case."""
         sent = [moves.packed(x, 1., self._how.wire) for x in xs]
         dtypes = [x.dtype for x in xs]
 
@@ -204,7 +204,7 @@ class Passes:
                     self._how.group, "gradients", " ".join(self._names), self._how.op, nodes,
                     self._how.passes, roots, self._how.wire, (1., 1.), dtypes)
             self._begin()
-        elif checks_numerics():         # which look at all that a program makes
+        elif checks_numerics():         # which checks all outputs, used or not
             for _, _, y in fills:
                 y[:] = bytes(len(y))
 

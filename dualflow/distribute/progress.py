@@ -1,7 +1,8 @@
-"""One collective after another, in the order in which this rank asks for them.
+"""Runs collectives one at a time, in the order in which this rank starts them.
 
-What is started is done by whoever waits for it, or by a thread before that: where collectives are
-waiting for a network, and not where they would take a core from the program.
+A started collective is run by the thread that waits for it, or earlier by a progress thread. The
+progress thread exists only where a core is free: if collectives wait for a network, or if the ranks
+of the machine use fewer threads than it has cores.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_tasks: deque[Task] = deque()           # started, in their order, and not begun
-_turn = threading.Lock()                # held while tasks are taken and done
-_there = threading.Semaphore(0)         # counts what the thread may do
-_making = threading.Lock()              # of the thread
+_tasks: deque[Task] = deque()           # started tasks that do not run yet, in order
+_turn = threading.Lock()                # held while a task is popped and run
+_there = threading.Semaphore(0)         # counts tasks for the progress thread
+_making = threading.Lock()              # for the creation of that thread
 
 
 class Task:
-    """Something that is done, or will be."""
+    """A collective that has been started, and its result."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._work = work
@@ -34,14 +35,14 @@ class Task:
             self._result = self._work()
         except BaseException as error:
             self._error = error
-            if not isinstance(error, Exception):        # Ctrl-C is for whoever waits here
+            if not isinstance(error, Exception):        # Ctrl-C is raised in the waiting thread
                 raise
         finally:
-            del self._work              # and memory that it was lent
+            del self._work              # and its references to borrowed buffers
             self._done = True
 
     def result(self) -> Any:
-        """Waits for it, or does it; signals are handled meanwhile."""
+        """Wait for the task, or run it; signals are handled during the wait."""
         while not self._done:
             with _turn:
                 if not self._done:
@@ -52,14 +53,14 @@ class Task:
 
 
 class Beside:
-    """Whether a thread does what was started, and which."""
+    """The progress thread, and whether to use one."""
 
     wanted = False
     thread: threading.Thread | None = None
 
     @classmethod
     def here(cls) -> bool:
-        """Whether this is that thread, beside which the program computes."""
+        """Return True if the calling thread is the progress thread."""
         return threading.current_thread() is cls.thread
 
 
@@ -72,7 +73,7 @@ def _serve() -> None:
 
 
 def start(work: Callable[[], Any]) -> Task:
-    """Has something done after all that was started before."""
+    """Queue work to be run after all tasks that were started before."""
     task = Task(work)
     _tasks.append(task)
     if Beside.wanted:
@@ -86,7 +87,7 @@ def start(work: Callable[[], Any]) -> Task:
 
 
 def run(work: Callable[[], Any]) -> Any:
-    """Does something after all that was started before."""
+    """Run work after all tasks that were started before."""
     with _turn:
         while _tasks:
             _tasks.popleft().do()

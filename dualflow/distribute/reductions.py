@@ -1,4 +1,4 @@
-"""Tensors of all ranks combined element by element."""
+"""Reductions: tensors of all ranks combined element by element."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["allreduce", "grouped_allreduce"]
 
 
 def done(group: ProcessSet, work: Callable[[], Any]) -> Any:
-    """The result of a collective, after those that were started before."""
+    """Run a collective after the ones that were started before; return its result."""
     def locked() -> Any:
         with group.lock:
             return work()
@@ -35,8 +35,8 @@ def done(group: ProcessSet, work: Callable[[], Any]) -> Any:
 
 
 class Reduction:
-    """Tensors of all ranks combined: in a graph it is started when they are there, and waited for
-    where the result is needed; the program computes meanwhile.
+    """A reduction of tensors over all ranks. In a graph it is asynchronous: it starts when its
+    inputs are computed, and the program continues until an op needs the result.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Reduction:
         self._wire, self._scales = wire, scales
 
     def start(self, xs: Sequence[Tensor]) -> Callable[[], list[Tensor]]:
-        """What is returned gives the results; to be called once."""
+        """Start the reduction; return a function that waits and returns the results."""
         if current_graph() is None or any([is_open(d) for x in xs for d in x.shape]):
             return partial(call_python, self._who, self._now, list(xs),
                            [(x.dtype, tuple(x.shape)) for x in xs], None)
@@ -79,7 +79,7 @@ class Reduction:
 
     def _begin(self, dtypes: list[DType], reads: list[Memory], fills: list[Memory],
                ) -> progress.Task:
-        """Fills the results, and the number of ranks that they come from."""
+        """Start a reduction into the result buffers; the last receives the number of ranks."""
         def work() -> None:
             *roots, (_, _, n) = fills
             with self._group.lock:
@@ -93,25 +93,25 @@ class Reduction:
 def wire_of(compression: DTypeLike | None) -> DType | None:
     wire = None if compression is None else as_dtype(compression)
     if wire is not None and not wire.is_floating:
-        raise InvalidArgumentError(f"allreduce: compression is {wire}, want a floating dtype")
+        raise InvalidArgumentError(f"allreduce: compression is {wire}, expected a floating dtype")
     return wire
 
 
 def allreduce(tensor: TensorLike, op: str = "average", *, name: str | None = None,
               compression: DTypeLike | None = None, prescale_factor: float = 1.,
               postscale_factor: float = 1., process_set: ProcessSet = global_process_set) -> Tensor:
-    """The tensors of all ranks, combined element by element.
+    """Combine the tensors of all ranks element by element.
 
     Parameters
     ----------
     tensor : Tensor, of the same dtype and shape on all ranks
     op : {"average", "sum", "min", "max", "product"}
     name : str, optional
-        What messages call it; ranks must agree on it, too.
+        A name for messages, which must be equal on all ranks.
     compression : floating dtype, optional
-        Wider floats travel, and are combined, in this one, such as float16.
+        Wider floats are sent and combined in this dtype, such as float16.
     prescale_factor, postscale_factor : float
-        The tensors are multiplied by the first, the result by the second.
+        Factors of the tensors and of the result.
     process_set : ProcessSet
 
     Returns
@@ -121,15 +121,15 @@ def allreduce(tensor: TensorLike, op: str = "average", *, name: str | None = Non
     Raises
     ------
     InvalidArgumentError
-        On all ranks, if they do not want the same.
+        On all ranks, if their arguments do not match.
     DeadlineExceededError
-        If a rank does not come to it within `dualflow.distribute.timeout` seconds.
+        If a rank does not call it within `dualflow.distribute.timeout` seconds.
 
     Notes
     -----
-    Ranks are combined along a tree by their numbers, by the same kernel as everywhere. What flows
-    back is reduced in the same way; of "min" and "max" it is shared by the ranks that had the
-    result, and through "product" there is no gradient.
+    Tensors are combined along a fixed tree over the ranks, by the usual kernel. The gradient is
+    reduced in the same way; for "min" and "max" it is divided among the ranks that hold the
+    result, and "product" has no gradient.
 
     See docs/distribute.md.
 
@@ -149,7 +149,7 @@ def grouped_allreduce(tensors: Sequence[TensorLike], op: str = "average", *,
                       name: str | None = None, compression: DTypeLike | None = None,
                       prescale_factor: float = 1., postscale_factor: float = 1.,
                       process_set: ProcessSet = global_process_set) -> list[Tensor]:
-    """`allreduce` of several tensors at once: small ones of one dtype travel together.
+    """`allreduce` of several tensors; small tensors of one dtype are sent together.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def grouped_allreduce(tensors: Sequence[TensorLike], op: str = "average", *,
 
     Returns
     -------
-    list of Tensor, each with the bits that `allreduce` would give
+    list of Tensor, each bit-identical to the result of `allreduce`
 
     Examples
     --------
@@ -177,7 +177,7 @@ def grouped_allreduce(tensors: Sequence[TensorLike], op: str = "average", *,
 def reduced(who: str, xs: list[Tensor], op: str, name: str | None,
             compression: DTypeLike | None, scales: tuple[float, float],
             group: ProcessSet) -> list[Tensor]:
-    """An application of a reduction, with its gradient."""
+    """Apply a reduction and record its gradient rule."""
     check_set(who, group)
     if not xs:
         return []
@@ -195,7 +195,7 @@ def reduced(who: str, xs: list[Tensor], op: str, name: str | None,
 def reduced_back(who: str, g: tuple[Any, ...], ys: tuple[Tensor, ...],
                  inputs: tuple[Tensor, ...], op: str, compression: DTypeLike | None,
                  scales: tuple[float, float], group: ProcessSet) -> list[Any]:
-    """The gradient of a reduction: the same reduction of what flows in."""
+    """Return the gradient of a reduction: the same reduction of the cotangents."""
     floats = [k for k, x in enumerate(inputs) if x.dtype.is_floating]
     if op == "product":
         raise UnimplementedError(f"{who}: product has no gradient")

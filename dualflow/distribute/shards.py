@@ -1,4 +1,4 @@
-"""Random numbers of a micro-batch: the same ones whichever rank computes it."""
+"""Random numbers of a micro-batch that do not depend on the rank that computes it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["shard"]
 
 
 def shard(step: int, number: int) -> Shard:
-    """A block in which random ops draw by the numbers of a step and a micro-batch.
+    """Return a context in which random ops draw keys by a step and a micro-batch number.
 
     Parameters
     ----------
     step : int
-        Of the training.
+        The training step.
     number : int
-        Of the micro-batch, among those of all ranks in this step.
+        The number of the micro-batch among all ranks' micro-batches in this step.
 
     Returns
     -------
@@ -24,9 +24,11 @@ def shard(step: int, number: int) -> Shard:
 
     Notes
     -----
-    Keys are made of the generator's seed, `step`, `number`, and how many keys the block has drawn
-    before; so `df.random.set_seed` must have been called with one seed on all ranks. Generators
-    count nothing meanwhile. A branch or a loop of a graph draws by the generator's own count.
+    A key depends on the generator's seed, `step`, `number`, and the count of keys drawn before in
+    the
+    block. `df.random.set_seed` must therefore have been called with one seed on all ranks. Counts
+    of generators do not change in the block. A branch or a loop of a graph draws by the generator's
+    count.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tapes and optimizers whose gradients are those of all ranks."""
+"""Tapes and optimizers whose gradients are reduced over all ranks."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ def how_of(who: str, op: str, compression: DTypeLike | None, bucket_bytes: int, 
     check_set(who, process_set)
     moves.check_reduction(who, op, float32)
     if not isinstance(passes, int) or passes < 1:
-        raise InvalidArgumentError(f"{who}: backward_passes_per_step is {passes!r}, want an int "
-                                   "of at least 1")
+        raise InvalidArgumentError(f"{who}: backward_passes_per_step is {passes!r}, expected an "
+                                   "int of at least 1")
     return How(process_set, op, wire_of(compression), bucket_bytes, passes)
 
 
 class DistributedGradientTape:
-    """A tape whose gradients are those of all ranks.
+    """A tape whose gradients are reduced over all ranks.
 
     Parameters
     ----------
     tape : GradientTape
-        Used as this one is, for everything else.
+        The wrapped tape, whose other methods are available unchanged.
     op : {"average", "sum", "min", "max", "product"}
     compression : floating dtype, optional
         See `allreduce`.
     bucket_bytes : int
-        Gradients travel together up to that size, those of the last sources first.
+        Gradients are sent in buckets up to this size, starting with the last sources.
     process_set : ProcessSet
 
     Examples
@@ -85,7 +85,7 @@ class DistributedGradientTape:
         self._tape.__exit__(*error)
 
     def gradient(self, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
-        """As `GradientTape.gradient`, reduced over all ranks."""
+        """Return `GradientTape.gradient`, reduced over all ranks."""
         found = self._tape.gradient(target, sources, *args, **kwargs)
         flat = flatten_up_to(sources, found)
         names = [getattr(unwrapped(x), "name", None) or f"gradient {k}"
@@ -94,7 +94,7 @@ class DistributedGradientTape:
 
 
 class _Distributed(Distributed, Optimizer):
-    """What optimizers do instead, once they are distributed."""
+    """The overridden methods of distributed optimizers."""
 
     _passes: Passes | None
 
@@ -112,7 +112,7 @@ class _Distributed(Distributed, Optimizer):
             made = list(zip(reduced(self._how, grads, names), variables, strict=True))
             if current_graph() is not None and self._copied is None and (
                     self.global_clipnorm is None):
-                # in the order of buckets, so that one is waited for while others travel
+                # in bucket order, so that other buckets are sent during each wait
                 self.build([v for g, v in made if g is not None])
                 made.reverse()
             super().apply_gradients(made)
@@ -120,7 +120,8 @@ class _Distributed(Distributed, Optimizer):
             self._every(grads, variables, names)
 
     def _every(self, grads: list[Any], variables: list[Any], names: list[str]) -> None:
-        """One update for several calls. A variable without gradient has none in all of them."""
+        """Update once for several calls. A variable without gradient must have none in all
+        calls."""
         there = [k for k, g in enumerate(grads) if g is not None]
         rows = [isinstance(grads[k], IndexedSlices) for k in there]
         if self._passes is None:
@@ -142,7 +143,7 @@ class _Distributed(Distributed, Optimizer):
 
     @staticmethod
     def _now(passes: Passes, grads: list[Any]) -> tuple[Tensor, Callable[[], list[Any]]]:
-        """A flag, and what gives the gradients of all calls where it holds."""
+        """Add gradients; return a flag, and a function that returns the results if it is true."""
         inputs: list[Any] = []
         types: list[Any] = [(bool_, ())]
         for g in grads:
@@ -161,24 +162,24 @@ def DistributedOptimizer(optimizer: Optimizer, *, op: str = "average",
                          compression: DTypeLike | None = None, backward_passes_per_step: int = 1,
                          shards: int | None = None, bucket_bytes: int = BUCKET,
                          process_set: ProcessSet = global_process_set) -> Any:
-    """An optimizer whose updates are by the gradients of all ranks.
+    """Return an optimizer whose updates use the gradients of all ranks.
 
     Parameters
     ----------
-    optimizer : Optimizer, or one of Keras
-        Shares its state with what is returned.
+    optimizer : Optimizer, or a Keras optimizer
+        Shares its state with the result.
     op : {"average", "sum", "min", "max", "product"}
-        What becomes of the gradients of micro-batches.
+        The reduction of the micro-batches' gradients.
     compression : floating dtype, optional
         See `allreduce`.
     backward_passes_per_step : int
-        Each rank calls `apply_gradients` so many times, once for each of its micro-batches; the
-        last call makes the update.
+        Number of calls of `apply_gradients` per update and rank, one for each micro-batch; the
+        last call updates the variables.
     shards : int, optional
-        The number of micro-batches of all ranks together: sets `backward_passes_per_step`. Ranks
-        take ``shards // size()`` of them, in their order.
+        The number of micro-batches of all ranks: sets `backward_passes_per_step`. Each rank has
+        ``shards // size()`` consecutive ones.
     bucket_bytes : int
-        Gradients travel together up to that size, those of the last variables first.
+        Gradients are sent in buckets up to this size, starting with the last variables.
     process_set : ProcessSet
 
     Returns
@@ -188,12 +189,13 @@ def DistributedOptimizer(optimizer: Optimizer, *, op: str = "average",
     Raises
     ------
     InvalidArgumentError
-        If the ranks do not divide `shards`.
+        If the number of ranks does not divide `shards`.
 
     Notes
     -----
-    Micro-batches are combined along a tree by their number, so that variables have the same bits
-    with any number of ranks that divides `shards`, and with one rank that computes them all.
+    Micro-batches are combined along a fixed tree, so that variables are bit-identical for any
+    number
+    of ranks that divides `shards`, including one rank that computes all micro-batches.
 
     Examples
     --------
@@ -208,7 +210,7 @@ def DistributedOptimizer(optimizer: Optimizer, *, op: str = "average",
     """
     ours = isinstance(optimizer, Optimizer)
     if (not ours and not of_keras(optimizer)) or isinstance(optimizer, Distributed):
-        raise DTypeError(f"DistributedOptimizer: got a {type(optimizer).__name__}, want an "
+        raise DTypeError(f"DistributedOptimizer: got a {type(optimizer).__name__}, expected an "
                          "optimizer of df.optimizers or Keras that is not distributed yet")
     check_set("DistributedOptimizer", process_set)
     if shards is not None:
@@ -224,13 +226,13 @@ def DistributedOptimizer(optimizer: Optimizer, *, op: str = "average",
 
 
 def of_keras(optimizer: Any) -> bool:
-    """Whether it is an optimizer of Keras, which is not loaded for that."""
+    """Return True if it is an optimizer of Keras; does not import Keras."""
     keras = sys.modules.get("keras")
     return keras is not None and isinstance(optimizer, keras.Optimizer)
 
 
 def _distributed(kind: type[Optimizer], how: How, state: dict[str, Any] | None = None) -> Any:
-    """An optimizer of a subclass of `kind` that has `state`."""
+    """Return an optimizer of a subclass of `kind`, with the given state dict."""
     made: Any = object.__new__(type(f"Distributed{kind.__name__}", (_Distributed, kind), {}))
     made.__dict__ = {} if state is None else state
     made.__dict__.update(_how=how, _passes=None)

@@ -1,7 +1,8 @@
-"""Bytes from rank to rank, and arrays of all ranks combined. It knows no tensors.
+"""Transport of bytes between ranks, and reduction of arrays. It does not use tensors.
 
-Ranks of one node combine large arrays in memory that they share, each a slice of them: MPI would
-copy every byte twice, and adds in an order of its own.
+Ranks of one node reduce large arrays in shared memory, each rank one slice: MPI would copy every
+byte
+twice, and would add in a different order.
 """
 
 from __future__ import annotations
@@ -22,26 +23,26 @@ if TYPE_CHECKING:
     from dualflow.distribute.tree import Span
     from dualflow.dtypes import DType
 
-SMALL = 1 << 14     # bytes of all ranks together up to which each rank is sent everything
-PART = 1 << 20      # bytes of a rank in shared memory at a time
-ALIGNED = 64        # slices begin at such offsets, in bytes
+SMALL = 1 << 14     # total bytes of all ranks up to which each rank receives all arrays
+PART = 1 << 20      # bytes of a rank in shared memory per part
+ALIGNED = 64        # alignment of slices, in bytes
 
 
 def combine_pieces(op: Op, dtype: DType, data: memoryview, spans: list[list[Span]],
                    out: Any) -> None:
-    """Combines what lies one after another in `data`, as long as `out` each."""
+    """Reduce the consecutive arrays in `data`, each as long as `out`."""
     nodes, n = [*chain(*spans)], len(out)
     combine(op, dtype, [data[k * n:(k + 1) * n] for k in range(len(nodes))], nodes, out)
 
 
 class Transport:
-    """What moves the data of collectives among the ranks of a meeting.
+    """Moves the data of collectives between the ranks of a meeting.
 
     Parameters
     ----------
     meeting : Meeting
     shares : bool
-        Whether all ranks are of one node, and may share memory.
+        Whether all ranks are on one node and may share memory.
     """
 
     def __init__(self, meeting: Meeting, shares: bool) -> None:
@@ -58,42 +59,42 @@ class Transport:
     # --- bytes ---
 
     def gather(self, mine: Any, sizes: Sequence[int], out: Any, doing: str) -> None:
-        """The bytes of all ranks, `sizes` of each, one after another in `out`."""
+        """Concatenate the bytes of all ranks in `out`; rank r has `sizes[r]` bytes."""
         self._meeting.wait([self._comm.Iallgatherv(
             [mine, len(mine), self._byte], [out, list(sizes), None, self._byte])], doing)
 
     def broadcast(self, data: Any, root: int, doing: str) -> None:
-        """The bytes of rank `root` in `data` of all."""
+        """Copy the bytes of rank `root` to `data` of all ranks."""
         self._meeting.wait([self._comm.Ibcast([data, len(data), self._byte], root)], doing)
 
     def exchange(self, data: Any, sizes: Sequence[int], out: Any, out_sizes: Sequence[int],
                  doing: str) -> None:
-        """`sizes` bytes of `data` go to each rank, one after another; so do those that arrive."""
+        """Send consecutive parts of `data` to the ranks; receive consecutive parts in `out`."""
         self._meeting.wait([self._comm.Ialltoallv(
             [data, (list(sizes), None), self._byte],
             [out, (list(out_sizes), None), self._byte])], doing)
 
     def counts(self, mine: Sequence[int], doing: str) -> list[int]:
-        """Number k of each rank, at rank k."""
+        """Send element k to rank k; return the elements received, in the order of ranks."""
         out = array("q", [0] * self._meeting.size)
         self._meeting.wait([self._comm.Ialltoall(array("q", mine), out)], doing)
         return list(out)
 
-    # --- combined arrays ---
+    # --- reductions ---
 
     def reduce(self, op: Op, dtype: DType, nodes: list[Any], leaves: int, out: Any,
                doing: str) -> None:
-        """The root of a tree in `out`, on all ranks.
+        """Compute the root of a reduction tree in `out`, on all ranks.
 
         Parameters
         ----------
         op : Op
-            Elementwise, of two inputs.
+            Elementwise, with two inputs.
         dtype : DType
         nodes : list of buffers, n bytes each
-            What this rank has: those that its leaves make by themselves.
+            The nodes of this rank, computed from its own leaves.
         leaves : int
-            Of each rank.
+            Number of leaves per rank.
         out : buffer, n bytes
         """
         size, rank = self._meeting.size, self._meeting.rank
@@ -113,7 +114,7 @@ class Transport:
             self.gather(piece, sizes, out, doing)
 
     def _borders(self, n: int) -> list[int]:
-        """Where the slice of each rank begins, of n bytes, and where the last one ends."""
+        """Return the start of each rank's slice of n bytes, and n."""
         size = self._meeting.size
         return [min(n, -(-n * r // size // ALIGNED) * ALIGNED) for r in range(size)] + [n]
 
@@ -127,7 +128,7 @@ class Transport:
 
     def reduce_slices(self, op: Op, dtype: DType, nodes: list[Any], spans: list[list[Span]],
                       borders: list[int], out: Any, doing: str) -> None:
-        """Of the root, the bytes from ``borders[rank]`` to the next border, in `out`."""
+        """Compute the root's bytes from ``borders[rank]`` to the next border, in `out`."""
         size, rank = self._meeting.size, self._meeting.rank
         n = borders[rank + 1] - borders[rank]
         sizes = [(borders[r + 1] - borders[r]) * len(nodes) for r in range(size)]
@@ -139,8 +140,8 @@ class Transport:
     # --- shared memory ---
 
     def _allocate(self, n_nodes: int) -> int:
-        """Makes the shared memory of all ranks, in three thirds; the bytes of an array that fit a
-        third, `n_nodes` times."""
+        """Allocate the shared memory of all ranks, three parts each. Return the number of bytes of
+        an array of which `n_nodes` fit in a part."""
         if self._window is None:
             mpi = self._meeting.mpi
             self._window = mpi.Win.Allocate_shared(3 * PART, 1, mpi.INFO_NULL, self._comm)
@@ -151,9 +152,10 @@ class Transport:
 
     def _reduce_shared(self, op: Op, dtype: DType, nodes: list[Any], spans: list[list[Span]],
                        out: Any, doing: str) -> None:
-        """Part by part: each rank hands in what others combine, combines its slice, and takes
-        theirs. While a part is combined the next one is handed in, so that there is one barrier for
-        each; what others may still read lies in the third of the part before."""
+        """Reduce an array part by part: each rank writes data that others need, reduces its slice,
+        and reads the slices of others. The next part is written before the barrier of the current
+        one, so that each part has one barrier; the third buffer keeps results that others still
+        read."""
         n, step = len(out), self._allocate(max(map(len, spans)))
         parts = range(0, n, step)
         self._hand_in(nodes, 0, min(step, n), step, self._turn)
@@ -168,7 +170,7 @@ class Transport:
             self._take(out, at, end, turn)
 
     def _publish(self, doing: str) -> None:
-        """Returns when all see what all have written."""
+        """Wait until all ranks see the writes of all ranks."""
         self._window.Sync()
         self._meeting.barrier(doing)
         self._window.Sync()
@@ -185,7 +187,8 @@ class Transport:
 
     def _combine_slice(self, op: Op, dtype: DType, nodes: list[Any], spans: list[list[Span]],
                        at: int, end: int, step: int, turn: int) -> None:
-        """The result lies where this rank handed in nothing: in its slice of its first array."""
+        """Reduce this rank's slice. The result replaces the slice of its first array, which no
+        other rank reads."""
         rank, base = self._meeting.rank, turn * PART
         a, b = self._borders(end - at)[rank:rank + 2]
         if a == b:
@@ -205,7 +208,7 @@ class Transport:
                 out[at + a:at + b] = part[base + a:base + b]
 
     def free(self) -> None:
-        """Gives back what MPI holds for it."""
+        """Free the shared memory and the communicator."""
         self._parts = []
         if self._window is not None:
             self._window.Unlock_all()

@@ -1,4 +1,4 @@
-"""The tree along which arrays are combined: which of its nodes a rank can make by itself."""
+"""The reduction tree of arrays: finds the nodes that a rank can compute from its own leaves."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ Span = tuple[int, int]
 
 
 def are_siblings(left: Span, right: Span, n: int) -> bool:
-    """Whether two nodes are the children of one, in a tree of n leaves: ``csrc/op/tree.h``."""
+    """Return True if two nodes are siblings in a tree of n leaves (``csrc/op/tree.h``)."""
     size = left[1] - left[0]
     return (left[1] == right[0] and size & (size - 1) == 0 and left[0] % (2 * size) == 0
             and right[1] == min(left[0] + 2 * size, n))
 
 
 class Pile:
-    """Leaves that come one after another, combined as far as their siblings are there.
+    """An incremental tree reduction: combines consecutive leaves as soon as siblings are complete.
 
     Parameters
     ----------
     n : int
-        Leaves of the tree.
+        Number of leaves of the tree.
     first : int
-        Number of the leaf that comes first.
+        Index of the first leaf to be added.
     combine : callable (left, right)
 
     Attributes
     ----------
     spans : list of (first leaf, last leaf + 1)
     values : list
-        The nodes that wait, a value for each span.
+        The values of the nodes in `spans`, whose siblings are missing.
     """
 
     def __init__(self, n: int, first: int, combine: Callable[[Any, Any], Any]) -> None:
@@ -43,7 +43,7 @@ class Pile:
         self.values: list[Any] = []
 
     def add(self, value: Any) -> None:
-        """The value of the next leaf."""
+        """Add the value of the next leaf."""
         span = self._next, self._next + 1
         self._next += 1
         while self.spans and are_siblings(self.spans[-1], span, self._n):
@@ -54,7 +54,7 @@ class Pile:
 
 
 def nodes_of(n: int, first: int, end: int) -> list[Span]:
-    """The nodes that leaves `first` to `end` - 1 of n make by themselves, in their order."""
+    """Return the nodes that leaves `first` to `end` - 1 of n determine, in order."""
     pile = Pile(n, first, lambda left, right: None)
     for _ in itertools.repeat(None, end - first):
         pile.add(None)

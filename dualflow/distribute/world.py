@@ -1,4 +1,4 @@
-"""The ranks of a job: who there is, and which of them do something together."""
+"""The ranks of a job, and process sets, which are subsets of them."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ __all__ = [
 
 
 class _World:
-    """What `init` makes."""
+    """The state created by `init`."""
 
     mpi: Any = None
     comm: Any = None
-    local: Any = None       # of the ranks on this node
+    local: Any = None       # communicator of the ranks on this node
     watch: Watch | None = None
 
 
 class ProcessSet:
-    """Ranks that do something together.
+    """A set of ranks that take part in collectives together.
 
     Parameters
     ----------
     ranks : sequence of int
-        Of all ranks of the job; sorted.
+        Ranks of the job; stored in ascending order.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class ProcessSet:
 
     Notes
     -----
-    `add_process_set` makes it usable. Ranks in a set are numbered from 0, in their order.
+    It must be passed to `add_process_set` before use. Its ranks are numbered from 0, in order.
 
     Examples
     --------
@@ -69,25 +69,25 @@ class ProcessSet:
     def __init__(self, ranks: Sequence[int]) -> None:
         self.ranks = sorted(ranks)
         if len(set(self.ranks)) != len(self.ranks) or not self.ranks or self.ranks[0] < 0:
-            raise InvalidArgumentError(f"ProcessSet: got the ranks {list(ranks)}, want different "
-                                       "ones from 0 on")
+            raise InvalidArgumentError(f"ProcessSet: got the ranks {list(ranks)}, expected "
+                                       "distinct non-negative ones")
         self._meeting: Meeting | None = None
         self._transport: Transport | None = None
-        self.lock = threading.Lock()            # one collective at a time
+        self.lock = threading.Lock()            # held during a collective
 
     def __repr__(self) -> str:
         return f"ProcessSet({self.ranks})"
 
     def included(self) -> bool:
-        """Whether this rank belongs to it."""
+        """Return True if this rank belongs to the set."""
         return _comm().rank in self.ranks
 
     def rank(self) -> int:
-        """The number of this rank among its ranks."""
+        """Return the index of this rank in the set."""
         return self.meeting.rank
 
     def size(self) -> int:
-        """How many ranks belong to it."""
+        """Return the number of ranks in the set."""
         return len(self.ranks)
 
     @property
@@ -104,7 +104,7 @@ class ProcessSet:
         return self._transport
 
     def open(self, comm: Any) -> None:
-        """Makes it usable, by a communicator of its ranks."""
+        """Make the set usable, with a communicator of its ranks."""
         self._meeting = Meeting(_World.mpi, comm, self.ranks,
                                 _World.local.size > cpu_cores())
         nodes = comm.Split_type(_World.mpi.COMM_TYPE_SHARED)
@@ -113,7 +113,7 @@ class ProcessSet:
         self._transport = Transport(self._meeting, alone)
 
     def close(self) -> None:
-        """Gives back what it holds."""
+        """Free the communicators."""
         if self._meeting is not None and self._transport is not None:
             self._transport.free()
             self._meeting.free()
@@ -121,7 +121,7 @@ class ProcessSet:
 
 
 class _Global(ProcessSet):
-    """All ranks of the job."""
+    """The set of all ranks of the job."""
 
     def __init__(self) -> None:
         super().__init__([0])
@@ -138,23 +138,23 @@ def _comm() -> Any:
 
 
 def init(threads: int | None = None) -> None:
-    """Makes this process one of the ranks that ``mpiexec -n N python program.py`` has started.
+    """Initialise this process as one of the ranks of ``mpiexec -n N python program.py``.
 
     Parameters
     ----------
     threads : int, optional
-        For the kernels of this process. By default the cores of the machine are divided among its
-        ranks, unless ``DUALFLOW_NUM_THREADS`` says how many.
+        Number of kernel threads of this process. By default the cores of the machine are divided
+        among its ranks, unless ``DUALFLOW_NUM_THREADS`` is set.
 
     Raises
     ------
     ImportError
-        Without mpi4py: ``pip install dualflow[distribute]``.
+        If mpi4py is not installed: ``pip install dualflow[distribute]``.
 
     Notes
     -----
-    Only here MPI is loaded. A program that was started without mpiexec is one rank. From now on an
-    exception that nobody catches, or ``sys.exit`` with a code other than 0, ends all ranks.
+    MPI is loaded only here. A program started without mpiexec has one rank. After the call, an
+    uncaught exception, or ``sys.exit`` with a code other than 0, ends all ranks.
 
     Examples
     --------
@@ -176,7 +176,8 @@ def init(threads: int | None = None) -> None:
         threads = max(1, cpu_cores() // _World.local.size)
     if threads is not None:
         set_num_threads(threads)
-    # a network leaves cores to the program meanwhile; memory that ranks share does not
+    # The progress thread pays off if a transfer leaves a core free: over a network, or with few
+    # threads. In shared memory, transfers use the cores themselves.
     Beside.wanted = (_World.comm.size > _World.local.size
                      or num_threads() * _World.local.size < cpu_cores())
     global_process_set.ranks = list(range(_World.comm.size))
@@ -186,7 +187,7 @@ def init(threads: int | None = None) -> None:
 
 
 def shutdown() -> None:
-    """The end: returns when all ranks have called it, or ended. Python calls it at exit.
+    """Wait until all ranks have called it or ended, and free MPI's resources. Called at exit.
 
     Examples
     --------
@@ -210,7 +211,7 @@ def shutdown() -> None:
 
 
 def is_initialized() -> bool:
-    """Whether `init` was called, and `shutdown` was not since.
+    """Return True if `init` has been called, without `shutdown` since.
 
     Examples
     --------
@@ -223,7 +224,7 @@ def is_initialized() -> bool:
 
 
 def rank() -> int:
-    """The number of this process, from 0 to ``size() - 1``.
+    """Return the rank of this process, from 0 to ``size() - 1``.
 
     Examples
     --------
@@ -237,7 +238,7 @@ def rank() -> int:
 
 
 def size() -> int:
-    """How many processes there are.
+    """Return the number of ranks.
 
     Examples
     --------
@@ -251,7 +252,7 @@ def size() -> int:
 
 
 def local_rank() -> int:
-    """The number of this process among those on its machine.
+    """Return the index of this process among the ranks on its machine.
 
     Examples
     --------
@@ -266,7 +267,7 @@ def local_rank() -> int:
 
 
 def local_size() -> int:
-    """How many processes there are on this machine.
+    """Return the number of ranks on this machine.
 
     Examples
     --------
@@ -281,14 +282,14 @@ def local_size() -> int:
 
 
 def check_set(who: str, process_set: Any) -> None:
-    """Raises unless it is a set of ranks."""
+    """Raise an error unless it is a ProcessSet."""
     if not isinstance(process_set, ProcessSet):
-        raise DTypeError(f"{who}: process_set is {shown(process_set)}, want a ProcessSet, which "
-                         "add_process_set makes")
+        raise DTypeError(f"{who}: process_set is {shown(process_set)}, expected a ProcessSet from "
+                         "add_process_set")
 
 
 def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
-    """Makes a set of ranks usable; all ranks of the job call it, with the same ones.
+    """Make a set of ranks usable. All ranks of the job must call it with the same set.
 
     Parameters
     ----------
@@ -320,12 +321,12 @@ def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
 
 
 def remove_process_set(process_set: ProcessSet) -> None:
-    """Gives back what a set of ranks holds; all ranks of the job call it.
+    """Free the resources of a set of ranks. All ranks of the job must call it.
 
     Parameters
     ----------
     process_set : ProcessSet
-        One that `add_process_set` returned.
+        A result of `add_process_set`.
 
     Examples
     --------
@@ -336,8 +337,8 @@ def remove_process_set(process_set: ProcessSet) -> None:
     """
     check_set("remove_process_set", process_set)
     if process_set not in _added:
-        raise InvalidArgumentError("remove_process_set: want a set of add_process_set that is "
-                                   "still there")
+        raise InvalidArgumentError("remove_process_set: expected a set from add_process_set that "
+                                   "has not been removed")
     global_process_set.meeting.agree("remove_process_set", None,
                                      {"the ranks": tuple(process_set.ranks)})
     _added.remove(process_set)

@@ -243,7 +243,7 @@ MISMATCHES = {      # what rank 0 does, what the others do, and what all are tol
     "dtype": (lambda: d.allgather(df.zeros([2])), lambda: d.allgather(df.zeros([2], df.float64)),
               "allgather: ranks differ in dtype: float32 on rank 0; float64 on rank"),
     "kind": (lambda: d.allreduce(1.), d.barrier,
-             "ranks differ in what is done: allreduce on rank 0; barrier on rank"),
+             "ranks differ in the operation: allreduce on rank 0; barrier on rank"),
     "name": (lambda: d.allreduce(1., name="a"), lambda: d.allreduce(1., name="b"),
              "ranks differ in the name: a on rank 0; b on rank"),
     "op": (lambda: d.allreduce(1., "sum"), lambda: d.allreduce(1., "max"),

@@ -134,9 +134,9 @@ for make in (lambda: d.DistributedOptimizer(keras.optimizers.SGD(0.1), shards=2)
         said.append(str(error))
 tell(said)
 """, 1)[0] == [
-        "DistributedOptimizer: an optimizer of Keras adds up micro-batches by itself; give that "
-        "gradient_accumulation_steps in place of backward_passes_per_step and shards",
-        "DistributedOptimizer: got a SGD, want an optimizer of df.optimizers or Keras that is not "
-        "distributed yet",
-        "DistributedOptimizer: got a Dense, want an optimizer of df.optimizers or Keras that is "
-        "not distributed yet"]
+        "DistributedOptimizer: an optimizer of Keras accumulates micro-batches itself; pass it "
+        "gradient_accumulation_steps instead of backward_passes_per_step and shards",
+        "DistributedOptimizer: got a SGD, expected an optimizer of df.optimizers or Keras that is "
+        "not distributed yet",
+        "DistributedOptimizer: got a Dense, expected an optimizer of df.optimizers or Keras that "
+        "is not distributed yet"]

@@ -85,7 +85,7 @@ time.sleep(0.2)
 FAILURES = {        # what rank 1 does, the code of the job (0: any but 0), what is said
     "raises": ("raise KeyError('lost')", 1, "KeyError: 'lost'"),
     "exits": ("sys.exit(3)", 3, "rank 1 ends the job: sys.exit(3)"),
-    "ends": ("pass", 1, "allreduce: rank 1 ended, or called shutdown, while rank 0 came to it"),
+    "ends": ("pass", 1, "allreduce: rank 1 ended, or called shutdown, while rank 0 started it"),
     "is killed": ("os.kill(os.getpid(), signal.SIGKILL)", 0, ""),
 }
 
