@@ -1,2 +1,2 @@
-"""Checkpoints and saved modules. Users find them as `dualflow.train`, `dualflow.save` and
+"""Checkpoints and saved modules, available to users as `dualflow.train`, `dualflow.save` and
 `dualflow.load`."""

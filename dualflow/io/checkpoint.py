@@ -1,4 +1,4 @@
-"""Checkpoints of training: saved durably, restored whole or not at all."""
+"""Training checkpoints: saved durably, and restored completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["Checkpoint", "Saving", "Status"]
 
 
 class Saving:
-    """A checkpoint on its way to the disk; made by ``save(..., wait=False)``.
+    """A checkpoint that is being written; created by ``save(..., wait=False)``.
 
     Attributes
     ----------
     path : str
-        What `restore` will take.
+        The path for `restore`.
     """
 
     def __init__(self, path: str, work: Callable[[], None], after: Saving | None) -> None:
@@ -39,21 +39,21 @@ class Saving:
     def _run(self, work: Callable[[], None]) -> None:
         try:
             if self._after is not None:
-                self._after._thread.join()          # in the order in which they were asked for
+                self._after._thread.join()          # keeps checkpoints in order
                 self._after = None
             work()
         except BaseException as error:
             self._error = error
         finally:
-            del self, work              # which the traceback refers to
+            del self, work              # breaks a cycle through the traceback
 
     def done(self) -> bool:
-        """Whether it is on the disk, or has failed."""
+        """Return True if the checkpoint is on disk or has failed."""
         return not self._thread.is_alive()
 
     def wait(self, timeout: float | None = None) -> str:
-        """Waits until it is on the disk; raises what went wrong, `TimeoutError` after `timeout`
-        seconds. Returns the path."""
+        """Wait until the checkpoint is on disk, and return the path. Raise the error of the write,
+        or TimeoutError after `timeout` seconds."""
         self._thread.join(timeout)
         if self._thread.is_alive():
             raise TimeoutError(f"{self.path} is not saved after {timeout} s")
@@ -72,14 +72,14 @@ class Saving:
 
 
 class Status:
-    """What `restore` found, with the methods of TensorFlow's.
+    """The result of `restore`, with the methods of TensorFlow's status objects.
 
     Attributes
     ----------
     unused : list of str
-        What the checkpoint has and the objects have not.
+        Names in the checkpoint without a matching object.
     unmatched : list of str
-        What the objects have and the checkpoint has not.
+        Names of objects that the checkpoint does not contain.
     """
 
     unused: list[str]
@@ -92,8 +92,8 @@ class Status:
         self._waiting = waiting
 
     def assert_consumed(self) -> Status:
-        """Raises AssertionError unless all of the checkpoint was used, and all objects are as it
-        says; also while it has slots of an optimizer that is not built."""
+        """Raise AssertionError unless all values of the checkpoint were used and all objects were
+        restored. Slots of an optimizer that is not built yet count as unused."""
         self.assert_existing_objects_matched()
         left = [*self.unused, *self._waiting()]
         if left:
@@ -101,41 +101,41 @@ class Status:
         return self
 
     def assert_existing_objects_matched(self) -> Status:
-        """Raises AssertionError unless all objects are as the checkpoint says."""
+        """Raise AssertionError unless all objects were restored."""
         if self.unmatched or self.path is None:
             raise AssertionError(f"{self.path} has no values for: {', '.join(self.unmatched)}")
         return self
 
     def assert_nontrivial_match(self) -> Status:
-        """Raises AssertionError if there was no checkpoint."""
+        """Raise AssertionError if there was no checkpoint."""
         if self.path is None:
             raise AssertionError("nothing was restored")
         return self
 
     def expect_partial(self) -> Status:
-        """Does nothing: what does not match is told at once, see `Checkpoint.restore`."""
+        """Do nothing: `Checkpoint.restore` reports mismatches at once."""
         return self
 
 
 class Checkpoint:
-    """What training needs to go on, as a file.
+    """The state of a training run, saved as a file.
 
     Parameters
     ----------
     **objects
-        Variables, modules, optimizers, random generators, iterators of datasets (anything with
-        `state()`, of which JSON holds what it returns, and `restore(state)`), objects with
-        `variables`, and lists and dicts of these; arrays; numbers and strings. They become
-        attributes, numbers and strings to be assigned there.
+        Variables, modules, optimizers, random generators, iterators of datasets (or other objects
+        with a JSON-compatible `state()` and `restore(state)`), objects with `variables`, lists and
+        dicts of these; arrays; numbers and strings. They become attributes; numbers and strings
+        are changed by assigning the attribute.
 
     Attributes
     ----------
     save_counter : Variable, int64, shape ()
-        How often it was saved.
+        Number of times that it was saved.
 
     Notes
     -----
-    Names of variables do not matter, but the way to them from here does.
+    Variables are identified by their paths from this object, not by their names.
 
     Examples
     --------
@@ -158,9 +158,9 @@ class Checkpoint:
         self.save_counter: Variable = Variable(0, False, "save_counter", dtypes.int64)
         for name, x in objects.items():
             if name.startswith("_") or hasattr(self, name):
-                raise InvalidArgumentError(f"Checkpoint: {name} is no name for an object here")
+                raise InvalidArgumentError(f"Checkpoint: {name} is not a permitted object name")
             setattr(self, name, x)
-        Tracked(self)                   # tells what cannot be saved
+        Tracked(self)                   # raises for objects that cannot be saved
 
     # --- saving ---
 
@@ -171,26 +171,26 @@ class Checkpoint:
     def save(self, file_prefix: Any, wait: Literal[False]) -> Saving: ...
 
     def save(self, file_prefix: Any, wait: bool = True) -> str | Saving:
-        """Saves all objects as they are now.
+        """Save the current state of all objects.
 
         Parameters
         ----------
         file_prefix : str
-            A folder, made if need be, and how the names of checkpoints begin.
+            A folder, created if it does not exist, and the prefix of checkpoint names.
         wait : bool, default True
-            False: returns at once, and writes while the program goes on. Variables share their
-            memory with what is to be written until they are assigned.
+            If False, return at once and write in the background. The data to be written shares
+            memory with the variables until they are assigned.
 
         Returns
         -------
         str, or Saving if not `wait`
-            `file_prefix`, "-" and the value of `save_counter`, which is increased: what `restore`
-            takes. The name is also in the folder's index, for `latest_checkpoint`.
+            `file_prefix`, "-" and the incremented value of `save_counter`: the path for `restore`.
+            It is also written to the folder's index, for `latest_checkpoint`.
 
         Raises
         ------
         OSError
-            If it cannot be written; what was there before is as it was.
+            If the file cannot be written; an existing file is unchanged.
         """
         refuse_tracing("save")
         prefix = as_prefix(file_prefix)
@@ -205,11 +205,11 @@ class Checkpoint:
                 raise
 
     def write(self, file_prefix: Any, wait: bool = True) -> Any:
-        """The same under the name given, without counting and without an index."""
+        """Save under exactly this name, without a counter and without an index."""
         return self.write_and(as_prefix(file_prefix), wait, lambda: None)
 
     def write_and(self, path: str, wait: bool, then: Callable[[], None]) -> Any:
-        """Writes a checkpoint, and does something when it is on the disk."""
+        """Write a checkpoint, then call `then` once it is on disk."""
         refuse_tracing("save")
         safetensors()
         with self._lock:
@@ -231,14 +231,14 @@ class Checkpoint:
     # --- restoring ---
 
     def restore(self, save_path: Any, partial: bool = False) -> Status:
-        """Gives all objects the values of a checkpoint, or none if anything is wrong.
+        """Restore all objects from a checkpoint, or none if an error occurs.
 
         Parameters
         ----------
         save_path : str or None
-            What `save` returned; None, which `latest_checkpoint` returns, changes nothing.
+            The result of `save`, or None from `latest_checkpoint`, which changes nothing.
         partial : bool, default False
-            Whether objects may lack values, and stay as they are, and values objects.
+            Whether to permit objects without values, which are unchanged, and unused values.
 
         Returns
         -------
@@ -247,7 +247,7 @@ class Checkpoint:
         Raises
         ------
         NotFoundError
-            If there is no such checkpoint.
+            If the checkpoint does not exist.
         DataLossError
             If the file is damaged.
         InvalidArgumentError
@@ -255,7 +255,7 @@ class Checkpoint:
 
         Notes
         -----
-        Slots of an optimizer that is not built are kept, and are its slots when it is.
+        Slots of an optimizer that is not built yet are stored and used when it is built.
         """
         if save_path is None:
             return Status(None, [], [], lambda: [])
@@ -280,7 +280,7 @@ class Checkpoint:
     read = restore
 
     def _put_states(self, found: Tracked, content: Content) -> None:
-        """Restores what is no tensor; if one refuses its state, those before get theirs back."""
+        """Restore states that are not tensors. If one raises, undo the ones before."""
         before = {name: state.get() for name, state in found.states.items()}
         done: list[str] = []
         try:
@@ -296,19 +296,19 @@ class Checkpoint:
 
 
 class Difference:
-    """How a checkpoint and objects differ.
+    """The differences between a checkpoint and objects.
 
     Attributes
     ----------
     missing : list of str
-        What the checkpoint lacks.
+        Names that the checkpoint lacks.
     extra : list of str
-        What it has besides.
+        Names that only the checkpoint has.
     other : list of str
-        What has another shape or dtype there.
+        Descriptions of tensors with another shape or dtype.
     kept : dict of str to dict of (Variable or int) to dict of str to str
-        For each optimizer, the slots that it will have when it is built: for a variable, or its
-        place among those, the names that its slots have in the checkpoint.
+        For each optimizer, the slots to be used when it is built: by variable, or by index of the
+        variable, the names of its slots in the checkpoint.
     """
 
     def __init__(self, found: Tracked, content: Content) -> None:
@@ -341,19 +341,19 @@ class Difference:
                               f"{tuple(mine.shape)} here")
 
     def check(self, partial: bool) -> None:
-        """Raises if there are any that matter."""
+        """Raise an error if there are differences that are not permitted."""
         told = [] if partial else [
             *[f"the checkpoint has no {name}" for name in self.missing],
             *[f"there is no {name} here" for name in self.extra]]
         told += self.other
         if told:
             hint = "" if self.other or partial else "\npartial=True restores the rest"
-            raise InvalidArgumentError(f"{self.path} does not fit, and nothing was restored:\n  "
+            raise InvalidArgumentError(f"{self.path} does not match, and nothing was restored:\n  "
                                        + "\n  ".join(told) + hint)
 
 
 def snapshot(found: Tracked) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The values of all tensors at one moment, and states; they do not change any more."""
+    """Return an atomic snapshot of all tensors, and the states; later changes do not affect it."""
     values = values_together(list(found.variables.values()))
     tensors: dict[str, Tensor | Any] = dict(zip(found.variables, values, strict=True))
     tensors.update({name: x.copy() for name, x in found.arrays.items()})
@@ -362,19 +362,19 @@ def snapshot(found: Tracked) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def refuse_tracing(what: str) -> None:
-    """Raises while a function is traced: files are not written by its runs."""
+    """Raise an error inside a traced function, whose runs would not write files."""
     if current_graph() is not None:
         raise InvalidArgumentError(f"Checkpoint: a traced function cannot {what}; {what} between "
                                    "its calls")
 
 
 def as_prefix(path: Any) -> str:
-    """A path as text; refuses what names only a folder."""
+    """Return a path as a string. Raise if it is a folder."""
     prefix = os.fspath(path)
     if not isinstance(prefix, str) or not prefix:
-        raise InvalidArgumentError(f"Checkpoint: the path is {path!r}, want text")
+        raise InvalidArgumentError(f"Checkpoint: the path is {path!r}, expected a string")
     if prefix.endswith(("/", os.sep)) or os.path.isdir(prefix):
         raise InvalidArgumentError(
-            f"Checkpoint: {prefix} is a folder; want how a checkpoint's name begins, too, as in "
+            f"Checkpoint: {prefix} is a folder; add the prefix of checkpoint names, as in "
             f"{os.path.join(prefix, 'ckpt')!r}")
     return prefix

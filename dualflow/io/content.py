@@ -1,8 +1,8 @@
-"""A checkpoint as a file: tensors, and a manifest that says what they and everything else is.
+"""The content of a checkpoint file: tensors, and a manifest that describes tensors and states.
 
-The manifest is JSON in the header of the file, where every reader of the format finds it, so that
-one rename makes a checkpoint. It has a checksum for each tensor, and one of its own: the format
-itself notices only what changes a length.
+The manifest is JSON in the header of the file, so that any reader of the format finds it and one
+rename publishes a checkpoint. It has a checksum for each tensor and one for itself: the format
+detects only changes of lengths.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ FORMAT = "dualflow checkpoint 1"
 
 
 class Content:
-    """What an open file of tensors says it holds, and the tensors.
+    """An open file of tensors with its manifest.
 
     Attributes
     ----------
     path : str
     tensors : dict of str to (dtype, shape)
-    states : dict of str to anything that JSON holds
+    states : dict of str to JSON values
     """
 
     path: str
@@ -43,51 +43,51 @@ class Content:
                 name: (str(x[0]), tuple(x[1])) for name, x in said["tensors"].items()}
             self.states: dict[str, Any] = said["states"]
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise damaged(path, f"its manifest makes no sense: {error!r}") from error
+            raise damaged(path, f"its manifest is invalid: {error!r}") from error
         if set(file.keys()) != set(self.tensors):
-            raise damaged(path, "it holds other tensors than its manifest says")
+            raise damaged(path, "its tensors differ from its manifest")
 
     def read(self) -> dict[str, Tensor]:
-        """All tensors."""
+        """Read all tensors."""
         found: dict[str, Tensor] = {}
         for name, (dtype, shape) in self.tensors.items():
             try:
                 found[name] = read_tensor(self._file, name, dtype, shape)
-            except InvalidArgumentError as error:       # not as many bytes
+            except InvalidArgumentError as error:       # wrong number of bytes
                 raise damaged(self.path, str(error)) from error
             if zlib.crc32(memory_of(found[name])) != self._sums[name]:
-                raise damaged(self.path, f"the bytes of {name} are not those that were written")
+                raise damaged(self.path, f"the checksum of {name} does not match")
         return found
 
 
 @contextmanager
 def content_of(path: str, kind: str) -> Iterator[Content]:
-    """What a file holds, which may be replaced by another meanwhile."""
+    """Open a file. Another process may replace the file while it is open."""
     with opened(path) as file:
         yield Content(path, file, kind)
 
 
 def manifest(path: str, metadata: Mapping[str, str], kind: str) -> Any:
-    """What the header of a file says, checked."""
+    """Return the manifest in the header of a file. Raise if it is missing or damaged."""
     text = metadata.get("manifest")
     if text is None:
-        raise DataLossError(f"{path} has no manifest: it is no {kind.rpartition(' ')[0]}")
+        raise DataLossError(f"{path} has no manifest: it is not a {kind.rpartition(' ')[0]}")
     if str(zlib.crc32(text.encode())) != metadata.get("crc32"):
-        raise damaged(path, "its manifest is not what was written")
+        raise damaged(path, "the checksum of its manifest does not match")
     said = json.loads(text)
     if said["format"] != kind:
-        raise DataLossError(f"{path} is a {said['format']}, want a {kind}")
+        raise DataLossError(f"{path} is a {said['format']}, expected a {kind}")
     return said
 
 
 def damaged(path: str, why: str) -> DataLossError:
-    """The error for a file that cannot be trusted."""
+    """Return the error for a damaged file."""
     return DataLossError(f"{path} is damaged: {why}; nothing was restored")
 
 
 def write_content(path: str, kind: str, tensors: Mapping[str, Any],
                   states: Mapping[str, Any]) -> None:
-    """Writes a file that `Content` reads."""
+    """Write a file that `Content` reads."""
     listed = {name: [str(x.dtype), list(x.shape), zlib.crc32(bytes_of(x))]
               for name, x in tensors.items()}
     text = json.dumps({"format": kind, "tensors": listed, "states": states})
@@ -96,7 +96,7 @@ def write_content(path: str, kind: str, tensors: Mapping[str, Any],
 
 @contextmanager
 def checkpoint_at(prefix: str) -> Iterator[Content]:
-    """The checkpoint of a prefix, or an error that says what is there instead."""
+    """Open the checkpoint of a prefix. Raise an error that lists alternatives if there is none."""
     if not os.path.exists(prefix + SUFFIX):
         raise no_checkpoint(prefix)
     with content_of(prefix + SUFFIX, FORMAT) as content:
@@ -104,7 +104,7 @@ def checkpoint_at(prefix: str) -> Iterator[Content]:
 
 
 def no_checkpoint(prefix: str) -> NotFoundError:
-    """The error for a prefix that none has."""
+    """Return the error for a prefix without a checkpoint."""
     folder = prefix if os.path.isdir(prefix) else os.path.dirname(prefix) or "."
     latest = latest_checkpoint(folder)
     there = sorted(name.removesuffix(SUFFIX) for name in os.listdir(folder)

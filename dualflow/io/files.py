@@ -1,8 +1,8 @@
-"""Files that are whole or not there, and tensors in them.
+"""Atomic and durable file writes, and files of tensors.
 
-A file is written to a name of its own, brought to the disk, and only then renamed: whenever a
-program ends, what had the name before is whole. While it is written it is locked, so what a killed
-program left behind is told from what another one is writing, and removed.
+A file is written under a temporary name, synced to disk, and then renamed: if a program ends at any
+time, the previous file is intact. Temporary files are locked while they are written, so that files
+left by killed programs can be distinguished from files in use, and removed.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from dualflow.dtypes import as_dtype
 from dualflow.errors import DataLossError, NotFoundError
 
 SUFFIX = ".safetensors"
-MAX_NDIM = 32               # of arrays; larger tensors are flat in a file
+MAX_NDIM = 32               # of NumPy arrays; tensors of higher rank are stored flat
 TEMPORARY = re.compile(r".*\.[0-9a-f]{8}\.unfinished")
 
 
 def safetensors() -> Any:
-    """The package, loaded when first needed."""
+    """Import the safetensors package on first use."""
     try:
         return import_module("safetensors")
     except ImportError:
-        raise ImportError("checkpoints want the safetensors package: pip install "
+        raise ImportError("checkpoints require the safetensors package: pip install "
                           "'dualflow[safetensors]'") from None
 
 
 def write_atomically(path: str, write: Callable[[BinaryIO], Any]) -> None:
-    """Makes a file that is either whole or not there, and on the disk when this returns.
+    """Write a file atomically; when the function returns, the file is on disk.
 
     Parameters
     ----------
     path : str
-        What had that name before stays as it is until the new file takes its place.
+        An existing file is intact until the new one replaces it.
     write : callable
-        Takes an empty file and writes it.
+        Called with an empty file to write its content.
 
     Raises
     ------
     OSError
-        If the file cannot be written: the disk is full, the folder may not be written to.
+        If the file cannot be written: the disk is full, or the folder is not writable.
     """
     folder = os.path.dirname(os.path.abspath(path))
     try:
@@ -69,32 +69,32 @@ def write_atomically(path: str, write: Callable[[BinaryIO], Any]) -> None:
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
             raise
-        _sync(folder)                   # the new name is part of the folder
+        _sync(folder)                   # makes the rename durable
     except OSError as error:
-        raise OSError(error.errno, f"cannot write {path}: {error.strerror or error}; what was "
-                                   "there before is as it was") from error
+        raise OSError(error.errno, f"cannot write {path}: {error.strerror or error}; an existing "
+                                   "file is unchanged") from error
 
 
 def _locked(path: str) -> tuple[BinaryIO, str]:
-    """A new file beside `path`, held until it is closed, and its name."""
+    """Create a temporary file next to `path`, locked until it is closed; return it and its name."""
     while True:
         name = f"{path}.{secrets.token_hex(4)}.unfinished"
         file = open(name, "xb")         # noqa: SIM115  the caller closes it
-        with suppress(OSError):         # not everywhere are there locks
+        with suppress(OSError):         # some file systems have no locks
             fcntl.flock(file, fcntl.LOCK_EX)
         if os.fstat(file.fileno()).st_nlink:
             return file, name
-        file.close()                    # removed as if left behind, before it was locked
+        file.close()                    # another process removed it before it was locked
 
 
 def remove_unfinished(folder: str) -> None:
-    """Removes files that programs which are gone began to write."""
+    """Remove temporary files that terminated programs have left."""
     for name in os.listdir(folder):
         if not TEMPORARY.fullmatch(name):
             continue
         path = os.path.join(folder, name)
         with suppress(OSError), open(path, "rb+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)    # refused: somebody writes it
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)    # fails if it is being written
             os.unlink(path)
 
 
@@ -107,19 +107,18 @@ def _sync(folder: str) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """Makes a small file of text, as `write_atomically` does."""
+    """Write a small text file atomically."""
     write_atomically(path, lambda file: file.write(text.encode()))
 
 
 def write_tensors(path: str, tensors: Mapping[str, Any],
                   metadata: Mapping[str, str] | None = None) -> None:
-    """Makes a file of tensors and arrays by name, in the format of the safetensors package.
+    """Write tensors and arrays by name in the format of the safetensors package.
 
-    The format is a header in JSON and the bytes, one after another; they go to the file as they are
-    in memory, without the GIL. (The package would make a copy of all, or a temporary file of its
-    own.)
+    The file is a header in JSON followed by the bytes, which are written from memory without copies
+    and without the GIL. (The package would copy all tensors, or write a temporary file of its own.)
     """
-    safetensors()                       # told now rather than when it is to be read
+    safetensors()                       # fail now rather than on reading
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     end, parts = 0, []
     for name, x in tensors.items():
@@ -129,7 +128,7 @@ def write_tensors(path: str, tensors: Mapping[str, Any],
         shape = list(x.shape) if len(x.shape) <= MAX_NDIM else [math.prod(x.shape)]
         header[name] = {"dtype": code(str(x.dtype)), "shape": shape, "data_offsets": [start, end]}
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)     # so that what follows is aligned
+    text += b" " * (-len(text) % 8)     # aligns the tensors
 
     def write(file: BinaryIO) -> None:
         file.write(len(text).to_bytes(8, "little") + text)
@@ -140,14 +139,14 @@ def write_tensors(path: str, tensors: Mapping[str, Any],
 
 
 def code(dtype: str) -> str:
-    """The format's name of a dtype: F32, BF16, I64, U8, BOOL."""
+    """Return the format's name of a dtype: F32, BF16, I64, U8, BOOL."""
     found = re.fullmatch(r"(bf|f|i|u|b)[a-z]*(\d*)", dtype)
     assert found is not None
     return "BOOL" if dtype == "bool" else found[1].upper() + found[2]
 
 
 def bytes_of(x: Any) -> memoryview:
-    """The bytes of a tensor or an array, in row-major order, the lowest of a number first."""
+    """Return the bytes of a tensor or an array, in row-major order, little-endian."""
     if isinstance(x, Tensor):
         return memory_of(x)
     import numpy as np
@@ -158,14 +157,14 @@ def bytes_of(x: Any) -> memoryview:
 
 @contextmanager
 def opened(path: str) -> Iterator[Any]:
-    """A file of tensors to read from: `keys()`, `get_tensor(name)`, `metadata()`.
+    """Open a file of tensors for reading; it has `keys()`, `get_tensor(name)`, `metadata()`.
 
     Raises
     ------
     NotFoundError
-        If there is no such file.
+        If the file does not exist.
     DataLossError
-        If it is none of the format, or cut short.
+        If it does not have the format, or is truncated.
     """
     package = safetensors()
     if not os.path.exists(path):
@@ -178,11 +177,11 @@ def opened(path: str) -> Iterator[Any]:
 
 
 def read_tensor(file: Any, name: str, dtype: str, shape: tuple[int, ...]) -> Tensor:
-    """A tensor of an open file."""
+    """Return a tensor of an open file."""
     array_dtype(dtype)
     return rebuild(dtype, shape, bytes_of(file.get_tensor(name)))
 
 
 def array_dtype(dtype: str) -> Any:
-    """NumPy's dtype, which the package wants to know; an error for what cannot be read again."""
+    """Return NumPy's dtype, which the package requires. Raise if there is none."""
     return as_dtype(dtype).as_numpy_dtype

@@ -1,4 +1,4 @@
-"""Which checkpoints a folder has: a small JSON file beside them, which is renamed last."""
+"""The index of a folder's checkpoints: a small JSON file, written after each checkpoint."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ INDEX = "checkpoint"
 
 
 class CheckpointState:
-    """What an index says.
+    """The content of an index.
 
     Attributes
     ----------
     model_checkpoint_path : str
-        The latest.
+        The latest checkpoint.
     all_model_checkpoint_paths : list of str
-        The oldest first.
+        All checkpoints, the oldest first.
     all_model_checkpoint_timestamps : list of float
     last_preserved_timestamp : float or None
-        When the last one was made that is kept for good.
+        Time of the last checkpoint that is preserved permanently.
     """
 
     def __init__(self, model_checkpoint_path: str, all_model_checkpoint_paths: list[str],
@@ -42,7 +42,7 @@ class CheckpointState:
 
 def write_index(folder: str, paths: list[tuple[str, float]], name: str | None = None,
                 preserved: float | None = None) -> None:
-    """Writes which checkpoints there are, the oldest first; in the folder they have no path."""
+    """Write the index of checkpoints, the oldest first; paths in the folder become relative."""
     def relative(path: str) -> str:
         return os.path.relpath(path, folder or ".") if (
             os.path.dirname(os.path.abspath(path)) == os.path.abspath(folder or ".")) else path
@@ -58,7 +58,7 @@ def write_index(folder: str, paths: list[tuple[str, float]], name: str | None = 
 
 def get_checkpoint_state(checkpoint_dir: Any,
                          latest_filename: str | None = None) -> CheckpointState | None:
-    """What the index of a folder says, or None if there is none.
+    """Return the content of a folder's index, or None if it does not exist.
 
     Parameters
     ----------
@@ -91,11 +91,11 @@ def get_checkpoint_state(checkpoint_dir: Any,
         return None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataLossError(f"the index {path} is damaged ({error}); its checkpoints can be "
-                            "restored by name; remove it to begin another") from error
+                            "restored by name; remove it to begin a new one") from error
 
 
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
-    """The prefix of the latest checkpoint of a folder, or None.
+    """Return the prefix of the latest checkpoint of a folder, or None.
 
     Parameters
     ----------
@@ -122,12 +122,12 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint of this prefix.
+    """Return True if there is a checkpoint with this prefix.
 
     Parameters
     ----------
     checkpoint_prefix : str
-        As `Checkpoint.save` returned it.
+        A prefix as returned by `Checkpoint.save`.
 
     Examples
     --------

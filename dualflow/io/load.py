@@ -1,4 +1,4 @@
-"""`load`: what `save` has saved. No code but that of this package runs."""
+"""`load`: loads a module that `save` has written. It runs no code outside of this package."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["LoadedModule", "load"]
 
 
 def load(directory: Any) -> LoadedModule:
-    """What `save` has saved: a module with the same attributes, whose functions take what they had
-    been traced for.
+    """Load a module that `save` has written: it has the same attributes, and its functions accept
+    the arguments for which they had been traced.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ def load(directory: Any) -> LoadedModule:
     Raises
     ------
     NotFoundError
-        If nothing was saved there.
+        If the directory has no saved module.
     DataLossError
         If the file is damaged.
 
     Notes
     -----
-    It runs no code but dualflow's. Gradients flow through functions, which may be called in traced
-    functions, too, and variables may be trained.
+    No code but dualflow's runs. The functions are differentiable and can be called in traced
+    functions, and the variables can be trained.
 
     Examples
     --------
@@ -62,26 +62,26 @@ def load(directory: Any) -> LoadedModule:
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             if isinstance(error, DualflowError):
                 raise
-            raise DataLossError(f"{path} makes no sense: {error!r}") from error
+            raise DataLossError(f"{path} has an invalid manifest: {error!r}") from error
 
 
 class LoadedModule(Module):
-    """A module that was loaded; it has the attributes that the saved one had."""
+    """A module created by `load`, with the attributes of the saved module."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function that was saved as ``__call__``."""
+        """Call the function that was saved as ``__call__``."""
         return self.__getattr__("__call__")(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         found = self.__dict__.get(FUNCTIONS, {}).get(name)
         if found is None:
-            raise AttributeError(f"the loaded module {self.name} has no {name!r}: saved are traced "
-                                 "functions, variables, modules, numbers and strings")
+            raise AttributeError(f"the loaded module {self.name} has no {name!r}: only traced "
+                                 "functions, variables, modules, numbers and strings are saved")
         return found
 
 
 class Loading:
-    """One load."""
+    """The state of one call of `load`."""
 
     def __init__(self, content: Content) -> None:
         said = content.states["module"]
@@ -103,7 +103,7 @@ class Loading:
             module.__dict__[FUNCTIONS] = functions
 
     def _made(self, saved: Any) -> Any:
-        """What an attribute holds."""
+        """Return the value of an attribute."""
         if saved is None:
             return None
         (kind, x), = saved.items()

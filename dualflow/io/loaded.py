@@ -1,4 +1,4 @@
-"""Functions that were loaded: the signature they had, and a recipe for each of their traces."""
+"""Loaded functions: the original signature, and a serialised trace for each accepted call."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from dualflow.io.structure import loaded, signature_of
 from dualflow.ops.random_generator import get_global_generator
 
 GLOBAL = "global"               # the name of the global generator
-CONSTANT = "value", "saved"     # what a function returns without computing it
+CONSTANT = "value", "saved"     # kinds of results that are not computed
 
 
 class LoadedFunction:
-    """A function that was loaded, for arguments like those that it was traced for.
+    """A loaded function, for arguments like the ones for which it was traced.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class LoadedFunction:
             + " and ".join(map(str, self._traces)))
 
     def try_out(self) -> None:
-        """Raises what calls would raise, were it not for their arguments."""
+        """Trace and compile all traces, and raise the resulting errors."""
         for trace in self._traces:
             trace.try_out()
 
@@ -79,7 +79,7 @@ class LoadedFunction:
 
 
 class LoadedTrace:
-    """One trace of a function."""
+    """A trace of a loaded function."""
 
     def __init__(self, name: str, said: Any, saved: dict[str, Any]) -> None:
         self.skeleton: tuple[Any, ...] = tuple([flatten(loaded(s, object), "", [], [])
@@ -107,7 +107,7 @@ class LoadedTrace:
                                   autograph=False)
 
     def try_out(self) -> None:
-        """Records and compiles it, for sizes that may be any."""
+        """Trace and compile it, for unknown sizes."""
         leaves = [self.leaves[k] for k in self._given]
         given = [TensorSpec(leaf.shape, leaf.dtype) if isinstance(leaf, TensorLeaf)
                  else leaf.kind(2) for leaf in leaves]
@@ -115,7 +115,7 @@ class LoadedTrace:
             self._function.get_concrete_function(*given).compiled(given)
 
     def admits(self, skeleton: Any, keys: Sequence[Any]) -> bool:
-        """Whether a call is one of those that it was traced for."""
+        """Return True if the trace accepts a call."""
         return skeleton == self.skeleton and all(
             mine.admits(key) for mine, key in zip(self.leaves, keys, strict=True))
 
@@ -130,14 +130,14 @@ class LoadedTrace:
 
 
 def returned(kind: str, x: Any) -> Any:
-    """What a function returns for one of its outputs."""
+    """Convert an output to the value that the function returns."""
     if kind == "number" and type(x) is not Symbol:
         return x.item()
     return list(x) if kind == "rows" else x
 
 
 def leaf_of(kind: str, *rest: Any) -> Any:
-    """What a trace takes for one leaf of its arguments."""
+    """Return the pattern that a leaf of the arguments must match."""
     if kind == "tensor":
         return TensorLeaf(as_dtype(rest[0]), tuple(rest[1]))
     if kind == "number":

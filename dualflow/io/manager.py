@@ -1,4 +1,4 @@
-"""CheckpointManager: the last few checkpoints of a folder."""
+"""CheckpointManager: manages the most recent checkpoints in a folder."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ __all__ = ["CheckpointManager"]
 
 
 class CheckpointManager:
-    """Saves a checkpoint again and again, and removes the oldest.
+    """Manages the most recent checkpoints in a folder: saves new ones and removes the oldest.
 
     Parameters
     ----------
     checkpoint : Checkpoint
     directory : str
-        Made if need be. What it has of this name from earlier runs counts.
+        Created if it does not exist. Existing checkpoints with the same prefix are included.
     max_to_keep : int or None
-        How many are kept; None: all.
+        Number of checkpoints to retain, or None to retain all.
     keep_checkpoint_every_n_hours : float, optional
-        One in so many hours is kept in any case, and is none of `checkpoints` any more.
+        Interval at which a checkpoint is preserved permanently, and removed from `checkpoints`.
     checkpoint_name : str, default "ckpt"
-        How names begin.
+        The prefix of names.
     step_counter : Variable, optional
     checkpoint_interval : int, optional
-        `save` does nothing, and returns None, until `step_counter` is that much greater than when
-        it last did something.
+        Minimal increase of `step_counter` between two checkpoints; before that, `save` returns
+        None.
     init_fn : callable, optional
-        What `restore_or_initialize` calls where there is no checkpoint.
+        Called by `restore_or_initialize` if there is no checkpoint.
 
     Examples
     --------
@@ -59,15 +59,16 @@ class CheckpointManager:
                  checkpoint_interval: int | None = None,
                  init_fn: Callable[[], Any] | None = None) -> None:
         if not isinstance(checkpoint, Checkpoint):
-            raise InvalidArgumentError(f"CheckpointManager: got {checkpoint!r}, want a Checkpoint")
+            raise InvalidArgumentError(f"CheckpointManager: got {checkpoint!r}, expected a "
+                                       "Checkpoint")
         if max_to_keep is not None and (type(max_to_keep) is not int or max_to_keep < 1):
-            raise InvalidArgumentError(f"CheckpointManager: max_to_keep is {max_to_keep!r}, want "
-                                       "an int > 0, or None for all")
+            raise InvalidArgumentError(f"CheckpointManager: max_to_keep is {max_to_keep!r}, "
+                                       "expected an int > 0, or None for all")
         if os.path.basename(checkpoint_name) != checkpoint_name or not checkpoint_name:
             raise InvalidArgumentError(f"CheckpointManager: checkpoint_name is {checkpoint_name!r}"
-                                       ", want a name without a folder")
+                                       ", expected a name without a folder")
         if checkpoint_interval is not None and step_counter is None:
-            raise InvalidArgumentError("CheckpointManager: checkpoint_interval wants a "
+            raise InvalidArgumentError("CheckpointManager: checkpoint_interval requires a "
                                        "step_counter")
         self.checkpoint = checkpoint
         self.directory: str = os.fspath(directory)
@@ -77,7 +78,7 @@ class CheckpointManager:
         self._counter, self._interval = step_counter, checkpoint_interval
         self._last_step: int | None = None
         self._init_fn = init_fn
-        self._lock = threading.Lock()           # of what follows, which saving threads change
+        self._lock = threading.Lock()           # guards the fields below, for saving threads
         state = get_checkpoint_state(self.directory)
         self._last: list[tuple[str, float]] = [] if state is None else [
             (path, when) for path, when in zip(state.all_model_checkpoint_paths,
@@ -88,36 +89,36 @@ class CheckpointManager:
 
     @property
     def checkpoints(self) -> list[str]:
-        """What is kept until newer ones come, the oldest first."""
+        """The retained checkpoints, the oldest first, without permanently preserved ones."""
         return [path for path, _ in self._last]
 
     @property
     def latest_checkpoint(self) -> str | None:
-        """What `Checkpoint.restore` takes, or None."""
+        """The path of the latest checkpoint, or None."""
         return self._last[-1][0] if self._last else None
 
     @property
     def checkpoint_interval(self) -> int | None:
-        """How many steps are between two checkpoints at least."""
+        """The minimal number of steps between two checkpoints."""
         return self._interval
 
     def save(self, checkpoint_number: Any = None, check_interval: bool = True,
              wait: bool = True) -> str | Saving | None:
-        """Saves the checkpoint, and removes what is too old when that is on the disk.
+        """Save a checkpoint and, once it is on disk, remove the checkpoints that are too old.
 
         Parameters
         ----------
         checkpoint_number : int or Variable, optional
-            What the name ends with; by default `save_counter` of the checkpoint, which counts.
+            The end of the name; by default, the incremented `save_counter` of the checkpoint.
         check_interval : bool, default True
-            False: saves whatever `step_counter` is.
+            Whether to respect `checkpoint_interval`.
         wait : bool, default True
-            False: returns at once, see `Checkpoint.save`.
+            If False, return at once; see `Checkpoint.save`.
 
         Returns
         -------
         str, Saving or None
-            As `Checkpoint.save`; None if it is too early.
+            As `Checkpoint.save`; None if the interval has not passed.
         """
         refuse_tracing("save")
         step = None if self._counter is None else int(self._counter)
@@ -137,7 +138,7 @@ class CheckpointManager:
         return made
 
     def _saved(self, path: str) -> None:
-        """Called when a checkpoint is on the disk."""
+        """Update the index after a checkpoint has been written, and remove old checkpoints."""
         with self._lock:
             last = [(p, when) for p, when in self._last if p != path]
             last.append((path, os.path.getmtime(path + SUFFIX)))
@@ -150,13 +151,13 @@ class CheckpointManager:
                     old.append(oldest)
             write_index(self.directory, last, None, self._preserved)
             self._last = last
-            for gone in old:                    # the index does not name them any more
+            for gone in old:                    # after the index no longer lists them
                 with suppress(FileNotFoundError):
                     os.unlink(gone + SUFFIX)
 
     def restore_or_initialize(self) -> str | None:
-        """Restores the latest checkpoint and returns its path; if there is none, calls `init_fn`
-        and returns None.
+        """Restore the latest checkpoint and return its path. If there is none, call `init_fn` and
+        return None.
 
         Examples
         --------

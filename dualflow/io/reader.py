@@ -1,4 +1,4 @@
-"""Reading checkpoints without the objects they were made of, and waiting for them."""
+"""Access to checkpoints without the objects that were saved, and waiting for new checkpoints."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ __all__ = ["CheckpointReader", "checkpoints_iterator", "list_variables", "load_c
 
 
 class CheckpointReader:
-    """The tensors of a checkpoint by name; made by `load_checkpoint`."""
+    """The tensors of a checkpoint by name; created by `load_checkpoint`."""
 
     def __init__(self, prefix: str) -> None:
         with checkpoint_at(prefix) as content:
             self._tensors = content.read()
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        """The shape of each tensor."""
+        """Return the shape of each tensor."""
         return {name: list(x.shape) for name, x in self._tensors.items()}
 
     def get_variable_to_dtype_map(self) -> dict[str, Any]:
-        """The dtype of each tensor."""
+        """Return the dtype of each tensor."""
         return {name: x.dtype for name, x in self._tensors.items()}
 
     def has_tensor(self, tensor_str: str) -> bool:
-        """Whether there is a tensor of a name."""
+        """Return True if there is a tensor with this name."""
         return tensor_str in self._tensors
 
     def get_tensor(self, tensor_str: str) -> Any:
-        """The values of a tensor, as an array."""
+        """Return the values of a tensor as an array."""
         if tensor_str not in self._tensors:
             raise NotFoundError(f"load_checkpoint: no tensor is called {tensor_str!r}; there are "
                                 f"{', '.join(sorted(self._tensors))}")
@@ -43,17 +43,17 @@ class CheckpointReader:
 
 
 def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
-    """What a checkpoint holds.
+    """Open a checkpoint.
 
     Parameters
     ----------
     ckpt_dir_or_file : path
-        Of a checkpoint as `Checkpoint.save` returns it, or a folder, whose latest one is meant.
+        Path of a checkpoint as returned by `Checkpoint.save`, or a folder, for its latest one.
 
     Raises
     ------
     NotFoundError
-        If there is none.
+        If there is no checkpoint.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
 
 
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
-    """The names and shapes of the tensors of a checkpoint; `ckpt_dir_or_file` as in
+    """Return the names and shapes of the tensors of a checkpoint; `ckpt_dir_or_file` as in
     `load_checkpoint`.
 
     Examples
@@ -91,7 +91,7 @@ def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
 
 
 def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
-    """The values of one tensor of a checkpoint, as an array; `ckpt_dir_or_file` as in
+    """Return the values of a tensor of a checkpoint as an array; `ckpt_dir_or_file` as in
     `load_checkpoint`.
 
     Examples
@@ -109,17 +109,17 @@ def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
 def checkpoints_iterator(checkpoint_dir: Any, min_interval_secs: float = 0,
                          timeout: float | None = None,
                          timeout_fn: Callable[[], Any] | None = None) -> Iterator[str]:
-    """Each time the latest checkpoint of a folder is another one, its path.
+    """Yield the path of the latest checkpoint of a folder each time that it changes.
 
     Parameters
     ----------
     checkpoint_dir : path
     min_interval_secs : float
-        The least time between two.
+        The minimal time between two results, in seconds.
     timeout : float, optional
-        How many seconds to wait for one; None: for ever.
+        Seconds to wait for a new checkpoint; None waits indefinitely.
     timeout_fn : callable, optional
-        Called when the time is over; the end has come if it returns True, or is not given.
+        Called after `timeout`; the iterator ends if it returns True, or is not given.
 
     Examples
     --------

@@ -1,19 +1,20 @@
-"""A trace as something that JSON holds: what to apply to what, in order. `replay` reads it.
+"""Serialisation of a trace as JSON. `replay.py` interprets the result.
 
-Graphs are in one list, each body before the graph its owner is in, the whole last; values have
-numbers, the same ones inside and around bodies. A step is a list that begins with its kind:
+Graphs are in one list: each body before its owner's graph, the whole trace last. Values are
+numbered
+across all graphs. A step is a list that begins with its kind:
 
     ["argument", y, leaf]          ["constant", y, tensor]          ["variable", y, variable]
     ["key", y, generator]          ["number", y, dim, dtype]
     ["op", xs, ys, written, name, attributes]
-    ["call", xs, ys, written, body, why]        `why`: what a gradient of it says, or None
+    ["call", xs, ys, written, body, why]        `why`: the reason for a missing gradient, or None
     ["cond", xs, ys, written, bodies]
-    ["loop", xs, ys, written, body, attributes, rounds]     `rounds`: see `_rounds`
-    ["guard", op, dims, answer, line]           a decision of Python's that follows from sizes
+    ["loop", xs, ys, written, body, attributes, rounds]     `rounds`: see `rounds_of_loop`
+    ["guard", op, dims, answer, line]           a decision of Python that depends on sizes
 
-`written` are the versions of variables that are overwritten, each with the next one. A list among
-attributes is {"all": list}. A number that follows from sizes is a list of steps, each
-[operator, operands], operands being numbers or ["#", step]; a plain number is itself.
+`written` are pairs of versions of variables, overwritten and new. A list among attributes is
+{"all": list}. A number that depends on sizes is a list of steps, each [operator, operands] with
+numbers or ["#", step] as operands; other numbers are themselves.
 """
 
 from __future__ import annotations
@@ -44,24 +45,24 @@ from dualflow.graph.trace.specialize import by_last_leaf
 from dualflow.graph.trace.trace import Trace
 from dualflow.ops.random_generator import Generator
 
-NAMED = "constant", "variable", "key", "saved"      # lists that end with the name of what is apart
+NAMED = "constant", "variable", "key", "saved"      # steps that end with a name of saved data
 
 
 class Recipe:
-    """The recipe of a trace.
+    """The serialisation of a trace.
 
     Parameters
     ----------
     trace : Trace
     name : callable
-        The name, in what is saved, of a Variable, Tensor or Generator.
+        Returns the name in the file of a Variable, Tensor or Generator.
 
     Attributes
     ----------
     graphs : list
-        For each graph the numbers of its inputs and outputs, of which the last are versions of
-        variables; how many of these there are; its steps; and for inputs the values that have the
-        same sizes, by which Python computed and which may be in other bodies.
+        For each graph: the numbers of its inputs; of its outputs, the last of which are versions of
+        variables; the number of versions; its steps; and pairs of an input and a value of the same
+        sizes, possibly in another body, by which Python's size arithmetic refers to them.
     """
 
     def __init__(self, trace: Trace, name: Callable[[Variable | Tensor | Generator], str]) -> None:
@@ -124,7 +125,7 @@ class Recipe:
     def _generator(self, node: Node) -> Generator:
         source = getattr(node.data.make, "__self__", None)
         if not isinstance(source, Generator):
-            raise self._refused(node, "asks Python for a value at each run")
+            raise self._refused(node, "requires a value from Python at each run")
         return source
 
     def _refused(self, node: Node, why: str) -> UnimplementedError:
@@ -132,17 +133,17 @@ class Recipe:
         return UnimplementedError(f"save: {self.trace.name} cannot be saved: {node.name}{at} {why}")
 
     def _attributes(self, node: Node) -> dict[str, Any]:
-        """Attributes by name; dtypes by theirs."""
+        """Return attributes by name; dtypes are given by name."""
         kinds = dict(zip(node.op.attrs, node.op.attr_types, strict=True))
         return {key: ALL[value].name if kinds[key] == "dtype" else
                 {"all": [self.dim(v) for v in value]} if isinstance(value, tuple)
                 else self.dim(value)
                 for key, value in node.given.items()}
 
-    # --- numbers that follow from sizes ---
+    # --- numbers that depend on sizes ---
 
     def dim(self, x: Any) -> Any:
-        """A number, or how it is computed."""
+        """Return a number, or the steps that compute it."""
         if not isinstance(x, Dim):
             return x
         steps: list[Any] = []
@@ -157,10 +158,10 @@ class Recipe:
         return steps
 
     def _in_graph(self, x: Symbol) -> Symbol:
-        """The value of a node from which a size is taken."""
+        """Return the value of a node from which a size is taken."""
         found = x if x in self._made else self.trace.enclosed.recorded(x)
         if found not in self._made:
-            raise self._refused(x.node, "has a size that is used, and is not in the graph")
+            raise self._refused(x.node, "has a size that is used, but is not in the graph")
         return found
 
     def _guard(self, guard: Guard) -> list[Any]:

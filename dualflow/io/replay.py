@@ -1,7 +1,7 @@
-"""Playing a recipe: applies, op by op, what a trace had recorded, to other values.
+"""The interpreter of serialised traces: applies their ops, one by one, to the arguments of a call.
 
-Where a function is traced, it is recorded again, with sizes that may change and with what gradients
-need; it runs none of the code that made the recipe.
+While a function is traced, the interpreter records the ops in the new trace, with unknown sizes and
+with gradients. It runs none of the code from which the trace was made.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from dualflow.ops.join import stack
 
 
 class OtherSizes(InvalidArgumentError):
-    """Python had decided by sizes, and would have decided otherwise by these."""
+    """A decision of the traced Python code would differ for the sizes of this call."""
 
 
 class Replay:
-    """One play of a recipe.
+    """One execution of a serialised trace.
 
     Parameters
     ----------
@@ -57,17 +57,17 @@ class Replay:
                  leaves: Sequence[Any]) -> None:
         self.name, self.graphs, self.saved, self.leaves = name, graphs, saved, leaves
         self.values: dict[int, Any] = {}
-        self.variables: dict[int, Variable] = {}        # by versions of them
+        self.variables: dict[int, Variable] = {}        # by the numbers of their versions
         self.numbers: dict[int, tuple[Any, str]] = {}
-        self.sized: list[dict[int, int]] = []   # in a body: what has the sizes of a value elsewhere
+        self.sized: list[dict[int, int]] = []   # per open body: inputs by value with their sizes
 
     def run(self) -> list[Any]:
-        """The outputs."""
+        """Execute the trace and return its outputs."""
         self.play(len(self.graphs) - 1)
         return self.outputs(len(self.graphs) - 1)
 
     def play(self, k: int) -> None:
-        """Plays graph `k`. Calls are entered without recursion, as there may be many in another."""
+        """Execute graph `k`. Calls do not use recursion, since they may be deeply nested."""
         inside: list[tuple[Iterator[Any], Callable[[], None]]] = [
             (iter(self.graphs[k][3]), lambda: None)]
         while inside:
@@ -87,23 +87,23 @@ class Replay:
     # --- values ---
 
     def value(self, x: int) -> Any:
-        """A value; numbers are made where they are read, since they may follow from sizes there."""
+        """Return a value; numbers are computed on use, since they may depend on sizes there."""
         if x in self.numbers:
             dim, dtype = self.numbers[x]
             return as_tensor(self.dim(dim), dtypes.as_dtype(dtype))
         return self.values[x]
 
     def outputs(self, k: int) -> list[Any]:
-        """What graph `k` returns, without versions of variables."""
+        """Return the outputs of graph `k`, without versions of variables."""
         ys, n_versions = self.graphs[k][1:3]
         return [self.value(y) for y in ys[:len(ys) - n_versions]]
 
     def bind(self, y: int, variable: Variable) -> None:
-        """Makes a value the current version of a variable."""
+        """Make a value the current version of a variable."""
         self.variables[y], self.values[y] = variable, variable.value()
 
     def enter(self, body: int, xs: Sequence[int], given: Mapping[int, Any] | None = None) -> None:
-        """Gives a body its inputs; `given`: some of them by place."""
+        """Bind the inputs of a body; `given`: values of some inputs, by index."""
         given = given or {}
         for k, (inner, x) in enumerate(zip(self.graphs[body][0], xs, strict=True)):
             if k in given:
@@ -118,7 +118,7 @@ class Replay:
 
     def inside(self, body: int, xs: Sequence[int],
                given: Mapping[int, Any] | None = None) -> list[Any]:
-        """What a body returns."""
+        """Execute a body and return its outputs."""
         self.enter(body, xs, given)
         self.play(body)
         outputs = self.outputs(body)
@@ -126,7 +126,7 @@ class Replay:
         return outputs
 
     def dim(self, x: Any) -> Any:
-        """A number that follows from sizes."""
+        """Return a number that may depend on sizes."""
         if not isinstance(x, list):
             return x
         values: list[Any] = []
@@ -144,7 +144,7 @@ class Replay:
         return values[-1]
 
     def measured(self, x: int) -> Any:
-        """The value whose sizes are those of `x`."""
+        """Return the value with the sizes of `x`: an input of an open body, or `x` itself."""
         return self.value(next((sized[x] for sized in reversed(self.sized) if x in sized), x))
 
     # --- steps ---
@@ -167,8 +167,8 @@ class Replay:
     def play_guard(self, op: str, args: Sequence[Any], answer: Any, line: str) -> None:
         if not exactly_equal(dim_value(op, *[self.dim(a) for a in args]), answer):
             raise OtherSizes(f"{self.name}: its Python code decided by sizes at {line}, and would "
-                             "decide otherwise by these; it was saved as traced, so trace it for "
-                             "such sizes before it is saved")
+                             "decide otherwise by these; trace the function for such sizes before "
+                             "it is saved")
 
     def play_op(self, xs: Sequence[int], ys: Sequence[int], written: Sequence[Any], op: str,
                 attributes: Mapping[str, Any]) -> None:
@@ -180,12 +180,12 @@ class Replay:
         self.leave(ys, outputs, written)
 
     def attributes(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The attributes of an op."""
+        """Return the attributes of an op."""
         return {key: tuple([self.dim(v) for v in value["all"]]) if isinstance(value, dict)
                 else self.dim(value) for key, value in given.items()}
 
     def leave(self, ys: Sequence[int], outputs: Sequence[Any], written: Sequence[Any]) -> None:
-        """Notes what a step made."""
+        """Store the outputs of a step."""
         self.values.update(zip(ys, outputs, strict=False))
         for before, after in written:
             self.bind(after, self.variables[before])
@@ -229,7 +229,7 @@ class Replay:
 
 def run_loop(round: Callable[..., list[Any]], inputs: Sequence[Any], first: int,
              given: dict[str, Any]) -> list[Any]:
-    """A loop, run at once. Rows that differ in shape are a list, which only a loop back reads."""
+    """Run a loop eagerly. Rows of different shapes are a list, read only by a backward loop."""
     n, tested, times = given["n_carried"], int(given["tested"]), given["times"]
     if times < 0:
         times = int(inputs[0])
@@ -252,7 +252,7 @@ def run_loop(round: Callable[..., list[Any]], inputs: Sequence[Any], first: int,
 
 
 def element(x: Any, *at: int) -> Any:
-    """A number in a tensor of integers that follows from sizes."""
+    """Return an element of an integer tensor that depends on sizes."""
     if type(x) is Symbol:
         return x.graph.dims_of(x)[at[0]] if at else x.graph.dim_of(x)
     return (x[at[0]] if at else x).item()

@@ -1,8 +1,9 @@
-"""`save`: a module as a folder, with what its traced functions compute.
+"""`save`: writes a module, with its traced functions, as a folder.
 
-The folder holds one file, as a checkpoint is one: tensors are the values of variables and the
-constants of traces; the manifest has, as its state, the tree of modules and a recipe for each
-trace. `load` reads it.
+The folder holds one file with the structure of a checkpoint: the tensors are the values of
+variables
+and the constants of traces; the manifest has the tree of modules and a serialised trace for each
+trace. `load.py` reads it.
 """
 
 from __future__ import annotations
@@ -36,28 +37,28 @@ __all__ = ["save"]
 
 FORMAT = "dualflow module 1"
 FILE = f"module{SUFFIX}"
-FUNCTIONS = "_functions"        # the attribute of a loaded module that has its functions
+FUNCTIONS = "_functions"        # the attribute of a loaded module that holds its functions
 
 
 def save(module: Module, directory: Any) -> None:
-    """Saves a module with the traces of its functions, so that it runs without its code.
+    """Save a module with the traces of its functions, so that it can run without its code.
 
     Parameters
     ----------
     module : Module
-        Its variables are saved, those of the modules inside, numbers, strings and random generators
-        in their attributes, and each function of theirs made by `function`: all its traces, for
-        one with an `input_signature` that has none the one that this asks for.
+        Saved are its variables and those of inner modules; numbers, strings and random generators
+        in attributes; and all traces of each `function`. A function with an `input_signature`
+        and without traces is traced for the signature.
     directory : str
-        Made if need be; what was saved there before is replaced when all is on the disk.
+        Created if it does not exist. An existing module is replaced once the new one is on disk.
 
     Raises
     ------
     UnimplementedError
         If a trace calls Python (`print`, assertions, `py_function`), takes variables or objects as
-        arguments, or returns objects of other classes than list, tuple and dict.
+        arguments, or returns containers other than list, tuple and dict.
     OSError
-        If it cannot be written; what was there before is as it was.
+        If the file cannot be written; an existing file is unchanged.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def save(module: Module, directory: Any) -> None:
     ([3.0, 6.0], 3.0)
     """
     if not isinstance(module, Module):
-        raise InvalidArgumentError(f"save: got {type(module).__name__}, want a Module")
+        raise InvalidArgumentError(f"save: got {type(module).__name__}, expected a Module")
     if current_graph() is not None:
         raise InvalidArgumentError("save: a traced function cannot save; save between its calls")
     safetensors()
@@ -87,12 +88,12 @@ def save(module: Module, directory: Any) -> None:
 
 
 class Saved:
-    """What is saved of a module.
+    """The content of a module to be saved.
 
     Attributes
     ----------
     names : dict of int to str
-        By the ids of variables, constants and generators, their names in the file.
+        The names in the file of variables, constants and generators, by id.
     """
 
     def __init__(self, module: Module) -> None:
@@ -101,7 +102,7 @@ class Saved:
         self.constants: dict[str, Tensor] = {}
         self.generators: dict[str, Generator] = {}
         self.functions: list[Any] = []
-        self._known: dict[int, int] = {}        # places of functions, by id
+        self._known: dict[int, int] = {}        # indices of functions, by id
         self.modules: list[Module] = [module, *module.submodules]
         self._places = {id(m): k for k, m in enumerate(self.modules)}
         for k, m in enumerate(self.modules):
@@ -111,7 +112,7 @@ class Saved:
         self.trees: list[Any] = [self._tree(m) for m in self.modules]
 
     def name(self, x: Variable | Tensor | Generator, wanted: str = "") -> str:
-        """The name of something that is not JSON."""
+        """Return the name of a variable, constant or generator; add it to the file if it is new."""
         found = self.names.get(id(x))
         if found is None and isinstance(x, Generator) and x is get_global_generator():
             return GLOBAL
@@ -128,12 +129,12 @@ class Saved:
         return found
 
     def tensors(self) -> dict[str, Any]:
-        """All tensors of the file."""
+        """Return all tensors of the file."""
         values = values_together(list(self.variables.values()))
         return {**dict(zip(self.variables, values, strict=True)), **self.constants}
 
     def description(self) -> Any:
-        """The rest."""
+        """Return the JSON part of the file."""
         return {"modules": self.trees, "functions": self.functions,
                 "variables": {name: [v.name, v.trainable] for name, v in self.variables.items()},
                 "generators": {name: g.__getstate__() for name, g in self.generators.items()}}
@@ -141,7 +142,7 @@ class Saved:
     # --- modules ---
 
     def _tree(self, module: Module) -> Any:
-        """A module: its name and what it has by attribute."""
+        """Return a module as JSON: its name and its saved attributes."""
         has: dict[str, Any] = {}
         for name, x in [*functions_of(module), *attributes(module)]:
             found = None if name == FUNCTIONS else self._attribute(
@@ -151,7 +152,7 @@ class Saved:
         return {"name": module.name, "has": has}
 
     def _attribute(self, x: Any, who: str, around: tuple[int, ...]) -> Any:
-        """What an attribute holds, or None if that is nothing to be saved."""
+        """Return an attribute's value as JSON, or None if it is not saved."""
         held = unwrapped(x)
         if isinstance(held, Variable):
             return {"variable": self.name(held)}
@@ -188,16 +189,16 @@ class Saved:
         return self._known[id(function)]
 
     def _try_out(self, said: Any) -> None:
-        """Makes sure that it can be loaded."""
+        """Raise an error if a function could not be loaded."""
         try:
             LoadedFunction(json.loads(json.dumps(said)),
                            {**self.variables, **self.constants, **self.generators}).try_out()
         except (DualflowError, LookupError, AttributeError, ValueError) as error:
-            raise UnimplementedError(f"save: {said['name']} cannot be saved: what it has recorded "
-                                     f"cannot be recorded again ({error})") from error
+            raise UnimplementedError(f"save: {said['name']} cannot be saved: its trace cannot be "
+                                     f"replayed ({error})") from error
 
     def _again(self, function: LoadedFunction) -> Any:
-        """What was said of a function that was loaded, with the names of this file."""
+        """Return the JSON of a loaded function, with the names of this file."""
         def renamed(step: list[Any]) -> list[Any]:
             named = step[0] in NAMED
             return [*step[:-1], self.name(function.saved[step[-1]])] if named else step
@@ -221,7 +222,7 @@ class Saved:
                 "options": [concrete.options.fast_math, concrete.options.passes]}
 
     def _returned(self, x: Any, recipe: Recipe, who: str) -> list[Any]:
-        """One leaf of what a trace returns."""
+        """Return a leaf of a trace's result as JSON."""
         if x is None or x is DATA_NUMBER or x is ROWS:
             return ["tensor" if x is None else "number" if x is DATA_NUMBER else "rows"]
         if not isinstance(x, tuple):
@@ -232,19 +233,19 @@ class Saved:
         return ["value", plain(x[0], who)]
 
     def _leaf(self, leaf: Any, path: str, who: str) -> Any:
-        """What a trace takes for one leaf of its arguments."""
+        """Return the pattern for a leaf of a trace's arguments as JSON."""
         if isinstance(leaf, TensorLeaf):
             return ["tensor", leaf.dtype.name, list(leaf.shape)]
         if isinstance(leaf, NumberLeaf) and leaf.kind in (int, float):
             return ["number", leaf.kind.__name__, leaf.large]
         if isinstance(leaf, StaticLeaf) and type(leaf.value) in VALUES:
             return ["value", leaf.value]
-        raise UnimplementedError(f"{who}: argument {path} is {leaf}, want a tensor, a "
+        raise UnimplementedError(f"{who}: argument {path} is {leaf}, expected a tensor, a "
                                  "number, a string or None")
 
 
 def traces_of(function: Function[..., Any] | ConcreteFunction) -> list[ConcreteFunction]:
-    """The traces of a function; if it has none, the one that its signature asks for."""
+    """Return the traces of a function, or a trace for its signature if it has none."""
     if isinstance(function, ConcreteFunction):
         return [function]
     if function.input_signature is None or function.concrete_functions:
@@ -255,18 +256,18 @@ def traces_of(function: Function[..., Any] | ConcreteFunction) -> list[ConcreteF
     if open_sizes:
         raise UnimplementedError(
             f"save: the Python code of {function.name} decides by sizes that its input_signature "
-            "leaves open; call it with those that it is to be saved for")
+            "leaves open; call it with the sizes for which it is to be saved")
     return [trace]
 
 
 def leaves_of(module: Module) -> list[tuple[str, Any]]:
-    """What a module holds by itself, with paths."""
+    """Return the variables and generators of a module, without inner modules, with their paths."""
     return [(path, x) for of, path, x in module._flatten(
         lambda x: isinstance(unwrapped(x), Variable | Generator)) if of is module]
 
 
 def functions_of(module: Module) -> list[tuple[str, Any]]:
-    """The traced functions among the methods of a module."""
+    """Return the traced functions among the methods of a module."""
     names = dict.fromkeys([name for cls in type(module).__mro__ for name in vars(cls)])
     found = [(name, getattr(module, name)) for name in sorted(names)
              if isinstance(inspect.getattr_static(type(module), name), Function)]

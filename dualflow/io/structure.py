@@ -1,4 +1,4 @@
-"""Structures of arguments and results as something that JSON holds: lists, tuples and dicts."""
+"""Conversion of argument and result structures to and from JSON: lists, tuples and dicts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ VALUES = bool, int, float, str, type(None)
 
 
 def saved_skeleton(skeleton: Any, who: str) -> Any:
-    """A skeleton (graph/calls/arguments.py): {"list": parts}, {"tuple": parts}, {"dict": [keys, the
-    place of each among the parts, parts]}, or None for a leaf."""
+    """Return a skeleton (graph/calls/arguments.py) as JSON: {"list": parts}, {"tuple": parts},
+    {"dict": [keys, the index of each key's part, parts]}, or None for a leaf."""
     if skeleton is LEAF:
         return None
     kind, inner = skeleton[0], [saved_skeleton(s, who) for s in skeleton[-1]]
@@ -23,12 +23,12 @@ def saved_skeleton(skeleton: Any, who: str) -> Any:
     if kind is dict:
         keys = [key.value if isinstance(key, Key) else key for key in skeleton[1]]
         return {"dict": [[plain(key, who) for key in keys], list(skeleton[-2]), inner]}
-    raise UnimplementedError(f"{who} takes or returns a {kind.__name__}, want lists, tuples "
+    raise UnimplementedError(f"{who} takes or returns a {kind.__name__}, expected lists, tuples "
                              "and dicts: loading does not run the code of a class")
 
 
 def loaded(saved: Any, leaf: Callable[[], Any]) -> Any:
-    """The structure around leaves, made in the order in which they were saved."""
+    """Return the structure around leaves; `leaf` returns the leaves in the saved order."""
     if saved is None:
         return leaf()
     (kind, inner), = saved.items()
@@ -41,30 +41,30 @@ def loaded(saved: Any, leaf: Callable[[], Any]) -> Any:
 
 
 def saved_parameter(p: inspect.Parameter, who: str) -> Any:
-    """A parameter of a function: its name, kind and default."""
+    """Return a parameter of a function as JSON: its name, kind and default."""
     if p.default is p.empty:
         return [p.name, int(p.kind)]
     if type(p.default) in VALUES:
         return [p.name, int(p.kind), p.default]
-    raise UnimplementedError(f"{who}: the default of {p.name} is {p.default!r}, want "
+    raise UnimplementedError(f"{who}: the default of {p.name} is {p.default!r}, expected "
                              "None, a number or a string")
 
 
 def signature_of(saved: Sequence[Any]) -> Any:
-    """A function with parameters that were saved, which is never called."""
+    """Return a function with the saved parameters, for its signature only."""
     parameters = [inspect.Parameter(name, inspect._ParameterKind(kind), default=(
         default[0] if default else inspect.Parameter.empty)) for name, kind, *default in saved]
 
     def function() -> None:
-        """Never called."""
+        """Unused body."""
 
     function.__signature__ = inspect.Signature(parameters)      # type: ignore[attr-defined]
     return function
 
 
 def plain(value: Any, who: str) -> Any:
-    """A value that JSON gives back as it is."""
+    """Return a value if JSON preserves it; raise otherwise."""
     if type(value) not in VALUES:
-        raise UnimplementedError(f"{who}: {value!r} is a {type(value).__name__}, want None, "
+        raise UnimplementedError(f"{who}: {value!r} is a {type(value).__name__}, expected None, "
                                  "a number or a string")
     return value

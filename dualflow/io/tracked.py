@@ -1,8 +1,9 @@
-"""What a checkpoint holds: variables, arrays and states, found by walking objects, with names.
+"""The content of a checkpoint: variables, arrays and states, found by walking objects, with names.
 
-A name is the way to an object: attributes, keys and places, with slashes between. What can be
-reached in several ways has the name of the shortest. Slots of an optimizer are named after their
-variables, so that they are found again in whatever order those were updated.
+The name of an object is its path: attributes, keys and indices, separated by slashes. An object
+with
+several paths has the shortest one. Slots of an optimizer are named after their variables, so that
+names do not depend on the order of updates.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ SLOTS = "slots"
 
 
 class Found(NamedTuple):
-    """An object on the way.
+    """An object found by the walk.
 
     Attributes
     ----------
     path : str
     x : object
     owner : object or None
-        What the user gave it to, by itself or in lists: it has to be something.
+        The owner to which the user assigned it, directly or in a list; then it must be trackable.
     name : str
-        The attribute of the owner that it is.
+        Its attribute name in the owner.
     """
 
     path: str
@@ -43,15 +44,15 @@ class Found(NamedTuple):
 
 
 class State(NamedTuple):
-    """Something that is not a tensor, as what JSON can hold."""
+    """Access to a state that is not a tensor, in a form that JSON can represent."""
 
     get: Callable[[], Any]
     put: Callable[[Any], None]
 
 
 class Slot(NamedTuple):
-    """A slot that is not there yet: by the name of an optimizer, and the variable or its place
-    among those that are built."""
+    """A slot that does not exist yet: the path of its optimizer, and its variable or the variable's
+    index among the optimizer's variables."""
 
     optimizer: str
     of: Variable | int
@@ -59,12 +60,12 @@ class Slot(NamedTuple):
 
 
 class Tracked:
-    """What objects hold.
+    """The content of an object's public attributes.
 
     Parameters
     ----------
     owner : object
-        Its public attributes are the objects.
+        The object whose public attributes are walked.
 
     Attributes
     ----------
@@ -79,7 +80,7 @@ class Tracked:
         self.arrays: dict[str, Any] = {}
         self.states: dict[str, State] = {}
         self.optimizers: dict[str, Optimizer] = {}
-        self._seen: dict[int, Any] = {}         # objects, which are so kept alive
+        self._seen: dict[int, Any] = {}         # visited objects; keeps them alive
         pending = deque([Found(name, x, owner, name) for name, x in public(owner)])
         while pending:
             found = pending.popleft()
@@ -94,7 +95,7 @@ class Tracked:
             self._take_slots(path, optimizer)
 
     def _take(self, found: Found) -> bool:
-        """Takes what is one thing."""
+        """Add an object that is a leaf; return False if it is not."""
         path, x, owner, name = found
         if is_variable(x):
             self._place(path, unwrapped(x), self.variables)
@@ -116,11 +117,11 @@ class Tracked:
         return True
 
     def _inside(self, found: Found) -> list[Found]:
-        """What an object consists of."""
+        """Return the parts of an object."""
         path, x, owner, _ = found
         if owner is not None and type(x) is type(owner):
             return [Found(f"{path}/{name}", y, x, name) for name, y in public(x)]
-        if owner is not None and inner(x) is not None:  # a list that the user made for this
+        if owner is not None and inner(x) is not None:  # a list assigned by the user
             return [Found(f"{path}/{name}", y, owner, "") for name, y in inner(x) or ()]
         if isinstance(x, Optimizer):
             self._place(path, x, self.optimizers)
@@ -131,10 +132,10 @@ class Tracked:
             parts = inner(x.variables)
         if parts is None and owner is not None:
             raise DTypeError(
-                f"Checkpoint: {path} is {x!r}, want a Variable, a Module, an optimizer, a random "
-                "generator, a dataset's iterator (or anything else with state() and restore()), "
-                "something with `variables`, a list or dict of these, an array, or, directly, a "
-                "number or a string")
+                f"Checkpoint: {path} is {x!r}, expected a Variable, a Module, an optimizer, a "
+                "random generator, a dataset's iterator (or another object with state() and "
+                "restore()), an object with `variables`, a list or dict of these, an array, or, "
+                "directly, a number or a string")
         return [Found(f"{path}/{name}", y) for name, y in parts or ()]
 
     def _take_slots(self, path: str, optimizer: Optimizer) -> None:
@@ -148,10 +149,10 @@ class Tracked:
             raise InvalidArgumentError(f"Checkpoint: there are two objects {path}")
         among[path] = x
 
-    # --- slots that a file has and an optimizer not yet ---
+    # --- slots in a file that an optimizer has not created yet ---
 
     def slot_in(self, name: str) -> Slot | None:
-        """The slot that a name of a file stands for, if an optimizer may still make it."""
+        """Return the slot with a name in a file, or None if no optimizer can create it."""
         for path, optimizer in self.optimizers.items():
             slot, _, of = name.removeprefix(f"{path}/{SLOTS}/").partition("/")
             if not name.startswith(f"{path}/{SLOTS}/") or slot not in optimizer.next_layout():
@@ -164,49 +165,49 @@ class Tracked:
 
 
 def public(owner: Any) -> list[tuple[str, Any]]:
-    """The attributes of an object that a user gave it, in the order of their names."""
+    """Return the public attributes of an object, sorted by name."""
     return sorted([(name, x) for name, x in vars(owner).items() if not name.startswith("_")],
                   key=lambda item: item[0])
 
 
 def number(owner: Any, name: str) -> State:
-    """A number or string that is an attribute of an object."""
+    """Return the state of a number or string that is an attribute of an object."""
     def put(value: Any) -> None:
         was = getattr(owner, name)
         kinds = {type(value), type(was)}
         if len(kinds) > 1 and kinds != {int, float}:
-            raise InvalidArgumentError(f"{name} is {value!r}, want {type(was).__name__}")
+            raise InvalidArgumentError(f"{name} is {value!r}, expected {type(was).__name__}")
         setattr(owner, name, value)
 
     return State(lambda: getattr(owner, name), put)
 
 
 def continued(generator: Generator, state: Mapping[str, int]) -> None:
-    """Makes a generator go on from a state."""
+    """Set the state of a generator."""
     if set(state) != {"seed", "counter"} or not all(type(n) is int for n in state.values()):
-        raise InvalidArgumentError(f"{state!r} is no state of a random generator")
+        raise InvalidArgumentError(f"{state!r} is not a state of a random generator")
     generator.seed, generator.counter = state["seed"], state["counter"]
 
 
 def has_bits(x: Any) -> bool:
-    """Whether something is a random generator of NumPy."""
+    """Return True if an object is a random generator of NumPy."""
     return hasattr(x, "bit_generator") and hasattr(x.bit_generator, "state")
 
 
 def is_array(x: Any) -> bool:
-    """Whether something is an array that can be written."""
+    """Return True if an object is a writable array."""
     return hasattr(x, "__array_interface__") and hasattr(x, "__setitem__")
 
 
 def has_state(x: Any) -> bool:
-    """Whether something gives its state and takes it back, as iterators of datasets do."""
+    """Return True if an object has `state` and `restore`, like iterators of datasets."""
     return callable(getattr(x, "state", None)) and callable(getattr(x, "restore", None))
 
 
 def copied_state(path: str, state: Any) -> Any:
-    """A state as JSON gives it back."""
+    """Return a state after conversion to JSON and back."""
     try:
         return json.loads(json.dumps(state, default=lambda x: x.tolist()))      # arrays
     except (TypeError, ValueError, AttributeError) as error:
-        raise DTypeError(f"Checkpoint: the state of {path} is {state!r}: {error}; want numbers, "
-                         "strings, lists and dicts") from error
+        raise DTypeError(f"Checkpoint: the state of {path} is {state!r}: {error}; expected "
+                         "numbers, strings, lists and dicts") from error

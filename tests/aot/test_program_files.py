@@ -191,9 +191,9 @@ def test_what_cannot_be_saved(tmp_path):
             (calls_python, (df.ones([2]),), "^save_program: <lambda> calls Python"),
             (df.function(lambda x: df.where(x > 0)), (df.ones([2]),), "depends on data"),
             (df.function(lambda x: [x, Path("a")]), (df.ones([2]),),
-             r"^save_program: <lambda>, result\[1\]: .* is a \w*Path, want None"),
+             r"^save_program: <lambda>, result\[1\]: .* is a \w*Path, expected None"),
             (df.function(lambda x, how: x), (df.ones([2]), Path("a")),
-             r"^save_program: <lambda>, how: .* is a \w*Path, want None"),
+             r"^save_program: <lambda>, how: .* is a \w*Path, expected None"),
             (df.function(lambda x: {x}), (), None)):
         if match:
             with pytest.raises(df.errors.UnimplementedError, match=match):

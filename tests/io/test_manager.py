@@ -126,11 +126,11 @@ def test_bad_arguments(folder):
     checkpoint = df.train.Checkpoint(v=df.Variable(0.))
     for options, message in (({"max_to_keep": 0}, "max_to_keep is 0"),
                              ({"max_to_keep": 2.}, "max_to_keep is 2.0"),
-                             ({"checkpoint_name": "a/b"}, "want a name without a folder"),
-                             ({"checkpoint_interval": 3}, "wants a step_counter")):
+                             ({"checkpoint_name": "a/b"}, "expected a name without a folder"),
+                             ({"checkpoint_interval": 3}, "requires a step_counter")):
         with pytest.raises(errors.InvalidArgumentError, match=message):
             df.train.CheckpointManager(checkpoint, folder, **{"max_to_keep": 3, **options})
-    with pytest.raises(errors.InvalidArgumentError, match="want a Checkpoint"):
+    with pytest.raises(errors.InvalidArgumentError, match="expected a Checkpoint"):
         df.train.CheckpointManager(df.Variable(1.), folder, 3)
 
 
