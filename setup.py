@@ -2,7 +2,7 @@
 
 Metadata is in pyproject.toml. Options of ``build_ext`` for developers::
 
-    python setup.py build_ext --inplace --isa avx512   # one level besides the baseline
+    python setup.py build_ext --inplace --isa avx512   # one level in addition to the baseline
     python setup.py build --build-lib build/sanitized build_ext --sanitize address,undefined
     python setup.py build_ext --inplace --checks       # every Cython run-time check on
 """
@@ -19,26 +19,26 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 CSRC = Path("csrc")
-KERNELS = ["ops", "gemm", "conv", "attention", "recurrent"]  # rooms compiled once per SIMD level
+KERNELS = ["ops", "gemm", "conv", "attention", "recurrent"]  # folders compiled per SIMD level
 PER_ISA = [CSRC / "op/table.c", CSRC / "fuse/run.c",
            *sorted(path for room in KERNELS for path in CSRC.glob(f"{room}/*.c"))]
 COMMON = sorted({*CSRC.glob("*/*.c")} - {*PER_ISA})
 FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
          "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC)]
-# Without what makes code larger and no faster, except in small products of matrices, which are
-# mostly ends of loops. Files that unroll by themselves all that is worth it do with -O2. A compiler
-# that knows a flag by another name, or not, is spared it.
+# Disables optimisations that enlarge the code without making it faster, except in gemm/, where they
+# speed up small products, dominated by loop remainders. Files in UNROLLED unroll their loops
+# themselves and are compiled with -O2. Flags that the compiler does not accept are omitted.
 SLIM = ["-fno-split-loops", "-fno-split-paths", "-fno-ipa-cp-clone",
         "--param=vect-epilogues-nomask=0"]
 UNROLLED = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c"]
 LESS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
 GLUE_FLAGS = ["-Wno-unused-parameter", "-Wno-sign-compare", "-Wno-unused-function"]
-# CFLAGS=-g keeps what debuggers want: it doubles the wheel.
+# CFLAGS=-g retains debug information, which doubles the size of the wheel.
 DEBUG = "-g" in os.environ.get("CFLAGS", "").split()
 FLAGS += [] if DEBUG else ["-g0", "-fno-asynchronous-unwind-tables"]
 STRIP = ["-Wl,-s"] if platform.system() == "Linux" and not DEBUG else []
 
-# Flags of each level, most portable first. A compiler that refuses a level leaves it out.
+# Flags of each level, most portable first. A level is omitted if the compiler rejects its flags.
 ISA_LEVELS = {
     "x86_64": {
         "baseline": [],
@@ -48,10 +48,10 @@ ISA_LEVELS = {
     },
     "aarch64": {"baseline": [], "neon": []},
 }
-MACHINE = sysconfig.get_platform().rpartition("-")[2]       # that of Python, when cross-compiling
+MACHINE = sysconfig.get_platform().rpartition("-")[2]       # the target when cross-compiling
 MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}.get(MACHINE, MACHINE)
 
-# What must compile, in this order, and what is missing where it does not.
+# Programs that must compile, in this order, and the requirement that each tests.
 NEEDS = {
     "int probe(void) { return 0; }": "a C compiler that works",
     "#include <stdlib.h>": "the headers of the C library",
@@ -66,7 +66,7 @@ or name a gcc or clang in the environment: CC=clang pip install ."""
 
 
 def stale(obj: Path) -> bool:
-    """Whether an object is older than a file it was made from (its .d file lists them)."""
+    """Return True if an object is older than one of its sources (its .d file lists them)."""
     deps = obj.with_suffix(".d")
     if not obj.exists() or not deps.exists():
         return True
@@ -76,7 +76,8 @@ def stale(obj: Path) -> bool:
 
 
 class BuildPy(build_py):
-    """Takes the C sources along, of which exports are made; a checkout has them beside it."""
+    """Copies the C sources, which exports need, into the package; a checkout uses csrc/
+    directly."""
 
     def run(self):
         super().run()
@@ -89,7 +90,7 @@ class BuildPy(build_py):
 
 class BuildExt(build_ext):
     user_options = build_ext.user_options + [
-        ("isa=", None, "SIMD levels to build besides the baseline (comma separated; default all)"),
+        ("isa=", None, "SIMD levels to build with the baseline (comma separated; default all)"),
         ("sanitize=", None, "sanitizers, e.g. address,undefined"),
         ("checks", None, "turn every Cython run-time check on"),
     ]
@@ -108,7 +109,7 @@ class BuildExt(build_ext):
             self.distribution.ext_modules,
             compiler_directives={
                 "language_level": 3, "embedsignature": True, "binding": True,
-                # Cython's __setstate__ takes any tuple for its own.
+                # Cython's generated __setstate__ accepts any tuple.
                 "auto_pickle": False,
                 "boundscheck": checked, "wraparound": checked, "cdivision": not checked,
                 "initializedcheck": checked, "nonecheck": checked, "overflowcheck": checked,
@@ -136,7 +137,7 @@ class BuildExt(build_ext):
                      for isa, flags in levels.items()]
         with ThreadPoolExecutor(self.parallel or os.cpu_count() or 1) as pool:
             objects = list(pool.map(lambda job: self.compile_one(*job), jobs))
-        # What is left to setuptools is to link, where an object is newer than the module.
+        # setuptools only links, if an object is newer than the module.
         ext.sources, ext.depends, ext.extra_objects = [], objects, objects
         ext.extra_link_args = ["-pthread", "-lm", *(sanitize[:1] or STRIP)]
         super().build_extension(ext)
@@ -148,7 +149,7 @@ class BuildExt(build_ext):
                 if isa == "baseline" or (isa in wanted and self.accepts(root, flags))}
 
     def look_for_compiler(self, root):
-        """Stops with a word on what to install, rather than with what a missing compiler says."""
+        """Exit with installation instructions if the compiler or a header is missing."""
         command = self.compiler.compiler_so[0]
         if shutil.which(command) is None:
             raise SystemExit(f"dualflow is built by a C compiler, and there is no {command} here. "
@@ -172,7 +173,7 @@ class BuildExt(build_ext):
         return True
 
     def compile_one(self, source, output_dir, flags, macros):
-        """One object per (source, level): each level has a folder of its own."""
+        """Compile one object per (source, level); each level has its own folder."""
         obj = (output_dir / source).with_suffix(".o")
         signature = obj.with_suffix(".flags")
         command = repr((self.compiler.compiler_so, flags, macros))

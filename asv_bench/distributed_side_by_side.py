@@ -1,13 +1,15 @@
-"""The allreduce of two ranks beside that of PyTorch's gloo, and beside what copying costs.
+"""Compares the allreduce of two ranks with PyTorch's gloo, and with the cost of copying.
 
     python asv_bench/distributed_side_by_side.py [--python PATH] [--ranks N] [--rounds N]
 
-dualflow runs under mpiexec, PyTorch in as many processes of its own, by the Python that `--python`
-names, on the loopback interface, on which it is fastest. One thread computes in each process, the
-same buffers are used again and again, results are checked. Blocks of calls alternate. Figures are
-medians of the blocks, and the least of them. The share is dualflow's median over gloo's, then the
-least over the least; the limit is the time in which all ranks at once copy as many bytes from one
-buffer of their own to another.
+dualflow runs under mpiexec, PyTorch in the same number of separate processes of the interpreter
+given
+by `--python`, on the loopback interface, where it is fastest. Each process computes with one thread
+and reuses its buffers; results are checked. Blocks of calls alternate. Figures are the median and
+the
+minimum of the blocks. The share is dualflow's time over gloo's, for the median and the minimum. The
+limit is the time in which all ranks concurrently copy the same number of bytes between two of their
+buffers.
 """
 
 import argparse
@@ -27,7 +29,7 @@ BESIDE = Path(sys.executable).parent / "mpiexec"
 
 
 class OfDualflow:
-    """Its allreduce, and copies."""
+    """dualflow's allreduce, barrier and copies."""
 
     def __init__(self):
         import dualflow as df
@@ -56,7 +58,7 @@ class OfDualflow:
 
 
 class OfTorch:
-    """gloo's, in place."""
+    """gloo's allreduce, in place, and barrier."""
 
     def __init__(self):
         import torch
@@ -82,8 +84,8 @@ class OfTorch:
 
 
 def serve(who):
-    """Rank 0 reads orders: what to do, with how many bytes, how often; it prints seconds of a call.
-    All ranks begin together."""
+    """Serve requests that rank 0 reads: the operation, bytes and repetitions. Rank 0 prints the
+    seconds per call. All ranks start a measurement together."""
     job = {"dualflow": OfDualflow, "torch": OfTorch}[who]()
     calls = {}
     while True:
@@ -105,7 +107,7 @@ def serve(who):
 
 
 class Job:
-    """Ranks that serve."""
+    """The serving ranks of one library."""
 
     def __init__(self, who, commands, environments):
         self.who = who
@@ -141,7 +143,7 @@ def jobs(options):
 
 
 def measure(works, n, rounds):
-    """Seconds of a call in each block, by who works."""
+    """Return the seconds per call of each block, by name."""
     calls, times = {}, {}
     for name, (job, what) in works.items():
         job.seconds(what, n, 3)
@@ -165,7 +167,7 @@ def share(ours, theirs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--python", help="that has torch")
+    parser.add_argument("--python", help="an interpreter with torch")
     parser.add_argument("--mpiexec", default=str(BESIDE) if BESIDE.exists() else "mpiexec")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=BLOCKS)

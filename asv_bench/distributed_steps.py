@@ -1,20 +1,20 @@
-"""Training steps on several ranks: what ranks cost beyond one, and how much of a network is hidden.
+"""Training steps on several ranks: the overhead of ranks, and the hidden share of network time.
 
     python asv_bench/distributed_steps.py over [--ranks N] [--optimizer NAME]
     python asv_bench/distributed_steps.py hidden [--ranks N] [--alpha SECONDS] [--rate BYTES]
 
-`over`: N ranks with a micro-batch of 784-1024-1024-10 each, beside one rank with N of them; the
-same sums, the same update, one thread a rank. Blocks of steps alternate. Then where a step of the
-ranks goes: instructions by kind, and inside its collectives the bytes that are handed in, combined
-and taken, and waiting for others. What a step needs at least is the computing of one micro-batch,
-the update, and the bytes.
+`over`: compares N ranks with a micro-batch of 784-1024-1024-10 each to one rank with N
+micro-batches:
+the same sums and update, one thread per rank. Blocks of steps alternate. It then prints the time of
+instructions by kind and, inside collectives, the time to write, combine and read shared memory and
+to
+wait for others. The lower bound is one micro-batch, the update, and the copies.
 
-`hidden`: a simulated network, in which each reduction takes alpha + bytes / rate longer, while
-ranks sleep. Steps without it, with reductions done where their results are waited for, and with
-reductions beside the program: hidden is the share of the network's time that the last saves; "in
-waits" is what the program waits for results, without and with a thread. What starts last has
-nothing left to hide behind; "bound" is the share of the others. It needs a machine without other
-work.
+`hidden`: simulates a network in which each reduction takes alpha + bytes / rate longer, while ranks
+sleep. Compares steps without it, with synchronous reductions, and with asynchronous reductions:
+"hidden" is the share of network time that asynchronous reductions save; "in waits" is the time that
+the program waits for results, without and with a progress thread. The last reduction cannot be
+hidden; "bound" is the share of the others. Needs an otherwise idle machine.
 """
 
 import argparse
@@ -33,7 +33,7 @@ ROWS = {"784-1024-1024-10": 256, "16 x 512-512": 512}
 
 
 def trained(name, optimizer, shards=None, bucket_bytes=4 << 20):
-    """A call that makes one step of this rank, and its function and arguments."""
+    """Return a function that runs one step of this rank, the traced step and its arguments."""
     import dualflow as df
 
     of, widths = df.distribute, NETS[name]
@@ -65,7 +65,7 @@ def trained(name, optimizer, shards=None, bucket_bytes=4 << 20):
 
 
 def seconds(run, steps=STEPS):
-    """Of one step; all ranks begin together."""
+    """Return the seconds per step; all ranks begin together."""
     from dualflow import distribute
 
     distribute.barrier()
@@ -76,7 +76,7 @@ def seconds(run, steps=STEPS):
 
 
 def counted(owner, names, found):
-    """Has methods add up the seconds that they take."""
+    """Replace methods by versions that add their run time to `found`."""
     def timed(name, call):
         def method(*args, **options):
             begin = time.perf_counter()
@@ -91,7 +91,7 @@ def counted(owner, names, found):
 
 
 def serve_steps(options):
-    """Rank 0 reads how many steps, and prints seconds of one; with 0, where they go, and ends."""
+    """Serve step counts that rank 0 reads; print seconds per step, and a profile after 0."""
     from dualflow import distribute as of
     from dualflow.distribute.meeting import Meeting
     from dualflow.distribute.transport import Transport
@@ -142,7 +142,7 @@ def over(options):
 
 
 class Network:
-    """Sleeps after each reduction."""
+    """Simulates a network: sleeps after each reduction."""
 
     there = False
 
@@ -213,7 +213,7 @@ def main():
     parser.add_argument("--alpha", type=float, default=5e-5, help="seconds")
     parser.add_argument("--rate", type=float, default=7.5e8, help="bytes per second")
     parser.add_argument("--mpiexec", default=str(BESIDE) if BESIDE.exists() else "mpiexec")
-    parser.add_argument("--bind", action="store_true", help="each rank to a core (MPICH)")
+    parser.add_argument("--bind", action="store_true", help="bind each rank to a core (MPICH)")
     parser.add_argument("--shards", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.what.startswith("serve"):

@@ -1,13 +1,14 @@
-"""Exported programs beside the same functions in Python, and beside ONNX Runtime.
+"""Compares exported programs with the same functions in Python, and with ONNX Runtime.
 
     python asv_bench/exported_side_by_side.py [--threads N] [--rounds N] [--compiler CC]
 
-The C of `df.export`, Python's `df.function`, and ONNX Runtime with the file of `df.onnx.save` each
-run in a process of their own. Blocks of calls alternate, with pauses in which threads that spin go
-to sleep. Figures are medians of the blocks. The share is C's time over that of the fastest other.
+The C of `df.export`, Python's `df.function`, and ONNX Runtime with the file of `df.onnx.save` run
+in
+separate processes. Blocks of calls alternate, with pauses in which spinning threads fall asleep.
+Figures are medians of the blocks. The share is C's time over that of the fastest other.
 
-ONNX Runtime is called from Python, by `run` and with its inputs and outputs bound beforehand; the
-row "nothing" is a model that adds two numbers, so it says what such a call takes at least.
+ONNX Runtime is called from Python, by `run` and with inputs and outputs bound beforehand; the row
+"nothing" is a model that adds two numbers, and shows the overhead of such a call.
 """
 
 import argparse
@@ -30,7 +31,7 @@ MAIN = """\
 #include <stdlib.h>
 #include <time.h>
 
-/* Runs the model as often as each line says, and prints the seconds of a call. */
+/* Runs the model as often as each input line requests, and prints the seconds per call. */
 int main(void)
 {{
     {buffers}
@@ -53,7 +54,7 @@ int main(void)
 
 
 def functions():
-    """By name: a function, its arguments, and the same with images as ONNX Runtime likes them."""
+    """Return by name: a function, its arguments, and a variant for ONNX Runtime (NCHW images)."""
     import dualflow as df
 
     def variable(name, *shape):
@@ -99,7 +100,7 @@ def functions():
 
 
 def build(folder, function, arguments, compiler):
-    """The program of a function."""
+    """Build the program of a function."""
     import dualflow as df
 
     f = df.function(function).get_concrete_function(*arguments)
@@ -116,7 +117,7 @@ def build(folder, function, arguments, compiler):
 
 
 def serve(call):
-    """Times calls as often as lines of the input say."""
+    """Time as many calls as each input line requests."""
     for line in sys.stdin:
         n = range(int(line))
         begin = time.perf_counter()
@@ -153,7 +154,7 @@ def in_onnxruntime(path, threads, bound):
 
 
 class Process:
-    """One that serves."""
+    """A serving process."""
 
     def __init__(self, command, threads, cwd=None):
         env = {**os.environ, "DUALFLOW_NUM_THREADS": str(threads),
@@ -172,7 +173,7 @@ class Process:
 
 
 def measure(name, folder, threads, rounds):
-    """Median seconds of a call, by who ran it."""
+    """Return the median seconds per call, by name of the process."""
     me = [sys.executable, __file__]
     commands = {"C": ["./main"], "Python": [*me, "--serve", name]}
     path = folder / "model.onnx"

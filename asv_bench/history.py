@@ -1,9 +1,9 @@
-"""Headline figures over the commits of milestones.txt, each built in an environment of its own.
+"""Headline figures over the commits of milestones.txt, each built in a separate environment.
 
     python asv_bench/history.py [--quick] [--draw-only] [--picture docs/history.svg]
 
-Runs asv over the milestones that it has not timed yet, publishes its HTML, and draws a curve for
-each figure of benchmarks/headline.py. For a change: `asv continuous MILESTONE HEAD -b headline`.
+Runs asv on the milestones without results, publishes its HTML, and draws a curve for each figure of
+benchmarks/headline.py. To compare a change: `asv continuous MILESTONE HEAD -b headline`.
 """
 
 import argparse
@@ -18,7 +18,7 @@ RESULTS = HERE.parent / ".asv/results"
 
 
 def milestones():
-    """(commit, name) of each, oldest first."""
+    """Return (commit, name) of each milestone, oldest first."""
     lines = (HERE / "milestones.txt").read_text().splitlines()
     return [tuple(line.split(maxsplit=1)) for line in lines if line and not line.startswith("#")]
 
@@ -43,7 +43,7 @@ def run(quick):
 
 
 def figures():
-    """{figure: [seconds or None, for each milestone]} of the machine timed last."""
+    """Return {figure: [seconds or None, for each milestone]} for the most recent machine."""
     files = {}
     for path in sorted(RESULTS.glob("*/*.json"), key=lambda p: p.stat().st_mtime):
         data = json.loads(path.read_text())
@@ -57,12 +57,12 @@ def figures():
                 row = dict(zip(data["result_columns"], row, strict=False))
                 for param, seconds in zip(row["params"][0], row["result"] or [], strict=False):
                     curve = found.setdefault(param.strip("'"), [None] * len(milestones()))
-                    curve[k] = seconds if seconds and seconds > 0 else None     # NaN: too old
+                    curve[k] = seconds if seconds and seconds > 0 else None     # NaN: not supported
     return found
 
 
 def draw(path):
-    """A small plot for each figure, from its first milestone on."""
+    """Draw a small plot for each figure, from its first milestone on."""
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
@@ -81,7 +81,7 @@ def draw(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="each benchmark once")
-    parser.add_argument("--draw-only", action="store_true", help="from what has been timed")
+    parser.add_argument("--draw-only", action="store_true", help="use existing results")
     parser.add_argument("--picture", default=str(HERE.parent / "docs/history.svg"))
     options = parser.parse_args()
     if not options.draw_only:

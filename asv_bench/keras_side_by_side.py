@@ -1,11 +1,11 @@
-"""Keras on dualflow beside Keras on JAX, PyTorch and TensorFlow: a step of `fit`, a first epoch.
+"""Compares Keras on dualflow with JAX, PyTorch and TensorFlow: a step of `fit`, a first epoch.
 
     python asv_bench/keras_side_by_side.py [--python jax=PATH] [--rounds N]
 
-Each backend runs in a process of its own, one after the other, several rounds. Figures are medians
-of the rounds; those of a round are the best epoch's, divided by its steps. Backends that are not
-installed are left out; `--python BACKEND=PATH` names the Python of another environment. The share
-is our time over that of the fastest other backend.
+Each backend runs in a separate process, one after the other, in several rounds. Figures are medians
+of the rounds; a round's figure is its best epoch, divided by the number of steps. Backends that are
+not installed are omitted; `--python BACKEND=PATH` is the interpreter of another environment. The
+share is our time over that of the fastest other backend.
 """
 
 import argparse
@@ -19,14 +19,14 @@ from pathlib import Path
 
 BACKENDS = ["dualflow", "jax", "torch", "tensorflow"]
 BATCH = 32
-# Name, rows, epochs and the largest share that is aimed at.
+# Name, rows, epochs and the target for the share.
 WORK = {"64-64-10": (1797, 8, 0.35), "784-128-10": (3200, 6, 0.6),
         "convolutional, 28x28": (640, 4, 0.8), "LSTM, 40 steps": (640, 4, 0.8),
         "digits, first epoch": (1797, 1, 0.1)}
 
 
 def models(keras):
-    """What makes each model, and the shape of its rows."""
+    """Return a constructor of each model, and the shape of its rows."""
     layers = keras.layers
 
     def dense(*sizes):
@@ -51,7 +51,7 @@ def models(keras):
 
 
 def timed(backend):
-    """Seconds of a step, or of the first epoch, by the name of the work."""
+    """Return the seconds of a step, or of the first epoch, by name."""
     if backend != "dualflow":
         os.environ["KERAS_BACKEND"] = backend
     import numpy as np
@@ -82,7 +82,7 @@ def timed(backend):
 
 
 def ask(python, backend):
-    """What a process of its own finds, or None if it cannot run that backend."""
+    """Return the result of a separate process, or None if it cannot run the backend."""
     root = str(Path(__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     env = {k: v for k, v in os.environ.items() if k not in ("KERAS_BACKEND", "PYTHONPATH")}

@@ -1,12 +1,13 @@
-"""dualflow beside PyTorch, TensorFlow, JAX and NumPy: each in a process of its own, in one run.
+"""Compares dualflow with PyTorch, TensorFlow, JAX and NumPy, each in a separate process.
 
     python asv_bench/side_by_side.py [pattern] [--python torch=PATH] [--picture FILE] [--busy]
 
-What is timed is listed in peers/work.py, and written for each library in peers/in_*.py. Libraries
-that are not installed are left out; `--python LIBRARY=PATH` names another environment's Python for
-one, `--python PATH` for all peers. Blocks of calls alternate, with pauses in which threads that
-spin go to sleep. Figures are medians of the blocks. The share is our time over that of the fastest
-peer: below 1 we are faster. `--busy` keeps one core occupied meanwhile.
+The timed work is listed in peers/work.py, and implemented for each library in peers/in_*.py.
+Libraries that are not installed are omitted; `--python LIBRARY=PATH` is the interpreter of another
+environment for a library, `--python PATH` for all peers. Blocks of calls alternate, with pauses in
+which spinning threads fall asleep. Figures are medians of the blocks. The share is our time over
+that
+of the fastest peer: below 1 we are faster. `--busy` occupies one core during the run.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from asv_bench.peers.work import WORK
 
 LIBRARIES = ["dualflow", "torch", "tensorflow", "jax", "numpy"]
 BLOCKS, BLOCK_SECONDS, PAUSE = 9, 0.05, 0.1
-LONGEST = 20                        # seconds of one call, beyond which a row is given up
+LONGEST = 20                        # seconds per call above which a row is skipped
 
 
 class Library:
@@ -36,7 +37,7 @@ class Library:
         env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent),
                "DUALFLOW_NUM_THREADS": count, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count,
                "OPENBLAS_NUM_THREADS": count,
-               "OPENBLAS_THREAD_TIMEOUT": "18",     # its threads would spin through our blocks
+               "OPENBLAS_THREAD_TIMEOUT": "18",     # stops its threads from spinning in our blocks
                "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu",
                "CUDA_VISIBLE_DEVICES": ""}
         self.name = name
@@ -59,7 +60,7 @@ class Library:
 
 
 def measure(work, libraries, notes):
-    """Median seconds of one call, by library."""
+    """Return the median seconds of a call, by library."""
     calls = {}
     for library in libraries:
         found = library.ask(kind=work.kind, args=work.args)
@@ -78,7 +79,7 @@ def measure(work, libraries, notes):
 
 
 def share(found):
-    """Our time over that of the fastest peer."""
+    """Return our time over that of the fastest peer."""
     peers = [t for name, t in found.items() if name != "dualflow"]
     return found["dualflow"] / min(peers) if peers and "dualflow" in found else None
 
@@ -90,7 +91,7 @@ def duration(seconds):
 
 
 def pythons(options):
-    """The Python to run each library with."""
+    """Return the interpreter for each library."""
     found = dict.fromkeys(LIBRARIES, sys.executable)
     for option in options:
         name, _, path = option.rpartition("=")
@@ -99,7 +100,7 @@ def pythons(options):
 
 
 def draw(rows, path):
-    """Shares as bars on a logarithmic scale, and the shares that are aimed at."""
+    """Draw shares as bars on a logarithmic scale, with their targets."""
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
@@ -127,7 +128,7 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--picture", help="where to draw the shares")
     parser.add_argument("--busy", action="store_true", help="another process keeps a core busy")
-    parser.add_argument("--notes", action="store_true", help="say why a figure is missing")
+    parser.add_argument("--notes", action="store_true", help="print why figures are missing")
     options = parser.parse_args()
     paths, wanted = pythons(options.python), options.libraries.split(",")
     libraries = [Library(n, paths[n], options.threads) for n in LIBRARIES if n in wanted]

@@ -1,10 +1,10 @@
-"""Train a character-level LSTM on a text that ships with Python, and let it write.
+"""Train a character-level LSTM on a text that ships with Python, and let it generate text.
 
     python examples/chars.py                    # sources of the standard library
     python examples/chars.py --text license     # Python's own license
     python examples/chars.py --text FILE        # any text
 
-Prints what it writes after each round, and saves a picture of the loss.
+Prints generated text after each pass through the text, and saves a picture of the loss.
 """
 
 import argparse
@@ -21,7 +21,7 @@ MODULES = "argparse", "ast", "dataclasses", "inspect", "json.decoder", "pathlib"
 
 
 def read_text(name: str) -> str:
-    """The text of a file, Python's license, or modules of the standard library; ASCII only."""
+    """Return the text of a file, Python's license, or standard library modules; ASCII only."""
     library = Path(json.__file__).parents[1]
     if name == "library":
         files = [library / (m.replace(".", "/") + ".py") for m in MODULES]
@@ -31,7 +31,7 @@ def read_text(name: str) -> str:
 
 
 class Writer:
-    """Layers of LSTM from characters to logits of the next one."""
+    """LSTM layers from characters to logits of the next character."""
 
     def __init__(self, n_chars: int, width: int, units: int, layers: int) -> None:
         glorot = df.initializers.glorot_uniform
@@ -39,7 +39,7 @@ class Writer:
         sizes = [width] + [units] * (layers - 1)
         self.kernels = [df.Variable(glorot([n, 4 * units])) for n in sizes]
         self.recurrent = [df.Variable(glorot([units, 4 * units])) for _ in sizes]
-        forget = np.repeat(np.array([0, 1, 0, 0], np.float32), units)      # remembers at first
+        forget = np.repeat(np.array([0, 1, 0, 0], np.float32), units)   # bias of the forget gate
         self.biases = [df.Variable(forget) for _ in sizes]
         self.out = df.Variable(glorot([units, n_chars]))
         self.variables = [self.table, *self.kernels, *self.recurrent, *self.biases, self.out]
@@ -49,14 +49,14 @@ class Writer:
         return df.zeros(shape), df.zeros(shape)
 
     def __call__(self, chars, state):
-        """Logits (time, batch, characters) of chars (time, batch), and the state afterwards."""
+        """Return logits (time, batch, characters) for chars (time, batch), and the final state."""
         x = df.gather(self.table, chars)
         y, state = df.nn.lstm(x, self.kernels, self.recurrent, self.biases, state, time_major=True)
         return y @ self.out, state
 
 
 class Training:
-    """A writer and its optimizer; each step goes on where the last one ended in the text."""
+    """A model and its optimizer; each step continues at the end of the previous one in the text."""
 
     def __init__(self, codes: np.ndarray, n_chars: int, options: argparse.Namespace) -> None:
         df.random.set_seed(options.seed)
@@ -83,7 +83,7 @@ class Training:
         return df.argmax(logits[0, 0] / temperature + noise, 0), state
 
     def round(self, title: str) -> list[float]:
-        """Once through the text; the loss of each step."""
+        """Train on the whole text once; return the loss of each step."""
         state, losses = self.writer.start(self.batch), []
         starts = range(0, len(self.codes) - self.span, self.span)
         for at in (bar := tqdm(starts, title, leave=False)):
@@ -103,7 +103,7 @@ class Training:
 
 
 def save_curve(path: Path, losses: list[float], per_round: int) -> None:
-    """The loss of each step, and its mean over each round."""
+    """Draw the loss of each step, and the mean of each pass."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -3,8 +3,9 @@
     python examples/convnet.py                # the 1,797 digits that scikit-learn carries, 8x8
     python examples/convnet.py --data DIR     # MNIST files (train or t10k, idx format, gzip or not)
 
-Two blocks of two 3x3 convolutions and a max-pool, then two dense layers; images move by a pixel at
-random. Prints validation accuracy per epoch, and saves a picture of the loss.
+Two blocks of two 3x3 convolutions and a max-pool, then two dense layers; images are shifted by up
+to
+a pixel at random. Prints validation accuracy per epoch, and saves a picture of the loss.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import dualflow as df
 
 
 class ConvNet:
-    """Weights start as He et al. (2015) propose; channels come last."""
+    """A network with channels last; weights are initialised as in He et al. (2015)."""
 
     def __init__(self, side: int, channels: int, hidden: int, dropout: float) -> None:
         self.dropout = dropout
@@ -38,7 +39,7 @@ class ConvNet:
         return self.filters + self.dense + self.biases
 
     def __call__(self, x: df.Tensor, training: bool = False) -> df.Tensor:
-        """Logits, shape (batch, classes), of images, shape (batch, side, side, 1)."""
+        """Return logits, shape (batch, classes), for images, shape (batch, side, side, 1)."""
         for i, (w, b) in enumerate(zip(self.filters, self.biases, strict=False)):
             x = df.nn.relu(df.nn.conv2d(x, w, strides=1, padding="SAME") + b)
             if i % 2:
@@ -53,7 +54,7 @@ class ConvNet:
 
 
 class Training:
-    """A network, its optimizer, and the two functions that are traced."""
+    """A network, its optimizer, and its two traced functions."""
 
     def __init__(self, images: df.Tensor, labels: df.Tensor, options: argparse.Namespace) -> None:
         df.random.set_seed(options.seed)
@@ -79,11 +80,11 @@ class Training:
         return df.argmax(self.model(images), axis=1)
 
     def moved(self, images: df.Tensor) -> df.Tensor:
-        """A batch moved by up to a pixel in each direction; its borders are empty."""
+        """Shift a batch by up to a pixel in each direction; the borders of digits are empty."""
         return df.roll(images, self.moves.integers(-1, 2, 2).tolist(), axis=[1, 2])
 
     def epoch(self, title: str) -> list[float]:
-        """One pass over the images in random order; the loss of each step."""
+        """Train on all images in random order; return the loss of each step."""
         order = df.random.shuffle(df.range(len(self.images)))
         losses = []
         for begin in tqdm(range(0, len(order) - self.batch + 1, self.batch), title, leave=False):
@@ -98,7 +99,7 @@ class Training:
 
 
 def save_curve(path: Path, losses: list[float]) -> None:
-    """Draws the loss of each step."""
+    """Draw the loss of each step."""
     import matplotlib
 
     matplotlib.use("Agg")

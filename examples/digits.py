@@ -5,9 +5,9 @@
     python examples/digits.py --mode eager    # the same step without dualflow.function
     mpiexec -n 2 python examples/digits.py --distributed        # each rank takes a share of a batch
 
-Runs one epoch in both modes first: how long each takes, and that the losses are the same bit for
-bit. Then trains, prints validation accuracy per epoch and a confusion table, and saves two
-pictures: the curves with that table, and the digits that were misclassified.
+First times one epoch in each mode and checks that the losses are bit-identical. Then trains, prints
+validation accuracy per epoch and a confusion table, and saves two pictures: the curves with the
+table, and the misclassified digits.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import dualflow as df
 
 
 def sklearn_digits() -> tuple[np.ndarray, np.ndarray]:
-    """8x8 images scaled to [0, 1], shape (1797, 64), and labels."""
+    """Return 8x8 images scaled to [0, 1], shape (1797, 64), and labels."""
     from sklearn.datasets import load_digits
 
     digits = load_digits()
@@ -30,7 +30,7 @@ def sklearn_digits() -> tuple[np.ndarray, np.ndarray]:
 
 
 def read_idx(directory: Path, kind: str) -> np.ndarray:
-    """The MNIST file of a kind ("images-idx3" or "labels-idx1"): magic, dimensions, bytes."""
+    """Read the MNIST file of a kind ("images-idx3" or "labels-idx1"): magic, dimensions, bytes."""
     found = sorted(directory.glob(f"*{kind}-ubyte*"), key=lambda p: "train" not in p.name)
     if not found:
         raise SystemExit(f"{directory} holds no *-{kind}-ubyte file")
@@ -42,13 +42,13 @@ def read_idx(directory: Path, kind: str) -> np.ndarray:
 
 
 def mnist(directory: Path) -> tuple[np.ndarray, np.ndarray]:
-    """28x28 images scaled to [0, 1], shape (n, 784), and labels."""
+    """Return 28x28 images scaled to [0, 1], shape (n, 784), and labels."""
     images, labels = read_idx(directory, "images-idx3"), read_idx(directory, "labels-idx1")
     return (images.reshape(len(images), -1) / 255).astype(np.float32), labels.astype(np.int32)
 
 
 class Classifier(df.Module):
-    """Two hidden layers with relu and dropout; weights start as He et al. (2015) propose."""
+    """Two hidden layers with relu and dropout; weights are initialised as in He et al. (2015)."""
 
     def __init__(self, n_inputs: int, n_hidden: int, n_classes: int, dropout: float) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Classifier(df.Module):
         self.dropout = dropout
 
     def __call__(self, images: df.Tensor, training: bool = False) -> df.Tensor:
-        """Logits, shape (batch, classes), of images, shape (batch, pixels)."""
+        """Return logits, shape (batch, classes), for images, shape (batch, pixels)."""
         x = images
         for i, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
             x = df.nn.bias_add(df.matmul(x, w), b)
@@ -74,7 +74,7 @@ class Classifier(df.Module):
 
 
 class Training:
-    """A classifier, its optimizer, and the two functions that are worth a graph."""
+    """A classifier, its optimizer, and its step and prediction functions, traced in graph mode."""
 
     def __init__(self, images: df.Tensor, labels: df.Tensor, options: argparse.Namespace,
                  mode: str) -> None:
@@ -107,13 +107,13 @@ class Training:
         return df.argmax(self.model(images), axis=1)
 
     def epoch(self, title: str) -> list[float]:
-        """One pass over the images in random order; the loss of each step."""
+        """Train on all images in random order; return the loss of each step."""
         batches = tqdm(self.batches, desc=title, leave=False, disable=self.rank > 0)
         losses = [self.share(images, labels) for images, labels in batches]
         return [loss.item() for loss in losses]
 
     def share(self, images: df.Tensor, labels: df.Tensor) -> df.Tensor:
-        """A step on this process's share of a batch, with dropout of its own."""
+        """Run a step on this rank's share of a batch, with dropout keys that depend on the rank."""
         if self.ranks == 1:
             return self.step(images, labels)
         with df.distribute.shard(self.optimizer.iterations.numpy().item(), self.rank):
@@ -121,7 +121,7 @@ class Training:
 
 
 def compare_modes(images: df.Tensor, labels: df.Tensor, options: argparse.Namespace) -> None:
-    """One epoch in each mode, after one step that is not timed: the first traces."""
+    """Time one epoch in each mode, after an untimed step, which may trace."""
     seconds, losses = {}, {}
     for mode in ("eager", "graph"):
         training = Training(images, labels, options, mode)
@@ -143,7 +143,7 @@ def print_confusion(table: np.ndarray) -> None:
 
 def save_training(path: Path, losses: list[float], accuracies: list[float],
                   table: np.ndarray) -> None:
-    """Draws the loss of each step with the accuracy of each epoch, and the confusion table."""
+    """Draw the loss of each step with the accuracy of each epoch, and the confusion table."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.5), layout="tight")
@@ -163,7 +163,7 @@ def save_training(path: Path, losses: list[float], accuracies: list[float],
 
 
 def save_mistakes(path: Path, images, labels, predictions) -> int:
-    """Draws up to 24 misclassified digits, titled "label: prediction"."""
+    """Draw up to 24 misclassified digits, titled "label: prediction"."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -213,7 +213,7 @@ def main() -> None:
     val_images, val_labels = images[:n_validation], labels[:n_validation]
     images, labels = images[n_validation:], labels[n_validation:]
 
-    first = not options.distributed or df.distribute.rank() == 0    # the others only compute
+    first = not options.distributed or df.distribute.rank() == 0    # other ranks print nothing
     if not options.distributed:
         compare_modes(images, labels, options)
     training = Training(images, labels, options, options.mode)
@@ -222,7 +222,7 @@ def main() -> None:
     for epoch in range(1, options.epochs + 1):
         start = time.perf_counter()
         losses = training.epoch(f"epoch {epoch:2d}")
-        if options.distributed:         # each rank has seen the losses of its share
+        if options.distributed:         # each rank has the losses of its share
             losses = df.distribute.allreduce(losses, name="losses").tolist()
         seconds = time.perf_counter() - start
         accuracy = np.mean(training.predict(val_images).numpy() == val_labels.numpy())

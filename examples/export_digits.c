@@ -1,15 +1,16 @@
-/* Goes on with the training of export_digits.py, without Python:
+/* Continues the training of export_digits.py without Python:
  *
  *     train weights images labels trained
  *
- * reads weights, images and labels, makes a step with each batch in turn, and writes the weights
- * that it then has. Numbers are as they lie in memory, float32 and int32, and nothing around them. */
+ * Reads weights, images and labels, runs a step with each batch, and writes the new weights. The
+ * data
+ * files are raw arrays of float32 and int32. */
 #include "model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BATCH = 64, PIXELS = 64 }; /* as export_digits.py traces it */
+enum { BATCH = 64, PIXELS = 64 }; /* as traced by export_digits.py */
 
 static int fail(const char *what, const char *why)
 {
@@ -38,7 +39,7 @@ static int train(model *m, FILE *images, FILE *labels)
 
 int main(int argc, char **argv)
 {
-    if (argc != 5) return fail(argv[0], "want weights, images, labels, trained");
+    if (argc != 5) return fail(argv[0], "expected weights, images, labels, trained");
     FILE *images = fopen(argv[2], "rb"), *labels = fopen(argv[3], "rb");
     model *m = model_new();
     int failed;

@@ -1,11 +1,11 @@
-"""Train a classifier of digits in Python, go on in C, and come back.
+"""Train a classifier of digits in Python, continue in C, and compare the results in Python.
 
-    python examples/export_digits.py                      # wants make and a C compiler
-    python examples/export_digits.py --folder digits_c    # and keeps what is written there
+    python examples/export_digits.py                      # needs make and a C compiler
+    python examples/export_digits.py --folder digits_c    # retains the generated files
 
-After some steps the training step and the prediction are exported as C and built; export_digits.c
-goes on with them. Python goes on, too, by as many steps on the same images, and then compares:
-weights, the optimizer's moments and the state of the random generator are the same bits.
+After some steps, the training step and the prediction are exported as C and built; export_digits.c
+continues the training. Python continues with the same images, and then checks that weights, the
+optimizer's moments and the state of the random generator are bit-identical.
 """
 
 import argparse
@@ -22,11 +22,11 @@ from safetensors.numpy import load_file
 
 import dualflow as df
 
-BATCH = 64          # as export_digits.c has it
+BATCH = 64          # as in export_digits.c
 
 
 def build(folder: Path, compiler: list[str], flags: list[str]) -> Path:
-    """The program of export_digits.c, with the model in a folder."""
+    """Build the program of export_digits.c with the model in a folder; return its path."""
     program = folder / "train"
     subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "-C", folder / "model", "libmodel.a",
                     f"CC={shlex.join(compiler)}", f"OPT={shlex.join(flags)}"], check=True)
@@ -37,7 +37,7 @@ def build(folder: Path, compiler: list[str], flags: list[str]) -> Path:
 
 
 def train(training: Training, images: df.Tensor, labels: df.Tensor) -> float:
-    """A step with each batch in turn; the last loss."""
+    """Run a step with each batch; return the last loss."""
     loss = df.constant(0.0)
     for at in range(0, len(images), BATCH):
         loss = training.step(images[at:at + BATCH], labels[at:at + BATCH])
@@ -45,7 +45,7 @@ def train(training: Training, images: df.Tensor, labels: df.Tensor) -> float:
 
 
 def state(training: Training) -> dict[str, np.ndarray]:
-    """All that training changes, by the names that an export gives it."""
+    """Return everything that training changes, by its name in an export."""
     generator = df.random.get_global_generator()
     variables = [*training.model.variables, *training.optimizer.variables]
     return {"random_generator": np.array([generator.seed, generator.counter]),

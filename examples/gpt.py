@@ -1,11 +1,11 @@
-"""Train a small GPT on the sources of Python's standard library, byte by byte, and let it write.
+"""Train a small GPT on the sources of Python's standard library, byte by byte, and generate text.
 
-    python examples/gpt.py                    # 4 layers of width 256: 3 million numbers, 5 minutes
+    python examples/gpt.py                    # 4 layers of width 256: 3 M parameters, 5 minutes
     python examples/gpt.py --steps 250        # a first impression
-    python examples/gpt.py --checkpoints DIR  # the same again goes on where it was interrupted
+    python examples/gpt.py --checkpoints DIR  # resumes if it was interrupted
 
-Prints the loss on text that is held out, saves the curves of both losses as a picture, and prints
-what the model writes.
+Prints the loss on held-out text, saves the curves of both losses as a picture, and prints generated
+text.
 """
 
 import argparse
@@ -20,13 +20,13 @@ import dualflow as df
 
 
 def library_sources() -> np.ndarray:
-    """The modules of the standard library, one after another, as bytes."""
+    """Return the concatenated modules of the standard library as bytes."""
     files = sorted(Path(os.__file__).parent.glob("*.py"))
     return np.frombuffer(b"\n".join(f.read_bytes() for f in files), np.uint8).astype(np.int32)
 
 
 class GPT:
-    """Radford et al., "Language models are unsupervised multitask learners" (2019), small."""
+    """A small model after Radford et al., "Language models are unsupervised multitask learners"."""
 
     def __init__(self, vocabulary: int, length: int, layers: int, width: int, heads: int,
                  dropout: float = 0.0) -> None:
@@ -34,7 +34,7 @@ class GPT:
         self.variables: list[df.Variable] = []
         self.tokens = self.variable("tokens", vocabulary, width)
         self.places = self.variable("places", length, width)
-        last = 0.02 / (2 * layers) ** 0.5           # of what is added to the residual stream
+        last = 0.02 / (2 * layers) ** 0.5           # for layers that add to the residual stream
         self.blocks = [{"norm_1": self.norm(), "attend": self.linear(width, 3 * width),
                         "project": self.linear(width, width, last), "norm_2": self.norm(),
                         "widen": self.linear(width, 4 * width),
@@ -55,7 +55,7 @@ class GPT:
                 self.variable("offset", self.width, stddev=0))
 
     def attend(self, x: df.Tensor, block: dict, rate: float) -> df.Tensor:
-        """Each place looks at itself and those before it, with several heads."""
+        """Return causal self-attention with several heads."""
         weights, bias = block["attend"]
         by_head = (-1, self.length, self.heads, self.width // self.heads)
         q, k, v = (df.reshape(y, by_head) for y in df.split(x @ weights + bias, 3, axis=-1))
@@ -68,7 +68,7 @@ class GPT:
         return df.nn.gelu(x @ widen + bias_1, approximate=True) @ narrow + bias_2
 
     def __call__(self, tokens: df.Tensor, training: bool = False) -> df.Tensor:
-        """Logits of the token after each one, shape (batch * length, vocabulary)."""
+        """Return logits of the token after each one, shape (batch * length, vocabulary)."""
         rate = self.dropout if training else 0.0
         x = df.gather(self.tokens, tokens) + self.places
         x = df.nn.dropout(df.reshape(x, (-1, self.width)), rate)
@@ -79,13 +79,13 @@ class GPT:
         return df.nn.layer_norm(x, *self.final) @ self.head[0] + self.head[1]
 
     def loss(self, tokens: df.Tensor, training: bool = False) -> df.Tensor:
-        """Mean cross entropy, in nats, of texts of shape (batch, length + 1)."""
+        """Return the mean cross entropy, in nats, of texts of shape (batch, length + 1)."""
         labels, logits = df.reshape(tokens[:, 1:], (-1,)), self(tokens[:, :-1], training)
         return df.reduce_mean(df.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
 
 
 def training_step(model: GPT, optimizer: df.optimizers.Optimizer) -> Callable:
-    """A step of training, of texts as `GPT.loss` takes them; it returns the loss."""
+    """Return a training step, a function from texts, as in `GPT.loss`, to the loss."""
     @df.function
     def step(tokens: df.Tensor) -> df.Tensor:
         with df.GradientTape() as tape:
@@ -98,11 +98,11 @@ def training_step(model: GPT, optimizer: df.optimizers.Optimizer) -> Callable:
 
 
 def write(model: GPT, start: bytes, n: int, temperature: float) -> str:
-    """`start` and n tokens drawn after it, one by one."""
+    """Return `start` followed by n drawn tokens."""
     logits, text = df.function(model), list(start)
     for _ in tqdm(range(n), desc="writing", leave=False):
         window = np.zeros((1, model.length), np.int32)
-        recent = text[-model.length:]               # what follows them is not seen
+        recent = text[-model.length:]               # attention is causal: the padding is ignored
         window[0, :len(recent)] = recent
         scores = logits(df.constant(window))[len(recent) - 1] / temperature
         noise = -df.math.log(-df.math.log(df.random.uniform(scores.shape, 1e-7, 1.0)))
@@ -133,7 +133,7 @@ def main() -> None:
     df.random.set_seed(options.seed)
     rng, text = np.random.default_rng(options.seed), library_sources()
     model = GPT(256, options.length, options.layers, options.width, options.heads, options.dropout)
-    warm_up = options.steps // 15               # without one, attention learns late
+    warm_up = options.steps // 15               # without warm-up, attention learns late
     optimizer = df.optimizers.Adam(df.optimizers.schedules.CosineDecay(
         0.0, options.steps - warm_up, 0.0, options.learning_rate, warm_up), beta_2=0.99)
 
@@ -157,7 +157,7 @@ def main() -> None:
             bar.set_postfix(held_out=f"{curve[i]:.3f}")
             checkpoint.done = i + 1
             if options.checkpoints:
-                manager.save(wait=False)        # training goes on meanwhile
+                manager.save(wait=False)        # writes in the background
     print(f"{len(text):,} bytes; held out: {curve[-1]:.3f} nats per byte")
     save_curve(options.picture, losses, curve)
     print(write(model, b"import ", options.write, options.temperature))

@@ -1,11 +1,12 @@
-"""Train a convolutional network on handwritten digits, as one writes it in Keras.
+"""Train a convolutional network on handwritten digits with Keras.
 
     pip install -e '.[examples,keras]'
     python examples/keras_digits.py
 
-The 1,797 digits that scikit-learn carries, batches from `df.data`, Keras's progress bar and
-callbacks. The best model is kept in a file, loaded again and judged by digits that it was not
-trained on; a picture shows curves and confusions.
+Uses the 1,797 digits that scikit-learn carries, batches from `df.data`, and Keras's progress bar
+and
+callbacks. The best model is saved, loaded again and evaluated on held-out digits; a picture shows
+curves and confusions.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from dualflow.keras import layers
 
 
 def split() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """8x8 images scaled to [0, 1] and their labels: four fifths to train on, and the rest."""
+    """Return 8x8 images scaled to [0, 1] with labels: four fifths for training, and the rest."""
     digits = load_digits()
     images = (digits.images[..., None] / 16).astype(np.float32)
     order = np.random.default_rng(0).permutation(len(images))
@@ -41,7 +42,7 @@ def network() -> keras.Model:
 
 
 def save_picture(path: Path, history: dict[str, list[float]], table: np.ndarray) -> None:
-    """Draws the losses of each epoch, and which digits are taken for which."""
+    """Draw the losses of each epoch, and the confusion table."""
     figure = Figure(figsize=(10, 4), layout="tight")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     for name, label in (("loss", "training"), ("val_loss", "validation")):

@@ -3,8 +3,8 @@
     python examples/lines.py                # lines of Python's standard library, a minute
     python examples/lines.py --steps 100    # a first impression
 
-The loop over the characters is Python's own, as long as the longest line of each batch. Prints
-the accuracy on files that were held out, and what the network makes of some lines.
+A Python loop over the characters runs up to the longest line of each batch. Prints the accuracy on
+held-out files, and the predictions for some lines.
 """
 
 import argparse
@@ -24,7 +24,7 @@ EXAMPLES = ["for name in sorted(found):", "Return the names in alphabetical orde
 
 
 def lines_of(path: Path) -> list[tuple[str, int]]:
-    """The lines of a module: 1 for those of docstrings and comments, 0 for code."""
+    """Return the lines of a module with labels: 1 for docstrings and comments, 0 for code."""
     found = []
     with tokenize.open(path) as file:
         text = file.read()
@@ -43,7 +43,7 @@ def lines_of(path: Path) -> list[tuple[str, int]]:
 
 
 class Batches:
-    """Lines as codes of characters, padded to the longest of a batch."""
+    """Lines as codes of characters, padded to the longest in a batch."""
 
     def __init__(self, files: list[Path], seed: int) -> None:
         lines = dict(line for file in files for line in lines_of(file))
@@ -52,7 +52,7 @@ class Batches:
         self.rng = np.random.default_rng(seed)
 
     def draw(self, n: int) -> tuple[df.Tensor, df.Tensor, df.Tensor]:
-        """Codes (n, longest), lengths and labels; as many of each kind."""
+        """Return codes (n, longest), lengths and labels, with half of the lines of each label."""
         half = [self.rng.choice(np.flatnonzero(self.labels == k), n // 2) for k in (0, 1)]
         return padded([self.codes[k] for k in np.concatenate(half)]) + (
             df.constant(self.labels[np.concatenate(half)]),)
@@ -87,7 +87,7 @@ class Reader:
         return keep * h + (1. - keep) * new
 
     def __call__(self, codes: df.Tensor, lengths: df.Tensor) -> df.Tensor:
-        """Logits that lines are prose. The state of a line stays where it ended."""
+        """Return logits that lines are prose. The state of a line is fixed after its end."""
         h = df.zeros([codes.shape[0], self.state.shape[1]])
         for t in range(df.reduce_max(lengths)):
             after = self.step(df.gather(self.table, codes[:, t]), h)
@@ -96,7 +96,7 @@ class Reader:
 
 
 def training_step(reader: Reader, optimizer: df.optimizers.Optimizer) -> Callable:
-    """A step of training, of a batch as `Batches` draws it, of any size; it returns the loss."""
+    """Return a training step, a function from a batch of any size, as drawn, to the loss."""
     @df.function(input_signature=[df.TensorSpec([None, None], df.int32),
                                   df.TensorSpec([None], df.int32), df.TensorSpec([None])])
     def step(codes, lengths, labels):

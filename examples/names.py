@@ -1,10 +1,11 @@
-"""Train a network on the names of functions, and let it invent some: by lot, or the likeliest.
+"""Train a network on the names of functions, and generate names by sampling and by beam search.
 
     python examples/names.py                # names of Python's standard library, a minute
     python examples/names.py --steps 100    # a first impression
 
-Both ways to write are one traced function each: a `while` that goes on until the end of the name,
-with random numbers drawn inside, and a beam search. Python does not see the letters on the way.
+Each generator is one traced function: a `while` loop that draws letters until the end of a name,
+and
+a beam search. Python does not receive intermediate letters.
 """
 
 import argparse
@@ -18,19 +19,19 @@ from tqdm import tqdm
 
 import dualflow as df
 
-LETTERS = "\nabcdefghijklmnopqrstuvwxyz_"        # the first one ends a name, and begins it
+LETTERS = "\nabcdefghijklmnopqrstuvwxyz_"        # the first one marks the end of a name
 END, LONGEST = 0, 24
 
 
 def names() -> list[str]:
-    """The names of functions in the standard library, each once."""
+    """Return the distinct names of functions in the standard library."""
     text = "".join(f.read_text(errors="replace") for f in Path(os.__file__).parent.glob("*.py"))
     found = {x.lower().strip("_") for x in re.findall(r"def ([A-Za-z_]+)\(", text)}
     return sorted(x for x in found if 3 <= len(x) <= LONGEST)
 
 
 def encoded(words: list[str]) -> np.ndarray:
-    """A row for each: its letters, and ends up to LONGEST."""
+    """Return a row for each word: its letters, padded with END."""
     table = np.full((len(words), LONGEST + 1), END, np.int32)
     for row, word in zip(table, words, strict=True):
         row[:len(word)] = [LETTERS.index(c) for c in word]
@@ -55,7 +56,7 @@ class Writer:
         return df.zeros([n, self.new.shape[1]])
 
     def step(self, letters: df.Tensor, h: df.Tensor) -> tuple[df.Tensor, df.Tensor]:
-        """Logits of the letters after some, and the state then."""
+        """Return the logits of the letters after `letters`, and the new state."""
         x = df.gather(self.table, letters)
         keep, use = df.split(df.sigmoid(df.concat([x, h], 1) @ self.gates + self.gates_bias), 2, 1)
         new = df.tanh(df.concat([x, use * h], 1) @ self.new + self.new_bias)
@@ -63,7 +64,7 @@ class Writer:
         return h @ self.out, h
 
     def loss(self, words: df.Tensor) -> df.Tensor:
-        """Mean cross entropy of the letters of words, and of their ends."""
+        """Return the mean cross entropy of the letters of words, including their ends."""
         h, letters, total = self.start(words.shape[0]), df.zeros_like(words[:, 0]), 0.
         lengths = df.reduce_sum(df.cast(words != END, df.int32), 1)
         for t in range(df.reduce_max(lengths) + 1):
@@ -73,10 +74,10 @@ class Writer:
             total = total + df.reduce_sum(df.where(t <= lengths, losses, 0.))
         return total / df.cast(df.reduce_sum(lengths + 1), df.float32)
 
-    # --- writing ---
+    # --- generation ---
 
     def drawn(self, temperature: df.Tensor) -> df.Tensor:
-        """A name, letter by letter, each drawn by its probability."""
+        """Sample a name letter by letter."""
         def draw(letter, h):
             logits, h = self.step(letter[None], h)
             noise = -df.math.log(-df.math.log(df.random.uniform([len(LETTERS)], 1e-6, 1 - 1e-6)))
@@ -91,14 +92,14 @@ class Writer:
         return df.stack(found)
 
     def likeliest(self, first: df.Tensor, width: int) -> tuple[df.Tensor, df.Tensor]:
-        """Beam search: the likeliest of the names that begin with a letter, and their logarithms
-        of probabilities."""
-        at_end = df.where(df.range(len(LETTERS)) == END, 0., -np.inf)       # after the end
+        """Run a beam search: return the most likely names with a given first letter, and their log
+        probabilities."""
+        at_end = df.where(df.range(len(LETTERS)) == END, 0., -np.inf)       # scores after END
         letters, h = df.fill([width], END), self.start(width)
         _, h = self.step(letters, h)
         letters = df.fill([width], first)
         words = df.where(df.range(LONGEST) == 0, first, END) + df.zeros([width, 1], df.int32)
-        scores = df.where(df.range(width) == 0, 0., -np.inf)     # one beam, as yet
+        scores = df.where(df.range(width) == 0, 0., -np.inf)     # a single beam at the start
         ended, n = df.fill([width], False), 1
         while n < LONGEST and not df.reduce_all(ended):
             logits, h = self.step(letters, h)
@@ -116,7 +117,7 @@ def text(letters: list[int]) -> str:
 
 
 def training_step(writer: Writer, optimizer: df.optimizers.Optimizer) -> Callable:
-    """A step of training, of words as `encoded` gives them; it returns the loss."""
+    """Return a training step, a function from encoded words to the loss."""
     @df.function
     def step(words):
         with df.GradientTape() as tape:

@@ -1,4 +1,4 @@
-"""Batches of data: a pass through 20,000 rows of 64 float32 and their labels, 32 at a time."""
+"""Batches of data: iteration over 20,000 rows of 64 float32 and their labels, 32 at a time."""
 
 import time
 
@@ -25,7 +25,7 @@ PIPELINES = {
 
 
 class Batches:
-    """Time per batch, in microseconds, the order of the pass included."""
+    """Time per batch in microseconds, including the computation of the order."""
 
     params = [list(PIPELINES)]
     param_names = ["pipeline"]
@@ -51,7 +51,7 @@ class Batches:
 
 
 class States:
-    """What it takes to tell a place, and to go back to it."""
+    """The cost of saving and restoring the state of an iterator."""
 
     def setup(self):
         rows = df.data.Dataset.from_tensor_slices(df.zeros([N, 64]))

@@ -1,4 +1,4 @@
-"""What an eager op and its record cost where data is small."""
+"""The cost of an eager op on small data, and of its tape record."""
 
 import dualflow as df
 
@@ -22,7 +22,7 @@ class Dispatch:
 
 
 class Methods:
-    """Those of NumPy's names, and the assignment of a part."""
+    """Methods with NumPy's names, and assignment to a slice."""
 
     def setup(self):
         self.x = df.ones([4, 4])
@@ -60,12 +60,12 @@ class Tape:
 
 
 class Chain:
-    """One log that repeats; many in turn, of which the table has forgotten each."""
+    """One tape that repeats; and 256 tapes in turn, each evicted from the cache when it recurs."""
 
     def setup(self):
         self.v = df.Variable([0.1] * 32)
         self.others = [df.Variable([0.1] * n) for n in range(33, 33 + 256)]
-        for _ in range(5000):           # until its program runs
+        for _ in range(5000):           # until its backward pass has been compiled
             self.step(self.v)
 
     def step(self, v):

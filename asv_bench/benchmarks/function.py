@@ -1,4 +1,4 @@
-"""Traced functions: calling one, whole training steps, the first call, long chains, memory."""
+"""Traced functions: calls, whole training steps, the first call, long chains, memory."""
 
 import collections
 
@@ -6,7 +6,7 @@ import dualflow as df
 
 
 def mlp(sizes, batch):
-    """Variables, images and labels of a network of dense layers."""
+    """Return variables, images and labels of a network of dense layers."""
     pairs = list(zip(sizes, sizes[1:]))
     weights = [df.Variable(df.random.normal(p, stddev=p[0] ** -.5, seed=k))
                for k, p in enumerate(pairs)]
@@ -151,7 +151,7 @@ def layer_norm(x):
 
 
 class Clusters:
-    """Fused steps, interpreted and as machine code."""
+    """Fused steps, interpreted and compiled."""
 
     params = [[1024, 65536], ["interpreted", "compiled"]]
     param_names = ["n", "clusters"]

@@ -24,5 +24,5 @@ class Matmul:
         df.matmul(*self.halves)
 
     def time_transposed_and_kept(self, m_k_n):
-        """A matrix that lasts, which is packed once."""
+        """Multiply by a constant matrix, which is packed once."""
         self.kept(self.a)

@@ -1,12 +1,12 @@
-"""Ten figures that stand for the rest: those that `history.py` draws, in seconds.
+"""Ten representative figures, which `history.py` draws, in seconds.
 
-The work is that of `side_by_side.py`.
+The work is taken from `side_by_side.py`.
 """
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))   # asv knows only this folder
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))   # asv imports only this folder
 
 from peers import in_dualflow as work
 
@@ -37,7 +37,7 @@ class Headline:
         try:
             self.call = made()
             self.call()
-        except AttributeError as error:     # an older version has no such function
+        except AttributeError as error:     # an older version lacks a function
             raise NotImplementedError(str(error)) from error
 
     def time_work(self, name):

@@ -1,4 +1,4 @@
-"""Loops and branches of traced functions: a round, a training step, its first call, its memory."""
+"""Loops and branches in traced functions: iterations, a training step, its compilation, memory."""
 
 import dualflow as df
 
@@ -10,7 +10,7 @@ def update(x):
 
 
 class Round:
-    """10,000 rounds, in eager mode and as a graph."""
+    """10,000 iterations, in eager mode and as a graph."""
 
     def setup(self):
         self.x = df.constant(1.0)
@@ -48,8 +48,8 @@ class Round:
 
 
 class Slices:
-    """1,000 iterations that sum a slice of 4 rows: by Python numbers, by traced bounds, of a known
-    size from a traced bound on."""
+    """1,000 iterations that sum a slice of 4 rows: with Python bounds, with traced bounds, and with
+    a traced start and a known size."""
 
     params = ["fixed", "traced", "traced begin"]
     param_names = ["bounds"]

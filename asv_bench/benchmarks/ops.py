@@ -1,7 +1,8 @@
-"""Every op of the C table on medium sizes, called through `apply` as all callers do.
+"""Every op of the C table on medium sizes, called through `apply`.
 
-Elementwise ops need no row: their inputs follow from the record. `tests/test_complete.py` fails if
-any other op has none.
+Elementwise ops need no entry: their inputs are derived from the op's record.
+`tests/test_complete.py`
+fails if another op has no entry.
 """
 
 import dualflow as df
@@ -21,19 +22,19 @@ def indices(n, below):
     return df.random.uniform([n], 0, below, dtype=df.int64, seed=2)
 
 
-# Series and continued fractions, a microsecond and more for an element.
+# Series and continued fractions, which take a microsecond or more per element.
 SERIES = {"igamma", "igammac", "igamma_grad_a", "betainc", "zeta"}
 
 
 def elementwise_inputs(op):
-    """Inputs of the first dtype of float32, int32, bool that the op has a kernel for."""
+    """Return inputs of the first dtype among float32, int32 and bool with a kernel for the op."""
     dtypes = op.dtypes or ("float32",)
     dtype = next(d for d in ("float32", "int32", "bool", *dtypes) if d in dtypes)
     n = N // 256 if op.name in SERIES else N
     x = df.cast(df.random.uniform([n], 0.1, 0.9, seed=1) * (1 if dtype == "float32" else 3), dtype)
     if op.name == "where":
         return [x > 0.5, x, x]
-    if op.name == "zeta":                   # for less than 1 there is none
+    if op.name == "zeta":                   # undefined for x < 1
         return [x + 1, x]
     return [x] * op.n_in
 
@@ -43,24 +44,24 @@ def elementwise_attrs(op):
 
 
 def matrix(**attrs):
-    """A row of ops on one matrix."""
+    """Return an entry for an op on one matrix."""
     return lambda: ([floats(ROWS, COLUMNS)], attrs)
 
 
 def pair(*rest, **attrs):
-    """A row of ops on two matrices, and the rest."""
+    """Return an entry for an op on two matrices and further inputs."""
     return lambda: ([floats(ROWS, COLUMNS), floats(ROWS, COLUMNS), *(r() for r in rest)], attrs)
 
 
 def normalized(*rest, **attrs):
-    """A row of normalizations of a matrix's rows: parameters by their lengths, None another
-    matrix."""
+    """Return an entry for a normalization of a matrix's rows; `rest`: lengths of parameters, or
+    None for another matrix."""
     return lambda: ([floats(ROWS, COLUMNS), *(floats(n) if n else floats(ROWS, COLUMNS)
                                               for n in rest)], {"ndim": 1, **attrs})
 
 
 def image(*rest, **attrs):
-    """Likewise of its channels, as of 4 images."""
+    """Return an entry for a normalization of the channels of 4 images."""
     def shaped():
         return floats(4, ROWS // 4, COLUMNS)
 
@@ -81,7 +82,7 @@ def scattered():
 
 
 def rows():
-    """Numbers of rows, as the ops that take index tuples want them."""
+    """Return row indices, in the form of index tuples."""
     return df.reshape(indices(ROWS, ROWS), [ROWS, 1])
 
 
@@ -90,17 +91,17 @@ def segments():
 
 
 def drawn(dtype="float32", **attrs):
-    """A row of random ops: a key, and what is drawn."""
+    """Return an entry for a random op with scalar parameters."""
     return lambda: ([df.constant([1, 0], dtype="int64")], {"shape": [N], "dtype": dtype, **attrs})
 
 
 def distributed(n_parameters):
-    """A row of random ops with parameters of their own for each element."""
+    """Return an entry for a random op with parameters for each element."""
     return lambda: ([df.constant([1, 0], dtype="int64"), *[floats(N)] * n_parameters], {})
 
 
 def labelled(gradient=False):
-    """32 texts of 20 letters, 100 steps of 28 classes."""
+    """Return an entry for CTC: 32 texts of 20 letters, 100 steps of 28 classes."""
     def inputs():
         labels = df.random.uniform([32, 20], 1, 28, dtype=df.int32, seed=2)
         lengths = df.fill([32], 20), df.fill([32], 100)
@@ -111,7 +112,7 @@ def labelled(gradient=False):
 
 
 def update(n_slots, *rest, **attrs):
-    """A row of an optimizer's step: variable, slots, gradient, learning rate, and the rest."""
+    """Return an entry for an optimizer's update: variable, slots, gradient, learning rate, rest."""
     return lambda: ([df.Variable(floats(N)), *(df.Variable(floats(N)) for _ in range(n_slots)),
                      floats(N), df.constant(0.01), *rest], attrs)
 
@@ -121,7 +122,7 @@ ATTENTION = {"is_causal": True, "scale": 1.0, "over_root": True, "rate": 0.0,
 
 
 def attended():
-    """Query, key, value, mask and key of random numbers; 8 texts of 128 tokens, 4 heads of 64."""
+    """Return query, key, value, mask and PRNG key; 8 texts of 128 tokens, 4 heads of 64."""
     return [floats(8, 4, 128, 64)] * 3 + [df.constant(True), df.constant([0, 0], dtype="int64")]
 
 
@@ -129,7 +130,7 @@ def attention_grads():
     made = _core.apply("scaled_dot_product_attention", *attended(), **ATTENTION)
     return [*attended(), *made, floats(8, 4, 128, 64)], ATTENTION
 def row_update(n_slots, *rest, **attrs):
-    """The same for a gradient by rows."""
+    """Return an entry for an optimizer's update with a gradient of rows."""
     return lambda: ([df.Variable(floats(ROWS, COLUMNS)),
                      *(df.Variable(floats(ROWS, COLUMNS)) for _ in range(n_slots)),
                      floats(ROWS // 8, COLUMNS), indices(ROWS // 8, ROWS), df.constant(0.01),
@@ -151,7 +152,7 @@ HALF_HEIGHT = {"axis": 1, "size": 32, "method": 0, "antialias": True}
 
 
 def pooled(pixels, places=False):
-    """A row of an op that reads images or makes them, with windows of 2x2 pixels."""
+    """Return an entry for an op that reads or produces images, with windows of 2x2 pixels."""
     def make():
         x = floats(16, 28, 28, 32)
         y, at = _core.apply("max_pool", x, places="uint8", **HALVED)
@@ -160,7 +161,7 @@ def pooled(pixels, places=False):
     return make
 
 
-# op -> function without arguments that makes (inputs, attributes)
+# op -> function without arguments that returns (inputs, attributes)
 OTHERS = {
     "add_n": lambda: ([floats(N)] * 4, {}),
     "strided_slice": matrix(**EVERY_SECOND),
@@ -311,7 +312,7 @@ OTHERS = {
 
 
 def recurrent(gates, n_biases, n_states, **attrs):
-    """16 steps of 32 sequences, 64 features to 128 units."""
+    """Return an entry for 16 steps of 32 sequences, 64 features to 128 units."""
     def inputs():
         weights = [floats(64, gates * 128), floats(128, gates * 128), floats(gates * 128)]
         states = [floats(128)] * (n_biases - 1) + [floats(32, 128)] * n_states

@@ -1,4 +1,4 @@
-"""What a run of a session costs: a small one, a step of training, and the first of many nodes."""
+"""The cost of a session's run: a small one, a training step, and a first run of many nodes."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What it costs to begin."""
+"""The cost of starting up."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ def time_import():
 
 
 def milliseconds(program):
-    """A program alone, the interpreter's own start taken off: the median of nine runs."""
+    """Return the median time of nine runs of a program, without the interpreter's startup."""
     code = ("import time; t = time.perf_counter(); "
             f"{program}; print((time.perf_counter() - t) * 1e3)")
     runs = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(9)]
@@ -21,7 +21,7 @@ def track_import_in_ms():
 
 
 def track_import_and_first_op_in_ms():
-    """With what is loaded when an op is first used."""
+    """Include modules that are loaded by the first op."""
     return milliseconds("import dualflow as df; df.add(1., 2.)")
 
 

@@ -1,4 +1,4 @@
-"""Functions of functions: gradients per example, derivatives along directions, recomputed ones."""
+"""Transforms: gradients per example, directional derivatives, Jacobians."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class PerExample:
 
 
 class Derivatives:
-    """Of a function of 64 numbers, in graphs."""
+    """Derivatives of a function of 64 inputs, in graphs."""
 
     def setup(self):
         self.w = df.random.normal([64, 64], seed=1)
@@ -71,7 +71,7 @@ class Derivatives:
 
 
 class Rows:
-    """What is done for all rows at once, eagerly: traced at each call."""
+    """Ops batched over rows in eager mode, traced at each call."""
 
     params = [4, 64]
     param_names = ["rows"]

@@ -1,1 +1,1 @@
-"""The same work in dualflow and its peers, a module for each library."""
+"""The same work in dualflow and its peers, one module per library."""

@@ -16,7 +16,7 @@ def constants(values):
 
 
 def differentiated(f, sources, like):
-    """A call that makes both `f(*sources)` and its gradients, given one flowing in."""
+    """Return a call that computes `f(*sources)` and its gradients for a given cotangent."""
     g = df.constant(work.arrays(like.shape, seed=3)[0])
 
     def call():
@@ -157,7 +157,7 @@ def max_pool():
 
 
 def attention(batch, heads, tokens, width):
-    """Forward and gradients."""
+    """Return a call that computes attention and its gradients."""
     qkv = constants(work.arrays(*[(batch, heads, tokens, width)] * 3))
 
     def f(*qkv):
@@ -197,7 +197,7 @@ def product_loop(rounds, n=16):
 # --- training steps ---
 
 def trained(parameters, loss_of, optimizer, *batch):
-    """A call that does one traced step."""
+    """Return a call that runs one traced step."""
     variables = [df.Variable(p) for p in parameters]
     batch = constants(batch)
 
@@ -256,7 +256,7 @@ def lstm_step(batch, by_hand, units=128):
 
 
 def scan_maker(steps, batch, units=128):
-    """What makes a traced step, and what that is called with."""
+    """Return a constructor of a traced step, and the step's arguments."""
     parameters, x, y = work.rows_of_lstm(steps, batch, units)
     variables = [df.Variable(p) for p in parameters]
     kernel, recurrent, bias = variables
@@ -285,7 +285,7 @@ def scan_step(steps, batch):
 
 
 def scan_compile(steps, batch):
-    """All that a first call does before the program runs."""
+    """Return a call that does everything a first call does before the program runs."""
     make, given = scan_maker(steps, batch)
     return lambda: make().compiled_for(*given)
 

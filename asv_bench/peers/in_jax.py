@@ -1,4 +1,4 @@
-"""The work in JAX, compiled once and waited for."""
+"""The work in JAX: compiled, with results waited for."""
 
 import jax
 import jax.numpy as jnp
@@ -102,7 +102,7 @@ def conv(backward, stride=1, depthwise=False, **args):
 
     def both(x, w, g):
         y, back = jax.vjp(f, x, w)
-        return y, back(g)                           # y, or it would not be computed
+        return y, back(g)                           # without y it would not be computed
     if not backward:
         return compiled(f, x, w)
     return compiled(both, x, w, *work.arrays(f(x, w).shape, seed=3))
@@ -148,7 +148,7 @@ def product_loop(rounds, n=16):
 # --- training steps ---
 
 def trained(parameters, loss_of, adam, *batch):
-    """One update as a pure function of parameters, moments and step, whose memory is donated."""
+    """Return one update as a pure function of parameters, moments and step, with donated memory."""
     def step(v, m, s, t, *batch):
         loss, g = jax.value_and_grad(loss_of)(v, *batch)
         if not adam:
@@ -216,7 +216,7 @@ def lstm_step(batch, by_hand, units=128):
 
 
 def scan_maker(steps, batch, units=128):
-    """What makes a step to be compiled, and what that is called with."""
+    """Return a constructor of a jitted step, and the step's arguments."""
     parameters, x, y = work.rows_of_lstm(steps, batch, units)
 
     def loss(v, x, y):

@@ -1,4 +1,4 @@
-"""The work in NumPy, where it has it."""
+"""The work in NumPy, as far as NumPy supports it."""
 
 import numpy as np
 

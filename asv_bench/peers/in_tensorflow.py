@@ -1,4 +1,4 @@
-"""The work in TensorFlow: traced, with and without XLA, whichever is faster."""
+"""The work in TensorFlow: traced, with and without XLA; the faster variant counts."""
 
 from functools import partial
 
@@ -110,7 +110,7 @@ def conv(backward, stride=1, depthwise=False, **args):
         with tf.GradientTape() as tape:
             tape.watch([x, w])
             y = forward(x, w)
-        return y, tape.gradient(y, [x, w], g)       # y, or it would not be computed
+        return y, tape.gradient(y, [x, w], g)       # without y it would not be computed
     if not backward:
         return traced(forward, x, w)
     return traced(both, x, w, *work.arrays(forward(x, w).shape, seed=3))
@@ -125,7 +125,7 @@ def max_pool():
 def scalar_while(rounds):
     def f(n, x):
         return tf.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * .999 + .5), (0, x))
-    return traced(f, np.int32(rounds), np.float32(1))[0], rounds    # by graphs, not by XLA
+    return traced(f, np.int32(rounds), np.float32(1))[0], rounds    # the variant without XLA
 
 
 def counted_loop(rounds):
@@ -139,7 +139,7 @@ def counted_loop(rounds):
 # --- training steps ---
 
 def trained(parameters, loss_of, adam, *batch):
-    """Adam by hand, as one traced step with everything else."""
+    """Return a step with Adam written out, so that one trace contains the whole update."""
     ways = []
     batch = [tf.constant(b) for b in batch]
     for xla in (False, True):

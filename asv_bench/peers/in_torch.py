@@ -1,4 +1,5 @@
-"""The work in PyTorch, eagerly: at these sizes its compiler's overhead for each call is larger."""
+"""The work in PyTorch, in eager mode: its compiler has a larger overhead per call at these
+sizes."""
 
 from functools import partial
 
@@ -108,7 +109,7 @@ def matmul(m, k, n):
 
 
 def conv(backward, stride=1, depthwise=False, **args):
-    """In both layouts."""
+    """Return calls in both memory layouts."""
     x, w = work.convolution(**args, depthwise=depthwise)
     x = x.transpose(0, 3, 1, 2)
     w = w.transpose(2, 3, 0, 1) if depthwise else w.transpose(3, 2, 0, 1)
@@ -152,7 +153,7 @@ def trained(parameters, loss_of, made, *batch):
 
 
 def adams(parameters):
-    """Both of its Adams."""
+    """Return PyTorch's default and fused Adam."""
     return [torch.optim.Adam(parameters, lr=.001),
             torch.optim.Adam(parameters, lr=.001, fused=True)]
 

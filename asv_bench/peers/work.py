@@ -1,8 +1,8 @@
-"""What is compared: a name, a function that each library's module may have, its arguments, and the
-largest share of the best peer's time that dualflow aims at, if it aims at one.
+"""The compared work: a name, the name of a function in each library's module, its arguments, and
+the target for dualflow's share of the fastest peer's time, if any.
 
-Data is float32 unless a name says otherwise; images are (batch, height, width, channels) for those
-that like them so.
+Data is float32 unless a name states otherwise. Images are (batch, height, width, channels); modules
+transpose them where their library prefers another layout.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ class Work(NamedTuple):
 
 
 def conv(name, forward, backward, **args):
-    """Two rows: forward, and with both gradients."""
+    """Return two rows: forward, and with both gradients."""
     return [Work(f"conv {name}, forward", "conv", {**args, "backward": False}, forward),
             Work(f"conv {name}, with gradients", "conv", {**args, "backward": True}, backward)]
 
@@ -120,7 +120,7 @@ def labels(batch, n, seed=1):
 
 
 def counted_pass(dataset):
-    """A pass through what gives batches, and how many it has."""
+    """Return a call that iterates over a dataset, and its number of batches."""
     def call():
         for _ in dataset:
             pass
@@ -129,19 +129,19 @@ def counted_pass(dataset):
 
 
 def convolution(batch, size, inputs, outputs, kernel, depthwise=False):
-    """Images and weights, (height, width, inputs, outputs) or, depthwise, (.., channels, 1)."""
+    """Return images, and weights (height, width, inputs, outputs), or (.., channels, 1)."""
     last = (inputs, 1) if depthwise else (inputs, outputs)
     return arrays((batch, size, size, inputs), (kernel, kernel, *last))
 
 
 def dense(*sizes):
-    """Weights and biases of layers."""
+    """Return weights and biases of layers."""
     weights = [w / np.float32(w.shape[0]) ** .5 for w in arrays(*zip(sizes, sizes[1:]))]
     return weights, [np.zeros(n, np.float32) for n in sizes[1:]]
 
 
 def cnn(batch):
-    """Parameters of 5x5x32, pool, 5x5x64, pool, 1024, 10, and a batch."""
+    """Return parameters of 5x5x32, pool, 5x5x64, pool, 1024, 10, and a batch."""
     w1, w2 = arrays((5, 5, 1, 32), (5, 5, 32, 64))
     (w3, w4), (b3, b4) = dense(7 * 7 * 64, 1024, 10)
     small = [w1 * np.float32(.2), np.zeros(32, np.float32), w2 * np.float32(.03),
@@ -150,7 +150,7 @@ def cnn(batch):
 
 
 def lstm(batch, units=128, features=28):
-    """Kernel, recurrent kernel and bias, gates in the order i, f, c, o; the last layer; a batch."""
+    """Return kernel, recurrent kernel, bias (gates i, f, c, o), the last layer, and a batch."""
     kernel, recurrent = arrays((features, 4 * units), (units, 4 * units))
     scale = np.float32(units) ** -.5
     (w,), (b,) = dense(units, 10)
@@ -159,8 +159,9 @@ def lstm(batch, units=128, features=28):
 
 
 def rows_of_lstm(steps, batch, units=128):
-    """Kernel, recurrent kernel and bias, gates in the order i, f, g, o; inputs and what is wanted,
-    (step, example, unit). All outputs count: else gradients would fade to denormal numbers."""
+    """Return kernel, recurrent kernel and bias, gates in the order i, f, g, o; inputs and targets,
+    (step, example, unit). All outputs have targets, since gradients would otherwise become
+    denormal."""
     kernel, recurrent, x, y = arrays((units, 4 * units), (units, 4 * units), (steps, batch, units),
                                      (steps, batch, units))
     small = np.float32(.1)
@@ -168,7 +169,7 @@ def rows_of_lstm(steps, batch, units=128):
 
 
 def gpt(batch, tokens, layers, width, vocabulary=256):
-    """Embeddings; for each block two norms, qkv, projection and two dense layers; a batch."""
+    """Return embeddings; for each block two norms, qkv, projection, two dense layers; a batch."""
     rng = np.random.default_rng(2)
 
     def weight(*shape):

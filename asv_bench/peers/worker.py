@@ -1,7 +1,7 @@
-"""Times one library, in a process of its own: a request a line, an answer a line, as JSON.
+"""Times one library in a separate process, with a JSON request and a JSON answer per line.
 
-    {"kind": ..., "args": ...}    prepares a piece of work: {"once": seconds}, or {"missing": why}
-    {"calls": n}                  runs it: {"seconds": of one call}
+    {"kind": ..., "args": ...}    prepares work: {"once": seconds}, or {"missing": reason}
+    {"calls": n}                  runs it: {"seconds": per call}
 """
 
 import importlib
@@ -14,8 +14,8 @@ WARM_UP = 3
 
 
 def prepare(library, request):
-    """The fastest of the ways that a library has for a piece of work, called a few times; and how
-    many calls one of its calls counts for."""
+    """Return the fastest implementation of a library after a few calls: its time, the call, and
+    the number of operations that a call counts for."""
     make = getattr(library, request["kind"])
     ways = make(**request["args"])
     ways = ways if isinstance(ways, list) else [ways]
@@ -42,7 +42,7 @@ def answer(library, state, request):
 
 def main():
     name, threads = sys.argv[1], int(sys.argv[2])
-    answers = os.fdopen(os.dup(1), "w")         # libraries may print
+    answers = os.fdopen(os.dup(1), "w")         # separate from stdout, to which libraries may print
     os.dup2(2, 1)
     try:
         library = importlib.import_module(f"asv_bench.peers.in_{name}")
