@@ -3,13 +3,11 @@
     python asv_bench/distributed_side_by_side.py [--python PATH] [--ranks N] [--rounds N]
 
 dualflow runs under mpiexec, PyTorch in the same number of separate processes of the interpreter
-given
-by `--python`, on the loopback interface, where it is fastest. Each process computes with one thread
-and reuses its buffers; results are checked. Blocks of calls alternate. Figures are the median and
-the
-minimum of the blocks. The share is dualflow's time over gloo's, for the median and the minimum. The
-limit is the time in which all ranks concurrently copy the same number of bytes between two of their
-buffers.
+given by `--python`, on the loopback interface, where it is fastest. Each process computes with one
+thread and reuses its buffers; results are checked. Blocks of calls alternate. Figures are the
+median and the minimum of the blocks. The share is dualflow's time over gloo's, for the median and
+the minimum. The limit is the time in which all ranks concurrently copy the same number of bytes
+between two of their buffers.
 """
 
 import argparse

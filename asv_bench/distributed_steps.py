@@ -4,11 +4,10 @@
     python asv_bench/distributed_steps.py hidden [--ranks N] [--alpha SECONDS] [--rate BYTES]
 
 `over`: compares N ranks with a micro-batch of 784-1024-1024-10 each to one rank with N
-micro-batches:
-the same sums and update, one thread per rank. Blocks of steps alternate. It then prints the time of
-instructions by kind and, inside collectives, the time to write, combine and read shared memory and
-to
-wait for others. The lower bound is one micro-batch, the update, and the copies.
+micro-batches: the same sums and update, one thread per rank. Blocks of steps alternate. It then
+prints the time of instructions by kind and, inside collectives, the time to write, combine and read
+shared memory and to wait for others. The lower bound is one micro-batch, the update, and the
+copies.
 
 `hidden`: simulates a network in which each reduction takes alpha + bytes / rate longer, while ranks
 sleep. Compares steps without it, with synchronous reductions, and with asynchronous reductions:

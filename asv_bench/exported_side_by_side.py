@@ -3,8 +3,7 @@
     python asv_bench/exported_side_by_side.py [--threads N] [--rounds N] [--compiler CC]
 
 The C of `df.export`, Python's `df.function`, and ONNX Runtime with the file of `df.onnx.save` run
-in
-separate processes. Blocks of calls alternate, with pauses in which spinning threads fall asleep.
+in separate processes. Blocks of calls alternate, with pauses in which spinning threads fall asleep.
 Figures are medians of the blocks. The share is C's time over that of the fastest other.
 
 ONNX Runtime is called from Python, by `run` and with inputs and outputs bound beforehand; the row

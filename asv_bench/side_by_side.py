@@ -6,8 +6,7 @@ The timed work is listed in peers/work.py, and implemented for each library in p
 Libraries that are not installed are omitted; `--python LIBRARY=PATH` is the interpreter of another
 environment for a library, `--python PATH` for all peers. Blocks of calls alternate, with pauses in
 which spinning threads fall asleep. Figures are medians of the blocks. The share is our time over
-that
-of the fastest peer: below 1 we are faster. `--busy` occupies one core during the run.
+that of the fastest peer: below 1 we are faster. `--busy` occupies one core during the run.
 """
 
 import argparse

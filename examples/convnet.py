@@ -4,8 +4,7 @@
     python examples/convnet.py --data DIR     # MNIST files (train or t10k, idx format, gzip or not)
 
 Two blocks of two 3x3 convolutions and a max-pool, then two dense layers; images are shifted by up
-to
-a pixel at random. Prints validation accuracy per epoch, and saves a picture of the loss.
+to a pixel at random. Prints validation accuracy per epoch, and saves a picture of the loss.
 """
 
 import argparse

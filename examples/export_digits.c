@@ -3,8 +3,7 @@
  *     train weights images labels trained
  *
  * Reads weights, images and labels, runs a step with each batch, and writes the new weights. The
- * data
- * files are raw arrays of float32 and int32. */
+ * data files are raw arrays of float32 and int32. */
 #include "model.h"
 
 #include <stdio.h>

@@ -4,9 +4,8 @@
     python examples/keras_digits.py
 
 Uses the 1,797 digits that scikit-learn carries, batches from `df.data`, and Keras's progress bar
-and
-callbacks. The best model is saved, loaded again and evaluated on held-out digits; a picture shows
-curves and confusions.
+and callbacks. The best model is saved, loaded again and evaluated on held-out digits; a picture
+shows curves and confusions.
 """
 
 import argparse

@@ -4,8 +4,7 @@
     python examples/names.py --steps 100    # a first impression
 
 Each generator is one traced function: a `while` loop that draws letters until the end of a name,
-and
-a beam search. Python does not receive intermediate letters.
+and a beam search. Python does not receive intermediate letters.
 """
 
 import argparse

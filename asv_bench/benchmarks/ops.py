@@ -1,8 +1,7 @@
 """Every op of the C table on medium sizes, called through `apply`.
 
 Elementwise ops need no entry: their inputs are derived from the op's record.
-`tests/test_complete.py`
-fails if another op has no entry.
+`tests/test_complete.py` fails if another op has no entry.
 """
 
 import dualflow as df

@@ -165,8 +165,7 @@ RUNTIME, KERNELS, HEADER = "runtime.c", "kernels.c", "runtime.h"
 TITLE = """\
 /* Part of dualflow, licensed under the Apache License, Version 2.0: {what}
  * Concatenated from the files of csrc named below; static names that occur in several of these
- * files
- * have the file's name as a prefix. */
+ * files have the file's name as a prefix. */
 """
 
 

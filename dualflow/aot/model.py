@@ -1,6 +1,5 @@
 """The generated C of a model: model.h, the header for users, and model.c, with tables and a
-function
-for each entry. Names of files and functions have the prefix `model` or another one."""
+function for each entry. Names of files and functions have the prefix `model` or another one."""
 
 from __future__ import annotations
 

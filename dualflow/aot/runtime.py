@@ -90,8 +90,7 @@ def file_of_ops() -> dict[str, str]:
 
 def reduced_kernels(names: Set[str], dtypes: Set[str], of_products: Set[str]) -> str:
     """Return base/built.h for the given ops and dtypes, such as ``{"F32", "I64"}``. Bool kernels
-    are
-    always included, as results inside clusters may be bools."""
+    are always included, as results inside clusters may be bools."""
     built = dtypes | {"ROWS" for name in names if name.endswith("_rows")}
 
     def chosen(found: re.Match[str]) -> str:

@@ -64,8 +64,7 @@ def save_program(function: ConcreteFunction, file: str | os.PathLike[str]) -> No
 
     Ops are stored by name and version, so that later dualflow releases with these versions can read
     the file. It holds a program with fixed sizes and a memory plan, not a graph: for a function
-    that
-    is to be traced, differentiated or called with other sizes, use `save`.
+    that is to be traced, differentiated or called with other sizes, use `save`.
 
     Examples
     --------

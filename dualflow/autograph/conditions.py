@@ -126,8 +126,8 @@ class Conditions:
 
     def decided(self, x: Any) -> bool | None:
         """Return the value of a traced bool if the facts imply it, else None. A branch that is
-        never
-        taken need not be recorded, and its code may read variables that have no value there."""
+        never taken need not be recorded, and its code may read variables that have no value
+        there."""
         formula = self.of(x)
         if isinstance(formula, bool) or not self.facts:
             return formula if isinstance(formula, bool) else None

@@ -34,8 +34,7 @@ def write(path: str, source: Stage, elements: Sequence[Any]) -> None:
 
 def form(element: Any) -> Any:
     """Return the structure of an element as JSON: None for a leaf, a list for a tuple, an object
-    for
-    a dict, the type's name for other containers, which only the pipeline can rebuild."""
+    for a dict, the type's name for other containers, which only the pipeline can rebuild."""
     if is_leaf(element):
         return None
     if type(element) is tuple:

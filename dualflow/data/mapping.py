@@ -67,8 +67,7 @@ def promised(x: Any) -> Any:
 
 class MapCursor(Cursor):
     """Its state has the form of a parallel map's state, in which elements may have been returned
-    out
-    of order: `given` holds their indices, relative to the position of `inner`."""
+    out of order: `given` holds their indices, relative to the position of `inner`."""
 
     function: UserFunction
     inner: Cursor

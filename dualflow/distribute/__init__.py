@@ -39,8 +39,7 @@ from dualflow.distribute.world import (
 )
 
 # Seconds that a collective waits for other ranks; None waits indefinitely. The default is long
-# since
-# a late rank may be saving a checkpoint.
+# since a late rank may be saving a checkpoint.
 timeout: float | None = 600.
 
 __all__ = [

@@ -1,8 +1,7 @@
 """Elastic training: a restarted job continues from its last commit, with any number of ranks.
 
 The loss of a rank ends an MPI job. Therefore the state is committed to a file, and the launcher
-runs
-in a loop: ``until mpiexec -n 4 python program.py; do sleep 1; done``.
+runs in a loop: ``until mpiexec -n 4 python program.py; do sleep 1; done``.
 """
 
 from __future__ import annotations

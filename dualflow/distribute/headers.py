@@ -63,9 +63,8 @@ class Gathered:
     """Exchange of headers by MPI_Iallgather, in a logarithmic number of steps.
 
     The exchange does not show the missing ranks. Therefore a rank that has waited for `CALL`
-    seconds
-    sends the header's number once to all others. Ranks that have not sent it are missing, or have
-    arrived within the last seconds.
+    seconds sends the header's number once to all others. Ranks that have not sent it are missing,
+    or have arrived within the last seconds.
     """
 
     def __init__(self, mpi: Any, comm: Any) -> None:

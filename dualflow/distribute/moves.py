@@ -73,8 +73,7 @@ def reduce_into(group: ProcessSet, who: str, name: str | None, op: str,
                 nodes: Sequence[list[memoryview]], leaves: int, fills: Sequence[Memory],
                 wire: DType | None, scales: tuple[float, float], dtypes: Sequence[DType]) -> int:
     """Reduce from borrowed buffers into borrowed buffers, without `packed` and `unpacked`, which
-    the
-    caller applies. Return the number of leaves.
+    the caller applies. Return the number of leaves.
 
     Parameters
     ----------

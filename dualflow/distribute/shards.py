@@ -25,10 +25,9 @@ def shard(step: int, number: int) -> Shard:
     Notes
     -----
     A key depends on the generator's seed, `step`, `number`, and the count of keys drawn before in
-    the
-    block. `df.random.set_seed` must therefore have been called with one seed on all ranks. Counts
-    of generators do not change in the block. A branch or a loop of a graph draws by the generator's
-    count.
+    the block. `df.random.set_seed` must therefore have been called with one seed on all ranks.
+    Counts of generators do not change in the block. A branch or a loop of a graph draws by the
+    generator's count.
 
     Examples
     --------

@@ -194,8 +194,7 @@ def DistributedOptimizer(optimizer: Optimizer, *, op: str = "average",
     Notes
     -----
     Micro-batches are combined along a fixed tree, so that variables are bit-identical for any
-    number
-    of ranks that divides `shards`, including one rank that computes all micro-batches.
+    number of ranks that divides `shards`, including one rank that computes all micro-batches.
 
     Examples
     --------

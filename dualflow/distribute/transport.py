@@ -1,8 +1,7 @@
 """Transport of bytes between ranks, and reduction of arrays. It does not use tensors.
 
 Ranks of one node reduce large arrays in shared memory, each rank one slice: MPI would copy every
-byte
-twice, and would add in a different order.
+byte twice, and would add in a different order.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Serialisation of a trace as JSON. `replay.py` interprets the result.
 
 Graphs are in one list: each body before its owner's graph, the whole trace last. Values are
-numbered
-across all graphs. A step is a list that begins with its kind:
+numbered across all graphs. A step is a list that begins with its kind:
 
     ["argument", y, leaf]          ["constant", y, tensor]          ["variable", y, variable]
     ["key", y, generator]          ["number", y, dim, dtype]

@@ -1,9 +1,8 @@
 """`save`: writes a module, with its traced functions, as a folder.
 
 The folder holds one file with the structure of a checkpoint: the tensors are the values of
-variables
-and the constants of traces; the manifest has the tree of modules and a serialised trace for each
-trace. `load.py` reads it.
+variables and the constants of traces; the manifest has the tree of modules and a serialised trace
+for each trace. `load.py` reads it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The content of a checkpoint: variables, arrays and states, found by walking objects, with names.
 
 The name of an object is its path: attributes, keys and indices, separated by slashes. An object
-with
-several paths has the shortest one. Slots of an optimizer are named after their variables, so that
-names do not depend on the order of updates.
+with several paths has the shortest one. Slots of an optimizer are named after their variables, so
+that names do not depend on the order of updates.
 """
 
 from __future__ import annotations

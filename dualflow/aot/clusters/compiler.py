@@ -90,8 +90,7 @@ def flags() -> list[str]:
 
 def folder_for(compiler: tuple[str, ...]) -> Path:
     """Return the folder of a compiler, created if it does not exist: in the user's cache or, if
-    that
-    is not writable or not private, a temporary folder of this process."""
+    that is not writable or not private, a temporary folder of this process."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     place = Path(base, "dualflow", CLUSTERS, identity(compiler))
     try:

@@ -1,9 +1,8 @@
 """The thread that compiles clusters, and the state of each job.
 
 One daemon thread takes all waiting jobs, looks them up in the cache, compiles the rest as one
-library
-and installs the functions. It delays neither calls of functions nor the end of the process. After a
-fork, the child starts its own thread for unfinished jobs.
+library and installs the functions. It delays neither calls of functions nor the end of the process.
+After a fork, the child starts its own thread for unfinished jobs.
 """
 
 from __future__ import annotations
