@@ -69,8 +69,9 @@ class Structure:
     Parameters
     ----------
     data : bytes
-    inputs, outputs : sequence of (str, DType, tuple of int)
-        Names, dtypes and shapes of the program's inputs and outputs.
+    inputs : sequence of (str, DType, tuple of int)
+        Names, dtypes and shapes of the program's inputs.
+    n_outputs, n_variables : int
     """
 
     def __init__(self, data: bytes, inputs: Sequence[Described], n_outputs: int,

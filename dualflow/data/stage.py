@@ -1,8 +1,7 @@
 """Stages of a pipeline, and cursors that iterate over them once.
 
-Stages do not change during iteration; cursors do. A cursor can return its position as plain JSON
-and restore it. The elements of a pass are determined by the stage and the number of the pass, the
-epoch.
+A stage can have any number of cursors. A cursor can return its position as plain JSON and restore
+it. The elements of a pass are determined by the stage and the number of the pass, the epoch.
 """
 
 from __future__ import annotations
