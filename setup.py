@@ -118,8 +118,7 @@ class BuildExt(build_ext):
         super().finalize_options()
 
     def build_extension(self, ext):
-        kind = "sanitized" if self.sanitize else "plain"
-        root = Path(self.build_temp) / kind
+        root = self.object_folder()
         self.look_for_compiler(root)
         sanitize = [f"-fsanitize={self.sanitize}", "-fno-omit-frame-pointer", "-O1",
                     "-fno-sanitize-recover=undefined"] if self.sanitize else []
@@ -128,7 +127,8 @@ class BuildExt(build_ext):
                       for flags in (SLIM, LESS)]
         have = [(f"DF_HAVE_{isa.upper()}", None) for isa in levels if isa != "baseline"]
         frames = [("DF_CORE_FRAMES", None)] if self.checks else []
-        jobs = [(Path(src), root / "glue", [*FLAGS, *slim, *GLUE_FLAGS, *sanitize], frames)
+        glue = root / f"glue-{sysconfig.get_config_var('SOABI')}"
+        jobs = [(Path(src), glue, [*FLAGS, *slim, *GLUE_FLAGS, *sanitize], frames)
                 for src in ext.sources]
         jobs += [(src, root / "common", FLAGS + slim + sanitize, have) for src in COMMON]
         for src in PER_ISA:
@@ -141,6 +141,17 @@ class BuildExt(build_ext):
         ext.sources, ext.depends, ext.extra_objects = [], objects, objects
         ext.extra_link_args = ["-pthread", "-lm", *(sanitize[:1] or STRIP)]
         super().build_extension(ext)
+
+    def object_folder(self):
+        """Return the folder of the objects. It is in the source tree: pip builds in a new temporary
+        folder each time, and would compile everything again."""
+        kind = self.sanitize.replace(",", "-") if self.sanitize else "plain"
+        root = Path("build/objects", sysconfig.get_platform(), kind)
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+        except OSError:                 # a source tree that is read-only
+            return Path(self.build_temp, kind)
+        return root
 
     def levels(self, root):
         known = ISA_LEVELS.get(MACHINE, {"baseline": []})
