@@ -340,3 +340,75 @@ x = {made}
 assert x.sum().item() == 3. and "Tensor" in repr(x.copy()), x
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def dependencies():
+    """Return the modules of the package that each module imports when it is loaded."""
+    paths = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+             for path in PYTHON}
+    found = {}
+    for name, path in paths.items():
+        tree = ast.parse(path.read_text())
+        skipped = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.If)
+                   and ast.unparse(node.test) == "TYPE_CHECKING" for inner in ast.walk(node)}
+        used = set()
+        for node in ast.walk(tree):
+            if id(node) in skipped:
+                continue
+            if isinstance(node, ast.ImportFrom):
+                used |= {full if (full := f"{node.module}.{a.name}") in paths else node.module
+                         for a in node.names}
+            elif isinstance(node, ast.Import):
+                used |= {a.name for a in node.names}
+        found[name] = (used & paths.keys()) - {name}
+    return found
+
+
+def cycles(graph):
+    """Return the strongly connected components of more than one node (Tarjan, 1972)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(v):
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        for w in graph[v]:
+            if w not in index:
+                visit(w)
+            if w in stack:
+                low[v] = min(low[v], low[w])
+        if low[v] == index[v]:
+            component = stack[stack.index(v):]
+            del stack[stack.index(v):]
+            if len(component) > 1:
+                found.append(sorted(component))
+
+    for v in graph:
+        if v not in index:
+            visit(v)
+    return found
+
+
+def test_python_modules_form_no_cycle():
+    assert cycles(dependencies()) == []
+
+
+def c_functions(path):
+    """Return the functions and tables of a C file with external names, and all words of its code."""
+    text = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", path.read_text(), flags=re.S)
+    defined = re.findall(r"^(?!static\b)(?:[a-z]\w*[ *]+)+\**(df_\w+)\([^;{]*\)\s*\{", text, re.M)
+    defined += re.findall(r"^(?!static\b|extern\b|typedef\b)[a-z][\w ]* \**(df_\w+)"
+                          r"(?:\[[^\]]*\])?\s*=", text, re.M)
+    return set(defined), set(re.findall(r"\bdf_\w+", text))
+
+
+def test_c_files_form_no_cycle():
+    """No C file calls a file that calls it back; callbacks through pointers are no calls."""
+    files = {name_of(path): c_functions(path) for path in CSRC if path.suffix == ".c"}
+    home = {name: file for file, (defined, _) in files.items() for name in defined}
+    graph = {file: {home[name] for name in used if name in home} - {file}
+             for file, (_, used) in files.items()}
+    assert cycles(graph) == []
+
+
+def test_a_cycle_is_found():
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]

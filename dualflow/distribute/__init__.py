@@ -1,6 +1,6 @@
 """Data-parallel training on many machines, over MPI, bit-identical for any number of ranks."""
 
-from dualflow.distribute import elastic as elastic
+from dualflow.distribute import elastic as elastic, meeting as _meeting
 from dualflow.distribute.collectives import (
     allgather as allgather,
     alltoall as alltoall,
@@ -41,6 +41,7 @@ from dualflow.distribute.world import (
 # Seconds that a collective waits for other ranks; None waits indefinitely. The default is long
 # since a late rank may be saving a checkpoint.
 timeout: float | None = 600.
+_meeting.read_timeout = lambda: timeout
 
 __all__ = [
     "DistributedGradientTape",

@@ -11,7 +11,6 @@ import os
 import pickle
 import time
 from array import array
-from importlib import import_module
 
 from dualflow.distribute import headers
 from dualflow.distribute.progress import Beside
@@ -34,6 +33,11 @@ def ranks_text(ranks: Sequence[int]) -> str:
     if len(names) == 1:
         return f"rank {names[0]}"
     return f"ranks {', '.join(names[:-1])} and {names[-1]}"
+
+
+def read_timeout() -> float | None:
+    """Return `df.distribute.timeout`, in seconds; replaced by the package when it is loaded."""
+    return None
 
 
 class Meeting:
@@ -78,7 +82,7 @@ class Meeting:
         beside = Beside.here()
         crowded = beside or self.crowded
         spin = 0. if beside else CROWDED if crowded else SPIN
-        limit = None if self._patient else import_module("dualflow.distribute").timeout
+        limit = None if self._patient else read_timeout()
         call = headers.CALL if limit is None else min(headers.CALL, limit / 2)
         try:
             while not test(requests):
