@@ -1,29 +1,29 @@
-/* Checks that instructions read only what earlier ones have made, byte by byte: memory of the arena
- * and of results holds nothing when a run begins, and is used again and again. program.c has
- * checked slots and operands by now, and every workspace has its place. */
+/* Checks that an instruction reads only bytes that earlier instructions have written: the arena and
+ * the results are uninitialised at the start of a run, and the arena is reused. Called by
+ * df_program_new once slots and operands have been checked and workspaces have offsets. */
 #include "exec/body.h"
 
 #include <stdlib.h>
 
-#define NOTHING 0 /* as yet, or scratch memory of an instruction */
+#define NOTHING 0 /* not written yet, or overwritten as a workspace */
 #define SEVERAL (-1)
 
-/* What bytes hold: the values that were made are numbered from 1 on. Places are those at which any
- * slot or workspace begins or ends, in the order of memory; node k of the tree holds what all bytes
- * between the places below it hold, or SEVERAL. */
+/* Map from memory to the value that it holds; values are numbered from 1 in the order of the writes
+ * that produce them. Positions are the sorted begins and ends of all slots and workspaces. A
+ * segment tree: node k holds the value of all bytes in its range of positions, or SEVERAL. */
 typedef struct {
     int *tree;
     int n; /* leaves, a power of two */
 } arena_map;
 
 typedef struct {
-    int64_t space; /* 0: the arena; result + 1 */
+    int64_t space; /* 0: the arena; otherwise result + 1 */
     int64_t at;
-    int *place; /* to be set: which of all places it is */
+    int *place; /* output: index of its position */
 } bound;
 
 typedef struct {
-    int begin, end; /* places; the same: no bytes, or of another's memory */
+    int begin, end; /* positions; equal: empty, or not in the arena or a result */
 } span;
 
 static int compare(const void *a, const void *b)
@@ -40,7 +40,7 @@ static void add(bound *bounds, size_t *n, int64_t space, int64_t begin, int64_t 
     bounds[(*n)++] = (bound){space, begin + bytes, &s->end};
 }
 
-/* Numbers all places. Returns how many there are. */
+/* Assigns indices to all positions and returns their number. */
 static int number(bound *bounds, size_t n)
 {
     int places = 0;
@@ -52,7 +52,7 @@ static int number(bound *bounds, size_t n)
     return places;
 }
 
-/* What the bytes between two places hold, of those below node k, which are `low` to `high`. */
+/* The value held by span `s`, restricted to the range [low, high) of node k. */
 static int look(const arena_map *m, int k, int low, int high, span s)
 {
     const int middle = low + (high - low) / 2;
@@ -83,12 +83,12 @@ typedef struct {
     const df_program *p;
     arena_map memory;
     span *slots, *workspaces, *results;
-    int *held;    /* by slot: the value that it was when it was first made or read */
-    int *made_as; /* by value: the slot that it was made as; -1: a written input */
+    int *held;    /* by slot: the value it had when it was first written or read */
+    int *made_as; /* by value: the slot that it was written through; -1: a written input */
     int n_values;
 } check;
 
-/* `slot`: that of an output; -1: an input is written. */
+/* Records a write. `slot`: the output; -1: an input that is written. */
 static void make(check *c, span s, int slot)
 {
     if (s.begin == s.end) return;
@@ -114,9 +114,9 @@ static df_status check_read(check *c, int i, int slot, df_error *err)
     }
     return df_fail(err, DF_INVALID_ARGUMENT, "program: instruction %d, %s, reads slot %d, %s", i,
                    c->p->instructions[i].op->name, slot,
-                   !is_new            ? "whose memory has been used for something else since"
-                   : value == SEVERAL ? "not all of which is one value that has been made"
-                                      : "which has not been made");
+                   !is_new            ? "whose memory has been overwritten since"
+                   : value == SEVERAL ? "which is not covered by one earlier write"
+                                      : "which has not been written");
 }
 
 static df_status check_instruction(check *c, int i, df_error *err)
@@ -139,12 +139,12 @@ static df_status check_results(const check *c, df_error *err)
     for (int i = 0; i < c->p->n_results; i++)
         if (c->results[i].begin != c->results[i].end &&
             look(&c->memory, 1, 0, c->memory.n, c->results[i]) <= 0)
-            return df_fail(err, DF_INVALID_ARGUMENT, "program: result %d, or a part of it, is made "
-                           "by no instruction", i);
+            return df_fail(err, DF_INVALID_ARGUMENT, "program: result %d is not covered by one "
+                           "write", i);
     return DF_OK;
 }
 
-/* The bounds of all that lies in the arena and in results. */
+/* Collects the bounds of everything in the arena and in results. */
 static size_t collect(const check *c, bound *bounds)
 {
     const df_program *p = c->p;
@@ -162,7 +162,7 @@ static size_t collect(const check *c, bound *bounds)
     return n;
 }
 
-/* Of each result all that any slot reaches. */
+/* Sets the span of each result to the union of the slots in it. */
 static void find_results(const check *c)
 {
     for (int i = 0; i < c->p->n_slots; i++) {

@@ -1,19 +1,19 @@
-/* Bodies: programs that an instruction owns. Its op sees them as df_bodies and runs them through a
- * driver of the frame; each has a frame of its own there, whose arena lies in the workspace of the
- * instruction, so that nothing is allocated while they run. */
+/* Bodies: programs that an instruction owns. The op gets them as df_bodies and runs them through a
+ * driver of the frame. Each body has a frame of its own whose arena is part of the workspace of the
+ * instruction, so running a fixed body allocates nothing. */
 #include "exec/body.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_NS 1e6 /* estimated work after which the caller is asked whether to stop */
+#define POLL_NS 1e6 /* estimated work between two checks of whether the caller wants to stop */
 
 int df_program_size(const df_program *p) { return p->size; }
 int64_t df_program_arena(const df_program *p) { return p->arena_bytes; }
 bool df_program_writes(const df_program *p, int arg) { return arg < p->n_args && p->written[arg]; }
 int64_t df_program_reach(const df_program *p, int arg) { return p->arg_bytes[arg]; }
 
-/* --- when a program is built ---*/
+/* --- building a program --- */
 
 static void note_arguments(df_program *p, const df_program_parts *parts)
 {
@@ -38,8 +38,8 @@ static void note_arguments(df_program *p, const df_program_parts *parts)
     }
 }
 
-/* Whether a slot can be a result: memory that it is given, or has got in a run, or that of an
- * argument, in which nothing else is returned, as `taken` says. */
+/* True if a slot can be result i: memory of the result, a dynamic slot that is returned, or an
+ * argument that no other result reuses (`taken`). */
 static bool may_return(const df_program_parts *parts, int i, const df_slot *s, bool *taken)
 {
     if (s->kind == DF_SLOT_RESULT) return s->index == i && s->offset == 0;
@@ -49,7 +49,7 @@ static bool may_return(const df_program_parts *parts, int i, const df_slot *s, b
     return taken[s->index] = true;
 }
 
-/* What the results of a program that is a body are like. */
+/* Records slot, dtype and shape of each result of a body. */
 static df_status note_results(df_program *p, const df_program_parts *parts, df_error *err)
 {
     df_status status = DF_OK;
@@ -66,7 +66,7 @@ static df_status note_results(df_program *p, const df_program_parts *parts, df_e
         }
         p->returned[i] = slot;
         p->stays[i] = s->kind == DF_SLOT_ARG ? s->index : -1;
-        if (p->stays[i] >= 0) p->written[p->stays[i]] = false; /* it is the owner's to give */
+        if (p->stays[i] >= 0) p->written[p->stays[i]] = false; /* memory that the op provides */
         status = df_tensor_set(&p->returns[i], s->dtype, s->ndim, s->shape, "program", err);
     }
     free(taken);
@@ -80,7 +80,7 @@ static df_status note_results(df_program *p, const df_program_parts *parts, df_e
     return status;
 }
 
-/* Whether all results are written to memory that the caller provides. */
+/* True if all results are written to memory of known size that the caller provides. */
 static bool is_fixed(const df_program *p)
 {
     for (int i = 0; i < p->n_results; i++)
@@ -102,7 +102,7 @@ df_status df_program_take_bodies(df_program *p, const df_program_parts *parts, d
             const df_program *body = in->bodies[b];
             if (!body->returned)
                 return df_fail(err, DF_INVALID_ARGUMENT, "program: body %d of instruction %d, %s, "
-                               "is no body", b, i, in->op->name);
+                               "was not built as a body", b, i, in->op->name);
             p->bodies[n] = (df_body){in->bodies[b], p->size};
             p->resolves_inside |= body->resolves_inside;
             p->types[n] = (struct df_body_type){body->n_args, body->n_results, is_fixed(body),
@@ -168,9 +168,9 @@ void df_frame_point_bodies(const df_program *p, df_frame *frame, const df_ready 
     }
 }
 
-/* --- a run of a body ---*/
+/* --- running a body --- */
 
-/* Arguments: where they are, and of what shape if that depends on data. */
+/* Sets the data pointers of arguments, and their shapes if these depend on data. */
 static df_status take_arguments(const df_program *p, df_frame *frame, const df_tensor *const *in,
                                 df_error *err)
 {
@@ -184,15 +184,17 @@ static df_status take_arguments(const df_program *p, df_frame *frame, const df_t
         if (df_slot_bytes(s) >= 0) continue;
         df_status status = df_frame_describe(p, frame, at->slot, err);
         if (status == DF_OK && (x->dtype != s->dtype || !df_may_be_same_shape(x, t)))
-            status = df_fail(err, DF_BAD_SHAPE, "program: argument %d of a body is %s, want %s",
-                             at->index, df_tensor_text(x).text, df_tensor_text(t).text);
+            status = df_fail(err, DF_BAD_SHAPE, "program: argument %d of a body is %s, "
+                             "expected %s", at->index, df_tensor_text(x).text,
+                             df_tensor_text(t).text);
         if (status == DF_OK) status = df_tensor_set(t, x->dtype, x->ndim, x->shape, "program", err);
         if (status != DF_OK) return status;
     }
     return DF_OK;
 }
 
-/* Results: where they are to be. What has no memory gets it, if the body knows how much. */
+/* Sets the data pointers of results. Allocates a result of unknown shape if the body knows its
+ * shape. */
 static df_status give_results(const df_program *p, df_frame *frame, df_tensor *const *out,
                               df_error *err)
 {
@@ -209,7 +211,7 @@ static df_status give_results(const df_program *p, df_frame *frame, df_tensor *c
     return DF_OK;
 }
 
-/* Hands over results that the body has allocated itself. */
+/* Moves results that the body has allocated into the caller's tensors. */
 static df_status hand_over(const df_program *p, df_frame *frame, df_tensor *const *out,
                            df_error *err)
 {
@@ -219,8 +221,8 @@ static df_status hand_over(const df_program *p, df_frame *frame, df_tensor *cons
         if (p->slots[p->returned[i]].kind != DF_SLOT_DYNAMIC) continue;
         if (to->size >= 0) {
             if (!df_same_shape(t, to))
-                status = df_fail(err, DF_BAD_SHAPE, "program: result %d of a body is %s, want %s",
-                                 i, df_tensor_text(t).text, df_tensor_text(to).text);
+                status = df_fail(err, DF_BAD_SHAPE, "program: result %d of a body is %s, "
+                                 "expected %s", i, df_tensor_text(t).text, df_tensor_text(to).text);
             else if (to->size) memcpy(to->data, t->data, (size_t)df_tensor_bytes(to));
             continue;
         }
@@ -234,7 +236,7 @@ static df_status hand_over(const df_program *p, df_frame *frame, df_tensor *cons
     return status;
 }
 
-/* The frame of body k, ready for runs. */
+/* The frame of body k, attached to the current run. */
 static df_frame *enter(const df_driver *driver, int k)
 {
     df_frame *owner = driver->owner;
@@ -246,7 +248,7 @@ static df_frame *enter(const df_driver *driver, int k)
     return frame;
 }
 
-/* Counts the work of a run; asks now and then whether to stop. */
+/* Adds the cost of a body to the work since the last poll; polls when it exceeds POLL_NS. */
 static inline df_status count_work(const df_driver *driver, const df_program *p, df_error *err)
 {
     df_session *session = driver->owner->session;
@@ -281,8 +283,8 @@ static df_status run_body(void *context, int k, const df_tensor *const *in, df_t
     return status;
 }
 
-/* Points slots to what stays where it is, and notes the moves of the others. Returns their number.
- */
+/* Sets slots that stay in one place, and records the others in frame->moves. Returns their
+ * number. */
 static int note_moves(const df_program *p, df_frame *frame, const struct df_moving *in,
                       const struct df_moving *out)
 {

@@ -1,7 +1,7 @@
-/* Frames: what one run needs of its own. A program keeps a few that are not in use, each in a cell
- * emptied and filled by one atomic exchange: there is no lock that a thread left behind by a fork
- * could hold. They are small: an arena of more than DF_OWN_ARENA bytes is scratch memory that a run
- * borrows, so that a hundred programs, for as many shapes, do not hold a hundred arenas. */
+/* Frames: the state of one run. A program keeps up to DF_SPARE_FRAMES unused frames, each in a cell
+ * that is emptied and filled by one atomic exchange. A lock would not do: after a fork it could be
+ * held by a thread that no longer exists. Spare frames are small: an arena larger than DF_OWN_ARENA
+ * is scratch memory that a run borrows, so a hundred programs do not hold a hundred arenas. */
 #include "exec/body.h"
 
 #include <stdlib.h>
@@ -115,7 +115,7 @@ df_frame *df_program_enter(df_program *p)
     return frame;
 }
 
-/* Releases what the run has allocated: a frame that is not in use holds no buffer but its arena. */
+/* Releases the buffers that the run allocated: an unused frame holds no buffer but its arena. */
 static void clear(const df_program *p, df_frame *frame)
 {
     df_frame_drop_dynamic(p, frame);

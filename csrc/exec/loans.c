@@ -1,10 +1,10 @@
-/* When memory that is lent is needed: a result from the first instruction that writes it, an
- * argument to the last one that reads it. */
+/* Live ranges of the buffers that a run allocates or releases (df_loan in program.h): a result from
+ * its first writer on, an argument up to its last reader. Called by df_program_new. */
 #include "exec/body.h"
 
 #include <stdlib.h>
 
-/* By argument or result: its bytes, the first and the last instruction with a slot in it. */
+/* Of an argument or result: its size, and the first and last instruction with a slot in it. */
 typedef struct {
     int64_t bytes;
     int first, last;
@@ -25,8 +25,8 @@ static int by_instruction(const void *a, const void *b)
                                             : (x->index > y->index) - (x->index < y->index);
 }
 
-/* The moments of the spans that may be lent, in order. The instructions at which something is lent
- * do not just run. */
+/* Lists the program points of spans of at least `least` bytes, in order, and clears `simple` on
+ * their instructions. */
 static int list_moments(df_program *p, const span *spans, int n, int64_t least, bool first,
                         df_moment *to)
 {

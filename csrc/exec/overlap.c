@@ -1,5 +1,5 @@
-/* Checks that the operands of a program are aligned and that nothing is written over what is still
- * read. Looks at places only; program.c checks what ops make of their operands. */
+/* Checks that the operands of a program are aligned and that no instruction writes over memory that
+ * it or its wave still reads. Considers positions only; program.c checks shapes and dtypes. */
 #include "exec/body.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ typedef struct {
     int kind, index;
     int64_t begin, end;
     role role;
-    bool written, may_alias; /* read by an op that may write there */
+    bool written, may_alias; /* read by an op whose output may reuse the memory */
     int instruction;
 } range;
 
@@ -30,12 +30,12 @@ static void add_slot(const df_slot *slots, int slot, role role, bool written, bo
     const df_slot *s = &slots[slot];
     int64_t bytes = df_dtypes[s->dtype].bytes;
     if (s->kind == DF_SLOT_CONSTANT) return;
-    if (s->kind == DF_SLOT_DYNAMIC) { /* memory of its own, whose size nobody knows */
+    if (s->kind == DF_SLOT_DYNAMIC) { /* a buffer of unknown size */
         to[(*n)++] = (range){s->kind, slot, 0, 1, role, written, may_alias, i};
         return;
     }
     for (int d = 0; d < s->ndim; d++) {
-        if (s->shape[d] < 0) return; /* an argument's, which is up to its caller */
+        if (s->shape[d] < 0) return; /* an argument; its caller is responsible */
         bytes *= s->shape[d];        /* was checked for overflow */
     }
     if (bytes)
@@ -43,7 +43,7 @@ static void add_slot(const df_slot *slots, int slot, role role, bool written, bo
                              s->offset + bytes, role, written, may_alias, i};
 }
 
-/* Adds what instruction i touches. */
+/* Adds the ranges that instruction i accesses. */
 static void collect(const df_program_parts *parts, int i, range *to, int *n)
 {
     const df_instruction *in = &parts->instructions[i];
@@ -56,8 +56,8 @@ static void collect(const df_program_parts *parts, int i, range *to, int *n)
         add_slot(parts->slots, in->out[k], MADE_BY, true, false, i, to, n);
 }
 
-/* Whether one operand may lie exactly where another does: an output in the memory of an input, if
- * the op allows it, and an operand that is read where an input is written. */
+/* True if two operands of one instruction may have exactly the same range: an output and an input,
+ * if the op allows it, or two inputs of which at most one is written. */
 static bool may_share(const range *a, const range *b)
 {
     if (a->begin != b->begin || a->end != b->end) return false;
@@ -65,10 +65,10 @@ static bool may_share(const range *a, const range *b)
     return a->role != b->role && (a->role == READ_BY ? a : b)->may_alias;
 }
 
-/* Whether two operands of one instruction overlap wrongly. `r` is sorted. */
+/* True if two operands of one instruction overlap in a way that is not allowed. `r` is sorted. */
 static bool conflict_inside(const range *r, int n)
 {
-    const range *written = NULL, *any = NULL; /* those that reach furthest */
+    const range *written = NULL, *any = NULL; /* the ranges with the largest end */
     for (int i = 0; i < n; i++) {
         if (any && (any->kind != r[i].kind || any->index != r[i].index)) written = any = NULL;
         if (written && r[i].begin < written->end && !may_share(written, &r[i])) return true;
@@ -79,7 +79,7 @@ static bool conflict_inside(const range *r, int n)
     return false;
 }
 
-/* How far instructions reach: the furthest, and the furthest of any other instruction. */
+/* The largest end of any range, and the largest end of the ranges of any other instruction. */
 typedef struct {
     int64_t end[2];
     int instruction[2];
@@ -99,7 +99,7 @@ static void extend(reach *to, int64_t end, int instruction)
     to->instruction[k] = instruction;
 }
 
-/* An instruction of a wave that touches what another writes, or -1. `r` is sorted. */
+/* Returns an instruction that accesses a range which another one writes, or -1. `r` is sorted. */
 static int conflict_between(const range *r, int n)
 {
     reach written = nothing, any = nothing;
@@ -123,7 +123,7 @@ static df_status fail_overlap(const df_program_parts *parts, int i, const char *
                    parts->instructions[i].op->name, what);
 }
 
-/* Instructions [first, last] of one wave. */
+/* Checks instructions [first, last] of one wave. */
 static df_status check_wave(const df_program_parts *parts, int first, int last, range *r,
                             int *failed, df_error *err)
 {
@@ -140,8 +140,8 @@ static df_status check_wave(const df_program_parts *parts, int first, int last, 
     if (first == last) return DF_OK;
     qsort(r, (size_t)n, sizeof *r, compare);
     int i = conflict_between(r, n);
-    return i < 0 ? DF_OK : fail_overlap(parts, i, "writes what another of its wave touches, or "
-                                        "touches what it writes", failed, err);
+    return i < 0 ? DF_OK : fail_overlap(parts, i, "shares memory with another instruction of "
+                                        "its wave, and one of them writes it", failed, err);
 }
 
 df_status df_program_check_memory(const df_program_parts *parts, int *failed, df_error *err)
@@ -168,7 +168,7 @@ df_status df_program_check_memory(const df_program_parts *parts, int *failed, df
     return status;
 }
 
-/* The scratch memory of an instruction: aligned, in the arena, and apart from its operands. */
+/* Checks a workspace: aligned, inside the arena, and disjoint from the operands. */
 df_status df_program_check_workspace(const df_slot *slots, const df_ready *s, int64_t bytes,
                                      int64_t arena_bytes, df_error *err)
 {
@@ -176,7 +176,7 @@ df_status df_program_check_workspace(const df_slot *slots, const df_ready *s, in
     if (bytes == 0) return DF_OK;
     if (bytes < 0 || s->workspace < 0 || s->workspace % DF_ALIGNMENT ||
         !df_add_size(s->workspace, bytes, &end) || end > arena_bytes)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: wants %lld bytes of workspace, has offset "
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: needs %lld bytes of workspace, has offset "
                        "%lld in an arena of %lld bytes", s->op->name, (long long)bytes,
                        (long long)s->workspace, (long long)arena_bytes);
     for (int k = 0; k < s->n_in + s->n_out; k++) {
@@ -192,7 +192,7 @@ df_status df_program_check_workspace(const df_slot *slots, const df_ready *s, in
     return DF_OK;
 }
 
-/* What instruction i touches, its workspace included. Returns the number of ranges. */
+/* Lists the ranges that instruction i accesses, including its workspace. Returns their number. */
 static int collect_ready(const df_program *p, int i, range *to)
 {
     const df_ready *s = &p->instructions[i];
@@ -224,7 +224,7 @@ df_status df_program_check_waves(const df_program *p, int *failed, df_error *err
         *failed = conflict_between(r, n);
         if (*failed < 0) continue;
         df_fail(err, DF_INVALID_ARGUMENT, "program: instruction %d, %s: a workspace of its wave "
-                "overlaps what it touches", *failed, p->instructions[*failed].op->name);
+                "overlaps memory that it accesses", *failed, p->instructions[*failed].op->name);
         break;
     }
     free(r);

@@ -1,6 +1,7 @@
-/* What goes on beside a program: which instruction waits for which, and what is left when a run
- * fails between the two. Who waits has all that is read and filled among its operands, so what
- * assigned.c and overlap.c check of operands holds for the time between. */
+/* Asynchronous instructions. Matches each `host_start` with the `host_wait` that completes it and
+ * lists the operations still outstanding when a run fails in between. The wait takes every buffer
+ * that the operation reads or writes as an operand, so the checks of operands in assigned.c and
+ * overlap.c cover the time between the two. */
 #include "exec/body.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 int df_program_pairs(const df_program *p) { return p->n_pairs_inside; }
 
-/* Whether instruction `w` takes the ticket, what `s` fills, and what it reads. */
+/* True if the inputs of `w` are all outputs of `s` (the handle first), then all inputs of `s`. */
 static bool waits_for(const df_ready *w, const df_ready *s)
 {
     return w->op->beside == DF_WAITS && !w->dynamic && w->n_out == s->n_out - 1 &&
@@ -24,10 +25,10 @@ static df_status fail(const df_program *p, int i, const char *what, int *failed,
                    p->instructions[i].op->name, what);
 }
 
-/* What each slot's ticket is of, and which arguments are in use by what was started. */
+/* State while scanning the instructions. */
 typedef struct {
-    int *pair;  /* by slot: the pair that is open, or -1 */
-    int *users; /* by argument: how many that are open read or fill it */
+    int *pair;  /* by slot of a handle: the outstanding operation, or -1 */
+    int *users; /* by argument: number of outstanding operations that read or write it */
 } state;
 
 static void use(const df_program *p, const df_ready *s, int by, state *now)
@@ -38,7 +39,7 @@ static void use(const df_program *p, const df_ready *s, int by, state *now)
     }
 }
 
-/* Variables are arguments, which assigned.c does not look at. */
+/* Variables are arguments, which assigned.c does not check. */
 static bool writes_used(const df_program *p, const df_ready *s, const state *now)
 {
     for (int k = 0; k < s->n_in + s->n_out; k++) {
@@ -56,17 +57,18 @@ static df_status step(df_program *p, int i, state *now, int *failed, df_error *e
     if (s->op->beside == DF_WAITS) {
         const int pair = now->pair[s->in[0]];
         if (pair < 0 || !waits_for(s, &p->instructions[p->pairs[pair].start]))
-            return fail(p, i, "does not wait for what was started before it", failed, err);
+            return fail(p, i, "does not match an outstanding start instruction", failed, err);
         p->pairs[pair].wait = i;
         now->pair[s->in[0]] = -1;
         use(p, &p->instructions[p->pairs[pair].start], -1, now);
         return DF_OK;
     }
     if (writes_used(p, s, now))
-        return fail(p, i, "writes what goes on beside it reads or fills", failed, err);
+        return fail(p, i, "writes an argument that an outstanding asynchronous operation reads "
+                    "or writes", failed, err);
     if (s->op->beside != DF_STARTS) return DF_OK;
     if (s->dynamic || s->n_out < 1 || now->pair[s->out[0]] >= 0)
-        return fail(p, i, "cannot be waited for", failed, err);
+        return fail(p, i, "must be static and return an unused handle", failed, err);
     now->pair[s->out[0]] = p->n_pairs;
     p->pairs[p->n_pairs++] = (df_pair){i, p->n_instructions};
     use(p, s, 1, now);
@@ -91,7 +93,7 @@ df_status df_program_find_pairs(df_program *p, int *failed, df_error *err)
         status = step(p, i, &now, failed, err);
     for (int k = 0; k < p->n_pairs && status == DF_OK; k++)
         if (p->pairs[k].wait == p->n_instructions)
-            status = fail(p, p->pairs[k].start, "is waited for by none", failed, err);
+            status = fail(p, p->pairs[k].start, "has no matching wait instruction", failed, err);
     p->n_pairs_inside += p->n_pairs;
     free(now.pair);
     free(now.users);

@@ -1,13 +1,14 @@
-/* Programs: the parts are checked and copied, and every instruction is made ready. All that a run
- * relies on without checking is established here. */
+/* Building a program: checks and copies the parts and prepares every instruction. A run does not
+ * check again, so everything that it relies on must be established here. */
 #include "exec/body.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define CALL_NS 10 /* at least, of any instruction and of a body: so that loops ask for signals */
+#define CALL_NS 10 /* lower bound for any instruction and any body, so that loops of cheap bodies
+                    * are polled */
 
-/* Where the copy of the next list goes. */
+/* Destinations of the next copied lists. */
 typedef struct {
     int *operand;
     df_attr *attr;
@@ -32,7 +33,7 @@ static df_status check_slot(const df_program_parts *parts, int i, df_error *err)
                        "can count", i, df_shape_text(s->ndim, s->shape).text);
     if (s->kind == DF_SLOT_DYNAMIC) {
         if (s->last_use >= 0 && s->last_use <= parts->n_instructions) return DF_OK;
-        return df_fail(err, DF_INVALID_ARGUMENT, "program: slot %d is used last by instruction %d "
+        return df_fail(err, DF_INVALID_ARGUMENT, "program: slot %d is last used by instruction %d "
                        "of %d", i, s->last_use, parts->n_instructions);
     }
     int n = s->kind == DF_SLOT_ARG ? parts->n_args : parts->n_results;
@@ -49,8 +50,8 @@ static df_status check_slot(const df_program_parts *parts, int i, df_error *err)
         return df_fail(err, DF_INVALID_ARGUMENT, "program: slot %d ends at %lld of an arena of "
                        "%lld bytes", i, (long long)end, (long long)parts->arena_bytes);
     if ((s->kind == DF_SLOT_ARG || s->kind == DF_SLOT_RESULT) && (s->index < 0 || s->index >= n))
-        return df_fail(err, DF_INVALID_ARGUMENT, "program: slot %d wants number %d of %d", i,
-                       s->index, n);
+        return df_fail(err, DF_INVALID_ARGUMENT, "program: slot %d refers to argument or result "
+                       "%d of %d", i, s->index, n);
     return DF_OK;
 }
 
@@ -61,8 +62,8 @@ static bool in_range(int n, const int *slots, int n_slots)
     return n >= 0;
 }
 
-/* What must hold for an instruction before its op is consulted. `made`: the slots that are outputs
- * of earlier ones. */
+/* Checks an instruction before its op is called. `made`: the slots that earlier ones have
+ * written. */
 static df_status check_instruction(const df_program_parts *parts, int i, const bool *made,
                                    df_error *err)
 {
@@ -80,13 +81,13 @@ static df_status check_instruction(const df_program_parts *parts, int i, const b
         if (s->kind == DF_SLOT_CONSTANT) wrong = "output (a constant)";
         if (s->kind != DF_SLOT_DYNAMIC) continue;
         if (!in->dynamic) wrong = "output (a dynamic slot of a static instruction)";
-        if (made[in->out[k]]) wrong = "output (a dynamic slot made twice)";
-        if (s->last_use < i) wrong = "output (used last before it is made)";
+        if (made[in->out[k]]) wrong = "output (a dynamic slot written twice)";
+        if (s->last_use < i) wrong = "output (last used before it is written)";
     }
     for (int k = 0; !wrong && k < in->n_in; k++) {
         const df_slot *s = &parts->slots[in->in[k]];
         if (s->kind == DF_SLOT_DYNAMIC && (s->last_use < i || !made[in->in[k]]))
-            wrong = "input (freed before, or not made)";
+            wrong = "input (freed, or not written before)";
         if (df_writes_input(in, k) && s->kind == DF_SLOT_CONSTANT)
             wrong = "written input (a constant)";
     }
@@ -114,12 +115,13 @@ static df_status check_parts(const df_program_parts *parts, int *failed, df_erro
     }
     for (int i = 0; i < parts->n_slots && status == DF_OK; i++)
         if (parts->slots[i].kind == DF_SLOT_DYNAMIC && !made[i])
-            status = df_fail(err, DF_INVALID_ARGUMENT, "program: slot %d is made by none", i);
+            status = df_fail(err, DF_INVALID_ARGUMENT, "program: no instruction writes dynamic "
+                             "slot %d", i);
     free(made);
     return status == DF_OK ? df_program_check_memory(parts, failed, err) : status;
 }
 
-/* Room for everything the parts point to; one more of each, so that none is empty. */
+/* Allocates everything that the parts point to, one extra element each so that none is empty. */
 static bool allocate(df_program *p, const df_program_parts *parts)
 {
     size_t n_dims = 1, n_operands = 1, n_attrs = 1, n_list = 1, n_bodies = 1;
@@ -240,9 +242,9 @@ static bool stands_beside_others(const df_instruction *in)
     return !in->op->effect && !in->n_bodies;
 }
 
-/* The first instruction of a wave counts its length. Effects stand alone, whatever the wave says:
- * they keep their order, and the host is called on the thread of the run. So do those with bodies,
- * which may hold effects. */
+/* Sets n_wave of the first instruction of a wave to its length. Effects run alone even inside a
+ * wave: they keep their order, and the host is called on the thread of the run. Instructions with
+ * bodies run alone because a body may hold effects. */
 static void find_waves(df_program *p, const df_instruction *in)
 {
     for (int i = p->n_instructions - 2; i >= 0; i--) {
@@ -252,7 +254,7 @@ static void find_waves(df_program *p, const df_instruction *in)
     }
 }
 
-/* Dynamic slots sorted by the instruction that frees them; those that are kept come last. */
+/* Sorts dynamic slots by the instruction that frees them; returned slots come last. */
 static bool find_frees(df_program *p)
 {
     int *count = calloc((size_t)p->n_instructions + 1, sizeof *count), at = 0;
@@ -293,7 +295,7 @@ static df_status infer_aside(const df_call *call, df_tensor *tensors, df_tensor 
         const df_tensor *planned = call->out[k];
         if (tensors[k].dtype == planned->dtype && df_same_shape(&tensors[k], planned)) continue;
         df_text got = df_tensor_text(&tensors[k]);
-        status = df_fail(err, DF_BAD_SHAPE, "%s: output %d is %s, planned was %s",
+        status = df_fail(err, DF_BAD_SHAPE, "%s: output %d is %s, the program declares %s",
                          call->op->name, k, got.text, df_tensor_text(planned).text);
     }
     for (int k = 0; k < call->n_out; k++) df_tensor_clear(&tensors[k]);
@@ -305,9 +307,9 @@ static df_status check_call(const df_call *call, df_error *err)
     const df_op *op = call->op;
     for (int k = 0; k < call->n_in; k++)
         if (call->in[k]->size < 0)
-            return df_fail(err, DF_BAD_SHAPE, "%s: input %d is %s, a static instruction wants all "
-                           "shapes known", op->name, k, df_tensor_text(call->in[k]).text);
-    if (op->n_bodies) return df_op_infer(call, err); /* checks what the slots say */
+            return df_fail(err, DF_BAD_SHAPE, "%s: input %d is %s, a static instruction needs "
+                           "known shapes", op->name, k, df_tensor_text(call->in[k]).text);
+    if (op->n_bodies) return df_op_infer(call, err); /* compares with the slots */
     size_t n = (size_t)call->n_out + 1;
     df_tensor *tensors = malloc(n * sizeof *tensors), **pointers = malloc(n * sizeof *pointers);
     df_status status = tensors && pointers
@@ -324,7 +326,7 @@ df_tile_fn df_whole_tile(const df_call *call)
         call->out[0]->size > DF_DIRECT_ELEMENTS ||
         df_op_refuses(call->op, call->in[call->op->refuses.input]->dtype))
         return NULL;
-    for (int k = 0; k < 2 && call->n_in == 2; k++) { /* one operand is a number */
+    for (int k = 0; k < 2 && call->n_in == 2; k++) { /* one operand is a single element */
         const df_tensor *one = call->in[k], *other = call->in[1 - k];
         const df_tile_fn with_one = call->op->tile_with_one[k][one->dtype];
         if (with_one && one->size == 1 && one->dtype == other->dtype &&
@@ -336,7 +338,7 @@ df_tile_fn df_whole_tile(const df_call *call)
     return df_tile_select(call);
 }
 
-/* Places a workspace that is wanted behind the arena at `end`, which is then its own end. */
+/* Appends a workspace to the arena at `end` if it is DF_BEHIND, and advances `end`. */
 static df_status place_behind(df_program *p, df_ready *s, int64_t bytes, int64_t *end,
                               df_error *err)
 {
@@ -351,8 +353,8 @@ static df_status place_behind(df_program *p, df_ready *s, int64_t bytes, int64_t
     return DF_OK;
 }
 
-/* Makes a static instruction ready. `end`: of the arena and of the workspaces behind it that are in
- * use at the same time. */
+/* Prepares a static instruction. `end`: the end of the arena and of the appended workspaces that
+ * are in use at the same time. */
 static df_status prepare(df_program *p, df_ready *s, const df_call *call, int64_t *end,
                          df_error *err)
 {
@@ -382,7 +384,9 @@ static df_status prepare_all(df_program *p, int *failed, df_error *err)
     int64_t end = p->arena_bytes, behind = end;
     for (int i = 0; i < p->n_instructions && status == DF_OK; i++) {
         df_ready *s = &p->instructions[i];
-        if (i == 0 || p->instructions[i - 1].n_wave == 1) end = behind; /* a wave begins */
+        if (i == 0 || p->instructions[i - 1].n_wave == 1) end = behind; /* the first of a wave:
+                                                                         * appended workspaces may
+                                                                         * be reused */
         status = df_op_check_arity(&frame->calls[i], err);
         if (status == DF_OK && !s->dynamic) status = prepare(p, s, &frame->calls[i], &end, err);
         if (status != DF_OK) *failed = i;
@@ -428,8 +432,8 @@ df_status df_program_compile(df_program *p, int instruction, df_ints layout, df_
     const bool exists = instruction >= 0 && instruction < p->n_instructions;
     const df_ready *s = exists ? &p->instructions[instruction] : NULL;
     if (!s || !s->prepared || !s->op->compile)
-        return df_fail(err, DF_INVALID_ARGUMENT, "program: instruction %d runs no cluster that was "
-                       "made ready", instruction);
+        return df_fail(err, DF_INVALID_ARGUMENT, "program: instruction %d does not run a cluster "
+                       "that can be compiled", instruction);
     df_frame *frame = df_frame_new(p);
     if (!frame) return df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
     df_status status = s->op->compile(&frame->calls[instruction], s->prepared, layout, fn, err);

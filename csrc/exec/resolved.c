@@ -1,6 +1,6 @@
-/* Instructions whose shapes or attributes are known only in a run. Each has a df_resolved in the
- * frame, which keeps what inference found for the shapes of the last run, and small buffers: in a
- * loop whose shapes stay the same such an instruction allocates and infers nothing. run.c calls
+/* Instructions whose shapes or attributes are known only during a run. The df_resolved of such an
+ * instruction in the frame retains what inference found for the shapes of the previous run, and
+ * small buffers: in a loop with constant shapes it neither allocates nor infers. run.c calls
  * df_resolved_run in place of the op.
  *
  * Invariant: `known` is set only while the outputs have the shapes inferred for `seen`. */
@@ -92,7 +92,7 @@ void df_frame_drop_dynamic(const df_program *p, df_frame *frame)
     }
 }
 
-/* --- a run ---*/
+/* --- running --- */
 
 static bool matches(const df_slot *s, const df_tensor *t)
 {
@@ -102,8 +102,8 @@ static bool matches(const df_slot *s, const df_tensor *t)
     return true;
 }
 
-/* Outputs inferred during the run must match their slots. One that does not gets the planned shape
- * back, for later runs. */
+/* Checks inferred outputs against their slots. A static slot that does not match gets its planned
+ * shape back, for later runs. */
 static df_status check_outputs(const df_program *p, df_frame *frame, const df_ready *s,
                                const df_call *call, df_error *err)
 {
@@ -113,14 +113,14 @@ static df_status check_outputs(const df_program *p, df_frame *frame, const df_re
         if (matches(slot, call->out[k])) continue;
         const df_text got = df_tensor_text(call->out[k]);
         if (slot->kind != DF_SLOT_DYNAMIC) df_frame_describe(p, frame, s->out[k], &ignored);
-        return df_fail(err, DF_BAD_SHAPE, "%s: output %d is %s, planned was %s", call->op->name, k,
-                       got.text, df_shape_text(slot->ndim, slot->shape).text);
+        return df_fail(err, DF_BAD_SHAPE, "%s: output %d is %s, the program declares %s",
+                       call->op->name, k, got.text, df_shape_text(slot->ndim, slot->shape).text);
     }
     return DF_OK;
 }
 
-/* Notes shapes and values of this run. Returns whether they are those of the last one; `all` is
- * false if they cannot be noted. */
+/* Records shapes and values of this run in `seen`. Returns true if they equal the previous ones.
+ * Sets `all` to false if they cannot be recorded. */
 static bool note(const df_program *p, const df_ready *s, const df_call *call, df_resolved *r,
                  bool *all)
 {
@@ -159,13 +159,13 @@ static df_status infer(const df_program *p, const df_ready *s, const df_call *ca
                             &r->call, r->attrs, err);
     }
     for (int k = 0; k < s->n_out && s->n_bodies && status == DF_OK; k++)
-        status = df_frame_describe(p, r->frame, s->out[k], err); /* what infer checks */
+        status = df_frame_describe(p, r->frame, s->out[k], err); /* infer compares with it */
     if (status == DF_OK) status = df_op_check_arity(call, err);
     return status == DF_OK ? df_op_infer_for_run(call, err) : status;
 }
 
-/* The function that reduces all of a short input to one number, or NULL. Saves the workspace and
- * the plan of a reduction in stages, which treats an input of one element differently. */
+/* The function that reduces a short input to one element, or NULL. It avoids the workspace and the
+ * plan of a staged reduction, which treats an input of one element differently. */
 static df_reduce_fn whole_reduction(const df_call *call)
 {
     const df_tensor *x = call->in[0];
@@ -190,8 +190,8 @@ static df_status resolve(const df_program *p, const df_ready *s, const df_call *
     return DF_OK;
 }
 
-/* Lets output 0 point into the memory of input 0. Its buffer is shared; memory without one stays
- * as it is until the output is read last, which df_program_find_views has found out. */
+/* Makes output 0 a view of input 0 if possible. The buffer of the input is shared. Memory without a
+ * buffer is not overwritten before the last read of the output, see df_program_find_views. */
 static bool share_view(const df_ready *s, df_resolved *r)
 {
     const df_tensor *x = r->call.in[0];
@@ -212,9 +212,10 @@ static df_status take_outputs(const df_program *p, const df_ready *s, df_resolve
     for (int k = 0; k < s->n_out && status == DF_OK; k++) {
         const df_slot *slot = &p->slots[s->out[k]];
         df_tensor *t = r->call.out[k];
-        if (slot->kind == DF_SLOT_ARENA) t->data = r->frame->base + slot->offset; /* was a view? */
+        if (slot->kind == DF_SLOT_ARENA) t->data = r->frame->base + slot->offset; /* may be a
+                                                                                   * view */
         if (slot->kind != DF_SLOT_DYNAMIC) continue;
-        if (op->sized_by_data || op->n_bodies) df_tensor_drop(t); /* run may set buffers itself */
+        if (op->sized_by_data || op->n_bodies) df_tensor_drop(t); /* run may set the buffer */
         if (t->size < 0) continue;
         if (t->buffer && t->buffer->bytes >= df_tensor_bytes(t) &&
             df_buffer_is_exclusive(t->buffer))
@@ -264,10 +265,10 @@ static df_status compute(const df_program *p, const df_ready *s, df_resolved *r,
     return status;
 }
 
-/* What an op prepares pays from the second run on. */
+/* Calls the op's prepare at the second run with the same shapes, when it begins to pay. */
 static void prepare(df_resolved *r)
 {
-    df_error ignored; /* run works without it */
+    df_error ignored; /* run works without prepare */
     const df_op *op = r->call.op;
     if (r->n_hits++ || !op->prepare || df_op_in_float(&r->call)) return;
     if (op->prepare(&r->call, &r->prepared, &ignored) != DF_OK) r->prepared = NULL;

@@ -1,5 +1,5 @@
-/* Runs a frame: points its tensors to the memory of the caller, then goes through the
- * instructions. */
+/* Executes a frame: sets the data pointers of arguments and results, then calls the instructions in
+ * order. This is the code between two kernels: df_frame_run is also the loop of each body run. */
 #include "exec/body.h"
 
 #include "base/thread.h"
@@ -7,17 +7,17 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define POLL_NS 50000000     /* between two calls of the caller's `poll` */
-#define LARGE_NS 20000.0     /* a longer kernel keeps the threads busy by itself */
-#define WAVE_NS 3000.0       /* waking and joining the threads of a wave */
+#define POLL_NS 50000000     /* minimum between two calls of the caller's `poll` */
+#define LARGE_NS 20000.0     /* a kernel that takes longer uses all threads itself */
+#define WAVE_NS 3000.0       /* cost of waking and joining the threads for a wave */
 
 typedef struct {
     df_program *p;
     df_frame *frame;
     const df_run *run;
-    int first; /* of a wave */
-    const df_moment *begin, *end; /* the next one of each */
-    atomic_flag lock; /* guards the rest */
+    int first; /* instruction of the wave */
+    const df_moment *begin, *end; /* next program points: allocate a result, release an argument */
+    atomic_flag lock; /* protects `failed` and `err` in a wave */
     int failed;
     df_error *err;
 } execution;
@@ -59,7 +59,8 @@ static void free_dynamic(const execution *x, int i)
     for (int k = 0; k < s->n_frees; k++) df_frame_park(x->p, x->frame, s->frees[k]);
 }
 
-/* Instructions [begin, end) of a wave. All run, so the lowest that fails is always the same. */
+/* Runs instructions [begin, end) of a wave. All of them run even if one fails, so the lowest
+ * failing index is deterministic. */
 static void run_of_wave(void *context, int64_t begin, int64_t end)
 {
     execution *x = context;
@@ -75,8 +76,8 @@ static void run_of_wave(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* Whether n instructions are done sooner side by side, each on one thread, than one after the other
- * with the threads sharing each large one. */
+/* True if n instructions finish sooner in parallel, one thread each, than one after another with
+ * all threads sharing each large instruction. */
 static bool worthwhile(const df_ready *s, int n)
 {
     double threads = df_num_threads(), total = 0, largest = 0, one_by_one = 0;
@@ -124,7 +125,7 @@ static df_status stop_before(execution *x, int i)
     return df_fail(x->err, DF_CANCELLED, "stopped before %s", x->p->instructions[i].op->name);
 }
 
-/* Allocates what instructions before `until` write first. */
+/* Allocates the results whose first writer is an instruction before `until`. */
 static df_status take_lent(execution *x, int until)
 {
     const df_program *p = x->p;
@@ -142,7 +143,7 @@ static df_status take_lent(execution *x, int until)
     return DF_OK;
 }
 
-/* Lets go what no instruction from `from` on reads. */
+/* Releases the arguments that no instruction from `from` on reads. */
 static void give_lent(execution *x, int from)
 {
     const df_program *p = x->p;
@@ -152,7 +153,7 @@ static void give_lent(execution *x, int from)
     }
 }
 
-/* Instruction `first` and its wave; sets `n` to how many these were. */
+/* Runs instruction `first` and the rest of its wave; sets `n` to their number. */
 static df_status run_group(execution *x, int first, int *n)
 {
     const df_ready *s = &x->p->instructions[first];
@@ -182,11 +183,11 @@ static void patch(const df_program *p, df_frame *frame, const df_run *run)
     for (; at < end; at++)
         frame->tensors[at->slot].data = (char *)run->args[at->index] + at->offset;
     for (end += p->n_result_patches; at < end; at++)
-        if (run->results[at->index]) /* else it is lent */
+        if (run->results[at->index]) /* NULL: allocated by take_lent */
             frame->tensors[at->slot].data = (char *)run->results[at->index] + at->offset;
 }
 
-/* All instructions, each of which just runs. */
+/* Runs a program of simple instructions. */
 static df_status run_plain(const df_program *p, df_frame *frame, df_error *err)
 {
     const df_ready *s = p->instructions, *end = s + p->n_instructions;
@@ -194,7 +195,7 @@ static df_status run_plain(const df_program *p, df_frame *frame, df_error *err)
     for (; s < end; s++, call++) {
         df_status status = run_ready(s, call, err);
         if (status == DF_OK) continue;
-        if (frame->session->failed < 0) /* a body says it first */
+        if (frame->session->failed < 0) /* not set by a body */
             frame->session->failed = frame->first + (int)(s - p->instructions);
         df_frame_leave_pairs(p, frame, (int)(s - p->instructions));
         return status;
@@ -228,7 +229,7 @@ df_status df_frame_run(df_program *p, df_frame *frame, df_error *err)
         }
     }
     if (status == DF_OK) return DF_OK;
-    if (session->failed < 0) session->failed = frame->first + x.failed; /* a body says it first */
+    if (session->failed < 0) session->failed = frame->first + x.failed; /* not set by a body */
     df_frame_leave_pairs(p, frame, x.failed);
     if (p->n_resolved && !df_frame_leaves_any(frame)) df_frame_drop_dynamic(p, frame);
     return status;
@@ -240,14 +241,14 @@ df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int 
     df_session session = {.run = run, .failed = -1, .next_poll = frame->next_poll};
     if (p->n_pairs_inside && !run->left) {
         *failed = -1;
-        return df_fail(err, DF_INVALID_ARGUMENT, "program: it starts what goes on beside it, and "
-                       "nobody asks what it leaves");
+        return df_fail(err, DF_INVALID_ARGUMENT, "program: it starts asynchronous operations, but "
+                       "df_run.left is NULL");
     }
     frame->session = &session;
     patch(p, frame, run);
     df_status status = df_frame_run(p, frame, err);
     *failed = session.failed;
     frame->left = run->left && run->left->n;
-    frame->next_poll = session.next_poll; /* many short runs ask as seldom as a long one */
+    frame->next_poll = session.next_poll; /* many short runs poll as rarely as one long run */
     return status;
 }

@@ -1,27 +1,27 @@
-/* Decides, while a program is built, which outputs may be views: output 0 of a view op that is
- * resolved in a run may then point into the memory of input 0. program.c calls it last.
+/* Decides which outputs may be views while a program is built: output 0 of a view op that is
+ * resolved during a run may point into the memory of input 0. The last step of df_program_new.
  *
  * A buffer of an input may be shared for any time, unless an instruction writes it as an input
- * (`retains`). Memory without a buffer (of arguments, constants, results and the arena) belongs to
- * others: it may be borrowed if nothing is written there until the last instruction has read the
- * output (`borrows`). An output in the arena then leaves its own place unused. */
+ * (`retains`). Memory without a buffer (of arguments, constants, results and the arena) is owned
+ * elsewhere: an output may borrow it if nothing is written there until the last instruction that
+ * reads the output has finished (`borrows`). The own memory of an arena output is then unused. */
 #include "exec/body.h"
 
 #include <stdlib.h>
 
-#define MAX_OPERANDS 256 /* looked at for one output, so that the work is linear */
-#define MAX_DEPTH 8      /* of views of views */
+#define MAX_OPERANDS 256 /* scanned per output, which keeps the search linear */
+#define MAX_DEPTH 8      /* of chains of views */
 
 typedef struct {
     const df_program *p;
     bool *written; /* by slot: an instruction writes it as an input */
     int *viewed;   /* by slot: the slot that it may be a view of, or -1 */
-    int *until;    /* by argument: the instruction after which a run may release it */
+    int *until;    /* by argument: the instruction after which a run may release its buffer */
 } search;
 
 static bool is_of_arena(const df_slot *s) { return s->kind == DF_SLOT_ARENA; }
 
-/* Whether a slot has bytes in [begin, begin + bytes) of the memory of `of`; -1 bytes: to the end.*/
+/* True if a slot has bytes in the memory of `of`. A slot of unknown size reaches to the end. */
 static bool overlaps(const df_slot *s, const df_slot *of)
 {
     const int64_t a = df_slot_bytes(s), b = df_slot_bytes(of);
@@ -40,8 +40,8 @@ static bool writes_over(const df_program *p, const df_ready *s, const df_slot *o
            of->offset < s->workspace + s->workspace_bytes;
 }
 
-/* Whether memory of a slot is there, and is not written, after instruction i until `last` and what
- * runs beside that are done. */
+/* True if the memory of a slot stays allocated and unmodified after instruction i until instruction
+ * `last` and the rest of its wave have finished. */
 static bool stays(const search *now, const df_slot *of, int i, int last)
 {
     const df_program *p = now->p;
@@ -57,7 +57,7 @@ static bool stays(const search *now, const df_slot *of, int i, int last)
     return true;
 }
 
-/* Whether slot y, made by instruction i as a view of slot x, may point into memory of x. */
+/* True if slot y, a view of slot x written by instruction i, may point into memory of x. */
 static bool may_borrow(const search *now, int i, int x, int y)
 {
     const df_program *p = now->p;

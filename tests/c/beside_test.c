@@ -340,28 +340,28 @@ static void test_refusals(void)
     memcpy(ins, good, sizeof good);
     for (int k = 0; k < 3; k++) { /* it waits for something else */
         ins[4] = others[k];
-        refuse(slots, ins, 6, 4, "does not wait for what was started before it");
+        refuse(slots, ins, 6, 4, "does not match an outstanding start instruction");
     }
     ins[4] = good[4];
     ins[2] = others[3]; /* writes argument 0, which is read */
     ins[2].out = ins[2].in;
-    refuse(slots, ins, 6, 2, "writes what goes on beside it reads or fills");
+    refuse(slots, ins, 6, 2, "writes an argument that an outstanding asynchronous operation reads");
     ins[2] = others[4]; /* the same ticket once more */
-    refuse(slots, ins, 6, 2, "cannot be waited for");
+    refuse(slots, ins, 6, 2, "must be static and return an unused handle");
     memcpy(ins, good, sizeof good);
     ins[5] = good[4]; /* waited for twice */
-    refuse(slots, ins, 6, 5, "does not wait for what was started before it");
+    refuse(slots, ins, 6, 5, "does not match an outstanding start instruction");
     memcpy(ins, good, sizeof good);
-    refuse(slots, ins, 4, 1, "is waited for by none");
+    refuse(slots, ins, 4, 1, "has no matching wait instruction");
     slots[G].offset = slots[S].offset; /* over what is read */
-    refuse(slots, ins, 6, 4, "whose memory has been used for something else since");
+    refuse(slots, ins, 6, 4, "whose memory has been overwritten since");
     slots[G].offset = slots[TWICE_A].offset; /* over what is filled */
-    refuse(slots, ins, 6, 4, "whose memory has been used for something else since");
+    refuse(slots, ins, 6, 4, "whose memory has been overwritten since");
     slots[G].offset = slots[TICKET].offset - slots[TICKET].offset % 64; /* over the ticket */
-    refuse(slots, ins, 6, 4, "whose memory has been used for something else since");
+    refuse(slots, ins, 6, 4, "whose memory has been overwritten since");
     slots[G] = places[G];
     ins[1].dynamic = true;
-    refuse(slots, ins, 6, 1, "cannot be waited for");
+    refuse(slots, ins, 6, 1, "must be static and return an unused handle");
 }
 
 int main(void)

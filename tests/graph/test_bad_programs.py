@@ -26,7 +26,7 @@ def test_one_of_a_wave_reads_what_another_makes():
     b.add("squeeze", (where,), (b.slot(DYNAMIC, (None,), I64, last_use=1),), dynamic=True, wave=1,
           axis=[1])
     b.add("exp", (x,), (b.result(0, (6,)),), wave=1)
-    refused(b, 2, [(RESULT, 0, F32, (6,))], "another of its wave")
+    refused(b, 2, [(RESULT, 0, F32, (6,))], "another instruction of its wave")
 
 
 @pytest.mark.parametrize("op, n_in, attrs", [
@@ -144,13 +144,13 @@ def pieces(*places, dtype=F32):
 
 
 @pytest.mark.parametrize("places, made, read, match", [
-    ((0,), (), 0, "instruction 0, exp, reads slot 0, which has not been made"),
-    ((0, 16), (0,), 1, "reads slot 1, which has not been made"),
-    ((0, 8), (0,), 1, "reads slot 1, not all of which is one value"),
-    ((0, 16, 8), (0, 1), 2, "reads slot 2, not all of which is one value"),
-    ((0, 0), (0, 1), 0, "instruction 2, exp, reads slot 0, whose memory has been used"),
-    ((0, 8), (0, 1), 0, "reads slot 0, whose memory has been used"),
-    ((0, 12, 24), (0, 1, 2), 1, "reads slot 1, whose memory has been used"),
+    ((0,), (), 0, "instruction 0, exp, reads slot 0, which has not been written"),
+    ((0, 16), (0,), 1, "reads slot 1, which has not been written"),
+    ((0, 8), (0,), 1, "reads slot 1, which is not covered by one earlier write"),
+    ((0, 16, 8), (0, 1), 2, "reads slot 2, which is not covered by one earlier write"),
+    ((0, 0), (0, 1), 0, "instruction 2, exp, reads slot 0, whose memory has been overwritten"),
+    ((0, 8), (0, 1), 0, "reads slot 0, whose memory has been overwritten"),
+    ((0, 12, 24), (0, 1, 2), 1, "reads slot 1, whose memory has been overwritten"),
     ((0, 0), (0,), 1, None), ((0, 16), (0, 1), 0, None), ((0, 8), (0, 1, 0), 0, None)])
 def test_what_is_read_has_been_made(places, made, read, match):
     b = pieces(*places)

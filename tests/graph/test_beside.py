@@ -278,7 +278,7 @@ def test_in_many_threads():
 
 def test_sizes_that_depend_on_data_are_refused():
     f = df.function(lambda x: doubled(Doubling(), df.boolean_mask(x, x > 3.))())
-    with pytest.raises(df.errors.InvalidArgumentError, match="host_start, cannot be waited for"):
+    with pytest.raises(df.errors.InvalidArgumentError, match="host_start, must be static"):
         f(values(10))
 
 

@@ -366,8 +366,8 @@ def test_bad_instruction():
     x = b.arg(0, (4,))
     b.add("negative", (x,), (b.temp((4,)),))
     b.add("negative", (x,), (b.temp((5,)),))
-    with pytest.raises(ValueError, match=r"^1: negative: output 0 is float32 \(4,\), planned was "
-                                         r"float32 \(5,\)$"):
+    with pytest.raises(ValueError, match=r"^1: negative: output 0 is float32 \(4,\), the program "
+                                         r"declares float32 \(5,\)$"):
         b.build(1, [], on_error)
 
 
@@ -376,14 +376,14 @@ def test_bad_instruction():
     (SlotSpec(CONSTANT, I64, (4,)), "constant is float32"),
     (SlotSpec(CONSTANT, F32, (4,), 1), "refers to constant 1 of 1"),
     (SlotSpec(CONSTANT, F32, (4,), -1), "refers to constant -1 of 1"),
-    (SlotSpec(ARG, F32, (4,), 2), "wants number 2 of 2"),
-    (SlotSpec(RESULT, F32, (4,)), "wants number 0 of 0"),
+    (SlotSpec(ARG, F32, (4,), 2), "refers to argument or result 2 of 2"),
+    (SlotSpec(RESULT, F32, (4,)), "refers to argument or result 0 of 0"),
     (SlotSpec(5, F32, (4,)), "kind 5"),
     (SlotSpec(ARENA, F32, (4,)), "ends at 16 of an arena of 0"),
     (SlotSpec(ARENA, F32, (None,)), "unknown dimensions"),
     (SlotSpec(ARG, F32, (4,), 0, -4), "offset -4"),
-    (SlotSpec(DYNAMIC, F32, (None,), last_use=1), "used last by instruction 1 of 0"),
-    (SlotSpec(DYNAMIC, F32, (None,)), "made by none"),
+    (SlotSpec(DYNAMIC, F32, (None,), last_use=1), "last used by instruction 1 of 0"),
+    (SlotSpec(DYNAMIC, F32, (None,)), "no instruction writes dynamic slot"),
 ])
 def test_bad_slots(slot, message):
     b = Builder()

@@ -143,12 +143,12 @@ def test_a_program_by_hand():
 
 @pytest.mark.parametrize(("place", "change", "message"), [
     (("slots", 3), {"offset": 108}, "ends at 132 of an arena of 128"),
-    (("slots", 2), {"number": 2}, "wants number 2 of 2"),
-    (("slots", 4), {"shape": (3,)}, "planned was"),
+    (("slots", 2), {"number": 2}, "refers to argument or result 2 of 2"),
+    (("slots", 4), {"shape": (3,)}, "the program declares"),
     (("instructions", 0), {"inputs": (0, 9)}, "bad inputs"),
     (("instructions", 0), {"outputs": (-1,)}, "bad outputs"),
     (("instructions", 1), {"attrs": None}, "bad attributes"),
-    (("instructions", 1), {"workspace": None}, "wants 64 bytes of workspace"),
+    (("instructions", 1), {"workspace": None}, "needs 64 bytes of workspace"),
     (("instructions", 1), {"workspace": 999}, "bad workspace"),
     (("results", 1), {"number": 2}, "cannot return value 2"),
 ])
