@@ -21,7 +21,7 @@ int main(void)
     else puts(df_cpu_has(DF_ISA_AVX2) ? "both" : "baseline");
 }
 """
-REFUSED = "this build wants instructions that this CPU does not have"
+REFUSED = "this build needs instructions that this CPU does not have"
 
 
 def choice(folder, flags, *runner):

@@ -1,6 +1,7 @@
-/* Threads sleep on a bell until it rings. Ringing never blocks on a thread that is going to
- * sleep: a bell is a futex on Linux; elsewhere a mutex and a condition, which come close.
- * Knows nothing of jobs. */
+/* An event count: threads sleep on a bell until it rings. Used by the thread pool. Ringing never
+ * blocks on a thread that is about to sleep: a bell is a futex on Linux, elsewhere a mutex and a
+ * condition variable, whose critical sections are short. A waiter must call df_bell_heard before it
+ * checks its condition. */
 #ifndef DF_BELL_H
 #define DF_BELL_H
 
@@ -9,7 +10,7 @@
 #ifdef __linux__
 #if __has_include(<linux/futex.h>)
 #include <linux/futex.h>
-#else /* the kernel's headers are not where musl's are */
+#else /* musl may lack the kernel's headers */
 #define FUTEX_WAIT_PRIVATE 128
 #define FUTEX_WAKE_PRIVATE 129
 #endif
@@ -32,20 +33,21 @@ typedef struct {
 #define DF_BELL {0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER}
 #endif
 
-/* Read before checking whether there is a reason to sleep, so that no later ring is missed. */
+/* Returns the current epoch. Read it before checking the condition, so that no later ring is
+ * missed. */
 static inline unsigned df_bell_heard(df_bell *bell)
 {
     return atomic_load_explicit(&bell->rings, memory_order_acquire);
 }
 
 #ifdef __linux__
-/* Sleeps unless the bell has rung since `heard`; may return early. */
+/* Sleeps unless the bell has rung since `heard`. Spurious wake-ups are possible. */
 static inline void df_bell_wait(df_bell *bell, unsigned heard)
 {
     syscall(SYS_futex, &bell->rings, FUTEX_WAIT_PRIVATE, heard, NULL, NULL, 0);
 }
 
-/* Wakes at most `n` sleepers. */
+/* Advances the epoch and wakes at most `n` sleepers. */
 static inline void df_bell_ring(df_bell *bell, int n)
 {
     atomic_fetch_add_explicit(&bell->rings, 1, memory_order_release);

@@ -1,5 +1,6 @@
-/* Which dtypes this build has kernels of: all. What is made for certain programs has another such
- * file, with 0 for those that they do not use: then their entries in tables are empty. */
+/* The dtypes and features that this build has kernels for: all. An export replaces this file by one
+ * in which unused entries are 0; their table entries are then empty (aot/runtime.py rewrites the
+ * lines by name). */
 #ifndef DF_BUILT_H
 #define DF_BUILT_H
 
@@ -17,7 +18,7 @@
 #define DF_BUILT_F32 1 /* always */
 #define DF_BUILT_F64 1
 
-/* Of which it computes products of matrices, whose kernels are the largest. */
+/* Dtypes with kernels for matrix products, which are the largest. */
 #define DF_PRODUCT_U8 1
 #define DF_PRODUCT_U32 1
 #define DF_PRODUCT_U64 1
@@ -29,7 +30,7 @@
 #define DF_PRODUCT_F32 1
 #define DF_PRODUCT_F64 1
 
-#define DF_BUILT_ROWS 1   /* updates of variables by rows, the <op>_rows of optimizer.c */
-#define DF_BUILT_CHECKS 1 /* runs that look for NaNs and infinities */
+#define DF_BUILT_ROWS 1   /* row updates of variables: the ops <op>_rows of optimizer.c */
+#define DF_BUILT_CHECKS 1 /* runs that check for NaNs and infinities */
 
 #endif

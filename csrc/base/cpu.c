@@ -1,4 +1,4 @@
-/* Asks the processor for its SIMD levels, and the system how many cores this process may use. */
+/* Detects the SIMD levels of the processor and the number of cores that this process may use. */
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
@@ -25,7 +25,7 @@
 
 enum { EAX, EBX, ECX, EDX };
 
-/* A bit of cpuid, for what not every compiler has a name for. */
+/* Tests a bit of cpuid, for features without a name in every compiler. */
 static bool has_bit(unsigned leaf, unsigned part, int which, int bit)
 {
     unsigned r[4];
@@ -33,8 +33,8 @@ static bool has_bit(unsigned leaf, unsigned part, int which, int bit)
            (r[which] >> bit & 1);
 }
 
-/* Whether this CPU has what the compiler was allowed to use in every file, as by CFLAGS=-march=...:
- * a level has such instructions besides its own, the baseline too. */
+/* True if this CPU has every feature that the compiler was allowed to use in all files, as by
+ * CFLAGS=-march=...: each level, the baseline too, may contain such instructions. */
 static bool has_what_was_allowed(void)
 {
     bool has = true;
@@ -182,7 +182,7 @@ static df_bfloat16 ask_bfloat16(void)
         return DF_BF16_WIDE;
     const bool has_tiles = d >> 22 & d >> 24 & 1;
     if (!has_tiles || (wanted && !strcmp(wanted, "pairs"))) return DF_BF16_PAIRS;
-    /* beside tiles, instructions that add up pairs are slower than those of float32 */
+    /* on a CPU with tiles, the instructions on pairs are slower than float32 */
     if (syscall(SYS_arch_prctl, PERMIT, TILE_DATA)) return DF_BF16_WIDE;
     return DF_BF16_TILES;
 }
@@ -192,7 +192,8 @@ static df_bfloat16 ask_bfloat16(void) { return DF_BF16_WIDE; }
 
 df_bfloat16 df_cpu_bfloat16(void)
 {
-    static atomic_int known; /* 0: not yet. All who ask are told the same */
+    static atomic_int known; /* 0: not detected yet; set once, so every caller gets the same
+                              * value */
     int found = atomic_load_explicit(&known, memory_order_relaxed);
     if (!found) {
         found = (int)ask_bfloat16() + 1;
@@ -201,12 +202,12 @@ df_bfloat16 df_cpu_bfloat16(void)
     return (df_bfloat16)(found - 1);
 }
 
-#define MAX_CORES 65536 /* anything larger is not a number of cores */
+#define MAX_CORES 65536 /* larger numbers are not core counts */
 
 #ifdef __linux__
 #define PATH_BYTES 512
 
-/* The `index`-th number in the first line of `folder`/`file`; -1 when there is none. */
+/* The `index`-th number in the first line of `folder`/`file`, or -1. */
 static double read_number(const char *folder, const char *file, int index)
 {
     char path[PATH_BYTES + 32], line[128];
@@ -215,12 +216,12 @@ static double read_number(const char *folder, const char *file, int index)
     FILE *stream = fopen(path, "re");
     if (!stream) return -1;
     if (fgets(line, sizeof line, stream))
-        sscanf(line, "%lf %lf", &values[0], &values[1]); /* "max" is not a number: no limit */
+        sscanf(line, "%lf %lf", &values[0], &values[1]); /* "max" does not parse: no limit */
     fclose(stream);
     return values[index];
 }
 
-/* Cores granted by the control group at `folder`, either version; MAX_CORES without a limit. */
+/* Cores granted by the control group at `folder`, version 1 or 2; MAX_CORES if unlimited. */
 static double group_cores(const char *folder)
 {
     double quota = read_number(folder, "cpu.max", 0), period = read_number(folder, "cpu.max", 1);
@@ -231,8 +232,8 @@ static double group_cores(const char *folder)
     return quota > 0 && period > 0 ? quota / period : MAX_CORES;
 }
 
-/* The least granted by `group`, below `mount`, or by a group around it. A container may see the
- * path on the host, which does not exist inside it: then only the mount itself counts. */
+/* The smallest limit of `group`, below `mount`, and its ancestors. Inside a container the path may
+ * be the host's and not exist; then only the limit of the mount itself applies. */
 static double least_cores(const char *mount, const char *group)
 {
     char folder[PATH_BYTES];
@@ -248,7 +249,7 @@ static double least_cores(const char *mount, const char *group)
     }
 }
 
-/* Whether the comma-separated `list` has `name`. */
+/* True if the comma-separated `list` contains `name`. */
 static bool list_has(const char *list, const char *name)
 {
     size_t length = strlen(name);
@@ -259,7 +260,7 @@ static bool list_has(const char *list, const char *name)
     return false;
 }
 
-/* Lines of /proc/self/cgroup are "0::/path" for version 2 and "4:cpu,cpuacct:/path" for 1. */
+/* Lines of /proc/self/cgroup are "0::/path" in version 2 and "4:cpu,cpuacct:/path" in version 1. */
 static double quota_cores(void)
 {
     char line[PATH_BYTES];
@@ -282,7 +283,7 @@ static double quota_cores(void)
 
 static int64_t affinity_cores(void)
 {
-    cpu_set_t sets[8]; /* 8192 cores; the system refuses a mask that is too short */
+    cpu_set_t sets[8]; /* 8192 cores; the system rejects a mask that is too short */
     if (sched_getaffinity(0, sizeof sets, sets)) return sysconf(_SC_NPROCESSORS_ONLN);
     return CPU_COUNT_S(sizeof sets, sets);
 }
@@ -294,7 +295,7 @@ static int64_t affinity_cores(void) { return sysconf(_SC_NPROCESSORS_ONLN); }
 int df_cpu_cores(void)
 {
     double quota = quota_cores();
-    int64_t whole = (int64_t)quota; /* part of a core is a core: 1.5 cores keep two threads busy */
+    int64_t whole = (int64_t)quota; /* rounded up: 1.5 cores keep two threads busy */
     if ((double)whole < quota) whole++;
     return (int)df_max(1, df_min(affinity_cores(), df_min(whole, MAX_CORES)));
 }

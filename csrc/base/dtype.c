@@ -26,6 +26,6 @@ df_dtype df_promote(df_dtype a, df_dtype b)
     if (x->kind != y->kind) return x->kind > y->kind ? a : b;
     if (x->bytes > y->bytes && (df_is_unsigned(b) || !df_is_unsigned(a))) return a;
     if (x->bytes < y->bytes && (df_is_unsigned(a) || !df_is_unsigned(b))) return b;
-    /* Two types that cannot hold each other: the narrowest that holds both. */
+    /* Neither type holds the other: the narrowest that holds both. */
     return x->kind == DF_KIND_FLOAT ? DF_F32 : holds_signed_and[df_is_unsigned(a) ? a : b];
 }

@@ -1,4 +1,4 @@
-/* Element types. */
+/* Element types. Their order is part of the format of program files. */
 #ifndef DF_DTYPE_H
 #define DF_DTYPE_H
 
@@ -15,8 +15,8 @@ typedef enum {
     DF_I16,
     DF_I32,
     DF_I64,
-    DF_F16,  /* computed in float32 and rounded once per op, */
-    DF_BF16, /* as this one */
+    DF_F16,  /* computed in float32 and rounded once per op */
+    DF_BF16, /* likewise */
     DF_F32,
     DF_F64,
     DF_N_DTYPES
@@ -26,17 +26,17 @@ typedef enum { DF_KIND_BOOL, DF_KIND_INT, DF_KIND_FLOAT } df_kind;
 
 typedef struct {
     const char *name;   /* NumPy's name: "float32" */
-    const char *format; /* struct-module format of the buffer protocol; "" where there is none */
+    const char *format; /* struct-module format of the buffer protocol; "" if there is none */
     int bytes;
     df_kind kind;
 } df_dtype_info;
 
 extern const df_dtype_info df_dtypes[DF_N_DTYPES];
 
-/* The dtype both operands are cast to: the wider within a kind, the float of int and float, x of
- * bool and x. Where neither holds the other, the narrowest that holds both: float16 with bfloat16
- * gives float32, int8 with uint8 int16, int16 with uint32 int64; no integer holds uint64 and a
- * signed one, whose numbers become float64. */
+/* The dtype that both operands are cast to: the wider one within a kind, the float of an int and a
+ * float, x of bool and x. If neither holds the other, the narrowest dtype that holds both: float32
+ * for float16 with bfloat16, int16 for int8 with uint8, int64 for int16 with uint32. No integer
+ * dtype holds both uint64 and signed integers; they promote to float64. */
 df_dtype df_promote(df_dtype a, df_dtype b);
 
 static inline bool df_is_float(df_dtype d) { return df_dtypes[d].kind == DF_KIND_FLOAT; }
@@ -48,8 +48,8 @@ static inline bool df_is_half(df_dtype d)
 static inline bool df_is_int(df_dtype d) { return df_dtypes[d].kind == DF_KIND_INT; }
 static inline bool df_is_unsigned(df_dtype d) { return d >= DF_U8 && d <= DF_U64; }
 
-/* What a table holds for a dtype, nothing where this build has no kernels of it: a value, or one in
- * braces. DF_HAS: such a value by itself, 0 there. DF_WHERE: code for such kernels. */
+/* Table entries that are empty if the build has no kernels for a dtype. DF_OF: a designated entry;
+ * DF_OF_ALL: one with a braced value; DF_HAS: the value alone, otherwise 0; DF_WHERE: code. */
 #define DF_OF(dtype, x) [DF_##dtype] = DF_PICK(DF_BUILT_##dtype, DF_VALUE)(x)
 #define DF_OF_ALL(dtype, ...) [DF_##dtype] = DF_PICK(DF_BUILT_##dtype, DF_ALL)(__VA_ARGS__)
 #define DF_HAS(dtype, x) DF_PICK(DF_BUILT_##dtype, DF_VALUE)(x)

@@ -1,6 +1,6 @@
-/* float16 and bfloat16 as float32 numbers, and back with one rounding to nearest, ties to even.
- * Arithmetic on bits, so that every machine and level agrees. All of them select rather than
- * branch, so that loops over them vectorise. */
+/* Conversion of float16 and bfloat16 to float32, and back with one rounding to nearest, ties to
+ * even. Done with integer arithmetic on the bits, so that every machine and SIMD level agrees.
+ * Selects instead of branches, so that loops vectorise. */
 #ifndef DF_HALF_H
 #define DF_HALF_H
 
@@ -24,7 +24,7 @@ DF_HALF_INLINE float df_float_of(uint32_t bits)
     return f;
 }
 
-/* IEEE half precision. Source: the formats of IEEE 754-2008, 3.4; NaN made quiet. */
+/* IEEE binary16. Source: IEEE 754-2008, 3.4; NaNs become quiet. */
 DF_HALF_INLINE float df_f16_to_f32(uint16_t h)
 {
     uint32_t rest = h & 0x7fff, bits = df_float_bits(df_float_of(rest << 13) * 0x1p112f);
@@ -60,8 +60,8 @@ DF_HALF_INLINE float df_half_to_f32(uint16_t h, df_dtype half)
     return half == DF_F16 ? df_f16_to_f32(h) : df_bf16_to_f32(h);
 }
 
-/* A float between x and its neighbour towards zero, odd unless it is x exactly: rounding that to
- * fewer digits is rounding x itself (Boldo and Melquiond 2008). */
+/* Rounds to odd: a float between x and its neighbour towards zero, odd unless it equals x. Rounding
+ * the result to fewer digits rounds x correctly (Boldo and Melquiond 2008). */
 DF_HALF_INLINE float df_f64_to_odd_f32(double x)
 {
     float f = (float)x;

@@ -1,9 +1,9 @@
-/* The host's functions. */
+/* Dispatch to the registered host callbacks. */
 #include "base/host.h"
 
 #include <stdatomic.h>
 
-static _Atomic(const df_host *) the_host; /* part of the runtime, like the thread pool */
+static _Atomic(const df_host *) the_host; /* process-wide, like the thread pool */
 
 void df_set_host(const df_host *host) { atomic_store(&the_host, host); }
 
@@ -23,8 +23,8 @@ df_status df_host_start(int64_t id, int n, const df_tensor *const *in, int n_out
 {
     const df_host *h = host();
     if (!h || !h->start)
-        return df_fail(err, DF_UNIMPLEMENTED, "host start %lld: no host is set that goes on beside "
-                       "a program", (long long)id);
+        return df_fail(err, DF_UNIMPLEMENTED, "host start %lld: no host with asynchronous calls "
+                       "is set", (long long)id);
     return h->start(id, n, in, n_out, out, ticket, err);
 }
 
@@ -32,7 +32,7 @@ df_status df_host_wait(int64_t ticket, df_error *err)
 {
     const df_host *h = host();
     if (!h || !h->wait)
-        return df_fail(err, DF_UNIMPLEMENTED, "host wait %lld: no host is set that goes on beside "
-                       "a program", (long long)ticket);
+        return df_fail(err, DF_UNIMPLEMENTED, "host wait %lld: no host with asynchronous calls "
+                       "is set", (long long)ticket);
     return h->wait(ticket, err);
 }

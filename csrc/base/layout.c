@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* n elements that lie `stride` bytes apart. */
+/* Copies n elements that are `stride` bytes apart. */
 static void copy_row(char *to, const char *from, int bytes, int64_t n, int64_t stride)
 {
     if (stride == bytes)
@@ -19,7 +19,7 @@ static void copy_row(char *to, const char *from, int bytes, int64_t n, int64_t s
         for (int64_t i = 0; i < n; i++) memcpy(to + 8 * i, from + i * stride, 8);
 }
 
-/* All elements in row-major order; needs at least one dimension, and each at least 1. */
+/* Copies all elements in row-major order. Requires ndim >= 1 and dimensions >= 1. */
 static void copy_rows(char *to, const char *from, int bytes, int ndim, const int64_t *shape,
                       const int64_t *strides)
 {
@@ -38,7 +38,7 @@ static void copy_rows(char *to, const char *from, int bytes, int ndim, const int
     }
 }
 
-/* Adjacent dimensions are merged where one stride covers both. */
+/* Adjacent dimensions are merged if one stride covers both. */
 void df_copy_strided(void *to, const void *from, int bytes, int ndim, const int64_t *shape,
                      const int64_t *strides)
 {

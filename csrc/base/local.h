@@ -1,6 +1,6 @@
-/* Variables of a thread: found at a fixed place beside its stack, without the call that a shared
- * library needs otherwise (2 ns each, and a small op looks at five). There is little room there:
- * for pointers only. */
+/* Thread-local variables at a fixed offset from the thread pointer, without the call that a shared
+ * library otherwise needs (2 ns each; a small op reads five). Space for such variables is limited:
+ * use them for pointers only. */
 #ifndef DF_LOCAL_H
 #define DF_LOCAL_H
 

@@ -1,12 +1,12 @@
 /* Buffers, the free list and scratch memory.
  *
- * A buffer of ours is one block: a 64-byte header, then the data. Capacities are powers of two with
- * three steps between them (64, 128, 192, 256, 320, ... bytes), one bucket each; a bucket is a list
- * of free blocks, last in first out, so that the block handed out is the one still in cache.
+ * An owned buffer is one block: a 64-byte header, then the data. Capacities are powers of two with
+ * three steps between them (64, 128, 192, 256, 320, ... bytes), one bucket each. A bucket is a list
+ * of free blocks, last in, first out, so that a new buffer is likely to be in cache.
  *
- * One spin lock guards all of it and is held for some ten instructions. Statistics kept under the
- * same lock cost nothing extra and are exact; separate atomic counters would take 5 ns each. The
- * lock is a flag, not a mutex, so that a forked child may simply open it. */
+ * One spin lock protects everything and is held for about ten instructions. Statistics kept under
+ * the same lock cost nothing extra and are exact; separate atomic counters would cost 5 ns each.
+ * The lock is a flag, not a mutex, so that the child of a fork may simply clear it. */
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
@@ -35,7 +35,7 @@
 #endif
 #endif
 #ifndef KEEP_FREE_BLOCKS
-#define KEEP_FREE_BLOCKS true /* if false, every use after free and every leak is caught */
+#define KEEP_FREE_BLOCKS true /* false: sanitizers see every use after free and every leak */
 #endif
 
 #ifdef DF_NO_MMAP
@@ -45,34 +45,36 @@
 #endif
 
 #define HEADER_BYTES DF_ALIGNMENT
-#define MAP_BYTES ((int64_t)4 << 20)    /* from this size on, blocks are mapped in huge pages */
+#define MAP_BYTES ((int64_t)4 << 20)    /* larger blocks are mapped with huge pages */
 #define HUGE_PAGE_BYTES ((int64_t)2 << 20)
-#define SMALL_BYTES ((int64_t)64 << 10) /* up to this size each bucket has its own limit */
+#define SMALL_BYTES ((int64_t)64 << 10) /* up to this size each bucket has a limit of its own */
 #define SMALL_BUCKET_BYTES ((int64_t)8 << 20)
-#define CACHE_BYTES ((int64_t)1 << 30)  /* cached in total, or a quarter of RAM if that is less */
-#define MAX_BYTES ((int64_t)1 << 47)    /* more than an address space holds */
-#define N_BUCKETS 160                   /* 4 for each power of two up to MAX_BYTES */
+#define CACHE_BYTES ((int64_t)1 << 30)  /* limit of all cached blocks, or a quarter of RAM if that
+                                         * is less */
+#define MAX_BYTES ((int64_t)1 << 47)    /* exceeds any address space */
+#define N_BUCKETS 160                   /* 4 per power of two up to MAX_BYTES */
 #define FOREIGN (-1)                    /* bucket of wrapped memory */
 
 _Static_assert(sizeof(df_buffer) <= HEADER_BYTES, "the header must not reach into the data");
 
 typedef struct {
-    df_buffer *head; /* linked through `owner`, which says whose it is while it is in use */
+    df_buffer *head; /* linked through `owner`, which points to the accounting entry while in use */
     int64_t bytes;   /* of all blocks in the list */
 } bucket_list;
 
 static struct {
     atomic_flag lock;
     df_memory_stats stats;
-    int64_t cache_bytes; /* the most that may be cached */
+    int64_t cache_bytes; /* limit of stats.cached */
     int64_t all_bytes;   /* physical memory and swap */
-    int hand;            /* bucket that gives up its blocks next when the cache is full */
+    int hand;            /* clock hand: the bucket to evict from next when the cache is full */
     bucket_list lists[N_BUCKETS];
-    df_thread_memory threads[DF_MEMORY_THREADS]; /* the first is shared */
-    bool in_use[DF_MEMORY_THREADS];              /* by a thread that runs */
+    df_thread_memory threads[DF_MEMORY_THREADS]; /* entry 0 is shared */
+    bool in_use[DF_MEMORY_THREADS];              /* by a running thread */
     pthread_key_t at_exit;
     bool has_key;
-    df_buffer *scratch[DF_SCRATCH_PIECES + 1]; /* idle pieces; one extra until a spare is dropped */
+    df_buffer *scratch[DF_SCRATCH_PIECES + 1]; /* idle pieces; one more than allowed until a surplus
+                                                * piece is dropped */
     int n_scratch;
     int64_t scratch_bytes;
 } memory = {.lock = ATOMIC_FLAG_INIT, .cache_bytes = CACHE_BYTES, .all_bytes = MAX_BYTES};
@@ -80,12 +82,13 @@ static struct {
 static void lock(void)
 {
     for (int tries = 0; atomic_flag_test_and_set_explicit(&memory.lock, memory_order_acquire);)
-        if (++tries > 100) sched_yield(); /* the holder was interrupted */
+        if (++tries > 100) sched_yield(); /* the holder was preempted */
 }
 
 static void unlock(void) { atomic_flag_clear_explicit(&memory.lock, memory_order_release); }
 
-/* --- by thread -------------------------------------------------------------------------------*/
+/* --- accounting per thread
+ * ----------------------------------------------------------------------- */
 
 static DF_THREAD_LOCAL df_thread_memory *own;
 
@@ -103,7 +106,7 @@ static uint64_t thread_number(void)
 }
 
 #ifndef DF_NO_THREADS
-/* A thread ends: its place is free once nothing of it is live. */
+/* A thread exits. Its entry is reusable once it has no live bytes. */
 static void leave_place(void *place)
 {
     lock();
@@ -112,7 +115,7 @@ static void leave_place(void *place)
 }
 #endif
 
-/* The place of this thread, which has none yet. */
+/* Assigns an entry to this thread. */
 static df_thread_memory *find_place(void)
 {
     int found = 0;
@@ -145,7 +148,7 @@ int df_memory_by_thread(df_thread_memory all[DF_MEMORY_THREADS])
 }
 
 #ifndef DF_NO_THREADS
-/* In the child of a fork there is one thread, with another number. */
+/* The child of a fork has one thread, with a new id. */
 static void after_fork(void)
 {
     for (int i = 0; i < DF_MEMORY_THREADS; i++)
@@ -155,8 +158,8 @@ static void after_fork(void)
 }
 #endif
 
-/* At load, so that the fast path checks nothing: the limits of this machine, and handlers that
- * leave the lock open in the child of a fork. */
+/* Runs at load, so that the fast path checks nothing. Sets the limits of this machine, and fork
+ * handlers that leave the lock open in the child. */
 __attribute__((constructor)) static void memory_init(void)
 {
     int64_t all = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -189,15 +192,15 @@ static int bucket_of(int64_t bytes, int64_t *capacity)
 }
 
 #ifndef DF_NO_MMAP
-/* Length of the mapping that holds a block; whole pages. */
+/* Length in bytes of the mapping of a block, a whole number of pages. */
 static int64_t map_length(int64_t capacity)
 {
     int64_t page = sysconf(_SC_PAGESIZE);
     return df_ceil_div(HEADER_BYTES + capacity, page) * page;
 }
 
-/* Maps a block that begins on a huge page. Writing 64 MB takes 38 ms into fresh pages of 4 KiB,
- * 8 ms into huge ones, and 2 ms into a block that was used before. */
+/* Maps a block aligned to a huge page. Writing 64 MB takes 38 ms into fresh 4 KiB pages, 8 ms into
+ * huge pages, and 2 ms into a block that was used before. */
 static void *map_block(int64_t capacity)
 {
     int64_t length = map_length(capacity), mapped = length + HUGE_PAGE_BYTES;
@@ -244,7 +247,7 @@ static void chain_to_system(df_buffer *block)
     }
 }
 
-/* Lock held: a block is in use by a thread. */
+/* Lock held. Counts a block as in use by a thread. */
 static inline void count_live(df_buffer *block, df_thread_memory *by)
 {
     block->owner = by;
@@ -254,14 +257,14 @@ static inline void count_live(df_buffer *block, df_thread_memory *by)
     if (memory.stats.live > memory.stats.peak) memory.stats.peak = memory.stats.live;
 }
 
-/* Lock held: it no longer is. */
+/* Lock held. Counts a block as no longer in use. */
 static inline void count_idle(df_buffer *block)
 {
     ((df_thread_memory *)block->owner)->live -= block->bytes;
     memory.stats.live -= block->bytes;
 }
 
-/* A block from the system, where the free list has none. */
+/* Allocates a block from the system when the free list has none. */
 static df_buffer *new_block(int bucket, int64_t capacity)
 {
     lock();
@@ -287,7 +290,7 @@ df_buffer *df_buffer_new(int64_t bytes)
     int64_t capacity;
     if (bytes < 0 || bytes > MAX_BYTES) return NULL;
     int bucket = bucket_of(bytes + (bytes == 0), &capacity);
-    if (!KEEP_FREE_BLOCKS) /* no slack that would hide an access beyond the end */
+    if (!KEEP_FREE_BLOCKS) /* no slack that would hide an access past the end */
         capacity = df_ceil_div(bytes + (bytes == 0), DF_ALIGNMENT) * DF_ALIGNMENT;
     bucket_list *list = &memory.lists[bucket];
     df_thread_memory *by = own_place();
@@ -308,8 +311,8 @@ df_buffer *df_buffer_new(int64_t bytes)
     return block;
 }
 
-/* Lock held: takes blocks off the lists in turn, until `bytes` more may be cached. In turn, so that
- * sizes no longer in use do not fill the cache forever. Returns them linked. */
+/* Lock held. Takes blocks off the lists until `bytes` more may be cached, bucket by bucket in
+ * rotation, so that sizes no longer in use do not fill the cache forever. Returns them linked. */
 static df_buffer *evict(int64_t bytes)
 {
     df_buffer *evicted = NULL;
@@ -329,7 +332,7 @@ static df_buffer *evict(int64_t bytes)
     return evicted;
 }
 
-/* Takes back a block of ours that nobody uses. */
+/* Caches or frees an owned block whose last reference is gone. */
 static void recycle(df_buffer *block)
 {
     int64_t bytes = block->bytes;
@@ -367,7 +370,7 @@ void df_buffer_retain(df_buffer *buffer)
 void df_buffer_release(df_buffer *buffer)
 {
     if (!buffer) return;
-    /* The holder of the only reference shares it with nobody: no atomic subtraction needed. */
+    /* The holder of the only reference needs no atomic subtraction. */
     if (__atomic_load_n(&buffer->refs, __ATOMIC_ACQUIRE) != 1 &&
         __atomic_fetch_sub(&buffer->refs, 1, __ATOMIC_ACQ_REL) != 1)
         return;
@@ -389,7 +392,7 @@ bool df_buffer_is_exclusive(const df_buffer *buffer)
     return buffer->bucket != FOREIGN && df_buffer_refs(buffer) == 1;
 }
 
-/* Lock held: takes idle piece i off the list. */
+/* Lock held. Takes idle piece i off the list. */
 static df_buffer *remove_scratch(int i)
 {
     df_buffer *piece = memory.scratch[i];
@@ -418,8 +421,8 @@ df_buffer *df_scratch_take(int64_t bytes)
     return df_buffer_new(bytes);
 }
 
-/* Lock held: takes a surplus piece off the list, NULL if there is none: the smaller of two large
- * ones, else the smallest. */
+/* Lock held. Takes a surplus piece off the list, or returns NULL: the smaller of two large pieces,
+ * otherwise the smallest if there are too many. */
 static df_buffer *spare_scratch(void)
 {
     int n_large = 0, out = -1;

@@ -1,8 +1,9 @@
-/* A float is not finite if all bits of its exponent are set, and a NaN if other bits of its
- * magnitude are set too. Blocks of finite floats, the usual case, take one vectorised pass. */
+/* Search for NaN and infinities. A float is not finite if all bits of its exponent are set, and a
+ * NaN if other bits of its magnitude are set too. A block of finite floats, the usual case, takes
+ * one vectorised pass. */
 #include "base/numerics.h"
 
-#define BLOCK 4096 /* elements between two checks of what was found */
+#define BLOCK 4096 /* elements per vectorised pass */
 
 /* Masks of the exponent and of the whole magnitude, in the width of an element. */
 typedef struct {

@@ -1,4 +1,4 @@
-/* Looks for NaN and infinities in tensors. Knows no op. */
+/* Search for NaN and infinities in tensors. */
 #ifndef DF_NUMERICS_H
 #define DF_NUMERICS_H
 
@@ -6,10 +6,10 @@
 
 typedef struct {
     int64_t n_nan, n_inf;
-    int64_t first; /* row-major index of the first of them; -1: all are finite */
+    int64_t first; /* row-major index of the first non-finite element; -1: all are finite */
 } df_nonfinite;
 
-/* Integers are finite. */
+/* Integers count as finite. */
 df_nonfinite df_find_nonfinite(const df_tensor *x);
 
 #endif

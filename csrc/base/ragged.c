@@ -3,13 +3,14 @@
 #include <string.h>
 
 typedef struct {
-    int64_t room, end, last; /* bytes; where the rows end and the last one begins */
+    int64_t room, end, last; /* bytes: capacity, end of the rows, offset of the last row */
     int64_t n;
     bool reverse;
 } head;
 
 typedef struct {
-    int64_t bytes, before; /* of the record, and of the one before; the row follows */
+    int64_t bytes, before; /* size of this record and of the previous one; the data of the row
+                            * follow */
     df_dtype dtype;
     int ndim;
     int64_t shape[];
@@ -31,18 +32,18 @@ static record *record_at(const df_tensor *rows, int64_t at)
     return (record *)((char *)rows->data + at);
 }
 
-/* Makes room for `bytes` more, at least twice as much as there was. */
+/* Ensures capacity for `bytes` more; grows at least twofold. */
 static df_status reserve(df_tensor *rows, int64_t bytes, df_error *err)
 {
     head h = rows->buffer ? *head_of(rows) : (head){.end = head_bytes()};
     int64_t room;
     if (!df_add_size(h.end, bytes, &room) || room > INT64_MAX / 2)
-        return df_fail(err, DF_OUT_OF_MEMORY, "loop: no memory for the rows it keeps");
+        return df_fail(err, DF_OUT_OF_MEMORY, "loop: no memory for saved rows");
     if (room <= h.room) return DF_OK;
     h.room = df_max(room, 2 * h.room);
     df_buffer *buffer = df_buffer_new(h.room);
     if (!buffer)
-        return df_fail(err, DF_OUT_OF_MEMORY, "loop: no memory for %lld bytes of rows it keeps",
+        return df_fail(err, DF_OUT_OF_MEMORY, "loop: no memory for %lld bytes of saved rows",
                        (long long)h.room);
     if (rows->buffer) memcpy(buffer->data, rows->data, (size_t)h.end);
     df_buffer_release(rows->buffer);
@@ -56,7 +57,7 @@ df_status df_ragged_add(df_tensor *rows, const df_tensor *row, bool reverse, df_
 {
     const int64_t data = df_tensor_bytes(row), before = record_bytes(row->ndim);
     df_status status = data > INT64_MAX / 4 ? DF_OUT_OF_MEMORY : DF_OK;
-    if (status != DF_OK) return df_fail(err, status, "loop: no memory for a row it keeps");
+    if (status != DF_OK) return df_fail(err, status, "loop: no memory for a saved row");
     status = reserve(rows, before + aligned(data), err);
     if (status != DF_OK) return status;
     head *h = head_of(rows);

@@ -1,4 +1,5 @@
-/* What thread.c does, in a build without threads: all blocks on the caller, the same blocks. */
+/* The interface of thread.c in a build without threads: the caller runs all blocks, the same
+ * blocks. */
 #include "base/thread.h"
 
 #include "base/thread_counts.h"
@@ -17,8 +18,8 @@ int df_num_threads(void) { return 1; }
 df_status df_set_num_threads(int n, df_error *err)
 {
     if (n == 1) return DF_OK;
-    return df_fail(err, DF_INVALID_ARGUMENT, "set_num_threads: %d threads, want 1: this build has "
-                   "no others", n);
+    return df_fail(err, DF_INVALID_ARGUMENT, "set_num_threads: %d threads, expected 1: this "
+                       "build has no threads", n);
 }
 
 df_thread_counts df_count_threads(void) { return (df_thread_counts){0, 0, 0, 0}; }

@@ -1,4 +1,4 @@
-/* Writes the error value that a failing C function hands back. */
+/* Formats the error value of a failing C function. */
 #include "base/status.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Status values, the error a C function hands back, checked sizes and raw aligned memory.
- * The lowest floor: includes nothing of ours, knows no tensor and no op. */
+/* Status values, the error that a C function returns, checked sizes and alignment. The lowest
+ * layer: includes no other file of the project, knows no tensor and no op. */
 #ifndef DF_STATUS_H
 #define DF_STATUS_H
 
@@ -12,28 +12,28 @@
 typedef enum {
     DF_OK = 0,
     DF_INVALID_ARGUMENT, /* a value that makes no sense: ValueError */
-    DF_BAD_SHAPE,        /* shapes that do not fit: ValueError */
-    DF_BAD_DTYPE,        /* dtypes that do not fit: TypeError */
+    DF_BAD_SHAPE,        /* incompatible shapes: ValueError */
+    DF_BAD_DTYPE,        /* unsupported or incompatible dtypes: TypeError */
     DF_OUT_OF_RANGE,     /* an index beyond its dimension: IndexError */
     DF_OUT_OF_MEMORY,    /* MemoryError */
     DF_OVERFLOW,         /* a size beyond 64 bits, a number beyond its dtype: OverflowError */
     DF_UNIMPLEMENTED,    /* NotImplementedError */
-    DF_CANCELLED,        /* somebody asked a running program to stop */
+    DF_CANCELLED,        /* a running program was asked to stop */
     DF_N_STATUS
 } df_status;
 
-/* Filled by the function that fails; the caller owns it. `text` names the op, what it got and
- * what it wants. */
+/* Filled by the function that fails; the caller owns it. `text` names the op, the actual value and
+ * the expected value. */
 typedef struct {
     df_status status;
     char text[1000];
 } df_error;
 
-/* Formats `err->text`, sets and returns `status`; so that `return df_fail(...)` is one line. */
+/* Formats `err->text`, sets and returns `status`, for use as `return df_fail(...)`. */
 df_status df_fail(df_error *err, df_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* out = a * b or a + b; false when the result does not fit 64 bits or is negative. */
+/* out = a * b or a + b. Returns false if the result is negative or exceeds 64 bits. */
 static inline bool df_mul_size(int64_t a, int64_t b, int64_t *out)
 {
     return !__builtin_mul_overflow(a, b, out) && *out >= 0;

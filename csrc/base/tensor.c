@@ -1,5 +1,5 @@
-/* Shapes of tensors: setting them with their sizes checked, comparing them, and naming them in
- * messages. What is in a tensor is the business of the ops. */
+/* Shapes of tensors: setting them with checked sizes, comparing them, formatting them for
+ * messages. */
 #include "base/tensor.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ void df_tensor_init(df_tensor *t)
 {
     t->data = NULL;
     t->size = 1;
-    t->shape = t->dims; /* of which none is meaningful */
+    t->shape = t->dims; /* no entry is used at rank 0 */
     t->buffer = NULL;
     t->dtype = DF_F32;
     t->ndim = 0;
@@ -22,9 +22,9 @@ static df_status fail_too_many(int ndim, const int64_t *shape, const char *op, d
                    df_shape_text(ndim, shape).text);
 }
 
-/* The number of elements of `shape`, DF_UNKNOWN when a dimension is, DF_TOO_MANY where 64 bits
- * cannot count them: such a tensor can be described, never allocated. Zeros are left out of the
- * checked product, so that no product of some of the dimensions can overflow in a kernel. */
+/* Number of elements of `shape`; DF_UNKNOWN if a dimension is unknown, DF_TOO_MANY if it exceeds 64
+ * bits: such a tensor can be described but not allocated. Zeros are left out of the checked
+ * product, so that no product of a subset of the dimensions can overflow in a kernel. */
 static df_status count_elements(int ndim, const int64_t *shape, const char *op, int64_t *size,
                                 df_error *err)
 {
@@ -98,14 +98,14 @@ bool df_may_be_same_shape(const df_tensor *a, const df_tensor *b)
     return true;
 }
 
-/* Appends the shape as a Python tuple to `text`; what does not fit becomes "...". */
+/* Appends the shape as a Python tuple to `text`; a long shape ends with "...". */
 static void append_shape(df_text *text, int ndim, const int64_t *shape)
 {
     static const char cut[] = "...)";
     size_t at = strlen(text->text);
     text->text[at++] = '(';
     for (int i = 0; i < ndim; i++) {
-        char item[32]; /* 20 characters of a number, and punctuation */
+        char item[32]; /* 20 characters for a number, and punctuation */
         const char *after = i + 1 < ndim ? ", " : ndim == 1 ? ",)" : ")";
         if (shape[i] == DF_UNKNOWN) snprintf(item, sizeof item, "?%s", after);
         else snprintf(item, sizeof item, "%lld%s", (long long)shape[i], after);
@@ -141,7 +141,7 @@ df_status df_normalize_axis(int64_t axis, int ndim, const char *op, int *out, df
     if (ndim == 0)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: axis %lld of a scalar, which has no axes", op,
                        (long long)axis);
-    if (axis == DF_OPEN) axis = 0; /* any would do */
+    if (axis == DF_OPEN) axis = 0; /* any axis is valid */
     if (axis < -ndim || axis >= ndim)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: axis %lld of %d dimensions, want %d to %d",
                        op, (long long)axis, ndim, -ndim, ndim - 1);

@@ -1,4 +1,4 @@
-/* A dense row-major block: data, shape, dtype. No strides. Knows no op. */
+/* A tensor: a dense row-major block with data, shape and dtype, without strides. */
 #ifndef DF_TENSOR_H
 #define DF_TENSOR_H
 
@@ -6,33 +6,33 @@
 #include "base/memory.h"
 
 #define DF_MAX_NDIM 254
-#define DF_INLINE_NDIM 8 /* shapes up to this rank live inside the tensor */
-#define DF_UNKNOWN (-1)  /* a dimension that is not known yet */
+#define DF_INLINE_NDIM 8 /* shapes up to this rank are stored inside the tensor */
+#define DF_UNKNOWN (-1)  /* a dimension whose size is not known yet */
 #define DF_OPEN (INT64_MIN + 1) /* any other integer that is not known yet: a bound, an axis */
-#define DF_TOO_MANY INT64_MAX /* size of what can be described but is too large to exist */
+#define DF_TOO_MANY INT64_MAX /* number of elements of a tensor that is too large to allocate */
 
 typedef struct df_tensor {
     void *data; /* NULL: only dtype and shape are known (infer) */
-    int64_t size; /* elements; -1 when a dimension is unknown */
-    int64_t *shape; /* `dims`, or heap memory beyond DF_INLINE_NDIM */
-    df_buffer *buffer; /* NULL when something else owns the memory (arena, stack) */
+    int64_t size; /* elements; -1 if a dimension is unknown */
+    int64_t *shape; /* `dims`, or heap memory for ranks above DF_INLINE_NDIM */
+    df_buffer *buffer; /* NULL if the memory is owned elsewhere (arena, stack) */
     df_dtype dtype;
     int ndim;
     int64_t dims[DF_INLINE_NDIM];
 } df_tensor;
 
-/* Makes `t` an empty description: no data, no buffer, rank 0. */
+/* Initialises `t`: no data, no buffer, rank 0. */
 void df_tensor_init(df_tensor *t);
-/* Sets dtype and shape (dimensions may be DF_UNKNOWN), computes size, DF_TOO_MANY where it does not
- * fit. `op` names the caller in messages. `shape` may not point into `t`. */
+/* Sets dtype and shape (dimensions may be DF_UNKNOWN) and computes size (DF_TOO_MANY if too large).
+ * `op` names the caller in messages. `shape` may not point into `t`. */
 df_status df_tensor_set(df_tensor *t, df_dtype dtype, int ndim, const int64_t *shape,
                         const char *op, df_error *err);
-/* Gives `t`, whose dtype and shape are set and known, a new buffer. */
+/* Allocates a new buffer for `t`, whose dtype and shape must be known. */
 df_status df_tensor_alloc(df_tensor *t, const char *op, df_error *err);
-/* Drops buffer and heap shape. */
+/* Releases buffer and heap shape. */
 void df_tensor_clear(df_tensor *t);
 
-/* INT64_MAX where they do not fit: nothing of that size is ever allocated. */
+/* Size in bytes; INT64_MAX if too large, which no allocation grants. */
 static inline int64_t df_tensor_bytes(const df_tensor *t)
 {
     if (t->size > INT64_MAX / 8) return INT64_MAX;
@@ -48,10 +48,10 @@ static inline bool df_same_shape(const df_tensor *a, const df_tensor *b)
 {
     return a->ndim == b->ndim && df_same_dims(a->ndim, a->shape, b->shape);
 }
-/* Whether they agree in all dimensions known in both. */
+/* True if the shapes agree in all dimensions that are known in both. */
 bool df_may_be_same_shape(const df_tensor *a, const df_tensor *b);
 
-/* Text for messages: "(2, 3)", "(?, 3)" for an unknown dimension, "(1, 2, ...)" where long. */
+/* Text for messages: "(2, 3)", "(?, 3)" for an unknown dimension, "(1, 2, ...)" if long. */
 #define DF_TEXT_BYTES 160
 typedef struct {
     char text[DF_TEXT_BYTES];

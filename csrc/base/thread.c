@@ -1,31 +1,31 @@
 /* The pool of worker threads.
  *
- * A job is a row of claims, each some whole blocks. `ticket` holds the job's number, how many
- * claims are left and how many were taken from the front; caller and workers take claims by
- * compare-and-swap until none is left, and the caller then waits for those that workers are still
- * running. So the caller never waits for a worker that has not begun: if one is asleep or another
- * process has its core, a job takes as long as on one thread, not as long as the scheduler pleases
- * (measured: fork and join take 123 us if the join waits for a sleeping worker; 8 us, the time to
- * wake it, with this one).
+ * A job is a sequence of chunks (`claims`), each a whole number of blocks. `ticket` holds the job
+ * number, the number of chunks left and the number taken from the front. Caller and workers take
+ * chunks by compare-and-swap until none is left; the caller then waits for the chunks that workers
+ * are still running. So the caller never waits for a worker that has not begun: if a worker is
+ * asleep or another process has its core, a job takes as long as on one thread, not as long as the
+ * scheduler decides (measured: fork and join take 123 us if the join waits for a sleeping worker; 8
+ * us, the time to wake it, with this scheme).
  *
- * The caller takes claims from the front, workers from the back. So two threads meet the same part
- * of the data in one job after another, in their own caches: a product with weights that another
- * product has just updated takes 28 us instead of 37.
+ * The caller takes chunks from the front, workers from the back, so in consecutive jobs two threads
+ * meet the same part of the data in their own caches: a product with weights that another product
+ * has just updated takes 28 us instead of 37.
  *
- * A worker reads the fields of a job before it takes a claim, and they belong to that job if the
- * compare-and-swap succeeds: the caller rewrites them only after every claim has been taken, and
- * job numbers (38 bits) recur after days of nothing but jobs.
+ * A worker reads the fields of a job before it takes a chunk. They belong to that job if the
+ * compare-and-swap succeeds: the caller rewrites them only after every chunk has been taken, and
+ * job numbers (38 bits) repeat only after days.
  *
- * A claim that a worker has begun cannot be taken back, and if another process takes the worker's
- * core then, the caller waits for milliseconds. It cannot know beforehand, but it can keep the
- * price small: after a wait of t, jobs run on the caller alone for ALONE_FACTOR * t, so that waits
- * take at most that share of the time (a training step of 110 us beside ten busy processes: 168 us
- * of the caller's time on average, with this 119), and for ever longer where waits cost more than
- * workers save (a step of 0.7 s beside 15 processes: 1.3 times as long as on one thread, now 1.07).
+ * A chunk that a worker has begun cannot be taken back. If another process then takes the worker's
+ * core, the caller waits for milliseconds. To bound the cost, after a wait of t jobs run on the
+ * caller alone for ALONE_FACTOR * t, so that waits take at most that share of the time (a training
+ * step of 110 us next to ten busy processes: 168 us of the caller's time on average, 119 with this
+ * limit). The exclusion doubles while waits cost more than workers save (a step of 0.7 s next to 15
+ * processes: 1.3 times as long as on one thread, 1.07 with this rule).
  *
  * One caller holds the pool at a time, from publishing a job to its end, and tasks run only within
  * that time. Hence a call from inside a task finds the pool held and runs on its own thread. */
-#ifndef DF_NO_THREADS /* then serial.c takes its place */
+#ifndef DF_NO_THREADS /* otherwise serial.c replaces it */
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
@@ -45,21 +45,21 @@
 #include <time.h>
 
 #define MAX_THREADS 256
-#define STACK_BYTES ((size_t)4 << 20) /* the same on every C library; musl's default is 128 KiB */
+#define STACK_BYTES ((size_t)4 << 20) /* for every C library; musl's default is 128 KiB */
 #define MAX_CLAIMS 4096               /* fits COUNT_BITS; 16 for each of 256 threads */
 #define COUNT_BITS 13
 
 /* All in nanoseconds of one thread. */
 #define SERIAL_NS 3000.0    /* a shorter job runs on the caller; 4 us become 2.8 on two threads */
-#define CLAIM_NS 1000.0     /* the least work worth a claim, which costs 20 to 100 */
+#define CLAIM_NS 1000.0     /* least work of a chunk; taking one costs 20 to 100 */
 #define WAKE_NS 100000.0    /* work done while workers sleep that pays for waking one: 8000 for the
                              * caller, and 25000 until the worker runs */
-#define SPIN_NS 60000       /* a worker without work goes to sleep after that */
-#define STALL_NS 20000      /* a longer wait, besides that for a claim, is not the job's doing */
-#define CLAIM_SLACK 4       /* claims may take so many times what they are thought to take */
+#define SPIN_NS 60000       /* an idle worker spins this long before it sleeps */
+#define STALL_NS 20000      /* a longer wait, beyond the chunk itself, has an external cause */
+#define CLAIM_SLACK 4       /* chunks may take this multiple of their estimate */
 #define ALONE_FACTOR 10
 #define MOST_ALONE_NS 1000000000
-#define PAUSES_PER_LOOK 32  /* between two looks at the clock */
+#define PAUSES_PER_LOOK 32  /* between two reads of the clock */
 
 #ifdef __linux__
 typedef struct {
@@ -70,40 +70,41 @@ typedef struct {
 #define NO_CORE (-1)
 
 typedef struct {
-    int avoided; /* core of callers that `chosen` leaves out */
+    int avoided; /* core that `chosen` excludes */
 #ifdef __linux__
     core_set all, chosen;
 #endif
 } core_choice;
 
 static struct {
-    /* The job, written by the holder of the pool before it publishes a ticket. */
+    /* The job; written by the holder of the pool before it publishes a ticket. */
     alignas(DF_ALIGNMENT) _Atomic(df_task) task;
     _Atomic(void *) context;
     _Atomic int64_t n, grain, claim_blocks, n_claims;
 
-    alignas(DF_ALIGNMENT) _Atomic uint64_t ticket; /* job number, front, left: see claims_left */
-    alignas(DF_ALIGNMENT) _Atomic int64_t done;    /* claims finished */
+    alignas(DF_ALIGNMENT) _Atomic uint64_t ticket; /* job number, taken from front, left: see
+                                                    * claims_left */
+    alignas(DF_ALIGNMENT) _Atomic int64_t done;    /* chunks finished */
 
     alignas(DF_ALIGNMENT) atomic_bool held; /* by the caller whose job runs */
-    atomic_int n_threads;                   /* the caller included; 0: not asked for yet */
+    atomic_int n_threads;                   /* including the caller; 0: not determined yet */
     atomic_int n_asleep;
-    atomic_int core; /* where a caller was when it last woke or started a worker */
+    atomic_int core; /* of a caller when it last woke or started a worker */
 
-    /* Used by the holder only. */
+    /* The next five are used by the holder only. */
     int n_started;     /* workers */
-    bool start_failed; /* the system refused one: make do with those there are */
+    bool start_failed; /* the system refused a thread; use the existing ones */
     double unserved;   /* ns of work since a worker was last woken */
-    int64_t alone_ns;  /* how long workers were left out the last time */
-    double saved;      /* ns of work that workers have done since */
+    int64_t alone_ns;  /* duration of the last exclusion of workers */
+    double saved;      /* ns of work that workers have done since then */
 
-    _Atomic int64_t jobs, claims, by_workers; /* counted by the holder */
+    _Atomic int64_t jobs, claims, by_workers; /* statistics, written by the holder */
     _Atomic int64_t refused;
 
-    _Atomic int64_t alone_until; /* until when workers are left out; 0: they are not */
+    _Atomic int64_t alone_until; /* end of the exclusion of workers; 0: not excluded */
 
-    alignas(DF_ALIGNMENT) df_bell work; /* workers in use sleep on it */
-    df_bell resize;                     /* those beyond n_threads on this one */
+    alignas(DF_ALIGNMENT) df_bell work; /* workers in use sleep here */
+    df_bell resize;                     /* workers beyond n_threads sleep here */
 } pool = {.core = NO_CORE, .work = DF_BELL, .resize = DF_BELL};
 
 static inline void pause_briefly(void)
@@ -122,11 +123,11 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* The job's number is above the two counts. */
+/* The job number is above the two counts. */
 static int64_t claims_left(uint64_t ticket) { return ticket & ((1u << COUNT_BITS) - 1); }
 static int64_t claims_of_front(uint64_t ticket) { return claims_left(ticket >> COUNT_BITS); }
 
-/* Blocks [first, last) of a job over n items, one call each. */
+/* Runs blocks [first, last) of a job over n items, one call each. */
 static void run_blocks(df_task task, void *context, int64_t n, int64_t grain, int64_t first,
                        int64_t last)
 {
@@ -138,7 +139,7 @@ static void run_blocks(df_task task, void *context, int64_t n, int64_t grain, in
 
 static int64_t count_blocks(int64_t n, int64_t grain) { return n / grain + (n % grain != 0); }
 
-/* Takes and runs claims of the current job, if there is one, until none is left; how many. */
+/* Takes and runs chunks of the current job, if any, until none is left. Returns their number. */
 static int64_t run_claims(bool from_front)
 {
     int64_t n_run = 0;
@@ -163,7 +164,7 @@ static int64_t run_claims(bool from_front)
     return n_run;
 }
 
-/* Adds to a number that nobody else writes meanwhile. */
+/* Adds to a counter with a single writer. */
 static void count(_Atomic int64_t *number, int64_t n)
 {
     atomic_store_explicit(number, atomic_load_explicit(number, memory_order_relaxed) + n,
@@ -211,17 +212,17 @@ static void wake_workers(void)
     if (atomic_load_explicit(&pool.n_asleep, memory_order_relaxed) > 0) df_bell_ring(&pool.work, 2);
 }
 
-/* In a virtual machine Linux takes a halted core for a preempted one, and wakes a worker on the
- * caller's core although the other is idle: it then takes the caller's time instead of helping, for
- * milliseconds (measured: a job of 1 ms after a pause took 1.02 ms, with this 0.53). So workers
- * keep off the core that callers are on. */
+/* In a virtual machine Linux takes a halted core for a preempted one and wakes a worker on the
+ * caller's core although another core is idle. The worker then competes with the caller for
+ * milliseconds (measured: a job of 1 ms after a pause took 1.02 ms, 0.53 with this function). So
+ * workers avoid the core that callers run on. */
 static void avoid_core_of_caller(core_choice *choice)
 {
 #ifdef __linux__
     int core = atomic_load_explicit(&pool.core, memory_order_relaxed);
     core_set now;
     if (core == choice->avoided || sched_getaffinity(0, sizeof now, now.sets)) return;
-    /* A mask that is not ours: somebody has chosen other cores for this process. */
+    /* The mask was changed from outside: it is the new set of allowed cores. */
     if (choice->avoided == NO_CORE || memcmp(&now, &choice->chosen, sizeof now)) choice->all = now;
     choice->chosen = choice->all;
     CPU_CLR_S((size_t)core, sizeof now, choice->chosen.sets);
@@ -260,7 +261,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* The child of a fork has no workers, and a thread that held the pool is gone too. */
+/* The child of a fork has no workers, and the thread that held the pool may be gone. */
 static void forget_workers(void)
 {
     atomic_store(&pool.ticket, 0);
@@ -273,14 +274,14 @@ static void forget_workers(void)
     atomic_store(&pool.held, false);
 }
 
-/* At load: a fork may come while the first job starts. */
+/* Registered at load: a fork may happen while the first job starts. */
 __attribute__((constructor)) static void watch_forks(void)
 {
     pthread_atfork(NULL, NULL, forget_workers);
 }
 
-/* Starts the workers that are missing. Pool held. They block every signal: handlers belong to the
- * program's own threads. */
+/* Starts missing workers; pool held. Workers block every signal, since handlers belong to the
+ * threads of the application. */
 static void start_workers(int wanted)
 {
     sigset_t all, before;
@@ -302,7 +303,7 @@ static void start_workers(int wanted)
     pthread_attr_destroy(&attributes);
 }
 
-/* Claims large enough that taking them is cheap, and enough of them to balance the load. */
+/* Chooses chunks large enough that taking one is cheap, and enough of them to balance the load. */
 static void publish(int64_t n, int64_t grain, double total_ns, df_task task, void *context)
 {
     int64_t n_blocks = count_blocks(n, grain);
@@ -321,8 +322,8 @@ static void publish(int64_t n, int64_t grain, double total_ns, df_task task, voi
                           memory_order_release);
 }
 
-/* After a wait that was not the job's doing. If that has cost more than workers have saved since
- * the last, the machine is too busy for them, and they are left out twice as long as then. */
+/* Excludes workers after a wait with an external cause. If the wait cost more than workers have
+ * saved since the previous exclusion, the machine is too busy, and the exclusion doubles. */
 static void leave_workers_out(int64_t now, int64_t waited)
 {
     int64_t ns = ALONE_FACTOR * waited;
@@ -332,7 +333,7 @@ static void leave_workers_out(int64_t now, int64_t waited)
     atomic_store_explicit(&pool.alone_until, now + pool.alone_ns, memory_order_relaxed);
 }
 
-/* Waits for the claims that workers have taken. */
+/* Waits for the chunks that workers have taken. */
 static void join(double total_ns)
 {
     int64_t n_claims = atomic_load_explicit(&pool.n_claims, memory_order_relaxed), start = 0;
@@ -341,7 +342,8 @@ static void join(double total_ns)
         if (looks % PAUSES_PER_LOOK == PAUSES_PER_LOOK - 1) {
             int64_t now = now_ns();
             if (!start) start = now;
-            if (now - start > SPIN_NS) sched_yield(); /* the worker may have lost its core to us */
+            if (now - start > SPIN_NS) sched_yield(); /* the worker may have lost its core to this
+                                                       * thread */
         }
         pause_briefly();
     }
@@ -351,7 +353,7 @@ static void join(double total_ns)
         leave_workers_out(now, waited);
 }
 
-/* Whether a job would end before workers may take part again. */
+/* True if a job would end before workers may take part again. */
 static bool better_alone(double total_ns)
 {
     int64_t until = atomic_load_explicit(&pool.alone_until, memory_order_relaxed);

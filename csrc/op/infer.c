@@ -1,4 +1,4 @@
-/* Shape rules shared by families of ops. Unknown dimensions (-1) propagate. */
+/* Shape rules shared by several families of ops. Unknown dimensions (-1) propagate. */
 #include "op/op.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@ df_status df_broadcast_shape(const df_tensor *a, const df_tensor *b, df_tensor *
 {
     int64_t shape[DF_MAX_NDIM];
     int ndim = a->ndim > b->ndim ? a->ndim : b->ndim;
-    for (int i = 0; i < ndim; i++) { /* from the last dimension backwards */
+    for (int i = 0; i < ndim; i++) { /* from the last dimension to the first */
         int64_t da = i < a->ndim ? a->shape[a->ndim - 1 - i] : 1;
         int64_t db = i < b->ndim ? b->shape[b->ndim - 1 - i] : 1;
         int64_t d;

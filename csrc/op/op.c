@@ -1,4 +1,5 @@
-/* What every caller of an op does in the same order: arity, shape rule, kernel. */
+/* The steps every caller of an op performs, in this order: check arity, infer shapes, run the
+ * kernel. Called by eager dispatch (_core) and by programs (exec). */
 #include "op/op.h"
 #include "base/numerics.h"
 #include "op/tile.h"
@@ -6,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_IN 16 /* of an op that computes half dtypes in float32 */
+#define MAX_IN 16 /* inputs of an op that computes reduced-precision floats in float32 */
 
 static df_status fail_no_tile(const df_call *call, df_error *err)
 {
@@ -31,7 +32,7 @@ bool df_op_in_float(const df_call *call)
     return true;
 }
 
-/* Infers with float32 in place of the half dtype, and puts that back. */
+/* Infers with float32 in place of the reduced-precision dtype, then restores the dtype. */
 static df_status infer_in_float(const df_call *call, df_error *err)
 {
     df_tensor wide[MAX_IN];
@@ -45,7 +46,7 @@ static df_status infer_in_float(const df_call *call, df_error *err)
     for (int i = 0; i < call->n_in; i++) {
         in[i] = call->in[i];
         if (!df_is_half(in[i]->dtype)) continue;
-        wide[i] = *in[i]; /* with its shape, borrowed */
+        wide[i] = *in[i]; /* borrows the shape */
         half = wide[i].dtype;
         wide[i].dtype = DF_F32;
         in[i] = &wide[i];
@@ -59,7 +60,7 @@ static df_status infer_in_float(const df_call *call, df_error *err)
     return st;
 }
 
-/* Promoted inputs share one dtype by now: kernels look at only one of them. */
+/* Promoted inputs must have one dtype: kernels inspect only one of them. */
 static df_status check_promoted(const df_call *call, df_error *err)
 {
     const df_op *op = call->op;
@@ -111,7 +112,7 @@ df_status df_op_check_arity(const df_call *call, df_error *err)
     for (int k = 0; op->n_out == DF_VARIADIC && k < call->n_in; k++)
         if (call->in[k]->size < 0) return DF_OK;
     if (call->n_out == n_out) return DF_OK;
-    return df_fail(err, DF_INVALID_ARGUMENT, "%s: %d outputs are planned, want %d", op->name,
+    return df_fail(err, DF_INVALID_ARGUMENT, "%s: %d outputs, expected %d", op->name,
                    call->n_out, n_out);
 }
 
@@ -147,7 +148,7 @@ static df_status look_for_refused(const df_call *call, df_error *err)
     const int64_t at = r->first(x);
     if (at < 0) return DF_OK;
     return df_fail(err, DF_INVALID_ARGUMENT,
-                   "%s: input %d is %s, want %s: not so at flat index %lld", call->op->name,
+                   "%s: input %d is %s, expected %s, violated at flat index %lld", call->op->name,
                    r->input, df_tensor_text(x).text, r->want, (long long)at);
 }
 
@@ -168,7 +169,7 @@ int64_t df_op_workspace(const df_call *call)
     return call->op->workspace && !df_op_in_float(call) ? call->op->workspace(call) : 0;
 }
 
-/* Whether the kernel may have overwritten input `k`, so that it no longer shows what came in. */
+/* True if the kernel may have overwritten input `k`. */
 static bool overwritten(const df_call *call, int k)
 {
     if (k < 32 && call->op->writes >> k & 1) return true;
@@ -177,8 +178,8 @@ static bool overwritten(const df_call *call, int k)
     return false;
 }
 
-/* "; of float32 (2, 3), float32 (3,) with 1 NaN and 0 infinite", as far as there is room. Returns
- * whether an input is not finite. */
+/* Writes "; of float32 (2, 3), float32 (3,) with 1 NaN and 0 infinite", as much as fits. Returns
+ * true if an input is not finite. */
 static bool describe_inputs(const df_call *call, char *text, size_t room)
 {
     bool found_any = false;

@@ -1,4 +1,4 @@
-/* See operand.h. */
+/* Broadcasting of operands, see operand.h. */
 #include "op/operand.h"
 
 #include <string.h>
@@ -75,7 +75,8 @@ const void *df_operand_load(const df_operand_walk *o, const char *data, int64_t 
         done += run;
         index[last] += run;
         at += run * o->step[last];
-        for (int d = last; d > 0 && index[d] == o->extent[d]; d--) { /* carry */
+        for (int d = last; d > 0 && index[d] == o->extent[d]; d--) { /* carry to the next
+                                                                      * dimension */
             at += o->step[d - 1] - o->extent[d] * o->step[d];
             index[d] = 0;
             index[d - 1]++;

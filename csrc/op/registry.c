@@ -1,5 +1,5 @@
-/* Chooses one whole table at load. The build says which levels it holds: DF_HAVE_<level>;
- * the baseline is left out by DF_WITHOUT_BASELINE. */
+/* Selects one table of ops at load. DF_HAVE_<level> lists the levels in this build;
+ * DF_WITHOUT_BASELINE leaves out the baseline. */
 #include "op/registry.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ df_status df_registry_init(df_error *err)
     for (int isa = 0; isa < DF_N_ISA; isa++) any = any || usable(isa);
     if (!any)
         return df_fail(err, DF_UNIMPLEMENTED,
-                       "this build wants instructions that this CPU does not have");
+                       "this build needs instructions that this CPU does not have");
     if (found < 0)
         return df_fail(err, DF_INVALID_ARGUMENT,
                        "DUALFLOW_ISA=%s: this build on this CPU has%s%s%s%s",

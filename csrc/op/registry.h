@@ -5,7 +5,7 @@
 #include "base/cpu.h"
 #include "op/op.h"
 
-/* Picks the highest level that build and CPU share, or the one DUALFLOW_ISA names. Called once. */
+/* Selects the highest level that build and CPU share, or the level in DUALFLOW_ISA. Called once. */
 df_status df_registry_init(df_error *err);
 const char *df_registry_isa(void);          /* "avx512" */
 int64_t df_registry_size(void);

@@ -1,4 +1,4 @@
-/* The table of one SIMD level: compiled once per level from the one list, ops.def. */
+/* The table of one SIMD level, compiled once per level from ops.def. */
 #include "op/op.h"
 
 #define OP(name) extern DF_OP(name);

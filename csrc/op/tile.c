@@ -1,11 +1,11 @@
-/* The tile loader. Knows broadcasting, tails and threads; knows no formula and no op by name. */
+/* The tile loader: broadcasting, tails and threads for elementwise ops. Knows no op by name. */
 #include "op/tile.h"
 #include "op/operand.h"
 #include "base/stream.h"
 #include "base/thread.h"
 
-#define TILES_PER_BLOCK 16 /* 16 K elements: the unit of work of a thread */
-#define CHEAP 0.2          /* ns per element, the record's default */
+#define TILES_PER_BLOCK 16 /* 16 K elements: the unit of parallel work */
+#define CHEAP 0.2          /* ns per element if the record has no cost */
 
 typedef struct {
     df_tile_fn fn;
@@ -25,7 +25,7 @@ df_tile_fn df_tile_select(const df_call *call)
     return op->select ? op->select(call) : op->tile[call->in[op->tile_key]->dtype];
 }
 
-/* Tiles are a multiple of every period; an operand whose period does not fit walks instead. */
+/* Tiles are a multiple of every period. An operand whose period is too long uses DF_WALK. */
 static int64_t choose_tile(job *j)
 {
     int64_t unit = 1;
@@ -39,8 +39,8 @@ static int64_t choose_tile(job *j)
     return DF_TILE / unit * unit;
 }
 
-/* Runs the tile function on `n` elements; past the caches if so wanted, by way of a piece small
- * enough that the processor reads the next operands while it stores. */
+/* Runs the tile function on `n` elements. Streaming stores go through a small buffer, so that the
+ * processor reads the next operands while it stores. */
 static void run_tile(const job *j, int64_t at, int64_t n, const void *const *in)
 {
     char *out = j->out + at * j->out_bytes;
@@ -96,7 +96,7 @@ df_status df_tile_run(const df_call *call, df_error *err)
     j.stream = df_tensor_bytes(out) >= DF_STREAM_BYTES;
     for (int i = 0; i < call->n_in; i++) {
         j.data[i] = call->in[i]->data;
-        j.stream &= j.data[i] != j.out; /* else the line has been read */
+        j.stream &= j.data[i] != j.out; /* updated in place: the line has been read */
         df_operand_set(&j.in[i], call->in[i], out, &room[i]);
     }
     j.tile = choose_tile(&j);

@@ -1,10 +1,11 @@
-/* Combines tile by tile: what waits for its sibling stays in L1, in a register of its depth. */
+/* Tree combination, one piece at a time: a node that waits for its sibling stays in L1, in the
+ * register of its depth. */
 #include "op/tree.h"
 #include "base/thread.h"
 
 #include <string.h>
 
-#define MAX_DEPTH 32 /* of fewer than 2^31 leaves */
+#define MAX_DEPTH 32 /* for fewer than 2^31 leaves */
 #define PIECE 512    /* elements of a register */
 #define BLOCK (32 * PIECE)
 
@@ -51,7 +52,7 @@ static void combine_block(void *context, int64_t begin, int64_t end)
     for (int64_t at = begin; at < end; at += PIECE) combine_piece(j, at, df_min(PIECE, end - at));
 }
 
-/* Whether the nodes follow each other and end in one. */
+/* True if the nodes are consecutive and combine to one root. */
 static bool is_whole(int count, const df_span *spans)
 {
     df_span stack[MAX_DEPTH + 1];

@@ -217,7 +217,7 @@ static void test_no_host(void)
     df_error err;
     int n_left, failed;
     CHECK(run(p, 1, NULL, &n_left, &failed, &err) == DF_UNIMPLEMENTED && failed == 1 && !n_left);
-    CHECK(strstr(err.text, "no host is set that goes on beside a program"));
+    CHECK(strstr(err.text, "no host with asynchronous calls is set"));
     CHECK(df_host_wait(1, &err) == DF_UNIMPLEMENTED);
     df_program_free(p);
 }

@@ -45,7 +45,7 @@ def test_outputs_of_a_dynamic_instruction_are_counted():
         b = Builder()
         outs = tuple([b.slot(DYNAMIC, (None,), F32, last_use=0) for _ in range(n)])
         b.add("exp", (b.arg(0, (6,)),), outs, dynamic=True)
-        refused(b, 1, [], f"exp: {n} outputs are planned, want 1")
+        refused(b, 1, [], f"exp: {n} outputs, expected 1")
 
 
 def test_pieces_that_only_a_run_counts():
@@ -58,7 +58,7 @@ def test_pieces_that_only_a_run_counts():
     b.add("unstack", (where,), rows, dynamic=True, axis=0)
     program = b.build(1, [])
     program.run([df.constant([True, True, True, False])])
-    with pytest.raises(ValueError, match="unstack: 3 outputs are planned, want 2"):
+    with pytest.raises(ValueError, match="unstack: 3 outputs, expected 2"):
         program.run([df.constant([True, True, False, False])])
 
 
@@ -112,7 +112,7 @@ def applied(op, given, attrs, outputs):
     ("dynamic_attrs", (ones(2),), [], [(F32, 1)], "dynamic_attrs: op"),
     ("cast", (ones(2),), [0, 99], [(F32, 1)], "attribute dtype is 99"),
     ("cast", (ones(2),), [0, -1], [(F32, 1)], "attribute dtype is -1"),
-    ("exp", (ones(2),), [], [(F32, 1), (F32, 1)], "exp: 2 outputs are planned, want 1"),
+    ("exp", (ones(2),), [], [(F32, 1), (F32, 1)], "exp: 2 outputs, expected 1"),
     ("exp", (ones(2), ones(2)), [], [(F32, 1)], "exp: got 2 inputs")])
 def test_what_is_applied_with_attributes_of_a_run(op, given, attrs, outputs, match):
     with pytest.raises(df.errors.DualflowError, match=match):

@@ -35,7 +35,7 @@ def test_what_integers_have_no_result_for_is_refused(op, dtype):
         b[at] = bad
         for call in (f, traced, df.function(f, passes=False)):
             with pytest.raises(df.errors.InvalidArgumentError,
-                               match=rf"{op.name}: input 1 .*want integer.* flat index {at}\b"):
+                               match=rf"{op.name}: input 1 .*expected integer.* flat index {at}\b"):
                 call(df.constant(a), df.constant(b))
     for a, b in ((df.ones([2, 3], dtype), df.constant([1, 1, bad], dtype)),
                  (df.ones([2, 1], dtype), df.constant([[bad, 1, 1]], dtype)),
