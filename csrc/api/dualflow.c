@@ -1,4 +1,4 @@
-/* dualflow.h: a program file, with memory for what it is given and makes. */
+/* Implementation of dualflow.h: a program file with memory for its inputs and outputs. */
 #include "api/dualflow.h"
 
 #include "file/file.h"
@@ -15,7 +15,7 @@ struct dualflow {
     void **out;
     bool *is_set;
     bool has_run;
-    df_error error; /* of this file; `model` says which call failed last */
+    df_error error; /* of this file; in_model: the last error is in the model */
     bool in_model;
 };
 
@@ -90,7 +90,7 @@ const char *dualflow_error(const dualflow *f)
     return f->in_model ? df_model_error(f->file->model) : f->error.text;
 }
 
-/* --- using ---*/
+/* --- running --- */
 
 dualflow_tensor dualflow_input(const dualflow *f, int k)
 {
@@ -102,14 +102,14 @@ dualflow_tensor dualflow_output(const dualflow *f, int k)
     return k >= 0 && k < f->file->n_out ? f->outputs[k] : (dualflow_tensor){0};
 }
 
-/* Whether tensor k of n exists and has so many bytes. */
+/* Checks that tensor k of n exists and has the given size. */
 static df_status check(dualflow *f, const char *what, int k, int n, const dualflow_tensor *tensors,
                        size_t bytes)
 {
     f->in_model = false;
     if (k < 0 || k >= n)
-        return df_fail(&f->error, DF_INVALID_ARGUMENT, "there is no %s %d, want 0 to %d", what, k,
-                       n - 1);
+        return df_fail(&f->error, DF_INVALID_ARGUMENT, "there is no %s %d, expected 0 to %d", what,
+                       k, n - 1);
     if (bytes == tensors[k].bytes) return DF_OK;
     return df_fail(&f->error, DF_BAD_SHAPE, "%s %s has %zu bytes, %s %s, got %zu", what,
                    tensors[k].name, tensors[k].bytes, tensors[k].dtype,

@@ -1,5 +1,5 @@
-/* The entry of a file: where the arguments of its program come from, and what a call returns. All
- * that df_model_run relies on, and programs cannot know, is checked here. */
+/* The entry of a file: the sources of the arguments of its program, and the returned values. Checks
+ * everything that df_model_run relies on and df_program_new cannot check. */
 #include "file/reading.h"
 
 #include <string.h>
@@ -54,16 +54,16 @@ static const df_model_return *read_returns(df_reading *r, int n)
     return returns;
 }
 
-/* What is kept has no inputs and no names; it follows the entry that wants it. */
+/* The cached part has no inputs and no names; it follows the entry that uses it. */
 static void read_kept(df_reading *r, df_model_entry *e)
 {
-    if (!df_take(r, "whether something is kept", 0, 1)) return;
+    if (!df_take(r, "whether values are cached", 0, 1)) return;
     df_model_entry *kept = df_reading_room(r, 1, sizeof *kept);
     const df_model_program *p = take_program(r);
     if (!kept || !p) return;
-    *kept = (df_model_entry){.name = "what it keeps", .program = p};
+    *kept = (df_model_entry){.name = "the cached part", .program = p};
     kept->sources = read_sources(r, p->n_args);
-    kept->n_out = df_take_count(r, "the number of what is kept");
+    kept->n_out = df_take_count(r, "the number of cached values");
     kept->returns = read_returns(r, kept->n_out);
     e->kept = kept;
 }
@@ -86,7 +86,7 @@ void df_read_entry(df_reading *r, df_model_entry *e)
 
 /* --- checks -----------------------------------------------------------------------------------*/
 
-/* How many there are where an argument comes from. */
+/* The number of sources of an origin. */
 static int count_sources(const df_reading *r, const df_model_entry *e, df_model_origin origin)
 {
     switch (origin) {
@@ -122,20 +122,21 @@ static void check_source(df_reading *r, const df_model_entry *e, const df_progra
 {
     const df_model_source *s = &e->sources[k];
     if (s->index >= count_sources(r, e, s->origin))
-        df_reading_fail(r, DF_INVALID_ARGUMENT, "argument %d of the program comes from number %d "
-                        "of %d", k, s->index, count_sources(r, e, s->origin));
+        df_reading_fail(r, DF_INVALID_ARGUMENT, "argument %d of the program has source %d of "
+                        "%d", k, s->index, count_sources(r, e, s->origin));
     else if (s->origin == DF_FROM_KEY && !is_state(&r->tables.variables[s->index]))
-        df_reading_fail(r, DF_BAD_SHAPE, "argument %d of the program is a key of %s, which is no "
-                        "int64 (2,)", k, r->tables.variables[s->index].name);
+        df_reading_fail(r, DF_BAD_SHAPE, "argument %d of the program is a key of %s, which is "
+                        "not int64 (2,)", k, r->tables.variables[s->index].name);
     else if (df_program_writes(p, k) && s->origin != DF_FROM_WRITTEN)
-        df_reading_fail(r, DF_INVALID_ARGUMENT, "argument %d of the program is written, and is no "
-                        "variable to be written", k);
+        df_reading_fail(r, DF_INVALID_ARGUMENT, "argument %d of the program is written, but is "
+                        "not a variable to be written", k);
     else if (df_program_reach(p, k) < 0 || df_program_reach(p, k) > source_bytes(r, e, k))
-        df_reading_fail(r, DF_BAD_SHAPE, "argument %d of the program has %lld bytes, it wants %lld",
-                        k, (long long)source_bytes(r, e, k), (long long)df_program_reach(p, k));
+        df_reading_fail(r, DF_BAD_SHAPE, "argument %d of the program has %lld bytes, expected "
+                        "%lld", k, (long long)source_bytes(r, e, k),
+                        (long long)df_program_reach(p, k));
 }
 
-/* Memory that is written is that of one argument. */
+/* Checks that no variable is two arguments, as a written argument must not alias another. */
 static void check_apart(df_reading *r, const df_model_entry *e)
 {
     const int n = r->tables.n_variables;
@@ -144,7 +145,7 @@ static void check_apart(df_reading *r, const df_model_entry *e)
         const df_model_source *s = &e->sources[k];
         if (s->origin != DF_FROM_VARIABLE && s->origin != DF_FROM_WRITTEN) continue;
         if (uses[s->index])
-            df_reading_fail(r, DF_INVALID_ARGUMENT, "variable %s is two arguments of the program",
+            df_reading_fail(r, DF_INVALID_ARGUMENT, "variable %s is passed as two arguments",
                             r->tables.variables[s->index].name);
         uses[s->index] = 1;
     }
@@ -167,13 +168,12 @@ static bool is_returned(const df_reading *r, const df_model_entry *e, const df_m
     if (x->index >= p->n_slots) return false;
     const df_slot *s = &p->slots[x->index];
     for (int d = 0; d < s->ndim; d++)
-        if (s->shape[d] < 0) return false; /* the caller gives memory before it runs */
+        if (s->shape[d] < 0) return false; /* the caller provides memory before the run */
     return s->kind == DF_SLOT_DYNAMIC && s->last_use == p->n_instructions &&
            slot_bytes(s) == x->bytes;
 }
 
-/* All results of the program are returned, in memory as large as slots say. Programs make all that
- * their slots reach. */
+/* Checks that all results of the program are returned, with sizes that its slots fit and fill. */
 static void check_returns(df_reading *r, const df_model_entry *e)
 {
     const df_model_program *p = e->program;
@@ -183,7 +183,7 @@ static void check_returns(df_reading *r, const df_model_entry *e)
     for (int k = 0; k < e->n_out && r->status == DF_OK; k++) {
         const df_model_return *x = &e->returns[k];
         if (!is_returned(r, e, x))
-            df_reading_fail(r, DF_INVALID_ARGUMENT, "output %d is number %d of kind %d, which "
+            df_reading_fail(r, DF_INVALID_ARGUMENT, "output %d has kind %d and index %d, which "
                             "cannot be returned", k, x->index, (int)x->kind);
         else if (x->kind == DF_SLOT_RESULT && bytes[x->index] >= 0 && bytes[x->index] != x->bytes)
             df_reading_fail(r, DF_INVALID_ARGUMENT, "result %d has two sizes", x->index);
@@ -203,7 +203,7 @@ static void check_returns(df_reading *r, const df_model_entry *e)
     }
     for (int k = 0; k < p->n_results && r->status == DF_OK; k++)
         if (made[k] < bytes[k])
-            df_reading_fail(r, DF_BAD_SHAPE, "result %d has %lld bytes, of which the program makes "
+            df_reading_fail(r, DF_BAD_SHAPE, "result %d has %lld bytes, but the program writes "
                             "%lld", k, (long long)bytes[k], (long long)made[k]);
 }
 
@@ -214,7 +214,8 @@ static void check_program(df_reading *r, const df_model_entry *e, const df_progr
     check_returns(r, e);
 }
 
-/* What is kept is computed of variables that the program reads, and each result is one of them. */
+/* Checks that cached values are computed from variables that the program reads, and that each
+ * result is returned. */
 static void check_kept(df_reading *r, const df_model_entry *e, const df_model_entry *kept)
 {
     uint8_t *reads = df_reading_room(r, r->tables.n_variables, 1);
@@ -223,11 +224,11 @@ static void check_kept(df_reading *r, const df_model_entry *e, const df_model_en
         if (e->sources[k].origin == DF_FROM_VARIABLE) reads[e->sources[k].index] = 1;
     for (int k = 0; k < kept->program->n_args && r->status == DF_OK; k++)
         if (kept->sources[k].origin != DF_FROM_VARIABLE || !reads[kept->sources[k].index])
-            df_reading_fail(r, DF_INVALID_ARGUMENT, "what is kept is computed of something else "
+            df_reading_fail(r, DF_INVALID_ARGUMENT, "cached values depend on something else "
                             "than variables that the program reads");
     for (int k = 0; k < kept->n_out; k++) n_results += kept->returns[k].kind == DF_SLOT_RESULT;
     if (n_results != kept->program->n_results)
-        df_reading_fail(r, DF_INVALID_ARGUMENT, "what is kept are %d results of %d", n_results,
+        df_reading_fail(r, DF_INVALID_ARGUMENT, "%d of %d cached results are returned", n_results,
                         kept->program->n_results);
 }
 
@@ -236,7 +237,7 @@ void df_check_entry(df_reading *r, const df_model_entry *e)
     check_program(r, e, df_model_program_of(r->file.model, 0, false));
     for (int k = 0; k < e->n_out && r->status == DF_OK; k++)
         if (e->returns[k].bytes != df_model_variable_bytes(&r->file.outputs[k]))
-            df_reading_fail(r, DF_BAD_SHAPE, "output %s has %lld bytes, the program makes %lld",
+            df_reading_fail(r, DF_BAD_SHAPE, "output %s has %lld bytes, the program returns %lld",
                             r->file.outputs[k].name,
                             (long long)df_model_variable_bytes(&r->file.outputs[k]),
                             (long long)e->returns[k].bytes);

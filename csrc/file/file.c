@@ -1,4 +1,4 @@
-/* Program files: header, sections, what is read from them in which order. */
+/* Program files: header and sections, and the order in which they are read. */
 #include "file/reading.h"
 
 #include "op/registry.h"
@@ -27,7 +27,8 @@ typedef struct {
 static const char *const names[N_SECTIONS] = {"strings", "programs", "constants", "structure",
                                               "weights"};
 
-/* --- what readers share -----------------------------------------------------------------------*/
+/* --- shared by all readers
+ * ------------------------------------------------------------------------ */
 
 void df_reading_fail(df_reading *r, df_status status, const char *format, ...)
 {
@@ -68,8 +69,8 @@ int64_t df_take(df_reading *r, const char *what, int64_t low, int64_t high)
     }
     const int64_t value = *r->at++;
     if (value >= low && value <= high) return value;
-    df_reading_fail(r, DF_INVALID_ARGUMENT, "%s is %lld, want %lld to %lld, in word %lld of the "
-                    "programs", what, (long long)value, (long long)low, (long long)high, place);
+    df_reading_fail(r, DF_INVALID_ARGUMENT, "%s is %lld, expected %lld to %lld, in word %lld of "
+                    "the programs", what, (long long)value, (long long)low, (long long)high, place);
     return low;
 }
 
@@ -98,8 +99,8 @@ const int64_t *df_take_words(df_reading *r, const char *what, int64_t n)
     const int64_t *words = r->at;
     if (r->status != DF_OK) return words;
     if (n < 0 || n > r->end - r->at)
-        df_reading_fail(r, DF_INVALID_ARGUMENT, "%s: %lld words, and %lld are left from word %lld "
-                        "of the programs on", what, (long long)n, (long long)(r->end - r->at),
+        df_reading_fail(r, DF_INVALID_ARGUMENT, "%s: %lld words, but only %lld follow word %lld "
+                        "of the programs", what, (long long)n, (long long)(r->end - r->at),
                         (long long)(r->at - r->words));
     else
         r->at += n;
@@ -132,7 +133,7 @@ int64_t df_take_described(df_reading *r, const char *what, df_model_variable *to
     to->shape = df_take_words(r, "a shape", to->ndim);
     const int64_t bytes = df_reading_bytes(r, to->name, to->dtype, to->ndim, to->shape);
     if (bytes < 0)
-        df_reading_fail(r, DF_BAD_SHAPE, "%s has shape %s, want one that is known", to->name,
+        df_reading_fail(r, DF_BAD_SHAPE, "%s has shape %s, expected a known shape", to->name,
                         df_shape_text(to->ndim, to->shape).text);
     return df_max(bytes, 0);
 }
@@ -151,7 +152,7 @@ const void *df_take_constant(df_reading *r, const char *what, int64_t bytes)
     const int64_t all = r->sections[CONSTANTS].bytes;
     const int64_t at = df_take(r, what, 0, all);
     if (r->status == DF_OK && (bytes < 0 || bytes > all - at))
-        df_reading_fail(r, DF_INVALID_ARGUMENT, "%s: bytes %lld to %lld of %lld constant ones",
+        df_reading_fail(r, DF_INVALID_ARGUMENT, "%s: bytes %lld to %lld of %lld bytes of constants",
                         what, (long long)at, (long long)(at + bytes), (long long)all);
     return r->status == DF_OK ? r->data + r->sections[CONSTANTS].offset + at : NULL;
 }
@@ -166,9 +167,9 @@ static void check_sections(df_reading *r, const header *h, int64_t bytes)
         if (offset % DF_ALIGNMENT || offset < (uint64_t)end || offset > (uint64_t)bytes ||
             n > (uint64_t)bytes - offset) {
             df_reading_fail(r, DF_INVALID_ARGUMENT, "the section of %s begins at byte %llu and has "
-                            "%llu bytes, want it between bytes %lld and %lld", names[k],
-                            (unsigned long long)offset, (unsigned long long)n, (long long)end,
-                            (long long)bytes);
+                            "%llu bytes, expected a range between bytes %lld and %lld",
+                            names[k], (unsigned long long)offset, (unsigned long long)n,
+                            (long long)end, (long long)bytes);
             return;
         }
         r->sections[k].offset = (int64_t)offset;
@@ -176,36 +177,36 @@ static void check_sections(df_reading *r, const header *h, int64_t bytes)
         end = (int64_t)(offset + n);
     }
     if (r->status == DF_OK && r->sections[WORDS].bytes % 8)
-        df_reading_fail(r, DF_INVALID_ARGUMENT, "the section of programs has %lld bytes, want "
-                        "words of 8", (long long)r->sections[WORDS].bytes);
+        df_reading_fail(r, DF_INVALID_ARGUMENT, "the section of programs has %lld bytes, expected "
+                        "a multiple of 8", (long long)r->sections[WORDS].bytes);
 }
 
 static void check_header(df_reading *r, const header *h, size_t got, int64_t bytes)
 {
     if (got < sizeof h->magic || memcmp(h->magic, MAGIC, sizeof h->magic))
-        df_reading_fail(r, DF_INVALID_ARGUMENT, "is no program file: it does not begin with "
+        df_reading_fail(r, DF_INVALID_ARGUMENT, "is not a program file: it does not begin with "
                         "\"" MAGIC "\"");
     else if (got < sizeof *h)
         df_reading_fail(r, DF_INVALID_ARGUMENT, "is cut short: %lld bytes, and the header has %zu",
                         (long long)bytes, sizeof *h);
     else if (h->order == OTHER_ORDER)
-        df_reading_fail(r, DF_INVALID_ARGUMENT, "holds the highest byte of a number first, want "
-                        "the lowest: it was written for another machine");
+        df_reading_fail(r, DF_INVALID_ARGUMENT, "is big-endian, expected little-endian: it was "
+                        "written for another machine");
     else if (h->order != ORDER)
-        df_reading_fail(r, DF_INVALID_ARGUMENT, "has byte order mark %08x, want %08x", h->order,
+        df_reading_fail(r, DF_INVALID_ARGUMENT, "has byte order mark %08x, expected %08x", h->order,
                         ORDER);
     else if (h->version != DF_FILE_VERSION)
-        df_reading_fail(r, DF_INVALID_ARGUMENT, "is of version %u of program files, this build "
+        df_reading_fail(r, DF_INVALID_ARGUMENT, "has version %u of the file format, this build "
                         "reads version %d", h->version, DF_FILE_VERSION);
     else if (h->bytes != (uint64_t)bytes)
-        df_reading_fail(r, DF_INVALID_ARGUMENT, "is %s: %lld bytes, want %llu",
+        df_reading_fail(r, DF_INVALID_ARGUMENT, "is %s: %lld bytes, expected %llu",
                         (uint64_t)bytes < h->bytes ? "cut short" : "too long", (long long)bytes,
                         (unsigned long long)h->bytes);
     else
         check_sections(r, h, bytes);
 }
 
-/* All but the weights, which are read to where they are used. */
+/* Reads everything but the weights, which are read directly to their buffers. */
 static void read_sections(df_reading *r)
 {
     header h = {.bytes = 0};
@@ -224,12 +225,12 @@ static void read_sections(df_reading *r)
     const int64_t n = r->sections[WEIGHTS].offset;
     char *room = df_reading_room(r, n + DF_ALIGNMENT, 1);
     if (!room) return;
-    r->data = room + (-(uintptr_t)room & (DF_ALIGNMENT - 1)); /* constants are aligned, too */
+    r->data = room + (-(uintptr_t)room & (DF_ALIGNMENT - 1)); /* so that constants are aligned */
     if (fseek(r->handle, 0, SEEK_SET) || fread(r->data, 1, (size_t)n, r->handle) != (size_t)n)
         df_reading_fail(r, DF_INVALID_ARGUMENT, "cannot be read");
 }
 
-/* Texts, each with a zero behind it. */
+/* Strings, each followed by a zero byte. */
 static void read_strings(df_reading *r)
 {
     if (r->status != DF_OK) return;
@@ -237,7 +238,7 @@ static void read_strings(df_reading *r)
     int64_t n = 0;
     for (const char *c = at; c < end; c++) n += *c == '\0';
     if ((at < end && end[-1]) || n > INT32_MAX - 1) {
-        df_reading_fail(r, DF_INVALID_ARGUMENT, "the last of %lld strings has no end",
+        df_reading_fail(r, DF_INVALID_ARGUMENT, "the last of %lld strings is not terminated",
                         (long long)n + 1);
         return;
     }
@@ -256,14 +257,14 @@ static void read_ops(df_reading *r)
         while (i < df_registry_size() && strcmp(df_registry_op(i)->name, name)) i++;
         if (r->status != DF_OK) return;
         if (i == df_registry_size())
-            df_reading_fail(r, DF_UNIMPLEMENTED, "wants op %.80s, which this build does not have",
+            df_reading_fail(r, DF_UNIMPLEMENTED, "uses op %.80s, which this build does not have",
                             name);
         else if (df_registry_op(i)->version != version)
-            df_reading_fail(r, DF_UNIMPLEMENTED, "wants version %lld of op %s, this build has "
+            df_reading_fail(r, DF_UNIMPLEMENTED, "uses version %lld of op %s, this build has "
                             "version %d", (long long)version, name, df_registry_op(i)->version);
         else if (df_registry_op(i)->host)
-            df_reading_fail(r, DF_INVALID_ARGUMENT, "wants op %s, which calls the process that "
-                            "reads it", name);
+            df_reading_fail(r, DF_INVALID_ARGUMENT, "uses op %s, which calls functions of the "
+                            "process that saved it", name);
         else
             r->ops[k] = i;
     }
@@ -299,7 +300,7 @@ static void read_words(df_reading *r)
     df_read_programs(r);
     if (r->status == DF_OK) df_read_entry(r, entry);
     if (r->status == DF_OK && r->at != r->end)
-        df_reading_fail(r, DF_INVALID_ARGUMENT, "%lld words are left behind the entry",
+        df_reading_fail(r, DF_INVALID_ARGUMENT, "%lld unused words follow the entry",
                         (long long)(r->end - r->at));
     r->tables.n_entries = 1;
     r->tables.entries = entry;
@@ -347,7 +348,7 @@ df_status df_file_open(const char *path, df_file **out, df_error *err)
     if (r->handle) fclose(r->handle);
     r->handle = NULL;
     const df_status status = r->status;
-    r->path = NULL; /* both are the caller's */
+    r->path = NULL; /* owned by the caller */
     r->err = NULL;
     if (status != DF_OK) {
         df_file_close(&r->file);
@@ -363,7 +364,7 @@ df_status df_file_open(const char *path, df_file **out, df_error *err)
 void df_file_close(df_file *file)
 {
     if (!file) return;
-    df_reading *r = (df_reading *)(void *)file; /* which it is the first part of */
+    df_reading *r = (df_reading *)(void *)file; /* its first member */
     df_model_free(file->model);
     while (r->blocks) {
         block *next = r->blocks->next;

@@ -1,5 +1,5 @@
-/* The programs of a file, made into tables: slots, instructions, and the registry's numbers of ops
- * in the place of the file's. What the programs do is checked when they are built. */
+/* Reads the programs of a file into tables of slots and instructions, with op numbers of the file
+ * replaced by registry indices. df_program_new checks the programs when they are built. */
 #include "file/reading.h"
 
 #include "fuse/cluster.h"
@@ -8,14 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_DEPTH 100 /* of bodies inside bodies: runs of them are calls inside calls */
+#define MAX_DEPTH 100 /* nested bodies: their runs are nested calls */
 
-/* The registry's number of op k of the file. */
+/* The registry index of op k of the file. */
 static int64_t op_of(df_reading *r, const char *what, int64_t k)
 {
     if (r->status != DF_OK) return 0;
     if (k >= 0 && k < r->n_ops) return r->ops[k];
-    df_reading_fail(r, DF_INVALID_ARGUMENT, "%s is number %lld of %d", what, (long long)k,
+    df_reading_fail(r, DF_INVALID_ARGUMENT, "%s is %lld of %d", what, (long long)k,
                     r->n_ops);
     return 0;
 }
@@ -37,8 +37,8 @@ static void read_slot(df_reading *r, df_slot *s)
     if (s->data && s->dtype == DF_BOOL) df_reading_check_bools(r, "a constant", s->data, bytes);
 }
 
-/* Tile code, with the registry's numbers of ops. What it says is checked by the op that it is of;
- * here only where ops stand. */
+/* Replaces the op numbers in tile code by registry indices. Only the positions of op numbers are
+ * checked here; the op that owns the code checks the rest. */
 static void translate_code(df_reading *r, int64_t *at, int64_t n)
 {
     int64_t *end = at + n;
@@ -46,7 +46,7 @@ static void translate_code(df_reading *r, int64_t *at, int64_t n)
     for (at += 2; n_steps > 0 && r->status == DF_OK; n_steps--) {
         if (end - at < 3) break;
         at[0] = op_of(r, "an op of tile code", at[0]);
-        at += 2; /* behind the space */
+        at += 2; /* after the space */
         for (int list = 0; list < 2; list++) {
             if (at >= end || at[0] < 0 || at[0] >= end - at) break;
             at += at[0] + 1;
@@ -54,7 +54,7 @@ static void translate_code(df_reading *r, int64_t *at, int64_t n)
     }
 }
 
-/* Lists stay where they are. */
+/* Lists are not copied. */
 static void read_attr(df_reading *r, const df_op *op, int k, df_attr *to)
 {
     const df_attr_spec *spec = &op->attrs[k];
@@ -79,7 +79,7 @@ static int *read_numbers(df_reading *r, const char *what, int n, int limit)
     return numbers;
 }
 
-/* Bodies come before what has them, and belong to one instruction. */
+/* A body precedes its owner and belongs to one instruction. */
 static void read_bodies(df_reading *r, int program, df_model_instruction *in)
 {
     in->n_bodies = df_take_count(r, "the number of bodies");
@@ -88,8 +88,8 @@ static void read_bodies(df_reading *r, int program, df_model_instruction *in)
         const int64_t k = df_take(r, "a body", 0, program - 1);
         const df_model_program *p = &r->programs[k];
         if (r->status == DF_OK && (r->owned[k] || !p->returned))
-            df_reading_fail(r, DF_INVALID_ARGUMENT, "program %lld is no body, or one of two "
-                            "instructions", (long long)k);
+            df_reading_fail(r, DF_INVALID_ARGUMENT, "program %lld is not a body, or the body of "
+                            "two instructions", (long long)k);
         else if (r->status == DF_OK && (p->n_args != in->n_in || p->n_results != in->n_out))
             df_reading_fail(r, DF_INVALID_ARGUMENT, "program %lld has %d arguments and %d results, "
                             "its instruction %d and %d", (long long)k, p->n_args, p->n_results,
@@ -100,8 +100,8 @@ static void read_bodies(df_reading *r, int program, df_model_instruction *in)
         bodies[b] = &r->programs[k];
     }
     if (r->depths[program] > MAX_DEPTH)
-        df_reading_fail(r, DF_UNIMPLEMENTED, "branches and loops lie inside each other more than "
-                        "%d levels deep", MAX_DEPTH);
+        df_reading_fail(r, DF_UNIMPLEMENTED, "branches and loops are nested more than %d levels "
+                        "deep", MAX_DEPTH);
     in->bodies = bodies;
 }
 
@@ -122,7 +122,7 @@ static void read_instruction(df_reading *r, int program, df_model_instruction *i
     read_bodies(r, program, in);
     in->workspace = df_take(r, "a workspace", DF_BEHIND, INT64_MAX);
     in->dynamic = df_take(r, "whether shapes depend on data", 0, 1);
-    in->poll = df_take(r, "whether to ask for signals", 0, 1);
+    in->poll = df_take(r, "whether to poll for signals", 0, 1);
     in->wave = (int)df_take(r, "a wave", 0, INT32_MAX);
     in->cost = df_take_double(r, "a cost");
     if (!(in->cost >= 0 && in->cost < INFINITY))

@@ -1,5 +1,5 @@
-/* Reads tile code. The code is not trusted: every count is checked against what is left of the
- * list, every value against those that exist. */
+/* Reads tile code. The code is not trusted: every count is checked against the rest of the list,
+ * every value against the values defined before it. */
 #include "fuse/code.h"
 #include "op/registry.h"
 
@@ -12,7 +12,7 @@ typedef struct {
     const int64_t *at, *end;
 } reader;
 
-/* The next number; false where none is left or it is not in [low, high]. */
+/* Reads the next number. Returns false if there is none or it is not in [low, high]. */
 static bool take(reader *r, int64_t low, int64_t high, int64_t *value)
 {
     if (r->at == r->end || *r->at < low || *r->at > high) return false;
@@ -20,7 +20,7 @@ static bool take(reader *r, int64_t low, int64_t high, int64_t *value)
     return true;
 }
 
-/* A count and as many numbers. */
+/* Reads a count and that many numbers. */
 static bool take_list(reader *r, int64_t *n, const int64_t **list)
 {
     if (!take(r, 0, INT32_MAX, n) || *n > r->end - r->at) return false;
@@ -50,7 +50,7 @@ int df_cluster_count_out(const df_call *call)
     raw_step raw;
     if (!take(&r, 0, INT64_MAX, &row_length) || !take(&r, 0, INT64_MAX, &n_steps)) return 1;
     for (int64_t i = 0; i < n_steps; i++)
-        if (!take_step(&r, &raw)) return 1; /* infer will say what is wrong */
+        if (!take_step(&r, &raw)) return 1; /* infer reports the error */
     return take_list(&r, &n_out, &out) ? (int)n_out : 1;
 }
 
@@ -60,8 +60,8 @@ static df_status malformed(const df_call *call, const char *what, int64_t step, 
                    call->op->name, (long long)step, what);
 }
 
-/* Result dtypes of the operands of a step; checks that they exist and are in a space that the
- * step may read. */
+/* Finds the dtypes of the operands of a step. Checks that the operands exist and are in a space
+ * that the step may read. Returns an error text or NULL. */
 static const char *operand_dtypes(const df_call *call, df_cluster_code *code, int64_t step,
                                   df_dtype *dtypes)
 {
@@ -69,7 +69,7 @@ static const char *operand_dtypes(const df_call *call, df_cluster_code *code, in
     const df_space space = s->reduces ? DF_SPACE_FULL : s->space;
     for (int i = 0; i < s->n_in; i++) {
         const int64_t value = s->in[i];
-        if (value < 0 || value >= code->n_in + step) return "it reads a value that does not exist";
+        if (value < 0 || value >= code->n_in + step) return "it reads an undefined value";
         if (value < code->n_in) {
             code->read_in[value] |= (uint8_t)(1 << space);
             dtypes[i] = call->in[value]->dtype;
@@ -84,7 +84,7 @@ static const char *operand_dtypes(const df_call *call, df_cluster_code *code, in
     return NULL;
 }
 
-/* The shape that all FOLD steps fold. */
+/* Reads the shape that all FOLD steps reduce. */
 static const char *read_fold(df_cluster_code *code, const raw_step *raw)
 {
     df_fold *f = &code->fold;
@@ -104,15 +104,16 @@ static const char *read_fold(df_cluster_code *code, const raw_step *raw)
 
 static const char *read_attrs(df_cluster_step *s, const raw_step *raw)
 {
-    if (s->space == DF_SPACE_FOLD) return NULL; /* read_fold has read them */
-    if (s->reduces) return raw->n_words == 0 ? NULL : "a reduction has attributes, want none";
-    if (raw->n_words != s->op->n_attrs) return "another number of attributes than the op has";
+    if (s->space == DF_SPACE_FOLD) return NULL; /* read by read_fold */
+    if (s->reduces) return raw->n_words == 0 ? NULL : "a reduction has attributes, expected none";
+    if (raw->n_words != s->op->n_attrs) return "wrong number of attributes";
     for (int i = 0; i < s->op->n_attrs; i++) {
         const df_attr_type type = s->op->attrs[i].type;
         const int64_t word = raw->words[i];
-        if (type == DF_ATTR_INTS) return "its op has a list as attribute";
-        if (type == DF_ATTR_DTYPE && (word < 0 || word >= DF_N_DTYPES)) return "no such dtype";
-        if (type == DF_ATTR_BOOL && word != 0 && word != 1) return "no such bool";
+        if (type == DF_ATTR_INTS) return "its op has a list attribute";
+        if (type == DF_ATTR_DTYPE && (word < 0 || word >= DF_N_DTYPES))
+            return "a dtype is out of range";
+        if (type == DF_ATTR_BOOL && word != 0 && word != 1) return "a bool is not 0 or 1";
         if (type == DF_ATTR_FLOAT) memcpy(&s->attrs[i].f, &word, sizeof word);
         else s->attrs[i].i = word;
     }
@@ -128,12 +129,12 @@ static const char *check_op(const df_cluster_step *s)
     if (op->kind != DF_ELEMENTWISE && !s->reduces)
         return "its op is not elementwise, nor a reduction";
     if (op->n_in != s->n_in || op->n_in > DF_TILE_MAX_IN || op->n_out != 1)
-        return "another number of operands than the op has";
+        return "wrong number of operands";
     return NULL;
 }
 
-/* Dtype of the result and the kernel, from the record: operands are described as scalars, since
- * the cluster takes care of shapes. */
+/* Finds the dtype of the result and the kernel from the record. Operands are described as scalars,
+ * since the cluster handles shapes. */
 static df_status choose_kernel(df_cluster_step *s, const df_dtype *dtypes, int64_t row_length,
                                df_error *err)
 {
@@ -184,7 +185,8 @@ static df_status read_step(const df_call *call, df_cluster_code *code, int64_t a
                  : choose_kernel(s, dtypes, code->row_length, err);
 }
 
-/* The shapes of both spaces: rows are the fewest trailing dimensions of `row_length` elements. */
+/* Sets the shapes of both spaces. Rows are the fewest trailing dimensions of `row_length`
+ * elements. */
 static df_status set_spaces(const df_call *call, df_cluster_code *code, df_error *err)
 {
     const df_ints shape = call->attrs[SHAPE].list;
@@ -237,17 +239,17 @@ static df_status read_outputs(const df_call *call, df_cluster_code *code, reader
 {
     int64_t n;
     if (!take_list(r, &n, &code->out) || r->at != r->end)
-        return malformed(call, "want a list of outputs, and then the end", code->n_steps, err);
+        return malformed(call, "expected a list of outputs at the end", code->n_steps, err);
     if (n != call->n_out)
-        return malformed(call, "another number of outputs than the call has", code->n_steps, err);
+        return malformed(call, "wrong number of outputs", code->n_steps, err);
     for (int64_t i = 0; i < n; i++)
         if (code->out[i] < code->n_in || code->out[i] >= code->n_in + code->n_steps)
-            return malformed(call, "an output is no step's result", code->n_steps, err);
+            return malformed(call, "an output is not the result of a step", code->n_steps, err);
     code->n_out = (int)n;
     return DF_OK;
 }
 
-/* The least a step takes: op, space and two counts. */
+/* Fewest numbers of a step: op, space and two counts. */
 #define STEP_NUMBERS 4
 
 static df_status read_all(const df_call *call, df_cluster_code *code, df_error *err)

@@ -1,5 +1,5 @@
-/* A cluster made ready for compiled code: its layout is read and checked, and loads, outputs and
- * registers are planned as it says. Linear in the steps. */
+/* Prepares a cluster for compiled code: reads and checks the layout, then plans loads, outputs and
+ * registers according to it. Linear in the number of steps. */
 #include "fuse/plan.h"
 
 #include <stdlib.h>
@@ -12,10 +12,10 @@ typedef struct {
     df_cluster *c;
     df_cluster_code code;
     df_cluster_register *registers;
-    int64_t n_given; /* registers of the layout; those of loads follow */
+    int64_t n_given; /* registers of the layout; registers of loads follow */
 } planner;
 
-/* The next number; false where none is left or it is not in [low, high]. */
+/* Reads the next number. Returns false if there is none or it is not in [low, high]. */
 static bool take(reader *r, int64_t low, int64_t high, int64_t *value)
 {
     if (r->at == r->end || *r->at < low || *r->at > high) return false;
@@ -65,7 +65,7 @@ static bool read_load(planner *p, const df_call *call, reader *r, df_error *err)
     return !fixed || x->size == 1 || (space == DF_SPACE_FULL && x->size == c->row_length);
 }
 
-/* Loads that are not read in place get registers of their own, behind those of the layout. */
+/* Loads that are not read in place get registers of their own, after those of the layout. */
 static void place_loads(planner *p)
 {
     df_cluster *c = p->c;
@@ -156,7 +156,7 @@ static bool read_calls(planner *p, reader *r)
     return r->at == r->end;
 }
 
-/* How many there are in the list after next, without reading them. */
+/* Number of registers: the length of the next list but one, without reading the lists. */
 static int64_t peek_registers(const reader *r, int64_t n_loads)
 {
     const int64_t load_numbers = 4;

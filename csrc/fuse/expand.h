@@ -1,4 +1,4 @@
-/* Part of run.c, included for 4 and 8 bytes: each of n elements `length` times. */
+/* Part of run.c, included for 4 and 8 bytes: repeats each of n elements `length` times. */
 static void FN(expand)(T *to, const T *from, int64_t n, int64_t length)
 {
     for (const T *end = from + n; from < end; from++, to += length) {

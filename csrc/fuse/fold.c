@@ -1,5 +1,5 @@
-/* Folds of clusters: how they are cut into items; their parts, where data come piece by piece, and
- * their ends. */
+/* Column reductions of clusters: division into items, parts of data that arrive piecewise, final
+ * results. */
 #include "fuse/plan.h"
 
 #include "base/thread.h"
@@ -10,7 +10,8 @@ static int64_t round_up(int64_t bytes) { return (bytes + DF_ALIGNMENT - 1) & -DF
 
 bool df_cluster_folds(const df_cluster *c) { return c->n_folds > 0; }
 
-/* Items of chunks of rows are whole parts, except for the last; chunks of one row are one item. */
+/* An item of several rows consists of whole parts, except the last; a chunk of one row is one
+ * item. */
 void df_cluster_place_folds(df_cluster *c)
 {
     df_fold *f = &c->fold;
@@ -49,7 +50,7 @@ void df_cluster_finish_folds(const df_cluster *c, const df_call *call, void *par
     }
 }
 
-/* --- piece by piece --- */
+/* --- piecewise execution --- */
 
 bool df_cluster_folds_rows(const df_cluster *c, int64_t inner)
 {
@@ -58,8 +59,8 @@ bool df_cluster_folds_rows(const df_cluster *c, int64_t inner)
     return of_outputs;
 }
 
-/* The parts of `rows` rows from `row` on, of columns [col, col + cols). Parts are numbered within a
- * chunk: first those of DF_FOLD_ROWS rows, then those of the rows that are left. */
+/* Computes the parts of `rows` rows from `row` on, columns [col, col + cols). Parts are numbered
+ * within a chunk: first those of DF_FOLD_ROWS rows, then those of the remaining single rows. */
 static bool fold_rows(const df_cluster *c, const df_call *call, int64_t row, int64_t rows,
                       int64_t col, int64_t cols, char *parts)
 {

@@ -1,17 +1,18 @@
-/* Where the operands of a cluster are found and its registers lie, and how large a tile is. */
+/* Memory of a cluster: loads of operands, offsets of registers, size of a tile. */
 #include "fuse/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What registers and streams of a tile take together, which leaves a quarter of L1 to the lines
- * fetched ahead: GELU of 16 M floats took one thread 7.2 ms, with all of L1 7.9, with half 7.3. */
+/* Size of the registers and streams of a tile together. A quarter of L1 is left for prefetched
+ * lines: GELU of 16 M floats took one thread 7.2 ms, 7.9 with all of L1, 7.3 with half. */
 #define L1_BYTES 24576
-#define TILE_MIN 64       /* elements: below it, calls cost more than misses */
-#define BLOCK 16384       /* elements of a block, the unit of work of a thread */
-#define BLOCK_NS 20000    /* long enough for a block, where there are many steps */
-#define BLOCKS 8          /* of a small cluster, so that threads share it, unless they would take */
-#define BLOCK_NS_MIN 1500 /* less than that */
+#define TILE_MIN 64       /* elements; in smaller tiles calls cost more than cache misses */
+#define BLOCK 16384       /* elements of a block, the unit of parallel work */
+#define BLOCK_NS 20000    /* sufficient time of a block if there are many steps */
+#define BLOCKS 8          /* blocks of a small cluster, so that threads share it, unless they
+                           * take */
+#define BLOCK_NS_MIN 1500 /* less than this */
 #define CHEAP 0.2         /* ns per element, the record's default */
 
 df_status df_cluster_set_load(df_cluster_load *load, const df_tensor *x, const df_tensor *space,
@@ -23,7 +24,7 @@ df_status df_cluster_set_load(df_cluster_load *load, const df_tensor *x, const d
         return df_fail(err, DF_BAD_SHAPE, "%s: shape of input %d, %s, is not known", name,
                        load->input, df_tensor_text(x).text);
     df_operand_set(o, x, space, &room);
-    o->extent = o->step = NULL; /* not those of `room`, should malloc fail */
+    o->extent = o->step = NULL; /* not the pointers into `room` if malloc fails */
     if (space->size == 0 && o->mode == DF_PERIODIC) o->mode = DF_WALK;
     int64_t *own = malloc(sizeof *own * 2 * (size_t)(o->ndim + 1));
     if (!own) return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory", name);
@@ -34,8 +35,8 @@ df_status df_cluster_set_load(df_cluster_load *load, const df_tensor *x, const d
     return DF_OK;
 }
 
-/* Units of a tile: registers and streams fit L1, tiles are a multiple of every period. A repeated
- * input whose period does not fit is loaded for each tile. */
+/* Chooses the number of units of a tile: registers and streams fit L1, and the tile is a multiple
+ * of every period. A repeated input whose period is too long is loaded for each tile. */
 void df_cluster_choose_tile(df_cluster *c, const df_cluster_register *registers)
 {
     const int64_t length = df_max(c->row_length, 1);
@@ -47,9 +48,10 @@ void df_cluster_choose_tile(df_cluster *c, const df_cluster_register *registers)
         if (c->outputs[i].space != DF_SPACE_FOLD) bytes[c->outputs[i].space] += c->outputs[i].bytes;
     const int64_t fits = L1_BYTES / df_max(bytes[0] * length + bytes[1], 1);
     int64_t tile = df_min(DF_TILE / length, df_max(fits, TILE_MIN / length));
-    if (c->fn && c->n_registers == 0) tile = BLOCK / length; /* a tile need not stay in L1 */
+    if (c->fn && c->n_registers == 0) tile = BLOCK / length; /* without registers, a tile need not
+                                                              * stay in L1 */
     tile = df_max(tile, 1);
-    if (tile >= 16) tile -= tile % 16; /* whole vectors of elements, or of short rows */
+    if (tile >= 16) tile -= tile % 16; /* whole vectors of elements or of short rows */
     if (c->n_units > tile) {
         int64_t unit = 1;
         int32_t kept = 0;

@@ -1,4 +1,5 @@
-/* Makes clusters ready: loads, registers by liveness, the size of a tile. Linear in the steps. */
+/* Prepares clusters: loads, register allocation by liveness, tile size. Linear in the number of
+ * steps. */
 #include "fuse/plan.h"
 
 #include <stdlib.h>
@@ -6,16 +7,17 @@
 
 #define CHEAP 0.2         /* ns per element, the record's default */
 #define PERIODIC_MAX 8    /* registers that hold a repeated input for a whole block */
-#define ROW_MIN 64        /* elements: shorter rows are faster as one with their number repeated */
+#define ROW_MIN 64        /* elements; repeating the value of a shorter row is faster than one call
+                           * per row */
 #define N_CLASSES 8       /* of registers: space and bytes of an element */
 
-/* What is held in a slot: input i read in a space, the result of a step, that of a ROW step
- * repeated along its rows; numbered in this order. */
+/* The content of a slot: input i as read in a space, the result of a step, or the result of a ROW
+ * step repeated along its rows; numbered in this order. */
 typedef struct {
-    int64_t last_use; /* step, or the number of steps: an output */
+    int64_t last_use; /* step; the number of steps: an output */
     int32_t slot, reg; /* -1: none */
     bool whole;        /* some step reads more than its first element */
-    int32_t fold;      /* the first that reads it, -1: none */
+    int32_t fold;      /* the first FOLD step that reads it; -1: none */
 } item;
 
 typedef struct {
@@ -25,7 +27,7 @@ typedef struct {
     df_cluster_register *regs;
     int32_t *next_free; /* per register */
     int32_t free[N_CLASSES];
-    int32_t *output_of; /* per step: the first output it is, or -1 */
+    int32_t *output_of; /* per step: the first output with its result, or -1 */
     int32_t *load_of;   /* per input and space: the load, or -1 */
     int64_t last_direct; /* the last step that reads an input in place */
 } planner;
@@ -59,7 +61,7 @@ static bool is_one(const planner *p, const df_call *call, int64_t value, df_spac
     return value < p->code.n_in && call->in[value]->size == 1 && all->size > 1;
 }
 
-/* Whether a value has one element for each row. */
+/* True if a value has one element per row. */
 static bool is_one_per_row(const planner *p, const df_call *call, int64_t value)
 {
     if (p->code.row_length < ROW_MIN) return false;
@@ -72,7 +74,7 @@ static bool is_one_per_row(const planner *p, const df_call *call, int64_t value)
     return true;
 }
 
-/* Steps that read an operand as one number, or one for each row, rather than repeated. */
+/* Finds steps that can read an operand as one element, or one per row, instead of repeated. */
 static void find_ones(planner *p, const df_call *call)
 {
     df_cluster_code *code = &p->code;
@@ -139,8 +141,8 @@ static int32_t slot_of_register(const planner *p, int32_t at)
     return p->c->n_loads + p->c->n_outputs + at;
 }
 
-/* Which inputs are read in place, kept for a block, or copied when a step first needs them. All are
- * numbered first: slots of registers come after theirs. */
+/* Decides which inputs are read in place, held for a block, or copied before the first step that
+ * needs them. All loads are numbered first, because their slots precede those of registers. */
 static df_status plan_loads(planner *p, const df_call *call, df_error *err)
 {
     df_cluster *c = p->c;
@@ -156,7 +158,7 @@ static df_status plan_loads(planner *p, const df_call *call, df_error *err)
             p->load_of[item_of_input(i, (df_space)space)] = c->n_loads++;
             if (status != DF_OK) return status;
         }
-    int n_kept = 0; /* in registers */
+    int n_kept = 0; /* loads held in registers */
     for (int32_t i = 0; i < c->n_loads; i++) {
         df_cluster_load *load = &c->loads[i];
         item *it = &p->items[item_of_input(load->input, load->space)];
@@ -186,7 +188,7 @@ static df_cluster_action *add_action(planner *p, df_action_kind kind, df_space s
     return to;
 }
 
-/* The slot of what a step reads, loaded or expanded if it has not been yet. */
+/* The slot of an operand; emits the action that loads or expands it at its first use. */
 static int32_t slot_of(planner *p, int64_t at)
 {
     item *it = &p->items[at];
@@ -212,8 +214,8 @@ static int32_t slot_of(planner *p, int64_t at)
     return it->slot;
 }
 
-/* Where a step writes: a register, or its output's place, with a register to fall back on where
- * that place may be an input that is still to be read. */
+/* Chooses where a step writes: to a register, or directly to its output, with a register to use
+ * instead if the output may share memory with an input that is still to be read. */
 static int32_t place_result(planner *p, int64_t k)
 {
     const df_cluster_step *s = &p->code.steps[k];
@@ -241,7 +243,7 @@ static void give_back_operands(planner *p, int64_t k)
     }
 }
 
-/* Its operand stays in its slot to the end of the tile. */
+/* The operand of a FOLD step stays in its slot to the end of the tile. */
 static void plan_fold(planner *p, int64_t k)
 {
     const df_cluster_step *s = &p->code.steps[k];
@@ -281,7 +283,7 @@ static void plan_step(planner *p, int64_t k)
     to->out = out;
     memcpy(to->in, in, sizeof in);
     item *it = &p->items[item_of_step(p, k)];
-    if (it->last_use < 0) give_back(p, it); /* nobody reads it */
+    if (it->last_use < 0) give_back(p, it); /* unused result */
     const df_space reads = s->reduces ? DF_SPACE_FULL : s->space;
     const double each = s->op->cost > 0 ? s->op->cost : CHEAP;
     p->c->cost += each * (double)df_cluster_elements(p->c, reads, 1);

@@ -1,4 +1,4 @@
-/* Runs clusters that are ready (plan.h): block by block, tile by tile, action by action. */
+/* Runs prepared clusters (plan.h): block by block, tile by tile, action by action. */
 #include "fuse/run.h"
 #include "fuse/plan.h"
 #include "base/thread.h"
@@ -7,15 +7,15 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define STACK_SCRATCH 49152 /* bytes of slots and registers that need no allocation */
+#define STACK_SCRATCH 49152 /* bytes of slots and registers on the stack; more are allocated */
 #define FEW_OUTPUTS 64
 
 typedef struct {
     const df_cluster *c;
     const df_call *call;
-    const bool *direct; /* per output: written by its step, not copied at the end of the tile */
-    char *parts;        /* of folds */
-    atomic_bool failed; /* no memory for the registers of a block */
+    const bool *direct; /* per output: the step writes it, no copy at the end of the tile */
+    char *parts;        /* of FOLD steps */
+    atomic_bool failed; /* out of memory for the registers of a block */
 } run;
 
 static bool overlap(const char *a, int64_t a_bytes, const char *b, int64_t b_bytes)
@@ -23,8 +23,8 @@ static bool overlap(const char *a, int64_t a_bytes, const char *b, int64_t b_byt
     return a < b + b_bytes && b < a + a_bytes;
 }
 
-/* Whether an output may be written while its tile is still being computed: its memory is not that
- * of an input which a later step reads in place. */
+/* True if an output may be written while its tile is computed: it shares no memory with an input
+ * that a later step reads in place. */
 static bool writes_directly(const df_cluster *c, const df_call *call, int i)
 {
     const df_cluster_output *o = &c->outputs[i];
@@ -51,7 +51,7 @@ static const void *load(const run *r, const df_cluster_load *l, int64_t begin, i
                            at[l->buffer]);
 }
 
-/* Each of n elements `length` times. */
+/* Repeats each of n elements `length` times. */
 #define TEMPLATE "fuse/expand.h"
 #define DTYPE i32
 #include TEMPLATE
@@ -69,7 +69,7 @@ static void expand(char *to, const char *from, int bytes, int64_t n, int64_t len
             df_fill(to + i * length * bytes, from + i * bytes, bytes, length);
 }
 
-/* A tile function on each of n rows, for each of which one operand has one number. */
+/* Runs a tile function on each of n rows; one operand has one element per row. */
 static inline void do_rows(const df_cluster_action *a, int64_t n, int64_t length, void *const *at)
 {
     const int64_t row = length * a->bytes;
@@ -81,20 +81,20 @@ static inline void do_rows(const df_cluster_action *a, int64_t n, int64_t length
     }
 }
 
-/* What the next tile streams from and to memory is prefetched, a few lines before each action of
- * this one: else the first and last actions wait for memory and those between leave it idle. GELU
- * of 16 M floats, written by hand, took one thread 10.2 ms without it, 7.2 with it. */
+/* Prefetching: a few lines of the next tile's streams before each action of this tile. Without it
+ * the first and last actions wait for memory, and the actions between leave it idle. GELU of 16 M
+ * floats, written by hand, took one thread 10.2 ms without, 7.2 ms with prefetching. */
 #define LINE 64
-#define ROWS_AHEAD 2 /* of a piece whose rows lie apart, each of which takes too little time */
+#define ROWS_AHEAD 2 /* in a piece of separate rows, as one row takes too little time */
 typedef struct {
-    int64_t distance, units; /* from a tile's begin to that of what is fetched; how much it is */
+    int64_t distance, units; /* from the begin of a tile to the memory to fetch; amount to fetch */
 } coming;
 
 typedef struct {
     const df_cluster *c;
     coming to;
     int32_t stream;
-    int64_t line, lines; /* of this stream; before each action */
+    int64_t line, lines; /* position in this stream; lines before each action */
 } ahead;
 
 static ahead start_ahead(const df_cluster *c, bool wanted, coming to)
@@ -147,7 +147,8 @@ static void run_tile(const run *r, int64_t begin, int64_t units, coming to, void
     }
 }
 
-/* Loads repeated inputs for the tiles from `begin` on, each of which sees the same. */
+/* Loads the repeated inputs for the tiles from `begin` on; their content is the same in each
+ * tile. */
 static void load_periodic(const run *r, int64_t begin, int64_t units, void **at)
 {
     const df_cluster *c = r->c;
@@ -157,7 +158,7 @@ static void load_periodic(const run *r, int64_t begin, int64_t units, void **at)
     }
 }
 
-/* Where a tile's part of a fold's operand is kept, `from` units after the start of the item. */
+/* The stored operand of a FOLD step, `from` units after the start of the item. */
 static void *kept(const df_cluster *c, const df_cluster_fold *f, void **at, int64_t from)
 {
     return (char *)at + f->offset + from * c->row_length * f->bytes;
@@ -204,12 +205,12 @@ static void run_tiles(const run *r, int64_t begin, int64_t end, coming to, void 
     }
 }
 
-/* `n` units from `begin` on, `count` times at distance `step`. */
+/* `n` units from `begin` on, repeated `count` times, `step` units apart. */
 typedef struct {
     int64_t begin, n, count, step;
 } piece;
 
-/* Whether every repeated input looks the same `step` units further on. */
+/* True if every repeated input has the same content `step` units further on. */
 static bool keeps_phase(const df_cluster *c, int64_t step)
 {
     for (int32_t i = 0; i < c->n_periodic; i++) {
@@ -219,7 +220,7 @@ static bool keeps_phase(const df_cluster *c, int64_t step)
     return true;
 }
 
-/* Slots lie at the start of the scratch memory, those of registers point into it. */
+/* Points the slots of registers into the scratch memory, which begins with the slots. */
 static void place(const df_cluster *c, char *scratch)
 {
     void **registers = (void **)scratch + c->n_loads + c->n_outputs;
@@ -259,9 +260,9 @@ static void run_block(void *context, int64_t begin, int64_t end)
     run_piece(context, &(piece){.begin = begin, .n = end - begin, .count = 1});
 }
 
-/* --- folds --- */
+/* --- FOLD steps --- */
 
-/* The parts of `rows` rows from row `from` of a chunk on. */
+/* Computes the parts of `rows` rows, from row `from` of a chunk on. */
 static void make_parts(const df_fold *f, const df_cluster_fold *fold, const char *x, int64_t from,
                        int64_t rows, char *parts)
 {
@@ -347,7 +348,8 @@ static df_status fail_scratch(const run *r, df_error *err)
                    r->call->op->name, (long long)r->c->scratch_bytes);
 }
 
-/* `few` serves FEW_OUTPUTS; for more, `many` is allocated, to be released. */
+/* `few` has FEW_OUTPUTS entries; for more outputs `many` is allocated, which the caller
+ * releases. */
 static df_status find_direct(run *r, bool *few, df_buffer **many, df_error *err)
 {
     bool *direct = few;
@@ -364,7 +366,7 @@ static df_status find_direct(run *r, bool *few, df_buffer **many, df_error *err)
     return DF_OK;
 }
 
-/* The same for compiled code, once there is some. */
+/* Returns the cluster prepared for compiled code, once there is one. */
 static const df_cluster *newest(const df_cluster *c)
 {
     const df_cluster *compiled = atomic_load_explicit(&c->compiled, memory_order_acquire);

@@ -1,8 +1,8 @@
-/* What of a cluster is worth fetching ahead. */
+/* Selects the inputs and outputs of a cluster that are prefetched. */
 #include "fuse/plan.h"
 
-/* With few actions memory is never idle where tiles follow each other, and what is in L2 causes no
- * waiting. */
+/* With fewer actions memory is never idle if tiles are consecutive; less data stays in L2, where
+ * accesses do not stall. */
 #define AHEAD_ACTIONS 4
 #define AHEAD_BYTES (1 << 20)
 

@@ -1,4 +1,4 @@
-/* Models: variables, and the programs of entries built from tables and run. */
+/* Models: builds the programs of entries from tables and runs them; values of variables. */
 #include "model/state.h"
 
 #include "op/registry.h"
@@ -19,7 +19,7 @@ static int count_programs(const df_model_program *t)
 
 static df_status build(df_model *m, const df_model_program *t, df_program **out, df_error *err);
 
-/* The instructions of a table, and their bodies, built. */
+/* Converts the instructions of a table and builds their bodies. */
 static df_status convert(df_model *m, const df_model_program *t, df_instruction *to,
                          df_program **bodies, df_error *err)
 {
@@ -39,7 +39,7 @@ static df_status convert(df_model *m, const df_model_program *t, df_instruction 
     return status;
 }
 
-/* Compiled clusters in the place of those that are interpreted, if the level in use has some. */
+/* Switches clusters to compiled code if there is some for the current SIMD level. */
 static df_status compile(const df_model *m, const df_model_program *t, df_program *p, df_error *err)
 {
     const df_model_clusters *level = m->tables->clusters;
@@ -128,7 +128,7 @@ static df_status make_all(df_model *m, df_error *err)
     m->ready = calloc((size_t)t->n_entries + 1, sizeof *m->ready);
     if (!m->programs || !m->values || !m->ready)
         return df_fail(err, DF_OUT_OF_MEMORY, "no memory");
-    df_status status = df_registry_size() ? DF_OK : df_registry_init(err); /* once a process */
+    df_status status = df_registry_size() ? DF_OK : df_registry_init(err); /* once per process */
     for (int i = 0; i < t->n_variables && status == DF_OK; i++)
         status = make_value(&t->variables[i], &m->values[i], err);
     for (int i = 0; i < t->n_entries && status == DF_OK; i++)
@@ -182,7 +182,7 @@ df_buffer *df_model_value_of(const df_model *m, int variable) { return m->values
 
 /* --- running ----------------------------------------------------------------------------------*/
 
-/* The key of the next draw; the state counts it. */
+/* Returns the next key of a generator and advances its state. */
 static void draw(df_model_value *state, int64_t key[2])
 {
     int64_t *counted = state->data;
@@ -191,7 +191,7 @@ static void draw(df_model_value *state, int64_t key[2])
     state->version++;
 }
 
-#define MAX_KEYS 64 /* of one program; more are drawn into memory of the call */
+#define MAX_KEYS 64 /* keys of one program on the stack; more are allocated */
 
 static df_status check_set(const df_model *m, const df_model_entry *e, df_error *err)
 {
@@ -227,7 +227,7 @@ static df_status run(df_model *m, df_program *p, void **args, void **results, df
     return df_program_run(p, *frame, &one, &failed, err);
 }
 
-/* Computes what is kept if a variable has changed since. */
+/* Recomputes the cached values if a variable has changed. */
 static df_status keep(df_model *m, const df_model_entry *e, df_model_ready *r, df_error *err)
 {
     const df_model_entry *k = e->kept;
@@ -272,18 +272,18 @@ static void point(df_model *m, const df_model_entry *e, df_model_ready *r, const
         case DF_FROM_KEPT: at = r->kept_made[s->index]->data; break;
         case DF_FROM_CONSTANT: at = s->data; break;
         }
-        r->args[i] = (void *)(intptr_t)at; /* only what is WRITTEN is written */
+        r->args[i] = (void *)(intptr_t)at; /* only WRITTEN variables are written */
     }
 }
 
-/* Where each result is made: at the first output that it is. */
+/* Points each result to the first output that returns it. */
 static void point_results(const df_model_entry *e, df_model_ready *r, void *const *out)
 {
     for (int i = e->n_out - 1; i >= 0; i--)
         if (e->returns[i].kind == DF_SLOT_RESULT) r->results[e->returns[i].index] = out[i];
 }
 
-/* Copies the outputs that were not made in their place. */
+/* Copies the outputs that the program did not write in place. */
 static void copy_outputs(const df_model_entry *e, const df_model_ready *r, df_frame *frame,
                          void *const *out)
 {
@@ -335,8 +335,7 @@ void df_model_stop(df_model *m)
 
 /* --- variables --------------------------------------------------------------------------------*/
 
-/* The variable of a name, whose value has so many bytes; NULL: there is none, and the error says
- * so. */
+/* Finds a variable of the given name and size; sets the error and returns NULL otherwise. */
 static df_model_value *find(df_model *m, const char *name, size_t bytes)
 {
     const df_model_tables *t = m->tables;

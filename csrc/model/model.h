@@ -1,7 +1,7 @@
-/* A model that lives in C alone: variables, and programs that share them, all described by constant
- * tables. What an export writes is such tables and a function for each entry around
- * df_model_run. Knows no op: tables name ops by their numbers in op/ops.def, of which an export
- * has its own. */
+/* A model without Python: variables, and programs that share them, all described by constant
+ * tables. An export writes such tables and one function per entry that calls df_model_run; file/
+ * builds the tables from a program file. Tables name ops by their index in op/ops.def, of which an
+ * export has its own version. */
 #ifndef DF_MODEL_H
 #define DF_MODEL_H
 
@@ -16,7 +16,7 @@ typedef struct {
     const int64_t *shape;
 } df_model_variable;
 
-/* Bytes of its value, smaller than those of the buffer that holds it. Its shape was checked. */
+/* Size of its value; the buffer may be larger. The shape has been checked. */
 static inline int64_t df_model_variable_bytes(const df_model_variable *v)
 {
     int64_t n = df_dtypes[v->dtype].bytes;
@@ -24,8 +24,8 @@ static inline int64_t df_model_variable_bytes(const df_model_variable *v)
     return n;
 }
 
-/* An instruction and a program as tables: df_instruction and df_program_parts, say what the fields
- * mean. */
+/* An instruction and a program as tables; for the fields see df_instruction and
+ * df_program_parts. */
 typedef struct df_model_program df_model_program;
 typedef struct {
     int op, n_in, n_out, n_attrs, n_bodies;
@@ -36,7 +36,7 @@ typedef struct {
     bool dynamic, poll;
     int wave;
     double cost;
-    int cluster; /* the place of its function among compiled clusters, from 1 on; 0: interpreted */
+    int cluster; /* index of its function among the compiled clusters, from 1; 0: interpreted */
     int n_layout;
     const int64_t *layout;
 } df_model_instruction;
@@ -46,27 +46,28 @@ struct df_model_program {
     const df_slot *slots;
     const df_model_instruction *instructions;
     int64_t arena_bytes;
-    const int *returned; /* of a body */
+    const int *returned; /* of a body: see df_program_parts */
 };
 
-/* Where an argument of a program comes from. */
+/* Origin of an argument of a program. */
 typedef enum {
     DF_FROM_CALL,     /* input `index` of the call */
-    DF_FROM_VARIABLE, /* variable `index`, which the program writes or only reads, */
+    DF_FROM_VARIABLE, /* variable `index`, read by the program */
     DF_FROM_WRITTEN,
-    DF_FROM_KEY,      /* the next key of the generator whose state, (seed, count), is `index` */
-    DF_FROM_KEPT,     /* result `index` of the program that computes what is kept */
+    DF_FROM_KEY,      /* the next key of the generator with state (seed, count) in variable
+                       * `index` */
+    DF_FROM_KEPT,     /* cached value `index`, a result of the entry `kept` */
     DF_FROM_CONSTANT  /* `data` */
 } df_model_origin;
 
 typedef struct {
     df_model_origin origin;
     int index;
-    const void *data; /* CONSTANT: `bytes` of them */
+    const void *data; /* CONSTANT: `bytes` bytes */
     int64_t bytes;
 } df_model_source;
 
-/* How a value is returned: as df_slot_kind says, `index` of that kind. */
+/* A returned value: `index` in the df_slot_kind `kind`. */
 typedef struct {
     df_slot_kind kind;
     int index;
@@ -80,13 +81,14 @@ typedef struct df_model_entry {
     int n_in, n_out;
     const df_model_source *sources; /* of the program's arguments */
     const df_model_return *returns; /* of the outputs of a call */
-    /* Computes of variables what the program is given until one of them changes; or NULL. */
+    /* Computes cached arguments from variables; run again when one of them has changed. May be
+     * NULL. */
     const struct df_model_entry *kept;
 } df_model_entry;
 
 /* The compiled clusters of a SIMD level. */
 typedef struct {
-    const char *level; /* NULL: there are no more */
+    const char *level; /* NULL: end of the list */
     const df_compiled_fn *functions;
 } df_model_clusters;
 
@@ -94,43 +96,43 @@ typedef struct {
     int n_variables, n_entries;
     const df_model_variable *variables;
     const df_model_entry *entries;
-    const char *level; /* the SIMD level for which workspaces are planned */
-    const df_model_clusters *clusters; /* NULL: all are interpreted */
+    const char *level; /* the SIMD level that workspaces were planned for */
+    const df_model_clusters *clusters; /* NULL: all clusters are interpreted */
 } df_model_tables;
 
-typedef struct df_model df_model; /* used by one thread at a time */
+typedef struct df_model df_model; /* not thread-safe, except df_model_stop */
 
-/* NULL: no memory. If programs cannot be made ready, whatever is called fails and says why. The
- * tables stay the caller's. Variables have no values yet. */
+/* Returns NULL if out of memory. If a program cannot be built, every later call fails with the
+ * reason. The caller keeps the tables alive. Variables have no values yet. */
 df_model *df_model_new(const df_model_tables *tables);
 void df_model_free(df_model *m);
-/* Of the last call that failed; "" if none has. Of NULL: that there was no memory. */
+/* The message of the last call that failed, or "". For NULL: out of memory. */
 const char *df_model_error(const df_model *m);
 
-/* Why programs could not be made ready; DF_OK: they are. */
+/* DF_OK, or the reason why the programs could not be built. */
 df_status df_model_unfit(const df_model *m);
-/* The program of an entry, or what computes what it keeps; and the value of a variable. They stay
- * the model's. */
+/* The program of an entry or of its cached values, and the buffer of a variable; owned by the
+ * model. */
 const df_program *df_model_program_of(const df_model *m, int entry, bool kept);
 df_buffer *df_model_value_of(const df_model *m, int variable);
 
-/* All below return a df_status: 0, or what went wrong. */
+/* The following functions return a df_status: 0 on success. */
 
-/* Runs an entry. Inputs and outputs do not overlap. */
+/* Runs an entry. Inputs and outputs must not overlap. */
 int df_model_run(df_model *m, int entry, const void *const *in, void *const *out);
-/* Stops one run, before its next instruction or turn of a loop: the one under way or, if there is
- * none, the next. It fails with DF_CANCELLED; variables keep what they were given by then. Any
- * thread may call this while the model exists, and a signal handler. */
+/* Stops one run before its next instruction or loop iteration: the current run or, if there is
+ * none, the next one. The run fails with DF_CANCELLED; variables keep the values assigned until
+ * then. May be called by any thread while the model exists, and by a signal handler. */
 void df_model_stop(df_model *m);
-/* The value of a variable from, or to, memory of its size. */
+/* Copies the value of a variable from, or to, memory of its size. */
 int df_model_set(df_model *m, const char *name, const void *value, size_t bytes);
 int df_model_get(df_model *m, const char *name, void *value, size_t bytes);
-/* All variables from, or to, a file in the safetensors format. A load that fails changes nothing,
- * unless the file changes meanwhile; tensors that are no variables are passed over. A file appears
- * as a whole. */
+/* Load or save all variables in the safetensors format. A failed load changes nothing, unless the
+ * file is modified at the same time; other tensors in the file are ignored. Saving replaces a file
+ * atomically. */
 int df_model_load(df_model *m, const char *path);
 int df_model_save(df_model *m, const char *path);
-/* df_model_load from `bytes` of an open file, from byte `at` on; `path` is for messages. */
+/* df_model_load from `bytes` bytes of an open file, from offset `at`; `path` is for messages. */
 int df_model_load_part(df_model *m, FILE *file, const char *path, int64_t at, int64_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a model is made of; known to this folder only. */
+/* Internal structures of a model. */
 #ifndef DF_MODEL_STATE_H
 #define DF_MODEL_STATE_H
 
@@ -9,17 +9,18 @@ typedef struct {
     df_buffer *buffer;
     int64_t bytes;
     bool is_set;
-    uint64_t version; /* how often it may have changed */
+    uint64_t version; /* incremented whenever the value may have changed */
 } df_model_value;
 
-/* An entry made ready. */
+/* A built entry. */
 typedef struct {
     df_program *program;
     void **args, **results;
-    df_program *kept;      /* what computes it, or NULL */
+    df_program *kept;      /* the program that computes cached values, or NULL */
     void **kept_args;
-    df_buffer **kept_made; /* by result of `kept` */
-    uint64_t *versions;    /* of the variables, by argument of `kept`, when it was computed */
+    df_buffer **kept_made; /* cached values, by result of `kept` */
+    uint64_t *versions;    /* of the variables, by argument of `kept`, when the values were
+                            * computed */
     bool is_kept;
 } df_model_ready;
 
@@ -27,11 +28,11 @@ struct df_model {
     const df_model_tables *tables;
     df_model_value *values; /* by variable */
     df_model_ready *ready;  /* by entry */
-    df_program **programs;  /* all that were built, each after its bodies */
+    df_program **programs;  /* all programs, each after its bodies */
     int n_programs;
-    atomic_bool stop; /* a run, this one or the next */
+    atomic_bool stop; /* requested for the current run, or the next */
     df_error error;  /* of the last call */
-    df_status unfit; /* why it can never run, as `error` says */
+    df_status unfit; /* why no run is possible; `error` has the message */
 };
 
 #endif

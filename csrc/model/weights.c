@@ -1,5 +1,5 @@
-/* Files of weights, in the safetensors format: the length of a header, the header in JSON, and the
- * bytes of all tensors. A file is not trusted: every length is checked against what is left. */
+/* Weights in the safetensors format: the length of the header, the header in JSON, the bytes of all
+ * tensors. Files are not trusted: every length is checked against the rest of the file. */
 #include "model/state.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #error "files hold the lowest byte of a number first, and are read as they are"
 #endif
 
-#define MAX_HEADER_BYTES ((int64_t)100 << 20) /* as the format says */
+#define MAX_HEADER_BYTES ((int64_t)100 << 20) /* limit of the format */
 #define MAX_DEPTH 64
 
 static const char *const codes[DF_N_DTYPES] = {
@@ -21,7 +21,7 @@ static const char *const codes[DF_N_DTYPES] = {
 /* --- JSON -------------------------------------------------------------------------------------*/
 
 typedef struct {
-    char *at, *end; /* what is left; strings are decoded in place */
+    char *at, *end; /* rest of the header; strings are decoded in place */
 } reader;
 
 static void skip_space(reader *r)
@@ -29,7 +29,7 @@ static void skip_space(reader *r)
     while (r->at < r->end && strchr(" \t\r\n", *r->at) && *r->at) r->at++;
 }
 
-/* Whether `c` is next, and then it is read. */
+/* Consumes `c` if it is next. */
 static bool take(reader *r, char c)
 {
     skip_space(r);
@@ -54,7 +54,7 @@ static bool take_hex(reader *r, unsigned *code)
     return true;
 }
 
-/* A character as UTF-8, which is never longer than it was written. */
+/* Writes a character as UTF-8, which is never longer than its escape. */
 static char *put_utf8(char *to, unsigned c)
 {
     if (c < 0x80) {
@@ -87,7 +87,7 @@ static bool take_escape(reader *r, char **to)
         return true;
     }
     if (kind != 'u' || !take_hex(r, &c)) return false;
-    if (c >= 0xd800 && c < 0xdc00) { /* the first half of a pair */
+    if (c >= 0xd800 && c < 0xdc00) { /* the first half of a surrogate pair */
         if (r->end - r->at < 6 || *r->at++ != '\\' || *r->at++ != 'u' || !take_hex(r, &low) ||
             low < 0xdc00 || low > 0xdfff)
             return false;
@@ -97,7 +97,7 @@ static bool take_escape(reader *r, char **to)
     return c != 0;
 }
 
-/* A string, which ends with a zero in the place of its last quote at the latest. */
+/* Reads a string and terminates it in place, at the position of its closing quote or before. */
 static bool take_string(reader *r, const char **text)
 {
     if (!take(r, '"')) return false;
@@ -114,7 +114,7 @@ static bool take_string(reader *r, const char **text)
     return true;
 }
 
-/* An integer of 0 or more. */
+/* Reads a non-negative integer. */
 static bool take_count(reader *r, int64_t *n)
 {
     skip_space(r);
@@ -124,7 +124,7 @@ static bool take_count(reader *r, int64_t *n)
     return true;
 }
 
-/* A list of at most `most` integers. */
+/* Reads a list of at most `most` integers. */
 static bool take_counts(reader *r, int most, int64_t *list, int *n)
 {
     *n = 0;
@@ -136,7 +136,7 @@ static bool take_counts(reader *r, int most, int64_t *list, int *n)
     return take(r, ']');
 }
 
-/* Any value, of which nothing is wanted. */
+/* Skips any value. */
 static bool skip_value(reader *r)
 {
     const char *text;
@@ -153,7 +153,7 @@ static bool skip_value(reader *r)
         if (c == '{' || c == '[') depth++;
         if (c == '}' || c == ']') depth--;
         if (depth < 0 || depth > MAX_DEPTH) return false;
-        if (depth == 0 && c != '}' && c != ']') /* a number or a word */
+        if (depth == 0 && c != '}' && c != ']') /* a number or a literal */
             while (r->at < r->end && !strchr(",}] \t\r\n", *r->at)) r->at++;
     } while (depth);
     return true;
@@ -161,7 +161,7 @@ static bool skip_value(reader *r)
 
 /* --- loading ----------------------------------------------------------------------------------*/
 
-/* What a file says about a tensor. */
+/* Description of a tensor in the header. */
 typedef struct {
     const char *dtype;
     int64_t shape[DF_MAX_NDIM], offsets[2];
@@ -171,11 +171,11 @@ typedef struct {
 typedef struct {
     FILE *file;
     const char *path;
-    int64_t at, bytes; /* of the file that are read */
+    int64_t at, bytes; /* the range of the file to read */
     char *header;
     int64_t header_bytes, data_bytes;
-    int64_t *starts; /* by variable: where its bytes are; -1: not found */
-    const df_model_variable **sorted; /* by their names */
+    int64_t *starts; /* by variable: offset of its data; -1: not found */
+    const df_model_variable **sorted; /* variables by name */
 } loading;
 
 enum { DTYPE, SHAPE, OFFSETS, N_FIELDS };
@@ -212,7 +212,7 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-/* Whether a tensor of the file is as its variable, if it is one. */
+/* Checks a tensor of the file against the variable of that name, if there is one. */
 static df_status match(const df_model *m, loading *l, const char *name, const entry *e,
                        df_error *err)
 {
@@ -224,12 +224,12 @@ static df_status match(const df_model *m, loading *l, const char *name, const en
     const int64_t i = v - m->tables->variables;
     if (strcmp(codes[v->dtype], e->dtype) || v->ndim != e->ndim ||
         !df_same_dims(v->ndim, v->shape, e->shape))
-        return df_fail(err, DF_BAD_SHAPE, "%s: %s is %s %s, want %s %s", l->path, name,
+        return df_fail(err, DF_BAD_SHAPE, "%s: %s is %s %s, expected %s %s", l->path, name,
                        e->dtype, df_shape_text(e->ndim, e->shape).text, codes[v->dtype],
                        df_shape_text(v->ndim, v->shape).text);
     if (e->offsets[1] - e->offsets[0] != m->values[i].bytes || e->offsets[1] > l->data_bytes)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: %s lies at bytes %lld to %lld of %lld, "
-                       "want %lld bytes", l->path, name, (long long)e->offsets[0],
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: %s is at bytes %lld to %lld of %lld, "
+                       "expected %lld bytes", l->path, name, (long long)e->offsets[0],
                        (long long)e->offsets[1], (long long)l->data_bytes,
                        (long long)m->values[i].bytes);
     l->starts[i] = e->offsets[0];
@@ -238,7 +238,7 @@ static df_status match(const df_model *m, loading *l, const char *name, const en
 
 static df_status damaged(const loading *l, df_error *err)
 {
-    return df_fail(err, DF_INVALID_ARGUMENT, "%s: not a file of tensors, or cut short", l->path);
+    return df_fail(err, DF_INVALID_ARGUMENT, "%s: not a safetensors file, or truncated", l->path);
 }
 
 static df_status read_header(const df_model *m, loading *l, df_error *err)
@@ -259,12 +259,12 @@ static df_status read_header(const df_model *m, loading *l, df_error *err)
     }
     for (int i = 0; i < m->tables->n_variables; i++)
         if (l->starts[i] < 0)
-            return df_fail(err, DF_INVALID_ARGUMENT, "%s: %s is not there", l->path,
+            return df_fail(err, DF_INVALID_ARGUMENT, "%s: variable %s is missing", l->path,
                            m->tables->variables[i].name);
     return DF_OK;
 }
 
-/* The header, and how many bytes follow it. */
+/* Reads the header and sets the number of bytes that follow it. */
 static df_status open_file(loading *l, df_error *err)
 {
     unsigned char length[8];
@@ -337,7 +337,7 @@ int df_model_load(df_model *m, const char *path)
 
 /* --- saving -----------------------------------------------------------------------------------*/
 
-/* Text that grows; `data` is NULL once there was no memory. */
+/* A growing string; `data` is NULL after an allocation failed. */
 typedef struct {
     char *data;
     size_t n, room;
@@ -399,7 +399,7 @@ static text header_of(const df_model *m)
         at += m->values[i].bytes;
     }
     append_text(&t, "}");
-    while (t.data && t.n % 8) append_text(&t, " "); /* what follows is aligned */
+    while (t.data && t.n % 8) append_text(&t, " "); /* aligns the data that follow */
     return t;
 }
 

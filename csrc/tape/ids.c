@@ -7,7 +7,7 @@
 
 #define FIRST_SLOTS 16
 #define FIRST_WORDS 16
-#define SPARSE 4096 /* most bits spent per id kept; ids further out are hashed */
+#define SPARSE 4096 /* bits per stored id, at most; ids further out are hashed */
 
 /* A free slot for an id that is not in the map. */
 static uint64_t free_slot(const df_id_map *m, uint64_t id)
@@ -49,7 +49,7 @@ int64_t df_id_map_put(df_id_map *m, uint64_t id)
     return (int64_t)slot;
 }
 
-/* Moves entries that probing pushed past the slot back towards their home. */
+/* Moves entries that probing displaced past the slot back towards their home. */
 void df_id_map_remove(df_id_map *m, int64_t at)
 {
     uint64_t mask = (uint64_t)(m->n_slots - 1), hole = (uint64_t)at;

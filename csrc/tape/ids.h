@@ -1,6 +1,7 @@
-/* Sets and maps of tensor ids. Ids are handed out in order, so the values an op stream makes lie
- * close together: a set keeps a bit for each id from its birth on, and hashes only older ones.
- * Id 0 is never used. A zeroed map is empty; so is a zeroed set, which still needs its `base`. */
+/* Sets and maps of tensor ids, used by tapes. Ids are assigned in ascending order, so the results
+ * of a sequence of ops are close together: a set has a bit for each id from its creation on, and
+ * hashes only older ids. Id 0 is never used. A zeroed map is empty; so is a zeroed set, whose
+ * `base` must be set. */
 #ifndef DF_IDS_H
 #define DF_IDS_H
 
@@ -10,12 +11,12 @@
 /* Open addressing with linear probing; key 0 is free; n_slots is 0 or a power of two. */
 typedef struct {
     uint64_t *keys;
-    void **values; /* their meaning and ownership are up to the user */
+    void **values; /* owned and interpreted by the user */
     int64_t n, n_slots;
 } df_id_map;
 
 typedef struct {
-    uint64_t base; /* bit i of `bits` stands for id base + i */
+    uint64_t base; /* bit i of `bits` is id base + i */
     uint64_t *bits;
     uint64_t n_bits;
     int64_t n;
@@ -37,9 +38,9 @@ static inline int64_t df_id_map_find(const df_id_map *m, uint64_t id)
     return (int64_t)slot;
 }
 
-/* The slot of `id`, with value NULL where it is new; -1 when there is no memory. */
+/* The slot of `id`, with value NULL if it is new; -1 if out of memory. */
 int64_t df_id_map_put(df_id_map *m, uint64_t id);
-/* Frees a slot; others may move. */
+/* Frees a slot; other entries may move. */
 void df_id_map_remove(df_id_map *m, int64_t at);
 void df_id_map_free(df_id_map *m);
 
@@ -50,7 +51,7 @@ static inline bool df_id_set_has(const df_id_set *s, uint64_t id)
     return df_id_map_find(&s->rest, id) >= 0;
 }
 
-/* False when there is no memory. */
+/* Returns false if out of memory. */
 bool df_id_set_put(df_id_set *s, uint64_t id);
 void df_id_set_free(df_id_set *s);
 

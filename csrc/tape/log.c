@@ -4,12 +4,12 @@
 #include <string.h>
 
 #define CHUNK_BYTES ((int64_t)1 << 15)
-#define MAX_SPARE 256 /* kept for the next tape: faulting in fresh pages costs as much as everything
-                       * else about an entry */
+#define MAX_SPARE 256 /* chunks cached for the next tape: page faults on fresh memory cost as much
+                       * as everything else about a record */
 
 struct df_chunk {
     df_chunk *before, *next;
-    int64_t used, size; /* in bytes, with this header */
+    int64_t used, size; /* bytes, including this header */
 };
 
 static df_chunk *spare;
@@ -97,7 +97,7 @@ void df_log_drop(df_log *log)
     free_chunk(c);
 }
 
-/* Whether something in `reach` flows into an entry. */
+/* True if an operand of a record is in `reach`. */
 static bool is_reached(const df_entry *e, const df_id_set *reach)
 {
     int n = e->both_ways ? e->n_in + e->n_out : e->n_in;

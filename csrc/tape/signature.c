@@ -14,7 +14,7 @@ void df_signature_begin(df_signature *s)
     s->n = s->n_saved = s->n_operands = s->n_values = 0;
     s->dims = NULL;
     s->ndim = -1;
-    if (++s->round < 0) { /* it wrapped around: old places would look new */
+    if (++s->round < 0) { /* the counter wrapped around: old entries would look current */
         memset(s->places, 0, (size_t)s->n_places * sizeof *s->places);
         s->round = 1;
     }
@@ -66,7 +66,7 @@ static bool grow_places(df_signature *s)
     return true;
 }
 
-/* Where a value is noted; NULL when there is no memory. */
+/* The entry of a value, created if new; NULL if out of memory. */
 static inline df_place *place(df_signature *s, uint64_t id)
 {
     if (s->n_values * 2 >= s->n_places && !grow_places(s)) return NULL;

@@ -1,13 +1,14 @@
-/* What the walk back through a log depends on, as words: two logs with the same words are walked in
- * the same steps, with other numbers. Values are known by where they occur first, so neither ids
- * nor addresses are among the words; a value that the log keeps is one of the arguments of a
- * program that stands for the walk. Whoever writes says what ops and kept objects are. */
+/* The signature of a tape: everything that its backward pass depends on except tensor values, as
+ * 64-bit words. Tapes with equal words run the same gradient rules in the same order. Values are
+ * numbered by first occurrence, so the words contain neither ids nor addresses. A value stored in a
+ * record is an argument of the compiled backward pass. The caller encodes ops and stored
+ * objects. */
 #ifndef DF_SIGNATURE_H
 #define DF_SIGNATURE_H
 
 #include "tape/log.h"
 
-/* A value met while a log is written: its number, and the argument that is its newest object. */
+/* A value that occurs in the tape: its number, and the argument that is its newest object. */
 typedef struct {
     uint64_t id;
     const void *kept;
@@ -16,26 +17,27 @@ typedef struct {
 
 typedef struct {
     uint64_t *words;
-    void **saved;    /* by argument: the object that is kept */
-    int32_t *argument_of; /* by operand, in the order of writing: -1 if it is not kept */
+    void **saved;    /* by argument: the stored object */
+    int32_t *argument_of; /* by operand, in the order of writing: the argument; -1 if it is not
+                           * stored */
     int64_t n, n_saved, n_operands, n_values, room, saved_room, operand_room, n_places;
-    df_place *places; /* by hashed id; free if of another round */
+    df_place *places; /* hash table by id; an entry of another `round` is free */
     int32_t round;
-    const int64_t *dims; /* of the operand before */
+    const int64_t *dims; /* of the previous operand */
     int ndim;
 } df_signature;
 
-/* Operands that one may have: numbers of values and arguments are 21 bits in a word. */
+/* Most operands of a tape: numbers of values and arguments have 21 bits in a word. */
 #define DF_SIGNATURE_OPERANDS ((int64_t)1 << 20)
 
-/* What follows returns false when there is no memory. */
+/* The following functions return false if out of memory. */
 void df_signature_begin(df_signature *s);
 bool df_signature_word(df_signature *s, uint64_t word);
-/* A value gradients flow into or out of. */
+/* A target or a source of the gradient. */
 bool df_signature_value(df_signature *s, uint64_t id, const df_tensor *like);
-/* An argument besides those that the log keeps. */
+/* An argument that is not stored in a record. */
 bool df_signature_argument(df_signature *s, void *object);
-/* An operand of the log; of one that is kept, its tensor and that one's id. */
+/* An operand of a record; if it is stored, also its tensor and the tensor's id. */
 bool df_signature_operand(df_signature *s, const df_operand *o, const df_tensor *kept,
                           uint64_t kept_id);
 uint64_t df_signature_hash(const df_signature *s);

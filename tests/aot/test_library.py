@@ -93,7 +93,7 @@ def test_c_gives_the_bits_of_python(way, tmp_path):
     short.write_bytes((tmp_path / "step.df").read_bytes()[:-1])
     df.save_program(df.function(df.sort).get_concrete_function(x), tmp_path / "sort.df")
     for file, message in ((short, "is cut short"), (tmp_path / "none.df", "cannot be read"),
-                          (tmp_path / "sort.df", "wants op sort, which this build does not")):
+                          (tmp_path / "sort.df", "uses op sort, which this build does not")):
         ran = run(str(tmp_path / "load"), str(file))
         assert ran.returncode == 1 and str(file) in ran.stdout and message in ran.stdout
     link("stop.c", library / "libdualflow.a", library, tmp_path / "stop", *flags)

@@ -243,15 +243,15 @@ def header(data, **fields):
 
 def test_headers(tmp_path, sections):
     good = b"".join(with_header(sections))
-    refused(tmp_path, b"", "is no program file")
-    refused(tmp_path, b"PK" + good, "is no program file")
+    refused(tmp_path, b"", "is not a program file")
+    refused(tmp_path, b"PK" + good, "is not a program file")
     refused(tmp_path, good[:50], "cut short: 50 bytes, and the header has 112")
     for n in (112, len(good) // 2, len(good) - 1):
-        refused(tmp_path, good[:n], f"cut short: {n} bytes, want {len(good)}")
+        refused(tmp_path, good[:n], f"cut short: {n} bytes, expected {len(good)}")
     refused(tmp_path, good + b"x", "too long")
     refused(tmp_path, header(good, order=0x04030201), "another machine")
-    refused(tmp_path, header(good, version=2), "version 2 of program files, this build reads "
-                                               "version 1")
+    refused(tmp_path, header(good, version=2), "version 2 of the file format, this build "
+                                               "reads version 1")
     refused(tmp_path, header(good, at_1=8), "the section of programs begins at byte 8")
     refused(tmp_path, header(good, n_4=2**63), "the section of weights")
     with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.df"):
@@ -269,8 +269,8 @@ def test_sections(tmp_path, sections):
     assert list(weights) == ["w"]
     for k, old, new, match in (
             (WEIGHTS, b'"shape": [2]', b'"shape": [3]', r"w is F32 \(3,\), want F32 \(2,\)"),
-            (WEIGHTS, b'"w"', b'"v"', "w is not there"),
-            (STRINGS, b"cluster\0", b"clustex\0", "wants op clustex, which this build"),
+            (WEIGHTS, b'"w"', b'"v"', "variable w is missing"),
+            (STRINGS, b"cluster\0", b"clustex\0", "uses op clustex, which this build"),
             (STRUCTURE, b'"leaves"', b'"leavex"', "structure"),
             (STRUCTURE, b'["tensor", 0]', b'["tensor", 1]', "structure"),
             (STRUCTURE, b'"returned": [["tensor", 0]', b'"returned": [["variable", 0]',
@@ -282,10 +282,10 @@ def test_sections(tmp_path, sections):
         assert data != sections[k]
         refused(tmp_path, with_section(sections, k, data), match,
                 df.errors.UnimplementedError if k == STRINGS else df.errors.DataLossError)
-    refused(tmp_path, with_section(sections, STRINGS, sections[STRINGS][:-1]), "has no end")
+    refused(tmp_path, with_section(sections, STRINGS, sections[STRINGS][:-1]), "is not terminated")
     refused(tmp_path, with_section(sections, CONSTANTS, b""), "constant")
     refused(tmp_path, with_section(sections, WORDS, sections[WORDS][:-8]), "is missing")
-    refused(tmp_path, with_section(sections, WORDS, sections[WORDS] + bytes(8)), "are left")
+    refused(tmp_path, with_section(sections, WORDS, sections[WORDS] + bytes(8)), "unused words")
 
 
 def test_every_word_may_be_wrong(tmp_path, sections):
@@ -308,13 +308,13 @@ def test_versions_of_ops(tmp_path, sections):
     assert words[1] == 4 and words[3] == 0      # level, ops, name, version
     words[3] = 9
     refused(tmp_path, with_section(sections, WORDS, struct.pack(f"<{len(words)}q", *words)),
-            "wants version 9 of op", df.errors.UnimplementedError)
+            "uses version 9 of op", df.errors.UnimplementedError)
 
 
 @pytest.mark.parametrize("name", ["host_call", "host_compute", "host_start", "host_wait"])
 def test_ops_that_call_python_are_refused(tmp_path, sections, name):
     names = sections[STRINGS].replace(b"cluster\0", name.encode() + b"\0")
-    refused(tmp_path, with_section(sections, STRINGS, names), f"{name}, which calls the process")
+    refused(tmp_path, with_section(sections, STRINGS, names), f"{name}, which calls functions of")
 
 
 def test_another_level_plans_its_own_workspace(tmp_path):

@@ -90,7 +90,7 @@ def test_bools_of_tile_code():
     b = Builder()
     b.add("cluster", (b.arg(0, (4,)),), (b.result(0, (4,)),), shape=[4],
           code=cluster(op.name, 1, words))
-    refused(b, 1, [(RESULT, 0, F32, (4,))], "no such bool")
+    refused(b, 1, [(RESULT, 0, F32, (4,))], "a bool is not 0 or 1")
 
 
 def applied(op, given, attrs, outputs):

@@ -390,10 +390,10 @@ def index(name):
 
 
 @pytest.mark.parametrize("code, text", [
-    (code_of([index("add"), FULL, 2, 0, 1, 0], outputs=[1]), "does not exist"),
-    (code_of([index("exp"), FULL, 1, -1, 0], outputs=[1]), "does not exist"),
-    (code_of([index("exp"), FULL, 1, 0, 0], outputs=[0]), "no step's result"),
-    (code_of([index("exp"), FULL, 1, 0, 0], outputs=[2]), "no step's result"),
+    (code_of([index("add"), FULL, 2, 0, 1, 0], outputs=[1]), "undefined value"),
+    (code_of([index("exp"), FULL, 1, -1, 0], outputs=[1]), "undefined value"),
+    (code_of([index("exp"), FULL, 1, 0, 0], outputs=[0]), "not the result of a step"),
+    (code_of([index("exp"), FULL, 1, 0, 0], outputs=[2]), "not the result of a step"),
     (code_of([index("exp"), ROW, 1, 0, 0], [index("exp"), FULL, 1, 1, 0],
              [index("exp"), ROW, 1, 2, 0], outputs=[2], row_length=3), r"input 0|another space"),
     (code_of([index("add"), FULL, 1, 0, 0], outputs=[1]), "number of operands"),
