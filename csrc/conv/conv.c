@@ -1,4 +1,4 @@
-/* Which kernel computes a convolution. Decided by its sizes alone. */
+/* Chooses the kernel of a convolution. The choice depends only on its sizes. */
 #include "conv/conv.h"
 #include "conv/depthwise.h"
 #include "conv/kernels.h"
@@ -10,7 +10,7 @@
 
 static int64_t size_of(const int64_t *v) { return v[0] * v[1] * v[2]; }
 
-/* Whether nothing is to be summed. */
+/* True if there are no products to sum. */
 static bool is_empty(const df_conv *c)
 {
     return c->n == 0 || c->c_in == 0 || c->c_out == 0 || size_of(c->out) == 0;
@@ -21,9 +21,9 @@ static void fill_zeros(const df_conv *c, void *to, int64_t size)
     if (size) memset(to, 0, (size_t)(size * df_conv_bytes(c)));
 }
 
-/* --- y --- */
+/* --- forward: y --- */
 
-/* An epilogue of its own, over finished outputs. */
+/* Applies the epilogue in a separate pass over finished outputs. */
 typedef struct {
     df_gemm_epilogue epilogue;
     const void *context;
@@ -87,10 +87,10 @@ void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, voi
     }
 }
 
-/* --- dx --- */
+/* --- gradient of the input: dx --- */
 
-/* dx as windows of dy, with weights flipped: where the stride is 1, and input channels fill most of
- * their vectors. */
+/* True if dx is computed as a convolution of dy with flipped weights: the stride is 1, and input
+ * channels fill most of their vectors. */
 static bool is_flipped(const df_conv *c, df_conv *of_dy)
 {
     const int64_t inputs = df_conv_group_in(c), lanes = DF_VEC_BYTES / df_conv_bytes(c);
@@ -133,7 +133,7 @@ void DF_SYM(df_conv_input)(const df_conv *c, const void *w, const void *dy, void
     }
 }
 
-/* --- dw --- */
+/* --- gradient of the weights: dw --- */
 
 int64_t DF_SYM(df_conv_filter_workspace)(const df_conv *c)
 {

@@ -1,43 +1,44 @@
-/* Which sources and taps each result has; the arithmetic is in depthwise_formulas.h.
+/* Depthwise convolutions: the sources and taps of each result; the arithmetic is in
+ * depthwise_formulas.h.
  *
- * A result of a convolution, and an element of its gradient with respect to the input, are the same
- * kind of sum: over evenly spaced taps, of weights times evenly spaced sources. So both are one
- * kernel, which does a run of results in a row that all have the same taps. The gradient with
- * respect to the weights walks the runs of the forward convolution.
+ * An output of a convolution and an element of its input gradient are the same kind of sum: over
+ * evenly spaced taps, weights times evenly spaced sources. One kernel computes both, a run of
+ * consecutive results with the same taps at a time. The gradient of the weights iterates over the
+ * runs of the forward convolution.
  *
- * Where a channel has several outputs, the kernels see it that many times. */
+ * A channel with several outputs is repeated that many times for the kernels. */
 #include "conv/depthwise.h"
 
 #include "base/thread.h"
 #include "conv/image.h"
 #include "simd/lanes.h"
 
-/* Sums in registers, of 32 or of 16. */
+/* Sums in registers, of 32 or 16 registers. */
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define SUMS 16
 #else
 #define SUMS 8
 #endif
 
-#define VECTORS 16               /* of channels whose sums of weights stay in L1 together */
-#define LONGEST_RUN 128          /* results, about: terms of a weight's sum without a break */
+#define VECTORS 16               /* vectors of channels whose sums of weights fit L1 together */
+#define LONGEST_RUN 128          /* results, about: terms of the sum of a weight without a break */
 #define TASK_NS 16000
-#define ROWS_BYTES (256 << 10)   /* of sources and results in use at a time (L2) */
-#define GROUPS 32                /* of runs, whose sums of weights are added up apart */
-#define GROUP_RUNS 16            /* at least */
-#define MAC_NS_PER_BYTE 0.01     /* estimated */
+#define ROWS_BYTES (256 << 10)   /* sources and results in use at a time (L2) */
+#define GROUPS 32                /* groups of runs with separate sums of weights */
+#define GROUP_RUNS 16            /* runs per group, at least */
+#define MAC_NS_PER_BYTE 0.01     /* estimate */
 #define COPIED 16384             /* elements copied at a time */
 
-/* What the kernels do for one run. Distances in elements; counts and steps of taps are along
- * planes, rows and columns. */
+/* One run as the kernels see it. Distances in elements; counts and steps of taps are along planes,
+ * rows and columns. */
 typedef struct {
     const void *x;
     void *w, *y;
     int64_t n[3], x_step[3], w_step[3];
-    int64_t count, x_next, y_next; /* results, and from one to the next */
+    int64_t count, x_next, y_next; /* results, and distances to the next one */
     int64_t channels;
-    bool shared;      /* the next result's sources are these, one tap on */
-    bool left, right; /* the first result lacks its first tap, the last one its last */
+    bool shared;      /* the sources of the next result are the same, shifted by one tap */
+    bool left, right; /* the first result lacks its first tap, the last result its last tap */
 } window;
 
 #define DTYPE f32
@@ -63,9 +64,9 @@ static const kernels KERNELS[DF_N_DTYPES] = {
     DF_OF_ALL(F64, {run_results_f64, run_weights_f64, spread_f64, gather_f64, add_up_f64}),
 };
 
-/* Results along a dimension that differ by multiples of `step`, and the taps and sources of theirs
- * that may exist: result number i, tap number j has source  source + i * next + j * tap_next,
- * which must be in [0, size). Both steps between sources are positive. */
+/* Results along a dimension that differ by multiples of `step`, with the taps and sources that may
+ * exist: result i, tap j has source  source + i * next + j * tap_next,  which must be in [0, size).
+ * Both steps between sources are positive. */
 typedef struct {
     int64_t first, step, count;
     int64_t tap, tap_step, n_taps;
@@ -79,7 +80,7 @@ static sweep forward_sweep(const df_conv *c, int d)
                    .size = c->in[d]};
 }
 
-/* The greatest common divisor of a and m, and x with a x = divisor modulo m. */
+/* Returns the greatest common divisor of a and m, and x with a x = divisor modulo m. */
 static int64_t common_divisor(int64_t a, int64_t m, int64_t *x)
 {
     int64_t factor = 1, other = 0;
@@ -94,8 +95,8 @@ static int64_t common_divisor(int64_t a, int64_t m, int64_t *x)
     return a;
 }
 
-/* Elements first, first + stride, ... of the input: taps t for which first + pad - t * dilation is
- * a multiple of the stride, the last one first, so that their sources ascend. */
+/* Elements first, first + stride, ... of the input: their taps are the t for which first + pad - t
+ * * dilation is a multiple of the stride, in descending order, so that sources ascend. */
 static sweep input_sweep(const df_conv *c, int d, int64_t first)
 {
     const int64_t stride = c->stride[d], dilation = c->dilation[d], at = first + c->pad[d];
@@ -114,14 +115,14 @@ static sweep input_sweep(const df_conv *c, int d, int64_t first)
     return s;
 }
 
-/* Results in a row that have the same taps, the first result's sources, all along one dimension.
- * At `left` and `right` a result may lack a tap; see window. */
+/* Consecutive results with the same taps, and the sources of the first result, along one dimension.
+ * The results at `left` and `right` may lack a tap; see window. */
 typedef struct {
     int64_t result, count, tap, n_taps, source;
     bool left, right;
 } run;
 
-/* Result number i of a sweep, and those of its taps that have a source. */
+/* Result i of a sweep, and its taps that have a source. */
 static run run_at(const sweep *s, int64_t i)
 {
     const int64_t source = s->source + i * s->next, step = s->tap_next, until = s->size - source;
@@ -140,8 +141,9 @@ static bool same_taps(const run *a, const run *b)
     return a->tap == b->tap && a->n_taps == b->n_taps;
 }
 
-/* The runs of a sweep; returns how many. From result to result the taps move one way, so if the
- * ends of a stretch have the same, all of it has, unless they are none. */
+/* Finds the runs of a sweep and returns their number. Taps move in one direction from result to
+ * result, so if both ends of a range have the same taps, all results of it have, unless they have
+ * none. */
 static int64_t find_runs(const sweep *s, run *runs)
 {
     int64_t n = 0;
@@ -162,14 +164,14 @@ static int64_t find_runs(const sweep *s, run *runs)
     return n;
 }
 
-/* Whether `one` is a single result beside the run `all`, of three taps, and lacks one of them. */
+/* True if `one` is a single result next to run `all`, of three taps, and lacks one of them. */
 static bool is_edge(const run *one, const run *all)
 {
     return one->count == 1 && one->n_taps == 2 && all->n_taps == 3;
 }
 
-/* Joins runs with the results at their edges: few taps of one result take as long as all of
- * several. Returns how many are left. */
+/* Merges runs with the results at their edges: a few taps of one result take as long as all taps of
+ * several. Returns the number of runs left. */
 static int64_t join_edges(const sweep *s, run *runs, int64_t n)
 {
     if (s->tap_next != s->next) return n;
@@ -189,18 +191,19 @@ static int64_t join_edges(const sweep *s, run *runs, int64_t n)
     return n_joined;
 }
 
-/* One pass over the results: with `backward` elements of the gradient of x, else those of y. */
+/* One pass over the results: elements of the gradient of x if `backward`, otherwise of y. */
 typedef struct {
     const df_conv *c;
     const kernels *kernels;
     bool backward;
-    int64_t bytes, channels, times; /* of an element; of y, and per channel of x */
-    const int64_t *from, *to;       /* sizes of sources and results */
+    int64_t bytes, channels, times; /* bytes of an element; channels of y; outputs per channel of
+                                     * x */
+    const int64_t *from, *to;       /* sizes of sources and of results */
     const char *x, *w;
     char *y;
     int64_t x_step[3], w_step[3], x_next, y_next;
-    run *runs; /* of columns */
-    int64_t n_runs, n_items; /* of all rows */
+    run *runs; /* along columns */
+    int64_t n_runs, n_items; /* runs of a row; runs of all rows */
     df_gemm_epilogue epilogue;
     const void *context;
     int64_t n_groups, n_weights;
@@ -223,8 +226,8 @@ static int64_t n_sweeps(const pass *p)
     return p->backward ? df_min(p->c->stride[2], p->to[2]) : 1;
 }
 
-/* Room for the runs of all sweeps. In each the first and the last tap change at most as often as
- * there are taps. */
+/* Bytes for the runs of all sweeps. In each sweep the first and the last tap change at most once
+ * per tap. */
 static int64_t runs_bytes(const pass *p)
 {
     const sweep s = sweep_of(p, 2, 0);
@@ -266,7 +269,7 @@ static void start(pass *p, void *workspace)
     p->n_items = p->c->n * p->to[0] * p->to[1] * p->n_runs;
 }
 
-/* Runs [begin, end) of all rows, for channels [at, at + n). */
+/* Processes runs [begin, end) of all rows, for channels [at, at + n). */
 static void walk_channels(const pass *p, int64_t begin, int64_t end, int64_t at, int64_t n,
                           void (*kernel)(const window *g), char *w)
 {
@@ -300,7 +303,8 @@ static void walk_channels(const pass *p, int64_t begin, int64_t end, int64_t at,
     }
 }
 
-/* The same for all channels, as many at a time as leave the rows in L2 that the next row reads. */
+/* Same for all channels, in groups small enough that the rows read again by the next row stay in
+ * L2. */
 static void walk(const pass *p, int64_t begin, int64_t end, void (*kernel)(const window *g),
                  char *w)
 {
@@ -335,7 +339,7 @@ static void results_task(void *context, int64_t begin, int64_t end)
                 p->y + first * p->channels * p->bytes, p->channels);
 }
 
-/* --- several outputs of a channel --- */
+/* --- several outputs per channel --- */
 
 typedef struct {
     void (*copy)(void *to, const void *from, int64_t n, int64_t times);
@@ -361,7 +365,7 @@ static void copy_channels(const pass *p, bool together, void *to, const void *fr
     df_parallel_for(n, df_ceil_div(COPIED, p->times), 0.5 * (double)p->times, copy_task, &j);
 }
 
-/* Bytes of x with its channels repeated, 0 where they are not. */
+/* Bytes of x with its channels repeated; 0 if they are not repeated. */
 static int64_t spread_bytes(const pass *p)
 {
     const df_conv *c = p->c;

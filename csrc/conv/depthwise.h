@@ -1,5 +1,5 @@
-/* Convolutions in which each group has one input (depthwise), computed directly. Knows blocks of
- * memory, no tensors and no ops. Compiled once per SIMD level. */
+/* Convolutions in which each group has one input (depthwise), computed directly. Works on memory,
+ * without tensors or ops. Compiled once per SIMD level. */
 #ifndef DF_DEPTHWISE_H
 #define DF_DEPTHWISE_H
 
@@ -10,7 +10,7 @@ static inline bool df_depthwise_applies(const df_conv *c)
     return c->groups > 1 && c->groups == c->c_in;
 }
 
-/* As the functions of conv.h, for a convolution to which this applies. */
+/* Like the functions of conv.h, for depthwise convolutions. */
 int64_t DF_SYM(df_depthwise_forward_workspace)(const df_conv *c);
 int64_t DF_SYM(df_depthwise_input_workspace)(const df_conv *c);
 int64_t DF_SYM(df_depthwise_filter_workspace)(const df_conv *c);

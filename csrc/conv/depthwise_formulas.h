@@ -1,9 +1,9 @@
-/* Part of depthwise.c, included once per floating dtype. Channels are in lanes. */
+/* Part of depthwise.c, included once per floating dtype. Lanes are channels. */
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* Adds the products of one tap to n x m sums: of neighbouring results, and vectors of channels.
- * Sources go by three per pointer, because base + {0, 1, 2} * next is one address each. */
+/* Adds the products of one tap to n x m sums: n neighbouring results, m vectors of channels. Three
+ * sources share a pointer, because base + {0, 1, 2} * next is one address mode. */
 DF_INLINE void FN(tap)(const int n, const int m, const T *x, int64_t next, const T *w,
                        int64_t lanes, V sum[SUMS])
 {
@@ -16,8 +16,8 @@ DF_INLINE void FN(tap)(const int n, const int m, const T *x, int64_t next, const
                                      by[v], sum[i * m + v]);
 }
 
-/* The same for three taps, where neighbouring results share sources: each is loaded once. The
- * outermost sources are left out where they do not exist. */
+/* Same for three taps whose sources neighbouring results share: each source is loaded once. Without
+ * `left` or `right` context, the outermost source does not exist and is skipped. */
 DF_INLINE void FN(three_taps)(const int n, const int m, bool left, bool right, const T *x,
                               int64_t next, const T *w, int64_t w_step, int64_t lanes, V sum[SUMS])
 {
@@ -37,7 +37,7 @@ DF_INLINE void FN(three_taps)(const int n, const int m, bool left, bool right, c
     }
 }
 
-/* n results in a row from number `first` on, m vectors of their channels. */
+/* Computes n consecutive results from `first` on, m vectors of channels. */
 DF_INLINE void FN(results)(const int n, const int m, const bool three, const window *g,
                            int64_t first, int64_t at, int64_t lanes)
 {
@@ -74,10 +74,10 @@ DF_INLINE void FN(all_channels)(const int n, const int m, const bool three, cons
     if (at < g->channels) FN(results)(n, 1, three, g, first, at, g->channels - at);
 }
 
-/* The results of a run; the last ones of a long run together with some before them, again. */
+/* Computes the results of a run. The last block of a long run overlaps the block before it. */
 static void FN(run_results)(const window *given)
 {
-    const window copy = *given, *g = &copy; /* no store can change it */
+    const window copy = *given, *g = &copy; /* a local copy, so that stores cannot alias it */
     const bool three = g->shared && g->n[2] == 3;
     int64_t i = 0;
     if (g->count >= 8) {
@@ -99,8 +99,8 @@ static void FN(run_results)(const window *given)
     }
 }
 
-/* Adds the products of n neighbouring results of y with x to the sums of rows x cols taps, all
- * constants. Where n > 1, the results share their sources. */
+/* Adds the products of n neighbouring results of y with x to the sums of rows x cols taps; the
+ * sizes are constants. If n > 1, the results share their sources. */
 DF_INLINE void FN(taps)(const int n, const int rows, const int cols, bool left, bool right,
                         const window *g, const T *x, const T *by, int64_t lanes, V sums[9])
 {
@@ -119,7 +119,7 @@ DF_INLINE void FN(taps)(const int n, const int rows, const int cols, bool left, 
     UNROLL for (int t = 0; t < rows * cols; t++) sums[t] = sum[t];
 }
 
-/* The same for all of some channels, as results of a pixel lie next to each other. */
+/* Same for all results of the run, for `channels` channels. */
 DF_INLINE void FN(taps_of_channels)(const int n, const int rows, const int cols, int64_t first,
                                     const window *g, const T *x, int64_t at, int64_t channels,
                                     V sum[][9])
@@ -134,7 +134,7 @@ DF_INLINE void FN(taps_of_channels)(const int n, const int rows, const int cols,
         FN(taps)(n, rows, cols, left, right, g, x + c, y + c, channels - c, sum[c / LANES]);
 }
 
-/* Adds a run's products of x and y to rows x cols taps of the weights. */
+/* Adds the products of x and y of a run to rows x cols taps of the weights. */
 DF_INLINE void FN(taps_of_all)(const int rows, const int cols, const window *g, const T *x, T *w)
 {
     V sum[VECTORS][9];
@@ -179,7 +179,7 @@ static void FN(run_weights)(const window *given)
     }
 }
 
-/* Each channel of x, n of them, `times` times in a row; and the sums of such. */
+/* spread: repeats each of n channels `times` times. The reverse sums the repetitions. */
 static void FN(spread)(void *to, const void *from, int64_t n, int64_t times)
 {
     const T *x = from;
@@ -198,7 +198,7 @@ static void FN(gather)(void *to, const void *from, int64_t n, int64_t times)
     }
 }
 
-/* The sum of n_sums arrays, elements [begin, end), n apart. */
+/* Sums n_sums arrays, n elements apart, for elements [begin, end). */
 static void FN(add_up)(void *to, const void *from, int64_t n_sums, int64_t n, int64_t begin,
                        int64_t end)
 {

@@ -1,34 +1,36 @@
-/* dw[t, c, m] = sum over pixels of x[window + t, c] dy[pixel, m]: the forward product with roles
- * changed. Rows are weights, columns outputs, and the sum runs over pixels, a line of the image
- * after the other.
+/* Gradient of the weights: dw[t, c, m] = sum over pixels of x[window + t, c] dy[pixel, m], a
+ * product like the forward convolution with other roles. Rows are weights, columns outputs, and the
+ * sum runs over pixels, one image line after another.
  *
- * Pixels are cut into slices with sums of their own, which are added up in order at the end, so
- * that each part of the images is read once, by one thread. */
+ * Pixels are divided into slices with separate sums, which are added in order at the end, so that
+ * each part of the images is read once, by one thread. */
 #include "conv/kernels.h"
 #include "base/thread.h"
 
 #include <string.h>
 
-#define JOBS 16                         /* aimed at */
-#define SUM_BYTES ((int64_t)512 << 10)  /* of a job's tile of dw (L2) */
-#define SLICE_PIXELS 512                /* at least, else sums cost more than they gain */
+#define JOBS 16                         /* target number of jobs */
+#define SUM_BYTES ((int64_t)512 << 10)  /* tile of dw per job (L2) */
+#define SLICE_PIXELS 512                /* pixels of a slice, at least; smaller ones cost more in
+                                         * sums than they gain */
 #define CHUNK 128                       /* pixels summed in registers */
-#define ROWS 48                         /* of dw at a time; with CHUNK: 24 KB of x (L1) */
-#define FAR 512                         /* bytes between pixels, beyond which they are packed */
+#define ROWS 48                         /* rows of dw at a time; with CHUNK: 24 KB of x (L1) */
+#define FAR 512                         /* bytes between pixels beyond which x is packed */
 
 typedef struct {
     const df_conv *c;
     df_conv_columns columns;
     df_conv_view view;
     int64_t weights;               /* per output */
-    int64_t tile, n_tiles, slices; /* rows of dw per job */
-    int64_t images, first;         /* at a time, the first of these */
-    int64_t pieces, n_pieces;      /* of a line of output pixels, of the images worked on */
+    int64_t tile, n_tiles, slices; /* rows of dw per job; number of tiles; number of slices */
+    int64_t images, first;         /* images at a time; the first of them */
+    int64_t pieces, n_pieces;      /* pieces of a line of output pixels; of all images in
+                                    * progress */
     char *padded, *sums, *dw;
     const char *dy;
 } filter;
 
-/* The power of two that is not above n, one at least: of 13 slices one of two threads does 7. */
+/* The largest power of two <= n, at least 1. With 13 slices, one of two threads would process 7. */
 static int64_t power_below(int64_t n)
 {
     int64_t power = 1;
@@ -56,7 +58,7 @@ static filter plan(const df_conv *c)
     return f;
 }
 
-/* Of a slice of all groups, and of all slices; a single slice is dw itself. */
+/* Bytes of the sums of a slice, for all groups, and of all slices; a single slice is dw itself. */
 static int64_t slice_bytes(const filter *f)
 {
     return f->weights * f->c->c_out * df_conv_bytes(f->c);
@@ -66,8 +68,8 @@ static int64_t sums_bytes(const filter *f)
     return f->slices == 1 ? 0 : df_conv_align(df_conv_mul_bytes(slice_bytes(f), f->slices));
 }
 
-/* Where vectors of dy's last panel are slow to load, a job copies what it reads of dy; where
- * pixels of x are far apart, what it reads of x. */
+/* True if a job copies its part of dy, because vectors of the last panel are slow to load.
+ * copies_x: its part of x, because pixels of x are far apart. */
 static bool copies_dy(const filter *f)
 {
     return !DF_CONV_LOADS_PARTS && f->columns.n % f->columns.lanes;
@@ -97,7 +99,7 @@ int64_t DF_SYM(df_conv_sums_workspace)(const df_conv *c)
         bytes, df_conv_mul_bytes(DF_SYM(df_conv_padded_bytes)(c), f.images));
 }
 
-/* Piece number i: its place among the pixels, and as a segment of x. */
+/* Piece i: its position among the pixels, and as a segment of x. */
 static int64_t piece_at(const filter *f, int64_t i, df_conv_segment *segment)
 {
     const df_conv *c = f->c;
@@ -108,14 +110,14 @@ static int64_t piece_at(const filter *f, int64_t i, df_conv_segment *segment)
     return first;
 }
 
-/* What a job reads and writes. */
+/* Memory that a job reads and writes. */
 typedef struct {
     const char *x, *dy;
     char *sums, *copy; /* rows of both are c_out apart */
     bool accumulate;   /* add to the sums */
 } places;
 
-/* What pixels in `segments` of x and at `dy` give to rows [row, row + n) of dw. */
+/* Adds the products of pixels in `segments` of x and at `dy` to rows [row, row + n) of dw. */
 static void add_rows(const filter *f, const places *at, const df_conv_segment *segments,
                      int64_t n_segments, int64_t pixels, const char *dy, int64_t dy_row,
                      int64_t row, int64_t n)
@@ -150,7 +152,7 @@ static void add_rows(const filter *f, const places *at, const df_conv_segment *s
     }
 }
 
-/* Rows [row, end) of a group's dw, summed over `n` segments from pixel `first` on. */
+/* Adds the sums over `n` segments from pixel `first` on to rows [row, end) of a group's dw. */
 static void add_chunk(const filter *f, const places *at, const df_conv_segment *segments, int64_t n,
                       int64_t first, int64_t pixels, int64_t row, int64_t end)
 {
@@ -167,7 +169,7 @@ static void add_chunk(const filter *f, const places *at, const df_conv_segment *
         add_rows(f, at, segments, n, pixels, dy, dy_row, row, df_min(ROWS, end - row));
 }
 
-/* Rows [row, row_end) of a group's dw, summed over pieces [begin, end). */
+/* Sums pieces [begin, end) for rows [row, row_end) of a group's dw. */
 static void sum_pieces(const filter *f, places *at, int64_t row, int64_t row_end, int64_t begin,
                        int64_t end)
 {
@@ -175,7 +177,7 @@ static void sum_pieces(const filter *f, places *at, int64_t row, int64_t row_end
     for (int64_t piece = begin; piece < end;) {
         const int64_t first = piece_at(f, piece, &segments[0]);
         int64_t n = 1, pixels = segments[0].length;
-        for (; piece + n < end && pixels < CHUNK; n++) { /* at least a pixel each */
+        for (; piece + n < end && pixels < CHUNK; n++) { /* at least one pixel each */
             piece_at(f, piece + n, &segments[n]);
             if (pixels + segments[n].length > CHUNK) break;
             pixels += segments[n].length;
@@ -186,7 +188,7 @@ static void sum_pieces(const filter *f, places *at, int64_t row, int64_t row_end
     }
 }
 
-/* Job number j is tile j % n_tiles of slice j / n_tiles % slices of group j / n_tiles / slices. */
+/* Job j is tile j % n_tiles of slice j / n_tiles % slices of group j / n_tiles / slices. */
 static void job_task(void *context, int64_t begin, int64_t end)
 {
     const filter *f = context;
@@ -208,7 +210,7 @@ static void job_task(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* Elements [begin, end) of dw from those of the slices. */
+/* Sums the slices for elements [begin, end) of dw. */
 static void add_task(void *context, int64_t begin, int64_t end)
 {
     const filter *f = context;

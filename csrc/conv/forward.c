@@ -1,26 +1,27 @@
-/* y = x * w: rows of the product are windows read where they lie in the image (no patches are
+/* y = x * w as a matrix product: rows are windows read from the image in place (no patches are
  * built), columns are outputs of a group.
  *
- * A few padded images at a time, so that they stay in cache. Jobs are tiles of some windows x some
- * panels of outputs; how they are cut depends on the sizes alone. */
+ * A few padded images are processed at a time, so that they stay in cache. Jobs are tiles of some
+ * windows x some panels of outputs; the division depends only on the sizes. */
 #include "conv/kernels.h"
 #include "base/thread.h"
 
-#define MANY_JOBS 32     /* enough for any thread count to balance */
-#define SMALL_JOB 1e6    /* multiply-adds: not worth cutting further */
+#define MANY_JOBS 32     /* enough for balance with any number of threads */
+#define SMALL_JOB 1e6    /* multiply-adds: not worth dividing further */
 
-/* One convolution, and the images being worked on. */
+/* One convolution, and the images in progress. */
 typedef struct {
     const df_conv *c;
     df_conv_columns columns;
     df_conv_view view;
-    int64_t depth, k, n_segments; /* of a pass at most, of the whole sum, of the table */
-    df_conv_segment *segments;    /* cut where passes end */
+    int64_t depth, k, n_segments; /* depth of a pass, at most; of the whole sum; number of table
+                                   * entries */
+    df_conv_segment *segments;    /* divided where passes end */
     const char *w;
     char *packed, *padded, *y;
     bool flipped;
-    int64_t images;   /* at a time */
-    int64_t pixel0, pixels; /* output pixels worked on, counted through the images */
+    int64_t images;   /* number of images at a time */
+    int64_t pixel0, pixels; /* output pixels in progress, numbered through the images */
     int64_t job_rows, job_panels;
     df_gemm_epilogue epilogue;
     const void *context;
@@ -61,7 +62,7 @@ int64_t DF_SYM(df_conv_windows_workspace)(const df_conv *c)
                              padded_bytes(&f));
 }
 
-/* Panel number `panel` of a group's packed weights. */
+/* Packed weights of a panel of a group. */
 static char *packed_panel(const forward *f, int64_t group, int64_t panel)
 {
     const int64_t before = group * f->columns.vectors * f->columns.lanes +
@@ -69,8 +70,8 @@ static char *packed_panel(const forward *f, int64_t group, int64_t panel)
     return f->packed + before * f->k * df_conv_bytes(f->c);
 }
 
-/* The weights with taps in reverse order and inputs swapped with outputs, as the gradient with
- * respect to x has them: `c` is its convolution, the weights are those of the original one. */
+/* Packs the weights with taps in reverse order and inputs swapped with outputs, for the gradient of
+ * x: `c` is the convolution of the gradient, the weights are those of the original one. */
 static void pack_flipped(const forward *f, int64_t group, int64_t col, int64_t cols, int64_t width,
                          char *to)
 {
@@ -111,7 +112,7 @@ static int64_t cut_segments(forward *f)
     return n;
 }
 
-/* Rows [row, row + rows) of panels [panel, panel_end) of a group. */
+/* Computes rows [row, row + rows) of panels [panel, panel_end) of a group. */
 static void tile(const forward *f, int64_t group, int64_t row, int64_t rows, int64_t panel,
                  int64_t panel_end)
 {
@@ -139,7 +140,7 @@ static void tile(const forward *f, int64_t group, int64_t row, int64_t rows, int
     }
 }
 
-/* Job number j is row tile j % row_tiles of column tile j / row_tiles: neighbours share weights. */
+/* Job j is row tile j % row_tiles of column tile j / row_tiles, so neighbours share weights. */
 static void job_task(void *context, int64_t begin, int64_t end)
 {
     const forward *f = context;
@@ -175,7 +176,7 @@ static double job_macs(const forward *f)
            (double)f->k;
 }
 
-/* Tiles as large as the caches like, halved until there are enough of them for the threads. */
+/* Chooses tiles that suit the caches, halved until there are enough for the threads. */
 static void cut_jobs(forward *f)
 {
     f->job_rows = DF_CONV_TILE_ROWS;

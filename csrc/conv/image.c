@@ -1,4 +1,4 @@
-/* Images with the zeros around them, and where windows lie in them. */
+/* Images with zero padding, and the positions of windows in them. */
 #include "conv/image.h"
 #include "base/thread.h"
 
@@ -37,7 +37,7 @@ typedef struct {
     const char *x;
 } padding;
 
-/* Pixels of a line of a group; `from` is NULL for a line of zeros. */
+/* Copies the pixels of a line of a group; `from` is NULL for a line of zeros. */
 static void pad_line(const padding *p, char *to, const char *from)
 {
     const df_conv *c = p->c;
@@ -54,7 +54,7 @@ static void pad_line(const padding *p, char *to, const char *from)
     memset(to + n * pixel, 0, (size_t)((size - before - n) * pixel));
 }
 
-/* Lines [begin, end), counted through images, groups, planes and rows. */
+/* Pads lines [begin, end), numbered through images, groups, planes and rows. */
 static void pad_task(void *context, int64_t begin, int64_t end)
 {
     const padding *p = context;
@@ -79,12 +79,12 @@ void DF_SYM(df_conv_pad)(const df_conv *c, const void *x, int64_t n, void *padde
     df_parallel_for(lines, df_max(1, 16384 / p.to.row), 0.1 * (double)p.to.row, pad_task, &p);
 }
 
-/* Counts through three dimensions; `step` is the distance of neighbours along each. */
+/* A counter over three dimensions; `step` is the distance of neighbours along each. */
 typedef struct {
     int64_t size[3], step[3], at[3];
 } counter;
 
-/* Sets the position to `index`; returns how often it went through all. */
+/* Sets the position to `index`; returns the number of wraps. */
 static int64_t count_to(counter *k, int64_t index)
 {
     for (int d = 2; d >= 0; d--) {
@@ -94,13 +94,13 @@ static int64_t count_to(counter *k, int64_t index)
     return index;
 }
 
-/* Where the current position lies without its last dimension. */
+/* Offset of the current position without its last dimension. */
 static int64_t line_offset(const counter *k)
 {
     return k->at[0] * k->step[0] + k->at[1] * k->step[1];
 }
 
-/* On to the next position; true where a new line starts, `wraps` where all are through. */
+/* Advances by one. Returns true at the start of a new line; sets `wraps` after the last line. */
 static bool count_on(counter *k, bool *wraps)
 {
     *wraps = false;
@@ -159,7 +159,7 @@ int64_t DF_SYM(df_conv_lines)(const df_conv *c, const df_conv_view *v, int64_t f
                               df_conv_segment *segments)
 {
     const int64_t channels = df_conv_group_in(c);
-    const bool joined = c->dilation[2] == 1; /* taps of a line are neighbours */
+    const bool joined = c->dilation[2] == 1; /* taps of a line are adjacent */
     counter k = taps_of(c, v);
     int64_t found = 0, channel = first % channels;
     bool wraps;

@@ -1,22 +1,22 @@
-/* Images as the kernels read them: with the zeros around them, and the channels of a group next to
- * each other. Where an image already is so, it is read in place. */
+/* Images in the layout of the kernels: with zero padding, and the channels of a group adjacent. An
+ * image with this layout is read in place. */
 #ifndef DF_CONV_IMAGE_H
 #define DF_CONV_IMAGE_H
 
 #include "conv/conv.h"
 #include "conv/panel.h"
 
-#define DF_CONV_DEPTH_BYTES 4096 /* of a sum per pass: a panel of B is then at most 256 KB (L2) */
-#define DF_CONV_IMAGES_BYTES ((int64_t)2 << 20) /* of padded images that exist at a time */
+#define DF_CONV_DEPTH_BYTES 4096 /* depth of a pass: a panel of B is then at most 256 KB (L2) */
+#define DF_CONV_IMAGES_BYTES ((int64_t)2 << 20) /* padded images at a time */
 #define DF_CONV_TILE_ROWS 96                    /* rows of a product per job */
 
-/* Distances in elements. */
+/* Distances are in elements. */
 typedef struct {
     const char *data;
     int64_t image, group, plane, row, pixel;
 } df_conv_view;
 
-/* Inputs and outputs of a group, weights per output, pixels of an image's output. */
+/* Inputs and outputs of a group, weights per output, output pixels per image. */
 static inline int64_t df_conv_group_in(const df_conv *c) { return c->c_in / c->groups; }
 static inline int64_t df_conv_group_out(const df_conv *c) { return c->c_out / c->groups; }
 static inline int64_t df_conv_taps(const df_conv *c)
@@ -27,33 +27,33 @@ static inline int64_t df_conv_pixels(const df_conv *c)
 {
     return c->out[0] * c->out[1] * c->out[2];
 }
-/* Elements along a dimension that windows touch, zeros included. */
+/* Elements along a dimension that windows cover, padding included. */
 static inline int64_t df_conv_extent(const df_conv *c, int d)
 {
     return (c->out[d] - 1) * c->stride[d] + (c->kernel[d] - 1) * c->dilation[d] + 1;
 }
 static inline int64_t df_conv_bytes(const df_conv *c) { return df_dtypes[c->dtype].bytes; }
 
-/* Whether images must be copied to be read: they have zeros around, or groups. */
+/* True if images must be copied: they have padding, or groups. */
 bool DF_SYM(df_conv_is_padded)(const df_conv *c);
-/* Bytes of an image with its zeros; -1 where they do not fit. */
+/* Bytes of a padded image; -1 if more than 64 bits can count. */
 int64_t DF_SYM(df_conv_padded_bytes)(const df_conv *c);
-/* How x, or the copies of its images in x's place, is read. */
+/* The layout of x, or of the padded copies of its images. */
 df_conv_view DF_SYM(df_conv_view_of)(const df_conv *c, const void *x);
-/* Copies n images that start at x with their zeros to `padded`. */
+/* Copies n images from x on, with padding, to `padded`. */
 void DF_SYM(df_conv_pad)(const df_conv *c, const void *x, int64_t n, void *padded);
 
-/* Where the windows of n output pixels start, counted through the images from `first` on. */
+/* Start offsets of the windows of n output pixels, numbered through the images from `first` on. */
 void DF_SYM(df_conv_windows)(const df_conv *c, const df_conv_view *v, int64_t first, int64_t n,
                              int64_t *offsets);
-/* Distance from the start of a window to weight number `tap` (of taps x group_in). */
+/* Offsets from the start of a window of weights first ... first + n - 1 (of taps x group_in). */
 void DF_SYM(df_conv_weights)(const df_conv *c, const df_conv_view *v, int64_t first, int64_t n,
                              int64_t *offsets);
-/* Weights number first ... first + n - 1 as segments of a window; returns how many. */
+/* The same weights as segments of a window; returns the number of segments. */
 int64_t DF_SYM(df_conv_lines)(const df_conv *c, const df_conv_view *v, int64_t first, int64_t n,
                               df_conv_segment *segments);
 
-/* Sums in bytes of non-negative sizes; -1 where one is, or they do not fit. */
+/* Sum of two sizes in bytes; -1 if one is negative or the sum exceeds 64 bits. */
 static inline int64_t df_conv_sum_bytes(int64_t a, int64_t b)
 {
     int64_t sum;

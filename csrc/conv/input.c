@@ -1,29 +1,29 @@
-/* dx by sums into places, for strides and few channels: each output pixel's row of dy times the
- * weights, transposed, gives what it adds to its window. The product is made a tile at a time and
- * added to the image with its zeros, of which the inner part is dx.
+/* Gradient of the input by scattered sums, for strides and few channels: the row of dy of each
+ * output pixel times the transposed weights is added to its window. The product is computed one
+ * tile at a time and added to the padded image, whose inner part is dx.
  *
- * Where there are too few images for the threads, each is cut into bands of lines. A band has room
- * of its own, and pixels whose windows reach into it are gone through for it again. How images are
- * cut depends on sizes alone. */
+ * If there are too few images for the threads, each is divided into bands of lines. A band has
+ * separate memory, and pixels whose windows reach into it are processed again for it. The division
+ * depends only on the sizes. */
 #include "conv/kernels.h"
 #include "base/thread.h"
 
 #include <string.h>
 
-#define IMAGES_BYTES ((int64_t)8 << 20) /* of images with zeros that exist at a time */
-#define IMAGES 16                       /* at least, one for each thread */
-#define FEW_JOBS 8                      /* with fewer images and groups these are cut */
-#define LARGE_IMAGE 1e6                 /* multiply-adds: else they are not */
+#define IMAGES_BYTES ((int64_t)8 << 20) /* padded images at a time */
+#define IMAGES 16                       /* images at a time, at least, one per thread */
+#define FEW_JOBS 8                      /* images are divided if there are fewer jobs */
+#define LARGE_IMAGE 1e6                 /* multiply-adds: smaller images are not divided */
 #define PANEL (DF_CONV_COLS * DF_VEC_BYTES)
 
 typedef struct {
     const df_conv *c;
     df_conv_columns columns; /* weights of an output */
-    df_conv_view view;       /* of the images with zeros */
-    int64_t images, first;   /* at a time, the first of these */
-    int axis;                /* bands are cut along it */
-    int64_t band, halo;      /* of output pixels: a band's, and those before that reach into it */
-    int64_t bands, room;     /* of an image; elements of one */
+    df_conv_view view;       /* of the padded images */
+    int64_t images, first;   /* images at a time; the first of them */
+    int axis;                /* dimension along which bands are divided */
+    int64_t band, halo;      /* output pixels of a band, and before it that reach into it */
+    int64_t bands, room;     /* bands of an image; elements of a band */
     char *packed, *padded, *dx;
     const char *w, *dy;
 } input;
@@ -39,7 +39,7 @@ static void cut_bands(input *f)
     const int axis = f->axis = c->out[0] > 1 ? 0 : 1;
     const int64_t reach = (c->kernel[axis] - 1) * c->dilation[axis], stride = c->stride[axis];
     const int64_t jobs = df_max(c->n * c->groups, 1);
-    const bool dense = axis == 0 || df_conv_extent(c, 0) == 1; /* a band is one piece of memory */
+    const bool dense = axis == 0 || df_conv_extent(c, 0) == 1; /* a band is contiguous memory */
     f->halo = reach / stride;
     f->band = c->out[axis];
     if (dense && jobs < FEW_JOBS && image_macs(f) > LARGE_IMAGE) {
@@ -103,7 +103,7 @@ static void pack_task(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* What `rows` output pixels from `pixel` on of an image add to its group. */
+/* Adds the contributions of `rows` output pixels of an image, from `pixel` on, to its group. */
 static void add_pixels(const input *f, int64_t image, int64_t group, int64_t pixel, int64_t rows,
                        char *to)
 {
@@ -129,7 +129,7 @@ static void add_pixels(const input *f, int64_t image, int64_t group, int64_t pix
     }
 }
 
-/* The inner part of a group's image, lines [begin, end) along the axis of bands. */
+/* Copies the inner part of an image of a group, lines [begin, end) along the axis of bands. */
 static void copy_inside(const input *f, int64_t image, int64_t group, const char *from,
                         int64_t begin, int64_t end)
 {
@@ -153,12 +153,12 @@ static void copy_inside(const input *f, int64_t image, int64_t group, const char
     }
 }
 
-/* Band number `band` of a group of an image. */
+/* Computes a band of a group of an image. */
 static void run_band(const input *f, int64_t image, int64_t group, int64_t band, char *room)
 {
     const df_conv *c = f->c;
     const int64_t bytes = df_conv_bytes(c), stride = c->stride[f->axis];
-    const int64_t pixels = df_conv_pixels(c) / c->out[f->axis]; /* of a line */
+    const int64_t pixels = df_conv_pixels(c) / c->out[f->axis]; /* per line */
     const int64_t own = band * f->band, end = df_min(own + f->band, c->out[f->axis]);
     const int64_t first = df_max(own - f->halo, 0);
     char *to = room - first * stride * (f->axis ? f->view.row : f->view.plane) * bytes;
@@ -169,7 +169,7 @@ static void run_band(const input *f, int64_t image, int64_t group, int64_t band,
                 band + 1 < f->bands ? end * stride : INT64_MAX);
 }
 
-/* Bands [begin, end) of groups of images. */
+/* Computes bands [begin, end) of groups of images. */
 static void band_task(void *context, int64_t begin, int64_t end)
 {
     const input *f = context;

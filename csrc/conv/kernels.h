@@ -4,14 +4,14 @@
 
 #include "conv/image.h"
 
-/* y from windows of x. `flipped`: the weights are those of the convolution whose gradient with
- * respect to its input this is. */
+/* y from windows of x. `flipped`: this convolution is the input gradient of another one, whose
+ * weights are given. */
 int64_t DF_SYM(df_conv_windows_workspace)(const df_conv *c);
 void DF_SYM(df_conv_windows_run)(const df_conv *c, const void *x, const void *w, bool flipped,
                                  void *y, df_gemm_epilogue epilogue, const void *context,
                                  void *workspace);
 
-/* dx by sums into places. */
+/* dx by scattered sums. */
 int64_t DF_SYM(df_conv_places_workspace)(const df_conv *c);
 void DF_SYM(df_conv_places_run)(const df_conv *c, const void *w, const void *dy, void *dx,
                                 void *workspace);

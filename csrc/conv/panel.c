@@ -1,8 +1,8 @@
-/* The arithmetic of convolutions; see panel.h. */
+/* The arithmetic of convolutions, see panel.h. */
 #include "simd/lanes.h"
 #include "conv/panel.h"
 
-/* Heights of the kernels of up to three vectors, and of four. */
+/* Heights of the kernels with up to three vectors, and with four. */
 #if DF_CONV_COLS == 4
 #define TALL 8
 #define LOW 6

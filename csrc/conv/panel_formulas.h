@@ -1,7 +1,7 @@
-/* Included once per dtype: the register-blocked kernel, packing, and sums into places. */
+/* Included once per dtype: the register-blocked kernel, packing, and scattered sums. */
 
-/* Sums of height x (cols vectors) of C; height, cols and partial are constants at every call. A
- * row beyond the last one repeats it, and is not stored. */
+/* Computes height x (cols vectors) of C; height, cols and partial are constants at every call. Rows
+ * beyond the last one repeat it and are not stored. */
 DF_INLINE void FN(block)(const int height, const int cols, const bool partial,
                          const df_conv_panel *p, int64_t row)
 {
@@ -85,7 +85,7 @@ static void FN(conv_pack)(void *packed, int64_t width, const void *source, int64
         for (int64_t p = 0; p < rows; p++)
             memcpy(to + p * width, from + p * row_step, (size_t)cols * sizeof(T));
     else
-        for (int64_t p0 = 0; p0 < rows; p0 += LANES) /* as many as a line of cache holds */
+        for (int64_t p0 = 0; p0 < rows; p0 += LANES) /* a cache line of rows at a time */
             for (int64_t j = 0; j < cols; j++)
                 for (int64_t p = p0; p < df_min(p0 + LANES, rows); p++)
                     to[p * width + j] = from[p * row_step + j * col_step];

@@ -1,13 +1,13 @@
-/* Blocks of tiles, and the three passes of a convolution by Winograd's filtering. The transforms
- * are in winograd_formulas.h.
+/* Blocks of tiles and the three passes of a convolution by Winograd's minimal filtering. The
+ * transforms are in winograd_formulas.h.
  *
- * The output is cut into tiles of 4 x 4 pixels where filters have 3 x 3, of 2 x 2 where they have
- * 5 x 5: each depends on 6 x 6 of the input. Both and the filter are transformed to 6 x 6 = 36
- * points, at each of which the convolution of a tile is a product: (tiles x c) (c x k). A block of
- * tiles goes through all steps while it is in cache.
+ * The output is divided into tiles of 4 x 4 pixels for 3 x 3 filters, 2 x 2 for 5 x 5; each tile
+ * depends on 6 x 6 input pixels. Both and the filter are transformed to 6 x 6 = 36 points, at each
+ * of which the convolution of a tile is a product (tiles x c) (c x k). A block of tiles passes
+ * through all steps while it is in cache.
  *
- * Blocks are claimed one by one by slots, each with memory for one block: so a thread works in the
- * same memory from block to block. */
+ * Slots, each with memory for one block, take blocks one at a time, so a thread reuses the same
+ * memory from block to block. */
 #include "conv/winograd.h"
 
 #include "base/thread.h"
@@ -20,31 +20,31 @@
 #include "conv/winograd_formulas.h"
 #undef DTYPE
 
-#define PATCH 6 /* pixels of the input behind a tile of outputs */
+#define PATCH 6 /* input pixels for a tile of outputs, per dimension */
 #define MAX_TAPS 5
 #define POINTS (PATCH * PATCH)
 
-#define BLOCK_FLOATS (1 << 17) /* of a block, transformed, that stay in any L2 */
-#define LEAST_BLOCK 56         /* tiles: with fewer, the transformed filter is read too often, */
-#define FILTER_BLOCK 160       /* more so a large one: a tile for so many weights, */
-#define LARGE_BLOCK 112        /* up to so many */
+#define BLOCK_FLOATS (1 << 17) /* transformed floats of a block; fit any L2 */
+#define LEAST_BLOCK 56         /* tiles; with fewer the transformed filter is read too often */
+#define FILTER_BLOCK 160       /* likewise for a large filter: one tile per this many weights, */
+#define LARGE_BLOCK 112        /* up to this many tiles */
 #define LEAST_BLOCKS 4         /* for threads to share */
-#define GROUP_TILES 384        /* behind a partial sum of the gradient of the filter */
+#define GROUP_TILES 384        /* tiles per partial sum of the filter gradient */
 #define SLOTS 16
 
-/* It pays if the filter's transforms do, which a large filter, beyond L2, makes more expensive, and
- * if tiles are mostly inside the image. */
+/* Conditions under which Winograd is faster: the transforms of the filter, which are more expensive
+ * beyond L2, must pay off, and most tiles must be inside the image. */
 #define LEAST_CHANNELS 16
 #define MOST_CHANNELS 4096
 #define LEAST_TILES 36
 #define WEIGHTS_PER_TILE 2048
-#define MAC_NS 0.008           /* estimated; the transforms cost about as much again */
-#define WEIGHTS 512            /* transformed at a time */
+#define MAC_NS 0.008           /* estimate; the transforms cost about the same again */
+#define WEIGHTS 512            /* weights transformed at a time */
 
 typedef void (*squares)(const float *const *from, float *const *to, float *const *next, int64_t n);
 typedef void (*weight_squares)(const float *const *from, float *const *to, int64_t n);
 
-/* The sizes of a tile and a filter, and the transforms that depend on them. */
+/* The sizes of a tile and a filter, and their transforms. */
 typedef struct {
     int tile, taps;
     squares output, output_gradient;
@@ -58,35 +58,36 @@ static const filtering F25 = {2, 5, output_squares_2_f32, output_gradient_square
 
 static const filtering *filtering_of(const df_conv *c) { return c->kernel[1] == 3 ? &F43 : &F25; }
 
-/* Weights of an input and an output. */
+/* Weights per input and output. */
 static int64_t n_taps(const df_conv *c) { return c->kernel[1] * c->kernel[2]; }
 
-/* Images with channels last, of which squares are read or written. */
+/* Images with channels last whose squares are read or written. */
 typedef struct {
     float *data;
-    float *outside; /* stands for the pixels beyond the edges */
+    float *outside; /* buffer for pixels beyond the edges */
     int64_t h, w, c;
-    int64_t top, left; /* rows and columns beyond the edges where the first square begins */
-    int size;          /* of a square: PATCH or that of a tile */
+    int64_t top, left; /* rows and columns beyond the edges at which the first square begins */
+    int size;          /* side of a square: PATCH, or the tile size */
 } image;
 
 /* One pass over the tiles. */
 typedef struct {
     const filtering *f;
-    image x, y; /* (c) patches, (k) tiles */
+    image x, y; /* with c channels: patches; with k channels: tiles */
     const float *filter; /* transformed */
-    int64_t tile_cols, image_tiles, n_tiles; /* of a row, of an image, of all */
+    int64_t tile_cols, image_tiles, n_tiles; /* tiles of a row, of an image, of all */
     int64_t block, n_blocks;
     float *slots, *sums; /* (n_items, POINTS, c, k) */
     int64_t slot_floats;
-    int64_t n_items; /* blocks or groups of them, claimed by slots */
+    int64_t n_items; /* blocks, or groups of blocks, taken by slots */
     _Atomic int64_t next;
 } pass;
 
-/* Whole cache lines. */
+/* Rounds up to whole cache lines. */
 static int64_t padded(int64_t floats) { return df_ceil_div(floats, 16) * 16; }
 
-/* Transformed patches and tiles of a block, pixels beyond the edges, rows of a product. */
+/* Floats of a slot: transformed patches and tiles of a block, pixels beyond the edges, rows of a
+ * product. */
 static int64_t slot_floats(const pass *p)
 {
     return padded(POINTS * p->block * p->x.c) + padded(POINTS * p->block * p->y.c) +
@@ -112,8 +113,8 @@ static pass cut(const df_conv *c)
     return p;
 }
 
-/* The places of the pixels of tile number `tile`; `offsets` are those of a square's pixels from the
- * first. */
+/* Finds the addresses of the pixels of a tile; `offsets` are the offsets of a square's pixels from
+ * its first. */
 static void find_pixels(const pass *p, const image *x, const int64_t *offsets, int64_t tile,
                         float **to)
 {
@@ -148,13 +149,13 @@ static void transform(const pass *p, const image *x, int64_t first, int64_t coun
     }
 }
 
-/* Filters w (taps squared, n) to points (36, n), n = c * k. */
+/* Transforms filters w (taps squared, n) to points (36, n), n = c * k. */
 typedef struct {
     const filtering *f;
     const float *from;
     float *to;
     int64_t n, c, k;
-    int64_t n_sums; /* that the gradient adds up */
+    int64_t n_sums; /* partial sums that the gradient adds */
 } weights;
 
 static void weights_task(void *context, int64_t begin, int64_t end)
@@ -167,8 +168,8 @@ static void weights_task(void *context, int64_t begin, int64_t end)
     j->f->weights(from, to, end - begin);
 }
 
-/* The products of a block at all points, C = op(A) B with (m x n) sums of k: rows of op(A) begin at
- * distance `row`, and their elements follow at distance `step`. */
+/* The products of a block at all points, C = op(A) B with (m x n) sums of k terms: rows of op(A)
+ * are `row` apart, their elements `step` apart. */
 typedef struct {
     int64_t m, n, k, row, step;
     bool accumulate;
@@ -192,7 +193,7 @@ static void multiply(const products *g, const float *a, const float *b, float *c
         }
 }
 
-/* --- the output, and the gradient of the input --- */
+/* --- output and input gradient --- */
 
 static void output_block(const pass *p, int64_t first, int64_t count, float *slot)
 {
@@ -236,7 +237,7 @@ void DF_SYM(df_winograd_transform)(const df_conv *c, const void *w, void *to)
     df_parallel_for(j.n, WEIGHTS, 1.5, weights_task, &j);
 }
 
-/* Floats of the filter's points, where they are not given. */
+/* Floats of the transformed filter; 0 if the caller provides it. */
 static int64_t points_floats(const df_conv *c)
 {
     return c->transformed ? 0 : padded(POINTS * c->c_in * c->c_out);
@@ -264,7 +265,7 @@ void DF_SYM(df_winograd_forward)(const df_conv *c, const void *x, const void *w,
     run_slots(&p, output_task);
 }
 
-/* The gradient of x is the convolution of dy with the filter turned by 180 degrees, transposed. */
+/* The gradient of x is the convolution of dy with the transposed filter rotated by 180 degrees. */
 static df_conv reversed(const df_conv *c)
 {
     df_conv r = *c;
@@ -278,7 +279,7 @@ static df_conv reversed(const df_conv *c)
     return r;
 }
 
-/* Rows [begin, end) of the turned filter (taps, taps, k, c). */
+/* Computes rows [begin, end) of the rotated filter (taps, taps, k, c). */
 static void turn_task(void *context, int64_t begin, int64_t end)
 {
     const weights *j = context;
@@ -305,9 +306,9 @@ void DF_SYM(df_winograd_input)(const df_conv *c, const void *w, const void *dy, 
     DF_SYM(df_winograd_forward)(&r, dy, turned, dx, rest);
 }
 
-/* --- the gradient of the filter --- */
+/* --- filter gradient --- */
 
-/* Adds the products of a block to a group's sums, or begins with them. */
+/* Adds the products of a block to the sums of a group, or initialises them. */
 static void filter_block(const pass *p, int64_t block, float *sums, bool accumulate, float *slot)
 {
     const int64_t first = block * p->block, count = df_min(p->block, p->n_tiles - first);
@@ -319,7 +320,7 @@ static void filter_block(const pass *p, int64_t block, float *sums, bool accumul
     multiply(&g, x, y, sums, (int64_t *)(y + padded(POINTS * p->block * k) + padded(k)));
 }
 
-/* The blocks of a group, added up in order. */
+/* Processes the blocks of a group in order. */
 static void filter_task(void *context, int64_t begin, int64_t end)
 {
     pass *p = context;
@@ -381,7 +382,7 @@ void DF_SYM(df_winograd_filter)(const df_conv *c, const void *x, const void *dy,
     df_parallel_for(j.n, WEIGHTS, 2.0 * (double)p.n_items, weight_gradients_task, &j);
 }
 
-/* --- when --- */
+/* --- selection --- */
 
 bool DF_SYM(df_winograd_applies)(const df_conv *c)
 {

@@ -1,10 +1,11 @@
-/* Part of winograd.c, included for float32: the transforms of F(4 x 4, 3 x 3), channels in lanes.
+/* Part of winograd.c, included for float32: the transforms of F(4 x 4, 3 x 3), with channels in
+ * lanes.
  *
  * Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", with other points: by the
- * construction of Cook and Toom, any five distinct ones and infinity give such an algorithm. With
- * 0, +-P and +-Q the matrices have the pattern of theirs, where P, Q = 1, 2; among multiples of
- * 1/16 the error is least near 5/8 and 3/2, half of theirs on average and a fifth at most. All
- * entries of B and A are exact. */
+ * construction of Cook and Toom, any five distinct points and infinity yield such an algorithm.
+ * With 0, +-P and +-Q the matrices have the structure of Lavin and Gray's, where P, Q = 1, 2. Among
+ * multiples of 1/16 the error is least near 5/8 and 3/2: half of theirs on average, a fifth at
+ * most. All entries of B and A are exact. */
 
 #define P ((T)0.625)
 #define Q ((T)1.5)
@@ -14,7 +15,7 @@
 
 DF_INLINE V FN(plus)(V y, T a, V x) { return FN(fma)(FN(splat)(a), x, y); }
 
-/* B^T x: of 6 pixels in a row. */
+/* B^T x, for 6 pixels in a row. */
 DF_INLINE void FN(of_pixels)(const V *x, V *to)
 {
     const V even_p = FN(plus)(x[4], -Q * Q, x[2]), odd_p = FN(plus)(x[3], -Q * Q, x[1]);
@@ -27,7 +28,7 @@ DF_INLINE void FN(of_pixels)(const V *x, V *to)
     to[5] = FN(plus)(FN(plus)(x[5], -P * P - Q * Q, x[3]), P * P * Q * Q, x[1]);
 }
 
-/* A^T x: 4 outputs in a row of 6 products. */
+/* A^T x: 4 outputs in a row from 6 products. */
 DF_INLINE void FN(to_outputs)(const V *x, V *to)
 {
     const V even_p = x[1] + x[2], odd_p = x[1] - x[2];
@@ -38,7 +39,7 @@ DF_INLINE void FN(to_outputs)(const V *x, V *to)
     to[3] = FN(plus)(FN(plus)(x[5], P * P * P, odd_p), Q * Q * Q, odd_q);
 }
 
-/* A y, the transpose of that. */
+/* A y, the transpose of to_outputs. */
 DF_INLINE void FN(of_outputs)(const V *y, V *to)
 {
     const V even_p = FN(plus)(y[0], P * P, y[2]), even_q = FN(plus)(y[0], Q * Q, y[2]);
@@ -52,7 +53,7 @@ DF_INLINE void FN(of_outputs)(const V *y, V *to)
     to[5] = y[3];
 }
 
-/* G w: of 3 weights in a row. */
+/* G w, for 3 weights in a row. */
 DF_INLINE void FN(of_weights)(const V *w, V *to)
 {
     const V even_p = FN(splat)(SCALE_P) * FN(plus)(w[0], P * P, w[2]);
@@ -65,7 +66,7 @@ DF_INLINE void FN(of_weights)(const V *w, V *to)
     to[5] = w[2];
 }
 
-/* G^T u, the transpose of that. */
+/* G^T u, the transpose of of_weights. */
 DF_INLINE void FN(to_weights)(const V *u, V *to)
 {
     const V even_p = FN(splat)(SCALE_P) * (u[1] + u[2]), odd_p = u[1] - u[2];
@@ -75,14 +76,14 @@ DF_INLINE void FN(to_weights)(const V *u, V *to)
     to[2] = FN(plus)(FN(plus)(u[5], P * P, even_p), Q * Q, even_q);
 }
 
-/* The same for F(2 x 2, 5 x 5), whose B^T is that of F(4 x 4, 3 x 3): A^T x ... */
+/* F(2 x 2, 5 x 5), with the same B^T as F(4 x 4, 3 x 3): A^T x. */
 DF_INLINE void FN(to_2_outputs)(const V *x, V *to)
 {
     to[0] = x[0] + ((x[1] + x[2]) + (x[3] + x[4]));
     to[1] = FN(plus)(FN(plus)(x[5], P, x[1] - x[2]), Q, x[3] - x[4]);
 }
 
-/* ... A y ... */
+/* A y. */
 DF_INLINE void FN(of_2_outputs)(const V *y, V *to)
 {
     to[0] = y[0];
@@ -93,7 +94,7 @@ DF_INLINE void FN(of_2_outputs)(const V *y, V *to)
     to[5] = y[1];
 }
 
-/* ... G w ... */
+/* G w. */
 DF_INLINE void FN(of_5_weights)(const V *w, V *to)
 {
     const V low_p = FN(plus)(w[0], P * P, w[2]), low_q = FN(plus)(w[0], Q * Q, w[2]);
@@ -109,7 +110,7 @@ DF_INLINE void FN(of_5_weights)(const V *w, V *to)
     to[5] = w[4];
 }
 
-/* ... and G^T u. */
+/* G^T u. */
 DF_INLINE void FN(to_5_weights)(const V *u, V *to)
 {
     const V even_p = FN(splat)(SCALE_P) * (u[1] + u[2]);
@@ -123,10 +124,10 @@ DF_INLINE void FN(to_5_weights)(const V *u, V *to)
     to[4] = FN(plus)(FN(plus)(u[5], P * P * P * P, even_p), Q * Q * Q * Q, even_q);
 }
 
-/* A transform of a square, by columns and then by rows: element (i, j) is at [i * size + j]. */
+/* Transforms a square by columns, then by rows: element (i, j) is at [i * size + j]. */
 typedef void (*FN(transform))(const V *, V *);
 
-/* Lanes `at` of a square of pointers to a square of others. */
+/* Transforms lanes `at` of a square of pointers to another square. */
 DF_INLINE void FN(square)(FN(transform) f, const int size, const int to_size, const T *const *from,
                           T *const *to, int64_t at, int64_t n, const bool whole)
 {
@@ -154,8 +155,8 @@ DF_INLINE void FN(square)(FN(transform) f, const int size, const int to_size, co
     }
 }
 
-/* The same for n channels. Meanwhile the lines that the next call will read, or write, are fetched:
- * `next_size` squared pointers, without the first `known` columns, which are in cache already. */
+/* Same for n channels. Also prefetches the lines that the next call will read or write: next_size
+ * squared pointers, without the first `known` columns, which are in cache. */
 DF_INLINE void FN(squares)(FN(transform) f, const int size, const int to_size,
                            const T *const *from, T *const *to, T *const *next, const int next_size,
                            const int known, const bool writes, int64_t n)
@@ -167,7 +168,7 @@ DF_INLINE void FN(squares)(FN(transform) f, const int size, const int to_size,
 #pragma GCC unroll 6
             for (int j = known; j < next_size; j++) {
                 const T *line = next[i * next_size + j] + at;
-                if (writes) __builtin_prefetch(line, 1); /* clang wants a literal */
+                if (writes) __builtin_prefetch(line, 1); /* clang requires a literal */
                 else __builtin_prefetch(line, 0);
             }
         FN(square)(f, size, to_size, from, to, at, LANES, true);

@@ -1,5 +1,5 @@
-/* Batches of products: one after another, or side by side where each is small. One product is the
- * business of product.c, one with a vector that of gemv.c. */
+/* Batches of products: one after another, or in parallel if each is small. product.c computes one
+ * product, gemv.c one with a vector, tiles.c one in AMX tiles. */
 #include "simd/lanes_half.h"
 #include "base/thread.h"
 #include "gemm/gemv.h"
@@ -8,9 +8,11 @@
 
 #include <stdlib.h>
 
-#define BATCH_BLOCKS 16   /* workspaces when products of a batch run in parallel */
-#define SMALL_NS 2500     /* a product estimated below it runs in one piece: too short to share */
-#define LARGE_PRODUCT 3e7 /* multiply-adds: parallel inside each product rather than over a batch */
+#define BATCH_BLOCKS 16   /* workspaces if products of a batch run in parallel */
+#define SMALL_NS 2500     /* a product with a smaller estimate runs in one piece: too short to
+                           * share */
+#define LARGE_PRODUCT 3e7 /* multiply-adds: parallel inside each product instead of over the
+                           * batch */
 
 bool DF_SYM(df_gemm_has)(df_dtype dtype, df_dtype result)
 {
@@ -23,16 +25,17 @@ static int64_t result_bytes(const df_gemm *g)
     return df_dtypes[DF_SYM(df_gemm_kernel)(g->dtype)->result].bytes;
 }
 
-/* Products of a batch; blocks of `grain` of them share a workspace of `bytes`. */
+/* The products of a batch; blocks of `grain` products share a workspace of `bytes`. */
 struct df_gemm_plan {
     df_gemm g;
     int64_t n, grain, bytes;
     double cost;      /* estimated ns of a product */
-    bool in_parallel; /* over the batch, each product on one thread */
+    bool in_parallel; /* parallel over the batch, each product on one thread */
     bool is_vector, in_tiles, is_small;
-    gemm_product one; /* of each product not left to gemv; its pointers are unset */
-    int64_t sums_bytes; /* of float32 sums that are to be rounded, at the start of a workspace */
-    int64_t dims[]; /* of g's batch, where the plan owns them */
+    gemm_product one; /* of each product that gemv does not compute; its pointers are unset */
+    int64_t sums_bytes; /* of float32 sums that are rounded at the end, at the start of a
+                         * workspace */
+    int64_t dims[]; /* storage for the batch dimensions of g, if the plan owns them */
 };
 
 static int64_t batch_size(const df_gemm *g)
@@ -69,7 +72,7 @@ static void plan_batch(const df_gemm *g, df_gemm_plan *p)
     DF_SYM(df_product_plan)(&p->one, g);
     p->is_small = p->cost < SMALL_NS && DF_SYM(df_product_can_run_whole)(&p->one);
     if (p->is_small || p->in_parallel)
-        p->one.n_slots = df_min(p->one.n_slots, 1); /* of one thread */
+        p->one.n_slots = df_min(p->one.n_slots, 1); /* for one thread */
     if (df_is_half(g->dtype))
         p->sums_bytes = df_ceil_div(g->m * g->n * 4, DF_ALIGNMENT) * DF_ALIGNMENT;
     p->bytes = p->sums_bytes + DF_SYM(df_product_workspace)(&p->one);
@@ -100,7 +103,7 @@ typedef struct {
     char *workspace;
 } batch_run;
 
-/* Where float32 sums are rounded to. */
+/* Destination of rounded float32 sums. */
 typedef struct {
     const df_gemm *g;
     int64_t batch_row;
@@ -118,7 +121,7 @@ static void round_piece(const void *context, int64_t row, int64_t rows, int64_t 
         g->epilogue(g->context, row, rows, col0, cols, c, g->ldc);
 }
 
-/* One product of the batch, which starts at `row` of it. */
+/* Computes one product of the batch; its first row in the batch is `row`. */
 static void run_product(const df_gemm_plan *plan, const df_gemm *g, int64_t row, char *workspace)
 {
     gemm_product t = plan->one;
@@ -172,7 +175,7 @@ static void batch_task(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* A product with k = 0: rows [begin, end) of the batch. */
+/* Products with k = 0: sets rows [begin, end) of the batch. */
 static void empty_sum_task(void *context, int64_t begin, int64_t end)
 {
     const batch_run *run = context;
@@ -212,7 +215,7 @@ int64_t DF_SYM(df_gemm_packed_bytes)(const df_gemm *g)
     int64_t bytes;
     if (g->m == 0 || g->n == 0 || g->k == 0 || df_gemv_applies(g))
         return 0;
-    /* no way of packing takes more than that */
+    /* upper bound for every packing */
     if (!df_mul_size(g->k, g->n, &bytes) || !df_mul_size(bytes, 8 * DF_VEC_BYTES, &bytes))
         return -1;
     return DF_SYM(df_tiles_apply)(g) ? DF_SYM(df_tiles_packed_bytes)(g)

@@ -1,5 +1,5 @@
-/* Matrix times vector. op(A) op(B) with one column is the same as op(B)' op(A)' with one row, so
- * either way there is a vector x, a result y and a stored matrix read along its rows. */
+/* Matrix times vector. op(A) op(B) with one column equals op(B)' op(A)' with one row, so either
+ * case has a vector x, a result y and a stored matrix M that is read along its rows. */
 #include "simd/lanes_half.h"
 #include "base/thread.h"
 #include "gemm/gemv.h"
@@ -7,10 +7,10 @@
 
 #define UNROLL _Pragma("GCC unroll 8")
 #define DOT_ROWS 4 /* rows at a time: 8 sums in registers */
-#define CHAINS 4   /* of dependent multiply-adds when rows are combined */
-#define SLICE 512  /* elements of y combined at a time */
+#define CHAINS 4   /* dependent chains of multiply-adds when rows are combined */
+#define SLICE 512  /* elements of y per block when rows are combined */
 #define DEPTH 512  /* terms of an inner sum */
-#define NS_PER_BYTE 0.02 /* reading the matrix from L2 or L3 on one core */
+#define NS_PER_BYTE 0.02 /* cost of reading the matrix from L2 or L3 on one core */
 
 typedef struct {
     const void *matrix, *x;
@@ -21,7 +21,7 @@ typedef struct {
     bool accumulate;
 } gemv;
 
-/* A matrix of the dtype itself */
+/* The matrix has the dtype of the vectors. */
 #define STORED T
 #define load_m_f32 load_f32
 #define load_m_n_f32 load_n_f32
@@ -51,7 +51,7 @@ typedef struct {
 #endif
 #undef STORED
 
-/* of halves; vectors and sums are float32 */
+/* The matrix has a 16-bit float dtype; vectors and sums are float32. */
 #define STORED uint16_t
 typedef float t_bf16_wide;
 typedef v_f32 v_bf16_wide;
@@ -87,7 +87,7 @@ typedef v_f32 v_f16_wide;
 typedef struct {
     void (*dots)(const gemv *g, int64_t begin, int64_t end);    /* M is n x depth */
     void (*combine)(const gemv *g, int64_t begin, int64_t end); /* M is depth x n */
-    int bytes; /* of a number of y */
+    int bytes; /* of an element of y */
 } gemv_kernel;
 
 static const gemv_kernel KERNELS[DF_N_DTYPES] = {
@@ -98,7 +98,7 @@ static const gemv_kernel KERNELS[DF_N_DTYPES] = {
     OF_PRODUCTS(F16, {dots_f16_wide, combined_f16_wide, 4}),
 };
 
-/* Distance between the elements of the vector. */
+/* Distance between elements of the vector. */
 static int64_t vector_step(const df_gemm *g)
 {
     if (g->m == 1)
@@ -106,7 +106,7 @@ static int64_t vector_step(const df_gemm *g)
     return g->transpose_b ? 1 : g->ldb;
 }
 
-/* The vector is copied where it is spread over memory, or made of halves, which become float32. */
+/* True if the vector is copied: it is strided, or its 16-bit floats become float32. */
 static bool copies_vector(const df_gemm *g)
 {
     return df_is_half(g->dtype) || (vector_step(g) != 1 && g->k != 1);
@@ -144,10 +144,10 @@ typedef struct {
     gemv g;
     void (*run)(const gemv *g, int64_t begin, int64_t end);
     const df_gemm *gemm;
-    int64_t row; /* of the batch, where y starts */
+    int64_t row; /* of the batch: first row of y */
 } gemv_job;
 
-/* Sums [begin, end) of halves are rounded. */
+/* Rounds sums [begin, end) to a 16-bit float dtype. */
 static void round_sums(const gemv_job *job, int64_t begin, int64_t end)
 {
     const df_gemm *g = job->gemm;
@@ -195,7 +195,7 @@ void DF_SYM(df_gemv)(const df_gemm *g, int64_t row, void *workspace)
         job.g.y_step = 1;
     }
     const int64_t bytes = g->k * df_dtypes[g->dtype].bytes;
-    /* 16 KB of matrix or more per block of dots: enough work to be worth claiming */
+    /* at least 16 KB of matrix per block of dot products: enough work for a chunk */
     const int64_t grain = by_dots ? df_max(DOT_ROWS, 16384 / bytes) : SLICE;
     const double cost = (double)bytes * NS_PER_BYTE;
     df_parallel_for(job.g.n, by_dots ? grain / DOT_ROWS * DOT_ROWS : grain, cost, gemv_task, &job);

@@ -1,4 +1,5 @@
-/* Products where op(A) is one row or op(B) one column: bound by reading the matrix once. */
+/* Products in which op(A) is one row or op(B) one column; their time is that of reading the
+ * matrix. */
 #ifndef DF_GEMV_H
 #define DF_GEMV_H
 
@@ -6,8 +7,8 @@
 
 static inline bool df_gemv_applies(const df_gemm *g) { return g->m == 1 || g->n == 1; }
 
-/* One product, no batch, k > 0; otherwise like the functions of gemm.h. Its first row is `row` of
- * the batch. */
+/* One product without a batch, k > 0; otherwise like the functions of gemm.h. `row` is its first
+ * row in the batch. */
 int64_t DF_SYM(df_gemv_workspace)(const df_gemm *g);
 void DF_SYM(df_gemv)(const df_gemm *g, int64_t row, void *workspace);
 

@@ -1,8 +1,8 @@
-/* Included once per dtype: y = M x, by dot products of M's rows or by combining them. Numbers of M
- * are of type STORED, of which load_m and load_m_n make vectors. */
+/* Included once per dtype: y = M x, by dot products with the rows of M or by combining the rows.
+ * The elements of M have type STORED; load_m and load_m_n convert them to vectors. */
 
 /* y[j + r] = sum over p of M[j + r][p] x[p] for r < rows (a constant at every call). Each row has
- * two vectors of partial sums, so that the adds of one need not wait for the other's. */
+ * two vectors of partial sums, so that consecutive adds are independent. */
 DF_INLINE void FN(dot_rows)(const int rows, const gemv *g, int64_t j)
 {
     const T *x = g->x;
@@ -42,8 +42,8 @@ static void FN(dots)(const gemv *g, int64_t begin, int64_t end)
     for (; j < end; j++) FN(dot_rows)(1, g, j);
 }
 
-/* Vector of sums over r of m[r][j] x[r] for r < rows, added to `part`. CHAINS sums at a time, so
- * that one multiply-add need not wait for the one before. `n` is LANES, or less: a partial one. */
+/* Returns part plus the vector of sums over r of m[r][j] x[r] for r < rows, with CHAINS independent
+ * sums. `n` is LANES, or less for a partial vector. */
 DF_INLINE V FN(combine_vector)(const int rows, const STORED *m, int64_t ld, const T *x, V part,
                                int64_t n)
 {
@@ -68,7 +68,7 @@ DF_INLINE void FN(combine_rows)(const int rows, const STORED *m, int64_t ld, con
         FN(store)(part + j, FN(combine_vector)(rows, m + j, ld, x, FN(load)(part + j), n - j));
 }
 
-/* y[j] = sum over p of M[p][j] x[p] for begin <= j < end, at most SLICE of them. The slice of y
+/* y[j] = sum over p of M[p][j] x[p] for begin <= j < end, at most SLICE elements. The slice of y
  * stays in L1, in two levels of sums, so that no sum has more than DEPTH or depth / DEPTH terms. */
 static void FN(combined)(const gemv *g, int64_t begin, int64_t end)
 {

@@ -1,17 +1,17 @@
-/* Packers of float16 and bfloat16: each element becomes float32 on its way, or bfloat16 pairs are
- * put side by side. See kernel.h. */
+/* Packers of float16 and bfloat16: elements are widened to float32, or bfloat16 pairs are stored
+ * side by side. See kernel.h. */
 #include "simd/lanes_half.h"
 #include "gemm/kernel.h"
 
-#define STRIP 64     /* elements along k of lines that run along it: taken in, then transposed */
-#define MOST_LINES 64 /* of a panel */
+#define STRIP 64     /* elements along k per transposed strip of lines */
+#define MOST_LINES 64 /* in a panel */
 
 typedef struct {
     const uint16_t *source;
     int64_t n, step, depth, depth_step;
 } halves;
 
-/* Lines of source run along k: strips of them are packed as if they were float32. */
+/* The lines of the source run along k: strips of them are widened and packed as float32. */
 static void pack_wide_lines(df_dtype half, float *packed, int64_t width, const halves *h)
 {
     float strip[MOST_LINES * STRIP] __attribute__((aligned(DF_ALIGNMENT)));
@@ -51,8 +51,8 @@ void DF_SYM(df_pack_bf16)(void *packed, int64_t width, const void *source, int64
     pack_wide(DF_BF16, packed, width, &h);
 }
 
-/* Lines along k hold pairs already, which are transposed as numbers of 4 bytes. The packer of
- * float32 moves their bits; it is the only one that every build has. */
+/* The lines of the source hold pairs along k, which are transposed as 4-byte elements. Uses the
+ * float32 packer, which moves bits and is present in every build. */
 static void pack_pairs_of_lines(int32_t *packed, int64_t width, const halves *h)
 {
     uint16_t strip[MOST_LINES * STRIP] __attribute__((aligned(DF_ALIGNMENT)));

@@ -1,14 +1,14 @@
-/* See kernel.h; the arithmetic is in kernel_formulas.h. */
+/* Instances of the kernels of kernel_formulas.h. See kernel.h. */
 #include "simd/lanes.h"
 #include "base/cpu.h"
 #include "gemm/kernel.h"
 
 #define UNROLL _Pragma("GCC unroll 8")
-#define FETCH_ROWS 2 /* of C, and of B, at a time */
-#define AHEAD 8      /* rows between what is fetched of B and what is copied */
+#define FETCH_ROWS 2 /* rows of C, and of B, prefetched at a time */
+#define AHEAD 8      /* rows of B between the prefetch and the copy */
 
-/* Hides how x goes on: else gcc makes a loop for the steps before a condition on it changes, and
- * one for those after, and all blocks of float32 take 84 KB instead of 58 at AVX-512. */
+/* Hides the value of x from gcc. Otherwise gcc splits the loop at every condition on x, and all
+ * float32 blocks take 84 KB instead of 58 at AVX-512. */
 #define OPAQUE(x) __asm__("" : "+r"(x))
 
 DF_INLINE void copy_some(const int vectors, gemm_copy *copy)
@@ -44,8 +44,8 @@ DF_INLINE void copy_some(const int vectors, gemm_copy *copy)
 #undef DTYPE
 #endif
 
-/* int8 and uint8: pairs of int16, whose products are added up in int32. Exact, except that sums
- * wrap around. */
+/* int8 and uint8: pairs of int16 whose products are added in int32. Exact, except that sums wrap
+ * around. */
 typedef int32_t t_pair;
 typedef v_i32 v_pair;
 #define load_pair load_i32
@@ -73,7 +73,7 @@ DF_INLINE v_i32 fma_pair(v_i32 a, v_i32 b, v_i32 c)
 #undef DTYPE
 #endif
 
-/* The same with one instruction, where this CPU has it: AVX-512 alone does not say so. */
+/* The same with one VNNI instruction, if this CPU has it; AVX-512 alone does not imply it. */
 #if (DF_PRODUCT_I8 || DF_PRODUCT_U8) && defined(__AVX512BW__) && defined(__GNUC__) && \
     !defined(__clang__)
 #define HAVE_VNNI 1
@@ -96,8 +96,8 @@ DF_INLINE v_i32 fma_vnni(v_i32 a, v_i32 b, v_i32 c)
 #pragma GCC pop_options
 #endif
 
-/* bfloat16 by pairs, summed in float32: the second product of a pair is added first. Denormal
- * numbers count as 0, before and after. */
+/* bfloat16 pairs summed in float32: the second product of a pair is added first. Denormal inputs
+ * and results are flushed to 0. */
 #if DF_PRODUCT_BF16 && defined(__AVX512BW__) && defined(__GNUC__) && !defined(__clang__)
 #define HAVE_BF16 1
 #pragma GCC push_options
@@ -120,7 +120,7 @@ DF_INLINE v_f32 fma_bf16s(v_f32 a, v_f32 b, v_f32 c)
 #endif
 #undef PANEL_ONLY
 
-/* Both steps may be 1, so the compiler makes a loop for each. */
+/* Called with constant steps, one of which is 1, so the compiler specialises each case. */
 #define PACK_PAIRS(name, type)                                                                   \
     DF_INLINE void name##_at(int16_t *to, int64_t width, const type *from, int64_t n,            \
                              int64_t step, int64_t depth, int64_t depth_step)                    \
@@ -153,7 +153,7 @@ PACK_PAIRS(pack_u8, uint8_t)
     OF_PRODUCTS(U8, {panel, pack_u8, DF_I32, 4, 1, 2})
 static const gemm_kernel KERNELS[DF_N_DTYPES] = {
     PLAIN(f32, F32, 4), PLAIN(f64, F64, 8), PLAIN(i32, I32, 4), PLAIN(i64, I64, 8),
-    PLAIN(i32, U32, 4), PLAIN(i64, U64, 8), /* which wrap around to the same bits */
+    PLAIN(i32, U32, 4), PLAIN(i64, U64, 8), /* wraparound gives the same bits */
     PAIRS(panel_pair),
     OF_PRODUCTS(F16, {panel_f32, DF_SYM(df_pack_f16), DF_F16, 4, 2, 1}),
     OF_PRODUCTS(BF16, {panel_f32, DF_SYM(df_pack_bf16), DF_BF16, 4, 2, 1}),

@@ -1,22 +1,22 @@
-/* Included once per dtype: the register-blocked kernel, a column panel of C, and, without
+/* Included once per dtype: the register-blocked kernel for a column panel of C and, without
  * PANEL_ONLY, packing.
  *
- * The kernel keeps a block of GEMM_ROWS x GEMM_COLS vectors of C in registers over the whole depth
- * k; per step it loads GEMM_COLS vectors of B and broadcasts GEMM_ROWS elements of A. Both operands
- * are read where they lie or from a packed copy: only strides differ. */
+ * The kernel holds a block of GEMM_ROWS x GEMM_COLS vectors of C in registers over the whole depth
+ * k. Per step it loads GEMM_COLS vectors of B and broadcasts GEMM_ROWS elements of A. Both operands
+ * are read from their original memory or from a packed copy; only strides differ. */
 
-/* Sums of rows x (cols vectors) of C at `c`, op(A) from `a`; rows, cols, partial and copies are
- * constants at every call, so each combination becomes straight-line code. A's rows go by three per
- * pointer, because base + {0, 1, 2} * a_row is one address each.
+/* Computes rows x (cols vectors) of C at `c` with op(A) from `a`. rows, cols, partial and copies
+ * are constants at every call, so each combination becomes straight-line code. Three rows of A
+ * share a pointer, because base + {0, 1, 2} * a_row is one address mode.
  *
- * C is fetched, and the next panel of B copied, while the block is computed, a few lines at a time:
- * more would take all the buffers that fetches wait in, and keep this panel's from coming. */
+ * C is prefetched and the next panel of B copied while the block is computed, a few lines at a
+ * time: more would fill the line-fill buffers and delay the loads of this panel. */
 DF_INLINE void FN(block)(const int rows, const int cols, const bool partial, const bool copies,
                          const gemm_panel *panel, gemm_copy *next, const T *a, T *c)
 {
     const int64_t a_row = panel->a_row, a_col = panel->a_col, b_row = panel->b_row;
     const int64_t n_last = panel->cols - (cols - 1) * LANES;
-    const bool masked = partial && LOAD_N_IS_FAST; /* else B is packed, padded with zeros */
+    const bool masked = partial && LOAD_N_IS_FAST; /* otherwise B is packed, padded with zeros */
     const T *b = panel->b;
     T *copy = panel->copy;
     const T *a_three[(GEMM_ROWS + 2) / 3];
@@ -64,7 +64,7 @@ DF_INLINE void FN(block)(const int rows, const int cols, const bool partial, con
         }
 }
 
-/* A column panel of C, at most GEMM_COLS vectors wide: all its rows. */
+/* Computes all rows of a column panel of C, at most GEMM_COLS vectors wide. */
 DF_INLINE void FN(all_rows)(const int cols, const bool partial, const gemm_panel *panel)
 {
     const T *a = panel->a;
@@ -135,7 +135,7 @@ static void FN(panel)(const gemm_panel *panel)
 #if !defined(PANEL_ONLY)
 typedef T FN(four) __attribute__((vector_size(4 * sizeof(T))));
 
-/* to[p * width + i] = from[i * step + p], a 4 x 4 block of it. */
+/* to[p * width + i] = from[i * step + p] for a 4 x 4 block. */
 DF_INLINE void FN(transpose_four)(T *to, int64_t width, const T *from, int64_t step)
 {
     FN(four) r0, r1, r2, r3;

@@ -1,12 +1,12 @@
-/* Blocking, packing and the split over threads of a matrix product.
+/* Blocking, packing and parallelisation of one matrix product.
  *
- * C is cut into column panels as wide as the kernel and row blocks as tall as it, and jobs for the
- * thread pool are tiles of some row blocks x some panels. A job takes at most `depth` of k at a
- * time (a block of C is then one sum in registers, added to C). Rows of a panel of B lie far apart:
- * the first row block of a job leaves a dense copy of what it loads for the blocks after it, which
- * costs hardly more than reading, and in jobs of many rows all blocks copy the next panel, a few
- * rows at a time. So nothing is packed ahead but a transposed A, and no thread waits for another
- * between. Neither copies nor jobs change the order of a sum. */
+ * C is divided into column panels as wide as the kernel and row blocks as tall as the kernel. The
+ * jobs of the thread pool are tiles of several row blocks x several panels. A job processes at most
+ * `depth` of k at a time (a block of C is then one sum in registers, added to C). The rows of a
+ * panel of B are far apart: the first row block of a job leaves a dense copy of the rows it loads
+ * for later blocks, which costs little more than reading. In jobs of many rows all blocks copy the
+ * next panel, a few rows at a time. So only a transposed A is packed in advance, and no thread
+ * waits for another in between. Neither copies nor jobs change the order of a sum. */
 #include "simd/simd.h"
 #include "base/thread.h"
 #include "gemm/product.h"
@@ -14,30 +14,33 @@
 #include <sched.h>
 
 #define DEPTH_BYTES 2048   /* of k at a time: a panel of B is then at most 96 KB (L2) */
-#define SHALLOW_BYTES 1024 /* the same for products of few rows: 48 KB (L1) */
-#define FEW_ROWS 128       /* of such, a job does all of k; else A's tiles would leave L2 */
-#define COPY_BYTES 65536   /* B is copied where its panels are spread over more than that */
+#define SHALLOW_BYTES 1024 /* same, for products of few rows: 48 KB (L1) */
+#define FEW_ROWS 128       /* up to this many rows a job covers all of k; with more, tiles of A
+                            * would exceed L2 */
+#define COPY_BYTES 65536   /* B is copied if its panels are spread over more memory */
 #define COPY_ROWS (4 * GEMM_ROWS)
-#define COPY_NEXT_ROWS (16 * GEMM_ROWS) /* from so many on, blocks copy the next panel as well */
+#define COPY_NEXT_ROWS (16 * GEMM_ROWS) /* from this many rows on, blocks also copy the next
+                                         * panel */
 #define C_IN_CACHE 262144  /* bytes */
-#define STEPS 64           /* fewer interrupt the kernel's loop too often */
-#define ROW_GROUP 2048     /* rows whose packed copy exists at a time */
+#define STEPS 64           /* with fewer steps the interruptions of the kernel's loop cost too
+                            * much */
+#define ROW_GROUP 2048     /* rows of A packed at a time */
 #define JOB_ROWS 384       /* with DEPTH_BYTES: 768 KB of A (L2) */
 #define JOB_PANELS 8
-#define WIDE_PANELS 12     /* where tiles stay wide; as even as may be */
-#define JOBS_PER_THREAD 16 /* enough to balance: cut into fewer panels until there are so many, */
-#define LEAST_PER_THREAD 3 /* into fewer rows only until there are these */
-#define MANY_ROWS 512      /* from so many on tiles stay wide for an epilogue, */
-#define LEAST_ROWS 96      /* and are rather cut into as few rows as these */
-#define SMALL_JOB 1e6      /* multiply-adds: not worth cutting further, */
-#define LEAST_JOB 1e5      /* but into fewer panels, */
-#define FEW_PER_THREAD 2   /* until there are these */
+#define WIDE_PANELS 12     /* for wide tiles; divided as evenly as possible */
+#define JOBS_PER_THREAD 16 /* enough for balance: fewer panels per job until there are this many, */
+#define LEAST_PER_THREAD 3 /* fewer rows per job only until there are this many */
+#define MANY_ROWS 512      /* with an epilogue, tiles stay wide from this many rows on */
+#define LEAST_ROWS 96      /* and are cut to as few rows as this instead */
+#define SMALL_JOB 1e6      /* multiply-adds: not worth dividing further, */
+#define LEAST_JOB 1e5      /* except into fewer panels, */
+#define FEW_PER_THREAD 2   /* until there are this many */
 #define A_IN_CACHE 1048576 /* bytes */
 #define A_NEAR 32768
 #define B_IN_CACHE 524288
-#define LEAST_SHARED 24    /* rows for each of the threads that share them, */
-#define MANY_SHARED 128    /* where B is large, */
-#define MOST_SHARED 256    /* and so many that each thread's make one tile */
+#define LEAST_SHARED 24    /* rows per thread for threads to share rows, */
+#define MANY_SHARED 128    /* if B is large, */
+#define MOST_SHARED 256    /* rows per thread that form one tile */
 #define MAX_SLOTS 32       /* jobs that can have a copy of B at a time */
 
 static int64_t panel_start(const gemm_product *t, int64_t panel)
@@ -47,7 +50,7 @@ static int64_t panel_start(const gemm_product *t, int64_t panel)
     return panel == t->n_panels - 1 ? t->last : panel * t->width * t->lanes;
 }
 
-/* Vectors that hold n elements. */
+/* Number of vectors for n elements. */
 static int64_t n_vectors(const gemm_product *t, int64_t n)
 {
     return df_ceil_div(n * t->bytes, DF_VEC_BYTES);
@@ -58,9 +61,9 @@ static int64_t n_groups(const gemm_product *t, int64_t k)
     return t->group == 1 ? k : df_ceil_div(k, t->group);
 }
 
-/* Columns panel by panel. A remainder of GEMM_COLS + 1 vectors becomes two panels of about equal
- * width, since a panel of one vector runs at half speed. 4 or 8 vectors become panels of 2, equal
- * shares for two threads (see tile_of_job). */
+/* Divides the columns into panels. A remainder of GEMM_COLS + 1 vectors becomes two panels of about
+ * equal width, since a panel of one vector runs at half speed. 4 or 8 vectors become panels of 2:
+ * equal shares for two threads (see tile_of_job). */
 static void cut_columns(gemm_product *t)
 {
     int64_t vectors = n_vectors(t, t->g->n);
@@ -70,8 +73,8 @@ static void cut_columns(gemm_product *t)
     t->last = ((t->n_panels - 1) * t->width - (lonely ? t->width / 2 : 0)) * t->lanes;
 }
 
-/* A transposed B must be packed, as must a partial vector if slow to load. A transposed A is packed
- * where many panels read it, and from further than L1. */
+/* Chooses the packing. A transposed B must be packed, and so must a partial vector if it is slow to
+ * load. A transposed A is packed if many panels read it from beyond L1. */
 static void choose_packing(gemm_product *t)
 {
     const df_gemm *g = t->g;
@@ -123,7 +126,7 @@ void DF_SYM(df_product_plan)(gemm_product *t, const df_gemm *g)
     }
 }
 
-/* Bytes of a panel of B that is packed along k. */
+/* Bytes of a panel of B packed along k. */
 static int64_t packed_panel_bytes(const gemm_product *t, int64_t cols, int64_t k)
 {
     return n_vectors(t, cols) * DF_VEC_BYTES * n_groups(t, k);
@@ -184,14 +187,14 @@ static void pack_a(gemm_product *t)
                     pack_a_task, t);
 }
 
-/* A tile of C, and room for two panels of B: the one in use and, copied meanwhile, the next. */
+/* A tile of C with room for two panels of B: the current one and the copy of the next one. */
 typedef struct {
     int64_t row, rows, panel, panel_end;
     char *slot, *next_slot;
-    bool is_copied; /* the panel to come is in `slot` already */
+    bool is_copied; /* the next panel has been copied to `slot` */
 } tile;
 
-/* Where a panel of B is read: in place, to be copied, copied, or packed now. */
+/* Sets the source of a panel of B: the original with a copy on the way, a copy, or packed now. */
 static void place_b(const gemm_product *t, const tile *job, int64_t panel, int64_t k0,
                     gemm_panel *p)
 {
@@ -217,7 +220,8 @@ static void place_b(const gemm_product *t, const tile *job, int64_t panel, int64
         t->kernel->pack(job->slot, p->b_row, from, p->cols, step, depth, depth_step);
 }
 
-/* What is read of B after (panel, k0), to be copied meanwhile where that takes many blocks. */
+/* The rows of B read after (panel, k0), to be copied during this panel if it has enough row
+ * blocks. */
 static gemm_copy copy_of_next(const gemm_product *t, const tile *job, int64_t panel, int64_t k0)
 {
     const int64_t step = t->g->ldb * t->in_bytes, end = t->k0 + t->k;
@@ -279,7 +283,7 @@ static void run_tile(const gemm_product *t, tile *job)
                 t->c + (job->row * g->ldc + col) * t->bytes, g->ldc);
 }
 
-/* The lowest free slot, so that memory in use stays small; more threads than slots take turns. */
+/* Takes the lowest free slot, so that little memory is used; excess threads wait for a slot. */
 static int take_slot(const gemm_product *t)
 {
     uint64_t free = atomic_load_explicit(t->free_slots, memory_order_relaxed);
@@ -300,10 +304,10 @@ static void give_slot(const gemm_product *t, int slot)
     atomic_fetch_or_explicit(t->free_slots, UINT64_C(1) << slot, memory_order_release);
 }
 
-/* Whether each thread takes rows of its own, front to back, as it does in what elementwise work is
- * done before and after: A and C are then in the caches of the cores that read and write them (an
- * LSTM's step written by hand, two threads: 5.8 ms instead of 6.6; 512 x 512 x 512 alone: 0.83
- * instead of 0.91). All threads read all of B, which must be small, or the rows many. */
+/* True if each thread gets its own range of rows, from first to last, as in the elementwise work
+ * before and after: A and C are then in the caches of the cores that read and write them (a step of
+ * a handwritten LSTM on two threads: 5.8 ms instead of 6.6; 512 x 512 x 512 alone: 0.83 instead of
+ * 0.91). All threads read all of B, so B must be small or the rows many. */
 static bool splits_rows(const gemm_product *t, int threads)
 {
     const bool is_small = t->k * t->g->n * t->bytes <= B_IN_CACHE;
@@ -311,10 +315,10 @@ static bool splits_rows(const gemm_product *t, int threads)
            (is_small || t->rows >= MANY_SHARED * threads);
 }
 
-/* The tile of job j. Neighbours share A where threads keep to their rows, or where its tiles must
- * stay in cache. Where all of A does, they share B, and a thread keeps to its columns of B and of C
- * from one product to the next: a layer's weights are then read by the core that updated them, else
- * 32 x 784 x 128 behind their update takes two cores 37 us instead of 28. */
+/* The tile of job j. Neighbouring jobs share A if threads keep to their rows or if tiles of A must
+ * stay in cache. If all of A stays in cache, they share B, and a thread keeps to its columns of B
+ * and C from one product to the next: the weights of a layer are then read by the core that updated
+ * them (32 x 784 x 128 after the update on two cores: 28 us instead of 37). */
 static tile tile_of_job(const gemm_product *t, int64_t j)
 {
     const int64_t column_tiles = df_ceil_div(t->n_panels, t->job_panels);
@@ -357,7 +361,7 @@ static double job_macs(const gemm_product *t)
     return (double)(t->job_rows * t->job_panels * t->width * t->lanes) * (double)t->k;
 }
 
-/* Rows of equal tiles of at most `most` rows. */
+/* Number of rows of equal tiles with at most `most` rows. */
 static int64_t even_rows(const gemm_product *t, int64_t most)
 {
     const int64_t blocks = df_ceil_div(t->rows, GEMM_ROWS),
@@ -365,10 +369,11 @@ static int64_t even_rows(const gemm_product *t, int64_t most)
     return df_ceil_div(blocks, tiles) * GEMM_ROWS;
 }
 
-/* Tiles as large as the caches like, cut until there are enough of them for the threads: into
- * fewer panels first, because each row tile copies B anew. Not so with an epilogue of many rows,
- * which reads its operands row by row: pieces of 400 bytes come from memory at a third of the speed
- * of those of 1,500 (GELU's gradient behind 1024 x 256 x 1024, two threads: 4.2 and 2.8 ms). */
+/* Chooses tiles that suit the caches and divides them until there are enough for the threads: first
+ * into fewer panels, because each row tile copies B again. With an epilogue and many rows, tiles
+ * stay wide, because the epilogue reads its operands row by row: pieces of 400 bytes come from
+ * memory at a third of the speed of 1,500 bytes (gradient of GELU after 1024 x 256 x 1024, two
+ * threads: 2.8 ms instead of 4.2). */
 static void cut_jobs(gemm_product *t)
 {
     const int threads = df_num_threads();

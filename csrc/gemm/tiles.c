@@ -1,11 +1,11 @@
-/* See tiles.h. A tile of A is 16 rows of 32 elements along k, one of B 16 rows of 16 pairs along k,
- * one of C 16 x 16 float32 sums.
+/* bfloat16 products with AMX, see tiles.h. A tile of A has 16 rows of 32 elements along k, a tile
+ * of B 16 rows of 16 pairs along k, a tile of C 16 x 16 float32 sums.
  *
- * Jobs for the thread pool are some rows of C x some panels of 32 columns. A job packs its panel of
- * B, some of k at a time, and goes through its rows with it, 32 at a time: four tiles of sums, two
- * of A, two of B. A is read where it lies, or from a packed copy if it is transposed or its tiles
- * are not whole. Sums of a panel stay in float32 until all of k is there, so their bits depend
- * neither on jobs nor on where k is cut. */
+ * The jobs of the thread pool are some rows of C x some panels of 32 columns. A job packs its panel
+ * of B, a part of k at a time, and processes its rows with it, 32 at a time: four tiles of sums,
+ * two of A, two of B. A is read from its original memory, or from a packed copy if it is transposed
+ * or its tiles are not whole. The sums of a panel stay in float32 over all of k, so the result
+ * depends neither on the jobs nor on the division of k. */
 #include "gemm/tiles.h"
 
 #include "base/cpu.h"
@@ -16,7 +16,7 @@
 #pragma GCC push_options
 #pragma GCC target("amx-tile,amx-bf16,avx512bf16")
 
-#define SIDE 16   /* rows of a tile, and columns of one of sums */
+#define SIDE 16   /* rows of a tile; columns of a tile of sums */
 #define ALONG 32  /* elements of a tile of A along k */
 #define TILE_BYTES 1024
 #define PANEL 32  /* columns */
@@ -25,14 +25,14 @@
 #define JOB_PANELS 8
 #define JOBS_PER_THREAD 4
 #define NS_PER_MAC 0.001
-#define LEAST_WORK 16384 /* multiply-adds; below, loading the configuration takes longer */
+#define LEAST_WORK 16384 /* multiply-adds; for less, loading the tile configuration takes longer */
 
 #define UNROLL _Pragma("GCC unroll 16")
 
 typedef struct {
     const df_gemm *g;
-    const char *packed_a; /* NULL: read where it lies */
-    int64_t row;          /* of the batch, where C starts */
+    const char *packed_a; /* NULL: A is read from its original memory */
+    int64_t row;          /* first row of C in the batch */
     int64_t job_rows, job_panels, row_jobs, n_panels;
 } tiles;
 
@@ -44,7 +44,7 @@ bool DF_SYM(df_tiles_apply)(const df_gemm *g)
 
 /* --- packing ---------------------------------------------------------------------------------- */
 
-/* v[i] lane j and v[j] lane i change places. */
+/* Exchanges lane j of v[i] with lane i of v[j]. */
 DF_INLINE void transpose(__m512i v[SIDE])
 {
     __m512i w[SIDE];
@@ -69,8 +69,8 @@ DF_INLINE void transpose(__m512i v[SIDE])
     }
 }
 
-/* n <= 16 lines of a matrix, depth <= 32 of k, padded with zeros: as pairs along k, or as lines.
- * Lines of the matrix are stored along k, or k along its lines. */
+/* Packs n <= 16 lines of a matrix, depth <= 32 of k, padded with zeros, as pairs along k or as
+ * lines. The stored lines run along k, or k runs across them. */
 DF_INLINE void pack_part(char *to, bool as_lines, const uint16_t *from, int64_t ld, bool along_k,
                          int64_t n, int64_t depth)
 {
@@ -97,7 +97,7 @@ DF_INLINE void pack_tile(char *to, bool as_lines, const uint16_t *from, int64_t 
                          int64_t n, int64_t depth)
 {
     if (n == SIDE && depth == ALONG)
-        pack_part(to, as_lines, from, ld, along_k, SIDE, ALONG); /* masks are constants */
+        pack_part(to, as_lines, from, ld, along_k, SIDE, ALONG); /* with constant masks */
     else
         pack_part(to, as_lines, from, ld, along_k, n, depth);
 }
@@ -125,7 +125,7 @@ static void pack_a_task(void *context, int64_t begin, int64_t end)
         }
 }
 
-/* Tiles of a panel of B along k from k0 on, two beside each other. */
+/* Packs the tiles of a panel of B from k0 on, two side by side. */
 static void pack_b(char *to, const df_gemm *g, int64_t col, int64_t k0, int64_t depth)
 {
     const uint16_t *b = g->b;
@@ -139,7 +139,7 @@ static void pack_b(char *to, const df_gemm *g, int64_t col, int64_t k0, int64_t 
         }
 }
 
-/* Of one panel along `depth` of k. */
+/* Bytes of one panel along `depth` of k. */
 static int64_t panel_bytes(int64_t depth)
 {
     return df_ceil_div(depth, ALONG) * 2 * TILE_BYTES;
@@ -170,11 +170,12 @@ void DF_SYM(df_tiles_pack)(const df_gemm *g, void *packed)
 
 /* --- computing -------------------------------------------------------------------------------- */
 
-/* Of 16 or 32 rows and one panel: `along` tiles of A and pairs of tiles of B along k. */
+/* 16 or 32 rows of one panel: `along` tiles of A and pairs of tiles of B along k. */
 typedef struct {
     const char *a, *b;
-    float *sums; /* rows of PANEL */
-    int64_t a_row, a_tile, a_step; /* bytes: rows of a tile, tiles below it, and along k */
+    float *sums; /* rows of PANEL elements */
+    int64_t a_row, a_tile, a_step; /* byte distances: rows of a tile, the tile below, the next tile
+                                    * along k */
     int64_t along;
     bool first; /* sums start at 0 */
 } block;
@@ -219,7 +220,7 @@ DF_INLINE void multiply(const bool two, const block *t)
     }
 }
 
-/* The instruction takes denormal numbers for 0; sums of tiles are none. */
+/* The instruction flushes denormal numbers to 0; tile sums are never denormal. */
 static void round_rows(const df_gemm *g, const float *sums, int64_t row, int64_t rows, int64_t col)
 {
     uint16_t *c = (uint16_t *)g->c + row * g->ldc + col;
@@ -230,7 +231,7 @@ static void round_rows(const df_gemm *g, const float *sums, int64_t row, int64_t
                                                               _mm512_load_ps(sums)));
 }
 
-/* Rows of a job in one panel, along `depth` of k from k0 on. */
+/* Computes rows of a job in one panel, along `depth` of k from k0 on. */
 static void run_rows(const tiles *t, const char *packed_b, float *sums, int64_t row, int64_t rows,
                      int64_t col, int64_t k0, int64_t depth)
 {

@@ -109,7 +109,7 @@ static void test_headers(void)
         {"{\"w\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[24,0]}", "not a file"},
         {"{\"w\":{\"dtype\":\"F32\",\"shape\":[2,99999999999999999999],\"data_offsets\":[0,24]}",
          "not a file"},
-        {"{\"v\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}", "variable w is missing"},
+        {"{\"v\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}", "w is missing"},
         {"{\"w\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "not a file"},
         {"{\"w\\ud800\":{}", "not a file"}, {"{\"w", "not a file"}, {"[", "not a file"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
