@@ -1,9 +1,10 @@
-/* How attention is cut into tasks; their arithmetic is in attention_formulas.h.
+/* Parallelisation of attention; the arithmetic is in attention_formulas.h.
  *
- * Forward, a task is some queries of a head: all keys pass by them, tile by tile. Backward, it is
- * a range of keys of a head, and all queries of the heads that share it pass by each tile of keys.
- * Where there are fewer heads than MANY_TASKS, the keys are cut into several ranges, each with a
- * dq of its own, and these are added up. How it is cut depends on sizes alone. */
+ * A forward task is a block of queries of one head, which processes all keys tile by tile. A
+ * backward task is a range of keys of one head, which processes all queries of the heads that share
+ * the keys, for each tile of keys. With fewer heads than MANY_TASKS the keys are divided into
+ * several ranges, each with a separate dq; the parts are added at the end. The division depends
+ * only on sizes. */
 #include "attention/attention.h"
 #include "base/half.h"
 #include "base/memory.h"
@@ -14,7 +15,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
-/* Registers for a block of a product: 6 x 4 of 32, 6 x 2 of 16. */
+/* Registers for a block of a product: 6 x 4 of 32, or 6 x 2 of 16. */
 #define ROWS 6
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define COLS 4
@@ -23,9 +24,9 @@
 #endif
 #define UNROLL _Pragma("GCC unroll 16")
 
-#define QUERIES 48      /* of a tile */
-#define KEYS 128        /* of a tile; whole groups of random words */
-#define DEPTH 512       /* of a product: longer sums would lose digits */
+#define QUERIES 48      /* queries per tile */
+#define KEYS 128        /* keys per tile; a multiple of a group of random words */
+#define DEPTH 512       /* of a product; longer sums would lose digits */
 #define TASK_QUERIES (5 * QUERIES)
 #define MANY_TASKS 8
 
@@ -39,19 +40,19 @@ typedef struct {
     bool accumulate;
 } tile_product;
 
-/* A matrix of one head as it is stored: `step` elements from row to row. */
+/* A matrix of one head in its stored layout: rows are `step` elements apart. */
 typedef struct {
     void *data;
     df_dtype dtype;
     int64_t step, width;
 } rows;
 
-/* The matrices of a head, and the k and v it shares. */
+/* The matrices of a head; k and v may be shared by several heads. */
 typedef struct {
     rows q, k, v, out, rest, g, dk, dv;
 } heads;
 
-/* A tile of the scores: queries [i, i + rows) and keys [j, j + keys) of head h of batch b. */
+/* A tile of the scores: queries [i, i + rows) x keys [j, j + keys) of head h of batch b. */
 typedef struct {
     const df_attention *a;
     double scale;
@@ -89,7 +90,7 @@ static heads heads_of(const df_attention *a, int64_t b, int64_t h, int64_t kv)
 }
 
 #if defined(__AVX512F__)
-/* to[p * KEYS + i] = from[i * step + p] for 16 rows and 4 columns: 4 x 4 in each quarter. */
+/* to[p * KEYS + i] = from[i * step + p] for 16 rows and 4 columns, as four 4 x 4 transposes. */
 static inline void transpose_sixteen(float *to, const float *from, int64_t step)
 {
     __m512 r[4];
@@ -108,7 +109,7 @@ static inline void transpose_sixteen(float *to, const float *from, int64_t step)
 }
 #endif
 
-/* The number of each lane. */
+/* The index of each lane. */
 static const int32_t lanes_f32[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 DF_WHERE(F64, static const int64_t lanes_f64[] = {0, 1, 2, 3, 4, 5, 6, 7};)
 
@@ -129,11 +130,11 @@ df_dtype DF_SYM(df_attention_sums)(df_dtype dtype) { return dtype == DF_F64 ? DF
 
 typedef struct {
     const df_attention *a;
-    int64_t blocks, block; /* of queries, or of keys: how many, and how long */
-    int64_t lanes, bytes;  /* of the sums */
-    char *parts;           /* backward: a dq per block; NULL: the sums are made in dq itself */
+    int64_t blocks, block; /* number and length of the blocks of queries or keys */
+    int64_t lanes, bytes;  /* per vector of the sums; per element */
+    char *parts;           /* backward: a dq per block; NULL: the sums are computed in dq itself */
     int64_t part_bytes;
-    int64_t part; /* the block at work */
+    int64_t part; /* block of the current task */
     atomic_bool *failed;
 } job;
 
@@ -144,7 +145,7 @@ static job job_of(const df_attention *a)
     return j;
 }
 
-/* Estimated time of a score: multiply-adds per element of q and of v, and the exponential. */
+/* Estimated time per score: multiply-adds per element of q and of v, and the exponential. */
 static double score_ns(const job *j, double per_d, double per_e)
 {
     const double mac_ns = 0.125 / (double)j->lanes;
@@ -152,7 +153,7 @@ static double score_ns(const job *j, double per_d, double per_e)
     return (all + 8 / (double)j->lanes * 0.1) * (j->a->causal ? 0.5 : 1);
 }
 
-/* The last queries first: with a causal mask they take longest. */
+/* Starts with the last queries, which take longest with a causal mask. */
 static void forward_task(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
@@ -182,7 +183,7 @@ bool DF_SYM(df_attention_forward)(const df_attention *a)
     return !atomic_load(&failed);
 }
 
-/* Ranges of keys, and whether their sums for dq need memory. */
+/* Chooses ranges of keys, and whether their sums for dq need memory. */
 static job backward_job(const df_attention *a)
 {
     job j = job_of(a);
@@ -209,7 +210,7 @@ int64_t DF_SYM(df_attention_workspace)(const df_attention *a)
 
 static int64_t part_step(const job *j) { return padded_width(j->a->d, j->lanes); }
 
-/* Where the sums for dq of a head are made. */
+/* The memory in which dq of a head is summed. */
 static rows dq_of(const void *context, int64_t b, int64_t h)
 {
     const job *j = context;
@@ -220,7 +221,7 @@ static rows dq_of(const void *context, int64_t b, int64_t h)
                   part_step(j), a->d};
 }
 
-/* The first range of each head first: with a causal mask it takes longest. */
+/* Starts with the first range of each head, which takes longest with a causal mask. */
 static void backward_task(void *context, int64_t begin, int64_t end)
 {
     job j = *(const job *)context;

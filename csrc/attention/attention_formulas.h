@@ -1,7 +1,7 @@
-/* Included once per dtype of sums: scores to weights, and the work of one task forward and
- * backward. */
+/* Included once per dtype of sums: scores to weights, and one task of the forward and backward
+ * pass. */
 
-/* x[j] += mask, or -inf where a bool mask hides the key. */
+/* x[j] += mask, or -inf if a bool mask excludes the key. */
 static void FN(add_mask)(const square *s, int64_t row, T *x)
 {
     const df_attention_mask *mask = &s->a->mask;
@@ -21,8 +21,8 @@ static void FN(add_mask)(const square *s, int64_t row, T *x)
     }
 }
 
-/* Row `row` of products to scores: -inf for keys that are not seen, up to whole vectors. Returns
- * the greatest ones. */
+/* Converts row `row` of products to scores, with -inf for masked keys, up to whole vectors. Returns
+ * the lane-wise maximum. */
 DF_INLINE V FN(score)(const square *s, int64_t row, T *x)
 {
     const int64_t end = padded_width(s->keys, LANES);
@@ -53,7 +53,7 @@ DF_INLINE V FN(score)(const square *s, int64_t row, T *x)
     return top;
 }
 
-/* keep[j] = 1 / (1 - rate), or 0 for weights that are dropped. */
+/* keep[j] = 1 / (1 - rate), or 0 for dropped weights. */
 static void FN(draw)(const square *s, int64_t row, T *keep)
 {
     uint64_t words[KEYS / 2];
@@ -70,8 +70,8 @@ static void FN(draw)(const square *s, int64_t row, T *keep)
         keep[j] = (float)(int32_t)(bits[j] >> 8) * 0x1p-24f >= rate ? kept : 0;
 }
 
-/* e^x of a score relative to the greatest one or to the logarithm of their sum. What is below the
- * normal numbers becomes 0: beside a weight near 1 it is nothing, and denormals are slow. */
+/* e^x of a score relative to the greatest score or to the logarithm of the sum. Results below the
+ * normal range become 0: they are negligible next to a weight near 1, and denormals are slow. */
 DF_INLINE V FN(weight)(V x)
 {
     const T least = (T)(sizeof(T) == 4 ? -87 : -708);
@@ -80,16 +80,16 @@ DF_INLINE V FN(weight)(V x)
 
 /* --- forward ---------------------------------------------------------------------------------- */
 
-/* The scratch of a task: room for tiles of q, k and v, k transposed, a tile of scores; and for all
- * its queries the sums so far of weights times v, the greatest score, and the sum of weights, by
- * lanes. */
+/* Scratch memory of a task: tiles of q, k and v, k transposed, a tile of scores; and for all its
+ * queries the accumulated product of weights and v, the greatest score, and the sum of weights by
+ * lane. */
 typedef struct {
     T *q, *k, *v, *k_t, *x, *out, *top, *sum;
     char *end;
 } FN(forward_room);
 
-/* A tile of products becomes weights relative to the greatest score so far; what was summed
- * relative to an older one is scaled. */
+/* Converts a tile of products to weights relative to the running maximum, and rescales the sums
+ * that are relative to an older maximum. */
 static void FN(weigh)(const square *s, const FN(forward_room) *room, int64_t at, int64_t e)
 {
     const int64_t end = padded_width(s->keys, LANES);
@@ -122,7 +122,7 @@ static void FN(weigh)(const square *s, const FN(forward_room) *room, int64_t at,
 }
 
 /* The products of one query with n keys: each is summed by lanes, and only these sums are
- * transposed, into k_t. The second row of x and those behind it are free meanwhile. */
+ * transposed, into k_t. Uses the rows of x from the second on as scratch. */
 static void FN(meet_alone)(const FN(forward_room) *room, const T *q, const T *k, int64_t n,
                            int64_t k_step, int64_t d)
 {
@@ -143,7 +143,7 @@ static void FN(meet_alone)(const FN(forward_room) *room, const T *q, const T *k,
     }
 }
 
-/* Queries [at, at + s->rows) of a task, whose rows of q are at `q`, meet a tile of keys. */
+/* Multiplies queries [at, at + s->rows) of a task, with rows of q at `q`, by a tile of keys. */
 static void FN(meet)(const square *s, const FN(forward_room) *room, const T *q, int64_t q_step)
 {
     FN(multiply)(&(tile_product){.rows = s->rows, .vectors = df_ceil_div(s->keys, LANES),
@@ -151,7 +151,7 @@ static void FN(meet)(const square *s, const FN(forward_room) *room, const T *q, 
                                  .b = room->k_t, .b_row = KEYS, .c = room->x, .c_row = KEYS});
 }
 
-/* Scores become weights, and what these times a tile of v make is added up. */
+/* Converts scores to weights and adds their product with a tile of v to the accumulator. */
 static void FN(gather)(const square *s, const FN(forward_room) *room, int64_t at, const T *v,
                        int64_t v_step)
 {
@@ -162,7 +162,7 @@ static void FN(gather)(const square *s, const FN(forward_room) *room, int64_t at
                                  .c = room->out + at * e, .c_row = e, .accumulate = s->j > 0});
 }
 
-/* What rounding takes from rows of out, which becomes that. */
+/* Stores the rounding errors of rows of out, already stored, in `rest`. Overwrites `out`. */
 static void FN(keep_rest)(const heads *at, int64_t begin, int64_t n, T *out, T *room)
 {
     int64_t step;
@@ -204,7 +204,7 @@ static FN(forward_room) FN(forward_carve)(const df_attention *a, int64_t n, char
     return room;
 }
 
-/* Queries [begin, begin + n) of head h of batch b. */
+/* Computes queries [begin, begin + n) of head h of batch b. */
 static bool FN(forward)(const df_attention *a, double scale, int64_t b, int64_t h, int64_t begin,
                         int64_t n)
 {
@@ -242,17 +242,17 @@ static bool FN(forward)(const df_attention *a, double scale, int64_t b, int64_t 
 
 /* --- backward --------------------------------------------------------------------------------- */
 
-/* With weights P of a tile and its gradient dP = g v^T, dS = P (dP - sum of g out over the row):
- * dv = P^T g, dq = scale dS k, dk = scale dS^T q. */
+/* With the weights P of a tile and their gradient dP = g v^T, dS = P (dP - sum of g * out over the
+ * row): dv = P^T g, dq = scale dS k, dk = scale dS^T q. */
 
-/* The scratch of a task: room for tiles of k, v, q and g, k and v transposed, tiles of P and dS,
- * sums of dk and dv, and per query of its heads the sum of g out. */
+/* Scratch memory of a task: tiles of k, v, q and g, k and v transposed, tiles of P and dS, sums of
+ * dk and dv, and the sum of g * out per query of its heads. */
 typedef struct {
     T *k, *v, *q, *g, *k_t, *v_t, *p, *ds, *dk, *dv, *delta;
     char *end;
 } FN(backward_room);
 
-/* Tiles of products q k^T and g v^T become P and scale dS. */
+/* Converts tiles of products q k^T and g v^T to P and scale dS. */
 static void FN(unweigh)(const square *s, const FN(backward_room) *room, const T *lse,
                         const T *delta)
 {
@@ -278,7 +278,7 @@ static void FN(unweigh)(const square *s, const FN(backward_room) *room, const T 
     }
 }
 
-/* Some queries meet a tile of keys: adds to dq, dk and dv. */
+/* Processes some queries with a tile of keys: adds to dq, dk and dv. */
 static void FN(meet_back)(const square *s, const FN(backward_room) *room, const heads *at,
                           const T *k, int64_t k_step, const rows *dq, const T *delta)
 {
@@ -327,7 +327,7 @@ static FN(backward_room) FN(backward_carve)(const df_attention *a, char *at)
     return room;
 }
 
-/* delta += the sum of g times y, per row of a tile. */
+/* delta += the sum of g * y, per row of a tile. */
 static void FN(add_products)(const T *g, int64_t g_step, const rows *y, int64_t begin, int64_t n,
                              T *room, T *delta)
 {
@@ -341,7 +341,7 @@ static void FN(add_products)(const T *g, int64_t g_step, const rows *y, int64_t 
     }
 }
 
-/* Clears dq and sums g out, per query of a head. */
+/* Clears dq and computes the sum of g * out per query of a head. */
 static void FN(start_head)(const df_attention *a, const FN(backward_room) *room, const heads *at,
                            const rows *dq, T *delta)
 {
@@ -359,8 +359,8 @@ static void FN(start_head)(const df_attention *a, const FN(backward_room) *room,
     }
 }
 
-/* Keys [begin, end) of kv head `kv` of batch b, with all queries of the heads that share it. Sums
- * for dq start at 0 in `dq`, an array of `rows` per head. */
+/* Processes keys [begin, end) of kv head `kv` of batch b with all queries of the heads that share
+ * it. Clears `dq`, an array of `rows` per head, first. */
 static bool FN(backward)(const df_attention *a, double scale, int64_t b, int64_t kv, int64_t begin,
                          int64_t end, rows (*dq_of)(const void *job, int64_t b, int64_t h),
                          const void *job)
@@ -402,7 +402,7 @@ static bool FN(backward)(const df_attention *a, double scale, int64_t b, int64_t
     return true;
 }
 
-/* Rows [begin, end) of dq of a head: its parts, `distance` numbers apart, in order. */
+/* Sums the parts of rows [begin, end) of dq of a head, `distance` elements apart, in order. */
 static void FN(sum_parts)(const rows *dq, const T *part, int64_t n_parts, int64_t distance,
                           int64_t begin, int64_t end)
 {

@@ -1,14 +1,14 @@
-/* Included once per dtype of sums: tiles of memory as vectors want them, and their products.
+/* Included once per dtype of sums: matrices as tiles of vectors, and products of tiles.
  *
- * A tile is rows of whole vectors: widths are padded with zeros to a multiple of LANES. */
+ * A tile consists of rows of whole vectors: widths are padded with zeros to a multiple of LANES. */
 
-/* rows x (cols vectors) of C at `c`; rows and cols are constants at every call, so each combination
- * becomes straight-line code. */
+/* Computes rows x (cols vectors) of C at `c`; rows and cols are constants at every call, so each
+ * combination becomes straight-line code. */
 DF_INLINE void FN(block)(const int rows, const int cols, const tile_product *t, const T *a,
                          const T *b, T *c)
 {
     const int64_t a_row = t->a_row, a_col = t->a_col, b_row = t->b_row;
-    const T *a_three[(ROWS + 2) / 3]; /* base + {0, 1, 2} * a_row is one address each */
+    const T *a_three[(ROWS + 2) / 3]; /* base + {0, 1, 2} * a_row is one address mode */
     V sum[ROWS][COLS];
     UNROLL for (int i = 0; i < rows; i += 3) a_three[i / 3] = a + i * a_row;
     UNROLL for (int i = 0; i < rows; i++)
@@ -47,7 +47,7 @@ DF_INLINE void FN(all_rows)(const int cols, const tile_product *t, const T *b, T
     if (left) FN(block)(1, cols, t, a, b, c);
 }
 
-/* All columns, by panels of about equal width, as a narrow one is slow. */
+/* Computes all columns in panels of about equal width, as a narrow panel is slow. */
 static void FN(multiply_pass)(const tile_product *t)
 {
     const int64_t panels = df_ceil_div(t->vectors, COLS);
@@ -77,7 +77,7 @@ static void FN(multiply)(const tile_product *t)
     }
 }
 
-/* to[i] = from[i] of a stored dtype. */
+/* to[i] = from[i], converted from a stored dtype. */
 static void FN(widen)(T *to, const void *from, df_dtype dtype, int64_t n)
 {
     const uint16_t *half = from;
@@ -104,9 +104,10 @@ static void FN(narrow)(void *to, df_dtype dtype, const T *from, int64_t n)
         memcpy(to, from, (size_t)n * sizeof(T));
 }
 
-/* Rows of a stored matrix as a tile: where they lie if they can be read so, else copied to `room`.
- * Their distance is written to `step`. `padded`: they are read by whole vectors, again and again:
- * rows that lie apart, mostly by powers of two, would push each other out of the cache. */
+/* Rows of a stored matrix as a tile: in place if the layout allows it, otherwise a copy in `room`.
+ * `step` receives the distance of rows. `padded`: the rows are read repeatedly by whole vectors, so
+ * rows that are apart, mostly by powers of two, are copied, as they would evict each other from the
+ * cache. */
 static const T *FN(tile)(const rows *x, int64_t begin, int64_t n, bool padded, T *room,
                          int64_t *step)
 {
@@ -150,7 +151,7 @@ DF_INLINE void FN(transpose_four)(T *to, const T *from, int64_t step)
     UNROLL for (int i = 0; i < 4; i++) memcpy(to + i * KEYS, &r[i], sizeof r[i]);
 }
 
-/* The same for 16 rows. */
+/* Same for 16 rows. */
 DF_INLINE void FN(transpose_rows)(T *to, const T *from, int64_t step)
 {
 #if defined(__AVX512F__)
@@ -179,7 +180,7 @@ static void FN(transpose)(T *to, const T *from, int64_t n, int64_t step, int64_t
         for (int64_t p = 0; p < depth; p++) to[p * KEYS + i] = 0;
 }
 
-/* The greater of each lane, b where either is NaN. */
+/* The greater of each lane; b if either is NaN. */
 DF_INLINE V FN(greater)(V a, V b)
 {
 #if defined(DF_X86)
@@ -189,7 +190,7 @@ DF_INLINE V FN(greater)(V a, V b)
 #endif
 }
 
-/* The greatest lane, where none is NaN. */
+/* The greatest lane, if none is NaN. */
 DF_INLINE T FN(top)(V x)
 {
     T a[DF_VEC_BYTES / sizeof(T)];

@@ -1,23 +1,25 @@
-/* Memory, packing and the split over threads; products are in recurrent_formulas.h, the cells in
- * recurrent_cells_formulas.h, and what is done step by step in recurrent_sweep_formulas.h. */
+/* Memory, packing and parallelisation of recurrent layers. Products are in recurrent_formulas.h,
+ * the cells in recurrent_cells_formulas.h, the loops over steps in recurrent_sweep_formulas.h. */
 #include "recurrent/recurrent.h"
 #include "base/thread.h"
 #include "gemm/gemm.h"
 #include "simd/lanes.h"
 #include "simd/vmath.h"
 
-/* Registers for the sums, a row of the right operand and one element: 6 x 4 of 32, 3 x 4 of 16. */
+/* Registers for the sums, a row of the right operand and one element: 6 x 4 of 32, or 3 x 4 of
+ * 16. */
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define ROWS 6
 #else
 #define ROWS 3
 #endif
-#define WIDTH 4 /* vectors of a panel */
+#define WIDTH 4 /* vectors per panel */
 #define UNROLL _Pragma("GCC unroll 8")
-#define TASK_ROWS 12  /* a panel is read from L2 once for so many rows */
-#define MANY_TASKS 16 /* each may have sums of its own */
-#define CHUNK_ROWS 96 /* of all steps that take one product with the inputs */
-#define SUM_BYTES (1 << 20) /* of kernels whose gradients are summed by task: half of L2 */
+#define TASK_ROWS 12  /* rows per read of a panel from L2 */
+#define MANY_TASKS 16 /* tasks with separate sums, at most */
+#define CHUNK_ROWS 96 /* rows, over several steps, of one product with the inputs */
+#define SUM_BYTES (1 << 20) /* kernels up to this size have separate gradient sums per task: half of
+                             * L2 */
 
 /* Strides of two operands of a product. */
 typedef struct {
@@ -25,17 +27,17 @@ typedef struct {
 } factors;
 
 /* The right operand of a product, k x (groups * n), and its packed panels. Element (i, j) is at
- * from[i * k_step + j * column_step]; either step is 1. */
+ * from[i * k_step + j * column_step]; one of the steps is 1. */
 typedef struct {
     const void *from;
     int64_t k, k_step, column_step;
-    int64_t groups; /* a panel has a vector of each; one group: vectors that are neighbours */
-    int64_t n;      /* columns of a group */
+    int64_t groups; /* a panel has one vector of each group; with one group, adjacent vectors */
+    int64_t n;      /* columns per group */
     int64_t width, panels;
     char *packed;
 } matrix;
 
-/* A part of the kernels' gradients: columns of `a` (or d) times columns of z (or d), at a row and
+/* A part of the kernel gradients: columns of `a` (or d) times columns of z (or d), at a row and
  * column of the sums. */
 typedef struct {
     bool from_d, of_d;
@@ -44,10 +46,10 @@ typedef struct {
 
 typedef struct {
     df_recurrence r;
-    int64_t t_step, b_step, kept;   /* rows between steps, between sequences; df_cell_kept */
-    int64_t tasks, task_rows;       /* of about equally many rows; the most */
-    int64_t chunk;                  /* steps whose products with the inputs are made together */
-    bool at_once;                   /* these products are made in the task, chunk by chunk */
+    int64_t t_step, b_step, kept;   /* row distance of steps and of sequences; df_cell_kept */
+    int64_t tasks, task_rows;       /* number of tasks of about equal size; rows of the largest */
+    int64_t chunk;                  /* steps per product with the inputs */
+    bool at_once;                   /* the task computes these products chunk by chunk */
     matrix inputs, first, second;
     int64_t lda, ldz, ldd;
     char *h, *h_new, *c, *a, *z, *d;
@@ -81,13 +83,13 @@ static const kernels KERNELS[DF_N_DTYPES] = {
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Scratch memory being dealt out; without memory, its bytes are counted. */
+/* An allocator for scratch memory; without memory it only counts the bytes. */
 typedef struct {
     char *memory;
     int64_t used;
 } scratch;
 
-/* p + bytes, where p may be NULL because only sizes matter. */
+/* p + bytes; p may be NULL if only sizes are needed. */
 static char *at(const void *p, int64_t bytes) { return p ? (char *)p + bytes : NULL; }
 
 static char *take(scratch *from, int64_t bytes)
@@ -100,7 +102,7 @@ static char *take(scratch *from, int64_t bytes)
 static int64_t bytes_of(const df_recurrence *r) { return df_dtypes[r->dtype].bytes; }
 static int64_t width_of(const df_recurrence *r) { return df_cell_gates(r->cell) * r->units; }
 
-/* The columns [column, column + groups * n) of a kernel, k x GH or, transposed, n x k. */
+/* Columns [column, column + groups * n) of a kernel: k x GH or, transposed, n x k. */
 static matrix matrix_of(const df_recurrence *r, const void *kernel, int64_t column, int64_t groups,
                         int64_t n, int64_t k, bool transposed, scratch *from)
 {
@@ -114,21 +116,21 @@ static matrix matrix_of(const df_recurrence *r, const void *kernel, int64_t colu
     return m;
 }
 
-/* Whole vectors and one more, so that rows do not lie at multiples of a page. */
+/* Rounds up to whole vectors, plus one, so that rows are not a multiple of a page apart. */
 static int64_t padded(const df_recurrence *r, int64_t n)
 {
     const int64_t lanes = DF_VEC_BYTES / bytes_of(r);
     return (df_ceil_div(n, lanes) + 1) * lanes;
 }
 
-/* What forwards and backwards have in common. */
+/* The setup common to forward and backward. */
 static recurrence cut(const df_recurrence *r)
 {
     recurrence of = {.r = *r, .kept = df_cell_kept(r->cell)};
     of.t_step = r->time_major ? r->rows : 1;
     of.b_step = r->time_major ? 1 : r->steps;
     of.tasks = df_min(df_ceil_div(r->rows, TASK_ROWS), MANY_TASKS);
-    if (of.tasks % 2 && r->rows >= TASK_ROWS / 2) of.tasks++; /* mostly two threads or four */
+    if (of.tasks % 2 && r->rows >= TASK_ROWS / 2) of.tasks++; /* usually two or four threads */
     of.task_rows = df_ceil_div(r->rows, df_max(of.tasks, 1));
     of.chunk = df_max(1, df_min(r->steps, CHUNK_ROWS / df_max(of.task_rows, 1)));
     of.at_once = true;
@@ -158,7 +160,7 @@ static recurrence lay_out(const df_recurrence *r, scratch *from)
     return of;
 }
 
-/* Which operands make which part of the gradients: a GRU's h has its own. */
+/* Sets the operands of each part of the kernel gradients; h of a GRU has separate ones. */
 static void set_products(recurrence *of)
 {
     const df_recurrence *r = &of->r;
@@ -183,7 +185,8 @@ static void set_products(recurrence *of)
     }
 }
 
-/* Where the kernels are too large for sums of each task, products wait for all tasks. */
+/* Lays out the memory of the backward pass. If the kernels are too large for sums per task, the
+ * kernel products run after all tasks. */
 static recurrence lay_out_grad(const df_recurrence *r, scratch *from)
 {
     recurrence of = cut(r);
@@ -208,7 +211,7 @@ static recurrence lay_out_grad(const df_recurrence *r, scratch *from)
     return of;
 }
 
-/* A part of the gradients over all steps of all rows. */
+/* A part of the kernel gradients, over all steps of all rows. */
 static df_gemm whole_product(const recurrence *of, const kernel_product *p)
 {
     const int64_t bytes = bytes_of(&of->r);
@@ -221,7 +224,7 @@ static df_gemm whole_product(const recurrence *of, const kernel_product *p)
                      .ldc = of->ldz};
 }
 
-/* --- runs ------------------------------------------------------------------------------------- */
+/* --- execution -------------------------------------------------------------------------------- */
 
 static double task_cost(const recurrence *of)
 {

@@ -1,10 +1,10 @@
-/* Included once per floating dtype: the cells, forwards and backwards, a row at a time.
+/* Included once per floating dtype: the cells, forward and backward, one row at a time.
  *
- * Names: z, r, h of a GRU, i, f, g, o and the cell c of an LSTM, each after its function. What is
- * kept of a step, in units of H: LSTM i f g o c; GRU z r h and, for DF_GRU_AFTER the recurrent
- * product of h with its bias, for DF_GRU_BEFORE r times the state before. */
+ * Names: z, r, h of a GRU; i, f, g, o and the cell c of an LSTM, each after its activation.
+ * Residuals of a step, in units of H: LSTM i f g o c; GRU z r h and, for DF_GRU_AFTER, the
+ * recurrent product of h with its bias, for DF_GRU_BEFORE, r times the previous state. */
 
-/* work(..., u, n) for each vector of a row of units: n is LANES, a constant, where it is whole. */
+/* work(..., u, n) for each vector of a row of units; n is the constant LANES for whole vectors. */
 #define EACH_VECTOR(units, work, ...)                                                            \
     do {                                                                                         \
         int64_t u = 0;                                                                           \
@@ -17,7 +17,7 @@
         else work(__VA_ARGS__, n);                                                               \
     } while (0)
 
-/* Row i of step s in x, out or their gradients, rows of `width` numbers; in what is kept. */
+/* Row i of step s in x, out or their gradients (rows of `width` elements), or in the residuals. */
 DF_INLINE T *FN(outer_row)(const void *block, const FN(step) *s, int64_t i, int64_t width)
 {
     return (T *)block + (s->t * s->of->t_step + (s->row0 + i) * s->of->b_step) * width;
@@ -34,13 +34,13 @@ DF_INLINE int64_t FN(length_of)(const FN(step) *s, int64_t i)
 }
 DF_INLINE bool FN(held)(const FN(step) *s, int64_t i) { return s->t >= FN(length_of)(s, i); }
 
-/* Whether the state before is the initial one. */
+/* True if the previous state is the initial state. */
 DF_INLINE bool FN(first)(const FN(step) *s, int64_t i)
 {
     return s->of->r.reverse ? s->t == FN(length_of)(s, i) - 1 : s->t == 0;
 }
 
-/* The state, the cell before this step, from where the gradient finds it. */
+/* The previous state and cell, read from memory that the backward pass has. */
 DF_INLINE const T *FN(state_before)(const FN(step) *s, int64_t i)
 {
     const df_recurrence *r = &s->of->r;
@@ -72,7 +72,7 @@ DF_INLINE void FN(hold)(const FN(step) *s, int64_t i, int64_t u, int64_t n)
     for (int64_t k = 0; k < s->of->kept; k++) FN(store_upto)(kept + k * units, (V){0}, n);
 }
 
-/* y (1 - y): the slope of the sigmoid whose value is y; below, 1 - y^2 that of tanh. */
+/* y (1 - y): the derivative of the sigmoid with value y. Below, 1 - y^2: the derivative of tanh. */
 DF_INLINE V FN(sigmoid_slope)(V y) { return y * (1 - y); }
 DF_INLINE V FN(tanh_slope)(V y) { return 1 - y * y; }
 
@@ -164,7 +164,7 @@ static void FN(lstm_grad)(const FN(step) *s, int64_t i)
 
 /* --- GRU -------------------------------------------------------------------------------------- */
 
-/* The sigmoid of gate k, kept. */
+/* The sigmoid of gate k; also stores it as a residual. */
 DF_INLINE V FN(gru_gate)(const FN(step) *s, int64_t i, int64_t u, int64_t n, int k, const T *tile)
 {
     const int64_t at = k * s->of->r.units + u;
@@ -174,8 +174,8 @@ DF_INLINE V FN(gru_gate)(const FN(step) *s, int64_t i, int64_t u, int64_t n, int
     return y;
 }
 
-/* The new state; `keep` is the gate z, `inner` what enters the tanh besides the input, `last` the
- * fourth number kept. */
+/* Computes the new state. `keep` is the gate z, `inner` the argument of tanh without the input,
+ * `last` the fourth residual. */
 DF_INLINE void FN(gru_state)(const FN(step) *s, int64_t i, int64_t u, int64_t n, V keep, V inner,
                              V last)
 {
@@ -202,7 +202,7 @@ static void FN(gru_after)(const FN(step) *s, int64_t i, int64_t p, const T *tile
     else ONE_VECTOR(n, FN(gru_after_at), s, i, tile, u);
 }
 
-/* d is r times the state, which the second product takes. */
+/* Sets d to r times the state, the operand of the second product. */
 static void FN(gru_before_gates)(const FN(step) *s, int64_t i, int64_t p, const T *tile)
 {
     const int64_t units = s->of->r.units, u = p * LANES, n = df_min(LANES, units - u);
@@ -229,9 +229,9 @@ static void FN(gru_before)(const FN(step) *s, int64_t i, int64_t p, const T *til
     }
 }
 
-/* Backwards, d holds for DF_GRU_AFTER what flows into the recurrent product: of z, r and h; for
- * DF_GRU_BEFORE r times the state before. The latter's gate r comes later, from the product with
- * what flows into h. */
+/* Backward: for DF_GRU_AFTER, d is the cotangent of the recurrent product (of z, r and h); for
+ * DF_GRU_BEFORE, r times the previous state. In the latter case the cotangent of gate r is computed
+ * later, from the product with the cotangent of h. */
 DF_INLINE void FN(gru_grad_at)(const FN(step) *s, const T *kept, const T *g_out, const T *before,
                                T *dh, T *dz, T *d, int64_t u, int64_t n)
 {
@@ -265,7 +265,7 @@ static void FN(gru_grad)(const FN(step) *s, int64_t i)
                 s->d + i * s->of->ldd);
 }
 
-/* From what flows into r times the state. */
+/* From the cotangent of r times the state. */
 static void FN(gru_reset_grad)(const FN(step) *s, int64_t i, int64_t p, const T *tile)
 {
     const int64_t units = s->of->r.units;

@@ -1,9 +1,9 @@
 /* Included once per floating dtype: the recurrent product.
  *
- * Its right operand is packed into panels of a few vectors of columns: those of all gates of the
- * same units, so that a cell finds them together while they are in registers or L1. */
+ * The right operand is packed into panels of a few vectors of columns: the columns of all gates of
+ * the same units, so that a cell gets them together while they are in registers or L1. */
 
-/* Where the vector j of panel p starts, and how many of its lanes are columns. */
+/* First column of vector j of panel p; `n` receives the number of lanes that are columns. */
 DF_INLINE int64_t FN(column_of)(const matrix *m, int64_t p, int64_t j, int64_t *n)
 {
     const int64_t at = (m->groups > 1 ? p : p * m->width + j) * LANES;
@@ -29,8 +29,8 @@ static void FN(pack_task)(void *context, int64_t begin, int64_t end)
         }
 }
 
-/* tile[i][j] = sum over k of a[i * a_row + k * a_step] * b[k * b_row + j], j counting vectors; rows
- * and width are constants at every call. */
+/* tile[i][j] = sum over k of a[i * a_row + k * a_step] * b[k * b_row + j], where j counts vectors;
+ * rows and width are constants at every call. */
 DF_INLINE void FN(multiply)(const int rows, const int width, const factors *f, const T *a,
                             const T *b, T *tile)
 {
@@ -77,7 +77,7 @@ static void FN(multiply_any)(int64_t width, int64_t rows, const factors *f, cons
     }
 }
 
-/* c = a' b or, if `more`, c += a' b, of k rows each; rows of b have room for whole vectors. */
+/* c = a' b or, if `more`, c += a' b, over k rows; rows of b are padded to whole vectors. */
 static void FN(add_product)(bool more, int64_t k, const T *a, int64_t lda, int64_t m, const T *b,
                             int64_t ldb, int64_t n, T *c, int64_t ldc)
 {
@@ -101,21 +101,22 @@ static void FN(add_product)(bool more, int64_t k, const T *a, int64_t lda, int64
     }
 }
 
-/* What a step of some rows works on. */
+/* Operands of a step of some rows. */
 typedef struct FN(step) {
     const recurrence *of;
     int64_t t, row0, rows;
-    T *h, *h_new; /* rows x H: the states; backwards h is what flows into them */
-    T *c;         /* rows x H: the cells; backwards what flows into them */
-    T *z;         /* rows x ldz: from the inputs; backwards what flows into that */
-    T *d;         /* rows x ldd: of GRUs, see the cells */
-    T *a;         /* rows x lda: backwards x, 1, the state before, 1 */
+    T *h, *h_new; /* rows x H: the states; backward: h is their cotangent */
+    T *c;         /* rows x H: the cells; backward: their cotangent */
+    T *z;         /* rows x ldz: products with the inputs; backward: their cotangent */
+    T *d;         /* rows x ldd: for GRUs, see the cells */
+    T *a;         /* rows x lda; backward: x, 1, the previous state, 1 */
 } FN(step);
 
-/* Called with the vectors of panel p of a product's row i. */
+/* Called with the vectors of panel p of row i of a product. */
 typedef void (*FN(finish))(const FN(step) *s, int64_t i, int64_t p, const T *tile);
 
-/* a (rows x k) times m, in pieces that go to `finish`. Rows are spread evenly over the tiles. */
+/* Multiplies a (rows x k) by m and passes the tiles to `finish`. Rows are spread evenly over
+ * tiles. */
 DF_INLINE void FN(product)(const FN(step) *s, const matrix *m, int64_t rows, const T *a,
                            int64_t lda, FN(finish) finish)
 {

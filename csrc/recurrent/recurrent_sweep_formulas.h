@@ -1,7 +1,7 @@
-/* Included once per floating dtype: sweeps over the steps of a task's rows. A few steps at a time
- * take one product with the inputs, and backwards one with what flowed into them. */
+/* Included once per floating dtype: the loops over the steps of a task's rows. A few steps share
+ * one product with the inputs and, backward, one with the cotangents of these products. */
 
-/* --- forwards --------------------------------------------------------------------------------- */
+/* --- forward ---------------------------------------------------------------------------------- */
 
 static void FN(add_bias)(const FN(step) *s, int64_t i, int64_t p, const T *tile)
 {
@@ -32,7 +32,7 @@ static void FN(forward)(FN(step) *s)
     s->h_new = h;
 }
 
-/* The rows of a task, and its blocks of `chunk` steps. */
+/* The rows of a task, with memory for `chunk` steps. */
 DF_INLINE FN(step) FN(rows_of)(const recurrence *of, int64_t task)
 {
     const int64_t rows = of->r.rows;
@@ -45,7 +45,7 @@ DF_INLINE FN(step) FN(rows_of)(const recurrence *of, int64_t task)
     return s;
 }
 
-/* Step number k of the sweep, for backwards counted from the last. */
+/* The time step of step k of the loop; the backward loop counts down. */
 DF_INLINE int64_t FN(time_of)(const df_recurrence *r, int64_t k)
 {
     return r->reverse ? r->steps - 1 - k : k;
@@ -87,9 +87,9 @@ static void FN(forward_task)(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* --- backwards -------------------------------------------------------------------------------- */
+/* --- backward --------------------------------------------------------------------------------- */
 
-/* What comes back through the product joins what flows into the state before. */
+/* Adds the cotangent that the recurrent product propagates to that of the previous state. */
 static void FN(add_state_grad)(const FN(step) *s, int64_t i, int64_t p, const T *tile)
 {
     if (FN(held)(s, i)) return;
@@ -110,7 +110,7 @@ static void FN(put_input_grad)(const FN(step) *s, int64_t i, int64_t p, const T 
     }
 }
 
-/* The left operands of the kernels' gradients; zeros where x is not looked at. */
+/* Stores the left operands of the kernel gradients; zeros for steps in which x is not read. */
 DF_INLINE void FN(put_inputs)(const FN(step) *s, int64_t i)
 {
     const df_recurrence *r = &s->of->r;
@@ -148,7 +148,8 @@ static void FN(backward)(FN(step) *s)
         FN(product)(s, &of->inputs, s->rows, s->z, of->ldz, FN(put_input_grad));
 }
 
-/* Products of the last n rows of steps: the task's sums or, if there are some, `more` of them. */
+/* Adds the products of the last n rows to the sums of the task, or initialises the sums unless
+ * `more`. */
 static void FN(add_kernel_grads)(const FN(step) *s, bool more, int64_t n, T *sums)
 {
     const recurrence *of = s->of;
@@ -189,7 +190,7 @@ static void FN(backward_task)(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* Rows [begin, end) of the sums: those of the tasks, one after another, and where they belong. */
+/* Sums rows [begin, end) over the tasks, in order, and stores them in the gradients. */
 static void FN(total_task)(void *context, int64_t begin, int64_t end)
 {
     const recurrence *of = context;

@@ -1,6 +1,6 @@
-/* The numbers of a vector's lanes, 0, 1, 2, ..., as the initializer LANE_NUMBERS of the dtype in
- * force. Of a loop that fills a vector GCC makes an instruction per lane each time it is needed,
- * of this a constant. */
+/* LANE_NUMBERS: an initializer 0, 1, 2, ... with one number per lane of the current DTYPE. GCC
+ * turns it into a constant, but a loop that fills a vector into one instruction per lane at each
+ * use. */
 #ifndef DF_LANE_NUMBERS_H
 #define DF_LANE_NUMBERS_H
 

@@ -1,7 +1,7 @@
-/* Loads, stores and the arithmetic of one vector that the compiler's vector operators lack, for
- * every dtype with kernels: load_f32, select_i64, rint_f64, ... (FN(load) in per-dtype code).
+/* Loads, stores and arithmetic of one vector that the compiler's vector operators lack, for every
+ * dtype with kernels: load_f32, select_i64, rint_f64, ... (FN(load) in per-dtype code).
  *
- * Include before DTYPE is defined. It knows nothing of ops, tensors or functions like exp. */
+ * Include before DTYPE is defined. Independent of ops, tensors and functions like exp. */
 #ifndef DF_LANES_H
 #define DF_LANES_H
 
@@ -28,7 +28,7 @@ typedef b_f32 b_u32;
 typedef b_f64 b_u64;
 #define B DF_CAT(b, DTYPE)
 
-/* x86 intrinsic of the level for the dtype in force: DF_MM(sqrt) -> _mm512_sqrt_ps. */
+/* The x86 intrinsic of the level for the current DTYPE: DF_MM(sqrt) -> _mm512_sqrt_ps. */
 #define mm_f32 ps
 #define mm_f64 pd
 #if defined(__AVX512F__)
@@ -40,15 +40,16 @@ typedef b_f64 b_u64;
 #endif
 #define DF_MM(op) DF_CAT(DF_MM_(op), DF_CAT(mm, DTYPE))
 
-/* Rounding by instruction, where there is one. */
+/* Rounding instructions, if the level has them. */
 #if defined(__AVX512F__)
 #define DF_ROUND(x, mode) DF_MM(roundscale)(x, (mode) | _MM_FROUND_NO_EXC)
 #elif defined(__AVX2__)
 #define DF_ROUND(x, mode) DF_MM(round)(x, (mode) | _MM_FROUND_NO_EXC)
 #endif
 
-/* Per float dtype: explicit fraction bits, exponent bias, and 1.5 * 2^fraction bits: added to a
- * |number| below 2^(fraction bits - 1), it leaves the nearest integer in the low bits. */
+/* Per float dtype: explicit fraction bits, exponent bias, and 1.5 * 2^fraction bits: adding the
+ * latter to a number of magnitude below 2^(fraction bits - 1) leaves the nearest integer in the low
+ * bits. */
 #define FRACTION_BITS_f32 23
 #define FRACTION_BITS_f64 52
 #define EXPONENT_BIAS_f32 127

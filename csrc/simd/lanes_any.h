@@ -1,4 +1,4 @@
-/* Part of lanes.h, included once per dtype: what makes sense for every dtype. */
+/* Part of lanes.h, included once per dtype: functions of every dtype. */
 
 DF_INLINE V FN(load)(const T *p)
 {
@@ -11,10 +11,10 @@ DF_INLINE void FN(store)(T *p, V v) { memcpy(p, &v, sizeof v); }
 
 DF_INLINE V FN(splat)(T x) { return x - (V){0}; }
 
-/* The first n lanes from memory, 0 <= n < LANES, the others zero. Touches [p, p + n) only.
+/* Loads the first n lanes, 0 <= n < LANES, the others are zero. Accesses [p, p + n) only.
  *
- * One lane is moved on its own: what was stored under a mask cannot be loaded before it has reached
- * the cache, some 15 cycles later, and a chain of ops on numbers is nothing but such steps. */
+ * One lane is loaded as a scalar: a masked store cannot be forwarded to a load, which then waits
+ * some 15 cycles for the cache, and a chain of scalar ops consists of such steps. */
 DF_INLINE V FN(load_n)(const T *p, int64_t n)
 {
 #if defined(__AVX512BW__)
@@ -50,7 +50,7 @@ DF_INLINE void FN(store_n)(T *p, V v, int64_t n)
 #endif
 }
 
-/* The first n lanes, 1 to all, from and to memory. */
+/* Loads or stores the first n lanes, 1 <= n <= LANES. */
 DF_INLINE V FN(load_upto)(const T *p, int64_t n)
 {
     return n == LANES ? FN(load)(p) : FN(load_n)(p, n);
@@ -62,10 +62,10 @@ DF_INLINE void FN(store_upto)(T *p, V v, int64_t n)
     else FN(store_n)(p, v, n);
 }
 
-/* a where mask is -1, b where it is 0. Both compilers turn this into the level's blend. */
+/* a where mask is -1, b where it is 0. GCC and Clang compile it to the blend of the level. */
 DF_INLINE V FN(select)(M mask, V a, V b) { return (V)((mask & (M)a) | (~mask & (M)b)); }
 
-/* Bool bytes of a comparison's result, and back: any byte but 0 is true. */
+/* Bool bytes of the result of a comparison, and back: any nonzero byte is true. */
 DF_INLINE void FN(store_mask)(uint8_t *p, M mask)
 {
     B bytes = __builtin_convertvector(mask, B) & 1;
@@ -78,7 +78,7 @@ DF_INLINE void FN(store_mask_n)(uint8_t *p, M mask, int64_t n)
     memcpy(p, &bytes, (size_t)n);
 }
 
-/* Unsigned bytes, one per lane. GCC 12 widens by more than two one lane after the other. */
+/* Unsigned bytes, one per lane. GCC 12 widens by more than a factor of two one lane at a time. */
 DF_INLINE M FN(load_bytes)(const uint8_t *p)
 {
     B bytes;
@@ -110,7 +110,7 @@ DF_INLINE M FN(load_bytes_n)(const uint8_t *p, int64_t n)
 DF_INLINE M FN(load_mask)(const uint8_t *p) { return FN(load_bytes)(p) != 0; }
 DF_INLINE M FN(load_mask_n)(const uint8_t *p, int64_t n) { return FN(load_bytes_n)(p, n) != 0; }
 
-/* Is any lane of a comparison's result true? */
+/* True if any lane of the result of a comparison is true. */
 DF_INLINE bool FN(any)(M mask)
 {
 #if defined(__AVX512F__)
@@ -124,7 +124,7 @@ DF_INLINE bool FN(any)(M mask)
 #endif
 }
 
-/* Lane i + w is added to lane i for w = LANES/2, LANES/4, ..., 1: always the same order. */
+/* Adds lane i + w to lane i for w = LANES/2, LANES/4, ..., 1: a fixed order. */
 DF_INLINE T FN(sum)(V v)
 {
     T a[DF_VEC_BYTES / sizeof(T)];

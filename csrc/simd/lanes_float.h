@@ -4,8 +4,8 @@
 #define EXPONENT_BIAS DF_CAT(EXPONENT_BIAS, DTYPE)
 #define ROUND_MAGIC DF_CAT(ROUND_MAGIC, DTYPE)
 
-/* a * b + c. One rounding where the level has the instruction, two at the x86 baseline: nothing
- * may rely on the exact low part of a product without asking DF_HAVE_FMA. */
+/* a * b + c. One rounding if the level has FMA, two at the x86 baseline: code that needs the exact
+ * low part of a product must test DF_HAVE_FMA. */
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define DF_HAVE_FMA 1
 #endif
@@ -51,8 +51,8 @@ DF_INLINE M FN(isnan)(V x) { return x != x; }
 DF_INLINE M FN(isinf)(V x) { return FN(abs)(x) == FN(splat)((T)INFINITY); }
 DF_INLINE M FN(isfinite)(V x) { return FN(abs)(x) < FN(splat)((T)INFINITY); }
 
-/* NaN if either is, as NumPy's maximum and minimum; of equal ones the second. (x86 instructions do
- * so except that a NaN must be their second operand.) */
+/* NaN if either is NaN, as in NumPy's maximum and minimum; the second of equal operands. (The x86
+ * instructions do the same except that they return the second operand if either is NaN.) */
 #if defined(__AVX512F__)
 DF_INLINE V FN(max)(V a, V b)
 {
@@ -82,13 +82,14 @@ DF_INLINE V FN(clamp)(V x, T low, T high)
 #endif
 }
 
-/* To the nearest integer, halves to even; the sign of x is kept where the result is zero. */
+/* The nearest integer, ties to even; a zero result has the sign of x. */
 DF_INLINE V FN(rint)(V x)
 {
 #if defined(DF_ROUND)
     return DF_ROUND(x, _MM_FROUND_TO_NEAREST_INT);
 #else
-    V whole = FN(splat)(ROUND_MAGIC / 3 * 2); /* from here on every number is an integer */
+    V whole = FN(splat)(ROUND_MAGIC / 3 * 2); /* from this magnitude on every number is an
+                                               * integer */
     V rounded = FN(copysign)((FN(abs)(x) + whole) - whole, x);
     return FN(select)(FN(abs)(x) < whole, rounded, x);
 #endif

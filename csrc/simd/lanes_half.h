@@ -1,5 +1,5 @@
-/* float16 and bfloat16 as float32 vectors, and back with one rounding. The bits are those of
- * base/half.h; where the level has instructions, they do most. Include after lanes.h. */
+/* float16 and bfloat16 as float32 vectors, and back with one rounding. Bit-identical to
+ * base/half.h; uses instructions of the level where they exist. Include after lanes.h. */
 #ifndef DF_LANES_HALF_H
 #define DF_LANES_HALF_H
 
@@ -36,7 +36,7 @@ DF_INLINE v_f32 widen_f16(const uint16_t *x)
 #endif
 }
 
-/* The first n lanes, the others zero. Touches [x, x + n) only. */
+/* Loads the first n lanes, the others are zero. Accesses [x, x + n) only. */
 DF_INLINE v_f32 widen_n_bf16(const uint16_t *x, int64_t n)
 {
     uint16_t all[HALF_LANES] = {0};

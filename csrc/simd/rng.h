@@ -2,7 +2,7 @@
  * numbers: as easy as 1, 2, 3", SC 2011: 128 random bits per (64-bit key, 128-bit counter).
  *
  * Words come in groups of 8 counters, 32 words: first words 0 and 1 of each counter, then words 2
- * and 3. The order is the same at every SIMD level. It knows no tensors or distributions. */
+ * and 3. The order is the same at every SIMD level. Independent of tensors and distributions. */
 #ifndef DF_RNG_H
 #define DF_RNG_H
 
@@ -30,8 +30,8 @@ DF_INLINE v_u64 mul_low_words(v_u64 a, v_u64 b)
 #endif
 }
 
-/* Counter `first` + lane. Each word of the state is the low half of a lane; the high half is
- * never used, so a whole product can stand for its low word. */
+/* The block of counter `first` + lane. Each word of the state is the low half of a lane; the high
+ * half is ignored, so a whole product may be used in place of its low word. */
 DF_INLINE void philox_lanes(uint64_t key, v_u64 counter, v_u64 *words01, v_u64 *words23)
 {
     const v_u64 zero = {0};
@@ -52,7 +52,7 @@ DF_INLINE void philox_lanes(uint64_t key, v_u64 counter, v_u64 *words01, v_u64 *
     *words23 = (c2 & 0xffffffff) | c3 << 32;
 }
 
-/* One block. With `high`, the upper half of the counter, above 0, it is none that lanes make. */
+/* One block. A nonzero `high`, the upper half of the counter, is distinct from all lane blocks. */
 static inline void philox_block(uint64_t key, uint64_t low, uint64_t high, uint64_t words[2])
 {
     uint32_t c0 = (uint32_t)low, c1 = (uint32_t)(low >> 32);
@@ -71,7 +71,7 @@ static inline void philox_block(uint64_t key, uint64_t low, uint64_t high, uint6
     words[1] = c2 | (uint64_t)c3 << 32;
 }
 
-/* `n_groups` groups of words, of the counters from `counter` on. */
+/* Writes `n_groups` groups of words, for the counters from `counter` on. */
 static inline void philox_fill(uint64_t key, uint64_t counter, int64_t n_groups, uint64_t *out)
 {
     enum { LANES_U64 = DF_VEC_BYTES / 8 };
@@ -87,9 +87,10 @@ static inline void philox_fill(uint64_t key, uint64_t counter, int64_t n_groups,
     }
 }
 
-/* The stream of a pair of words, which may be as similar as successive values of a counter: the
- * block for one as key and the other as counter is the stream's key and first counter. So streams
- * of one seed never begin alike, and any two meet no more often than independent ones would. */
+/* Derives the stream of a pair of words, which may be as similar as successive values of a counter:
+ * the block with one word as key and the other as counter yields the key and first counter of the
+ * stream. So two streams of one seed never have the same start, and two streams overlap no more
+ * often than independent ones. */
 static inline void philox_stream(uint64_t seed, uint64_t number, uint64_t *key, uint64_t *counter)
 {
     v_u64 words01, words23;

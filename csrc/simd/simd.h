@@ -1,9 +1,9 @@
 /* Portable vectors for code compiled once per SIMD level: GCC and Clang vector extensions.
  *
- * A file that holds formulas for several dtypes is included once per dtype with DTYPE defined to
- * f32, f64, i8, ...; inside it T is the element type, V the vector, M the signed integer vector of
- * the same lanes (what a comparison yields: 0 or -1 per lane), LANES their number, and FN(name)
- * the name with the dtype's suffix. Loads and stores are unaligned. */
+ * A file with formulas for several dtypes is included once per dtype with DTYPE defined as f32,
+ * f64, i8, ... In such a file T is the element type, V the vector, M the signed integer vector of
+ * the same lanes (the result type of a comparison: 0 or -1 per lane), LANES the number of lanes,
+ * and FN(name) the name with the suffix of the dtype. Loads and stores are unaligned. */
 #ifndef DF_SIMD_H
 #define DF_SIMD_H
 
@@ -54,7 +54,7 @@ typedef v_i16 m_u16;
 typedef v_i32 m_u32;
 typedef v_i64 m_u64;
 
-/* Bytes 0 or 1, as many as a vector of 4-byte, 8-byte elements has lanes. */
+/* Bytes 0 or 1, one per lane of a vector of 4-byte or 8-byte elements. */
 typedef uint8_t b_f32 __attribute__((vector_size(DF_VEC_BYTES / 4)));
 typedef uint8_t b_f64 __attribute__((vector_size(DF_VEC_BYTES / 8)));
 
@@ -66,7 +66,7 @@ typedef uint8_t b_f64 __attribute__((vector_size(DF_VEC_BYTES / 8)));
 
 #define DF_INLINE static inline __attribute__((always_inline, unused))
 
-/* Chosen lanes of two vectors, numbered through both; gcc 11 has the older form alone. */
+/* Selects lanes of two vectors, numbered through both; gcc 11 has only the older form. */
 #if __has_builtin(__builtin_shufflevector)
 #define DF_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else

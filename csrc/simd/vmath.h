@@ -1,8 +1,8 @@
 /* Vector functions of float32 and float64: exp_f32(V), log_f64(V), ... FN(exp) in per-dtype code.
  *
- * float32 stays within 2 ulp on the whole range at every SIMD level (tests/c/vmath_sweep.c proves
- * it); zeros keep their sign, NaN stays NaN, denormals are right as inputs and as results.
- * Include before DTYPE is defined. It knows nothing of ops and tensors.
+ * float32 is within 2 ulp over the whole range at every SIMD level (tests/c/vmath_sweep.c checks
+ * it); zeros keep their sign, NaN stays NaN, denormal inputs and results are correct. Include
+ * before DTYPE is defined. Independent of ops and tensors.
  *
  *   vmath_exp.h     exp expm1 tanh sigmoid sinh cosh   \
  *   vmath_erf.h     erf                                 | one source for both dtypes,
@@ -10,7 +10,7 @@
  *   vmath_trig.h    sin cos tan                         |
  *   vmath_atan.h    atan atan2                          |
  *   vmath_pow.h     pow                                 |
- *   vmath_normal.h  gelu silu and their slopes         /
+ *   vmath_normal.h  gelu silu and their derivatives    /
  *   vmath_pieces.h  tanh erf of float32 with AVX-512, from tables
  *   vmath_wide.h    asin acos asinh acosh atanh erfc of float32, computed in float64
  *   vmath_area.h    asinh acosh atanh erfc of float64
@@ -32,7 +32,7 @@
 /* FN(poly)(x, table, its length): Horner's rule, unrolled as the length is a constant. */
 #define POLY(x, table) FN(poly)(x, FN(table), (int)(sizeof FN(table) / sizeof(T)))
 
-/* ln2 in two parts; the first has so few bits that n * LN2_HI is exact for every exponent n. */
+/* ln2 in two parts; the first is short enough that n * LN2_HI is exact for every exponent n. */
 #define LN2_HI_f32 0x1.62e4p-1f
 #define LN2_LO_f32 0x1.7f7d1cp-20f
 #define LN2_HI_f64 0x1.62e42feep-1
@@ -44,10 +44,10 @@
 #define EXP_LOW_f32 (-104)
 #define EXP_HIGH_f64 710
 #define EXP_LOW_f64 (-746)
-/* 1 - tanh(x) is below half an ulp from here on. */
+/* 1 - tanh(x) is below half an ulp from this x on. */
 #define TANH_ONE_f32 9.1f
 #define TANH_ONE_f64 19.1
-/* and here for erf and sigmoid. */
+/* Same for erf and sigmoid. */
 #define ERF_ONE_f32 3.95f
 #define ERF_ONE_f64 5.95
 #define SIGMOID_ONE_f32 18

@@ -1,10 +1,10 @@
 /* Part of vmath.h: asinh, acosh, atanh and erfc of float64. The inverse hyperbolic functions are
- * logarithms of 1 + u, whose u is kept in two parts, as its rounding would be another ulp. Without
- * fused multiply-add that takes longer than libm lane by lane. */
+ * logarithms of 1 + u with u in two parts, as rounding u would cost another ulp. Without FMA this
+ * is slower than libm lane by lane. */
 
 #if defined(DF_HAVE_FMA)
 
-/* a + b exactly, in any order of size. */
+/* a + b exactly, for any order of magnitudes. */
 DF_INLINE df_pair_f64 any_sum_f64(v_f64 a, v_f64 b)
 {
     v_f64 sum = a + b, of_b = sum - a;
@@ -18,7 +18,7 @@ DF_INLINE v_f64 log1p_pair_f64(df_pair_f64 u)
     return y + u.low / (1 + u.high);
 }
 
-/* The root of a pair that is not 0, in two parts. */
+/* The square root of a nonzero pair, as a pair. */
 DF_INLINE df_pair_f64 pair_sqrt_f64(df_pair_f64 x)
 {
     v_f64 root = sqrt_f64(x.high);
@@ -26,7 +26,7 @@ DF_INLINE df_pair_f64 pair_sqrt_f64(df_pair_f64 x)
     return (df_pair_f64){root, ((x.high - square.high) - square.low + x.low) / (root + root)};
 }
 
-/* Above AREA_FAR both are log(2 a) to all digits, and a^2 may overflow: log1p(a - 1) + ln2. */
+/* Above AREA_FAR both are log(2 a) to full precision, and a^2 may overflow: log1p(a - 1) + ln2. */
 #define AREA_FAR 0x1p28
 
 DF_INLINE v_f64 area_log_f64(v_f64 a, df_pair_f64 u)
@@ -81,13 +81,13 @@ DF_INLINE v_f64 atanh_f64(v_f64 x)
     return copysign_f64(select_f64((a != a) | (a < 0x1p-28), a, y), x);
 }
 
-#define ERFC_END 27.9 /* beyond, erfc is 0, or 2 */
-/* What float64 lacks of sqrt(2) and of sqrt(2 / pi). */
+#define ERFC_END 27.9 /* beyond, erfc is 0 or 2 */
+/* The low parts of sqrt(2) and of sqrt(2 / pi), beyond float64. */
 #define SQRT_2_LOW (-0x1.bdd3413b26456p-54)
 #define SQRT_2_OVER_PI_LOW (-0x1.cbc0d30ebfd15p-55)
 
-/* sqrt(2 / pi) mills(sqrt(2) a) for a >= 1, corrected by what rounding took from the argument and
- * from the factors: a ratio of 3.4 ulp altogether would be one of 4.8. */
+/* sqrt(2 / pi) mills(sqrt(2) a) for a >= 1, corrected for the rounding of the argument and of the
+ * factors: 3.4 ulp in total instead of 4.8. */
 DF_INLINE v_f64 erfc_ratio_f64(v_f64 a)
 {
     const int n = sizeof mills_poly_f64 / sizeof *mills_poly_f64;
@@ -97,7 +97,8 @@ DF_INLINE v_f64 erfc_ratio_f64(v_f64 a)
     under.low += t.low;
     v_f64 inverse = 1 / under.high, over = t.high - 4, u = over * inverse;
     v_f64 lost = (fma_f64(-u, under.high, over) + t.low - u * under.low) * inverse;
-    v_f64 slope = poly_f64(u, mills_poly_f64 + 1, n - 1); /* about: that of the chord from 0 */
+    v_f64 slope = poly_f64(u, mills_poly_f64 + 1, n - 1); /* approximately: the slope of the chord
+                                                           * from 0 */
     v_f64 y = fma_f64(u, slope, splat_f64(*mills_poly_f64)) + lost * slope;
     df_pair_f64 top = two_product_f64(y, splat_f64(2 * INV_SQRT_2PI));
     top.low += y * SQRT_2_OVER_PI_LOW;

@@ -1,14 +1,14 @@
 /* Part of vmath.h, included once per floating dtype: atan and atan2. */
 
-/* Part of PI_4 that the dtype's own leaves out, and of 3/4 pi. */
+/* The parts of PI_4 and of 3/4 pi that the dtype's constant leaves out. */
 #define PI_4_REST_f32 (-0x1.777a5cp-26f)
 #define PI_4_REST_f64 0x1.1a62633145c07p-55
 #define THREE_PI_4_REST_f32 (-0x1.99bc5cp-28f)
 #define THREE_PI_4_REST_f64 0x1.a79394c9e8a0ap-54
 
-/* The angle whose tangent is few / many, 0 <= few <= many, less pi/4 where *turn is set: there it
- * comes from the quotient turned by pi/4, for few between half of many and many, so that their
- * difference is exact. One division either way. */
+/* The angle with tangent few / many, 0 <= few <= many, less pi/4 where *turn is set. Those lanes
+ * use the quotient rotated by pi/4: few is between half of many and many, so their difference is
+ * exact. One division in either case. */
 DF_INLINE V FN(atan_octant)(V few, V many, M *turn)
 {
     *turn = few > many * (T)0.5;
@@ -17,7 +17,7 @@ DF_INLINE V FN(atan_octant)(V few, V many, M *turn)
     return FN(fma)(t * z, POLY(z, atan_poly), t);
 }
 
-/* Above 1 the quotient is 1 / |x| and the angle counts down from pi/2. */
+/* Above 1 the quotient is 1 / |x|, and the angle is subtracted from pi/2. */
 DF_INLINE V FN(atan)(V x)
 {
     V a = FN(abs)(x), one = FN(splat)(1);
@@ -29,8 +29,9 @@ DF_INLINE V FN(atan)(V x)
     return FN(copysign)(FN(fma)(quarters, FN(splat)((T)M_PI_4), low), x);
 }
 
-/* As atan of the shorter over the longer side; the longer is kept where sums do not overflow, and
- * two equal sides, zero and infinite ones too, become 0 and 1, or 1 and 1. */
+/* atan of the shorter over the longer side. The longer side is limited so that sums do not
+ * overflow, and two equal sides, including zero and infinity, are replaced by 0 and 1, or 1 and
+ * 1. */
 DF_INLINE V FN(atan2)(V y, V x)
 {
     const T large = sizeof(T) == 4 ? (T)0x1p125 : (T)0x1p1021;

@@ -1,11 +1,11 @@
-/* Part of vmath.h: the incomplete beta function and its density, and the Hurwitz zeta function, an
- * element at a time. In long double, as vmath_gamma.h, which this needs. */
+/* Part of vmath.h: the incomplete beta function and its density, and the Hurwitz zeta function, one
+ * element at a time, in long double. Needs vmath_gamma.h. */
 
-/* x^a (1 - x)^b gamma(a + b) / (gamma(a) gamma(b)): with Stirling's formula for whichever of a and
- * b is large, so that nothing overflows or cancels (DiDonato and Morris, "Algorithm 708", 1992). */
+/* x^a (1 - x)^b gamma(a + b) / (gamma(a) gamma(b)), by Stirling's formula for a large a or b, so
+ * that nothing overflows or cancels (DiDonato and Morris, "Algorithm 708", 1992). */
 static inline long double beta_weight(long double a, long double b, long double x, long double y)
 {
-    if (a > b) { /* the larger is b */
+    if (a > b) { /* make b the larger one */
         long double swap = a;
         a = b, b = swap, swap = x, x = y, y = swap;
     }
@@ -55,8 +55,8 @@ static inline double betainc_scalar(double a, double b, double x)
     return (double)(1 - weight / b * beta_fraction(b, a, y));
 }
 
-/* The slope of I(x; a, b) in x, x^(a - 1) (1 - x)^(b - 1) / B(a, b): the beta distribution's
- * density. */
+/* The derivative of I(x; a, b) in x, x^(a - 1) (1 - x)^(b - 1) / B(a, b): the density of the beta
+ * distribution. */
 static inline double beta_density_scalar(double a, double b, double x)
 {
     if (!(a > 0 && b > 0 && x >= 0 && x <= 1) || isinf(a) || isinf(b)) return (double)NAN;
@@ -70,13 +70,13 @@ static inline double beta_density_scalar(double a, double b, double x)
 static inline long double zeta_beyond_zero(double x, long double q)
 {
     if (x < 100 || q > 2 * x) return hurwitz_zeta(x, q);
-    long double sum = 0, term = 1; /* the first terms are all */
+    long double sum = 0, term = 1; /* the first terms dominate */
     for (; term > TOO_SMALL * sum; q += 1) sum += term = powl(q, -x);
     return sum;
 }
 
 /* The Hurwitz zeta function, the sum of (q + n)^-x over n >= 0: inf at its poles, NaN where it has
- * no real value, as in SciPy. Terms below 0 are those above it of -q, but for the sign. */
+ * no real value, as in SciPy. The terms below 0 are the terms of -q above 0, up to the sign. */
 static inline double zeta_scalar(double x, double q)
 {
     if (x == 1) return (double)INFINITY;

@@ -1,6 +1,6 @@
 /* Part of vmath.h, included once per floating dtype: erf. */
 
-/* x + x P(x^2) below 1; beyond, 1 - e^(log erfc), where erfc is below 0.16. */
+/* x + x P(x^2) below 1; beyond, 1 - e^(log erfc), as erfc is below 0.16. */
 DF_INLINE V FN(erf_by_exp)(V x)
 {
     V square = x * x, a = FN(abs)(x);

@@ -1,4 +1,4 @@
-/* Part of vmath.h, included once per floating dtype: e^x and what is built on it. */
+/* Part of vmath.h, included once per floating dtype: e^x and functions built on it. */
 
 /* c[0] + c[1] x + ... */
 DF_INLINE V FN(poly)(V x, const T *c, int n)
@@ -9,15 +9,15 @@ DF_INLINE V FN(poly)(V x, const T *c, int n)
     return sum;
 }
 
-/* 2^n for a whole n in the range of normal numbers: adding the magic number puts n + bias into the
- * low bits, the shift moves them into the exponent and everything else out. */
+/* 2^n for an integer n in the range of normal numbers: adding the magic number puts n + bias into
+ * the low bits; the shift moves them into the exponent and discards the rest. */
 DF_INLINE V FN(pow2)(V n)
 {
     return (V)((M)(n + (ROUND_MAGIC + EXPONENT_BIAS)) << FRACTION_BITS);
 }
 
-/* x * 2^n for a whole n between the exponents of the least denormal and of twice overflow, rounded
- * once: the first factor leaves a normal number. */
+/* x * 2^n for an integer n between the exponents of the smallest denormal and of twice overflow,
+ * rounded once: after the first factor the number is still normal. */
 DF_INLINE V FN(scale)(V x, V n)
 {
 #if defined(__AVX512F__)
@@ -28,7 +28,7 @@ DF_INLINE V FN(scale)(V x, V n)
 #endif
 }
 
-/* x = n ln2 + r, n whole, |r| <= ln2 / 2. */
+/* x = n ln2 + r, n an integer, |r| <= ln2 / 2. */
 DF_INLINE V FN(exp_reduce)(V x, V *n)
 {
     *n = FN(rint)(x * (T)LOG2E);
@@ -36,7 +36,7 @@ DF_INLINE V FN(exp_reduce)(V x, V *n)
     return FN(fma)(*n, FN(splat)(-DF_CAT(LN2_LO, DTYPE)), r);
 }
 
-/* e^r, so that e^x is that times 2^n; for x as exp_inside takes it. */
+/* e^r, where e^x = e^r * 2^n; for the range of exp_inside. */
 DF_INLINE V FN(exp_fraction)(V x, V *n)
 {
     V r = FN(exp_reduce)(x, n);
@@ -76,8 +76,8 @@ DF_INLINE V FN(tanh_by_exp)(V x)
     return FN(copysign)(FN(select)(a < (T)0.55, near, 1 - 2 / (e + 1)), x);
 }
 
-/* e^x / (1 + e^x), and where e^x is small, without the rounding of 1 + e^x, as e^x less e^x times
- * that: else 2.1 ulp. The clamps keep everything finite. */
+/* e^x / (1 + e^x). If e^x is small, e^x minus e^x times the quotient, which avoids the rounding of
+ * 1 + e^x (2.1 ulp otherwise). The clamps keep everything finite. */
 DF_INLINE V FN(sigmoid)(V x)
 {
     V e = FN(exp_inside)(FN(clamp)(x, DF_CAT(EXP_LOW, DTYPE), DF_CAT(SIGMOID_ONE, DTYPE)));
@@ -85,7 +85,7 @@ DF_INLINE V FN(sigmoid)(V x)
     return FN(select)(x < -1, FN(fma)(-e, y, e), y);
 }
 
-/* e^|x| / 2: finite as long as sinh and cosh are. */
+/* e^|x| / 2: finite wherever sinh and cosh are. */
 DF_INLINE V FN(half_exp)(V a)
 {
     V n, y = FN(exp_fraction)(FN(clamp)(a, 0, DF_CAT(EXP_HIGH, DTYPE) + 1), &n);

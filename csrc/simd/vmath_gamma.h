@@ -1,10 +1,10 @@
-/* Part of vmath.h: the incomplete gamma functions and their density, an element at a time. In long
- * double, so that powers and exponentials of large numbers keep the digits of a double. */
+/* Part of vmath.h: the incomplete gamma functions and their density, one element at a time, in long
+ * double, so that powers and exponentials of large numbers have the precision of a double. */
 
 #define LOG_TWO_PI 1.8378770664093454835606594728112L
 #define EULER_GAMMA 0.57721566490153286060651209008240L
-#define TOO_SMALL 1e-19L  /* a term below this share of a sum is lost in it */
-#define MOST_TERMS 200000 /* of sums and fractions; they need about 8 sqrt(a) */
+#define TOO_SMALL 1e-19L  /* a term below this fraction of a sum is negligible */
+#define MOST_TERMS 200000 /* of sums and fractions; about 8 sqrt(a) are needed */
 
 /* log(1 + x) - x for |x| < 1/2 as a series in r = x / (2 + x), in which nothing cancels. */
 static inline long double log1p_minus(long double x)
@@ -70,8 +70,8 @@ static inline long double lgamma_after(long double a)
     return sum + a * (1 - EULER_GAMMA) - log1pl(a);
 }
 
-/* Temme's expansion for large a and x near a, uniform in between (NIST DLMF 8.12): Q(a, x), or
- * P(a, x) for side = -1. Row k holds the Taylor coefficients of c_k, from 8.12.10. */
+/* Temme's uniform expansion for large a and x near a (NIST DLMF 8.12): Q(a, x), or P(a, x) for side
+ * = -1. Row k has the Taylor coefficients of c_k, from 8.12.10. */
 static inline double gamma_near(long double a, long double x, int side)
 {
     static const double c[12][18] = {
@@ -141,7 +141,7 @@ static inline double gamma_near(long double a, long double x, int side)
     return (double)(erfcl(side * eta * sqrtl(a / 2)) / 2 + side * rest);
 }
 
-/* sum of x^n / ((a + 1) ... (a + n)): P(a, x) = weight * this (NIST DLMF 8.7.1). */
+/* Sum of x^n / ((a + 1) ... (a + n)), where P(a, x) = weight * sum (NIST DLMF 8.7.1). */
 static inline long double gamma_series(long double a, long double x)
 {
     long double sum = 1, term = 1;
@@ -164,8 +164,8 @@ static inline long double gamma_fraction(long double a, long double x)
     return f;
 }
 
-/* Q(a, x) for small a and x: 1 - P would cancel. 1 - x^a / gamma(a + 1) by itself, and the rest of
- * the series (NIST DLMF 8.7.3). */
+/* Q(a, x) for small a and x, where 1 - P would cancel: 1 - x^a / gamma(a + 1) separately, plus the
+ * rest of the series (NIST DLMF 8.7.3). */
 static inline long double gamma_upper_small(long double a, long double x)
 {
     long double sum = 0, term = 1, exponent = a * logl(x) - lgamma_after(a);
@@ -177,8 +177,8 @@ static inline long double gamma_upper_small(long double a, long double x)
     return -expm1l(exponent) - a * expl(exponent) * sum;
 }
 
-/* Values at the ends, and NaN outside; false where there is something to compute. `upper` is 1 for
- * Q, 0 for P. */
+/* Sets the values at the ends of the range, NaN outside; returns false for all other arguments.
+ * `upper` is 1 for Q, 0 for P. */
 static inline bool gamma_at_ends(double a, double x, int upper, double *y)
 {
     if (!(a >= 0 && x >= 0) || (a == 0 && x == 0) || (isinf(a) && isinf(x)))
@@ -217,7 +217,8 @@ static inline double igamma_scalar(double a, double x)
     return (double)(gamma_weight(a, x) * gamma_series(a, x));
 }
 
-/* The slope of P(a, x) in x, x^(a - 1) e^-x / gamma(a): the gamma distribution's density. */
+/* The derivative of P(a, x) in x, x^(a - 1) e^-x / gamma(a): the density of the gamma
+ * distribution. */
 static inline double gamma_density_scalar(double a, double x)
 {
     if (!(a > 0 && x >= 0) || isinf(a)) return (double)NAN;
@@ -225,8 +226,8 @@ static inline double gamma_density_scalar(double a, double x)
     return isinf(x) ? 0 : (double)(gamma_weight(a, x) * a / x);
 }
 
-/* The slope of P(a, x) in a: series and fraction, differentiated term by term. Where each is used
- * nothing cancels. */
+/* The derivative of P(a, x) in a: series and fraction, differentiated term by term, each in the
+ * range in which nothing cancels. */
 static inline double igamma_grad_a_scalar(double a, double x)
 {
     if (!(a > 0 && x >= 0) || isinf(a)) return (double)NAN;
@@ -242,7 +243,7 @@ static inline double igamma_grad_a_scalar(double a, double x)
         return (double)(weight * (sum * (logl(x) - digamma_scalar(a + 1)) + slopes));
     }
     long double b = x + 1 - (long double)a, d = 1 / b, f = d, c = 1e300L;
-    long double db = -1, dd = d * d, df = dd, dc = 0; /* the slopes of b, d, f and c */
+    long double db = -1, dd = d * d, df = dd, dc = 0; /* derivatives of b, d, f and c */
     for (int n = 1; n < MOST_TERMS; n++) {
         long double by = n * ((long double)a - n);
         b += 2;

@@ -1,4 +1,4 @@
-/* Part of vmath.h: functions left to libm, lane by lane, because they are rare: lgamma, and asin
+/* Part of vmath.h: functions that call libm lane by lane, because they are rare: lgamma, and asin
  * and acos of float64. */
 
 DF_INLINE v_f64 by_lane_f64(double (*f)(double), v_f64 x)
@@ -14,7 +14,7 @@ static inline double lgamma_scalar(double x)
     return lgamma_r(x, &sign);
 }
 
-/* psi near its positive root, by Taylor's series: elsewhere two terms cancel there. */
+/* psi near its positive root, by Taylor series: in the general formula two terms cancel there. */
 static inline double digamma_near_root(double x)
 {
     static const double taylor[] = {
@@ -41,7 +41,7 @@ static inline double digamma_scalar(double x)
     if (x == 0) return -1 / x;
     long double y = 0; /* terms of both signs and several units cancel to a small result */
     if (x < 0) {
-        double beyond = x - rint(x); /* exact, and tan needs no more of pi x */
+        double beyond = x - rint(x); /* exact, and sufficient for tan */
         if (beyond == 0 || !isfinite(x)) return (double)NAN;
         y = -M_PI / tan(M_PI * beyond);
         x = 1 - x;

@@ -20,8 +20,8 @@ DF_INLINE v_f32 log1p_fraction_f32(v_f32 f, v_f32 k)
     return fma_f32(k, splat_f32(LN2_HI_f32), f + tail);
 }
 
-/* With s = f / (2 + f): log(1 + f) = f - f^2/2 + s (f^2/2 + s^2 P(s^2)), so that the rounding
- * of s and of the polynomial only touches the small last term (the arrangement of fdlibm). */
+/* With s = f / (2 + f): log(1 + f) = f - f^2/2 + s (f^2/2 + s^2 P(s^2)), so that the rounding of s
+ * and of the polynomial affects only the small last term (as in fdlibm). */
 DF_INLINE v_f64 log1p_fraction_f64(v_f64 f, v_f64 k)
 {
     const int n = sizeof log_poly_f64 / sizeof *log_poly_f64;

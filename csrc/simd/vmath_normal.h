@@ -1,27 +1,27 @@
-/* Part of vmath.h, included once per floating dtype: the normal distribution and the logistic one,
- * to the last digits of their tails. What multiplies a tail does so before 2^n does, since a tail
- * may be denormal where the product is not.
+/* Part of vmath.h, included once per floating dtype: the normal and the logistic distribution,
+ * accurate in their tails. Factors of a tail are multiplied before 2^n, since the tail may be
+ * denormal while the product is not.
  *
- * The error of an exponent is a relative error of the result, so exponents come in two parts. */
+ * The absolute error of an exponent is a relative error of the result, so exponents are pairs. */
 
 #define INV_SQRT_2PI 0.39894228040143267793994605993438
 #define SQRT_HALF 0.70710678118654752440084436210485
 
-/* From here on the normal tail is 0, and e^-x^2/2 still in the range of `scale`. */
+/* From here on the normal tail is 0, while e^-x^2/2 is within the range of `scale`. */
 #define NORMAL_END_f32 15
 #define NORMAL_END_f64 39.5
-/* Below, x e^x is 0. */
+/* Below this, x e^x is 0. */
 #define LOGISTIC_LOW_f32 (EXP_LOW_f32 - 8)
 #define LOGISTIC_LOW_f64 (EXP_LOW_f64 - 8)
 
-/* e^(high + low) less the factor 2^n; |low| far below 1. */
+/* e^(high + low) without the factor 2^n; |low| far below 1. */
 DF_INLINE V FN(exp_pair_fraction)(FN(df_pair) x, V *n)
 {
     V r = FN(exp_reduce)(x.high, n) + x.low;
     return 1 + FN(fma)(r * r, POLY(r, exp_poly), r);
 }
 
-/* e^(-x^2/2) / sqrt(2 pi) less the factor 2^n, |x| <= NORMAL_END. */
+/* e^(-x^2/2) / sqrt(2 pi) without the factor 2^n, |x| <= NORMAL_END. */
 DF_INLINE V FN(density_fraction)(V x, V *n)
 {
     FN(df_pair) square = FN(two_product)(x, x);
@@ -29,7 +29,7 @@ DF_INLINE V FN(density_fraction)(V x, V *n)
            FN(exp_pair_fraction)((FN(df_pair)){(T)-0.5 * square.high, (T)-0.5 * square.low}, n);
 }
 
-/* Mills's ratio, of the tail beyond t to the density at t, t >= 1/2. */
+/* Mills's ratio, the tail beyond t over the density at t, for t >= 1/2. */
 DF_INLINE V FN(mills)(V t)
 {
     V inverse = 1 / (t + 4);
@@ -54,7 +54,7 @@ DF_INLINE V FN(gelu)(V x)
     return FN(select)(t < (T)0.5, x * ((T)0.5 + FN(normal_center)(c)), beyond);
 }
 
-/* P(X < x) + x density(x); beyond the center density(x) (mills(t) - t), or 1 less that. */
+/* P(X < x) + x density(x); outside the center density(x) (mills(t) - t), or 1 minus this. */
 DF_INLINE V FN(gelu_slope)(V x)
 {
     V n, c = FN(clamp)(x, -DF_CAT(NORMAL_END, DTYPE), DF_CAT(NORMAL_END, DTYPE)), t = FN(abs)(c);
@@ -65,7 +65,7 @@ DF_INLINE V FN(gelu_slope)(V x)
     return FN(select)(center, FN(fma)(c, scaled, (T)0.5 + FN(normal_center)(c)), beyond);
 }
 
-/* sigmoid(x) less the factor 2^n, for x from LOGISTIC_LOW; *y is the whole. */
+/* sigmoid(x) without the factor 2^n, for x >= LOGISTIC_LOW; *y is the full value. */
 DF_INLINE V FN(sigmoid_fraction)(FN(df_pair) x, V *n, V *y)
 {
     x.high = FN(clamp)(x.high, DF_CAT(LOGISTIC_LOW, DTYPE), DF_CAT(SIGMOID_ONE, DTYPE));
@@ -83,7 +83,7 @@ DF_INLINE V FN(silu)(V x)
     return FN(scale)(FN(select)(x < low, low, x) * q, n);
 }
 
-/* s (1 + x (1 - s)) with s = sigmoid(x); its values at x and -x add up to 1. */
+/* s (1 + x (1 - s)) with s = sigmoid(x); its values at x and -x sum to 1. */
 DF_INLINE V FN(silu_slope)(V x)
 {
     V n, s, c = -FN(clamp)(FN(abs)(x), 0, -DF_CAT(LOGISTIC_LOW, DTYPE));

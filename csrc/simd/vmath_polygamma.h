@@ -1,10 +1,10 @@
-/* Part of vmath.h: the derivatives of digamma. Slow and exact, an element at a time. */
+/* Part of vmath.h: the derivatives of digamma, slow and accurate, one element at a time. */
 
 #define POLYGAMMA_MAX 100 /* the factorial and the power of pi stay finite */
 
-/* The Hurwitz zeta function for x > 0 and s > 1, by Euler and Maclaurin: the terms below
+/* The Hurwitz zeta function for x > 0 and s > 1, by the Euler-Maclaurin formula: the terms below
  * `far`, the integral over the rest, and corrections with Bernoulli numbers B(2j) / (2j)!. In long
- * double, as the errors of up to 220 powers add up. */
+ * double, as the errors of up to 220 powers accumulate. */
 static inline long double hurwitz_zeta(double s, long double first)
 {
     static const long double bernoulli[] = {
@@ -39,8 +39,8 @@ static inline double cot_derivative(int n, double c)
     return y;
 }
 
-/* The n-th derivative of digamma: (-1)^(n+1) n! zeta(n + 1, x), and for x < 0 its reflection
- * (NIST DLMF 5.15.6). At the poles inf, or NaN where the two sides differ in sign. */
+/* The n-th derivative of digamma: (-1)^(n+1) n! zeta(n + 1, x), and for x < 0 its reflection (NIST
+ * DLMF 5.15.6). inf at the poles, or NaN if the two sides differ in sign. */
 static inline double polygamma_scalar(int n, double x)
 {
     if (n == 0) return digamma_scalar(x);

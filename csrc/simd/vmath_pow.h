@@ -7,7 +7,8 @@
 #define TWO_THIRDS_LO_f32 (-0x1.555556p-26f)
 #define TWO_THIRDS_HI_f64 0x1.5555555555555p-1
 #define TWO_THIRDS_LO_f64 0x1.5555555555555p-55
-/* Beyond, every x^y but 1 has over- or underflowed: the logarithm next to 0 is 2^-FRACTION_BITS. */
+/* Beyond, every x^y except 1 has overflowed or underflowed: the smallest nonzero logarithm is
+ * 2^-FRACTION_BITS. */
 #define POW_Y_f32 0x1p40f
 #define POW_Y_f64 0x1p70
 /* Splits a number into halves whose products are exact (Dekker). */
@@ -64,7 +65,7 @@ DF_INLINE FN(df_pair) FN(pair_log)(V x)
     return total;
 }
 
-/* |x|^y = z corrected for the signs and the special cases of C's pow, which are NumPy's. */
+/* |x|^y = z with the signs and special cases of C's pow, which NumPy shares. */
 DF_INLINE V FN(pow_special)(V x, V y, V z)
 {
     V a = FN(abs)(x);
@@ -79,7 +80,7 @@ DF_INLINE V FN(pow_special)(V x, V y, V z)
     return FN(select)((y == (V){0}) | (x == 1), FN(splat)(1), z);
 }
 
-/* Where all x are positive and finite, the formula alone is right for all y but NaN. */
+/* If all x are positive and finite, the formula alone is correct for all y except NaN. */
 DF_INLINE V FN(pow)(V x, V y)
 {
     V bounded = FN(clamp)(y, -DF_CAT(POW_Y, DTYPE), DF_CAT(POW_Y, DTYPE));

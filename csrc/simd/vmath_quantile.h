@@ -1,10 +1,10 @@
-/* Part of vmath.h: inverses of the normal distribution and of the error functions, an element at a
+/* Part of vmath.h: inverses of the normal distribution and of the error functions, one element at a
  * time.
  *
  * Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics
- * 37 (1988): rational functions of 7th degree, good to 1 part in 10^16. */
+ * 37 (1988): rational functions of degree 7, accurate to 1 part in 10^16. */
 
-/* numerator and denominator by falling powers */
+/* Numerator and denominator, highest power first. */
 static inline double quantile_ratio(const double of[2][8], double r)
 {
     double above = of[0][0], below = of[1][0];
@@ -15,7 +15,7 @@ static inline double quantile_ratio(const double of[2][8], double r)
     return above / below;
 }
 
-#define QUANTILE_CENTER 0.425 /* |p - 1/2| up to which one function serves */
+#define QUANTILE_CENTER 0.425 /* largest |p - 1/2| of the central approximation */
 
 /* x / q where P(X < x) = 1/2 + q. */
 static inline double center_ratio(double q_squared)

@@ -1,4 +1,4 @@
-/* Part of vmath_wide.h, for float64 vectors that hold float32 values: relative errors of 2^-29. */
+/* Part of vmath_wide.h, for float64 vectors with float32 values: relative errors of 2^-29. */
 
 /* log2(x); inf at inf, NaN below zero. */
 DF_INLINE V FN(short_log2)(V x)
@@ -14,14 +14,14 @@ DF_INLINE V FN(short_log2)(V x)
     return y;
 }
 
-/* Angle of (x, y) from the quotient t of the shorter and the longer side, and where that is beyond
- * tan(pi / 8), of the two turned by pi / 4: one division either way. */
+/* The angle of (x, y) from the quotient t of the shorter and the longer side or, beyond tan(pi /
+ * 8), of both rotated by pi / 4: one division in either case. */
 DF_INLINE V FN(short_atan2)(V y, V x)
 {
     V ax = FN(abs)(x), ay = FN(abs)(y);
     M steep = ay > ax;
     V few = FN(select)(steep, ax, ay), many = FN(select)(steep, ay, ax);
-    M equal = few == many; /* also both inf, where the turned quotient is 0 / inf */
+    M equal = few == many; /* including both inf, where the rotated quotient is 0 / inf */
     M turn = equal | (few > many * 0.41421356237309503);
     V num = FN(select)(turn, FN(select)(equal, (V){0}, few - many), few);
     V den = FN(select)(turn, few + many, many);
@@ -36,7 +36,7 @@ DF_INLINE V FN(short_atan2)(V y, V x)
 DF_INLINE V FN(short_asin)(V x) { return FN(short_atan2)(x, FN(sqrt)((1 - x) * (1 + x))); }
 DF_INLINE V FN(short_acos)(V x) { return FN(short_atan2)(FN(sqrt)((1 - x) * (1 + x)), x); }
 
-/* Odd functions that lose digits near zero are x there: x^2 / 3 is below 2^-29. */
+/* Odd functions that lose digits near zero return x there: x^2 / 3 is below 2^-29. */
 DF_INLINE V FN(odd_near_zero)(V x, V y)
 {
     return FN(select)(FN(abs)(x) < 0x1p-14, x, FN(copysign)(y, x));
@@ -61,10 +61,11 @@ DF_INLINE V FN(short_atanh)(V x)
     return FN(odd_near_zero)(x, FN(select)(a > 1, FN(splat)(NAN), y));
 }
 
-/* The scaled e^(x^2) erfc(x), smooth and falling like 1 / x, times e^(-x^2); 2 - that below 0. */
+/* The scaled e^(x^2) erfc(x), smooth and decreasing like 1 / x, times e^(-x^2); 2 minus this below
+ * 0. */
 DF_INLINE V FN(short_erfc)(V x)
 {
-    V a = FN(clamp)(FN(abs)(x), 0, 10.1); /* zero in float32 from here on */
+    V a = FN(clamp)(FN(abs)(x), 0, 10.1); /* zero in float32 beyond */
     V scaled = POLY((a - 3) / (a + 3), short_erfcx_poly) / (1 + 2 * a);
     V y = scaled * FN(exp)(-a * a);
     return FN(select)(x < (V){0}, 2 - y, y);

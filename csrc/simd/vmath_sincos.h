@@ -1,6 +1,6 @@
 /* Part of vmath_trig.h, included once per floating dtype. */
 
-/* Lanes of x beyond TRIG_LIMIT, and NaN, by libm's f into y. */
+/* Recomputes lanes of x beyond TRIG_LIMIT, and NaN, with libm's f into y. */
 static __attribute__((noinline, unused)) V FN(trig_huge)(double (*f)(double), V x, V y)
 {
     for (int64_t i = 0; i < LANES; i++)
@@ -8,8 +8,8 @@ static __attribute__((noinline, unused)) V FN(trig_huge)(double (*f)(double), V 
     return y;
 }
 
-/* Sine and cosine of |x| up to what its quadrant (the low two bits of the result) turns: the
- * arrangement that takes in the rest of the reduction, from fdlibm. */
+/* Sine and cosine of |x| before the rotation by its quadrant (the low two bits of the result). The
+ * arrangement that includes the rest of the reduction is from fdlibm. */
 DF_INLINE M FN(sine_cosine)(V x, V *sine, V *cosine)
 {
     V n, rest, r = FN(trig_reduce)(FN(abs)(x), &n, &rest), z = r * r;

@@ -1,7 +1,7 @@
 /* Part of vmath_log.h, included once per floating dtype. */
 
-/* x = (1 + f) 2^k, k whole, -1/4 <= f < 1/2; for x > 0. With AVX-512 the special values come out
- * such that log needs no more care: k = -inf at zero and inf at inf, f = NaN below zero. */
+/* x = (1 + f) 2^k, k an integer, -1/4 <= f < 1/2; for x > 0. With AVX-512, special values need no
+ * further handling in log: k = -inf at zero and inf at inf, f = NaN below zero. */
 DF_INLINE V FN(log_split)(V x, V *k)
 {
 #if defined(__AVX512F__)
@@ -13,8 +13,8 @@ DF_INLINE V FN(log_split)(V x, V *k)
     const T up = (T)((int64_t)1 << FRACTION_BITS);
     M denormal = x < least_normal;
     V normal = FN(select)(denormal, x * up, x);
-    /* Bits of x over those of 3/4: the exponent field is k. Then k without an integer conversion:
-     * the low bits of the magic number count. */
+    /* Bits of x minus bits of 3/4: the exponent field is k. k is then converted to float through
+     * the low bits of the magic number, without an integer conversion. */
     M exponent = ((M)normal - (M)FN(splat)((T)0.75)) >> FRACTION_BITS;
     V whole = (V)(exponent + (M)FN(splat)(ROUND_MAGIC)) - ROUND_MAGIC;
     *k = whole - FN(select)(denormal, FN(splat)(FRACTION_BITS), (V){0});
@@ -34,8 +34,8 @@ DF_INLINE V FN(log)(V x)
     return y;
 }
 
-/* log(1 + x) for x > -1 below inf, and NaN: 1 + x = (1 + f) 2^k with k taken from the rounded 1 + x
- * and f = 2^-k x + (2^-k - 1) rounded once. Beyond 2^FRACTION_BITS the 1 is too small to count. */
+/* log(1 + x) for -1 < x < inf, and NaN: 1 + x = (1 + f) 2^k with k taken from the rounded 1 + x and
+ * f = 2^-k x + (2^-k - 1) rounded once. Beyond 2^FRACTION_BITS the 1 is negligible. */
 DF_INLINE V FN(log1p_inside)(V x, V *k)
 {
     V f = FN(log_split)(1 + x, k);
@@ -49,7 +49,7 @@ DF_INLINE V FN(log1p_inside)(V x, V *k)
     return FN(log1p_fraction)(f, *k);
 }
 
-/* The sign is that of x, zeros included. */
+/* The sign is that of x, including zeros. */
 DF_INLINE V FN(log1p)(V x)
 {
     V k, y = FN(log1p_inside)(x, &k);

@@ -1,5 +1,5 @@
-/* Coefficients of vmath.h, lowest power first. All are minimax fits (Remez's exchange, 60 digits),
- * rounded to the dtype; the error given is that of the unrounded fit, relative to the function. */
+/* Coefficients of vmath.h, lowest power first. All are minimax fits (Remez exchange, 60 digits),
+ * rounded to the dtype; the error is that of the unrounded fit, relative to the function. */
 #ifndef DF_VMATH_TABLES_H
 #define DF_VMATH_TABLES_H
 
@@ -15,7 +15,7 @@ static const double exp_poly_f64[] = {
     2.5109147272853923e-08, 2.0924574548375376e-09,
 };
 
-/* the same, to a relative error of e^r - 1; error 2^-32.0 */
+/* same, for the relative error of e^r - 1; error 2^-32.0 */
 static const float expm1_poly_f32[] = {
     0.5f, 0.166666672f, 0.041666355f, 0.00833327323f, 0.00139411015f, 0.000199143324f,
 };
@@ -74,13 +74,13 @@ static const float erf_poly_f32[] = {
     7.88911493e-05f,
 };
 
-/* log(erfc(x)) / x, 1 <= x <= 3.95; of erf; error 2^-31.3 */
+/* log(erfc(x)) / x, 1 <= x <= 3.95; for erf; error 2^-31.3 */
 static const float erf_tail_f32[] = {
     -1.1286943f, -0.634969532f, -0.106530882f, 0.0240100864f, -0.00375748612f, 0.00035059455f,
     -1.39627182e-05f,
 };
 
-/* the same for float64, 1 <= x <= 5.95; error 2^-59.5 */
+/* same for float64, 1 <= x <= 5.95; error 2^-59.5 */
 static const double erf_tail_f64[] = {
     -1.1283792003122903, -0.6366193735347069, -0.10277485314191115, 0.019136377660652817,
     0.0001895986030887832, -0.0016601261532884905, 0.0005387819713491191, 3.188464783609607e-05,
@@ -165,14 +165,14 @@ static const double erf_poly_f64[] = {
     1.4660328685329812e-08, -1.1374956310600045e-09, 5.960687365487138e-11,
 };
 
-/* (4 + t) e^(t^2/2) times the integral of e^(-s^2/2) from t on, t >= 1/2, in (t - 4) / (t + 4); of
- * Chebyshev's interpolation at its nodes; error 2^-28.8 */
+/* (4 + t) e^(t^2/2) times the integral of e^(-s^2/2) from t on, t >= 1/2, in (t - 4) / (t + 4); by
+ * Chebyshev interpolation; error 2^-28.8 */
 static const float mills_poly_f32[] = {
     1.8932191f, -1.5237709f, 0.9704096f, -0.46754158f, 0.15139158f, -0.018894952f, -0.008720995f,
     0.004066753f, 0.00033097676f, -0.00053965446f, -1.5214619e-06f, 5.1662144e-05f,
 };
 
-/* the same; error 2^-58.7 */
+/* same; error 2^-58.7 */
 static const double mills_poly_f64[] = {
     1.8932190633084853, -1.523770910819983, 0.9704095548675873, -0.4675409629983802,
     0.15139176231251, -0.018900450860240805, -0.008722295275780828, 0.004087855660226651,

@@ -1,7 +1,7 @@
 /* Part of vmath.h: sin and cos, float32 and float64.
  *
- * x is reduced to r in [-pi/4, pi/4] by subtracting n pi/2, with pi/2 in several parts: good up to
- * TRIG_LIMIT. The rare lanes beyond it are handed to libm one by one. */
+ * x is reduced to r in [-pi/4, pi/4] by subtracting n pi/2, with pi/2 in several parts: accurate up
+ * to TRIG_LIMIT. The rare lanes beyond it are computed by libm one by one. */
 
 #define TRIG_LIMIT_f32 1e5f
 #define TRIG_LIMIT_f64 5e5
@@ -39,7 +39,8 @@ DF_INLINE v_f32 trig_reduce_f32(v_f32 x, v_f32 *n, v_f32 *rest)
 #endif
 }
 
-/* The same with all of r's rounding in `rest`: seven operations more, which only tan needs. */
+/* Same, with all of the rounding error of r in `rest`: seven more operations, which only tan
+ * needs. */
 DF_INLINE v_f64 trig_reduce_exact_f64(v_f64 x, v_f64 *n, v_f64 *rest)
 {
     return trig_reduce_f64(x, n, rest);

@@ -1,6 +1,6 @@
-/* Part of vmath.h: float32 functions computed in float64 vectors, two for one. Their inner
- * formulas need 2^-30 only, so they are short and careless about rounding; what they may rely on
- * is that no float32 is denormal, and no square of one overflows, in float64. */
+/* Part of vmath.h: float32 functions computed in float64 vectors, two for one. Their inner formulas
+ * need only 2^-30, so they are short and ignore rounding. They rely on float32 values being neither
+ * denormal in float64 nor overflowing when squared. */
 
 #define DTYPE f64
 #include "simd/vmath_short.h"
