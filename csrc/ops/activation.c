@@ -1,5 +1,5 @@
-/* Smooth activations of neural networks and their gradients, `<name>_grad(g, x)`. NaN stays NaN;
- * infinities give the limit. */
+/* Smooth activations of neural networks and their gradients, `<name>_grad(g, x)`. NaN stays NaN; an
+ * infinity yields the limit. */
 #include "ops/elementwise.h"
 
 #define TEMPLATE "ops/activation_formulas.h"

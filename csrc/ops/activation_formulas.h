@@ -1,14 +1,14 @@
 /* Smooth activations and their gradients. Compiled once per floating dtype. */
 #include <float.h>
 
-/* the constants of self-normalising networks (Klambauer et al. 2017) */
+/* Constants of self-normalising networks (Klambauer et al. 2017). */
 #define SELU_SCALE 1.0507009873554804934193349852946
 #define SELU_SCALE_ALPHA (SELU_SCALE * 1.6732632423543772848170429916717)
-/* gelu by tanh (Hendrycks and Gimpel 2016): x (1 + tanh(u)) / 2 = x sigmoid(2u), with
- * 2u = GELU_A x + GELU_B x^3 */
+/* Tanh form of gelu (Hendrycks and Gimpel 2016): x (1 + tanh(u)) / 2 = x sigmoid(2u), with 2u =
+ * GELU_A x + GELU_B x^3. */
 #define GELU_A 1.5957691216057307117597842397375L /* 2 sqrt(2 / pi) */
 #define GELU_B (GELU_A * 0.044715L)
-/* far enough for x sigmoid(2u) to be 0, and not so far that e^2u leaves the range of `scale` */
+/* x sigmoid(2u) is 0 beyond, and e^2u is still within the range of `scale`. */
 #define GELU_END_f32 11
 #define GELU_END_f64 22
 
@@ -24,7 +24,7 @@ DF_INLINE V FN(selu_grad)(V g, V x)
     return g * FN(select)(x > (V){0}, FN(splat)((T)SELU_SCALE), (T)SELU_SCALE_ALPHA * FN(exp)(x));
 }
 
-/* inf / inf would be NaN: the largest finite number stands for it. */
+/* Replaces infinities by the largest finite number, since inf / inf would be NaN. */
 DF_INLINE V FN(bounded)(V x)
 {
     const T largest = (T)(sizeof(T) == 4 ? FLT_MAX : DBL_MAX);
@@ -35,7 +35,7 @@ DF_INLINE V FN(silu_grad)(V g, V x) { return g * FN(silu_slope)(x); }
 
 DF_INLINE V FN(gelu_exact_grad)(V g, V x) { return g * FN(gelu_slope)(x); }
 
-/* x (A + B x^2) in two parts; the constants, too, have more digits than the dtype. */
+/* x (A + B x^2) as a pair; the constants are also more precise than the dtype. */
 DF_INLINE FN(df_pair) FN(gelu_exponent)(V x)
 {
     const T a = (T)GELU_A, b = (T)GELU_B, b_rest = (T)(GELU_B - b);
@@ -51,7 +51,7 @@ DF_INLINE V FN(gelu_tanh)(V x)
     V q = FN(sigmoid_fraction)(FN(gelu_exponent)(c), &n, &s);
     return FN(scale)(FN(select)(x < (V){0}, c, x) * q, n);
 }
-/* The slopes at x and -x add up to 1. */
+/* The derivatives at x and -x sum to 1. */
 DF_INLINE V FN(gelu_tanh_grad)(V g, V x)
 {
     V n, s, c = -FN(clamp)(FN(abs)(x), 0, DF_CAT(GELU_END, DTYPE));

@@ -20,8 +20,8 @@ DF_OP(abs) = {UNARY_OP("abs"), .tile = {NUMBERS(abs)}};
 DF_OP(sign) = {UNARY_OP("sign"), .tile = {NUMBERS(sign)}};
 DF_OP(square) = {UNARY_OP("square"), .tile = {NUMBERS(square)}};
 
-/* add_n: any number of tensors of one shape, summed from the first to the last, a block that stays
- * in cache at a time, by the same tile function as add. */
+/* add_n: the sum of any number of tensors of one shape, from first to last, one block in cache at a
+ * time, with the tile function of add. */
 #define ADD_N_BLOCK 4096
 
 static df_status infer_add_n(const df_call *call, df_error *err)

@@ -17,13 +17,13 @@ TILE_UNARY(abs)
 
 #if DTYPE_FLOAT
 
-/* 0 where b is 0, whatever a is. */
+/* 0 where b is 0, for any a. */
 DF_INLINE V FN(multiply_no_nan)(V a, V b)
 {
     return FN(select)(b == (V){0}, (V){0}, a * b);
 }
 
-/* -1, 0 or 1 of the sign of x; NaN is unchanged, and of both zeros it is 0: -0 + 0. */
+/* -1, 0 or 1 with the sign of x; NaN is unchanged, and both zeros yield +0: -0 + 0. */
 DF_INLINE V FN(sign)(V x)
 {
     return FN(select)((x > 0) | (x < 0), FN(copysign)(FN(splat)(1), x), x + (V){0});

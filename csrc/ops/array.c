@@ -1,10 +1,10 @@
-/* Ops on one tensor that keep its elements: other shapes of the same memory, broadcasting,
- * transposing. They move elements by size and know no dtypes. */
+/* Ops on one tensor that do not compute: reshapes of the same memory, broadcasting, transposing.
+ * They move elements by size, independent of the dtype. */
 #include "ops/strided.h"
 
 #include <string.h>
 
-/* Each op here has one list or one axis. */
+/* Each op in this file has one list or one axis as attribute. */
 enum { SHAPE = 0, AXIS = 0, AXES = 0, PERM = 0 };
 
 static df_status copy_all(const df_call *call, df_error *err)
@@ -174,7 +174,7 @@ static df_status infer_transpose(const df_call *call, df_error *err)
     return set_like(call, x->ndim, shape, err);
 }
 
-/* Dimensions of size 1 may go anywhere: only the order of the others moves elements. */
+/* Dimensions of size 1 do not matter: only the order of the others moves elements. */
 static int64_t view_transpose(const df_call *call)
 {
     const df_tensor *x = call->in[0];

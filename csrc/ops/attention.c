@@ -1,20 +1,20 @@
-/* scaled_dot_product_attention and its gradient. Turns tensors into a df_attention; knows nothing
- * of how that is computed. */
+/* scaled_dot_product_attention and its gradient. Converts tensors to a df_attention; attention/
+ * computes it. */
 #include "attention/attention.h"
 #include "op/op.h"
 #include "simd/rng.h"
 
 #include <math.h>
 
-/* Inputs; those from OUT on are the gradient's. A mask that is one `true` hides nothing; the key is
- * int64 (2,), read only if there is a rate. */
+/* Inputs; from OUT on, of the gradient only. A mask of a single `true` masks nothing; the key is
+ * int64 (2,) and is read only if the dropout rate is not 0. */
 enum { Q, K, VALUE, MASK, KEY, OUT, REST, LSE, G };
 /* Outputs of the forward op. */
 enum { MADE_OUT, MADE_REST, MADE_LSE, N_MADE };
 enum { CAUSAL, SCALE, OVER_ROOT, RATE, HEADS_INNER };
 static const char *const NAMES[] = {[OUT] = "out", [REST] = "rest", [LSE] = "lse", [G] = "g"};
 
-/* Where the dimensions of q, k and v stand. */
+/* Positions of the dimensions of q, k and v. */
 typedef struct {
     int heads, length;
 } places;
@@ -128,7 +128,7 @@ static df_status infer(const df_call *call, df_error *err)
                          call->op->name, err);
 }
 
-/* out, rest and lse must be as the forward op makes them, and g as out. */
+/* out, rest and lse must be as the forward op returns them, and g like out. */
 static df_status infer_grad(const df_call *call, df_error *err)
 {
     df_tensor made[N_MADE];
@@ -217,13 +217,14 @@ static int64_t workspace(const df_call *call)
 static df_status run_grad(const df_call *call, df_error *err)
 {
     df_attention a;
-    /* sizes that no number stands for may be huge */
+    /* the sizes may be huge if no element exists */
     if (!(call->out[Q]->size || call->out[K]->size || call->out[VALUE]->size)) return DF_OK;
     describe_grad(call, &a);
     return end(call, DF_SYM(df_attention_backward)(&a, call->workspace), err);
 }
 
-/* Scores that are computed times `d_products` of width d and `e_products` of width e. */
+/* Operations of d_products products of width d and e_products of width e per score that is
+ * computed. */
 static double products(const df_call *call, double d_products, double e_products)
 {
     df_attention a;
@@ -242,7 +243,7 @@ static double flops_grad(const df_call *call) { return products(call, 3, 2); }
                             {"over_root", DF_ATTR_BOOL}, {"rate", DF_ATTR_FLOAT},                \
                             {"heads_inner", DF_ATTR_BOOL}}
 
-/* Scores are products times scale, and divided by the root of the width if over_root says so. */
+/* Scores are products times scale, divided by the square root of the width if over_root is set. */
 DF_OP(scaled_dot_product_attention) = {
     .name = "scaled_dot_product_attention", .kind = DF_GENERAL, .total = true, .n_in = 5,
     .n_out = N_MADE, ATTENTION_ATTRS, .promote = 1 << Q | 1 << K | 1 << VALUE, .infer = infer,

@@ -1,11 +1,11 @@
-/* Shapes seen along axes: which dimensions an op works along, and the dense block around them.
- * Knows attributes and shapes, no data. */
+/* Shapes along axes: the dimensions along which an op works, and the dense block around them.
+ * Independent of data. */
 #ifndef DF_AXES_H
 #define DF_AXES_H
 
 #include "op/op.h"
 
-/* A dense block (outer, n, inner): what lies before an axis, along it and after it. */
+/* A dense block (outer, n, inner): the sizes before an axis, along it and after it. */
 typedef struct {
     int64_t outer, n, inner;
 } df_span;
@@ -19,7 +19,7 @@ static inline df_span df_span_of(const df_tensor *x, int first, int last)
     return s;
 }
 
-/* Marks the dimensions an op's `axes` name. */
+/* Marks the dimensions in the attribute `axes` of an op. */
 static inline df_status df_mark_axes(const df_call *call, df_ints axes, bool marked[DF_MAX_NDIM],
                                      df_error *err)
 {

@@ -1,35 +1,36 @@
-/* fused_batch_norm and group_norm, which normalize channels, alone or in groups, over the places of
- * one image or of a batch; and what flows back through them.
+/* fused_batch_norm and group_norm, which normalize channels, alone or in groups, over the pixels of
+ * one image or of a batch; and their gradients.
  *
- * Memory is read twice. The first time statistics are taken of areas that stay in cache: some rows
- * of a block of columns (channels last) or a piece of a row (channels first). They are joined by
- * channel, or group of channels, and planned into a few numbers per channel, with which all of x is
- * gone through again. Short groups, channels first, go through all of it one by one. Areas depend
- * on shapes only, and so do results. */
+ * x is read twice. The first pass computes statistics of areas that stay in cache: some rows of a
+ * block of columns (channels last) or a piece of a row (channels first). The statistics are
+ * combined per channel, or group of channels, into a plan of a few numbers per channel, which the
+ * second pass applies to all of x. Short groups, channels first, go through both passes one at a
+ * time. Areas depend only on shapes, and so do the results. */
 #include "ops/normalization.h"
 #include "base/thread.h"
 
 #define BLOCK 512           /* columns of an area */
-#define AREA 32768          /* numbers of an area, about */
-#define AREA_ROWS_MIN 128   /* so that parts are few beside numbers */
+#define AREA 32768          /* elements of an area, about */
+#define AREA_ROWS_MIN 128   /* so that parts are few compared with elements */
 #define AREA_ROWS_MAX 4096  /* longer sums would lose digits */
-#define FOLDED 64           /* columns: narrower rows are taken as parts of longer ones */
+#define FOLDED 64           /* columns: narrower rows are treated as parts of longer ones */
 #define TASK_ELEMENTS 8192
-#define SHORT_GROUP 65536   /* numbers that stay in L2 */
+#define SHORT_GROUP 65536   /* elements of a group that fit L2 */
 #define MANY_GROUPS 16
 #define NS_PER_BYTE 0.05
 
-/* (n, s, c) or, channels first, (n, c, s). */
+/* Layout (n, s, c) or, if `first`, (n, c, s). */
 typedef struct {
     norm_kind kind;
     bool first;
-    int64_t n, s, c, groups; /* per n; 0: channels by themselves, over all n */
+    int64_t n, s, c, groups; /* groups per n; 0: separate channels, over all n */
     int64_t size;            /* channels of a group */
-    const void *x, *g, *scale, *offset; /* g NULL forwards; scale, offset of c numbers or NULL */
+    const void *x, *g, *scale, *offset; /* g: NULL in the forward pass; scale, offset: c numbers or
+                                         * NULL */
     void *out, *mean, *variance, *to_scale, *to_offset;
     int64_t width;            /* channels last: columns, a multiple of c */
-    int64_t chunk, n_chunks;  /* rows of an area; channels first: numbers */
-    int64_t n_blocks;         /* of columns */
+    int64_t chunk, n_chunks;  /* rows of an area; if `first`: elements */
+    int64_t n_blocks;         /* blocks of columns */
     int64_t n_wholes, n_planned;
     norm_part *parts;   /* (n, n_chunks, c) */
     norm_whole *wholes; /* (c) or (n, groups) */
@@ -37,7 +38,7 @@ typedef struct {
     df_dtype dtype;
 } channels;
 
-/* What a task takes at once: where it begins, its part, its place in the plan. */
+/* An area of a task: its start, its part, its index in the plan. */
 typedef struct {
     int64_t at, part, planned, rows, cols;
 } area;
@@ -83,7 +84,7 @@ TASK(plan_wholes)
 TASK(apply_columns)
 TASK(apply_rows)
 
-/* --- joining parts --- */
+/* --- combining parts --- */
 
 static double scale_of(const channels *ch, int64_t c)
 {
@@ -94,7 +95,8 @@ static double scale_of(const channels *ch, int64_t c)
 
 #define CHANNELS_AT_ONCE 16
 
-/* Wholes [begin, end) of (c): over all n and chunks, a few channels at once: they lie together. */
+/* Combines [begin, end) of c wholes over all n and chunks, several channels at a time, as they are
+ * adjacent. */
 static void join_batch(void *context, int64_t begin, int64_t end)
 {
     const channels *ch = context;
@@ -110,7 +112,7 @@ static void join_batch(void *context, int64_t begin, int64_t end)
         ch->wholes[c] = norm_finish(&ch->kind, &sum[c - begin]);
 }
 
-/* Wholes [begin, end) of (n, groups). */
+/* Combines [begin, end) of the wholes of (n, groups). */
 static void join_groups(void *context, int64_t begin, int64_t end)
 {
     const channels *ch = context;
@@ -129,7 +131,7 @@ static void join_groups(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* What flows to scale, the sum of g z, and to offset, the sum of g. */
+/* The gradients of scale, the sum of g z, and of offset, the sum of g. */
 static void sum_channels(void *context, int64_t begin, int64_t end)
 {
     const channels *ch = context;
@@ -150,7 +152,8 @@ static void sum_channels(void *context, int64_t begin, int64_t end)
             ch, c, to_scale[c - begin], to_offset[c - begin]);
 }
 
-/* Forwards, a group whose channels follow each other in memory is measured as one of them. */
+/* In the forward pass a group whose channels are consecutive in memory is measured as one
+ * channel. */
 static channels measured(const channels *ch)
 {
     channels m = *ch;
@@ -158,7 +161,7 @@ static channels measured(const channels *ch)
     m.s *= ch->size;
     m.c = ch->groups;
     m.size = 1;
-    m.scale = NULL; /* of no use here */
+    m.scale = NULL; /* not used for measuring */
     m.n_chunks = df_ceil_div(m.s, m.chunk);
     return m;
 }
@@ -179,7 +182,8 @@ static void join(channels *ch, channels *m)
 
 enum { FIRST, EPSILON, GROUPS };
 
-/* Inputs: x, scale, offset; flowing back: g, x, scale. There are all parameters or none. */
+/* Inputs: x, scale, offset; of the gradient: g, x, scale. The parameters are all present or all
+ * absent. */
 typedef struct {
     bool groups, back;
 } form;
@@ -244,7 +248,8 @@ static df_status infer(const df_call *call, const form *f, df_error *err)
     return status;
 }
 
-/* Rows and columns of areas. Narrow rows are folded, as many to one as a power of two allows. */
+/* Chooses rows and columns of areas. Narrow rows are joined, by the largest power of two that
+ * fits. */
 static void set_areas(channels *ch)
 {
     ch->width = ch->c;
@@ -293,9 +298,9 @@ static int64_t workspace(const df_call *call, const form *f)
            ch.n_wholes * (int64_t)sizeof *ch.wholes + 4 * ch.n_planned * df_dtypes[ch.dtype].bytes;
 }
 
-/* --- running --- */
+/* --- execution --- */
 
-/* Sums of nothing are 0, means are not numbers. */
+/* Empty sums are 0, empty means are NaN. */
 static df_status run_empty(const df_call *call, const form *f)
 {
     for (int i = 1; i < call->n_out; i++)
@@ -307,7 +312,7 @@ static df_status run_empty(const df_call *call, const form *f)
     return DF_OK;
 }
 
-/* Estimated time of a pass over some numbers. */
+/* Estimated time of a pass over the given number of elements. */
 static double ns_of(const channels *ch, int64_t numbers)
 {
     return NS_PER_BYTE * (double)(numbers * df_dtypes[ch->dtype].bytes) * (ch->g ? 2 : 1) + 20;
@@ -321,7 +326,7 @@ static void for_areas(channels *ch, df_task task)
     df_parallel_for(items, df_max(TASK_ELEMENTS / each, 1), ns_of(ch, each), task, ch);
 }
 
-/* Whether a group stays in cache, and there are enough of them for the threads. */
+/* True if a group stays in cache and there are enough groups for the threads. */
 static bool has_short_groups(const channels *ch)
 {
     return ch->first && ch->groups &&
@@ -400,6 +405,6 @@ DF_OP(group_norm) = {CHANNEL_OP(group_norm), GROUP_ATTRS, .n_out = 1};
 DF_OP(group_norm_grad) = {CHANNEL_OP(group_norm_grad), GROUP_ATTRS, .n_out = DF_VARIADIC,
                           .count_out = count_back};
 
-/* --- with moments that are given: (x, mean, factor, offset) --- */
+/* --- with given moments: (x, mean, factor, offset) --- */
 
 DF_OP(normalize_by) = {QUATERNARY_OP("normalize_by"), .tile = {FLOATS(normalize_by)}};

@@ -1,4 +1,4 @@
-/* Normalizing with what is given. Compiled once per floating dtype. */
+/* Normalization with given moments. Compiled once per floating dtype. */
 
 DF_INLINE V FN(normalize_by)(V x, V mean, V factor, V offset)
 {

@@ -1,7 +1,7 @@
-/* Part of batch_norm.c, included once per floating dtype: statistics of channels, and what is done
- * with them. */
+/* Part of batch_norm.c, included once per floating dtype: statistics of channels, and their
+ * application. */
 
-/* flow[c] = sum of g, moment[c] = sum of g (x - mean[c]), over rows that are `stride` apart. */
+/* flow[c] = sum of g, moment[c] = sum of g (x - mean[c]), over rows `stride` apart. */
 static void FN(flow_of_columns)(T *flow, T *moment, const T *x, const T *g, const T *mean,
                                 int64_t rows, int64_t cols, int64_t stride)
 {
@@ -22,7 +22,7 @@ static void FN(flow_of_columns)(T *flow, T *moment, const T *x, const T *g, cons
         }
 }
 
-/* The parts of n channels from columns, of which every n-th is of the same channel. */
+/* Combines columns into the parts of n channels; every n-th column belongs to the same channel. */
 static void FN(fold)(norm_part *parts, int64_t n, const area *a, const T *mean, const T *deviation,
                      const T *flow, const T *moment)
 {
@@ -39,7 +39,7 @@ static void FN(fold)(norm_part *parts, int64_t n, const area *a, const T *mean, 
         }
 }
 
-/* Items [begin, end) of (n, chunks, blocks of columns), channels last. */
+/* Measures items [begin, end) of (n, chunks, blocks of columns), channels last. */
 static void FN(measure_columns)(const channels *ch, int64_t begin, int64_t end)
 {
     T mean[BLOCK], deviation[BLOCK], flow[BLOCK] = {0}, moment[BLOCK] = {0};
@@ -56,7 +56,7 @@ static void FN(measure_columns)(const channels *ch, int64_t begin, int64_t end)
     }
 }
 
-/* Items [begin, end) of (n, channels, chunks), channels first. */
+/* Measures items [begin, end) of (n, channels, chunks), channels first. */
 static void FN(measure_rows)(const channels *ch, int64_t begin, int64_t end)
 {
     for (int64_t i = begin; i < end; i++) {
@@ -67,8 +67,8 @@ static void FN(measure_rows)(const channels *ch, int64_t begin, int64_t end)
     }
 }
 
-/* Whose (x - mean) factor + offset is the result; what flows back is
- * g factor - (x - mean) slope - offset. */
+/* Plans the result (x - mean) factor + offset, or the gradient g factor - (x - mean) slope -
+ * offset. */
 static void FN(plan_wholes)(const channels *ch, int64_t begin, int64_t end)
 {
     const T *scale = ch->scale, *offset = ch->offset;

@@ -1,4 +1,4 @@
-/* The bytes of a tensor as another dtype's. */
+/* bitcast: reinterprets the bytes of a tensor as another dtype. */
 #include "op/op.h"
 
 #include <string.h>

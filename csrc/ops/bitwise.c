@@ -1,4 +1,4 @@
-/* Bits of integers, and the truth of bools: bytes 0 and 1, so one formula serves both. */
+/* Bitwise ops on integers, and logical ops on bools: bytes 0 and 1, so the formulas are shared. */
 #include "ops/elementwise.h"
 
 #define TEMPLATE "ops/bitwise_formulas.h"
@@ -20,7 +20,7 @@ DF_OP(bitwise_not) = {UNARY_OP("bitwise_not"),
 DF_OP(left_shift) = {BINARY_OP("left_shift"), .tile = {INTS(left_shift)}};
 DF_OP(right_shift) = {BINARY_OP("right_shift"), .tile = {INTS(right_shift)}};
 
-/* The same for bools alone. */
+/* The same formulas, for bools only. */
 DF_OP(logical_and) = {BINARY_OP("logical_and"), .commutative = true, .tile = {BOOLS(bitwise_and)}};
 DF_OP(logical_or) = {BINARY_OP("logical_or"), .commutative = true, .tile = {BOOLS(bitwise_or)}};
 DF_OP(logical_xor) = {BINARY_OP("logical_xor"), .commutative = true, .tile = {BOOLS(bitwise_xor)}};

@@ -1,4 +1,4 @@
-/* What bools have of their own. Compiled for uint8 alone. */
+/* Formulas of bools only. Compiled for uint8. */
 
 DF_INLINE V FN(logical_not)(V x) { return x ^ 1; }
 

@@ -1,12 +1,12 @@
-/* Bits of integers. Compiled once per integer dtype; bools are bytes, so u8 serves them too. */
+/* Bitwise ops. Compiled once per integer dtype; u8 also serves bools. */
 
 DF_INLINE V FN(bitwise_and)(V a, V b) { return a & b; }
 DF_INLINE V FN(bitwise_or)(V a, V b) { return a | b; }
 DF_INLINE V FN(bitwise_xor)(V a, V b) { return a ^ b; }
 DF_INLINE V FN(bitwise_not)(V x) { return ~x; }
 
-/* A shift by the width or more, undefined in C, gives what shifting bit by bit would: 0, or the
- * sign. A negative shift counts as too long. */
+/* A shift by the width or more is undefined in C; here it yields the result of shifting bit by bit:
+ * 0, or the sign. A negative shift counts as too long. */
 DF_INLINE T FN(left_shift_1)(T a, T b)
 {
     return (uint64_t)b < 8 * sizeof(T) ? (T)((uint64_t)a << b) : (T)0;

@@ -1,10 +1,10 @@
-/* The op of nodes that own the graph they compute. The graph says what they make, and takes their
- * place before anything runs, so there is no kernel. */
+/* The op of nodes with a body that computes them. The body determines the outputs and replaces the
+ * node before execution, so there is no kernel. */
 #include "op/op.h"
 
 static df_status refuse(const df_call *call, df_error *err)
 {
-    return df_fail(err, DF_UNIMPLEMENTED, "%s: a graph that a node owns is no op to be applied",
+    return df_fail(err, DF_UNIMPLEMENTED, "%s: this op exists only as a graph node with a body",
                    call->op->name);
 }
 

@@ -1,10 +1,10 @@
-/* cast: every dtype to every other. float16 and bfloat16 go through float32 bits; a float becomes
- * an integer as in C where it fits, and as the nearest end of the range (NaN: 0) where it does
- * not, on every machine alike. */
+/* cast: from every dtype to every other. float16 and bfloat16 are converted through float32 bits. A
+ * float that fits an integer dtype is truncated as in C; otherwise it becomes the nearest end of
+ * the range (NaN: 0), on every machine. */
 #include "ops/elementwise.h"
 #include "ops/cast_formulas.h"
 
-/* One loop per pair; a row of the table per source. */
+/* One loop per pair of dtypes; a row of the table per source. */
 #define LOOP_AFTER(from, to, done)                                                               \
     static void from##_##to(int64_t n, void *out, const void *const *in, const df_attr *attrs)   \
     {                                                                                            \
@@ -16,8 +16,8 @@
     }
 #define LOOP(from, to) LOOP_AFTER(from, to, 0)
 
-/* Whole vectors of floats to integers of at most 32 bits first: compilers make six comparisons of
- * the limits above, where a minimum and a maximum do. */
+/* Whole vectors of floats to integers of at most 32 bits. Compilers turn the limits above into six
+ * comparisons; a minimum and a maximum suffice. */
 #define VECTOR_LOOP(from, to, low, high)                                                         \
     DF_INLINE int64_t vectors_##from##_##to(int64_t n, t_##to *y, const t_##from *x)             \
     {                                                                                            \
@@ -38,7 +38,7 @@
 #define LOOPS_OF_ALL(from)                                                                       \
     LOOP(from, boolean) LOOP(from, u32) LOOP(from, u64) LOOP(from, i64) LOOP(from, f16)          \
     LOOP(from, bf16) LOOP(from, f32) LOOP(from, f64)
-#define LOOPS_OF_INTS(from) /* of which unsigned integers get the bits that signed ones do */    \
+#define LOOPS_OF_INTS(from) /* unsigned integers get the bits of signed ones */                  \
     LOOP(from, boolean) LOOP(from, i8) LOOP(from, i16) LOOP(from, i32) LOOP(from, i64)           \
     LOOP(from, f16) LOOP(from, bf16) LOOP(from, f32) LOOP(from, f64)
 #define LOOPS(from)                                                                              \
@@ -50,7 +50,7 @@
 LOOPS_OF_INTS(u8) LOOPS_OF_INTS(u16) LOOPS_OF_INTS(u32) LOOPS_OF_INTS(u64)
 LOOPS_OF_INTS(i8) LOOPS_OF_INTS(i16) LOOPS_OF_INTS(i32) LOOPS_OF_INTS(i64)
 LOOPS(f16) LOOPS(bf16)
-LOOPS_OF_FLOATS(f32) LOOP(f32, i32) /* whose greatest is no float */
+LOOPS_OF_FLOATS(f32) LOOP(f32, i32) /* INT32_MAX is not a float */
 LOOPS_OF_FLOATS(f64) VECTOR_LOOP(f64, i32, INT32_MIN, INT32_MAX)
 
 #define ROW(from)                                                                                \

@@ -1,14 +1,14 @@
-/* Casts of one element: to_i8(from_f32(x)). A float becomes an integer as in C where it fits, and
- * as the nearest end of the range (NaN: 0) where it does not; halves are rounded once. */
+/* Casts of one element: to_i8(from_f32(x)). A float that fits an integer dtype is truncated as in
+ * C; otherwise it becomes the nearest end of the range (NaN: 0). 16-bit floats are rounded once. */
 #include "base/half.h"
 
 typedef uint16_t t_f16;
 typedef uint16_t t_bf16;
 typedef uint8_t t_boolean; /* bool is a macro of stdbool.h */
 
-/* All of the following select rather than branch, so that the loops vectorise. */
+/* The functions below select instead of branching, so that loops vectorise. */
 
-/* As df_f64_to_odd_f32, for an integer and the 53 digits of a double. */
+/* Like df_f64_to_odd_f32, for an integer and the 53 digits of a double. */
 DF_INLINE double i64_to_odd_f64(int64_t x)
 {
     int64_t odd = (x & ~INT64_C(0x7ff)) | ((x & 0x7ff) != 0 ? 0x800 : 0);
@@ -22,7 +22,7 @@ DF_INLINE double u64_to_odd_f64(uint64_t x)
     return (double)(x <= UINT64_C(1) << 53 ? x : odd);
 }
 
-/* Floats limited to [low, high], NaN as 0: ready to be cut to an integer. */
+/* Floats limited to [low, high], NaN as 0, ready to be truncated to an integer. */
 DF_INLINE float limit_f32(float x, float low, float high)
 {
     x = x == x ? x : 0;
@@ -37,7 +37,7 @@ DF_INLINE double limit_f64(double x, double low, double high)
     return x < high ? x : high;
 }
 
-/* Where the end of the range is not a float, the float below it is the limit. */
+/* If the end of the range is not a float, the limit is the next smaller float. */
 DF_INLINE int32_t f32_to_i32(float x)
 {
     int32_t y = (int32_t)limit_f32(x, -0x1p31f, 0x1.fffffep30f);
@@ -77,7 +77,7 @@ DF_INLINE int32_t from_i16(int16_t x) { return x; }
 DF_INLINE int32_t from_i32(int32_t x) { return x; }
 DF_INLINE int64_t from_i64(int64_t x) { return x; }
 
-/* The right one of three by the type of x: float, double, or an integer. */
+/* Selects one of three by the type of x: float, double, or an integer. */
 #define BY_TYPE(x, of_float, of_double, of_int) \
     _Generic((x), float: of_float, double: of_double, default: of_int)
 DF_INLINE int32_t small_f32(float x, int low, int high)
@@ -106,7 +106,7 @@ DF_INLINE float same_f32(float x) { return x; }
 #define to_i16(x) ((int16_t)SMALL(x, -32768, 32767))
 #define to_i32(x) ((int32_t)BY_TYPE(x, f32_to_i32, f64_to_i32, same_bits)(x))
 #define to_i64(x) ((int64_t)BY_TYPE(x, f32_to_i64, f64_to_i64, same_bits)(x))
-/* to 16 bits: a float with all the digits that matter, then rounded once */
+/* To 16 bits: an exact enough float, then rounded once. */
 DF_INLINE float odd_of_int(int64_t x) { return df_f64_to_odd_f32(i64_to_odd_f64(x)); }
 DF_INLINE float odd_of_u64(uint64_t x) { return df_f64_to_odd_f32(u64_to_odd_f64(x)); }
 #define TO_ODD(x)                                                                                \

@@ -1,4 +1,4 @@
-/* cluster: tile code as an op (cluster.h). */
+/* cluster: tile code as an op, see fuse/cluster.h. */
 #include "fuse/run.h"
 
 static df_status run_cluster(const df_call *call, df_error *err)

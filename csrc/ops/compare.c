@@ -1,4 +1,4 @@
-/* Comparisons, and the choice by a condition. Bools are bytes 0 and 1. */
+/* Comparisons, and selection by a condition. Bools are bytes 0 and 1. */
 #include "ops/elementwise.h"
 
 #define TEMPLATE "ops/compare_formulas.h"
@@ -21,7 +21,7 @@ static df_status infer_where(const df_call *call, df_error *err)
     return df_infer_broadcast(call, err);
 }
 
-/* where(condition, a, b): a and b promoted to one dtype, which selects the tile function. */
+/* where(condition, a, b): a and b are promoted to one dtype, which selects the tile function. */
 DF_OP(where) = {.name = "where", .kind = DF_ELEMENTWISE, .n_in = 3, .n_out = 1, .promote = 6,
                 .infer = infer_where, .tile_key = 1,
                 .tile = {INTS(where), BOOLS(where), DF_OF(F16, where_tile_i16),

@@ -1,4 +1,4 @@
-/* Comparisons, and the choice by a condition. Compiled once per dtype. */
+/* Comparisons, and selection by a condition. Compiled once per dtype. */
 
 DF_INLINE M FN(equal)(V a, V b) { return a == b; }
 DF_INLINE M FN(not_equal)(V a, V b) { return a != b; }

@@ -1,5 +1,5 @@
-/* cond: runs one of its bodies. Input 0 chooses: a bool the second of two, a number that body, or
- * the last one where there is no such body. All inputs are inputs of each body. */
+/* cond: runs one of its bodies. Input 0 is the selector: a bool (true: body 1) or an index, where
+ * an index without a body selects the last one. Every body gets all inputs. */
 #include "op/op.h"
 
 static int count_out(const df_call *call)

@@ -1,22 +1,22 @@
 /* conv and its gradients, over one to three dimensions, channels last. conv_cluster: conv followed
- * by elementwise steps. Turns tensors into a df_conv and knows nothing of how that is computed. */
+ * by elementwise steps. Converts tensors to a df_conv; conv/ computes it. */
 #include "conv/conv.h"
 #include "ops/epilogue.h"
 #include "ops/in_float.h"
 
-/* Attributes of conv; its gradients have the shape of their result before them. `same`: as many
- * zeros as give ceil(size / stride) outputs, the odd one after; else `pads` before and after.
- * `exact`: sums of all products, not Winograd's. */
+/* Attributes of conv; its gradients have the shape of their result before them. `same`: padding
+ * such that there are ceil(size / stride) outputs, an odd zero at the end; otherwise `pads` before
+ * and after. `exact`: sums of all products, without Winograd's method. */
 enum { STRIDES, DILATIONS, SAME, PADS, EXACT, CODE };
 
 #define GEOMETRY_ATTRS                                                                             \
     {"strides", DF_ATTR_INTS}, {"dilations", DF_ATTR_INTS}, {"same", DF_ATTR_BOOL},                \
     {"pads", DF_ATTR_INTS}, {"exact", DF_ATTR_BOOL}
 
-/* The sizes a convolution is made of, as shapes; y's may be out. */
+/* The sizes of a convolution, as shapes; the dimensions of y may be unknown. */
 typedef struct {
     const df_call *call;
-    const df_attr *attrs; /* from the strides on */
+    const df_attr *attrs; /* starting at STRIDES */
     int ndim;
     const int64_t *x, *w;
 } shapes;
@@ -37,7 +37,7 @@ static df_status check_ranks(const shapes *s, int w_ndim, df_error *err)
                    df_shape_text(s->ndim, s->x).text, df_shape_text(w_ndim, s->w).text);
 }
 
-/* `n` numbers of at least `least`. */
+/* Checks an attribute: `n` numbers of at least `least`. */
 static df_status check_list(const shapes *s, int attr, int64_t n, int64_t least, df_error *err)
 {
     static const char *const NAMES[] = {"strides", "dilations", "same", "pads"};
@@ -69,7 +69,7 @@ static bool any_unknown(int64_t a, int64_t b, int64_t c)
     return a == DF_UNKNOWN || b == DF_UNKNOWN || c == DF_UNKNOWN;
 }
 
-/* Output size and zeros before along spatial dimension `d`. */
+/* Output size and leading padding along spatial dimension `d`. */
 static df_status measure(const shapes *s, int d, int64_t *out, int64_t *pad, df_error *err)
 {
     const int64_t size = s->x[d + 1], kernel = s->w[d];
@@ -109,7 +109,7 @@ static df_status measure(const shapes *s, int d, int64_t *out, int64_t *pad, df_
     return DF_OK;
 }
 
-/* The shape of y for those of x and w, checked, and the zeros before. */
+/* Checks the shapes of x and w; computes the shape of y and the leading padding. */
 static df_status measure_all(const shapes *s, int w_ndim, int64_t *y, int64_t *pad, df_error *err)
 {
     df_status status = check_ranks(s, w_ndim, err);
@@ -125,7 +125,7 @@ static df_status measure_all(const shapes *s, int w_ndim, int64_t *y, int64_t *p
     return DF_OK;
 }
 
-/* Of sizes that were checked and are known. */
+/* Sizes must have been checked and be known. */
 static df_conv conv_of(const shapes *s, df_dtype dtype)
 {
     const int n = s->ndim - 2;
@@ -212,7 +212,7 @@ DF_OP(conv) = {.name = "conv", .kind = DF_GENERAL, .total = true, .n_in = 2, .n_
                .n_attrs = 5, .attrs = {GEOMETRY_ATTRS}, .promote = 3, .infer = infer_conv,
                .workspace = workspace_conv, .run = run_conv, .flops = flops_conv, HALVES_IN_FLOAT};
 
-/* --- conv_cluster: the same with an epilogue --- */
+/* --- conv_cluster: conv with an epilogue --- */
 
 static void run_product(const df_call *call, const void *prepared, void *to, const void *context,
                         void *workspace)
@@ -229,11 +229,11 @@ DF_OP(conv_cluster) = {EPILOGUE_OP(conv), .name = "conv_cluster", .n_attrs = 6,
                        .attrs = {GEOMETRY_ATTRS, {"code", DF_ATTR_INTS}}, .flops = flops_conv};
 
 /* --- conv_transformed: conv with filters that were transformed before. They are rows of outputs,
- * points x channels of them, and one more, since whole vectors are read. --- */
+ * points x channels of them, and one extra row, since whole vectors are read. --- */
 
 enum { KERNEL = CODE, CODE_AFTER_KERNEL };
 
-/* Filters of shape w, (kernel, kernel, channels, outputs); the rest is unknown. */
+/* Filters of shape w, (kernel, kernel, channels, outputs); other sizes are unknown. */
 static df_conv conv_of_filters(const int64_t *w)
 {
     return (df_conv){.dtype = DF_F32, .groups = 1, .c_in = w[2], .c_out = w[3],
@@ -269,7 +269,7 @@ DF_OP(conv_transform) = {.name = "conv_transform", .kind = DF_GENERAL, .total = 
                          .internal = true, .n_in = 1, .n_out = 1, .infer = infer_transform,
                          .run = run_transform};
 
-/* The rows of a transformed channel. */
+/* Rows per channel after the transform. */
 static int64_t rows_each(const df_call *call)
 {
     const int64_t size = call->attrs[KERNEL].i, w[4] = {size, size};
@@ -277,7 +277,7 @@ static int64_t rows_each(const df_call *call)
     return DF_SYM(df_conv_transformed_each)(&c);
 }
 
-/* The shape of the filters before. */
+/* The shape of the filters before the transform. */
 static shapes shapes_before(const df_call *call, int64_t w[4])
 {
     const int64_t *points = call->in[1]->shape, each = rows_each(call);
@@ -359,7 +359,7 @@ DF_OP(conv_transformed_cluster) = {
     .attrs = {GEOMETRY_ATTRS, {"kernel", DF_ATTR_INT}, {"code", DF_ATTR_INTS}},
     .flops = flops_transformed};
 
-/* --- the gradients: shape and strides ... as attributes --- */
+/* --- gradients, with shape, strides, ... as attributes --- */
 
 #define SHAPE 0
 
@@ -370,8 +370,8 @@ static bool all_known(int64_t n, const int64_t *sizes)
     return true;
 }
 
-/* Checks that the gradient with respect to y has y's shape, which must be known if all others are:
- * a result of known size says nothing of strides and pads. */
+/* Checks that the gradient with respect to y has the shape of y, which must be known if all other
+ * shapes are: a known shape of the result does not determine strides and padding. */
 static df_status check_gradient(const shapes *s, int w_ndim, const df_tensor *g, df_error *err)
 {
     int64_t y[5], pad[3];
@@ -390,7 +390,7 @@ static df_status check_gradient(const shapes *s, int w_ndim, const df_tensor *g,
                    df_shape_text(g->ndim, g->shape).text, df_shape_text(s->ndim, y).text);
 }
 
-/* Before the attribute's sizes are relied on: an output of this shape. */
+/* Sets the shape of the output from the attribute, before other code relies on it. */
 static df_status set_result(const df_call *call, df_error *err)
 {
     const df_ints shape = call->attrs[SHAPE].list;

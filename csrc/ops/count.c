@@ -1,10 +1,10 @@
-/* Counting equal numbers: unique, bincount, confusion_matrix. */
+/* Counting equal values: unique, bincount, confusion_matrix. */
 #include "ops/in_float.h"
 #include "op/op.h"
 #include "simd/simd.h"
 #include "base/thread.h"
 
-/* Reads memory once: if it is shared, its owner may write it meanwhile. */
+/* Reads memory exactly once, as another thread may write shared memory at the same time. */
 static int64_t int_at(const df_tensor *x, int64_t i)
 {
     return x->dtype == DF_I32 ? ((const volatile int32_t *)x->data)[i]
@@ -32,8 +32,9 @@ static df_status check_int(const df_call *call, int input, df_error *err)
                                             : df_fail_dtype(call, input, "int32 or int64", err);
 }
 
-/* --- unique: outputs y, idx, count; numbers in the order of their first appearance --------------
- * A hash table with open addressing of the numbers' bits; -0 is 0, and all NaNs are one. */
+/* --- unique: outputs y, idx, count; values in the order of first appearance
+ * ------------------------ A hash table with open addressing, keyed by the bits of the values; -0
+ * equals 0, all NaNs are equal. */
 
 enum { OUT_IDX };
 
@@ -60,7 +61,7 @@ static uint64_t bits_at(const df_tensor *x, int64_t i)
 
 typedef struct {
     uint64_t bits;
-    int64_t number; /* 1 + place in the order of appearance; 0: free */
+    int64_t number; /* 1 + index in the order of appearance; 0: free */
 } slot;
 
 static int64_t n_slots(int64_t n)
@@ -165,7 +166,7 @@ static df_status infer_bincount(const df_call *call, df_error *err)
                          call->op->name, err);
 }
 
-/* One more than the largest of x; fails on negative numbers. */
+/* One more than the maximum of x; fails on negative values. */
 static df_status find_length(const df_call *call, const df_tensor *x, const char *what,
                              int64_t *length, df_error *err)
 {

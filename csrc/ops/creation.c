@@ -1,4 +1,4 @@
-/* Tensors made from numbers: ranges, evenly spaced numbers, one-hot rows. */
+/* Tensors created from numbers: ranges, evenly spaced numbers, one-hot rows. */
 #include "ops/in_float.h"
 #include "ops/strided.h"
 #include "simd/simd.h"
@@ -43,7 +43,8 @@ static df_status check_scalars(const df_call *call, int n, df_error *err)
 
 static df_status infer_range(const df_call *call, df_error *err)
 {
-    /* It depends on the inputs' values; a caller that knows them beforehand gives it. */
+    /* The count depends on the values of the inputs; a caller that knows them passes it as
+     * attribute. */
     const int64_t n = call->attrs[COUNT].i < 0 ? DF_UNKNOWN : call->attrs[COUNT].i;
     df_status status = check_scalars(call, 3, err);
     if (status != DF_OK) return status;
@@ -103,8 +104,8 @@ static df_status infer_one_hot(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], on->dtype, x->ndim + 1, shape, call->op->name, err);
 }
 
-/* Reads memory once: if it is shared, its owner may write it meanwhile. What int64 cannot hold
- * is negative, so no place either. */
+/* Reads memory exactly once, as another thread may write shared memory at the same time. Values
+ * that int64 cannot hold become negative, and so match no index. */
 static int64_t read_int(const df_tensor *x, int64_t i)
 {
     switch (x->dtype) {

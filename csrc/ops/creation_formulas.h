@@ -12,7 +12,7 @@ typedef struct {
 } FN(steps);
 
 /* start + i * step: floats in double, so that every element is rounded once. Integers stay between
- * start and limit; in unsigned 64-bit arithmetic no step is undefined. */
+ * start and limit; unsigned 64-bit arithmetic avoids undefined behaviour. */
 static void FN(fill_steps)(void *context, int64_t begin, int64_t end)
 {
     const FN(steps) *s = context;
@@ -67,6 +67,6 @@ static void FN(linspace)(const df_call *call)
     FN(steps) s = {.to = out->data, .start = start, .n = out->size};
     if (s.n > 1) s.step = ((double)stop - (double)start) / (double)(s.n - 1);
     df_parallel_for(s.n, RANGE_GRAIN, 0.5, FN(fill_steps), &s);
-    if (s.n > 1) s.to[s.n - 1] = stop; /* exactly, as asked */
+    if (s.n > 1) s.to[s.n - 1] = stop; /* exact */
 }
 #endif

@@ -1,13 +1,12 @@
 /* Connectionist temporal classification: A. Graves et al., ICML 2006.
  *
- * T steps, B rows of the batch, C classes, up to L labels a row. A row's labels, with blanks
- * before, between and after them, are S = 2 L + 1 states; a path through them goes on by 0 or 1
- * states a step, or by 2 past a blank between different labels. Probabilities are kept as
- * logarithms in float64, by scalar code: the same bits on any number of threads, which have rows
- * of their own, and at every SIMD level.
+ * T steps, B rows of the batch, C classes, up to L labels per row. The labels of a row, with blanks
+ * before, between and after them, are S = 2 L + 1 states. In each step a path advances by 0 or 1
+ * states, or by 2 past a blank between different labels. Probabilities are logarithms in float64,
+ * computed by scalar code, one thread per row: bit-identical for any thread count and SIMD level.
  *
- * Shared memory may be written by its owner after labels and lengths have been checked, so they
- * are kept in range where they are read for use. */
+ * Another thread may write shared memory after labels and lengths have been checked, so they are
+ * clamped to their range again when they are used. */
 #include "ops/ctc.h"
 #include "ops/in_float.h"
 #include "ops/indices.h"
@@ -21,14 +20,14 @@ typedef struct {
     int64_t steps, rows, classes, max_labels, blank;
     int64_t step_stride, row_stride; /* of logits */
     double *workspace;
-    int64_t row_doubles; /* of workspace */
+    int64_t row_doubles; /* doubles of workspace per row */
 } job;
 
 /* A row of the batch. */
 typedef struct {
     const job *j;
     int64_t row, steps, states;
-    double *log_sum; /* of a step's exponentials */
+    double *log_sum; /* by step: log of the sum of exponentials */
 } sequence;
 
 static int64_t place(const sequence *s, int64_t t)
@@ -64,8 +63,8 @@ static sequence begin_sequence(const job *j, int64_t row, double *workspace)
     return s;
 }
 
-/* to[s] = log of the probability to be in state s at step t, all labels until then being right;
- * `from` is that of the step before. */
+/* to[s] = log probability of being in state s at step t with correct labels up to there; `from` are
+ * the values of the previous step. */
 static void forward_step(const sequence *s, int64_t t, const double *from, double *to)
 {
     for (int64_t k = 0; k < s->states; k++) {
@@ -76,7 +75,7 @@ static void forward_step(const sequence *s, int64_t t, const double *from, doubl
     }
 }
 
-/* to[s] = log of the probability of the labels that are left after step t in state s. */
+/* to[s] = log probability of the remaining labels after step t in state s. */
 static void backward_step(const sequence *s, int64_t t, const double *from, double *to)
 {
     for (int64_t k = 0; k < s->states; k++) {
@@ -88,7 +87,7 @@ static void backward_step(const sequence *s, int64_t t, const double *from, doub
     }
 }
 
-/* Of the last step's states, the two that end the labels. */
+/* Combines the two states of the last step that complete the labels. */
 static double log_likelihood(const sequence *s, const double *last)
 {
     if (s->steps == 0) return s->states == 1 ? 0 : -INFINITY;
@@ -113,7 +112,7 @@ static void loss_task(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* What flows into the logits of step t: g (softmax - the share of each class among the paths). */
+/* Cotangent of the logits of step t: g (softmax - the share of each class among the paths). */
 static void grad_step(const sequence *s, int64_t t, double g, double likelihood,
                       const double *alpha, const double *beta, double *share)
 {

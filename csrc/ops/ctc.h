@@ -28,7 +28,7 @@ static inline double log_add(double a, double b)
 static inline double log_sum_exp(const df_tensor *x, int64_t at, int64_t n)
 {
     double most = -INFINITY, sum = 0;
-    for (int64_t c = 0; c < n; c++) { /* without fmax, over which gcc 12 breaks on aarch64 */
+    for (int64_t c = 0; c < n; c++) { /* not fmax, on which gcc 12 fails on aarch64 */
         double next = number(x, at + c);
         if (next > most) most = next;
     }

@@ -1,14 +1,15 @@
-/* The most likely labels of connectionist temporal classification, by prefix beam search:
- * A. Graves, "Sequence transduction with recurrent neural networks", 2012, algorithm 1, without a
+/* The most likely labels of connectionist temporal classification, by prefix beam search: A.
+ * Graves, "Sequence transduction with recurrent neural networks", 2012, algorithm 1, without a
  * second network.
  *
- * T steps, B rows of the batch, C classes, W beams. A beam is a sequence of labels, with the
- * probabilities that it was read with a blank last, and with its last label. In each step each beam
- * stays or goes on by a label; the best W of these are the beams of the next. Of equal ones those
- * found first are taken: from better beams, by lower classes.
+ * T steps, B rows of the batch, C classes, W beams. A beam is a sequence of labels with its
+ * probabilities of ending in a blank and in its last label. In each step every beam is kept or
+ * extended by a label; the best W results are the next beams. Ties are broken by order of
+ * generation: better beams first, then lower classes.
  *
- * Sequences are nodes of a tree, one each, so that those that meet are one. Probabilities are
- * logarithms in float64, rows are threads' own: the same bits on any number of threads. */
+ * Each sequence is one node of a tree, so equal sequences from different beams are merged.
+ * Probabilities are logarithms in float64 and each row is computed by one thread: bit-identical for
+ * any thread count. */
 #include "ops/ctc.h"
 #include "ops/in_float.h"
 #include "ops/indices.h"
@@ -22,8 +23,8 @@ enum { NONE = -1, ROOT = 0 };
 
 typedef struct {
     double total, blank, label; /* total = blank + label */
-    int64_t found;              /* its turn among the candidates of a step */
-    int32_t node, next;         /* goes on from the node by the label `next`, or stays: NONE */
+    int64_t found;              /* order of generation among the candidates of a step */
+    int32_t node, next;         /* the node and the label that extends it, or NONE */
 } beam;
 
 typedef struct {
@@ -35,17 +36,18 @@ typedef struct {
     int64_t row_bytes;
 } job;
 
-/* The search in one row. */
+/* State of the search in one row. */
 typedef struct {
     const job *j;
     int64_t n_beams, n_heap, n_nodes;
     double *p;                           /* [classes] of the step */
     beam *beams, *heap;                  /* [width] */
-    double *joined;                      /* [width]: what reaches a beam from its parent */
-    int32_t *child, *sibling;            /* [width]: beams one label longer than a beam */
+    double *joined;                      /* [width]: probability that a beam receives from its
+                                          * parent */
+    int32_t *child, *sibling;            /* [width]: beams that extend a beam by one label */
     int32_t *parent, *label, *beam_of;   /* [n_nodes] */
     int32_t *slots;                      /* hashed (parent, label) -> node */
-    uint8_t *taken;                      /* [classes]: the longer sequence is a beam */
+    uint8_t *taken;                      /* [classes]: the extended sequence is a beam */
 } search;
 
 /* --- the tree of sequences --- */
@@ -67,7 +69,7 @@ static int32_t child_of(search *s, int32_t parent, int32_t label)
     }
 }
 
-/* --- the best of a step: a heap with the worst on top --- */
+/* --- the best candidates of a step: a heap with the worst on top --- */
 
 static bool worse(const beam *a, const beam *b)
 {
@@ -100,7 +102,7 @@ static void offer(search *s, const beam *x)
     heap[at] = *x;
 }
 
-/* The heap becomes the beams, the best first. */
+/* Sorts the heap into the beams, the best first. */
 static void settle(search *s)
 {
     for (int64_t i = 0; i < s->n_beams; i++) s->beam_of[s->beams[i].node] = NONE;
@@ -118,7 +120,8 @@ static void settle(search *s)
 
 /* --- a step --- */
 
-/* With what probability a beam goes on by a label: the same again needs a blank between. */
+/* Probability that a beam is extended by a label; repeating the last label requires a blank
+ * between. */
 static double onward(const search *s, const beam *b, int64_t label)
 {
     return (s->label[b->node] == label ? b->blank : b->total) + s->p[label];
@@ -236,7 +239,7 @@ static job job_of(const df_call *call)
     return j;
 }
 
-/* How large a row's search may get; false: too large. */
+/* Sets the maximal size of the search in a row; returns false if it is too large. */
 static bool measure(job *j)
 {
     int64_t bytes;

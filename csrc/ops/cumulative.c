@@ -1,17 +1,17 @@
-/* Cumulative ops along one axis: cumsum, cumprod, the recurrence their gradients are made of, and
- * logarithms of sums of exponentials.
+/* Cumulative ops along one axis: cumsum, cumprod, the recurrence in their gradients, and logarithms
+ * of sums of exponentials.
  *
- * All run along a block (outer, n, inner), forwards or in reverse. Exclusive ones leave the element
- * itself out and begin with the identity. */
+ * All process a block (outer, n, inner), forwards or in reverse. Exclusive ops leave out the
+ * element itself and start with the identity. */
 #include "ops/axes.h"
 #include "ops/elementwise.h"
 #include "base/thread.h"
 
 enum { AXIS, EXCLUSIVE, REVERSE };
 
-#define BLOCK_COLUMNS 2048 /* a task's share of a row */
+#define BLOCK_COLUMNS 2048 /* columns of a row per task */
 
-/* A block of columns: rows first, first + step, ...; `step` and `stride` in elements. */
+/* A block of columns with rows first, first + step, ...; `step` and `stride` in elements. */
 typedef struct {
     int64_t n, cols, step;
     bool exclusive;
@@ -19,7 +19,7 @@ typedef struct {
 
 typedef void (*block_fn)(void *out, const void *const *in, const block_shape *s);
 
-/* The running value: a float64 for float32, rounded once per result; else a sum of 10^7 numbers
+/* The accumulator: float64 for float32, rounded once per result; otherwise a sum of 10^7 numbers
  * would lose three digits. */
 typedef double so_far_f32;
 typedef double so_far_f64;
@@ -76,7 +76,7 @@ typedef struct {
     int bytes;
 } job;
 
-/* Items [begin, end) of (outer, blocks of columns). */
+/* Processes items [begin, end) of (outer, blocks of columns). */
 static void block_task(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
@@ -94,7 +94,7 @@ static void block_task(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* `cost` of a number where a row is alone, and of one among columns. */
+/* Cost per element: `alone` if inner is 1, otherwise `among`. */
 static df_status run(const df_call *call, const block_fn *fns, double alone, double among)
 {
     const df_tensor *x = call->in[0];

@@ -1,6 +1,6 @@
 /* Loops of cumulative.c, compiled once per dtype. */
 
-/* One column, the running value in a register. */
+/* One column, with the accumulator in a register. */
 DF_INLINE void FN(cumulate_row)(T *out, const T *x, const block_shape *s, SO_FAR identity,
                             SO_FAR (*f)(SO_FAR, T))
 {
@@ -12,7 +12,7 @@ DF_INLINE void FN(cumulate_row)(T *out, const T *x, const block_shape *s, SO_FAR
     }
 }
 
-/* A row at a time, the running values in L1. */
+/* One row at a time, with the accumulators in L1. */
 DF_INLINE void FN(cumulate_columns)(T *out, const T *x, const block_shape *s, SO_FAR identity,
                                 SO_FAR (*f)(SO_FAR, T))
 {
@@ -52,8 +52,8 @@ static void FN(cumprod_block)(void *out, const void *const *in, const block_shap
 
 #if DTYPE_FLOAT
 
-/* log(e^a + e^b): the larger, and what the smaller adds. Infinities of one sign have no
- * difference. */
+/* log(e^a + e^b): the larger, plus the contribution of the smaller. The difference of infinities of
+ * one sign is not defined. */
 DF_INLINE SO_FAR FN(log_add_1)(SO_FAR a, T b)
 {
     if (a == b) return a + M_LN2;

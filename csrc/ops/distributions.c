@@ -1,10 +1,10 @@
 /* Random numbers whose parameters are tensors: gamma, Poisson, binomial. Input 0 is the key; the
- * others, all of one shape, hold the parameters of each element.
+ * other inputs, all of one shape, are the parameters of each element.
  *
- * Most are found by rejection, which takes as many draws as it takes. So each element has draws of
- * its own: the blocks whose counters have its index, plus one, as their upper half. All is computed
- * in float64 by scalar code, with the same bits at every SIMD level and on any number of
- * threads. */
+ * Most algorithms use rejection, with a varying number of draws. So each element has a separate
+ * sequence of draws: the blocks whose counters have its index, plus one, in the upper half.
+ * Everything is computed in float64 by scalar code: bit-identical at every SIMD level and for any
+ * thread count. */
 #include "op/op.h"
 #include "ops/in_float.h"
 #include "ops/random_key.h"
@@ -38,8 +38,8 @@ static double next_normal(draws *d)
     return radius * cos(6.283185307179586 * next_unit(d));
 }
 
-/* G. Marsaglia and W. W. Tsang, "A simple method for generating gamma variables", 2000; below 1 by
- * a draw for alpha + 1 times u^(1 / alpha), as they propose. */
+/* G. Marsaglia and W. W. Tsang, "A simple method for generating gamma variables", 2000; for alpha <
+ * 1 a draw for alpha + 1 times u^(1 / alpha), as they propose. */
 static double draw_gamma(draws *d, const double *parameters)
 {
     const double alpha = parameters[0];
@@ -62,7 +62,7 @@ static double log_factorial(double k)
     return lgamma_r(k + 1, &sign);
 }
 
-/* How many uniform numbers can be multiplied until e^-rate is passed. */
+/* Number of uniform factors before the product falls to e^-rate. */
 static double count_products(draws *d, double rate)
 {
     const double limit = exp(-rate);
@@ -71,8 +71,8 @@ static double count_products(draws *d, double rate)
     return k;
 }
 
-/* From rate 10 on PTRS of W. Hoermann, "The transformed rejection method for generating Poisson
- * random variables", 1993. */
+/* For rates of 10 and more: PTRS of W. Hoermann, "The transformed rejection method for generating
+ * Poisson random variables", 1993. */
 static double draw_poisson(draws *d, const double *parameters)
 {
     const double rate = parameters[0];
@@ -90,7 +90,7 @@ static double draw_poisson(draws *d, const double *parameters)
     }
 }
 
-/* How many waiting times, each geometric, fit into n trials. */
+/* Number of geometric waiting times that fit into n trials. */
 static double count_successes(draws *d, double n, double p)
 {
     const double log_failure = log1p(-p);
@@ -112,8 +112,8 @@ static double stirling_rest(double k)
     return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / n;
 }
 
-/* BTRS of W. Hoermann, "The generation of binomial random variates", 1993, for p up to 1/2 and
- * n p from 10 on. */
+/* BTRS of W. Hoermann, "The generation of binomial random variates", 1993, for p up to 1/2 and n p
+ * of 10 and more. */
 static double transformed_binomial(draws *d, double n, double p)
 {
     const double deviation = sqrt(n * p * (1 - p)), odds = p / (1 - p);
@@ -180,8 +180,8 @@ static df_status draw_all(const df_call *call, draw_fn draw, double least, doubl
     return DF_OK;
 }
 
-/* Gamma is positive: what is too small for the dtype is the smallest normal number, so that its
- * logarithm is finite. */
+/* A gamma variate is positive: a value too small for the dtype becomes the smallest normal number,
+ * so that its logarithm is finite. */
 static df_status run_gamma(const df_call *call, df_error *err)
 {
     (void)err;

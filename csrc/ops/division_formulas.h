@@ -5,13 +5,13 @@
 DF_INLINE V FN(divide)(V a, V b) { return a / b; }
 DF_INLINE V FN(reciprocal)(V x) { return 1 / x; }
 
-/* 0 where b is 0, whatever a is. */
+/* 0 where b is 0, for any a. */
 DF_INLINE V FN(divide_no_nan)(V a, V b)
 {
     return FN(select)(b == (V){0}, (V){0}, a / b);
 }
 
-/* As in Python and NumPy: the remainder has b's sign, even if zero, and is exact, like fmod's. */
+/* As in Python and NumPy: the remainder has the sign of b, even if zero, and is exact like fmod. */
 DF_INLINE T FN(floormod_1)(T a, T b)
 {
     T r = (T)(sizeof(T) == 4 ? fmodf((float)a, (float)b) : fmod(a, b));
@@ -31,9 +31,9 @@ DF_INLINE T FN(floordiv_1)(T a, T b)
     return q - down > (T)0.5 ? down + 1 : down;
 }
 
-/* floor(a / b), and the remainder that goes with it, of lanes that are not `hard`: |a / b| is below
- * 2^FRACTION_BITS, so that the rounded quotient's floor is at most one too high. For such a whole
- * number q, a - q b is exact with one rounding (or rounded as fmod(a, b) + b is). */
+/* floor(a / b) and the matching remainder, for lanes that are not `hard`: |a / b| is below
+ * 2^FRACTION_BITS, so the floor of the rounded quotient is at most one too large. For an integer q
+ * of this size, a - q b is exact with one rounding (or rounded like fmod(a, b) + b). */
 DF_INLINE V FN(floor_quotient)(V a, V b, V *remainder, M *hard)
 {
     V t = a / b, q = FN(floor)(t), r = FN(fma)(-q, b, a);
@@ -74,8 +74,8 @@ TILE_UNARY(reciprocal)
 DF_INLINE bool FN(is_zero)(T x) { return x == 0; }
 TEST_FIRST(is_zero)
 
-/* Division by zero has been refused, but must not trap; by -1 it is negation, since MIN / -1 traps
- * on x86. */
+/* Division by zero has been rejected, but must not trap. Division by -1 is negation, since MIN / -1
+ * traps on x86. */
 DF_INLINE T FN(floordiv_1)(T a, T b)
 {
     if (b == 0) return 0;
@@ -90,10 +90,10 @@ DF_INLINE T FN(floormod_1)(T a, T b)
     return r != 0 && is_negative(r) != is_negative(b) ? (T)(r + b) : r;
 }
 
-/* For MIN only an unsigned number holds the magnitude. */
+/* Unsigned, because the magnitude of MIN exceeds T. */
 DF_INLINE uint64_t FN(magnitude)(T x) { return is_negative(x) ? -(uint64_t)x : (uint64_t)x; }
 
-/* By Euclid. */
+/* Euclid's algorithm. */
 DF_INLINE T FN(gcd_1)(T x, T y)
 {
     uint64_t a = FN(magnitude)(x), b = FN(magnitude)(y);

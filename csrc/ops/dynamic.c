@@ -1,24 +1,23 @@
-/* What a program needs to compute with sizes that depend on data: another op with attributes that
- * are known only when it runs, a size as a tensor, the check of a decision made by one, and the sum
- * that undoes a broadcast.
+/* Ops for sizes that depend on data: application of another op with attributes known only at run
+ * time, a size as a tensor, an assertion about sizes, and the sum that undoes a broadcast.
  *
- * Knows other ops by their records only. */
+ * Other ops are accessed only through their records. */
 #include "op/op.h"
 #include "op/registry.h"
 #include "ops/types.h"
 
 #include <string.h>
 
-/* --- dynamic_attrs: inputs of the op applied, then the int64 vector of values known only now ---*/
+/* --- dynamic_attrs: inputs of the applied op, then the int64 vector of run-time values --- */
 
 enum { OP, OUTPUTS, CODE };
 
-/* `outputs`: types, see types.h. `encoded`: for each attribute of the op applied (mark, value),
- * for a list its length before that and a pair for each entry. */
+/* `outputs`: types, see types.h. `encoded`: (mark, value) for each attribute of the applied op; for
+ * a list its length, then a pair per entry. */
 enum { LITERAL, FROM_VECTOR };
 
 typedef struct {
-    df_ints code, values; /* values: of the vector */
+    df_ints code, values; /* values: of the input vector */
     int64_t at;
 } reader;
 
@@ -48,8 +47,8 @@ static bool next_list(reader *r, int64_t *room, df_ints *list)
     return true;
 }
 
-/* The attributes of this run; lists lie in `room`, which holds as many words as the code.
- * `limited`: an attribute has a type that does not hold every number. */
+/* Reads the attributes of this run; lists are stored in `room`, which has one word per word of
+ * code. `limited`: an attribute has a type that does not hold every number. */
 static bool read_attrs(const df_op *op, reader *r, df_attr *attrs, int64_t *room, bool *limited)
 {
     int64_t mark, value;
@@ -73,8 +72,8 @@ static df_status infer_dynamic(const df_call *call, df_error *err);
 
 static int count_dynamic(const df_call *call) { return df_types_count(call->attrs[OUTPUTS].list); }
 
-/* Whether an op can be applied: what it writes, the host and bodies are seen by programs only in
- * instructions of its own. */
+/* True if an op can be applied. Programs handle written inputs, host calls and bodies only in
+ * separate instructions. */
 static bool applies(int64_t index)
 {
     if (index < 0 || index >= df_registry_size()) return false;
@@ -82,7 +81,7 @@ static bool applies(int64_t index)
     return !op->writes && !op->effect && !op->host && !op->n_bodies && op->infer != infer_dynamic;
 }
 
-/* Whether there is an op to apply and a vector of values. */
+/* Checks that the op can be applied and that there is a vector of values. */
 static df_status check_call(const df_call *call, df_error *err)
 {
     const df_tensor *values = call->in[call->n_in - 1];
@@ -98,13 +97,13 @@ static df_status infer_dynamic(const df_call *call, df_error *err)
     return status == DF_OK ? df_types_infer(call, call->attrs[OUTPUTS].list, 0, err) : status;
 }
 
-/* Room for the lists of attributes. */
+/* Bytes for the lists of attributes. */
 static int64_t dynamic_workspace(const df_call *call)
 {
     return (call->attrs[CODE].list.n + 1) * (int64_t)sizeof(int64_t);
 }
 
-/* Whether an output has the dtype, the rank and the known dimensions of a type. */
+/* True if an output has the dtype, the rank and the known dimensions of a type. */
 static bool is_of_type(const df_tensor *y, const int64_t *type)
 {
     if (y->dtype != (df_dtype)type[0] || y->ndim != type[1]) return false;
@@ -113,7 +112,7 @@ static bool is_of_type(const df_tensor *y, const int64_t *type)
     return true;
 }
 
-/* Shapes by the rule of the op applied; they must be of the declared types. */
+/* Infers the shapes of the applied op; they must match the declared types. */
 static df_status infer_applied(const df_call *applied, df_ints types, df_error *err)
 {
     const int64_t *type = types.v;
@@ -211,7 +210,7 @@ DF_OP(dimension) = {.name = "dimension", .kind = DF_GENERAL, .n_in = 1, .n_out =
                     .attrs = {{"axis", DF_ATTR_INT}}, .internal = true, .shape_only = 1,
                     .infer = infer_dimension, .run = run_dimension};
 
-/* --- assert_sizes: that a decision made while tracing holds for the sizes of a run --- */
+/* --- assert_sizes: checks that a decision made while tracing holds for the sizes of a run --- */
 
 enum { SIZES_EQUAL, SIZES_LESS, SIZES_LESS_EQUAL };
 
@@ -248,11 +247,12 @@ DF_OP(assert_sizes) = {.name = "assert_sizes", .kind = DF_GENERAL, .n_in = 2, .n
 
 extern DF_OP(reduce_sum);
 
-/* No check, which is left to run: hints for sizes that depend on data need not fit each other. */
+/* Compatibility is checked by run: static hints for sizes that depend on data may differ. */
 static df_status infer_unbroadcast(const df_call *call, df_error *err)
 {
     const df_tensor *g = call->in[0], *like = call->in[1];
-    if (g->dtype == DF_BOOL) return df_fail_dtype(call, 0, "a number dtype", err); /* has no sum */
+    if (g->dtype == DF_BOOL) return df_fail_dtype(call, 0, "a number dtype", err); /* bools cannot
+                                                                                    * be summed */
     return df_tensor_set(call->out[0], g->dtype, like->ndim, like->shape, call->op->name, err);
 }
 
@@ -269,7 +269,7 @@ static df_status check_unbroadcast(const df_call *call, df_error *err)
                           df_shape_text(like->ndim, like->shape).text);
 }
 
-/* The sum, with dimensions kept; `axes` holds DF_MAX_NDIM. */
+/* The sum, with dimensions kept; `axes` has DF_MAX_NDIM entries. */
 static df_call sum_of(const df_call *call, df_attr attrs[2], int64_t *axes)
 {
     const df_tensor *g = call->in[0], *like = call->in[1];
@@ -288,7 +288,7 @@ static int64_t unbroadcast_workspace(const df_call *call)
     df_attr attrs[2];
     int64_t axes[DF_MAX_NDIM];
     df_error ignored;
-    if (check_unbroadcast(call, &ignored) != DF_OK) return 0; /* run says so */
+    if (check_unbroadcast(call, &ignored) != DF_OK) return 0; /* run reports the error */
     const df_call sum = sum_of(call, attrs, axes);
     return df_op_workspace(&sum);
 }
@@ -307,7 +307,7 @@ static df_status run_unbroadcast(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-/* Where nothing was repeated nothing is added, not even to a zero, whose sign would change. */
+/* A view if nothing was repeated: even adding to zero would change the sign of -0. */
 static int64_t view_unbroadcast(const df_call *call)
 {
     return df_same_shape(call->in[0], call->out[0]) ? 0 : -1;

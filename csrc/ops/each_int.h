@@ -1,6 +1,7 @@
 /* Includes TEMPLATE once per integer dtype that this build has. Some ops compute bools as uint8,
- * and halves as int16; others leave those functions unused. What gives the same bits whatever the
- * sign is compiled where DTYPE_SIGNED alone, and so a signed dtype comes with the unsigned one. */
+ * and 16-bit floats as int16; in other families these functions are unused. Formulas with the same
+ * bits for either sign are compiled only if DTYPE_SIGNED, so each unsigned dtype comes with the
+ * signed one. */
 #define DTYPE_FLOAT 0
 #define DTYPE_SIGNED 0
 #if DF_BUILT_U8 || DF_BUILT_BOOL

@@ -1,8 +1,8 @@
-/* What every file of elementwise ops starts with.
+/* Common header of elementwise ops.
  *
- * Such a family has two files. <family>_formulas.h holds formulas over one vector, each with a line
- * that makes its tile function; it needs this header and nothing else, and is included once per
- * dtype through each_float.h and each_int.h. <family>.c does so, and holds the records. */
+ * A family of such ops has two files. <family>_formulas.h contains formulas over one vector, each
+ * with a line that defines its tile function; it needs only this header and is included once per
+ * dtype through each_float.h and each_int.h. <family>.c includes it and contains the records. */
 #ifndef DF_ELEMENTWISE_H
 #define DF_ELEMENTWISE_H
 
@@ -12,7 +12,7 @@
 #include "simd/lanes.h"
 #include "simd/vmath.h"
 
-/* Of an element of the integer dtype in force, signed or not. */
+/* Tests of an element of the current integer DTYPE, signed or not. */
 #define is_negative(x) FN(is_negative)(x)
 #define is_minus_one(x) FN(is_minus_one)(x)
 
@@ -21,7 +21,7 @@
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-/* The tile functions of float16 and bfloat16, which come with that of float32. */
+/* Tile functions of float16 and bfloat16, generated with those of float32. */
 #define HALVES(name, n_in, rounds) DF_CAT(HALVES, DTYPE)(name, n_in, rounds)
 #define HALVES_f32(name, n_in, rounds)                                                           \
     DF_WHERE(F16, HALF(name, f16, DF_F16, n_in, rounds))                                         \
@@ -43,7 +43,7 @@
 #define HALVES_i32(name, n_in, rounds)
 #define HALVES_i64(name, n_in, rounds)
 
-/* The tile function of a formula: the loop for it, one line each. */
+/* The tile function of a formula: a loop over vectors, one line per formula. */
 #define TILE_OF(name)                                                                            \
     static void FN(name##_tile)(int64_t n, void *out, const void *const *in, const df_attr *attrs)
 #define TILE_HEAD(name, n_in) TILE_OF(name); HALVES(name, n_in, true) TILE_OF(name)
@@ -52,7 +52,7 @@
     TILE_HEAD(name, 1) { (void)attrs; FN(map1)(n, out, in[0], FN(name)); }
 #define TILE_BINARY(name) \
     TILE_HEAD(name, 2) { (void)attrs; FN(map2)(n, out, in[0], in[1], FN(name)); }
-/* those where one operand is a single number; floats only, as `tile_with_one` is not for halves */
+/* variants in which one operand is a single element; not for 16-bit floats, like `tile_with_one` */
 #define TILE_WITH_ONE(name)                                                                      \
     TILE_OF(name##_one0) { (void)attrs; FN(map2_one0)(n, out, in[0], in[1], FN(name)); }         \
     TILE_OF(name##_one1) { (void)attrs; FN(map2_one1)(n, out, in[0], in[1], FN(name)); }
@@ -60,12 +60,12 @@
     TILE_HEAD(name, 3) { (void)attrs; FN(map3)(n, out, in[0], in[1], in[2], FN(name)); }
 #define TILE_QUATERNARY(name) \
     TILE_HEAD(name, 4) { (void)attrs; FN(map4)(n, out, in[0], in[1], in[2], in[3], FN(name)); }
-/* with the op's first attribute, a float, as last argument of the formula */
+/* with the first attribute of the op, a float, as last argument of the formula */
 #define TILE_UNARY_WITH(name) \
     TILE_HEAD(name, 1) { FN(map1_with)(n, out, in[0], FN(splat)((T)attrs[0].f), FN(name)); }
 #define TILE_BINARY_WITH(name) \
     TILE_HEAD(name, 2) { FN(map2_with)(n, out, in[0], in[1], FN(splat)((T)attrs[0].f), FN(name)); }
-/* one of two formulas, by the op's first attribute, a bool */
+/* one of two formulas, selected by the first attribute of the op, a bool */
 #define TILE_UNARY_EITHER(name, if_true, if_false)                                               \
     TILE_HEAD(name, 1)                                                                           \
     {                                                                                            \
@@ -78,7 +78,7 @@
         if (attrs[0].i) FN(map2)(n, out, in[0], in[1], FN(if_true));                             \
         else FN(map2)(n, out, in[0], in[1], FN(if_false));                                       \
     }
-/* halves are chosen as int16 */
+/* 16-bit floats are selected as int16 */
 #define TILE_CHOICE(name) \
     TILE_OF(name) { (void)attrs; FN(choice)(n, out, in[0], in[1], in[2], FN(name)); }
 #define TILE_TEST(name) \
@@ -100,7 +100,7 @@
                       {[DF_F32] = name##_one1_tile_f32, DF_OF(F64, name##_one1_tile_f64)}}
 #define SIGNED_INTS (1u << DF_I8 | 1u << DF_I16 | 1u << DF_I32 | 1u << DF_I64)
 #define ALL_INTS (SIGNED_INTS | 1u << DF_U8 | 1u << DF_U16 | 1u << DF_U32 | 1u << DF_U64)
-/* The search of a refusal: name_first_<dtype> of each integer dtype. */
+/* The search of df_refusal: name_first_<dtype> of each integer dtype. */
 #define FIRST_OF_INTS(name)                                                                      \
     static int64_t name##_first(const df_tensor *x)                                              \
     {                                                                                            \
@@ -116,7 +116,7 @@
     { return FN(first1)(n, x, FN(name)); }
 #define BOOLS(name) DF_OF(BOOL, name##_tile_u8) /* bools are bytes 0 and 1 */
 
-/* Fields that all records of a form share. */
+/* Fields shared by all records of a form. */
 #define UNARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .promote = 1, \
     .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast
 #define BINARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1, .promote = 3, \

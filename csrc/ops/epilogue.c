@@ -1,4 +1,4 @@
-/* Elementwise steps behind a product; see epilogue.h. */
+/* Elementwise steps after a product, see epilogue.h. */
 #include "ops/epilogue.h"
 #include "fuse/run.h"
 
@@ -7,20 +7,21 @@
 
 #define MAX_INPUTS 64
 
-/* The cluster after a product, as a call of its own: value 0 is the product, a tensor that lies in
- * the first output's memory if its elements have the same size, else in the workspace. */
+/* The cluster after a product as a separate call. Value 0 is the product, a tensor in the memory of
+ * the first output if its elements have the same size, otherwise in the workspace. */
 typedef struct {
     df_call call;
     df_tensor product;
     const df_tensor *in[MAX_INPUTS];
-    df_attr attrs[2]; /* those of `cluster`: shape, code */
+    df_attr attrs[2]; /* shape and code, as of `cluster` */
     const df_cluster *cluster;
-    void *parts; /* of folds, if there are any */
-    atomic_bool failed; /* some piece found no memory */
-    atomic_bool in_pieces; /* parts of folds, that are then made at the end */
+    void *parts; /* of FOLD values, if there are any */
+    atomic_bool failed; /* out of memory for some piece */
+    atomic_bool in_pieces; /* pieces did not match the parts of FOLD values, which are then computed
+                            * at the end */
 } epilogue;
 
-/* The call of `e` once the product has its shape; `e` may not move afterwards. */
+/* Sets the call of `e` once the product has its shape; `e` may not move afterwards. */
 static void set_call(epilogue *e, const df_product *product, const df_call *call)
 {
     e->call = (df_call){.op = call->op, .n_in = call->n_in - 1, .n_out = call->n_out, .in = e->in,
@@ -85,7 +86,7 @@ int64_t DF_SYM(df_epilogue_workspace)(const df_product *product, const df_call *
     return bytes < 0 ? bytes : product_bytes(call) + bytes;
 }
 
-/* Rows of a piece follow each other in memory where it is as wide as the product. */
+/* The rows of a piece are consecutive in memory if it is as wide as the product. */
 void DF_SYM(df_epilogue_piece)(const void *context, int64_t row, int64_t rows, int64_t col0,
                                int64_t cols, void *c, int64_t ldc)
 {
@@ -104,7 +105,7 @@ void DF_SYM(df_epilogue_piece)(const void *context, int64_t row, int64_t rows, i
         atomic_store(&e->in_pieces, true);
 }
 
-/* What is worked out once for many runs. */
+/* State computed once for many runs. */
 typedef struct {
     void *product;
     df_cluster *cluster;
@@ -169,7 +170,7 @@ static df_status run_prepared(const df_product *product, const df_call *call,
     e.parts = parts ? parts->data : NULL;
     atomic_init(&e.failed, false);
     atomic_init(&e.in_pieces, false);
-    e.product = *call->out[0]; /* has the product's shape, borrowed */
+    e.product = *call->out[0]; /* borrows the shape */
     e.product.dtype = call->in[0]->dtype;
     if (!in_place(call)) e.product.data = call->workspace;
     set_call(&e, product, call);

@@ -1,21 +1,22 @@
-/* The elementwise steps behind a product, run on its pieces while they are in cache: what the ops
- * matmul_cluster and conv_cluster have in common. Knows no kernel of a product. */
+/* Elementwise steps that run on the pieces of a product while they are in cache: the common part of
+ * matmul_cluster and conv_cluster. Independent of the kernels of products. */
 #ifndef DF_EPILOGUE_H
 #define DF_EPILOGUE_H
 
 #include "op/op.h"
 
-/* An op with one output or more whose inputs 0 and 1 make a product, and whose attribute number
- * `code` is tile code in which value 0 is the product and the others are the rest of the inputs.
- * These may have any shape that broadcasts to the product's. The functions are about the product
- * alone. */
+/* Describes an op with at least one output whose inputs 0 and 1 are multiplied. Its attribute
+ * `code` is tile code in which value 0 is the product and the other values are the remaining
+ * inputs, whose shapes must broadcast to that of the product. The functions concern only the
+ * product. */
 typedef struct {
     int code;
     df_status (*infer)(const df_call *call, df_error *err);
     int64_t (*workspace)(const df_call *call);
-    /* What can be worked out once; NULL: nothing. To be freed. */
+    /* Precomputes state for many runs, to be freed; may be NULL. */
     df_status (*prepare)(const df_call *call, void **prepared, df_error *err);
-    /* Computes it at `to`, handing df_epilogue_piece each finished piece with `context`. */
+    /* Computes the product at `to` and calls df_epilogue_piece with `context` for each finished
+     * piece. */
     void (*run)(const df_call *call, const void *prepared, void *to, const void *context,
                 void *workspace);
 } df_product;
@@ -24,7 +25,7 @@ typedef struct {
 void DF_SYM(df_epilogue_piece)(const void *context, int64_t row, int64_t rows, int64_t col0,
                                int64_t cols, void *c, int64_t ldc);
 
-/* For the fields of the op's record. */
+/* For the fields of the record. */
 int DF_SYM(df_epilogue_count_out)(const df_product *product, const df_call *call);
 df_status DF_SYM(df_epilogue_infer)(const df_product *product, const df_call *call, df_error *err);
 int64_t DF_SYM(df_epilogue_workspace)(const df_product *product, const df_call *call);
@@ -36,7 +37,7 @@ df_status DF_SYM(df_epilogue_compile)(const df_product *product, const df_call *
                                       df_error *err);
 df_status DF_SYM(df_epilogue_run)(const df_product *product, const df_call *call, df_error *err);
 
-/* The functions of the record of such an op, and their fields. */
+/* Defines the functions of the record of such an op, and their fields. */
 #define EPILOGUE(of, code, infer, workspace, prepare, run)                                       \
     static const df_product PRODUCT_##of = {code, infer, workspace, prepare, run};               \
     static df_status infer_cluster_##of(const df_call *call, df_error *err)                      \

@@ -1,5 +1,5 @@
-/* Exponentials, logarithms, powers and roots: those that vmath.h and lanes.h lack. Compiled once
- * per dtype. */
+/* Exponentials, logarithms, powers and roots that vmath.h and lanes.h lack. Compiled once per
+ * dtype. */
 
 #if DTYPE_FLOAT
 
@@ -15,7 +15,7 @@ TILE_UNARY(rsqrt)
 DF_INLINE bool FN(below_zero)(T x) { return is_negative(x); }
 TEST_FIRST(below_zero)
 
-/* By repeated squaring, wrapping around; negative exponents have been refused. */
+/* Repeated squaring with wraparound; negative exponents have been rejected. */
 DF_INLINE T FN(pow_1)(T a, T b)
 {
     T y = 1;

@@ -1,5 +1,5 @@
-/* Rows picked by index: gather, gather_nd, segments by their ids, and the indices of true
- * elements. Data moves as bytes, so every dtype will do. Writing by index is in scatter.c. */
+/* Rows selected by index: gather, gather_nd, segments by their ids, and the indices of true
+ * elements. Data is moved as bytes, independent of the dtype. Writes by index are in scatter.c. */
 #include "simd/simd.h"
 #include "ops/indices.h"
 
@@ -7,7 +7,7 @@ enum { AXIS, BATCH_DIMS };
 
 /* --- copying -----------------------------------------------------------------------------------*/
 
-/* Rows whose memory is prefetched; measured best of 0 to 16 on rows of 1 KB. */
+/* Rows prefetched ahead; best of 0 to 16 for rows of 1 KB. */
 enum { AHEAD = 4 };
 
 #define DTYPE u8
@@ -23,7 +23,7 @@ enum { AHEAD = 4 };
 #include "ops/gather_formulas.h"
 #undef DTYPE
 
-/* One row of `bytes` >= 16: whole vectors, the last one overlapping. */
+/* Copies a row of `bytes` >= 16 in whole vectors, the last one overlapping. */
 DF_INLINE void copy_row(char *to, const char *from, int64_t bytes)
 {
     v_u8 v;
@@ -65,7 +65,7 @@ typedef struct {
     char *out;
 } gather_job;
 
-/* Output rows [begin, end) of all [batches, outer, picks]. */
+/* Copies output rows [begin, end) of all [batches, outer, picks]. */
 static void gather_block(void *context, int64_t begin, int64_t end)
 {
     const gather_job *g = context;
@@ -138,7 +138,8 @@ DF_OP(gather) = {.name = "gather", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n
                  .attrs = {{"axis", DF_ATTR_INT, .axis = true}, {"batch_dims", DF_ATTR_INT}},
                  .infer = infer_gather, .run = run_gather};
 
-/* Indices name dimensions from `axis` >= 0 on; those between the batch and it are kept. */
+/* Indices select dimensions from `axis` >= 0 on; dimensions between the batch and `axis` are
+ * kept. */
 static df_status infer_gather_nd(const df_call *call, df_error *err)
 {
     const df_tensor *params = call->in[0];
@@ -166,7 +167,8 @@ DF_OP(gather_nd) = {.name = "gather_nd", .kind = DF_GENERAL, .n_in = 2, .n_out =
                     .attrs = {{"axis", DF_ATTR_INT, .axis = true}, {"batch_dims", DF_ATTR_INT}},
                     .infer = infer_gather_nd, .run = run_gather_nd};
 
-/* --- segment_gather: segments[ids], zeros where an id is negative ------------------------------*/
+/* --- segment_gather: segments[ids], zeros for negative ids
+ * --------------------------------------- */
 
 static df_status infer_segment_gather(const df_call *call, df_error *err)
 {
@@ -197,11 +199,11 @@ DF_OP(segment_gather) = {.name = "segment_gather", .kind = DF_GENERAL, .n_in = 2
 
 /* --- where_indices: [n, rank], the indices of true elements in order ---------------------------*/
 
-enum { WHERE_GRAIN = 4096 }; /* elements per block; its flat positions lie on the stack */
+enum { WHERE_GRAIN = 4096 }; /* elements per block; its flat indices are on the stack */
 
 typedef struct {
     const df_tensor *x;
-    int64_t *offsets; /* per block: true elements before it; then all */
+    int64_t *offsets; /* per block: true elements before it; last: all */
     int64_t *out;
 } where_job;
 
@@ -214,8 +216,8 @@ static void count_true(void *context, int64_t begin, int64_t end)
     w->offsets[begin / WHERE_GRAIN] = n;
 }
 
-/* A block writes as many indices as were counted, even if the owner of shared memory has changed it
- * since: missing ones are 0. */
+/* Each block writes as many indices as were counted, even if another thread has modified shared
+ * memory in between: missing indices are 0. */
 
 static void write_true(void *context, int64_t begin, int64_t end)
 {
@@ -224,7 +226,7 @@ static void write_true(void *context, int64_t begin, int64_t end)
     const int rank = w->x->ndim;
     const int64_t *offset = w->offsets + begin / WHERE_GRAIN, wanted = offset[1] - offset[0];
     int64_t flat[WHERE_GRAIN + 1], n = 0, *out = w->out + offset[0] * rank;
-    for (int64_t i = begin; i < end; i++) { /* without a branch on data */
+    for (int64_t i = begin; i < end; i++) { /* branch-free */
         flat[n] = i;
         n += x[i] != 0;
     }

@@ -1,4 +1,4 @@
-/* Picks single elements of the width of DTYPE; the compiler uses gather instructions. */
+/* Copies single elements of the width of DTYPE; the compiler uses gather instructions. */
 static void FN(pick)(void *to, const void *from, const int64_t *rows, int64_t n)
 {
     const T *x = from;

@@ -1,5 +1,5 @@
-/* The ops by which a program calls the host: printing, assertions, callbacks, kernels written in
- * its language, and what goes on beside the program. */
+/* Ops that call the host: printing, assertions, callbacks, kernels written in its language, and
+ * asynchronous operations. */
 #include "base/host.h"
 #include "op/op.h"
 #include "ops/types.h"
@@ -40,10 +40,10 @@ DF_OP(host_compute) = {.name = "host_compute", .kind = DF_GENERAL, .n_in = DF_VA
                        .effect = true, .host = true, .sized_by_data = true,
                        .count_out = count_types, .infer = infer_host_compute, .run = run_host};
 
-/* --- what goes on beside the program ---
+/* --- asynchronous operations ---
  *
- * ticket, y... = host_start(x...), of which y... hold nothing until
- * y...         = host_wait(ticket, y..., x...). */
+ * handle, y... = host_start(x...), where y... are undefined until y...         = host_wait(handle,
+ * y..., x...). */
 
 static int count_host_start(const df_call *call) { return 1 + count_types(call); }
 

@@ -1,6 +1,6 @@
-/* Hyperbolic functions: those that vmath.h lacks. Compiled once per floating dtype. */
+/* Hyperbolic functions that vmath.h lacks. Compiled once per floating dtype. */
 
-/* 1 / cosh(x)^2 by e^-2|x|: 1 - tanh(x)^2 would vanish where tanh(x) rounds to 1. */
+/* 1 / cosh(x)^2 from e^-2|x|, as 1 - tanh(x)^2 would vanish where tanh(x) rounds to 1. */
 DF_INLINE V FN(tanh_grad)(V g, V x)
 {
     V e = FN(exp)(-2 * FN(abs)(x));

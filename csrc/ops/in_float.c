@@ -1,12 +1,12 @@
-/* See in_float.h. */
+/* Reduced-precision floats computed in float32, see in_float.h. */
 #include "ops/in_float.h"
 #include "fuse/cluster.h"
 #include "base/thread.h"
 #include "op/tile.h"
 #include "simd/lanes_half.h"
 
-#define GRAIN 16384 /* elements converted by a thread at a time */
-#define PIECE 512   /* elements of a tile function's operand that are widened at a time */
+#define GRAIN 16384 /* elements converted per chunk of parallel work */
+#define PIECE 512   /* elements of an operand of a tile function widened at a time */
 #define MAX_OPERANDS 16
 
 void DF_SYM(df_tile_in_float)(df_tile_fn f32, df_half_tile of, int64_t n, void *out,
@@ -42,7 +42,7 @@ void DF_SYM(df_reduce_in_float)(df_reduce_fn f32, df_dtype half, int64_t rows, i
 
 /* --- whole calls ------------------------------------------------------------------------------ */
 
-/* A half tensor and its float32 stand-in. */
+/* A reduced-precision tensor and its float32 counterpart. */
 typedef struct {
     const df_tensor *half;
     df_tensor *wide;
@@ -68,8 +68,8 @@ static void convert(const df_tensor *half, df_tensor *wide, void (*block)(void *
     if (half->size) df_parallel_for(half->size, GRAIN, 0.2, block, &p);
 }
 
-/* The call in float32. Shapes are those of the real tensors, borrowed; only buffers are owned,
- * except outputs that depend on data, which the kernel itself describes and allocates. */
+/* The call in float32. Shapes are borrowed from the original tensors; only buffers are owned,
+ * except for outputs whose size depends on data, which the kernel describes and allocates. */
 typedef struct {
     df_call call;
     df_tensor tensors[2 * MAX_OPERANDS];
@@ -80,7 +80,7 @@ typedef struct {
 
 static df_status stand_in(df_tensor *wide, const df_tensor *half, const char *op, df_error *err)
 {
-    if (half->size < 0) { /* depends on data: the kernel will say */
+    if (half->size < 0) { /* depends on data: set by the kernel */
         df_tensor_init(wide);
         return df_tensor_set(wide, DF_F32, half->ndim, half->shape, op, err);
     }

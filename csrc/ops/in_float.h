@@ -1,12 +1,12 @@
-/* float16 and bfloat16 are computed in float32: operands are widened, float32's own kernel runs,
- * and its result is rounded once. Tile functions and reductions in clusters do so a
- * cache-sized piece at a time, other kernels a call at a time. */
+/* float16 and bfloat16 computed in float32: operands are widened, the float32 kernel runs, and its
+ * result is rounded once. Tile functions and reductions in clusters do this one cache-sized piece
+ * at a time, other kernels one call at a time. */
 #ifndef DF_IN_FLOAT_H
 #define DF_IN_FLOAT_H
 
 #include "op/op.h"
 
-/* What a record whose kernel lacks the two dtypes names as `run_half`. */
+/* `run_half` of records whose kernel lacks the two dtypes. */
 df_status DF_SYM(df_run_in_float)(const df_call *call, df_error *err);
 #if DF_BUILT_HALVES
 #define HALVES_IN_FLOAT .run_half = DF_SYM(df_run_in_float)
@@ -14,11 +14,12 @@ df_status DF_SYM(df_run_in_float)(const df_call *call, df_error *err);
 #define HALVES_IN_FLOAT .run_half = NULL
 #endif
 
-/* How the operands of a tile function of float32 look to that of a half. */
+/* Conversion of the operands of a float32 tile function for a 16-bit float dtype. */
 typedef struct {
     df_dtype half;
     int n_in;
-    bool rounds; /* the result is a half too; else it is not a float, and is written unchanged */
+    bool rounds; /* the result is rounded to `half`; otherwise it is not a float and is stored
+                  * unchanged */
 } df_half_tile;
 void DF_SYM(df_tile_in_float)(df_tile_fn f32, df_half_tile of, int64_t n, void *out,
                               const void *const *in, const df_attr *attrs);

@@ -1,5 +1,5 @@
-/* The incomplete gamma and beta functions, their slopes, and the Hurwitz zeta function. Formulas
- * are in vmath_gamma.h and vmath_beta.h. */
+/* The incomplete gamma and beta functions, their derivatives, and the Hurwitz zeta function. The
+ * formulas are in vmath_gamma.h and vmath_beta.h. */
 #include "ops/elementwise.h"
 
 #define TEMPLATE "ops/incomplete_formulas.h"

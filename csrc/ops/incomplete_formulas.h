@@ -1,5 +1,5 @@
-/* Functions of two and three numbers: float64 whatever the dtype, one number at a time. Compiled
- * once per floating dtype. */
+/* Functions of two and three numbers, computed in float64 for every dtype, one element at a time.
+ * Compiled once per floating dtype. */
 
 DF_INLINE void FN(two_in_double)(int64_t n, T *y, const void *const *in,
                                  double (*f)(double, double))

@@ -1,11 +1,12 @@
-/* What picking rows by index (gather.c) and writing rows by index (scatter.c) share: how the
- * operands lie in memory, and indices checked and turned into row numbers. Moves no data.
+/* Common to selecting rows by index (gather.c) and writing rows by index (scatter.c): the layout of
+ * the operands, and the conversion of checked indices to row numbers. Moves no data.
  *
- * Shared memory (DLPack) may be written by its owner between the check and the use, so a row number
- * is checked again when it is read for use. An owner who writes in between gets an arbitrary row.
+ * Another thread may write shared memory (DLPack) between check and use, so a row number is checked
+ * again when it is used. In that case an arbitrary row is accessed, but never memory outside the
+ * table.
  *
  *   table   [batches, outer, rows, inner]     params of gather, the output of scatter
- *   indices [batches, picks, depth]           depth numbers name one row of `rows`
+ *   indices [batches, picks, depth]           depth numbers select one of `rows`
  *   picked  [batches, outer, picks, inner]    the output of gather, updates of scatter */
 #ifndef DF_INDICES_H
 #define DF_INDICES_H
@@ -24,8 +25,9 @@ typedef struct {
     int64_t batches, outer, rows, inner, picks;
     int axis, batch_dims;
     int64_t depth;             /* numbers per index */
-    bool nested;               /* the last dimension of indices holds `depth` numbers */
-    bool drop_negative;        /* a negative index names no row, instead of counting from the end */
+    bool nested;               /* the last dimension of indices has `depth` numbers */
+    bool drop_negative;        /* a negative index selects no row; otherwise it counts from the
+                                * end */
     const df_tensor *indices;
     const int64_t *table_shape;
     int table_ndim;
@@ -38,7 +40,7 @@ static inline int64_t product(const int64_t *shape, int begin, int end)
     return n;
 }
 
-/* Describes a table of `shape` whose rows are named by `indices` from `axis` on. */
+/* Describes a table of `shape` whose rows are selected by `indices` from `axis` on. */
 static inline layout lay_out(int ndim, const int64_t *shape, const df_tensor *indices, int axis,
                              int batch_dims, bool nested)
 {
@@ -60,7 +62,7 @@ DF_INLINE int64_t index_at(const df_tensor *indices, int64_t i)
                                     : ((const int64_t *)indices->data)[i];
 }
 
-/* Every step-th of n numbers; neighbours, the usual case, have a loop of vectors. */
+/* Copies every step-th of n numbers; adjacent numbers, the usual case, have a vector loop. */
 DF_INLINE void copy_numbers(const df_tensor *indices, int64_t at, int64_t step, int64_t n,
                             int64_t *out)
 {
@@ -76,22 +78,22 @@ DF_INLINE void copy_numbers(const df_tensor *indices, int64_t at, int64_t step, 
         for (int64_t j = 0; j < n; j++) out[j] = wide[j * step];
 }
 
-/* Number k of `n` indices from index `first` on, negative ones counted from the end; each inside
- * its dimension, or -1 where it names no row. */
+/* Number k of `n` indices from index `first` on. Negative numbers count from the end; each result
+ * is inside its dimension, or -1 if it selects no row. */
 static inline void read_numbers(const layout *l, int64_t first, int64_t n, int64_t k, int64_t *out)
 {
     const int64_t dim = l->table_shape[l->axis + k];
     const int64_t wrap = l->drop_negative ? 0 : dim, none = l->drop_negative ? -1 : 0;
     copy_numbers(l->indices, first * l->depth + k, l->depth, n, out);
-    __asm__ volatile("" ::: "memory"); /* what follows must use the copy */
+    __asm__ volatile("" ::: "memory"); /* the code below must use the copy */
     for (int64_t j = 0; j < n; j++) {
         const int64_t i = out[j] + (out[j] < 0 ? wrap : 0);
         out[j] = (uint64_t)i < (uint64_t)dim ? i : none;
     }
 }
 
-/* Row numbers of `n` <= CHUNK indices from index `first` on (counted over all batches); negative
- * where an index names no row. */
+/* Row numbers of `n` <= CHUNK indices from index `first` on (numbered over all batches); negative
+ * if an index selects no row. */
 static inline void resolve(const layout *l, int64_t first, int64_t n, int64_t *rows)
 {
     int64_t numbers[CHUNK];
@@ -132,7 +134,7 @@ static inline void check_block(void *context, int64_t begin, int64_t end)
     if (bad) __atomic_store_n(&c->bad, 1, __ATOMIC_RELAXED);
 }
 
-/* Names the first number of indices that is out of range; `table` is the operand it points into. */
+/* Reports the first number of indices that is out of range; `table` is the operand indexed. */
 static inline df_status fail_index(const df_call *call, const layout *l, const char *table,
                                    df_error *err)
 {
@@ -159,7 +161,7 @@ static inline df_status fail_index(const df_call *call, const layout *l, const c
                    l->axis + (int)k, table, df_shape_text(l->table_ndim, l->table_shape).text);
 }
 
-/* Every index is checked before any is used. */
+/* Checks every index before any is used. */
 static inline df_status check_indices(const df_call *call, const layout *l, const char *table,
                                       df_error *err)
 {
@@ -184,7 +186,7 @@ static inline df_status check_index_dtype(const df_call *call, int input, df_err
                                       : df_fail_dtype(call, input, "int32 or int64 indices", err);
 }
 
-/* The batch dimensions of `indices` and of a table of `shape`: inside both, and equal. */
+/* Checks the batch dimensions of `indices` and of a table of `shape`: inside both, and equal. */
 static inline df_status check_batch(const df_call *call, int ndim, const int64_t *shape,
                                     const df_tensor *indices, int64_t batch_dims, int axis,
                                     bool nested, df_error *err)
@@ -206,7 +208,8 @@ static inline df_status check_batch(const df_call *call, int ndim, const int64_t
     return DF_OK;
 }
 
-/* indices' last dimension holds one number per dimension of the table from `axis` on. */
+/* Checks that the last dimension of indices has one number per dimension of the table from `axis`
+ * on. */
 static inline df_status check_depth(const df_call *call, int ndim, const int64_t *shape,
                                     const df_tensor *indices, int axis, df_error *err)
 {
@@ -226,7 +229,7 @@ static inline df_status check_depth(const df_call *call, int ndim, const int64_t
     return DF_OK;
 }
 
-/* Shape of what is picked: table[:axis] + indices[batch_dims:] + table[axis + depth:]. */
+/* The shape of `picked`: table[:axis] + indices[batch_dims:] + table[axis + depth:]. */
 static inline df_status picked_shape(const df_call *call, int ndim, const int64_t *shape,
                                      const df_tensor *indices, int axis, int batch_dims,
                                      bool nested, int64_t *picked, int *n_picked, df_error *err)

@@ -1,18 +1,19 @@
-/* Tensors put together along an axis, and taken apart: concat, stack, split, unstack. They move
- * elements by size and know no dtypes. */
+/* Joining tensors along an axis and splitting them: concat, stack, split, unstack. They move
+ * elements by size, independent of the dtype. */
 #include "base/thread.h"
 #include "ops/strided.h"
 
 #include <string.h>
 
-enum { AXIS, SIZES, NUM }; /* split; the others have only the axis */
+enum { AXIS, SIZES, NUM }; /* of split; the others have only the axis */
 
-#define LEAST_RUN 128    /* bytes, on average, of runs that are copied one by one */
-#define ROWS_BYTES 16384 /* moved by one task, about */
-#define SHORT_BYTES 4096 /* planning a strided copy takes longer than to move them */
+#define LEAST_RUN 128    /* average bytes of runs that are copied one by one */
+#define ROWS_BYTES 16384 /* moved per task, about */
+#define SHORT_BYTES 4096 /* for fewer bytes, planning a strided copy takes longer than moving
+                          * them */
 #define RUN_NS 4.0
 #define BYTE_NS 0.1
-#define MAX_PIECES (INT64_C(1) << 24) /* more outputs than that are a mistake */
+#define MAX_PIECES (INT64_C(1) << 24) /* more outputs are assumed to be an error */
 
 static int64_t product(const int64_t *shape, int begin, int end)
 {
@@ -23,8 +24,8 @@ static int64_t product(const int64_t *shape, int begin, int end)
 
 static int positive_axis(int64_t axis, int ndim) { return (int)(axis < 0 ? axis + ndim : axis); }
 
-/* Copies `part`, one of the tensors that make up `whole`, to or from its place there: runs of
- * part_run bytes at steps of whole_run bytes, from `offset` on. */
+/* Copies `part`, one of the tensors that form `whole`, to or from its position there: runs of
+ * part_run bytes, whole_run bytes apart, from `offset` on. */
 static void copy_part(const df_tensor *whole, const df_tensor *part, int64_t n_runs,
                       int64_t whole_run, int64_t part_run, int64_t offset, bool join)
 {
@@ -37,8 +38,8 @@ static void copy_part(const df_tensor *whole, const df_tensor *part, int64_t n_r
     DF_SYM(df_strided_copy)(&s);
 }
 
-/* All parts row by row, a row being a run of each: so a thread moves what it works on before and
- * after, which then stays in its cache. */
+/* Copies all parts row by row, a row being a run of each part. A thread thus moves the data that it
+ * processes before and after, which stays in its cache. */
 typedef struct {
     const df_tensor *whole, *const *parts;
     int n;
@@ -93,8 +94,8 @@ static df_status copy_parts(const df_tensor *whole, const df_tensor *const *part
 
 /* --- concat, stack --- */
 
-/* Input i has the shape and dtype of input 0, `axis` (-1: none) left out. Unknown dimensions of
- * `shape` are filled in from the input. */
+/* Checks that input i has the shape and dtype of input 0, except along `axis` (-1: no exception).
+ * Unknown dimensions of `shape` are set from the input. */
 static df_status check_part(const df_call *call, int i, int axis, int64_t *shape, df_error *err)
 {
     const df_tensor *first = call->in[0], *x = call->in[i];
@@ -173,7 +174,7 @@ static int count_unstack(const df_call *call)
 {
     const df_tensor *x = call->in[0];
     const int axis = positive_axis(call->attrs[AXIS].i, x->ndim);
-    if (axis < 0 || axis >= x->ndim) return 1; /* infer refuses it, and the others */
+    if (axis < 0 || axis >= x->ndim) return 1; /* infer reports the error, also for other axes */
     const int64_t n = x->shape[axis];
     return n == DF_UNKNOWN || n > MAX_PIECES ? 1 : (int)n;
 }
@@ -202,7 +203,7 @@ static int count_split(const df_call *call)
     return num < 0 || num > MAX_PIECES ? 1 : (int)num;
 }
 
-/* Sizes along the axis: as given, one -1 filled in; or `num` equal ones. */
+/* Sizes along the axis: the given ones, with one -1 filled in; or `num` equal ones. */
 static df_status split_sizes(const df_call *call, int64_t n, int64_t *open, int64_t *each,
                              df_error *err)
 {

@@ -1,4 +1,4 @@
-/* The larger, the smaller, and what lies between. NaN in any operand gives NaN. */
+/* Maximum, minimum and clipping. NaN in any operand yields NaN. */
 #include "ops/elementwise.h"
 
 #define TEMPLATE "ops/limits_formulas.h"
@@ -6,7 +6,7 @@
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-/* Not commutative: of zeros that differ in sign they give the second. */
+/* Not commutative: of zeros with different signs they return the second. */
 DF_OP(maximum) = {BINARY_OP("maximum"), .tile = {NUMBERS(maximum)}, WITH_ONE(maximum)};
 DF_OP(minimum) = {BINARY_OP("minimum"), .tile = {NUMBERS(minimum)}, WITH_ONE(minimum)};
 /* clip_by_value(x, low, high) */

@@ -1,4 +1,4 @@
-/* The larger, the smaller, and what lies between. Compiled once per dtype. */
+/* Maximum, minimum and clipping. Compiled once per dtype. */
 
 DF_INLINE V FN(maximum)(V a, V b) { return FN(max)(a, b); }
 DF_INLINE V FN(minimum)(V a, V b) { return FN(min)(a, b); }

@@ -1,8 +1,9 @@
-/* Local response normalization: channels divided by a power of the squares of their neighbours. */
+/* Local response normalization: channels divided by a power of the sum of squares of their
+ * neighbours. */
 #include "ops/elementwise.h"
 #include "base/thread.h"
 
-#define PIECE 512 /* channels whose windows are summed at a time */
+#define PIECE 512 /* channels per block of window sums */
 #define TASK_ELEMENTS 4096
 
 enum { RADIUS, BIAS, ALPHA, BETA };
@@ -31,7 +32,7 @@ static void flow_back_task(void *context, int64_t begin, int64_t end)
     (r->dtype == DF_F32 ? flow_back_f32 : DF_HAS(F64, flow_back_f64))(r, begin, end);
 }
 
-/* Inputs: x; flowing back: g, x. */
+/* Inputs: x; of the gradient: g, x. */
 static df_status infer(const df_call *call, df_error *err)
 {
     const df_tensor *x = call->in[call->n_in - 1];

@@ -1,7 +1,7 @@
 /* Part of local_response.c, included once per floating dtype. */
 
-/* w[i] = the sum of v^2, or of v, over channels c + i - radius to c + i + radius that exist, for
- * the `n` channels from c on. Wide windows are added up a part at a time. */
+/* w[i] = the sum of v^2, or of v, over the existing channels from c + i - radius to c + i + radius,
+ * for the `n` channels from c on. Wide windows are summed in parts. */
 static void FN(window)(T *w, const T *v, const response *r, int64_t c, int64_t n, bool squares)
 {
     T near[2 * PIECE];

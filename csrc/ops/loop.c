@@ -1,22 +1,23 @@
-/* loop: runs its body again and again on what the body made of its carried inputs.
+/* loop: runs its body repeatedly; the carried outputs of an iteration are the carried inputs of the
+ * next.
  *
  *     inputs   [times] [go on] carried, sliced, captured
  *     body     the same        ->  [go on] carried, stacked
  *     outputs                      carried, [rounds], stacked
  *
- * `times` < 0: input 0, an int64, says how many rounds there are at most. `tested`: the next input,
- * a bool, says whether there is a first round, output 0 of the body whether there is another.
- * Round t sees row t of each sliced input and makes row t of each stacked output; `reverse`: the
- * last row first. What is captured is the same in all rounds.
+ * `times` < 0: input 0, an int64, is the maximal trip count. `tested`: the next input, a bool, is
+ * the condition of the first iteration, and output 0 of the body the condition of the next.
+ * Iteration t reads row t of each sliced input and writes row t of each stacked output; `reverse`:
+ * the last row first. Captured inputs are the same in all iterations.
  *
- * Rows of which the body does not know the size may be packed, so that they may differ: a sliced
- * input or stacked output is then of uint8 and one dimension, see base/ragged.h. `packed` lists
- * such stacked outputs; a body tells by its argument. `recompute` is for graphs and changes
- * nothing here.
+ * Rows of a size unknown to the body may be packed, so that their sizes may vary: a sliced input or
+ * stacked output is then uint8 with one dimension, see base/ragged.h. `packed` lists such stacked
+ * outputs; a packed input is recognised by the body's argument. `recompute` is for graph passes and
+ * has no effect here.
  *
- * Rows are looked at where they are. What is carried goes back and forth between the memory of the
- * output and a second place, unless the body makes it where it was: then it stays in the output,
- * where it is copied before the first round. */
+ * Rows are read in place. A carried value is double-buffered between the output and the workspace,
+ * unless the body updates it in place. In that case its initial value is copied to the output once
+ * and stays there. */
 #include "ops/loop.h"
 #include "base/ragged.h"
 
@@ -25,27 +26,27 @@
 
 static int count_out(const df_call *call) { return call->n_out; }
 
-/* --- memory of a run ---*/
+/* --- state of an execution --- */
 
-/* What is carried has two places, of which one is read while the other is written. */
+/* The double buffer of a carried value: one tensor is read while the other is written. */
 typedef struct {
     df_tensor place[2];
 } pair;
 
-/* What is stacked. An output whose size was not known grows with the rounds; rows whose shape was
- * not known come in memory of their own. */
+/* A stacked output. If its size is not known it grows with the iterations; rows of unknown shape
+ * are allocated by the body. */
 typedef struct {
     df_tensor row, *out;
     bool packed;
     int64_t bytes; /* of a row; -1: not known yet */
-    int64_t room;  /* rows */
+    int64_t room;  /* capacity in rows */
 } stack;
 
 typedef struct {
     df_tensor row;
     bool packed;
     const char *data;
-    int64_t bytes, at; /* of a row; where the next packed one is */
+    int64_t bytes, at; /* of a row; offset of the next packed row */
 } slices;
 
 typedef struct {
@@ -55,7 +56,7 @@ typedef struct {
     pair *pairs;
     slices *slices;
     stack *stacks;
-    struct df_moving *moving_in, *moving_out; /* of a body that is fixed */
+    struct df_moving *moving_in, *moving_out; /* of a fixed body */
     df_tensor go_on;
     bool another;
     int64_t times;
@@ -68,7 +69,7 @@ static bool add_bytes(int64_t *at, int64_t bytes)
     return df_add_size(*at, bytes, at) && df_add_size(*at, -*at & (DF_ALIGNMENT - 1), at);
 }
 
-/* Where the parts of the workspace begin. */
+/* Offsets of the parts of the workspace. */
 static bool divide(const df_call *call, const df_loop *l, int64_t *at)
 {
     const int64_t sizes[] = {(int64_t)sizeof(void *) * call->n_in,
@@ -97,14 +98,15 @@ static int64_t workspace_loop(const df_call *call)
     return at[SECOND_PLACES];
 }
 
-/* A description like `t`, without memory and without its first `skipped` dimensions. */
+/* Describes a tensor like `t`, without memory and without its first `skipped` dimensions. */
 static df_status describe(df_tensor *to, const df_tensor *t, int skipped, df_error *err)
 {
     df_tensor_init(to);
     return df_tensor_set(to, t->dtype, t->ndim - skipped, t->shape + skipped, "loop", err);
 }
 
-/* Round t reads place t % 2 and writes the other one, so that the last writes the output. */
+/* Iteration t reads place[t % 2] and writes the other one; the order is chosen so that the last
+ * iteration writes the output. */
 static df_status begin_pairs(const df_call *call, rounds *r, char *second, df_error *err)
 {
     const df_loop *l = &r->at;
@@ -184,7 +186,7 @@ static df_status begin(const df_call *call, rounds *r, df_error *err)
     r->stacks = (stack *)(base + at[STACKS]);
     r->moving_in = (struct df_moving *)(base + at[MOVING_IN]);
     r->moving_out = (struct df_moving *)(base + at[MOVING_OUT]);
-    memset(base, 0, (size_t)at[SECOND_PLACES]); /* so that `end` may always clear */
+    memset(base, 0, (size_t)at[SECOND_PLACES]); /* so that `end` may clear everything */
     for (int i = 0; i < call->n_in; i++) r->in[i] = call->in[i];
     r->times = l->limit < 0 ? call->attrs[TIMES].i : *(const int64_t *)call->in[l->limit]->data;
     r->another = l->go_on < 0 || *(const uint8_t *)call->in[l->go_on]->data;
@@ -215,7 +217,8 @@ static df_status grow(stack *s, int64_t n, int64_t used, df_error *err)
     return DF_OK;
 }
 
-/* Room for another row behind `used`: twice as much, or all where their number is known. */
+/* Ensures capacity for another row after `used` rows: doubles it, or uses the trip count if
+ * known. */
 static df_status make_room(const rounds *r, stack *s, int64_t used, df_error *err)
 {
     if (used < s->room) return DF_OK;
@@ -231,7 +234,7 @@ static df_status turn_to_packed(const df_call *call, slices *s, const df_tensor 
     return df_ragged_row(rows, s->at, &s->row, err);
 }
 
-/* Points rows to where those of round t are. */
+/* Points the rows to those of iteration t. */
 static df_status turn_to(const df_call *call, rounds *r, int64_t t, df_error *err)
 {
     const int64_t at = call->attrs[REVERSE].i ? r->times - 1 - t : t;
@@ -257,7 +260,7 @@ static df_status turn_to(const df_call *call, rounds *r, int64_t t, df_error *er
     return status;
 }
 
-/* Adds rows that came in memory of their own to their stacks: all must have one shape. */
+/* Adds rows that the body allocated to their stacks; all must have one shape. */
 static df_status add_rows(const df_call *call, rounds *r, int64_t t, df_error *err)
 {
     const int64_t at = call->attrs[REVERSE].i ? r->times - 1 - t : t;
@@ -287,7 +290,7 @@ static df_status add_rows(const df_call *call, rounds *r, int64_t t, df_error *e
     return status;
 }
 
-/* What the body made is what it is given next. Places of unknown size are made anew. */
+/* Passes the carried outputs to the next iteration. Buffers of unknown size are allocated again. */
 static df_status pass_on(const df_call *call, rounds *r, int64_t t, df_error *err)
 {
     const df_loop *l = &r->at;
@@ -317,7 +320,7 @@ static df_status run_sized_by_data(const df_call *call, rounds *r, int64_t *t, d
     return status;
 }
 
-/* --- rounds of which only pointers change ---*/
+/* --- iterations in which only pointers change --- */
 
 static bool is_fixed(const df_call *call, const df_loop *l)
 {
@@ -340,7 +343,7 @@ static struct df_moving still(const void *data)
     return (struct df_moving){{at, at}, 0};
 }
 
-/* Where things are from round t on. */
+/* Sets the data pointers from iteration t on. */
 static void place(const df_call *call, rounds *r, int64_t t)
 {
     const df_loop *l = &r->at;
@@ -357,7 +360,8 @@ static void place(const df_call *call, rounds *r, int64_t t)
         r->moving_out[l->stacked + k] = rows(call, r, r->stacks[k].out->data, r->stacks[k].bytes);
 }
 
-/* As many rounds at a time as there is room for; the first sees the inputs themselves. */
+/* Runs as many iterations at a time as the stacks have capacity for; the first one reads the
+ * inputs. */
 static df_status run_fixed(const df_call *call, rounds *r, int64_t *t, df_error *err)
 {
     const df_bodies *bodies = call->bodies;
@@ -389,7 +393,7 @@ static df_status run_rounds(const df_call *call, rounds *r, int64_t *t, df_error
     return status;
 }
 
-/* Gives `out` what is carried in the end, without a copy where it is there already. */
+/* Returns the final carried value in `out`, without a copy if it is there already. */
 static df_status return_carried(df_tensor *out, const df_tensor *x, df_error *err)
 {
     if (out->size < 0) {
@@ -407,7 +411,7 @@ static df_status return_carried(df_tensor *out, const df_tensor *x, df_error *er
     return DF_OK;
 }
 
-/* A stack that has grown has as many rows as there were rounds. */
+/* Sets the number of rows of a stack that has grown to the trip count. */
 static df_status return_stack(stack *s, int64_t n, df_error *err)
 {
     int64_t shape[DF_MAX_NDIM];

@@ -1,4 +1,4 @@
-/* What must hold for a loop: its operands fit its body, as far as shapes are known. */
+/* Checks of a loop: its operands must match its body, as far as shapes are known. */
 #include "ops/loop.h"
 
 bool DF_SYM(df_loop_find)(const df_call *call, df_loop *l)
@@ -19,7 +19,7 @@ bool DF_SYM(df_loop_find)(const df_call *call, df_loop *l)
     l->rounds = tested ? l->n_carried : -1;
     l->stacked = l->n_carried + tested;
     l->n_stacked = call->n_out - l->stacked;
-    l->n_out = call->n_out; /* the body's word on going on is where the number of rounds is here */
+    l->n_out = call->n_out; /* the condition from the body corresponds to the trip count here */
     return l->captured <= call->n_in && l->n_stacked >= 0;
 }
 
@@ -35,7 +35,7 @@ int64_t DF_SYM(df_loop_row_bytes)(const df_tensor *t)
     return n;
 }
 
-/* How many bytes of input i a body is given; -1: not known. */
+/* Bytes of input i that a body gets; -1 if unknown. */
 static int64_t given_bytes(const df_call *call, const df_loop *l, int i)
 {
     const df_tensor *t = call->in[i];
@@ -64,7 +64,7 @@ static df_status check_input(const df_call *call, const df_loop *l, int i, df_er
 
 static bool like_rows(const df_tensor *row, const df_tensor *stack)
 {
-    df_tensor below = *stack; /* its shape is borrowed */
+    df_tensor below = *stack; /* borrows the shape */
     if (stack->ndim != row->ndim + 1) return false;
     below.ndim = row->ndim;
     below.shape = stack->shape + 1;

@@ -1,5 +1,5 @@
-/* Included once per dtype: lifts a formula over vectors to a loop over n elements. The formula is a
- * constant argument of an always-inlined function, so each loop is compiled for its formula. */
+/* Included once per dtype: turns a formula over vectors into a loop over n elements. The formula is
+ * a constant argument of an always-inlined function, so each loop is compiled for its formula. */
 
 DF_INLINE void FN(map1)(int64_t n, T *out, const T *x, V (*f)(V))
 {
@@ -16,7 +16,7 @@ DF_INLINE void FN(map2)(int64_t n, T *out, const T *a, const T *b, V (*f)(V, V))
         FN(store_n)(out + i, f(FN(load_n)(a + i, n - i), FN(load_n)(b + i, n - i)), n - i);
 }
 
-/* The same where one operand is a single number. */
+/* Same, with one operand that is a single element. */
 DF_INLINE void FN(map2_one0)(int64_t n, T *out, const T *a, const T *b, V (*f)(V, V))
 {
     const V one = FN(splat)(*a);
@@ -54,7 +54,7 @@ DF_INLINE void FN(map4)(int64_t n, T *out, const T *a, const T *b, const T *c, c
                                FN(load_n)(c + i, n - i), FN(load_n)(d + i, n - i)), n - i);
 }
 
-/* The same with one attribute broadcast to all lanes. */
+/* Same, with one attribute broadcast to all lanes. */
 DF_INLINE void FN(map1_with)(int64_t n, T *out, const T *x, V s, V (*f)(V, V))
 {
     int64_t i = 0;
@@ -70,7 +70,7 @@ DF_INLINE void FN(map2_with)(int64_t n, T *out, const T *a, const T *b, V s, V (
         FN(store_n)(out + i, f(FN(load_n)(a + i, n - i), FN(load_n)(b + i, n - i), s), n - i);
 }
 
-/* Formulas that yield a mask: bool bytes out. */
+/* Formulas whose result is a mask; writes bool bytes. */
 DF_INLINE void FN(test1)(int64_t n, uint8_t *out, const T *x, M (*f)(V))
 {
     int64_t i = 0;
@@ -87,7 +87,7 @@ DF_INLINE void FN(test2)(int64_t n, uint8_t *out, const T *a, const T *b, M (*f)
         FN(store_mask_n)(out + i, f(FN(load_n)(a + i, n - i), FN(load_n)(b + i, n - i)), n - i);
 }
 
-/* A formula whose first operand is a mask, of bool bytes. */
+/* A formula whose first operand is a mask of bool bytes. */
 DF_INLINE void FN(choice)(int64_t n, T *out, const uint8_t *mask, const T *a, const T *b,
                           V (*f)(M, V, V))
 {
@@ -100,7 +100,7 @@ DF_INLINE void FN(choice)(int64_t n, T *out, const uint8_t *mask, const T *a, co
 }
 
 #if !DTYPE_FLOAT
-/* Without a comparison that is always false where T is unsigned. */
+/* Avoids a comparison that is always false for an unsigned T. */
 DF_INLINE bool FN(is_negative)(T x)
 {
     const int64_t wide = (int64_t)x;
@@ -112,8 +112,8 @@ DF_INLINE bool FN(is_minus_one)(T x)
     return (T)-1 < (T)1 && wide == -1;
 }
 
-/* Index of the first element for which the test holds, or -1. Blocks have no early exit, so that
- * their loops vectorise. */
+/* Index of the first element that passes the test, or -1. Blocks have no early exit, so that their
+ * loops vectorise. */
 DF_INLINE int64_t FN(first1)(int64_t n, const T *x, bool (*test)(T))
 {
     for (int64_t begin = 0; begin < n; begin += 1024) {
@@ -127,7 +127,7 @@ DF_INLINE int64_t FN(first1)(int64_t n, const T *x, bool (*test)(T))
 }
 #endif
 
-/* A formula over elements, lane by lane, where vectors do not help (integer division). */
+/* Applies a formula lane by lane, where vectors do not help (integer division). */
 DF_INLINE V FN(lanewise2)(V a, V b, T (*f)(T, T))
 {
     T x[DF_VEC_BYTES / sizeof(T)], y[DF_VEC_BYTES / sizeof(T)];

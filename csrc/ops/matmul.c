@@ -1,7 +1,6 @@
-/* matmul: op(a) op(b) over the last two dimensions, the ones before them broadcast (batches).
- * matmul_int32: the same of int8 or uint8, with sums in int32.
- * matmul_cluster: matmul followed by elementwise steps, with one output or more.
- * Turns tensors into a df_gemm; knows nothing of how that is computed. */
+/* matmul: op(a) op(b) over the last two dimensions; the dimensions before them broadcast (batches).
+ * matmul_int32: the same for int8 or uint8 with int32 sums. matmul_cluster: matmul followed by
+ * elementwise steps, with one or more outputs. Converts tensors to a df_gemm; gemm/ computes it. */
 #include "gemm/gemm.h"
 #include "ops/epilogue.h"
 
@@ -9,7 +8,7 @@
 
 enum { TRANSPOSE_A, TRANSPOSE_B, CODE };
 
-/* Rows and columns of op(x) of a matrix or a batch of them. */
+/* Rows and columns of op(x), for a matrix or a batch of matrices. */
 static int64_t op_rows(const df_tensor *x, bool transpose)
 {
     return x->shape[x->ndim - (transpose ? 1 : 2)];
@@ -51,7 +50,7 @@ static df_status check_shapes(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-/* The dimensions of x before its matrices, as a tensor that borrows x's shape. */
+/* The batch dimensions of x, as a tensor that borrows the shape of x. */
 static df_tensor batch_of(const df_tensor *x)
 {
     df_tensor batch = *x;
@@ -98,8 +97,8 @@ static df_status infer(const df_call *call, df_error *err)
     return status == DF_OK ? infer_of(call, call->in[0]->dtype, err) : status;
 }
 
-/* A df_gemm and its batch dimensions: those of the output, neighbours merged where one stride
- * covers both in each input, so mostly just one. Filled from the end, the innermost first. */
+/* A df_gemm and its batch dimensions: those of the output, with adjacent ones merged if one stride
+ * covers both in each input, which usually leaves one. Filled from the end, the innermost first. */
 typedef struct {
     df_gemm gemm;
     int64_t shape[DF_MAX_NDIM], a_strides[DF_MAX_NDIM], b_strides[DF_MAX_NDIM];
@@ -137,7 +136,7 @@ static void merge_batch(matmul *m, const df_tensor *a, const df_tensor *b, int n
     m->gemm.b_strides = m->b_strides + at;
 }
 
-/* Matrices of a that are multiplied by the same b become one matrix with more rows. */
+/* Merges matrices of a that are multiplied by the same b into one matrix with more rows. */
 static void merge_rows(df_gemm *g)
 {
     const int last = g->batch_ndim - 1;
@@ -171,7 +170,7 @@ static int64_t workspace(const df_call *call)
     return DF_SYM(df_gemm_workspace)(&m.gemm);
 }
 
-/* A multiplication and an addition for each term of each element. */
+/* One multiplication and one addition per term of each element. */
 static double flops(const df_call *call)
 {
     matmul m;
@@ -250,7 +249,7 @@ static void run_product(const df_call *call, const void *prepared, void *to, con
 
 EPILOGUE(matmul, CODE, infer, workspace, prepare_product, run_product)
 
-/* Inputs after the first two may have any shape that broadcasts to the product's. */
+/* Inputs after the first two may have any shape that broadcasts to that of the product. */
 DF_OP(matmul_cluster) = {EPILOGUE_OP(matmul), .name = "matmul_cluster", .n_attrs = 3,
                          .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL},
                                    {"code", DF_ATTR_INTS}},

@@ -1,7 +1,6 @@
-/* pack_matrix: the right operand of a product in the form that the product's kernel reads.
- * matmul_packed: a op(b) with a b that was packed, for the same number of rows.
- * matmul_packed_cluster: the same followed by elementwise steps.
- * What they compute is what matmul does, to the bit. */
+/* pack_matrix: packs the right operand of a product for the kernel of the product. matmul_packed: a
+ * op(b) with a packed b, for the same number of rows. matmul_packed_cluster: matmul_packed followed
+ * by elementwise steps. The results are bit-identical to those of matmul. */
 #include "gemm/gemm.h"
 #include "ops/epilogue.h"
 
