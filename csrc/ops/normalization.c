@@ -1,24 +1,28 @@
-/* layer_norm, rms_norm and l2_normalize, which normalize rows, and what flows back through them.
+/* layer_norm, rms_norm and l2_normalize, which normalize rows, and their gradients.
  *
- * A row of up to NORM_CHUNK numbers stays in L1 for all passes over it. Longer ones are cut into
- * chunks, whose statistics are joined. Chunks and blocks depend on shapes only; so do results. */
+ * A row of up to NORM_CHUNK elements stays in L1 for all passes over it. Longer rows are divided
+ * into chunks whose statistics are combined. Chunks and blocks depend only on shapes, and so do the
+ * results. */
 #include "ops/normalization.h"
 #include "base/thread.h"
 #include "op/operand.h"
 
-#define BLOCKS 16         /* of rows, about, whose gradients of scale and offset are summed apart */
+#define BLOCKS 16         /* blocks of rows, about, with separate sums of the gradients of scale and
+                           * offset */
 #define BLOCK_MIN 16
 #define BLOCK_MAX 256     /* rows: longer sums would lose digits */
-#define SUMS_APART 64     /* numbers: sums 4 KB apart would be taken for one another by the CPU */
+#define SUMS_APART 64     /* elements between sums, as the CPU would assume a dependence at a
+                           * distance of 4 KB */
 #define TASK_ELEMENTS 8192
 #define NS_PER_BYTE 0.05
 
 enum { NDIM, EPSILON };
 
-/* (n_rows, n), each row normalized by itself. */
+/* Shape (n_rows, n), each row normalized separately. */
 typedef struct {
     norm_kind kind;
-    const void *x, *g, *scale, *offset; /* g NULL forwards; scale, offset of n numbers or NULL */
+    const void *x, *g, *scale, *offset; /* g: NULL in the forward pass; scale, offset: n numbers or
+                                         * NULL */
     void *out, *to_scale, *to_offset;
     void *sums; /* (blocks, n_params, width) */
     norm_part *parts;   /* (n_rows, n_chunks) */
@@ -45,8 +49,8 @@ TASK(flow_back_chunks)
 
 /* --- shapes --- */
 
-/* Which statistics an op divides by, and whether it is the op of what flows back. Inputs: x, scale,
- * offset; flowing back: g, x, scale. There are all parameters or none. */
+/* Statistics that an op divides by, and whether it is the gradient. Inputs: x, scale, offset; of
+ * the gradient: g, x, scale. The parameters are all present or all absent. */
 typedef struct {
     norm_mode mode;
     int n_params;
@@ -57,7 +61,7 @@ static const df_tensor *x_of(const df_call *call, const form *f) { return call->
 
 static bool has_params(const df_call *call, const form *f) { return call->n_in > f->back + 1; }
 
-/* The last `ndim` dimensions of x, borrowed: a row's. */
+/* The last `ndim` dimensions of x, which form a row; borrows the shape. */
 static df_tensor row_of(const df_call *call, const form *f)
 {
     df_tensor row = *x_of(call, f);
@@ -103,7 +107,7 @@ static df_status infer(const df_call *call, const form *f, df_error *err)
     if (status != DF_OK) return status;
     const df_tensor *x = x_of(call, f), row = row_of(call, f);
     status = df_tensor_set(call->out[0], x->dtype, x->ndim, x->shape, call->op->name, err);
-    for (int i = 1; i < call->n_out && status == DF_OK; i++) /* what flows to the parameters */
+    for (int i = 1; i < call->n_out && status == DF_OK; i++) /* gradients of the parameters */
         status = df_tensor_set(call->out[i], x->dtype, row.ndim, row.shape, call->op->name, err);
     return status;
 }
@@ -138,7 +142,7 @@ static int64_t bytes_of_sums(const rows *r)
     return df_ceil_div(r->n_rows, r->block) * r->n_params * r->width * df_dtypes[r->dtype].bytes;
 }
 
-/* Parameters with fewer numbers than a row are repeated, into the beginning of the workspace. */
+/* Bytes at the start of the workspace for a parameter that is repeated to the length of a row. */
 static int64_t bytes_of_param(const df_call *call, const rows *r, int input)
 {
     if (input >= call->n_in || call->in[input]->size == r->n) return 0;
@@ -155,9 +159,9 @@ static int64_t workspace(const df_call *call, const form *f)
     return bytes + r.n_rows * (r.n_chunks * (int64_t)sizeof *r.parts + (int64_t)sizeof *r.wholes);
 }
 
-/* --- running --- */
+/* --- execution --- */
 
-/* The parameter as a whole row; `room` is moved behind where that is. */
+/* The parameter as a whole row; advances `room` past a repeated one. */
 static const void *whole_row(const df_call *call, const form *f, const rows *r, int input,
                              char **room)
 {
@@ -214,7 +218,7 @@ static void run_blocks(rows *r, void *workspace, double cost)
 static df_status run(const df_call *call, const form *f)
 {
     rows r = rows_of(call, f);
-    if (x_of(call, f)->size == 0) { /* sums of nothing */
+    if (x_of(call, f)->size == 0) { /* empty sums */
         for (int i = 1; i < call->n_out; i++)
             if (call->out[i]->size)
                 memset(call->out[i]->data, 0, (size_t)df_tensor_bytes(call->out[i]));

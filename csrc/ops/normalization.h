@@ -1,40 +1,40 @@
-/* What the normalizations share: the statistics of some numbers, how those of parts are joined, and
- * what follows from those of all. */
+/* Common to the normalizations: statistics of a part, combination of parts, and quantities derived
+ * from the statistics of the whole. */
 #ifndef DF_NORMALIZATION_H
 #define DF_NORMALIZATION_H
 
 #include "ops/reductions.h"
 
-#define NORM_CHUNK 16384 /* numbers of a row whose statistics are taken while they are in L1 */
-#define NORM_FEW 4       /* vectors of a row that stay in registers */
+#define NORM_CHUNK 16384 /* elements of a row measured while they are in L1 */
+#define NORM_FEW 4       /* vectors of a row that are held in registers */
 
 typedef enum {
-    BY_DEVIATION, /* the mean becomes 0 and the variance 1 */
-    BY_SQUARES,   /* the mean square becomes 1 */
-    BY_LENGTH     /* the sum of squares becomes 1 */
+    BY_DEVIATION, /* mean 0 and variance 1 */
+    BY_SQUARES,   /* mean square 1 */
+    BY_LENGTH     /* sum of squares 1 */
 } norm_mode;
 
 typedef struct {
     norm_mode mode;
-    double epsilon; /* added to the variance or mean square; the least sum of squares */
+    double epsilon; /* added to the variance or mean square; the smallest sum of squares */
 } norm_kind;
 
-/* Of n numbers x, and of what flows back to them, g. */
+/* Statistics of n numbers x and of their cotangents g. */
 typedef struct {
-    double n, mean;   /* the mean is 0 where it is not subtracted */
+    double n, mean;   /* the mean is 0 if it is not subtracted */
     double deviation; /* sum of (x - mean)^2 */
     double flow;      /* sum of g */
     double moment;    /* sum of g (x - mean) */
 } norm_part;
 
-/* Of all that is normalized together: z = (x - mean) rate comes out, and g flows back as
- * rate (g - level - z slope). */
+/* Statistics of everything that is normalized together: the result is z = (x - mean) rate, the
+ * gradient rate (g - level - z slope). */
 typedef struct {
     double mean, variance, rate, level, slope;
 } norm_whole;
 
-/* Inputs are x and its parameters, `all` in number or x alone; of the op of what flows back, g
- * comes first. Its shape is x's. */
+/* Checks the inputs: x and its parameters (`all` inputs), or x alone; for the gradient g comes
+ * first, with the shape of x. */
 static inline df_status norm_check_inputs(const df_call *call, bool back, int all, df_error *err)
 {
     const char *op = call->op->name;
@@ -50,17 +50,17 @@ static inline df_status norm_check_inputs(const df_call *call, bool back, int al
     return DF_OK;
 }
 
-/* Parts are joined in two rounds: first all are counted, which gives the common mean, then added.
- * Sums around a part's mean become sums around the common one, so nothing cancels. */
+/* Parts are combined in two passes: norm_count computes the common mean, norm_add adds. Sums around
+ * the mean of a part are converted to sums around the common mean, so nothing cancels. */
 static inline void norm_count(norm_part *sum, const norm_part *part)
 {
-    sum->mean += part->mean * part->n; /* their sum until divided */
+    sum->mean += part->mean * part->n; /* a sum until norm_divide */
     sum->n += part->n;
 }
 
 static inline void norm_divide(norm_part *sum) { sum->mean /= sum->n; }
 
-/* `scale` is what the part's g are multiplied by. */
+/* `scale` is the factor of the g of the part. */
 static inline void norm_add(norm_part *sum, const norm_part *part, double scale)
 {
     const double shift = part->mean - sum->mean;

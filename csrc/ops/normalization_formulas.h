@@ -1,9 +1,10 @@
-/* Part of normalization.c, included once per floating dtype: rows that are normalized. */
+/* Part of normalization.c, included once per floating dtype: normalization of rows. */
 
 /* The functions below are compiled once per number of parameters, a constant: 0, 1 (scale) or 2
- * (offset, too); other pointers are not followed. */
+ * (scale and offset); other pointers are not dereferenced. */
 
-/* y = (x - mean) rate scale + offset. What lies `ahead`, in the next row, is fetched meanwhile. */
+/* y = (x - mean) rate scale + offset. Prefetches elements of the next row, `ahead` elements
+ * away. */
 DF_INLINE void FN(normalize)(int n_params, T *y, const T *x, const norm_whole *w, const T *scale,
                              const T *offset, int64_t n, int64_t ahead)
 {
@@ -24,9 +25,9 @@ typedef struct {
     V mean, rate, level, slope;
 } FN(whole);
 
-/* One vector of each of a few rows. All loads of the sums come first: they are often a multiple of
- * 4 KB away from the rows, and a load behind a store to an address with the same last 12 bits waits
- * for it. */
+/* One vector of each of a few rows. All loads of the sums come first: the sums are often a multiple
+ * of 4 KB away from the rows, and a load after a store to an address with the same low 12 bits
+ * stalls. */
 DF_INLINE void FN(flow_back_at)(int n_params, int n_rows, T *d, const T *x, const T *g,
                                 int64_t stride, const FN(whole) *w, const T *scale, T *to_scale,
                                 T *to_offset, int64_t n)
@@ -47,9 +48,9 @@ DF_INLINE void FN(flow_back_at)(int n_params, int n_rows, T *d, const T *x, cons
     if (n_params > 1) FN(store_upto)(to_offset, offset_sum, n);
 }
 
-/* d = rate (g scale - level - z slope) in each of a few rows, a constant number; g z is added to
- * `to_scale` and g to `to_offset`. Two rows save loads and stores of these sums; more would not
- * stay in L1 where rows are a multiple of 4 KB apart. */
+/* d = rate (g scale - level - z slope) in each of a few rows, a constant number; adds g z to
+ * `to_scale` and g to `to_offset`. Processing two rows saves loads and stores of these sums; more
+ * rows would not stay in L1 if they are a multiple of 4 KB apart. */
 DF_INLINE void FN(flow_back)(int n_params, int n_rows, T *d, const T *x, const T *g,
                              int64_t stride, const norm_whole *wholes, const T *scale, T *to_scale,
                              T *to_offset, int64_t n)
@@ -68,7 +69,7 @@ DF_INLINE void FN(flow_back)(int n_params, int n_rows, T *d, const T *x, const T
                          to_offset + i, n - i);
 }
 
-/* --- rows of one chunk: all that is done to one while it is in L1 --- */
+/* --- rows of one chunk: all passes over a row while it is in L1 --- */
 
 static void FN(normalize_rows)(const rows *r, int64_t begin, int64_t end)
 {
@@ -84,7 +85,7 @@ static void FN(normalize_rows)(const rows *r, int64_t begin, int64_t end)
     }
 }
 
-/* Rows [begin, end), a block: what flows to scale and offset is summed in the block's own place. */
+/* Rows [begin, end) of a block: sums the gradients of scale and offset in the sums of the block. */
 static void FN(flow_back_rows)(const rows *r, int64_t begin, int64_t end)
 {
     const T *x = r->x, *g = r->g, *scale = r->scale;
@@ -117,7 +118,7 @@ static void FN(flow_back_rows)(const rows *r, int64_t begin, int64_t end)
     }
 }
 
-/* out = sums of the blocks' sums, (blocks, n), which lie `stride` apart. */
+/* out = the sum of the sums of the blocks, (blocks, n), which are `stride` apart. */
 static void FN(sum_blocks)(void *out, const void *sums, int64_t blocks, int64_t n, int64_t stride)
 {
     FN(reduce_columns)(out, sums, NULL, blocks, n, stride, 0, FN(plain), FN(plus));

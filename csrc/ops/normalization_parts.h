@@ -1,8 +1,8 @@
-/* Included once per floating dtype by normalization.h: the statistics of numbers in a row. */
+/* Included once per floating dtype by normalization.h: the statistics of consecutive numbers. */
 
 DF_INLINE V FN(square_around)(V x, V mean) { return (x - mean) * (x - mean); }
 
-/* sum of g and of g (x - mean); g is multiplied by `scale` where there is one. */
+/* Sums g and g (x - mean); g is multiplied by `scale` if not NULL. */
 DF_INLINE void FN(flow_of)(norm_part *p, const T *x, const T *g, const T *scale, int64_t n)
 {
     const V mean = FN(splat)((T)p->mean);
@@ -18,7 +18,7 @@ DF_INLINE void FN(flow_of)(norm_part *p, const T *x, const T *g, const T *scale,
         }
     for (; i < n; i += LANES) {
         const int64_t rest = df_min(LANES, n - i);
-        V gs = FN(load_upto)(g + i, rest); /* 0 beyond the end */
+        V gs = FN(load_upto)(g + i, rest); /* 0 past the end */
         if (scale) gs *= FN(load_upto)(scale + i, rest);
         flow[0] += gs;
         moment[0] = FN(fma)(gs, FN(load_upto)(x + i, rest) - mean, moment[0]);
@@ -27,7 +27,7 @@ DF_INLINE void FN(flow_of)(norm_part *p, const T *x, const T *g, const T *scale,
     p->moment = FN(reduce_lanes)((moment[0] + moment[1]) + (moment[2] + moment[3]), FN(plus));
 }
 
-/* As part_of, for n numbers that fill `count` registers, a constant: they are read once. */
+/* Like part_of, for n numbers that fill `count` registers, a constant: they are read once. */
 DF_INLINE norm_part FN(part_of_few)(const int count, norm_mode mode, const T *x, const T *g,
                                     const T *scale, int64_t n)
 {
@@ -63,7 +63,7 @@ DF_INLINE norm_part FN(part_of_few)(const int count, norm_mode mode, const T *x,
     return p;
 }
 
-/* The statistics of up to NORM_CHUNK numbers, in two passes: nothing cancels. */
+/* The statistics of up to NORM_CHUNK numbers, in two passes, so that nothing cancels. */
 static norm_part FN(part_of)(norm_mode mode, const T *x, const T *g, const T *scale, int64_t n)
 {
     norm_part p = {.n = (double)n};

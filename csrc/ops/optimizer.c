@@ -1,15 +1,15 @@
 /* Updates of variables by their gradients, in place and in one pass over memory. The formulas are
- * those of Keras 3, so that a model behaves the same under the same settings.
+ * those of Keras 3, so that training behaves identically with equal settings.
  *
- * The variable and its slots come first, then gradient, learning rate and, for Adam, the number of
- * updates made before this one. Learning rates are floating scalars: inputs, not
- * attributes, so that a graph can feed them. Loops are plain: the compilers vectorise them, and
- * beyond the caches memory is the limit.
+ * The variable and its slots come first, then the gradient, the learning rate and, for Adam, the
+ * number of previous updates. Learning rates are floating scalar inputs, not attributes, so that a
+ * graph can feed them. Loops are plain: compilers vectorise them, and beyond the caches memory
+ * bandwidth is the limit.
  *
- * Each op has a twin, `<op>_rows`, whose gradient is two inputs: rows, and indices that say which
- * rows of the variable they are added to. It computes what the op computes for the dense gradient,
- * to the bit, without making that: rows of one index are added up, from +0, in their order. Rows
- * that are not named get the gradient 0; where that changes nothing they are not visited. */
+ * Each op has a variant `<op>_rows` with a sparse gradient of two inputs: rows, and the indices of
+ * the rows of the variable. Its result is bit-identical to that of the op with the dense gradient,
+ * which is never stored: rows of one index are added, from +0, in order. Other rows get the
+ * gradient 0; they are skipped if that changes nothing. */
 #include "ops/in_float.h"
 #include "op/op.h"
 #include "ops/rows.h"
@@ -20,12 +20,12 @@
 
 #define MAX_WRITTEN 4
 #define GRAIN 16384
-#define SPAN 1024 /* elements of a row whose gradient is added up at a time */
+#define SPAN 1024 /* elements of a row whose gradient is summed at a time */
 
-/* What a loop needs, in float64; it rounds what it uses to its own dtype. */
+/* Coefficients of a loop, in float64; the loop rounds them to its dtype. */
 typedef struct {
     double lr, a, b, c, epsilon, decay;
-    bool flag; /* nesterov, or: there is momentum */
+    bool flag; /* nesterov, or momentum is used */
 } coefficients;
 
 typedef struct update update;
@@ -34,7 +34,7 @@ struct update {
     update_fn fn;
     coefficients k;
     int bytes, n_written;
-    void *var[MAX_WRITTEN]; /* NULL for a slot that is not used */
+    void *var[MAX_WRITTEN]; /* NULL for an unused slot */
     const char *grad;
 };
 
@@ -61,7 +61,7 @@ static void update_span(const update *u, int64_t at, int64_t n, const void *grad
     u->fn(n, var, grad, &u->k);
 }
 
-/* An update whose gradient is `n` rows of `inner` elements, named by sorted picks. */
+/* An update whose gradient is `n` rows of `inner` elements, selected by sorted picks. */
 typedef struct {
     update u; /* `grad` is the rows */
     const df_pick *picks;
@@ -69,7 +69,7 @@ typedef struct {
     df_dtype dtype;
 } rows_update;
 
-/* Updates the row that pick `i` names, the first of its run; returns the end of the run. */
+/* Updates the row of pick `i`, the first of its run; returns the end of the run. */
 static int64_t update_row(const rows_update *r, int64_t i)
 {
     double sum[SPAN] __attribute__((aligned(DF_ALIGNMENT)));
@@ -84,14 +84,14 @@ static int64_t update_row(const rows_update *r, int64_t i)
     return end;
 }
 
-/* The rows whose runs begin in picks[begin:end]. */
+/* Updates the rows whose runs begin in picks[begin:end]. */
 static void named_block(void *context, int64_t begin, int64_t end)
 {
     const rows_update *r = context;
     for (int64_t i = run_begin(r->picks, begin, end); i < end;) i = update_row(r, i);
 }
 
-/* Rows [begin, end) of the variable. */
+/* Updates rows [begin, end) of the variable. */
 static void every_block(void *context, int64_t begin, int64_t end)
 {
     static const double zeros[SPAN];
@@ -112,8 +112,8 @@ static void every_block(void *context, int64_t begin, int64_t end)
 
 typedef enum {
     DENSE,
-    NAMED, /* rows, and the gradient 0 changes nothing */
-    EVERY  /* rows, and the gradient 0 changes something */
+    NAMED, /* sparse; the gradient 0 changes nothing */
+    EVERY  /* sparse; the gradient 0 changes the variable or a slot */
 } extent;
 
 static df_status run_rows(const df_call *call, int grad, update u, extent e, double cost,
@@ -132,7 +132,7 @@ static df_status run_rows(const df_call *call, int grad, update u, extent e, dou
     return DF_OK;
 }
 
-/* Runs the update on the variables before input `grad`. */
+/* Runs the update on the variables, the inputs before `grad`. */
 static df_status run_update(const df_call *call, int grad, extent e, update_fn f32, update_fn f64,
                             coefficients k, double cost, df_error *err)
 {
@@ -147,7 +147,7 @@ static df_status run_update(const df_call *call, int grad, extent e, update_fn f
 
 static int64_t rows_workspace(const df_call *call)
 {
-    for (int i = 1; i < call->n_in; i++) /* the only one-dimensional integers there are */
+    for (int i = 1; i < call->n_in; i++) /* only the indices are one-dimensional integers */
         if (call->in[i]->dtype == DF_I32 || (call->in[i]->dtype == DF_I64 && call->in[i]->ndim))
             return picks_bytes(call->in[i]->size);
     return -1;
@@ -165,7 +165,7 @@ static df_status check_scalar(const df_call *call, int input, const char *what, 
     return DF_OK;
 }
 
-/* Input `grad` holds a row of the variable for each index in the next input. */
+/* Checks that input `grad` has one row of the variable per index in the next input. */
 static df_status check_rows(const df_call *call, int grad, df_error *err)
 {
     const df_tensor *var = call->in[0], *rows = call->in[grad], *indices = call->in[grad + 1];
@@ -182,8 +182,8 @@ static df_status check_rows(const df_call *call, int grad, df_error *err)
                    df_tensor_text(indices).text);
 }
 
-/* Everything up to the gradient (input `grad`) is like the variable; input `optional`, if not 0,
- * may be empty instead. */
+/* Checks that all inputs up to the gradient (input `grad`) are like the variable; input `optional`,
+ * if not 0, may be empty. */
 static df_status check_update(const df_call *call, int grad, extent e, int optional, df_error *err)
 {
     const df_tensor *var = call->in[0];
@@ -204,8 +204,8 @@ static df_status check_update(const df_call *call, int grad, extent e, int optio
                            : status;
 }
 
-/* The functions of the records of an op and of its twin; `zero` says whether the gradient 0 changes
- * anything. */
+/* Functions of the records of an op and its row variant; `zero` specifies whether the gradient 0
+ * changes anything. */
 #define TWINS(op, check, update, zero)                                                           \
     static df_status infer_##op(const df_call *call, df_error *err)                              \
     {                                                                                            \
@@ -278,7 +278,7 @@ static df_status check_amsgrad(const df_call *call, extent e, df_error *err)
     return st != DF_OK ? st : check_scalar(call, call->n_in - 1, "step", false, err);
 }
 
-/* The corrections of bias are part of the learning rate (Kingma and Ba, "Adam: a method for
+/* The bias corrections are folded into the learning rate (Kingma and Ba, "Adam: a method for
  * stochastic optimization", ICLR 2015, end of section 2). */
 static coefficients adam_coefficients(const df_call *call)
 {
@@ -316,7 +316,7 @@ DF_OP(amsgrad_update_rows) = {ROWS_RECORD(amsgrad_update_rows),
 
 enum { RHO, RMSPROP_MOMENTUM, RMSPROP_EPSILON };
 
-/* Without momentum its slot, the last one, may be empty. */
+/* Without momentum the last slot may be empty. */
 static df_status check_rmsprop(const df_call *call, int grad, extent e, df_error *err)
 {
     return check_update(call, grad, e, call->attrs[RMSPROP_MOMENTUM].f == 0 ? grad - 1 : 0, err);

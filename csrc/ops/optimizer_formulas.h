@@ -41,8 +41,8 @@ static void FN(adam)(int64_t n, void *const *var, const void *grad, const coeffi
     }
 }
 
-/* With the largest mean of squares so far, or NaN once there was one (Reddi et al., "On the
- * convergence of Adam and beyond", ICLR 2018). */
+/* Uses the maximum of all mean squares, or NaN once one was NaN (Reddi et al., "On the convergence
+ * of Adam and beyond", ICLR 2018). */
 static void FN(amsgrad)(int64_t n, void *const *var, const void *grad, const coefficients *k)
 {
     T *w = var[0], *m = var[1], *v = var[2], *v_hat = var[3];
@@ -80,8 +80,8 @@ static void FN(rmsprop)(int64_t n, void *const *var, const void *grad, const coe
     }
 }
 
-/* With the variance in the place of the mean square (A. Graves, "Generating sequences with
- * recurrent neural networks", 2013, equations 38 to 45). */
+/* Uses the variance instead of the mean square (A. Graves, "Generating sequences with recurrent
+ * neural networks", 2013, equations 38 to 45). */
 static void FN(centered)(int64_t n, void *const *var, const void *grad, const coefficients *k)
 {
     T *w = var[0], *v = var[1], *mean = var[2], *m = var[3];

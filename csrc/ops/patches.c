@@ -1,5 +1,5 @@
-/* extract_patches: the pixels of each window one after another, (batch, windows..., pixels of a
- * window * channels), zeros for those in the padding. Its gradient sums them back. */
+/* extract_patches: the pixels of each window as one row, (batch, windows..., pixels of a window *
+ * channels), with zeros for padding. Its gradient sums over the windows of each pixel. */
 #include "ops/in_float.h"
 #include "ops/windows.h"
 #include "base/thread.h"
@@ -77,13 +77,13 @@ typedef struct {
     df_windows w;
     int64_t pixel_bytes; /* of all channels */
     sum_fn sum;
-    int64_t jump[DF_SPACE]; /* from what one window has of a pixel to what the next has */
+    int64_t jump[DF_SPACE]; /* distance of the values of a pixel in consecutive windows */
     int bytes;
     const char *from;
     char *to;
 } job;
 
-/* The numbers of an item of (batch, n0, n1, n2). */
+/* Splits the index of an item of (batch, n0, n1, n2) into its components. */
 static void split_item(int64_t item, const int64_t n[DF_SPACE], int64_t at[DF_SPACE],
                        int64_t *image)
 {
@@ -94,7 +94,8 @@ static void split_item(int64_t item, const int64_t n[DF_SPACE], int64_t at[DF_SP
     *image = item;
 }
 
-/* One row of a window's pixels, from pixel `start` of a row of the image on; NULL: padding. */
+/* Copies one row of the pixels of a window, starting at pixel `start` of an image row; NULL:
+ * padding. */
 static void copy_row(char *to, const char *row, const df_window_dim *dim, int64_t start,
                      int64_t bytes)
 {
@@ -112,7 +113,7 @@ static void copy_row(char *to, const char *row, const df_window_dim *dim, int64_
         memcpy(to + k * bytes, row + (start + k * dim->dilation) * bytes, (size_t)bytes);
 }
 
-/* Windows [begin, end) of all images. */
+/* Copies windows [begin, end) of all images. */
 static void copy_windows(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
@@ -151,7 +152,7 @@ static df_status run_patches(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-/* Pixels [begin, end) of all images. */
+/* Sums the gradients of pixels [begin, end) of all images. */
 static void sum_pixels(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
@@ -173,7 +174,7 @@ static void sum_pixels(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* The next window sees a pixel earlier in its own order. */
+/* Sets the jumps: in the next window the same pixel comes earlier. */
 static void find_jumps(job *j)
 {
     const df_window_dim *dim = j->w.dim;

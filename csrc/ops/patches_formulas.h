@@ -1,7 +1,7 @@
 /* Sums over patches for patches.c, compiled once per dtype. */
 
-/* to = sum over the windows of a pixel of what flows into it there, each n[d] of them jump[d]
- * elements apart. */
+/* to = the sum of the cotangents of a pixel over its windows: n[d] windows, jump[d] elements
+ * apart. */
 static void FN(sum_pixel)(void *out, const void *in, const int64_t n[DF_SPACE],
                           const int64_t jump[DF_SPACE], int64_t channels)
 {

@@ -1,46 +1,47 @@
-/* Pooling: the largest number or the mean of each window, and what flows back.
+/* Pooling: the maximum or the mean of each window, and the gradients.
  *
- * Each pixel of a result, all channels, is made by one call of a formula from a patch of pixels of
- * the input: forwards the pixels of a window, backwards the windows of a pixel. So nothing is ever
- * written from two sides, and sums have one order on any number of threads.
+ * Each pixel of a result, for all channels, is computed by one call of a formula from a patch of
+ * input pixels: the pixels of a window, or in the gradient the windows of a pixel. So no element is
+ * written by two tasks, and sums have one order for any number of threads.
  *
- * Where a maximum came from is kept for the gradient: as a byte, the number of its pixel within the
- * window, or as an int32, its number within the image, depth * height * width of them. */
+ * For the gradient the position of each maximum is stored: as a byte, the index of its pixel in the
+ * window, or as an int32, its index in the image of depth * height * width pixels. */
 #include "ops/in_float.h"
 #include "ops/windows.h"
 #include "base/thread.h"
 #include "simd/lanes.h"
 
 enum { WINDOW_ATTRS = 0, PLACES = DF_N_WINDOW_ATTRS, GRAD_SHAPE = 0, GRAD_WINDOW_ATTRS = 1 };
-enum { RUN = 64 }; /* pixels of a row summed up before they join the rest */
+enum { RUN = 64 }; /* pixels of a row per partial sum */
 
-/* What one pixel of the result is made of: along each dimension `n` pixels of the input, `jump`
- * elements apart. */
+/* The input of one pixel of the result: along each dimension `n` pixels, `jump` elements apart. */
 typedef struct {
     int64_t channels, n[DF_SPACE], jump[DF_SPACE];
     int place_bytes;
-    int64_t place;                    /* of the first pixel; backwards of this one in the first */
-    int64_t place_jump[DF_SPACE];     /* window, and how it changes from one to the next */
+    int64_t place;                    /* of the first pixel; in the gradient: of this pixel in the
+                                       * first window, */
+    int64_t place_jump[DF_SPACE];     /* and its change from one window to the next */
     double share;                     /* 1 / number of pixels */
-    const df_reach *shares[DF_SPACE]; /* backwards: each window's, */
-    int64_t step[DF_SPACE];           /* and how far apart they are */
+    const df_reach *shares[DF_SPACE]; /* gradient: the reach of each window, */
+    int64_t step[DF_SPACE];           /* and the distance between them */
 } patch;
 
 /* A row of pixels of the result. */
 typedef struct {
-    patch p;   /* along height and depth; `place` and `share` without the width's part */
-    bool back; /* the result has the image's pixels, the input the windows */
+    patch p;   /* along height and depth; `place` and `share` exclude the width */
+    bool back; /* gradient: the result has the pixels of the image, the input the windows */
     int64_t width;
     const df_reach *wide;    /* of each pixel of the row */
-    const df_reach *windows; /* backwards, along the width */
-    void *out, *places;             /* of the result's first pixel; NULL: there are no places */
-    const void *in, *places_in;     /* of the first pixel that the row is made of, were it wide */
+    const df_reach *windows; /* gradient: along the width */
+    void *out, *places;             /* of the first pixel of the result; NULL: no positions */
+    const void *in, *places_in;     /* of the first input pixel of the row, before the width is
+                                     * taken into account */
 } row;
 
 typedef void (*row_fn)(const row *r);
 
-/* How many elements behind the first pixel of a patch a place is, the c-th of `places`; -1: it is
- * not in the patch. A place comes from memory that anybody may have written. */
+/* Offset in elements of position c of `places` from the first pixel of a patch; -1 if it is outside
+ * the patch. Positions may come from arbitrary memory, so they are checked. */
 static int64_t offset_of(const patch *p, const void *places, int64_t c)
 {
     int64_t rest = p->place_bytes == 1 ? ((const uint8_t *)places)[c]
@@ -96,13 +97,14 @@ static int64_t pixels_of(const df_windows *w)
     return pixels;
 }
 
-/* Whether places of a dtype can name the pixels. */
+/* Checks that a dtype can represent the positions. */
 static df_status check_places(const df_call *call, df_dtype places, const df_windows *w,
                               df_error *err)
 {
     const int64_t pixels = pixels_of(w);
     int64_t taps = 1;
-    bool fit = !w->dim[DF_SPACE - 1].spread; /* or pixels have no number in their window */
+    bool fit = !w->dim[DF_SPACE - 1].spread; /* with spread windows pixels have no index in the
+                                              * window */
     for (int d = 0; d < DF_SPACE; d++)
         fit = fit && df_mul_size(taps, w->dim[d].window, &taps) && taps <= 256;
     if (places == DF_U8 ? fit : places == DF_I32 && pixels <= INT32_MAX) return DF_OK;
@@ -114,7 +116,7 @@ static df_status check_places(const df_call *call, df_dtype places, const df_win
                    df_dtypes[places].name);
 }
 
-/* Whether a tensor may have a value per window. */
+/* Checks that a tensor has the shape of one value per window. */
 static df_status check_pooled(const df_call *call, const df_tensor *t, const df_windows *w,
                               int ndim, df_error *err)
 {
@@ -188,14 +190,14 @@ static df_status infer_pick(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], x->dtype, places->ndim, places->shape, call->op->name, err);
 }
 
-/* --- running -----------------------------------------------------------------------------------*/
+/* --- execution -------------------------------------------------------------------------------- */
 
 typedef struct {
     row_fn fn;
-    bool back; /* the result has the image's pixels, the input the windows */
+    bool back; /* gradient: the result has the pixels of the image, the input the windows */
     int64_t channels, to[DF_SPACE], from[DF_SPACE], step[DF_SPACE];
-    int64_t jump[DF_SPACE];          /* from one pixel of a patch to the next, in pixels */
-    int64_t taps[DF_SPACE];          /* the jumps of a pixel's number within its window */
+    int64_t jump[DF_SPACE];          /* distance of pixels of a patch, in pixels */
+    int64_t taps[DF_SPACE];          /* change of the index of a pixel within its window */
     int64_t place_jump[DF_SPACE];
     const df_reach *reach[DF_SPACE]; /* of each pixel of the result */
     const df_reach *windows[DF_SPACE];
@@ -204,7 +206,7 @@ typedef struct {
     const char *in, *places_in;
 } job;
 
-/* Rows [begin, end) of the result, of (batch, depth, height). */
+/* Computes rows [begin, end) of (batch, depth, height) of the result. */
 static void pool_rows(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
@@ -237,7 +239,8 @@ static void pool_rows(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* How many reaches a run lists: of each window, backwards also of each pixel of a row. */
+/* Number of reaches in the workspace: of each window, in the gradient also of each pixel of a
+ * row. */
 static int64_t count_reaches(const df_windows *w, bool back)
 {
     int64_t n = 0;
@@ -249,7 +252,7 @@ static int64_t workspace_of(const df_call *call, int64_t ndim, const int64_t *sh
                             const df_attr *attrs, bool back)
 {
     df_windows w;
-    df_error never; /* infer has checked all */
+    df_error never; /* infer has checked everything */
     if (call->out[0]->size <= 0) return 0;
     if (df_windows_of(call, ndim, shape, attrs, &w, &never) != DF_OK) return 0;
     return count_reaches(&w, back) * (int64_t)sizeof(df_reach);
@@ -267,7 +270,7 @@ static int64_t workspace_grad(const df_call *call)
     return workspace_of(call, shape.n, shape.v, call->attrs + GRAD_WINDOW_ATTRS, true);
 }
 
-/* Lists the reaches along dimension d, and returns the end of the list. */
+/* Lists the reaches along dimension d; returns the end of the list. */
 static df_reach *list_reaches(job *j, const df_window_dim *dim, int d, df_reach *list)
 {
     j->windows[d] = j->reach[d] = list;
@@ -282,7 +285,7 @@ static df_reach *list_reaches(job *j, const df_window_dim *dim, int d, df_reach 
     return list;
 }
 
-/* How numbers of pixels and places change along each dimension. */
+/* Sets the changes of pixel indices and positions along each dimension. */
 static void find_jumps(job *j, const df_windows *w)
 {
     int64_t pixels = 1, taps = 1;
@@ -321,7 +324,7 @@ static df_status run_windows(const df_call *call, job *j, int64_t ndim, const in
     return DF_OK;
 }
 
-/* `places`: of the result's pixels, or NULL. */
+/* `places`: for the pixels of the result, or NULL. */
 static df_status run_pool(const df_call *call, const row_fn *fns, const df_tensor *places,
                           df_error *err)
 {
@@ -370,7 +373,7 @@ DF_OP(max_pool) = {.name = "max_pool", .kind = DF_GENERAL, .total = true, .n_in 
                    .n_attrs = DF_N_WINDOW_ATTRS + 1,
                    .attrs = {DF_WINDOW_ATTRS, {"places", DF_ATTR_DTYPE}}, HALVES_IN_FLOAT,
                    .infer = infer_max_pool, .workspace = workspace_pool, .run = run_max_pool};
-/* The numbers at the places of maxima. */
+/* The elements at the positions of maxima. */
 DF_OP(max_pool_pick) = {.name = "max_pool_pick", .kind = DF_GENERAL, .total = true, .n_in = 2,
                         .n_out = 1, .n_attrs = DF_N_WINDOW_ATTRS, .attrs = {DF_WINDOW_ATTRS},
                         HALVES_IN_FLOAT, .infer = infer_pick, .workspace = workspace_pool,

@@ -1,15 +1,15 @@
-/* The pixels of a result of pooling.c; compiled once per dtype. */
+/* Formulas for one pixel of the result, part of pooling.c; compiled once per dtype. */
 
 #if DTYPE_FLOAT
 #define LOWEST (-(T)INFINITY)
-/* The first NaN beats all. */
+/* The first NaN is greater than any number. */
 DF_INLINE M FN(beats)(V v, V best) { return (v > best) | ((v != v) & (best == best)); }
 #else
 #define LOWEST ((T)((uint64_t)1 << (8 * sizeof(T) - 1)))
 DF_INLINE M FN(beats)(V v, V best) { return v > best; }
 #endif
 
-/* Places, bytes or int32 in memory, in lanes as wide as an element. */
+/* Positions (bytes or int32 in memory) in lanes as wide as an element. */
 typedef int32_t FN(places) __attribute__((vector_size(DF_VEC_BYTES / sizeof(T) * 4)));
 
 DF_INLINE M FN(load_places)(const void *p, bool bytes, int64_t n)
@@ -36,14 +36,14 @@ DF_INLINE M FN(splat_place)(int64_t place)
     return (__typeof__(((M){0})[0]))place - (M){0};
 }
 
-/* The largest of a patch and its place; of equal ones the first, and of NaNs. `u` vectors, the last
- * of n lanes. */
+/* The maximum of a patch and its position; of equal elements, or NaNs, the first. `u` vectors, the
+ * last with n lanes. */
 DF_INLINE void FN(max_vectors)(T *y, char *places, const T *x, const patch *p, bool bytes, int u,
                                int64_t n)
 {
     V best[4];
     M place[4];
-    int64_t first = 1; /* the first pixel is where it begins */
+    int64_t first = 1; /* starts with the first pixel */
 #pragma GCC unroll 4
     for (int k = 0; k < u; k++) {
         best[k] = FN(load_upto)(x + k * LANES, n);
@@ -89,7 +89,7 @@ DF_INLINE void FN(max_vectors)(T *y, char *places, const T *x, const patch *p, b
 DF_INLINE void FN(max_pixel)(T *y, char *at, const T *x, const char *unused, const patch *p)
 {
     (void)unused;
-    if (p->n[0] * p->n[1] * p->n[2] == 0) { /* padding alone */
+    if (p->n[0] * p->n[1] * p->n[2] == 0) { /* only padding */
         for (int64_t c = 0; c < p->channels; c++) y[c] = LOWEST;
         memset(at, -1, (size_t)(p->channels * p->place_bytes));
         return;
@@ -105,7 +105,7 @@ DF_INLINE void FN(max_pixel)(T *y, char *at, const T *x, const char *unused, con
 #undef BYTES
 }
 
-/* Sum of what flows into windows whose largest pixel is this one. */
+/* Sum of the cotangents of the windows whose maximum is this pixel. */
 DF_INLINE void FN(max_grad_vectors)(T *dx, const T *g, const char *places, const patch *p,
                                     bool bytes, int u, int64_t n)
 {
@@ -147,7 +147,7 @@ DF_INLINE void FN(max_grad_pixel)(T *dx, char *unused, const T *g, const char *a
 
 #if DTYPE_FLOAT
 
-/* Mean of a patch: rows of pixels are summed first, long ones in runs, so that no sum is long. */
+/* Mean of a patch: rows of pixels are summed first, long rows in runs, so that no sum is long. */
 DF_INLINE void FN(avg_vectors)(T *y, const T *x, const patch *p, int u, int64_t n)
 {
     V sum[4] = {0};
@@ -178,7 +178,7 @@ DF_INLINE void FN(avg_pixel)(T *y, char *unused, const T *x, const char *unused_
 #undef VECTORS
 }
 
-/* Sum of what flows into the windows of a pixel, each over the number of its pixels. */
+/* Sum of the cotangents of the windows of a pixel, each divided by the number of its pixels. */
 DF_INLINE void FN(avg_grad_vectors)(T *dx, const T *g, const patch *p, int u, int64_t n)
 {
     V sum[4] = {0};
@@ -212,7 +212,7 @@ DF_INLINE void FN(avg_grad_pixel)(T *dx, char *unused, const T *g, const char *u
 #undef OVER_CHANNELS
 #undef LOWEST
 
-/* The numbers at given places of a patch, 0 where a place is not one of its own. */
+/* The elements at given positions of a patch; 0 for a position outside it. */
 DF_INLINE void FN(pick_pixel)(T *y, char *places, const T *x, const char *unused, const patch *p)
 {
     (void)unused;
@@ -222,7 +222,7 @@ DF_INLINE void FN(pick_pixel)(T *y, char *places, const T *x, const char *unused
     }
 }
 
-/* All pixels of a row, each by a formula. */
+/* Applies a formula to each pixel of a row. */
 DF_INLINE void FN(over_row)(const row *r, void (*pixel)(T *, char *, const T *, const char *,
                                                         const patch *))
 {

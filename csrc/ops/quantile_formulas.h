@@ -1,5 +1,5 @@
-/* Inverses of distributions: float64 whatever the dtype, one number at a time. Compiled once per
- * floating dtype. */
+/* Inverses of distributions, computed in float64 for every dtype, one element at a time. Compiled
+ * once per floating dtype. */
 
 DF_INLINE void FN(in_double)(int64_t n, T *y, const T *x, double (*f)(double))
 {

@@ -1,8 +1,8 @@
-/* Random numbers. Input 0 of every op is its key, int64 (2,): each pair of numbers has a stream of
- * its own (rng.h). An element depends on the key and its own index alone, never on threads.
+/* Random numbers. Input 0 of every op is its key, int64 (2,): each key has a separate stream
+ * (rng.h). An element depends only on the key and its index, not on threads.
  *
- * Groups of 8 counters are turned into elements: 32 of float32, 16 of float64 and of integers up to
- * 32 bits, 8 of int64. */
+ * A group of 8 counters yields 32 elements of float32, 16 of float64 and of integers up to 32 bits,
+ * 8 of int64. */
 #include "op/op.h"
 #include "ops/random_key.h"
 #include "simd/rng.h"
@@ -14,7 +14,7 @@
 enum { SHAPE, DTYPE_OUT, FIRST, SECOND };
 enum { N = 0 };
 
-#define TILE_GROUPS 32 /* words of 4 KB between generator and conversion */
+#define TILE_GROUPS 32 /* 4 KB of words per block between generator and conversion */
 
 typedef struct fill fill;
 typedef void (*convert_fn)(const fill *f, const uint64_t *words, int64_t n_groups, void *out);
@@ -29,7 +29,7 @@ struct fill {
     char *out;
 };
 
-/* Items of the job are groups. */
+/* Fills groups [begin, end). */
 static void fill_block(void *context, int64_t begin, int64_t end)
 {
     const fill *f = context;
@@ -64,7 +64,7 @@ static df_status run_fill(const df_call *call, fill *f, convert_fn convert, int6
     return DF_OK;
 }
 
-/* Random bits, a draw per lane. */
+/* Random bits, one draw per lane. */
 typedef v_u32 words_f32;
 typedef v_u64 words_f64;
 
@@ -148,8 +148,8 @@ DF_OP(truncated_normal) = {.name = "truncated_normal", .kind = DF_GENERAL, .tota
                            FLOAT_ATTRS("mean", "stddev"), .infer = infer_float,
                            .run = run_truncated};
 
-/* High half of a 64-bit draw times the range, which is at most 2^32: no value is more likely than
- * another by more than 2^-32 of it. */
+/* High half of a 64-bit draw times the range, which is at most 2^32: the relative bias of a value
+ * is at most 2^-32. */
 static int64_t int_of_64(const fill *f, uint64_t word)
 {
     uint64_t low = (word & 0xffffffff) * f->range >> 32;
@@ -231,7 +231,7 @@ static df_status infer_permutation(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], DF_I64, 1, &n, call->op->name, err);
 }
 
-/* Fisher and Yates, inside out: serial, as each exchange depends on those before. */
+/* Fisher-Yates shuffle, inside out; serial, as each exchange depends on the previous ones. */
 static df_status run_permutation(const df_call *call, df_error *err)
 {
     const int64_t *key = call->in[0]->data;
@@ -258,7 +258,7 @@ DF_OP(random_permutation) = {.name = "random_permutation", .kind = DF_GENERAL, .
                              .n_out = 1, .n_attrs = 1, .attrs = {{"n", DF_ATTR_INT, .open = true}},
                              .infer = infer_permutation, .run = run_permutation};
 
-/* The key in a generator's state, which then counts one draw more. */
+/* Returns the key in the state of a generator and advances the state by one draw. */
 static df_status infer_next_key(const df_call *call, df_error *err)
 {
     const int64_t two = 2;

@@ -1,4 +1,4 @@
-/* Random words become numbers. Part of random.c, compiled once per floating dtype. */
+/* Conversion of random words to numbers. Part of random.c, compiled once per floating dtype. */
 
 #define PER_GROUP ((int64_t)(PHILOX_WORDS * 4 / sizeof(T)))
 #define UNSIGNED DF_CAT(words, DTYPE)
@@ -10,8 +10,8 @@ DF_INLINE UNSIGNED FN(bits)(const void *p)
     return v;
 }
 
-/* k 2^-24 or k 2^-53, in [0, 1). The top bits go through the signed integers, for which every
- * level has a conversion. */
+/* k 2^-24 or k 2^-53, in [0, 1). The top bits are converted as signed integers, which every level
+ * supports. */
 DF_INLINE V FN(unit)(UNSIGNED bits)
 {
     const int digits = FRACTION_BITS + 1;
@@ -23,7 +23,7 @@ static void FN(uniform)(const fill *f, const uint64_t *words, int64_t n_groups, 
 {
     const T *from = (const T *)words;
     T *y = out, low = (T)f->a, high = (T)f->b;
-    /* rounding may lift low + u (high - low) to high itself */
+    /* rounding may increase low + u (high - low) to high */
     V width = FN(splat)((T)(f->b - f->a)), offset = FN(splat)(low);
     V limit = FN(splat)(sizeof(T) == 4 ? (T)nextafterf((float)high, (float)low)
                                        : (T)nextafter(high, low));
@@ -33,7 +33,7 @@ static void FN(uniform)(const fill *f, const uint64_t *words, int64_t n_groups, 
     }
 }
 
-/* In (0, 1], from 2^-32 or 2^-54 up: as a radius of Box and Muller up to 6.6 or 8.6. */
+/* In (0, 1], from 2^-32 or 2^-54 up, which limits the radius of Box and Muller to 6.6 or 8.6. */
 DF_INLINE V FN(radius)(UNSIGNED bits)
 {
     const int drop = sizeof(T) == 4 ? 1 : 11;
@@ -42,8 +42,8 @@ DF_INLINE V FN(radius)(UNSIGNED bits)
     return FN(sqrt)(-2 * FN(log)(u));
 }
 
-/* Box and Muller: a pair of uniform numbers to a pair of normal ones. The first half of a group
- * gives the radii, the second the angles. */
+/* Box and Muller: converts a pair of uniform numbers to a pair of normal numbers. The first half of
+ * a group yields the radii, the second the angles. */
 static void FN(normal)(const fill *f, const uint64_t *words, int64_t n_groups, void *out)
 {
     const int64_t half = PER_GROUP / 2;
@@ -66,7 +66,7 @@ static void FN(normal)(const fill *f, const uint64_t *words, int64_t n_groups, v
 }
 
 /* Inverse of erf for |x| below 0.9966: the central polynomial of M. Giles, "Approximating the
- * erfinv function", GPU Computing Gems (2011), table 5, good to float32. */
+ * erfinv function", GPU Computing Gems (2011), table 5, accurate to float32. */
 DF_INLINE V FN(erfinv_center)(V x)
 {
     static const T giles[] = {(T)1.50140941, (T)0.246640727, (T)-0.00417768164, (T)-0.00125372503,
@@ -78,8 +78,8 @@ DF_INLINE V FN(erfinv_center)(V x)
     return p * x;
 }
 
-/* The normal distribution cut off at two standard deviations, by its inverse: sqrt(2) erfinv(y)
- * with y uniform within erf(+-sqrt(2)), so that nothing is drawn twice. */
+/* The normal distribution truncated at two standard deviations, by its inverse: sqrt(2) erfinv(y)
+ * with y uniform within erf(+-sqrt(2)), so that no draw is rejected. */
 static void FN(truncated)(const fill *f, const uint64_t *words, int64_t n_groups, void *out)
 {
     const T edge = (T)0.9544997361036416; /* erf(sqrt(2)) */

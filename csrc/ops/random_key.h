@@ -1,4 +1,4 @@
-/* What all random ops ask of their first input. */
+/* The check of the key, input 0 of all random ops. */
 #ifndef DF_RANDOM_KEY_H
 #define DF_RANDOM_KEY_H
 

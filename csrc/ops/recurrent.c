@@ -1,15 +1,15 @@
-/* simple_rnn, lstm and gru: a layer in one direction over whole sequences, and its gradient. The
- * kernels are in csrc/recurrent.
+/* simple_rnn, lstm and gru: a layer in one direction over whole sequences, and its gradient.
+ * recurrent/ computes it.
  *
  * T steps, B rows of the batch, F features, H units, G gates. Inputs are x (B, T, F) or, if
- * time_major, (T, B, F), the kernel (F, GH), the recurrent kernel (H, GH), the bias (GH), gru's
- * bias of the recurrent product of its h (H), the initial state h (B, H), lstm's c, and lengths
- * (B).
- * Outputs are those of all steps, in x's order, the last state h, lstm's c, and what the gradient
- * needs besides, as bytes (T, B, ...).
+ * time_major, (T, B, F), the kernel (F, GH), the recurrent kernel (H, GH), the bias (GH), for gru
+ * the bias of the recurrent product of h (H), the initial state h (B, H), for lstm c, and lengths
+ * (B). Outputs are the outputs of all steps, in the layout of x, the last state h, for lstm c, and
+ * the residuals, as bytes (T, B, ...).
  *
- * A gradient's inputs begin with those of the float outputs, and end with the first output and the
- * bytes; its outputs are gradients of the float inputs, that of x empty unless it is wanted. */
+ * The inputs of a gradient begin with the cotangents of the float outputs, and end with the first
+ * output and the residuals; its outputs are the gradients of the float inputs, with an empty one
+ * for x unless it is needed. */
 #include "ops/in_float.h"
 #include "recurrent/recurrent.h"
 
@@ -18,7 +18,7 @@ enum { REVERSE, TIME_MAJOR, VARIANT }; /* attributes; the last is relu or reset_
 typedef struct {
     df_cell cell;
     bool reverse, time_major;
-    bool wants_x; /* a gradient, of x too */
+    bool wants_x; /* a gradient that includes x */
     const df_tensor *x, *kernel, *recurrent, *bias, *inner_bias, *h0, *c0, *lengths;
     const df_tensor *g_out, *g_h, *g_c, *out, *kept; /* of a gradient */
     int64_t steps, rows, features, units;            /* or DF_UNKNOWN */
@@ -53,14 +53,14 @@ static operands operands_of(const df_call *call, df_cell cell, bool gradient)
 
 /* --- shapes ----------------------------------------------------------------------------------- */
 
-/* Whether dimension d of x may be *n, which becomes known if it was not. */
+/* True if dimension d of x can equal *n; sets *n if it was unknown. */
 static bool agrees(int64_t *n, const df_tensor *x, int d)
 {
     if (*n == DF_UNKNOWN) *n = x->shape[d];
     return x->shape[d] == DF_UNKNOWN || x->shape[d] == *n;
 }
 
-/* The same for a dimension of G * *n. */
+/* Same, for a dimension of size G * *n. */
 static bool agrees_by(int64_t *n, const df_tensor *x, int d, int64_t gates)
 {
     if (x->shape[d] == DF_UNKNOWN) return true;
@@ -90,7 +90,7 @@ static df_status check_dtypes(const df_call *call, const operands *o, df_error *
     return DF_OK;
 }
 
-/* x is a state: (B, H). */
+/* Checks that x has the shape of a state: (B, H). */
 static df_status check_state(const df_call *call, operands *o, const df_tensor *x, const char *what,
                              df_error *err)
 {
@@ -100,7 +100,7 @@ static df_status check_state(const df_call *call, operands *o, const df_tensor *
     return DF_OK;
 }
 
-/* x is of all steps, `width` numbers each. */
+/* Checks that x has `width` elements per step and row. */
 static df_status check_steps(const df_call *call, operands *o, const df_tensor *x, int64_t *width,
                              const char *what, df_error *err)
 {
@@ -153,7 +153,7 @@ static df_status check(const df_call *call, operands *o, df_error *err)
     return DF_OK;
 }
 
-/* Bytes kept of a row at a step. */
+/* Bytes of residuals per row and step. */
 static df_status kept_bytes(const df_call *call, const operands *o, int64_t *bytes, df_error *err)
 {
     *bytes = DF_UNKNOWN;
@@ -164,7 +164,7 @@ static df_status kept_bytes(const df_call *call, const operands *o, int64_t *byt
                    (long long)o->units);
 }
 
-/* The shape of what is of all steps. */
+/* Sets the shape of an output with `width` elements per step and row. */
 static df_status set_steps(const df_call *call, const operands *o, df_tensor *out, int64_t width,
                            df_error *err)
 {
@@ -225,11 +225,11 @@ static df_status infer_grad(const df_call *call, df_cell cell, df_error *err)
     return status;
 }
 
-/* --- runs ------------------------------------------------------------------------------------- */
+/* --- execution -------------------------------------------------------------------------------- */
 
 static void *data_of(const df_tensor *x) { return x ? x->data : NULL; }
 
-/* The next output, or NULL if the cell has none there. */
+/* The data of the next output, or NULL if the cell does not have it. */
 static void *next(df_tensor *const **out, bool there) { return there ? (*(*out)++)->data : NULL; }
 
 static df_recurrence describe(const df_call *call, df_cell cell, bool gradient)
@@ -277,7 +277,7 @@ static int64_t workspace(const df_call *call, df_cell cell, bool gradient)
                                          : DF_SYM(df_recurrence_workspace)(&r));
 }
 
-/* A product with each kernel at each step; backwards another one for its gradient. */
+/* One product with each kernel per step; in the gradient a second one for the kernel. */
 static double flops(const df_call *call, df_cell cell, bool gradient)
 {
     const df_recurrence r = describe(call, cell, gradient);
@@ -329,7 +329,7 @@ static df_cell gru_cell(const df_call *call)
     return call->attrs[VARIANT].i ? DF_GRU_AFTER : DF_GRU_BEFORE;
 }
 
-/* The functions of a family's two records. */
+/* The functions of the two records of a family. */
 #define FUNCTIONS(name)                                                                          \
     static df_status infer_##name(const df_call *call, df_error *err)                            \
     { return infer(call, name##_cell(call), err); }                                              \

@@ -1,18 +1,18 @@
 /* Reductions over any set of axes: sum, mean, prod, max, min, any, all, euclidean norm, variance,
  * standard deviation, logsumexp.
  *
- * Neighbouring dimensions are merged, so a tensor is a row of groups, alternately kept and reduced.
- * One stage reduces one group of a block (outer, n, inner) in chunks of fixed length: it yields
- * (outer, chunks, inner), which is reduced again until one chunk is left, and then comes the next
- * group. Chunks depend on shapes only, so results do not depend on the number of threads, and
- * short chunks keep float sums accurate. */
+ * Adjacent dimensions are merged, so a shape is a sequence of groups, alternately kept and reduced.
+ * A stage reduces one group of a block (outer, n, inner) in chunks of fixed length to (outer,
+ * chunks, inner). This result is reduced again until one chunk is left; then the next group
+ * follows. Chunks depend only on shapes, so results do not depend on the number of threads, and
+ * short chunks limit the error of float sums. */
 #include "ops/axes.h"
 #include "ops/reductions.h"
 #include "base/thread.h"
 
 enum { AXES, KEEPDIMS };
 
-/* The functions of a reducer; FOLDED: those that folds call. */
+/* The functions of a reducer; FOLDED adds the functions for column reductions. */
 #define REDUCER(name, identity, map, combine)                                                    \
     static void FN(name##_rows)(void *out, const void *x, const void *p, int64_t rows, int64_t n)\
     { FN(reduce_rows)(out, x, p, rows, n, identity, FN(map), FN(combine)); }                     \
@@ -42,7 +42,7 @@ typedef void (*columns_fn)(void *out, const void *x, const void *p, int64_t rows
 typedef void (*gather_fn)(int64_t rows, int64_t cols, int64_t stride, void *out, const void *x);
 typedef void (*finish_fn)(int64_t n, void *out, const void *p, double count);
 
-/* How numbers of one dtype are reduced, and, of floats, folded. */
+/* The functions that reduce one dtype; for floats, also those for column reductions. */
 typedef struct {
     rows_fn rows;
     columns_fn columns;
@@ -50,13 +50,13 @@ typedef struct {
     gather_fn gather;
 } reducer;
 
-/* A reduction: the reducer of the numbers themselves, that of what it leaves, and the finish.
+/* A reduction: the reducer of the elements, the reducer of partial results, and the finish.
  * `parameter` is a reduction whose result the first reducer needs (the mean of a variance). */
 typedef struct reduction {
     reducer first[DF_N_DTYPES], rest[DF_N_DTYPES];
     finish_fn finish[DF_N_DTYPES];
     const struct reduction *parameter;
-    double cost; /* of the first reducer, ns per element; 0: it is bound by memory */
+    double cost; /* of the first reducer, ns per element; 0: limited by memory */
 } reduction;
 
 #define REDUCER_OF(name, dtype) {.rows = name##_rows_##dtype, .columns = name##_columns_##dtype}
@@ -70,7 +70,7 @@ typedef struct reduction {
     DF_OF_ALL(I8, REDUCER_OF(name, i8)), DF_OF_ALL(I16, REDUCER_OF(name, i16)),                  \
     DF_OF_ALL(I32, REDUCER_OF(name, i32)), DF_OF_ALL(I64, REDUCER_OF(name, i64))
 #define REDUCERS(name) FOLDED_FLOATS(name), INT_REDUCERS(name)
-#define SIGNLESS_REDUCERS(name) /* which wrap around to the same bits */                         \
+#define SIGNLESS_REDUCERS(name) /* wraparound gives the same bits */                             \
     FOLDED_FLOATS(name),                                                                         \
     DF_OF_ALL(U8, REDUCER_OF(name, i8)), DF_OF_ALL(U16, REDUCER_OF(name, i16)),                  \
     DF_OF_ALL(U32, REDUCER_OF(name, i32)), DF_OF_ALL(U64, REDUCER_OF(name, i64)),                \
@@ -106,8 +106,8 @@ static const reduction logsumexp = {.first = {FLOAT_REDUCERS(sum_exp)},
                                     .rest = {FLOAT_REDUCERS(sum)}, FINISH(log),
                                     .parameter = &finite_max, .cost = 0.4};
 
-/* Dimensions of an input except those of 1, neighbours of one kind merged. Each group has at least
- * two elements, so there are fewer than 64. */
+/* Dimensions of an input without those of size 1, adjacent ones of one kind merged. Each group has
+ * at least two elements, so there are fewer than 64. */
 #define MAX_GROUPS 64
 typedef struct {
     int n;
@@ -115,7 +115,7 @@ typedef struct {
     int64_t size[MAX_GROUPS];
 } groups;
 
-/* (n, results), the first reduced: for results of at most one number. */
+/* The groups (n, results), the first one reduced; for n = 0 or 1. */
 static void group_columns(groups *g, int64_t n, int64_t results)
 {
     g->n = 2;
@@ -125,7 +125,7 @@ static void group_columns(groups *g, int64_t n, int64_t results)
 
 static void group(groups *g, const df_tensor *x, const bool *marked, int64_t n_out)
 {
-    if (x->size == 0) { /* every result is of no numbers */
+    if (x->size == 0) { /* every result has no elements */
         group_columns(g, 0, n_out);
         return;
     }
@@ -140,17 +140,18 @@ static void group(groups *g, const df_tensor *x, const bool *marked, int64_t n_o
         }
         g->size[g->n - 1] *= x->shape[d];
     }
-    if (!some) group_columns(g, 1, n_out); /* every result is of one number */
+    if (!some) group_columns(g, 1, n_out); /* every result has one element */
 }
 
-/* Elements of a chunk. Rows: 2 KB of each of 8 accumulators' additions; columns: long enough that
- * the results are few, short enough to keep two threads busy. */
+/* Elements of a chunk. Rows: each of 8 accumulators sums 2 KB; columns: long enough for few partial
+ * results, short enough to use two threads. */
 #define ROW_CHUNK 16384
 #define COLUMN_CHUNK 131072
 #define COLUMN_CHUNK_ROWS_MIN 256
 #define COLUMN_CHUNK_ROWS_MAX 4096
-#define COLUMN_BLOCK 4096 /* columns whose accumulators a task keeps in L1 */
-#define TASK_ELEMENTS 65536 /* 16 K was 5 % slower on rows in L3: blocks are claimed one by one */
+#define COLUMN_BLOCK 4096 /* columns whose accumulators a task holds in L1 */
+#define TASK_ELEMENTS 65536 /* 16 K was 5 % slower on rows in L3, as each block is a scheduling
+                             * step */
 
 /* One stage: (outer, n, inner) to (outer, chunks, inner). */
 typedef struct {
@@ -175,8 +176,8 @@ static int64_t chunk_length(int64_t inner)
     return df_min(df_max(COLUMN_CHUNK / inner, COLUMN_CHUNK_ROWS_MIN), COLUMN_CHUNK_ROWS_MAX);
 }
 
-/* The stage that reduces the last group that is not kept, and what it leaves in `g`; false: nothing
- * is left to reduce. */
+/* Sets up the stage that reduces the last reduced group, and updates `g` to its result. Returns
+ * false if nothing is left to reduce. */
 static bool next_stage(groups *g, stage *s)
 {
     int at = g->n - 1;
@@ -190,7 +191,7 @@ static bool next_stage(groups *g, stage *s)
     s->n_blocks = df_ceil_div(s->span.inner, COLUMN_BLOCK);
     g->size[at] = s->n_chunks;
     if (s->n_chunks > 1) return true;
-    for (int i = at + 1; i < g->n; i++) { /* the groups beside it, both kept, become one */
+    for (int i = at + 1; i < g->n; i++) { /* merge the adjacent groups, which are both kept */
         g->reduced[i - 1] = g->reduced[i];
         g->size[i - 1] = g->size[i];
     }
@@ -198,7 +199,7 @@ static bool next_stage(groups *g, stage *s)
     return true;
 }
 
-/* Results [begin, end) of (outer, chunks); each is one number. */
+/* Computes results [begin, end) of (outer, chunks), one element each. */
 static void row_task(void *context, int64_t begin, int64_t end)
 {
     const stage *s = context;
@@ -215,7 +216,7 @@ static void row_task(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* Results [begin, end) of (outer, chunks, blocks of columns). */
+/* Computes results [begin, end) of (outer, chunks, blocks of columns). */
 static void column_task(void *context, int64_t begin, int64_t end)
 {
     const stage *s = context;
@@ -242,8 +243,8 @@ static void run_stage(stage *s, double cost)
                     rows ? row_task : column_task, s);
 }
 
-/* The parameter has a number per result; the first stage wants one per (outer, inner), where outer
- * still holds reduced groups: it is repeated along each of those, the first one first. */
+/* The parameter has one element per result, but the first stage needs one per (outer, inner), where
+ * outer still includes reduced groups: it is repeated along each of these, from the first on. */
 static char *repeat_parameter(const groups *g, char *p, char *to, char *other, int bytes)
 {
     int last = g->n - 1;
@@ -263,7 +264,7 @@ static char *repeat_parameter(const groups *g, char *p, char *to, char *other, i
     return p;
 }
 
-/* Bytes of the results of the first and of the second stage, of the repeated parameter. */
+/* Bytes of the results of odd and even stages, and of the repeated parameter. */
 typedef struct {
     int64_t even, odd, parameter;
 } scratch;
@@ -288,7 +289,7 @@ static void reduce(const reduction *r, groups g, df_dtype dtype, const void *x, 
     const int bytes = df_dtypes[dtype].bytes;
     const scratch need = scratch_of(g, r, bytes);
     char *results[2] = {workspace, workspace + need.even}, *parameter = NULL, *p = NULL;
-    if (r->parameter) { /* computed first, with the same scratch */
+    if (r->parameter) { /* computed first, in the same scratch memory */
         parameter = results[1] + need.odd;
         reduce(r->parameter, g, dtype, x, parameter, n_out, count, workspace);
         p = repeat_parameter(&g, parameter, parameter + need.parameter,
@@ -399,7 +400,7 @@ DF_OP(reduce_euclidean_norm) = {REDUCTION_OP(euclidean_norm), OF_FLOATS(euclidea
 DF_OP(reduce_variance) = {REDUCTION_OP(variance), OF_FLOATS(variance)};
 DF_OP(reduce_std) = {REDUCTION_OP(std), OF_FLOATS(std)};
 DF_OP(reduce_logsumexp) = {REDUCTION_OP(logsumexp), OF_FLOATS(logsumexp)};
-/* What a pass makes of sums of squares: squares that only it reads are not written out. */
+/* Substituted by a graph pass for sums of squares: squares without other readers are not stored. */
 DF_OP(reduce_sum_of_squares) = {REDUCTION_OP(sum_of_squares), OF_FLOATS_ALONE(sum_of_squares),
                                 FOLDS(sum_of_squares)};
 DF_OP(reduce_mean_of_squares) = {REDUCTION_OP(mean_of_squares), OF_FLOATS_ALONE(mean_of_squares),

@@ -1,18 +1,18 @@
-/* argmax and argmin along one axis: the first place of the extreme; NaN counts as the extreme.
+/* argmax and argmin along one axis: the first index of the extreme; NaN counts as the extreme.
  *
- * The axis is cut into chunks of fixed length. Each yields a place per column, and the best of
- * these is chosen afterwards, so long axes run on all threads. */
+ * The axis is divided into chunks of fixed length. Each yields an index per column, and the best of
+ * them is selected afterwards, so long axes use all threads. */
 #include "ops/axes.h"
 #include "ops/reductions.h"
 #include "base/thread.h"
 
 enum { AXIS, OUTPUT_TYPE };
 
-#define ARG_COLUMNS 512 /* whose extremes and rows so far are held in L1 */
+#define ARG_COLUMNS 512 /* columns whose extremes and indices are held in L1 */
 #define CHUNK 32768     /* elements along the axis, in rows */
-#define CHUNK_ROWS 4096 /* the same in columns */
+#define CHUNK_ROWS 4096 /* same, in columns */
 
-/* Holds a row of a chunk; as wide as an element where that helps the compiler. */
+/* The index of a row in a chunk; as wide as an element if that helps the compiler. */
 typedef int32_t row_number_u8, row_number_u16, row_number_u32, row_number_i8, row_number_i16,
     row_number_i32, row_number_f32;
 typedef int64_t row_number_u64, row_number_i64, row_number_f64;
@@ -65,7 +65,7 @@ static df_status infer(const df_call *call, df_error *err)
 typedef struct {
     const search *search;
     const char *x;
-    int64_t *at; /* (outer, chunks, inner), each relative to its chunk */
+    int64_t *at; /* (outer, chunks, inner), relative to the start of the chunk */
     void *out;
     df_span span;
     int64_t chunk, n_chunks, n_blocks;
@@ -95,7 +95,7 @@ static int64_t workspace(const df_call *call)
     return j.span.outer * j.n_chunks * j.span.inner * (int64_t)sizeof(int64_t);
 }
 
-/* Chunks [begin, end) of (outer, chunks, blocks of columns). */
+/* Searches chunks [begin, end) of (outer, chunks, blocks of columns). */
 static void search_task(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
@@ -117,7 +117,7 @@ static void search_task(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* Results [begin, end) of (outer, inner). */
+/* Computes results [begin, end) of (outer, inner). */
 static void choose_task(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;

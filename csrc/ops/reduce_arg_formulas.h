@@ -1,4 +1,4 @@
-/* Part of reduce_arg.c, included once per dtype: where the extremes of a block are. */
+/* Part of reduce_arg.c, included once per dtype: the indices of the extremes of a block. */
 
 DF_INLINE bool FN(is_nan)(T x)
 {
@@ -10,13 +10,13 @@ DF_INLINE bool FN(is_nan)(T x)
 #endif
 }
 
-/* NaN beats every number; equal numbers do not beat each other, so the first one stays. */
+/* NaN beats every number; equal numbers do not beat each other, so the first one is found. */
 DF_INLINE bool FN(beats)(T a, T b, bool lowest)
 {
     return (lowest ? a < b : a > b) || (FN(is_nan)(a) && !FN(is_nan)(b));
 }
 
-/* Where v is the extreme of a block: a block with a NaN has NaN for extreme. */
+/* The lanes in which v is the extreme of a block; the extreme of a block with a NaN is NaN. */
 DF_INLINE M FN(hits)(V v, V extreme)
 {
 #if DTYPE_FLOAT
@@ -39,8 +39,8 @@ DF_INLINE int64_t FN(first_lane)(M mask)
     return LANES;
 }
 
-/* The first position of the extreme of a block; the last one if the owner of shared memory has
- * overwritten it since. */
+/* The first index of the extreme of a block; the last index if another thread has overwritten
+ * shared memory in between. */
 DF_INLINE int64_t FN(first_hit)(const T *x, int64_t n, T extreme)
 {
     int64_t i = 0;
@@ -52,7 +52,7 @@ DF_INLINE int64_t FN(first_hit)(const T *x, int64_t n, T extreme)
     return df_min(i + FN(first_lane)(rest), n - 1);
 }
 
-/* Of a few elements; which one it is, is data: no branch may depend on it. */
+/* For a few elements; the result depends on data, so there are no branches on it. */
 DF_INLINE int64_t FN(arg_few)(const T *x, int64_t n, bool lowest)
 {
     T best = x[0];
@@ -65,7 +65,7 @@ DF_INLINE int64_t FN(arg_few)(const T *x, int64_t n, bool lowest)
     return at;
 }
 
-#define MATCH_BLOCK 4096 /* elements searched for an extreme, then for its place: both from L1 */
+#define MATCH_BLOCK 4096 /* elements searched for the extreme, then for its index, both from L1 */
 
 DF_INLINE int64_t FN(arg_row)(const T *x, int64_t n, bool lowest)
 {
@@ -85,14 +85,14 @@ DF_INLINE int64_t FN(arg_row)(const T *x, int64_t n, bool lowest)
 
 #define FEW 16
 
-/* at[r] = place of the extreme of row r of x (rows, n). */
+/* at[r] = index of the extreme of row r of x (rows, n). */
 DF_INLINE void FN(arg_rows)(int64_t *at, const T *x, int64_t rows, int64_t n, bool lowest)
 {
     for (int64_t r = 0; r < rows; r++)
         at[r] = n <= FEW ? FN(arg_few)(x + r * n, n, lowest) : FN(arg_row)(x + r * n, n, lowest);
 }
 
-/* index[c] = row of the extreme of column c of x (rows, cols), whose rows are `stride` apart. */
+/* index[c] = row of the extreme of column c of x (rows, cols), with rows `stride` apart. */
 DF_INLINE void FN(arg_columns)(int64_t *index, const T *x, int64_t rows, int64_t cols,
                                int64_t stride, bool lowest)
 {
@@ -113,7 +113,7 @@ DF_INLINE void FN(arg_columns)(int64_t *index, const T *x, int64_t rows, int64_t
     for (int64_t c = 0; c < cols; c++) index[c] = at[c];
 }
 
-/* The best of one place in each of `n` chunks of a column: at[k * step] is a row of chunk k. */
+/* The best of one index per chunk of a column, `n` chunks: at[k * step] is a row of chunk k. */
 DF_INLINE int64_t FN(arg_best)(const T *x, const int64_t *at, int64_t n, int64_t step,
                                int64_t chunk, int64_t inner, bool lowest)
 {

@@ -1,5 +1,5 @@
-/* Included once per dtype: the reductions of reduce.c, of which REDUCER and FOLDED make functions,
- * and their finishes. */
+/* Included once per dtype: the reductions of reduce.c, from which REDUCER and FOLDED generate
+ * functions, and their finishes. */
 
 #if DTYPE_SIGNED
 REDUCER(sum, 0, plain, plus)
@@ -28,8 +28,8 @@ FOLDED(max, FN(lowest)(), plain, max)
 FOLDED(min, FN(highest)(), plain, min)
 FOLDED(sum_square, 0, squared, plus)
 
-/* What is done to each of n results when all is reduced; p as for the reducer, `count` numbers went
- * into each. */
+/* Finishes: applied to each of n results after the reduction; p as for the reducer, `count`
+ * elements per result. */
 static void FN(mean_finish)(int64_t n, void *out, const void *p, double count)
 {
     (void)p;
@@ -50,7 +50,7 @@ static void FN(std_finish)(int64_t n, void *out, const void *p, double count)
     FN(root_finish)(n, out, p, count);
 }
 
-/* A maximum to subtract: 0 for one that is not finite, so that inf - inf does not arise. */
+/* A maximum to subtract; 0 instead of a non-finite one, which avoids inf - inf. */
 DF_INLINE V FN(finite_or_0)(V x) { return FN(select)(FN(isfinite)(x), x, (V){0}); }
 
 static void FN(finite_finish)(int64_t n, void *out, const void *p, double count)

@@ -1,11 +1,11 @@
-/* Part of reduce.c: what clusters run of its reductions, on rows and on parts of folds. */
+/* Part of reduce.c: reductions for clusters, of rows and of parts of column reductions. */
 #include "fuse/cluster.h"
 
-/* Rows for a cluster, as `run` reduces rows of one chunk; a few at a time, so that the parameters
- * stay here. */
+/* Reduces rows for a cluster like `run` reduces rows of one chunk; a few rows at a time, so that
+ * the parameters fit on the stack. */
 #define FEW_ROWS 64
 
-/* Rows of several chunks. */
+/* Reduces rows of several chunks. */
 static void reduce_long(const reduction *r, df_dtype dtype, int64_t rows, int64_t n, char *out,
                         const char *x, const char *p)
 {
@@ -73,7 +73,7 @@ DF_WHERE(F64, WHOLE(sum_of_squares, DF_F64))
 WHOLE(mean_of_squares, DF_F32)
 DF_WHERE(F64, WHOLE(mean_of_squares, DF_F64))
 
-/* --- folds (op/fold.h) --- */
+/* --- column reductions (op/fold.h) --- */
 
 static void cut_fold(df_fold *f)
 {
@@ -91,7 +91,7 @@ typedef struct {
     int bytes;
 } gathering;
 
-/* Results [begin, end) of (outer, chunks, blocks of columns). */
+/* Computes results [begin, end) of (outer, chunks, blocks of columns). */
 static void gather_task(void *context, int64_t begin, int64_t end)
 {
     const gathering *g = context;
@@ -168,7 +168,7 @@ FOLD_FLOATS(mean_of_squares)
     DF_OF(F16, of##_whole_DF_F16), DF_OF(BF16, of##_whole_DF_BF16), [DF_F32] = of##_whole_DF_F32,\
     DF_OF(F64, of##_whole_DF_F64)
 #define OF_FLOATS(of) HALVES_IN_FLOAT, .reduce = {REDUCE_FLOATS(of)}
-/* for halves squares are rounded before they are summed */
+/* not for 16-bit floats, whose squares are rounded before they are summed */
 #define OF_FLOATS_ALONE(of)                                                                      \
     .internal = true, .reduce = {[DF_F32] = of##_whole_DF_F32, DF_OF(F64, of##_whole_DF_F64)}
 #define OF_NUMBERS(of)                                                                           \

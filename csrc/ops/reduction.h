@@ -1,12 +1,12 @@
 /* Included once per dtype: reductions of rows and of columns.
  *
- * A reduction combines map(x, p) of many x, where p is a number per result (a mean, a maximum) and
- * most maps ignore it. Sums of floats run in many accumulators, so that their error grows slowly as
- * long as blocks are short; which blocks, the caller decides. Knows no op and no tensor. */
+ * A reduction combines map(x, p) over many x, where p is a number per result (a mean, a maximum),
+ * ignored by most maps. Float sums use many accumulators, so that their error grows slowly in short
+ * blocks; the caller chooses the blocks. Independent of ops and tensors. */
 
 #include "simd/lane_numbers.h"
 
-/* What a maximum and a minimum begin with. */
+/* The identities of maximum and minimum. */
 #if DTYPE_FLOAT
 #define LOWEST (-(T)INFINITY)
 #define HIGHEST ((T)INFINITY)
@@ -34,7 +34,7 @@ DF_INLINE M FN(first_lanes)(int64_t n)
     return (M){LANE_NUMBERS} < (LANE_INT)n - (M){0};
 }
 
-/* Lane i is v[i ^ w], w a constant. */
+/* Lane i of the result is v[i ^ w], w a constant. */
 DF_INLINE V FN(cross)(V v, int w)
 {
 #if defined(__clang__)
@@ -47,7 +47,7 @@ DF_INLINE V FN(cross)(V v, int w)
 #endif
 }
 
-/* All lanes combined, always in the same order. */
+/* Combines all lanes in a fixed order. */
 DF_INLINE T FN(reduce_lanes)(V v, FN(combine_fn) combine)
 {
 #pragma GCC unroll 8
@@ -55,11 +55,12 @@ DF_INLINE T FN(reduce_lanes)(V v, FN(combine_fn) combine)
     return v[0];
 }
 
-/* Accumulator k takes vector k of every eight; the first those beyond, the second what is left of a
- * row. Compiled clusters do the same (aot/clusters/source.py). */
+/* Accumulator k combines vector k of every eight; the first one also the remaining vectors, the
+ * second one the remaining elements of a row. Compiled clusters must do the same
+ * (aot/clusters/source.py). */
 #define N_ACCUMULATORS 8
 
-/* All accumulators combined. */
+/* Combines all accumulators. */
 DF_INLINE T FN(end_row)(V *acc, FN(combine_fn) combine)
 {
 #pragma GCC unroll 3
@@ -89,7 +90,7 @@ DF_INLINE T FN(reduce_row)(const T *x, int64_t n, V p, V identity, FN(map_fn) ma
 
 typedef V (*FN(pair_fn))(V a, V b, V p, V q);
 
-/* The sum of f(a, b, p, q) over two rows, in as many accumulators. */
+/* The sum of f(a, b, p, q) over two rows, with the same accumulators. */
 DF_INLINE T FN(sum_of_pairs)(const T *a, const T *b, int64_t n, V p, V q, FN(pair_fn) f)
 {
     V acc[N_ACCUMULATORS] = {{0}};
@@ -106,7 +107,7 @@ DF_INLINE T FN(sum_of_pairs)(const T *a, const T *b, int64_t n, V p, V q, FN(pai
     return FN(end_row)(acc, FN(plus));
 }
 
-/* LANES short rows at once, a lane each: no tree over the lanes at the end of each. */
+/* Reduces LANES short rows at once, one per lane, without a final tree over lanes. */
 DF_INLINE V FN(reduce_short_rows)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
                                   FN(combine_fn) combine)
 {
@@ -120,9 +121,9 @@ DF_INLINE V FN(reduce_short_rows)(const T *x, int64_t n, V p, V identity, FN(map
     return acc;
 }
 
-#define SHORT_ROW (LANES < 32 ? LANES : 32) /* beyond it a row is faster on its own */
+#define SHORT_ROW (LANES < 32 ? LANES : 32) /* longer rows are faster one at a time */
 
-/* The same for one row: the bits of a result depend on its row alone, not on those beside it. */
+/* Same for one row: the bits of a result depend only on its row, not on adjacent rows. */
 DF_INLINE T FN(reduce_short_row)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
                                  FN(combine_fn) combine)
 {
@@ -131,7 +132,7 @@ DF_INLINE T FN(reduce_short_row)(const T *x, int64_t n, V p, V identity, FN(map_
     return acc[0];
 }
 
-/* out[i] = reduction of row i of x (n_rows, n); p has a number per row, or is NULL. */
+/* out[i] = reduction of row i of x (n_rows, n); p has one number per row, or is NULL. */
 DF_INLINE void FN(reduce_rows)(T *out, const T *x, const T *p, int64_t n_rows, int64_t n,
                                T identity, FN(map_fn) map, FN(combine_fn) combine)
 {
@@ -149,7 +150,7 @@ DF_INLINE void FN(reduce_rows)(T *out, const T *x, const T *p, int64_t n_rows, i
         out[i] = FN(reduce_row)(x + i * n, n, FN(splat)(p ? p[i] : 0), start, map, combine);
 }
 
-/* One vector, n lanes of it, of `rows` rows: combined as a balanced tree. */
+/* One vector of `rows` rows, n lanes of it, combined as a balanced tree. */
 DF_INLINE V FN(reduce_strip)(const T *x, int rows, int64_t stride, int64_t n, V p, FN(map_fn) map,
                              FN(combine_fn) combine)
 {
@@ -183,9 +184,9 @@ DF_INLINE void FN(reduce_strips)(T *out, const T *x, const T *p, int rows, int64
     }
 }
 
-/* out[c] = reduction of column c of x (rows, cols), whose rows are `stride` apart; p has a number
- * per column, or is NULL. Eight rows at a time: the accumulators in out are touched once per
- * eight. */
+/* out[c] = reduction of column c of x (rows, cols), with rows `stride` apart; p has one number per
+ * column, or is NULL. Eight rows at a time, so the accumulators in out are updated once per eight
+ * rows. */
 DF_INLINE void FN(reduce_columns)(T *out, const T *x, const T *p, int64_t rows, int64_t cols,
                                   int64_t stride, T identity, FN(map_fn) map,
                                   FN(combine_fn) combine)
@@ -198,7 +199,7 @@ DF_INLINE void FN(reduce_columns)(T *out, const T *x, const T *p, int64_t rows, 
         FN(reduce_strips)(out, x + r * stride, p, 1, cols, stride, map, combine);
 }
 
-/* out[c] = the strip of column c. */
+/* out[c] = the reduction of column c of one strip. */
 DF_INLINE void FN(reduce_part)(T *out, const T *x, int rows, int64_t cols, int64_t stride,
                                FN(map_fn) map, FN(combine_fn) combine)
 {
@@ -211,7 +212,7 @@ DF_INLINE void FN(reduce_part)(T *out, const T *x, int rows, int64_t cols, int64
                     cols - c);
 }
 
-/* out[c] = column c of parts, combined from the first to the last. */
+/* out[c] = column c of the parts, combined from first to last. */
 DF_INLINE void FN(gather_rows)(T *out, const T *x, int64_t rows, int64_t cols, int64_t stride,
                                T identity, FN(combine_fn) combine)
 {

@@ -1,4 +1,4 @@
-/* The functions of reduction.h of all dtypes that this build has. */
+/* The functions of reduction.h for all dtypes that this build has. */
 #ifndef DF_REDUCTIONS_H
 #define DF_REDUCTIONS_H
 

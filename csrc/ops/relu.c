@@ -1,5 +1,5 @@
-/* Rectifiers and their gradients, `<name>_grad(g, x)`, for relu and relu6 with the result y in
- * place of x. NaN stays NaN. */
+/* Rectifiers and their gradients, `<name>_grad(g, x)`; for relu and relu6 with the result y instead
+ * of x. NaN stays NaN. */
 #include "ops/elementwise.h"
 
 #define TEMPLATE "ops/relu_formulas.h"

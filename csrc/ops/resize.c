@@ -1,24 +1,24 @@
 /* Resizing along one axis: each row of the result is a weighted sum of neighbouring rows. Pixels
- * are squares, so that pixel i has its centre at i + 1/2, in the result as in the input.
+ * are squares, so pixel i has its centre at i + 1/2, in the input and in the result.
  *
- * The gradient weighs rows by the transposed table, and so is the same loop. Source of the kernels
- * and their scaling: TensorFlow's ScaleAndTranslate, and its ResizeArea for `area`. */
+ * The gradient is the same loop with the transposed table of weights. Source of the kernels and
+ * their scaling: TensorFlow's ScaleAndTranslate, and its ResizeArea for `area`. */
 #include "ops/axes.h"
 #include "ops/in_float.h"
 #include "base/thread.h"
 #include "simd/lanes.h"
 
 enum { AXIS, SIZE, METHOD, ANTIALIAS };
-enum { RUN = 64 }; /* rows summed up before they join the rest */
+enum { RUN = 64 }; /* rows per partial sum */
 
-enum { NARROW = 4 }; /* rows up to this long have loops of their own */
+enum { NARROW = 4 }; /* rows up to this length have specialised loops */
 
-/* Which rows make a row of the result: n from `first` on, their weights from `at` on. */
+/* The input rows of a row of the result: n rows from `first` on, with weights from `at` on. */
 typedef struct {
     int64_t first, n, at;
 } span;
 
-/* n rows of the result, each of `inner` numbers. */
+/* Computes n rows of the result, of `inner` elements each. */
 typedef void (*weigh_fn)(void *to, const void *from, int64_t inner, const span *spans,
                          const double *weights, int64_t n);
 
@@ -59,7 +59,7 @@ static double lanczos(double x, double radius)
 static double lanczos_3(double x) { return lanczos(x, 3); }
 static double lanczos_5(double x) { return lanczos(x, 5); }
 
-/* By the attribute `method`. The area of a pixel within that of the result's has no kernel. */
+/* By the attribute `method`. `area`, which weighs by overlap of pixels, has no kernel. */
 static const struct {
     double (*kernel)(double);
     double radius;
@@ -70,13 +70,13 @@ enum { N_METHODS = sizeof methods / sizeof *methods };
 /* --- the table ---------------------------------------------------------------------------------*/
 
 typedef struct {
-    span *spans;     /* a span per row of the result */
+    span *spans;     /* one per row of the result */
     double *weights;
     int64_t n_weights;
 } table;
 
 typedef struct {
-    int64_t in, out; /* rows of the image before and after resizing, also for the gradient */
+    int64_t in, out; /* rows of the image before and after resizing, also in the gradient */
     int64_t method;
     double scale;    /* width of the kernel */
 } resizing;
@@ -88,7 +88,7 @@ static resizing resizing_of(const df_call *call, int64_t in, int64_t out)
                       call->attrs[ANTIALIAS].i ? fmax(ratio, 1) : 1};
 }
 
-/* No span is longer. */
+/* The maximal length of a span. */
 static int64_t longest(const resizing *r)
 {
     const double ratio = (double)r->in / (double)r->out;
@@ -97,7 +97,7 @@ static int64_t longest(const resizing *r)
     return (int64_t)fmin(reach + 1, (double)r->in);
 }
 
-/* The rows that row o of the result is made of, with their weights. */
+/* The input rows of row o of the result, with their weights. */
 static span kernel_span(const resizing *r, int64_t o, double *weights)
 {
     const double centre = ((double)o + 0.5) * ((double)r->in / (double)r->out);
@@ -107,7 +107,7 @@ static span kernel_span(const resizing *r, int64_t o, double *weights)
     double total = 0;
     for (int64_t i = s.first; i <= last; i++) {
         const double w = methods[r->method].kernel(fabs((double)i + 0.5 - centre) / r->scale);
-        if (w == 0 && s.n == 0) s.first++; /* at the kernel's very end */
+        if (w == 0 && s.n == 0) s.first++; /* at the end of the kernel */
         else weights[s.n++] = w;
         total += w;
     }
@@ -118,7 +118,7 @@ static span kernel_span(const resizing *r, int64_t o, double *weights)
 
 static span area_span(const resizing *r, int64_t o, double *weights)
 {
-    const __int128 in = r->in; /* the areas are multiples of 1 / out */
+    const __int128 in = r->in; /* areas are multiples of 1 / out */
     const __int128 begin = o * in, end = (o + 1) * in;
     span s = {(int64_t)(begin / r->out), 0, 0};
     for (int64_t i = s.first; (__int128)i * r->out < end; i++) {
@@ -142,7 +142,7 @@ static table forward_table(const resizing *r, void *memory)
     return t;
 }
 
-/* A span per row of the image: the rows of the result that it goes to, and any between them. */
+/* One span per row of the image: all rows of the result from the first to the last that read it. */
 static table transposed(const table *t, const resizing *r, void *memory)
 {
     table back = {memory, (double *)((span *)memory + r->in), 0};
@@ -195,7 +195,7 @@ static df_status infer(const df_call *call, df_error *err)
 typedef struct {
     weigh_fn fn;
     table t;
-    int64_t from, to, inner; /* rows of input and result, and numbers in each */
+    int64_t from, to, inner; /* rows of input and result; elements per row */
     int bytes;
     const char *x;
     char *y;

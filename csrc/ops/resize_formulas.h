@@ -1,4 +1,4 @@
-/* Weighted sums of rows for resize.c, compiled once per dtype. Long ones are made of runs. */
+/* Weighted sums of rows for resize.c, compiled once per dtype. Long sums are split into runs. */
 
 DF_INLINE void FN(weigh_vectors)(T *to, const T *from, int64_t inner, const double *weights,
                                  int64_t n, int u, int64_t lanes)
@@ -23,7 +23,7 @@ DF_INLINE void FN(weigh_vectors)(T *to, const T *from, int64_t inner, const doub
     }
 }
 
-/* to = sum of weights[k] * row k of `from`, n rows of `inner` numbers. */
+/* to = the sum of weights[k] * row k of `from`, n rows of `inner` elements. */
 static void FN(weigh_rows)(T *to, const T *from, int64_t inner, const double *weights, int64_t n)
 {
     int64_t c = 0;
@@ -34,7 +34,7 @@ static void FN(weigh_rows)(T *to, const T *from, int64_t inner, const double *we
     if (c < inner) FN(weigh_vectors)(to + c, from + c, inner, weights, n, 1, inner - c);
 }
 
-/* Rows of few numbers, as images have channels: n rows of the result from one block of rows. */
+/* Short rows, as the channels of images: n rows of the result from one block of rows. */
 DF_INLINE void FN(weigh_pixels)(T *to, const T *from, int inner, const span *spans,
                                 const double *weights, int64_t n)
 {
@@ -66,7 +66,7 @@ static void FN(weigh_narrow)(void *to, const void *from, int64_t inner, const sp
     else FN(weigh_pixels)(to, from, NARROW, spans, weights, n);
 }
 
-/* The same of long rows. */
+/* Same for long rows. */
 static void FN(weigh_wide)(void *out, const void *in, int64_t inner, const span *spans,
                            const double *weights, int64_t n)
 {

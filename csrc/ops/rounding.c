@@ -8,7 +8,7 @@
 
 DF_OP(floor) = {UNARY_OP("floor"), .tile = {FLOATS(floor)}};
 DF_OP(ceil) = {UNARY_OP("ceil"), .tile = {FLOATS(ceil)}};
-DF_OP(round) = {UNARY_OP("round"), .tile = {NUMBERS(round)}}; /* halves to even */
+DF_OP(round) = {UNARY_OP("round"), .tile = {NUMBERS(round)}}; /* ties to even */
 DF_OP(trunc) = {UNARY_OP("trunc"), .tile = {FLOATS(trunc)}};
 DF_OP(is_nan) = {TEST_OP("is_nan"), .tile = {FLOATS(is_nan)}};
 DF_OP(is_inf) = {TEST_OP("is_inf"), .tile = {FLOATS(is_inf)}};

@@ -1,4 +1,4 @@
-/* Rows that indices name: those of one index merged. What kernels share is in rows.h. */
+/* Merging rows with equal indices. rows.h has the code shared with other kernels. */
 #include "ops/in_float.h"
 #include "ops/rows.h"
 
@@ -29,8 +29,8 @@ static df_status infer_merge_rows(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], rows->dtype, rows->ndim, rows->shape, call->op->name, err);
 }
 
-/* The runs that begin in picks[begin:end]: all of a run goes to its first row, zeros to the others;
- * or, to spread, the first row goes to all of them. */
+/* Merges the runs that begin in picks[begin:end]: the sum of a run is stored in its first row,
+ * zeros in the others; with `spread`, the first row is copied to all rows of the run. */
 static void merge_block(void *context, int64_t begin, int64_t end)
 {
     const merge *m = context;
@@ -74,8 +74,8 @@ static int64_t merge_rows_workspace(const df_call *call)
     return picks_bytes(call->in[1]->size);
 }
 
-/* Inputs: rows, indices. Rows of one index are added up, from +0 and in their order, at the place
- * of the first of them; the others become zeros. `spread` is the way back. */
+/* Inputs: rows, indices. Rows with equal indices are added, from +0 and in order, at the position
+ * of the first of them; the others become zero. `spread` is the transpose. */
 DF_OP(merge_rows) = {.name = "merge_rows", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 2,
                      .attrs = {{"n", DF_ATTR_INT}, {"spread", DF_ATTR_BOOL}},
                      .infer = infer_merge_rows, .workspace = merge_rows_workspace, HALVES_IN_FLOAT,

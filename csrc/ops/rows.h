@@ -1,5 +1,5 @@
-/* Rows of a table, named by indices that may repeat, in the order of the table: so that all with
- * the same index are found together, the first of them first. */
+/* Rows of a table selected by indices that may repeat, sorted by row, so that all picks of a row
+ * are consecutive and in order of their indices. */
 #ifndef DF_ROWS_H
 #define DF_ROWS_H
 
@@ -9,7 +9,7 @@
 
 typedef struct {
     int64_t row; /* of the table */
-    int64_t at;  /* which index named it */
+    int64_t at;  /* position of the index that selected it */
 } df_pick;
 
 /* Bytes that `sort_picks` needs for n indices; -1 if they overflow. */
@@ -43,7 +43,7 @@ static inline const df_pick *sort_picks(const layout *l, void *workspace)
     return from;
 }
 
-/* sum += x, for n numbers of a floating dtype. */
+/* sum += x, for n elements of a floating dtype. */
 static inline void add_row(df_dtype dtype, int64_t n, void *sum, const void *x)
 {
     if (dtype == DF_F32)
@@ -52,7 +52,7 @@ static inline void add_row(df_dtype dtype, int64_t n, void *sum, const void *x)
         for (int64_t i = 0; i < n; i++) ((double *)sum)[i] += ((const double *)x)[i];
 }
 
-/* The end of the run of picks of the row that pick i names. */
+/* The end of the run of picks with the row of pick i. */
 static inline int64_t run_end(const df_pick *picks, int64_t n, int64_t i)
 {
     const int64_t row = picks[i].row;
@@ -60,7 +60,7 @@ static inline int64_t run_end(const df_pick *picks, int64_t n, int64_t i)
     return i;
 }
 
-/* Where the first run begins that starts in picks[begin:end], or `end`. */
+/* The start of the first run that begins in picks[begin:end], or `end`. */
 static inline int64_t run_begin(const df_pick *picks, int64_t begin, int64_t end)
 {
     int64_t i = begin;
