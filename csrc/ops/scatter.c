@@ -1,6 +1,6 @@
 /* Rows written by index: scatter_nd, tensor_scatter, segment sums, and the gradient of gather.
- * Rows named twice are combined in the order of the indices, on any number of threads: each part
- * of the table has one task, which walks all indices that may name it. */
+ * Updates of one row are combined in the order of the indices for any number of threads: each part
+ * of the table has one task, which visits all indices that may select it. */
 #include "ops/in_float.h"
 #include "simd/simd.h"
 #include "ops/indices.h"
@@ -27,7 +27,7 @@ typedef enum { ADD, SUB, UPDATE, MIN, MAX, MUL, N_MODES } scatter_mode;
     {scatter_add_##signed, scatter_sub_##signed, scatter_update_##signed, scatter_min_##dtype,   \
      scatter_max_##dtype, scatter_mul_##signed}
 
-/* Dtypes without arithmetic can still be moved. */
+/* Dtypes without arithmetic support only copying. */
 static const combine_fn combiners[DF_N_DTYPES][N_MODES] = {
     DF_OF_ALL(U8, MODES(u8, i8)), DF_OF_ALL(U16, MODES(u16, i16)),
     DF_OF_ALL(U32, MODES(u32, i32)), DF_OF_ALL(U64, MODES(u64, i64)),
@@ -40,9 +40,9 @@ static const combine_fn combiners[DF_N_DTYPES][N_MODES] = {
 
 /* --- long sums ----------------------------------------------------------------------------------
  *
- * Sums of float32 are kept in float64 where a row is the sum of many updates, as a sum of 10^7
- * would lose three digits. Then the table is small beside the updates, and so is its float64 copy.
- * Shapes decide, not the number of threads. */
+ * Sums of float32 are accumulated in float64 if a row is the sum of many updates, as a sum of 10^7
+ * would lose three digits. Then the table, and its float64 copy, is small compared with the
+ * updates. The choice depends on shapes, not on the number of threads. */
 
 #define LONG_SUM 16 /* updates per row of the table */
 
@@ -75,9 +75,9 @@ typedef struct {
     combine_fn combine;
     char *table;
     const char *updates;
-    const char *start; /* what the table holds before: a tensor like it, or NULL for zeros */
+    const char *start; /* initial content of the table: a tensor like it, or NULL for zeros */
     int64_t bytes, table_bytes; /* of an update; of the table */
-    int64_t sum_bytes;          /* of a number of the table while it is filled */
+    int64_t sum_bytes;          /* of an element of the table while it is filled */
     int64_t row_parts, col_parts; /* of each [rows, inner] matrix */
 } scatter_job;
 
@@ -116,10 +116,10 @@ static void scatter_block(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* Parts do not change the result, so they may follow the number of threads: whole matrices where
- * there are enough, else their columns, else their rows. Each part reads all indices, and whether
- * one names its rows cannot be predicted, which for rows of a few numbers costs more than a second
- * thread gains (measured: sums of single numbers take 6 times as long in two parts). */
+/* Chooses the parts, which may depend on the number of threads since they do not affect the result:
+ * whole matrices if there are enough, otherwise their columns, otherwise their rows. Each part
+ * reads all indices, with an unpredictable branch per index, which for short rows costs more than a
+ * second thread gains (measured: sums of single numbers take 6 times as long in two parts). */
 static void split(scatter_job *s)
 {
     const layout *l = &s->l;
@@ -130,7 +130,7 @@ static void split(scatter_job *s)
     else if (l->inner >= 8) s->row_parts = df_max(df_min(wanted, l->rows), 1);
 }
 
-/* A table of float64 in the place of the output, or NULL. */
+/* A float64 table that replaces the output, or NULL if out of memory. */
 static df_buffer *widen_table(scatter_job *s, const df_tensor *out, scatter_mode mode)
 {
     df_buffer *sums = df_buffer_new(out->size * (int64_t)sizeof(double));
@@ -182,7 +182,7 @@ static df_status check_arithmetic(const df_call *call, int input, scatter_mode m
                : df_fail_dtype(call, input, "a dtype with arithmetic", err);
 }
 
-/* updates must have the shape of what gathering from the table would give. */
+/* Checks that updates has the shape of a gather from the table. */
 static df_status check_updates(const df_call *call, int ndim, const int64_t *shape,
                                const df_tensor *indices, const df_tensor *updates, int axis,
                                int batch_dims, bool nested, df_error *err)
@@ -206,7 +206,7 @@ static df_status check_updates(const df_call *call, int ndim, const int64_t *sha
 
 enum { SHAPE, AXIS, BATCH_DIMS };
 
-/* The shape attribute as a tensor that was checked: no negative dimension but for unknown ones, no
+/* Sets the output shape from the attribute: no negative dimension except unknown ones, no
  * overflow. */
 static df_status set_output(const df_call *call, const df_tensor *updates, df_error *err)
 {
@@ -345,9 +345,11 @@ DF_OP(tensor_scatter_nd_mul) = {TENSOR_SCATTER("tensor_scatter_nd_mul"), .infer 
 DF_OP(tensor_scatter_nd_update) = {TENSOR_SCATTER("tensor_scatter_nd_update"),
                                    .infer = infer_update, .run = run_update};
 
-/* --- scatter_update_grad: the last write gets the gradient --------------------------------------
- * Inputs: g of the result, indices. Outputs: g with the rows that were written cleared; of each
- * update its row of g, or zeros where a later one wrote the same row. */
+/* --- scatter_update_grad: the last write of a row gets the gradient
+ * -------------------------------
+ *
+ * Inputs: g of the result, indices. Outputs: g with the written rows set to zero; per update its
+ * row of g, or zeros if a later update wrote the same row. */
 static df_status infer_update_grad(const df_call *call, df_error *err)
 {
     const df_tensor *g = call->in[0];
@@ -376,7 +378,7 @@ static df_status run_update_grad(const df_call *call, df_error *err)
     const layout l = lay_out(g->ndim, g->shape, call->in[1], 0, 0, true);
     const size_t row_bytes = (size_t)(l.inner * df_dtypes[g->dtype].bytes);
     char *kept = call->out[0]->data, *updates = call->out[1]->data;
-    int64_t rows[CHUNK], *last = call->workspace; /* per row: the update that wrote it last */
+    int64_t rows[CHUNK], *last = call->workspace; /* per row: the last update that wrote it */
     df_status status = check_indices(call, &l, "tensor", err);
     if (status != DF_OK || g->size == 0) return status;
     if (kept != g->data) memcpy(kept, g->data, (size_t)df_tensor_bytes(g));
@@ -407,12 +409,13 @@ DF_OP(scatter_update_grad) = {.name = "scatter_update_grad", .kind = DF_GENERAL,
                               .n_out = 2, .may_alias = 1, .infer = infer_update_grad,
                               .workspace = update_grad_workspace, .run = run_update_grad};
 
-/* --- segment_sum: rows with the same id are added up -------------------------------------------*/
+/* --- segment_sum: sums of rows with equal ids
+ * --------------------------------------------------- */
 
 enum { NUM_SEGMENTS };
 
-/* Inputs: data, ids (its shape is how data's begins). num_segments -1: ids are sorted, and there is
- * a segment for each up to the last; else negative ids are left out. */
+/* Inputs: data, ids (whose shape is a prefix of that of data). num_segments -1: ids are sorted, and
+ * there is one segment per id up to the last; otherwise negative ids are ignored. */
 static df_status infer_segment_sum(const df_call *call, df_error *err)
 {
     const df_tensor *data = call->in[0], *ids = call->in[1];
@@ -437,7 +440,7 @@ static df_status infer_segment_sum(const df_call *call, df_error *err)
                          call->op->name, err);
 }
 
-/* Allocates the output of sorted ids. */
+/* Allocates the output for sorted ids. */
 static df_status count_segments(const df_call *call, df_error *err)
 {
     const df_tensor *ids = call->in[1];

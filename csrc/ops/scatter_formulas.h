@@ -1,5 +1,5 @@
-/* Loops of scatter.c for one dtype: rows of updates combined with the rows of a table that their
- * indices name, in the order of the indices. */
+/* Loops of scatter.c for one dtype: rows of updates are combined with the rows of a table that
+ * their indices select, in the order of the indices. */
 DF_INLINE T FN(plus)(T a, T b) { return a + b; }
 DF_INLINE T FN(minus)(T a, T b) { return a - b; }
 DF_INLINE T FN(times)(T a, T b) { return a * b; }

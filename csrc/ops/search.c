@@ -1,4 +1,4 @@
-/* The place of numbers among others: searchsorted and in_top_k. */
+/* Positions of numbers among others: searchsorted and in_top_k. */
 #include "ops/in_float.h"
 #include "op/op.h"
 #include "simd/simd.h"
@@ -118,7 +118,8 @@ static void rank_block(void *context, int64_t begin, int64_t end)
     const rank_job *r = context;
     const int64_t bytes = df_dtypes[r->predictions->dtype].bytes;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t target = r->targets->dtype == DF_I32 /* read once: it may be shared */
+        const int64_t target = r->targets->dtype == DF_I32 /* read once: another thread may write
+                                                            * it */
                                    ? ((const volatile int32_t *)r->targets->data)[i]
                                    : ((const volatile int64_t *)r->targets->data)[i];
         const char *row = (const char *)r->predictions->data + i * r->classes * bytes;

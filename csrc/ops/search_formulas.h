@@ -7,8 +7,8 @@ DF_INLINE bool FN(before)(T a, T b) { return a < b; }
 DF_INLINE bool FN(finite)(T x) { (void)x; return true; }
 #endif
 
-/* How many of sorted x[0..n) come before v; with `right`, how many do not come after it. The range
- * is halved without a branch on data. */
+/* Number of elements of the sorted x[0..n) that are before v; with `right`, that are not after it.
+ * A branch-free binary search. */
 DF_INLINE int64_t FN(bound)(const T *x, int64_t n, T v, bool right)
 {
     const T *base = x;
@@ -29,7 +29,7 @@ static void FN(search)(const void *row, int64_t n, const void *values, int64_t m
     for (int64_t j = 0; j < m; j++) out[j] = FN(bound)(x, n, v[j], right);
 }
 
-/* How many of n numbers are larger than number `target`; n where one is not finite. */
+/* Number of the n elements that are greater than element `target`; n if one is not finite. */
 static int64_t FN(rank)(const void *row, int64_t n, int64_t target)
 {
     const T *x = row;

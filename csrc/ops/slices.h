@@ -1,33 +1,34 @@
-/* Basic indexing: keys, one per dimension or new dimension, resolved against a shape as Python's
- * slices are. Keys are four lists of equal length: begin, end, strides, kind. */
+/* Basic indexing: keys, one per dimension or new dimension, resolved against a shape like Python
+ * slices. Keys are four lists of equal length: begin, end, strides, kind. */
 #ifndef DF_SLICES_H
 #define DF_SLICES_H
 
 #include "ops/strided.h"
 
-#define DF_SLICE_MISSING INT64_MIN /* begin or end left out, as in x[::2] */
+#define DF_SLICE_MISSING INT64_MIN /* an omitted begin or end, as in x[::2] */
 
 typedef enum {
     DF_KEY_SLICE, /* begin:end:stride of the next dimension */
-    DF_KEY_INDEX, /* element `begin` of the next dimension, which goes away */
+    DF_KEY_INDEX, /* element `begin` of the next dimension, which is dropped */
     DF_KEY_NEW,   /* a new dimension of size 1 */
-    DF_KEY_BLOCK  /* `end` elements of the next dimension, -1: the rest, all of them within it */
+    DF_KEY_BLOCK  /* `end` elements of the next dimension from `begin` on, all inside it; -1: the
+                   * rest */
 } df_key_kind;
 
 #define DF_SLICE_ATTRS \
     {"begin", DF_ATTR_INTS, .open = true}, {"end", DF_ATTR_INTS, .open = true}, \
         {"strides", DF_ATTR_INTS, .open = true}, {"kind", DF_ATTR_INTS}
 
-/* Per dimension of the tensor: the first element, the step and how many; and the result's shape.
- * Where a dimension is unknown, so is its size here. */
+/* Per dimension of the tensor: first element, step and number of elements; and the shape of the
+ * result. Sizes in unknown dimensions are unknown. */
 typedef struct {
     int64_t begin[DF_MAX_NDIM], stride[DF_MAX_NDIM], size[DF_MAX_NDIM];
     int out_ndim;
     int64_t out_shape[DF_MAX_NDIM];
 } df_slices;
 
-/* Python's slice(begin, end, stride).indices(n); begin of an empty slice is 0, so that no offset
- * lies outside the tensor. */
+/* Python's slice(begin, end, stride).indices(n), except that begin of an empty slice is 0, so that
+ * every offset is inside the tensor. */
 static inline void df_slice_indices(int64_t begin, int64_t end, int64_t stride, int64_t n,
                                     int64_t *first, int64_t *count)
 {
@@ -78,12 +79,13 @@ static inline df_status df_slices_key(df_slices *s, int64_t begin, int64_t end, 
     s->size[dim] = DF_UNKNOWN;
     if (n != DF_UNKNOWN && begin != DF_OPEN && end != DF_OPEN && stride != DF_OPEN)
         df_slice_indices(begin, end, stride, n, &s->begin[dim], &s->size[dim]);
-    if (s->size[dim] > 1) s->stride[dim] = stride; /* for one element the step means nothing */
+    if (s->size[dim] > 1) s->stride[dim] = stride; /* the stride of a single element is
+                                                    * irrelevant */
     s->out_shape[s->out_ndim++] = s->size[dim];
     return DF_OK;
 }
 
-/* keys: the four lists. Dimensions beyond them are taken whole. */
+/* keys: the four lists. Dimensions without a key are taken whole. */
 static inline df_status df_slices_resolve(df_slices *s, const df_attr *keys, int ndim,
                                           const int64_t *shape, const char *op, df_error *err)
 {

@@ -1,5 +1,5 @@
-/* Parts of a tensor, and a tensor as a part of a larger one: strided slices and their gradient,
- * padding, rolling, bands of matrices. They move elements by size and know no dtypes. */
+/* Parts of a tensor, and a tensor as part of a larger one: strided slices and their gradient,
+ * padding, rolling, bands of matrices. They move elements by size, independent of the dtype. */
 #include "ops/slices.h"
 #include "base/thread.h"
 
@@ -19,8 +19,8 @@ static df_status infer_strided_slice(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], x->dtype, s.out_ndim, s.out_shape, call->op->name, err);
 }
 
-/* The elements of the slice in the tensor, as a box whose other side is dense. Never fails after
- * infer has accepted the same keys. Returns the byte offset of the first element. */
+/* The elements of the slice in the tensor, as a strided box whose other side is dense. Never fails
+ * on keys that infer has accepted. Returns the byte offset of the first element. */
 static int64_t slice_box(const df_attr *keys, const df_tensor *x, bool to_slice, df_strided *box)
 {
     df_slices s;
@@ -40,8 +40,8 @@ static int64_t slice_box(const df_attr *keys, const df_tensor *x, bool to_slice,
     return offset;
 }
 
-/* Where the elements of the slice are neighbours, it can share its input's memory: a dimension
- * outside one that is not taken whole must have one element. */
+/* The slice may share the memory of its input if its elements are adjacent: every dimension outside
+ * one that is not taken whole must have one element. */
 static int64_t view_strided_slice(const df_call *call)
 {
     const df_tensor *x = call->in[0];
@@ -193,7 +193,7 @@ static df_status run_roll(const df_call *call, df_error *err)
     for (int d = axis + 1; d < x->ndim; d++) inner *= x->shape[d];
     const int64_t n = x->shape[axis], rest = call->attrs[SHIFT].i % n;
     const int64_t shift = rest < 0 ? rest + n : rest;
-    /* The first n - shift elements move on by shift, the others wrap around to the front. */
+    /* The first n - shift elements move by shift; the others wrap around to the front. */
     const int64_t sizes[] = {n - shift, shift}, from[] = {0, n - shift}, to[] = {shift, 0};
     for (int part = 0; part < 2; part++) {
         df_strided box;
@@ -219,8 +219,8 @@ static df_status infer_band_part(const df_call *call, df_error *err)
     return df_infer_same(call, err);
 }
 
-/* Element (r, c) stays where r - lower <= c <= r + upper; a negative limit means none. Offsets from
- * the diagonal may lie beyond it: `lower` below -columns does not occur. */
+/* Element (r, c) is kept if r - lower <= c <= r + upper; a negative limit means unlimited. The
+ * limits may exceed the matrix: `lower` below -columns does not occur. */
 static void band_rows(void *context, int64_t begin, int64_t end)
 {
     const df_call *call = context;

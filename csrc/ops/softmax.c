@@ -5,9 +5,9 @@
 #include "ops/reductions.h"
 #include "base/thread.h"
 
-#define SOFTMAX_ROWS 256 /* summed separately, so that long sums stay accurate */
-#define SOFTMAX_CHUNK 16384 /* of a row, likewise */
-#define SOFTMAX_COLUMNS 128 /* whose maxima and sums a task holds */
+#define SOFTMAX_ROWS 256 /* rows per partial sum, so that long sums stay accurate */
+#define SOFTMAX_CHUNK 16384 /* elements of a row per partial sum, likewise */
+#define SOFTMAX_COLUMNS 128 /* columns whose maxima and sums a task holds */
 
 #define TEMPLATE "ops/softmax_formulas.h"
 #include "ops/each_float.h"
@@ -16,12 +16,12 @@
 #include "ops/each_float.h"
 #undef TEMPLATE
 
-#define EXP_NS_PER_BYTE 0.1 /* of softmax, estimated */
+#define EXP_NS_PER_BYTE 0.1 /* estimate for softmax */
 #define TASK_ELEMENTS 8192
 
-/* --- along an axis: softmax, log_softmax, what flows back through them, cross entropy --- */
+/* --- along an axis: softmax, log_softmax, their gradients, cross entropy --- */
 
-/* One output and up to three inputs. `out` and the last input have a number per row where they lack
+/* One output and up to three inputs. `out` and the last input have one element per row if they lack
  * the axis, see `along`. */
 typedef struct {
     void (*rows)(void *out, const void *a, const void *b, const void *g, int64_t rows, int64_t n);
@@ -39,12 +39,12 @@ static const kernel log_softmax_grad[DF_N_DTYPES] = KERNELS(log_softmax_grad);
 static const kernel cross[DF_N_DTYPES] = KERNELS(cross);
 static const kernel cross_grad[DF_N_DTYPES] = KERNELS(cross_grad);
 
-#define MAX_OPERANDS 4 /* the output first */
+#define MAX_OPERANDS 4 /* output and inputs */
 
 typedef struct {
     const kernel *kernel;
     char *data[MAX_OPERANDS];
-    bool along[MAX_OPERANDS]; /* whether the operand has the axis */
+    bool along[MAX_OPERANDS]; /* true: the operand has the axis */
     df_span span;
     int64_t n_blocks;
     int bytes;
@@ -57,7 +57,7 @@ static df_status check_float(const df_call *call, int input, df_error *err)
     return df_fail_dtype(call, input, "a floating dtype", err);
 }
 
-/* All inputs but those that lack the axis are alike. */
+/* Checks that all inputs except those that lack the axis have the same shape. */
 static df_status check_alike(const df_call *call, int n, int *axis, df_error *err)
 {
     const df_tensor *x = call->in[0];
@@ -71,7 +71,7 @@ static df_status check_alike(const df_call *call, int n, int *axis, df_error *er
     return df_normalize_axis(call->attrs[0].i, x->ndim, call->op->name, axis, err);
 }
 
-/* The dimensions known in any of `n` inputs that are alike. */
+/* Sets the dimensions that are known in any of `n` inputs of the same shape. */
 static void shape_of_all(const df_call *call, int n, int64_t *shape)
 {
     for (int d = 0; d < call->in[0]->ndim; d++) {
@@ -102,7 +102,7 @@ static void row_task(void *context, int64_t begin, int64_t end)
     j->kernel->rows(at[0], at[1], at[2], at[3], end - begin, j->span.n);
 }
 
-/* Items [begin, end) of (outer, blocks of columns). */
+/* Processes items [begin, end) of (outer, blocks of columns). */
 static void column_task(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
@@ -165,7 +165,7 @@ DF_OP(softmax_grad) = {AXIS_OP("softmax_grad", 2), .infer = infer, .run = run_so
 DF_OP(log_softmax_grad) = {AXIS_OP("log_softmax_grad", 2), .infer = infer,
                            .run = run_log_softmax_grad};
 
-/* Inputs: labels, logits, and of the gradient g, without the axis. */
+/* Inputs: labels, logits, and for the gradient g, which lacks the axis. */
 static df_status infer_cross(const df_call *call, df_error *err)
 {
     int axis, ndim = 0;
@@ -183,7 +183,7 @@ static df_status infer_cross(const df_call *call, df_error *err)
 static df_status infer_cross_grad(const df_call *call, df_error *err)
 {
     const df_tensor *g = call->in[2], *out = call->out[0];
-    df_status status = infer_cross(call, err); /* the shape of the loss, for now */
+    df_status status = infer_cross(call, err); /* sets the shape of the loss, to compare g with */
     if (status != DF_OK) return status;
     if (g->dtype != out->dtype || !df_may_be_same_shape(g, out))
         return df_fail(err, DF_BAD_SHAPE, "%s: the gradient is %s, want %s", call->op->name,
@@ -199,9 +199,9 @@ DF_OP(softmax_cross_entropy) = {AXIS_OP("softmax_cross_entropy", 2), .infer = in
 DF_OP(softmax_cross_entropy_grad) = {AXIS_OP("softmax_cross_entropy_grad", 3),
                                      .infer = infer_cross_grad, .run = run_cross_grad};
 
-/* --- cross entropy with the number of the right class --- */
+/* --- cross entropy with the index of the right class --- */
 
-/* Inputs: labels (...), logits (..., n), and of the gradient g (...). */
+/* Inputs: labels (...), logits (..., n), and for the gradient g (...). */
 enum { LABELS, LOGITS, G };
 
 static df_status check_sparse(const df_call *call, df_error *err)
@@ -250,7 +250,7 @@ static int64_t sparse_workspace(const df_call *call)
     return call->in[LABELS]->size * (int64_t)sizeof(int64_t);
 }
 
-/* The labels as int64, each in [0, n). */
+/* Reads the labels as int64 and checks that each is in [0, n). */
 static df_status read_labels(const df_call *call, int64_t *to, int64_t n, df_error *err)
 {
     const df_tensor *labels = call->in[LABELS];

@@ -2,8 +2,9 @@
 
 DF_INLINE V FN(exp_from)(V x, V top) { return FN(exp)(x - top); }
 
-/* The sum of e^(x - top), each of which goes to `out` unless that is NULL. What lies `ahead`, in
- * the next row, is fetched meanwhile: this pass computes, the one before it waited for memory. */
+/* The sum of e^(x - top); the terms are stored in `out` unless it is NULL. Prefetches elements of
+ * the next row, `ahead` elements away: this pass is compute-bound, the previous one
+ * memory-bound. */
 DF_INLINE T FN(exp_and_sum_chunk)(T *out, const T *x, int64_t n, T top, int64_t ahead)
 {
     const V from = FN(splat)(top);
@@ -28,7 +29,7 @@ DF_INLINE T FN(exp_and_sum_chunk)(T *out, const T *x, int64_t n, T top, int64_t 
     return FN(reduce_lanes)((sum[0] + sum[1]) + (sum[2] + sum[3]), FN(plus));
 }
 
-/* Long rows chunk by chunk, so that their sums stay accurate. */
+/* Same, for long rows chunk by chunk, so that sums stay accurate. */
 DF_INLINE T FN(exp_and_sum)(T *out, const T *x, int64_t n, T top)
 {
     T sum = 0;
@@ -58,7 +59,7 @@ static void FN(softmax_rows)(void *out, const void *in, const void *b, const voi
     }
 }
 
-/* log(sum(e^x)) as its two terms: the maximum and the rest. */
+/* The second term of log(sum(e^x)) = top + log(sum(e^(x - top))). */
 DF_INLINE T FN(log_sum)(const T *x, int64_t n, T top)
 {
     return FN(log)(FN(splat)(FN(exp_and_sum)(NULL, x, n, top)))[0];
@@ -115,7 +116,7 @@ static void FN(log_softmax_columns)(void *out, const void *in, const void *b, co
         FN(map3)(cols, y + r * stride, x + r * stride, top, sum, FN(lowered));
 }
 
-/* --- backward: from g, what comes in, and y, the result --- */
+/* --- backward: from the cotangent g and the result y --- */
 
 DF_INLINE V FN(product)(V a, V b, V p, V q)
 {
@@ -150,7 +151,7 @@ static void FN(log_softmax_grad_rows)(void *out, const void *gs, const void *ys,
     }
 }
 
-/* sum[c] = the sum of f(a, b, p, q) over column c: SOFTMAX_ROWS rows at a time. */
+/* sum[c] = the sum of f(a, b, p, q) over column c, SOFTMAX_ROWS rows at a time. */
 DF_INLINE void FN(sum_columns_of_pairs)(T *sum, const T *a, const T *b, const T *p, const T *q,
                                         int64_t n, int64_t cols, int64_t stride,
                                         FN(pair_fn) f)
@@ -190,11 +191,11 @@ static void FN(log_softmax_grad_columns)(void *out, const void *gs, const void *
         FN(map3)(cols, d + r, g + r, y + r, sum, FN(log_softmax_slope));
 }
 
-/* --- cross entropy with probabilities z of the classes --- */
+/* --- cross entropy with class probabilities z --- */
 
-/* z * -log_softmax(x), from the two terms of log(sum(e^x)). */
+/* z * -log_softmax(x), with log(sum(e^x)) as top + rest. */
 DF_INLINE V FN(surprise)(V z, V x, V top, V rest) { return z * ((top - x) + rest); }
-/* g * (sum(z) * softmax(x) - z), where e is e^(x - top) and `share` is g sum(z) / sum(e). */
+/* g * (sum(z) * softmax(x) - z) with e = e^(x - top) and share = g sum(z) / sum(e). */
 DF_INLINE V FN(less_labels)(V e, V z, V share, V g) { return e * share - z * g; }
 
 static void FN(cross_rows)(void *out, const void *zs, const void *xs, const void *unused,
@@ -262,7 +263,7 @@ static void FN(sparse_rows)(void *out, const void *in, const int64_t *labels, in
     }
 }
 
-/* (e^(x - top) / sum - [label]) * g per row: the gradient of that. */
+/* The gradient of sparse_rows: (e^(x - top) / sum - [label]) * g per row. */
 static void FN(sparse_grad_rows)(void *out, const void *in, const int64_t *labels, const void *gs,
                                  int64_t rows, int64_t n)
 {

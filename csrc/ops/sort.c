@@ -1,8 +1,8 @@
-/* sort, argsort and top_k over the last axis. Numbers become unsigned keys of the same order;
- * indices ride in the lower half of a wider key, so equal numbers keep their order. Short rows are
- * sorted side by side by a network of exchanges, long ones by radix.
+/* sort, argsort and top_k over the last axis. Numbers are converted to unsigned keys of the same
+ * order; indices are stored in the lower half of a wider key, so equal numbers keep their order.
+ * Short rows are sorted in parallel lanes by a sorting network, long ones by radix sort.
  *
- * Rows of n elements. Narrow dtypes have keys of at most 32 bits, wide ones of 64. */
+ * Rows of n elements. Narrow dtypes have keys of at most 32 bits, wide dtypes of 64. */
 #include "ops/in_float.h"
 #include "base/memory.h"
 #include "op/op.h"
@@ -10,9 +10,9 @@
 #include "base/thread.h"
 
 enum {
-    NETWORK_MAX = 1024, /* elements per row, where there is a row for each lane */
-    NETWORK_MAX_FEW = 96, /* the same where lanes stay empty */
-    NETWORK_MAX_VECTORS = 64, /* or where AVX-512 sorts single rows */
+    NETWORK_MAX = 1024, /* elements per row, if there is a row for each lane */
+    NETWORK_MAX_FEW = 96, /* same, if some lanes are empty */
+    NETWORK_MAX_VECTORS = 64, /* same, if AVX-512 sorts single rows */
 };
 
 typedef uint32_t b_unsigned_f32;
@@ -52,19 +52,19 @@ static const key_form forms[DF_N_DTYPES] = {
 typedef struct {
     key_form form;
     const row_functions *rows;
-    int low, high;                    /* bits of an element that are its key */
-    bool descending, indices, failed; /* failed: atomic, no memory for a task */
-    int64_t n, k;                     /* elements per row, and how many of them are wanted */
+    int low, high;                    /* the bits [low, high) of an element are its key */
+    bool descending, indices, failed; /* failed: atomic, out of memory in a task */
+    int64_t n, k;                     /* elements per row; elements returned per row */
     int64_t x_bytes;                  /* per element */
     const char *x;
-    char *values;                     /* NULL: not wanted */
-    int32_t *positions;               /* where `indices` */
+    char *values;                     /* NULL: not returned */
+    int32_t *positions;               /* if `indices` */
     int64_t n_rows;
 } sort_job;
 
 /* --- one row -----------------------------------------------------------------------------------*/
 
-/* Keys of x[0..n) with indices from `first` on, at `to` (scratch holds n keys). */
+/* Writes keys of x[0..n) with indices from `first` on to `to` (scratch holds n keys). */
 static void load_pairs(const sort_job *s, const char *x, int64_t first, int64_t n, void *to,
                        void *scratch)
 {
@@ -85,7 +85,8 @@ static void *sort_loaded(const sort_job *s, void *keys, void *tmp, int64_t n)
     return s->rows->sort(keys, tmp, n, s->low, s->high);
 }
 
-/* Stores sorted elements [begin, end) of row r. Values follow their indices, so that a -0 stays. */
+/* Stores sorted elements [begin, end) of row r. Values are copied by their indices, so that -0 is
+ * kept. */
 static void store_range(const sort_job *s, int64_t r, const void *sorted, int64_t step,
                         int64_t begin, int64_t end)
 {
@@ -125,14 +126,14 @@ static void whole_row(const sort_job *s, int64_t r, char *keys, char *tmp)
 
 enum { TOP_CHUNK = 256 };
 
-/* Candidates are kept in `keep`, room for 2 k + TOP_CHUNK; when it is full it is sorted and cut to
- * k, and from then on only what is less than the last of them is added. */
+/* Candidates are collected in `keep`, with room for 2 k + TOP_CHUNK. When it is full it is sorted
+ * and cut to k; from then on only elements less than the last candidate are added. */
 static void top_of_row(const sort_job *s, int64_t r, char *keep, char *tmp)
 {
     const char *x = s->x + r * s->n * s->x_bytes;
     const int64_t each = s->rows->bytes;
     uint64_t chunk[2 * TOP_CHUNK], scratch[TOP_CHUNK];
-    uint64_t limit = UINT64_MAX; /* key, or for narrow dtypes the pair, of the last candidate */
+    uint64_t limit = UINT64_MAX; /* key (narrow dtypes: pair) of the last candidate */
     bool limited = false;
     int64_t n_kept = 0;
     for (int64_t i = 0; i < s->n; i += TOP_CHUNK) {
@@ -164,7 +165,7 @@ static void top_of_row(const sort_job *s, int64_t r, char *keep, char *tmp)
 
 /* --- blocks of rows ----------------------------------------------------------------------------*/
 
-/* Rows [begin, end) at once, one per lane. */
+/* Sorts rows [begin, end) at once, one per lane. */
 static void panel(const sort_job *s, int64_t begin, int64_t end, char *keys, char *tmp)
 {
     const int64_t n = s->n, lanes = PANEL_BYTES / s->rows->bytes;
@@ -196,7 +197,7 @@ static void panel(const sort_job *s, int64_t begin, int64_t end, char *keys, cha
     }
 }
 
-/* Where vectors sort a row by itself, the network is faster only for the shortest. */
+/* If single rows are sorted by vectors, the network is faster only for the shortest rows. */
 static int64_t network_max(const sort_job *s)
 {
 #if defined(__AVX512F__)
@@ -213,7 +214,7 @@ static void sort_block(void *context, int64_t begin, int64_t end)
     sort_job *s = context;
     const int64_t each = s->rows->bytes, lanes = PANEL_BYTES / each;
     const bool few = few_of_many(s);
-    const int64_t room = few ? 2 * s->k + TOP_CHUNK + 1 : s->n; /* elements of one buffer */
+    const int64_t room = few ? 2 * s->k + TOP_CHUNK + 1 : s->n; /* elements per buffer */
     const int64_t half = df_max(room * each, few ? 0 : df_min(s->n, NETWORK_MAX) * PANEL_BYTES);
     df_buffer *buffer = df_buffer_new(2 * half);
     if (!buffer) {
@@ -233,9 +234,11 @@ static void sort_block(void *context, int64_t begin, int64_t end)
 }
 
 /* --- one long row on all threads ----------------------------------------------------------------
- * Elements are first dealt out to heaps by the highest bits in which keys of the row differ, block
- * by block in order; then each heap is sorted on its own, in a cache if it fits. Blocks depend on n
- * only, and heaps are stable, so the number of threads changes nothing. */
+ *
+ * Elements are first distributed to heaps by the highest bits in which keys of the row differ,
+ * block by block in order; then each heap is sorted separately, in a cache if it fits. Blocks
+ * depend only on n, and heaps are stable, so the result does not depend on the number of
+ * threads. */
 
 enum {
     LONG_ROW = 1 << 16, /* elements; shorter rows are sorted by one thread each */
@@ -248,7 +251,7 @@ typedef struct {
     const sort_job *s;
     int64_t row, block;         /* elements per block */
     char *keys, *dealt;         /* n elements each */
-    int64_t (*places)[HEAPS];   /* per block: counts, then where its elements go */
+    int64_t (*places)[HEAPS];   /* per block: counts, then positions of its elements */
     uint64_t least[MAX_BLOCKS], largest[MAX_BLOCKS];
     int64_t starts[HEAPS + 1];
     int shift;

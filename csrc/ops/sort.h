@@ -1,18 +1,18 @@
-/* Part of sort.c: what sorts rows of elements of each type: keys of 32 bits, keys of 64 bits or 32
- * bits with an index, keys of 64 bits with an index. */
+/* Part of sort.c: functions that sort rows, per type of element: 32-bit keys; 64-bit keys or 32-bit
+ * keys with an index; 64-bit keys with an index. */
 
 enum {
     MAX_DIGIT = 11,
-    BIG_DIGIT_FROM = 1 << 14, /* elements: below it 256 places per pass are better than 2048 */
+    BIG_DIGIT_FROM = 1 << 14, /* elements; for fewer, 256 counters per pass are better than 2048 */
     INSERTION_MAX = 32,
     PANEL_BYTES = 64,
-    QUICK_MAX = 1 << 16, /* elements sorted by vectors, beyond which digits are faster */
-    QUICK_DEPTH = 40,    /* bad partitions, after which they are, too */
+    QUICK_MAX = 1 << 16, /* elements sorted by vectors; for more, radix sort is faster */
+    QUICK_DEPTH = 40,    /* bad partitions after which radix sort is faster */
 };
 
-/* What sort_rows_formulas.h has for one type of element. */
+/* The functions of sort_rows_formulas.h for one type of element. */
 typedef struct {
-    void *(*sort)(void *x, void *tmp, int64_t n, int low, int high); /* the result: x or tmp */
+    void *(*sort)(void *x, void *tmp, int64_t n, int low, int high); /* returns x or tmp */
     void (*range)(const void *x, int64_t n, int low, uint64_t *least, uint64_t *largest);
     void (*count)(const void *x, int64_t n, int low, uint64_t least, int shift, int64_t *counts);
     void (*deal)(const void *x, void *y, int64_t n, int low, uint64_t least, int shift,
@@ -21,7 +21,7 @@ typedef struct {
     int64_t bytes;
 } row_functions;
 
-/* A key with its index; a narrow pair is one uint64, index below. */
+/* A key with its index; a narrow pair is one uint64 with the index in the low half. */
 typedef struct {
     uint64_t key, index;
 } wide_pair;

@@ -1,5 +1,6 @@
-/* Numbers of one dtype as unsigned keys of the same order, and back. NaN becomes the largest key in
- * either direction, so it sorts last. Keys of up to 32 bits are uint32, others uint64. */
+/* Conversion of numbers of one dtype to unsigned keys of the same order, and back. NaN becomes the
+ * largest key in either direction, so it sorts last. Keys of up to 32 bits are uint32, others
+ * uint64. */
 #if DTYPE_FLOAT
 typedef FN(b_unsigned) FN(key);
 
@@ -23,7 +24,7 @@ DF_INLINE T FN(from_key)(FN(key) u, bool descending)
     return x;
 }
 
-/* -0 has the place of 0 where equal numbers must keep their order. */
+/* Maps -0 to 0, for sorts in which equal numbers must keep their order. */
 DF_INLINE T FN(plain_zero)(T x) { return x + 0; }
 #else
 typedef FN(b_unsigned) FN(key);

@@ -1,5 +1,5 @@
-/* Sorts PANEL_BYTES / sizeof(E) short rows at once, one per lane: element i of all rows lies at
- * x[i * lanes]. Merge exchange: Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M. */
+/* Sorts PANEL_BYTES / sizeof(E) short rows at once, one per lane: element i of all rows is at x[i *
+ * lanes]. Merge exchange: Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M. */
 #define SORT(name) DF_CAT(name, SUFFIX)
 
 DF_INLINE void SORT(exchange)(E *restrict a, E *restrict b)
@@ -19,7 +19,7 @@ static void SORT(network)(E *x, int64_t n)
     for (int64_t p = top; p > 0; p /= 2) {
         int64_t q = top, r = 0, d = p;
         for (;;) {
-            /* i with (i & p) == r come in runs of p */
+            /* the i with (i & p) == r form runs of p */
             for (int64_t run = r; run < n - d; run += 2 * p)
                 for (int64_t i = run; i < df_min(run + p, n - d); i++)
                     SORT(exchange)(x + i * lanes, x + (i + d) * lanes);

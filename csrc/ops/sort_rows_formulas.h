@@ -1,10 +1,10 @@
-/* Sorting of unsigned elements: E is their type, SUFFIX names it, SORT_WORD(e) the word they are
- * sorted by: their key is its bits [low, high). Equal elements keep their order.
- * SORT_QUICKLY(x, tmp, n) sorts by a faster method where there is one, else it is false. */
+/* Stable sorting of unsigned elements: E is their type, SUFFIX its name, SORT_WORD(e) the word
+ * whose bits [low, high) are the key. SORT_QUICKLY(x, tmp, n) sorts by a faster method if there is
+ * one, otherwise it is false. */
 #define SORT(name) DF_CAT(name, SUFFIX)
 
-/* One pass: elements of x into y by the digit of `bits` bits at `shift`. False when all have the
- * same digit, and y was not written. */
+/* One pass: distributes x to y by the digit of `bits` bits at `shift`. Returns false, without
+ * writing y, if all elements have the same digit. */
 static bool SORT(radix_pass)(const E *restrict x, E *restrict y, int64_t n, int shift, int bits)
 {
     int64_t place[1 << MAX_DIGIT];
@@ -21,7 +21,7 @@ static bool SORT(radix_pass)(const E *restrict x, E *restrict y, int64_t n, int 
     return true;
 }
 
-/* Returns where the result lies, x or tmp. */
+/* Returns the result, x or tmp. */
 static E *SORT(radix)(E *x, E *tmp, int64_t n, int low, int high)
 {
     const int most = n < BIG_DIGIT_FROM ? 8 : MAX_DIGIT;
@@ -53,7 +53,7 @@ static void *SORT(sort_row)(void *x, void *tmp, int64_t n, int low, int high)
     return x;
 }
 
-/* Least and largest key. */
+/* Smallest and largest key. */
 static void SORT(range)(const void *from, int64_t n, int low, uint64_t *least, uint64_t *largest)
 {
     const E *x = from;
@@ -67,7 +67,7 @@ static void SORT(range)(const void *from, int64_t n, int low, uint64_t *least, u
     *largest = b;
 }
 
-/* Heap h takes the elements with (key - least) >> shift == h. */
+/* Counts the elements of heap h, those with (key - least) >> shift == h. */
 static void SORT(count)(const void *from, int64_t n, int low, uint64_t least, int shift,
                         int64_t *counts)
 {
@@ -75,7 +75,7 @@ static void SORT(count)(const void *from, int64_t n, int low, uint64_t least, in
     for (int64_t i = 0; i < n; i++) counts[((SORT_WORD(x[i]) >> low) - least) >> shift]++;
 }
 
-/* The next element of heap h goes to places[h], its key counted from `least` on. */
+/* Moves the next element of heap h to places[h], with `least` subtracted from its key. */
 static void SORT(deal)(const void *from, void *to, int64_t n, int low, uint64_t least, int shift,
                        int64_t *places)
 {

@@ -1,12 +1,12 @@
-/* Sorting of uint32 by vectors of 16, AVX-512 only: quicksort, whose partitions are compressed,
- * down to blocks that are sorted as the 16 columns of a square, by the network of
- * sort_network_formulas.h, and merged. Equal elements are the same, so nothing depends on how. */
+/* Sorting of uint32 by vectors of 16, AVX-512 only: quicksort with compress instructions, down to
+ * blocks that are sorted as the 16 columns of a square, by the network of sort_network_formulas.h,
+ * and merged. Equal elements are indistinguishable, so the result does not depend on the method. */
 
 #include <immintrin.h>
 
 enum { SQUARE = 16, VECTOR_BLOCK = SQUARE * SQUARE };
 
-/* Lanes i and i ^ d of each vector in order, which makes two sorted halves of a bitonic run. */
+/* Orders lanes i and i ^ d of each vector, which splits a bitonic run into two halves. */
 DF_INLINE __m512i exchange_lanes(__m512i v, int d)
 {
     const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -15,7 +15,7 @@ DF_INLINE __m512i exchange_lanes(__m512i v, int d)
     return _mm512_mask_max_epu32(_mm512_min_epu32(v, other), upper, v, other);
 }
 
-/* Lanes i and i ^ 8, 4, 2, 1: a bitonic vector sorted. */
+/* Sorts a bitonic vector: lanes i and i ^ 8, 4, 2, 1. */
 DF_INLINE __m512i sort_bitonic(__m512i v)
 {
     return exchange_lanes(exchange_lanes(exchange_lanes(exchange_lanes(v, 8), 4), 2), 1);
@@ -27,7 +27,7 @@ DF_INLINE __m512i reversed(__m512i v)
     return _mm512_permutexvar_epi32(back, v);
 }
 
-/* a[0..n) and a[n..2n), each sorted, as one sorted run, in place; n a power of 2. */
+/* Merges the sorted runs a[0..n) and a[n..2n) in place; n is a power of 2. */
 DF_INLINE void merge_runs(__m512i *a, int n)
 {
     __m512i high[SQUARE / 2];
@@ -70,7 +70,7 @@ DF_INLINE void transpose_square(__m512i *a)
     }
 }
 
-/* Up to VECTOR_BLOCK / 2 elements: columns of 8, two of which fill a vector. */
+/* Sorts up to VECTOR_BLOCK / 2 elements as columns of 8, two per vector. */
 static void sort_half_square(uint32_t *x, int64_t n)
 {
     __m512i a[SQUARE];
@@ -87,7 +87,7 @@ static void sort_half_square(uint32_t *x, int64_t n)
     memcpy(x, a, (size_t)n * sizeof *x);
 }
 
-/* Up to VECTOR_BLOCK elements. */
+/* Sorts up to VECTOR_BLOCK elements. */
 static void sort_square(uint32_t *x, int64_t n)
 {
     if (n <= VECTOR_BLOCK / 2) {
@@ -106,8 +106,8 @@ static void sort_square(uint32_t *x, int64_t n)
     memcpy(x, a, (size_t)n * sizeof *x);
 }
 
-/* Elements below the pivot first, or with `equal` up to it; how many. What is read has room for
- * what is written, as no more was written than read. */
+/* Moves elements below the pivot, or with `equal` up to the pivot, to the front; returns their
+ * number. Writing in place is safe, as no more elements are written than were read. */
 static int64_t partition(uint32_t *x, uint32_t *tmp, int64_t n, uint32_t pivot, bool equal)
 {
     const __m512i p = _mm512_set1_epi32((int)pivot);
@@ -143,14 +143,14 @@ static uint32_t choose_pivot(const uint32_t *x, int64_t n)
     return median_of_3(m[0], m[1], m[2]);
 }
 
-/* False where partitions were bad so often that another method is better. */
+/* Returns false if partitions were bad too often, so that another method is better. */
 static bool sort_vectors(uint32_t *x, uint32_t *tmp, int64_t n, int depth)
 {
     while (n > VECTOR_BLOCK) {
         if (depth-- == 0) return false;
         const uint32_t pivot = choose_pivot(x, n);
         int64_t low = partition(x, tmp, n, pivot, false);
-        if (low == 0) { /* the pivot is the least: all that equal it are done */
+        if (low == 0) { /* the pivot is the minimum: elements equal to it are done */
             low = partition(x, tmp, n, pivot, true);
         } else if (!sort_vectors(x, tmp, low, depth)) {
             return false;

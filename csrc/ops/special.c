@@ -1,5 +1,5 @@
-/* Sigmoid and its kin, x log y and its kin, the error and gamma functions. Most formulas are in
- * vmath.h. */
+/* Sigmoid and related functions, x log y and related functions, the error and gamma functions. Most
+ * formulas are in vmath.h. */
 #include "ops/elementwise.h"
 
 #define TEMPLATE "ops/special_formulas.h"
@@ -7,7 +7,7 @@
 #undef TEMPLATE
 
 DF_OP(sigmoid) = {UNARY_OP("sigmoid"), .tile = {FLOATS(sigmoid)}, .cost = 0.4};
-/* sigmoid_grad(g, x): the gradient of x where y = sigmoid(x) */
+/* sigmoid_grad(g, x): the gradient of x for y = sigmoid(x). */
 DF_OP(sigmoid_grad) = {BINARY_OP("sigmoid_grad"), .tile = {FLOATS(sigmoid_grad)}, .cost = 0.4};
 DF_OP(softplus) = {UNARY_OP("softplus"), .tile = {FLOATS(softplus)}, .cost = 0.8};
 DF_OP(log_sigmoid) = {UNARY_OP("log_sigmoid"), .tile = {FLOATS(log_sigmoid)}, .cost = 0.8};

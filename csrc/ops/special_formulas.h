@@ -1,7 +1,6 @@
-/* Sigmoid and its kin, x log y and its kin: those that vmath.h lacks. Compiled once per floating
- * dtype. */
+/* Sigmoid, x log y and related functions that vmath.h lacks. Compiled once per floating dtype. */
 
-/* e / (1 + e)^2 for e^x as for e^-x: taken of the smaller, nothing cancels. */
+/* e / (1 + e)^2 is equal for e^x and e^-x; with the smaller one nothing cancels. */
 DF_INLINE V FN(sigmoid_grad)(V g, V x)
 {
     V e = FN(exp)(-FN(abs)(x));
@@ -10,7 +9,7 @@ DF_INLINE V FN(sigmoid_grad)(V g, V x)
 
 DF_INLINE V FN(log_sigmoid)(V x) { return -FN(softplus)(-x); }
 
-/* 0 where x is 0, whatever y is. */
+/* 0 where x is 0, for any y. */
 DF_INLINE V FN(xlogy)(V x, V y) { return FN(select)(x == (V){0}, (V){0}, x * FN(log)(y)); }
 DF_INLINE V FN(xlog1py)(V x, V y) { return FN(select)(x == (V){0}, (V){0}, x * FN(log1p)(y)); }
 DF_INLINE V FN(xdivy)(V x, V y) { return FN(select)(x == (V){0}, (V){0}, x / y); }

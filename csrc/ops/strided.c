@@ -1,5 +1,6 @@
-/* The strided copy: dimensions put in the order of the output, then rows of neighbours by memcpy,
- * matrices that are turned by tiles in registers, all else element by element. */
+/* The strided copy: dimensions are sorted by the order of the output; then rows of adjacent
+ * elements are copied by memcpy, matrices transposed by tiles in registers, and anything else
+ * copied element by element. */
 #include "ops/strided.h"
 #include "simd/simd.h"
 #include "base/thread.h"
@@ -14,9 +15,9 @@ typedef uint16_t t_b2;
 typedef uint32_t t_b4;
 typedef uint64_t t_b8;
 
-/* A store that leaves the line in no cache: a tile's lines are complete, and reading them first,
- * as a plain store does, costs more than all the rest: 1048 us instead of 1799 for 2048^2 float32
- * on one thread (Xeon, AVX-512). */
+/* A streaming store. The lines of a tile are complete, and reading them first, as a plain store
+ * does, costs more than the rest: 1048 us instead of 1799 for 2048^2 float32 on one thread (Xeon,
+ * AVX-512). */
 static inline void store_past_caches(char *to, v_i64 x)
 {
 #if defined(__AVX512F__)
@@ -30,7 +31,7 @@ static inline void store_past_caches(char *to, v_i64 x)
 #endif
 }
 
-/* Orders such stores before whatever tells others that the work is done. */
+/* Orders streaming stores before the store that publishes the end of the work. */
 static inline void drain_stores(void)
 {
 #if defined(__x86_64__)
@@ -49,7 +50,8 @@ static inline void drain_stores(void)
 #define LOW DF_CAT(LOW, TILE)
 #define HIGH DF_CAT(HIGH, TILE)
 
-/* A tile's row is one register, and for small elements 16 bytes: more rows than registers spill. */
+/* A row of a tile is one register, or 16 bytes for small elements: more rows than registers would
+ * spill. */
 #define DTYPE b1
 #define TILE 16
 #define TILE_BYTES 16
@@ -93,9 +95,10 @@ static inline void drain_stores(void)
 
 enum {
     LINE = 64,              /* bytes of a cache line */
-    BLOCK_EDGE = 128,       /* elements: side of a block of a matrix that is turned */
-    BLOCK_BYTES = 64 * 1024, /* moved by one task, about */
-    STREAM_BYTES = 4 << 20   /* turned matrices from here on are written past the caches */
+    BLOCK_EDGE = 128,       /* elements: side of a block of a matrix that is transposed */
+    BLOCK_BYTES = 64 * 1024, /* moved per task, about */
+    STREAM_BYTES = 4 << 20   /* from this size on transposed matrices are written by streaming
+                              * stores */
 };
 
 typedef void (*row_fn)(char *to, const char *from, int64_t n, int64_t from_step, int64_t to_step);
@@ -106,24 +109,24 @@ static const row_fn row_fns[] = {[1] = move_row_b1, [2] = move_row_b2, [4] = mov
                                  [8] = move_row_b8};
 static const turn_fn turn_fns[] = {[1] = turn_b1, [2] = turn_b2, [4] = turn_b4, [8] = turn_b8};
 
-/* A dimension taken out of the box, cut into pieces of `piece` elements. */
+/* A dimension removed from the box, divided into pieces of `piece` elements. */
 typedef struct {
     int64_t n, from_step, to_step, piece, n_pieces;
 } side;
 
 typedef enum {
-    ROWS,    /* of neighbours, or not */
-    TURNED,  /* matrices: elements along `row` are neighbours in `to`, along `col` in `from` */
-    REPEATED /* rows of neighbours, `col` times one after another */
+    ROWS,    /* of adjacent or strided elements */
+    TURNED,  /* matrices: elements along `row` are adjacent in `to`, along `col` in `from` */
+    REPEATED /* rows of adjacent elements, each written `col` times in sequence */
 } inner_kind;
 
-/* The box as tasks see it: outer dimensions walked one by one, and inside them a row (`row`), or
- * whatever `inner` makes of `row` and `col`. */
+/* The box as tasks process it: outer dimensions one position at a time, and inside them a row
+ * (`row`), or the combination of `row` and `col` that `inner` specifies. */
 typedef struct {
     df_strided *box;
     side row, col;
     inner_kind inner;
-    bool stream; /* writes go past the caches */
+    bool stream; /* write with streaming stores */
 } walk;
 
 void DF_SYM(df_strided_add)(df_strided *s, int64_t n, int64_t from_stride, int64_t to_stride)
@@ -164,7 +167,7 @@ static void cut(side *s, int64_t piece)
     s->n_pieces = df_ceil_div(s->n, s->piece);
 }
 
-/* A row `times` times: what has been written is copied, twice as much every time. */
+/* Writes a row `times` times by copying the written part, which doubles every time. */
 static void repeat_row(char *to, const char *from, int64_t row_bytes, int64_t times)
 {
     const int64_t total = row_bytes * times;
@@ -192,7 +195,7 @@ static void move_piece(const walk *w, const char *from, char *to, int64_t row_pi
         row_fns[bytes](to, from, rows, w->row.from_step, w->row.to_step);
 }
 
-/* Items: pieces of the inner row or matrix, within positions of the outer dimensions. */
+/* Items: pieces of the inner row or matrix, for each position of the outer dimensions. */
 static void move_items(void *context, int64_t begin, int64_t end)
 {
     const walk *w = context;
@@ -223,7 +226,8 @@ static void move_items(void *context, int64_t begin, int64_t end)
     if (w->stream) drain_stores();
 }
 
-/* The dimension whose elements are neighbours in `from`, where the last one's are only in `to`. */
+/* The dimension whose elements are adjacent in `from`, if those of the last dimension are adjacent
+ * only in `to`. */
 static int find_turned(const df_strided *s)
 {
     const int last = s->ndim - 1;
@@ -235,7 +239,7 @@ static int find_turned(const df_strided *s)
     return -1;
 }
 
-/* The dimension that repeats rows of neighbours, one copy after another. */
+/* The dimension that repeats rows of adjacent elements, one copy after another. */
 static int find_repeated(const df_strided *s)
 {
     const int last = s->ndim - 1;
@@ -246,7 +250,7 @@ static int find_repeated(const df_strided *s)
                : -1;
 }
 
-/* Cuts the inner part into pieces for tasks; returns the ns an element takes, about. */
+/* Divides the inner part into pieces for tasks; returns the estimated ns per element. */
 static double cut_inner(walk *w, int64_t n)
 {
     const int bytes = w->box->bytes;

@@ -1,6 +1,6 @@
-/* Copies a box of elements between two strided places: what transpose, slices, padding, tiling and
- * broadcasting come down to. Tensors have no strides; the ops work them out and hand them here.
- * Knows element sizes, no dtypes. */
+/* Copies a box of elements between two strided layouts; transpose, slices, padding, tiling and
+ * broadcasting use it. Tensors have no strides: the ops compute them. Independent of the dtype
+ * except for its size. */
 #ifndef DF_STRIDED_H
 #define DF_STRIDED_H
 
@@ -16,7 +16,7 @@ typedef struct {
     int64_t shape[DF_MAX_NDIM], from_strides[DF_MAX_NDIM], to_strides[DF_MAX_NDIM];
 } df_strided;
 
-/* An empty box with no dimensions. An initializer would clear the 6 KB of all dimensions. */
+/* Initialises a box without dimensions. An initializer would clear the 6 KB of all dimensions. */
 static inline void df_strided_begin(df_strided *s, const void *from, void *to, int bytes)
 {
     s->ndim = 0;
@@ -25,13 +25,12 @@ static inline void df_strided_begin(df_strided *s, const void *from, void *to, i
     s->to = to;
 }
 
-/* Appends a dimension inside the present ones; where one stride covers both, it is merged with the
- * dimension around it. */
+/* Appends an innermost dimension; it is merged with the previous one if one stride covers both. */
 void DF_SYM(df_strided_add)(df_strided *s, int64_t n, int64_t from_stride, int64_t to_stride);
-/* Does the copy, with threads where it is long. An empty box copies nothing. */
+/* Copies the box, with threads if it is large. An empty box copies nothing. */
 void DF_SYM(df_strided_copy)(df_strided *s);
 
-/* n times the element at `value`. */
+/* Stores n copies of the element at `value`. */
 void DF_SYM(df_fill)(void *to, int64_t n, const void *value, int bytes);
 
 /* Row-major strides in bytes of a shape. */

@@ -1,7 +1,7 @@
 /* Part of strided.c, included once per element size with DTYPE an unsigned integer of that size:
- * rows of elements that are not neighbours, and matrices turned by tiles in registers. */
+ * rows of strided elements, and matrices transposed by tiles in registers. */
 
-/* n elements at steps of from_step bytes to n neighbours. */
+/* Copies n elements, from_step bytes apart, to consecutive memory. */
 static void FN(gather_row)(char *to, const char *from, int64_t n, int64_t from_step)
 {
     T *out = (T *)to;
@@ -16,7 +16,7 @@ static void FN(gather_row)(char *to, const char *from, int64_t n, int64_t from_s
     }
 }
 
-/* The same to elements at steps of to_step bytes. */
+/* Same, to elements to_step bytes apart. */
 static void FN(move_row)(char *to, const char *from, int64_t n, int64_t from_step, int64_t to_step)
 {
     if (to_step == sizeof(T)) {
@@ -26,8 +26,8 @@ static void FN(move_row)(char *to, const char *from, int64_t n, int64_t from_ste
     for (int64_t i = 0; i < n; i++) *(T *)(to + i * to_step) = *(const T *)(from + i * from_step);
 }
 
-/* Turns a tile of TILE rows of TILE elements. A round interleaves row i with row i + TILE / 2;
- * after log2(TILE) rounds every element is in its place (a perfect shuffle, repeated). */
+/* Transposes a tile of TILE rows of TILE elements. A pass interleaves row i with row i + TILE / 2;
+ * after log2(TILE) passes every element is in its final position (a repeated perfect shuffle). */
 static inline void FN(turn_tile)(char *to, int64_t to_step, const char *from, int64_t from_step,
                                  bool stream)
 {
@@ -55,7 +55,7 @@ static inline void FN(turn_tile)(char *to, int64_t to_step, const char *from, in
     for (int i = 0; i < TILE; i++) memcpy(to + i * to_step, &a[i], sizeof(tile));
 }
 
-/* Columns of a matrix by plain loops: what is left beside the tiles. */
+/* Transposes columns of a matrix by plain loops: the part that does not fill tiles. */
 static void FN(turn_rest)(char *to, int64_t to_step, const char *from, int64_t from_step,
                           int64_t rows, int64_t cols)
 {
@@ -63,9 +63,9 @@ static void FN(turn_rest)(char *to, int64_t to_step, const char *from, int64_t f
         FN(gather_row)(to + c * to_step, from + c * (int64_t)sizeof(T), rows, from_step);
 }
 
-/* A matrix whose element (r, c) is read at from + r * from_step + c * sizeof(T) and written at
- * to + c * to_step + r * sizeof(T). Tiles are taken in squares of whole cache lines, so that a line
- * is read, and written, once even where rows lie at multiples of a page. */
+/* Transposes a matrix whose element (r, c) is read at from + r * from_step + c * sizeof(T) and
+ * written at to + c * to_step + r * sizeof(T). Tiles are processed in squares of whole cache lines,
+ * so that a line is read, and written, once even if rows are a multiple of a page apart. */
 static void FN(turn)(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t rows,
                      int64_t cols, bool stream)
 {

@@ -1,8 +1,8 @@
-/* What generated code starts with: the formulas of elementwise ops, without tile functions, and
- * strips. A generated loop goes through its operands a strip of `w` elements at a time, and holds
- * each value of a strip in one vector. w is a constant: the lanes of the widest dtype there is, so
- * that narrower dtypes leave lanes unused. Bools are bytes 0 and 1, or the mask that a comparison
- * yields; halves are their 16 bits. The families of formulas, and casts, follow this header. */
+/* Header of generated code: the formulas of elementwise ops, without tile functions, and strips. A
+ * generated loop processes its operands in strips of `w` elements and holds each value of a strip
+ * in one vector. w is a constant, the lanes of the widest dtype in the loop, so narrower dtypes
+ * leave lanes unused. Bools are bytes 0 and 1, or the mask that a comparison yields; 16-bit floats
+ * are their bits. The families of formulas, and casts, are included after this header. */
 #ifndef DF_STRIP_H
 #define DF_STRIP_H
 
@@ -20,7 +20,8 @@
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-/* Generated code calls formulas, or the library's tile function where there is none of vectors. */
+/* Generated code calls formulas, or the tile function of the library if there is no vector
+ * formula. */
 #define TILE_HEAD(name, n_in)                                                                    \
     DF_INLINE void FN(name##_tile)(int64_t n, void *out, const void *const *in,                  \
                                    const df_attr *attrs)
@@ -38,7 +39,7 @@
 #define TILE_COMPARE(name)
 #define TEST_FIRST(name)
 
-/* Rows are reduced by the formulas, not by the functions, of the library's reductions. */
+/* Rows are reduced by the formulas of the reductions, not by the functions of the library. */
 #define REDUCER(name, identity, map, combine)
 #define FOLDED(name, identity, map, combine)
 #define TEMPLATE "ops/reduction.h"
@@ -48,7 +49,7 @@
 
 /* --- strips --- */
 
-/* m of the w elements of a strip from and to memory; m is w but for the last strip. */
+/* Load and store m of the w elements of a strip; m is w except in the last strip. */
 #define STRIP_LOAD(dtype, p, m, w)                                                               \
     ((m) != (w) ? load_n_##dtype(p, m)                                                           \
      : (w) == DF_VEC_BYTES / (int)sizeof(t_##dtype) ? load_##dtype(p) : load_part_##dtype(p, w))
@@ -83,7 +84,7 @@ PART(f32) PART(f64) PART(u8) PART(u16) PART(u32) PART(u64) PART(i8) PART(i16) PA
 MASKS(f32) MASKS(f64) MASKS(u8) MASKS(u16) MASKS(u32) MASKS(u64) MASKS(i8) MASKS(i16) MASKS(i32)
 MASKS(i64)
 
-/* Halves and float32, one rounding. */
+/* Conversion between 16-bit floats and float32, with one rounding. */
 #define HALF(dtype, half)                                                                        \
     DF_INLINE v_f32 wide_of_##dtype(v_u16 x)                                                     \
     {                                                                                            \
@@ -103,18 +104,18 @@ MASKS(i64)
     }
 HALF(f16, DF_F16) HALF(bf16, DF_BF16)
 
-/* The vectors of dtypes without arithmetic of their own. */
+/* The vectors of dtypes without arithmetic. */
 typedef v_u8 v_boolean;
 typedef v_u16 v_f16;
 typedef v_u16 v_bf16;
 
-/* The strip of a row that accumulator k of a reduction takes: all w elements, or m of them. */
+/* Combines a strip of a row into accumulator k of a reduction: all w elements, or m of them. */
 #define STRIP_REDUCE(dtype, acc, k, combine, x, identity, m, w)                                  \
     (acc)[k] = combine##_##dtype(                                                                \
         (acc)[k],                                                                                \
         (m) == (w) ? (x) : select_##dtype(first_lanes_##dtype(m), x, splat_##dtype(identity)))
 
-/* y = x as another dtype, for w elements. */
+/* y = x cast to another dtype, for w elements. */
 #define STRIP_CAST(y, to, x, from, w)                                                            \
     do {                                                                                         \
         t_##from given[DF_VEC_BYTES / sizeof(t_##from)];                                         \

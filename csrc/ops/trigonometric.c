@@ -1,4 +1,4 @@
-/* Sine and its kin with their inverses. The formulas are in vmath.h. */
+/* Trigonometric functions and their inverses. The formulas are in vmath.h. */
 #include "ops/elementwise.h"
 
 #define TEMPLATE "ops/trigonometric_formulas.h"

@@ -1,4 +1,5 @@
-/* Sine and its kin: all are in vmath.h. Compiled once per floating dtype. */
+/* Tile functions of trigonometric functions; vmath.h has all formulas. Compiled once per floating
+ * dtype. */
 
 TILE_UNARY(sin)
 TILE_UNARY(cos)

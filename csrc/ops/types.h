@@ -1,12 +1,11 @@
-/* Types of outputs as an attribute: for each output dtype, rank and dimensions, DF_UNKNOWN for
- * dimensions that are known only when the program runs. Included by ops that cannot infer their
- * outputs. */
+/* Types of outputs as an attribute: for each output dtype, rank and dimensions, with DF_UNKNOWN for
+ * dimensions that are known only at run time. For ops that cannot infer their outputs. */
 #ifndef DF_OPS_TYPES_H
 #define DF_OPS_TYPES_H
 
 #include "op/op.h"
 
-/* The words of the output that begins at word `at`; -1 where there is none. */
+/* The number of words of the output that begins at word `at`; -1 if there is none. */
 static inline int64_t df_types_words(df_ints types, int64_t at)
 {
     if (at + 2 > types.n) return -1;
@@ -24,7 +23,7 @@ static inline int df_types_count(df_ints types)
     return n;
 }
 
-/* Outputs from number `first` on. */
+/* Sets the outputs from index `first` on. */
 static inline df_status df_types_infer(const df_call *call, df_ints types, int first,
                                        df_error *err)
 {

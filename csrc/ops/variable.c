@@ -1,4 +1,4 @@
-/* Ops that write a variable: input 0 is its memory. The core makes sure nobody else sees it. */
+/* Ops that write a variable: input 0 is its memory. The core ensures exclusive access. */
 #include "op/op.h"
 #include "base/thread.h"
 
@@ -25,7 +25,7 @@ static df_status run_assign(const df_call *call, df_error *err)
 DF_OP(assign) = {.name = "assign", .kind = DF_GENERAL, .total = true, .n_in = 2, .writes = 1,
                  .infer = infer_assign, .run = run_assign};
 
-/* var = var + delta by the same tile function as add (or subtract). */
+/* var = var + delta with the tile function of add (or subtract). */
 typedef struct {
     df_tile_fn tile;
     char *var;

@@ -1,26 +1,27 @@
-/* Windows that slide over an image: sizes and strides checked, which pixels each window has, and
- * which windows have a pixel. Tensors are (batch, depth, height, width, channels) with one to three
- * of the middle ones. Knows attributes and shapes, no data. */
+/* Sliding windows over an image: checks of sizes and strides, the pixels of each window, and the
+ * windows of each pixel. Tensors are (batch, depth, height, width, channels) with one to three of
+ * the middle dimensions. Independent of data. */
 #ifndef DF_WINDOWS_H
 #define DF_WINDOWS_H
 
 #include "op/op.h"
 
-#define DF_SPACE 3 /* spatial dimensions; missing ones lead and have size 1 */
+#define DF_SPACE 3 /* spatial dimensions; missing ones come first and have size 1 */
 
 typedef enum {
-    DF_PADDED, /* by `paddings`, before and after per dimension */
-    DF_SAME,   /* by as much as gives ceil(size / stride) windows, the odd one after */
-    DF_SPREAD  /* `window` windows per dimension, spread over the image: strides do not matter */
+    DF_PADDED, /* padded by `paddings`, before and after per dimension */
+    DF_SAME,   /* padded for ceil(size / stride) windows, an odd zero at the end */
+    DF_SPREAD  /* `window` windows per dimension, spread evenly over the image; strides are
+                * ignored */
 } df_window_rule;
 
-/* The attributes of an op with windows, from position `at` of its list on. */
+/* The attributes of an op with windows, from index `at` of its list on. */
 #define DF_WINDOW_ATTRS                                                                          \
     {"window", DF_ATTR_INTS}, {"strides", DF_ATTR_INTS}, {"dilations", DF_ATTR_INTS},            \
         {"paddings", DF_ATTR_INTS}, {"rule", DF_ATTR_INT}
 enum { DF_WINDOW, DF_STRIDES, DF_DILATIONS, DF_PADDINGS, DF_RULE, DF_N_WINDOW_ATTRS };
 
-/* No size may come near the end of 64 bits, so that sums of a few of them fit. */
+/* Limit of every size, so that sums of several sizes fit 64 bits. */
 #define DF_WINDOW_LIMIT (INT64_MAX / 8)
 
 typedef struct {
@@ -34,15 +35,15 @@ typedef struct {
     df_window_dim dim[DF_SPACE];
 } df_windows;
 
-/* Along one dimension: the n pixels of a window, or the n windows of a pixel, the first and then
- * equally far apart. `tap` is the number of the first pixel within its window; of windows, that of
- * the pixel within the first. `share` is 1 / n. */
+/* Along one dimension: the n pixels of a window, or the n windows of a pixel, by the first one and
+ * a constant distance. `tap` is the index of the first pixel in its window, or of the pixel in the
+ * first window. `share` is 1 / n. */
 typedef struct {
     int64_t first, n, tap;
     double share;
 } df_reach;
 
-/* Dimension d of an image of this shape, channels last. */
+/* Computes dimension d for an image of this shape, channels last. */
 static inline df_status df_window_sizes(const df_call *call, df_ints shape, int d,
                                         df_window_dim *w, int64_t after, bool same, df_error *err)
 {
@@ -53,7 +54,7 @@ static inline df_status df_window_sizes(const df_call *call, df_ints shape, int 
                        "dilation %lld over an image of shape %s, want 1 or more",
                        op, d, (long long)w->window, (long long)w->stride, (long long)w->dilation,
                        df_shape_text((int)shape.n, shape.v).text);
-    if (w->window == 1) w->dilation = 1; /* nothing to be apart */
+    if (w->window == 1) w->dilation = 1; /* irrelevant */
     int64_t reach;
     if (!df_mul_size(w->window - 1, w->dilation, &reach) || reach >= DF_WINDOW_LIMIT ||
         w->image > DF_WINDOW_LIMIT)
@@ -101,8 +102,8 @@ static inline df_status df_window_spread(const df_call *call, df_ints shape, int
     return DF_OK;
 }
 
-/* The windows of an image of this shape, whose unknown dimensions are taken over. `attrs`: those of
- * DF_WINDOW_ATTRS. */
+/* Computes the windows of an image of this shape; unknown dimensions stay unknown. `attrs`: from
+ * DF_WINDOW_ATTRS on. */
 static inline df_status df_windows_of(const df_call *call, int64_t ndim, const int64_t *shape,
                                       const df_attr *attrs, df_windows *w, df_error *err)
 {
@@ -148,7 +149,7 @@ static inline df_status df_windows_of(const df_call *call, int64_t ndim, const i
     return DF_OK;
 }
 
-/* The pixels of window o; w->dilation apart. */
+/* The pixels of window o, w->dilation apart. */
 static inline df_reach df_pixels_of(const df_window_dim *w, int64_t o)
 {
     df_reach r = {0, 0, 0, 0};
@@ -178,19 +179,19 @@ static inline int64_t df_common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* How far apart the windows of a pixel are. */
+/* Distance between the windows of a pixel. */
 static inline int64_t df_windows_step(const df_window_dim *w)
 {
     return w->spread ? 1 : w->dilation / df_common_divisor(w->stride, w->dilation);
 }
 
-/* How much lower the pixel's tap is in the next of them. */
+/* Decrease of the pixel's tap from one of these windows to the next. */
 static inline int64_t df_taps_step(const df_window_dim *w)
 {
     return w->stride / df_common_divisor(w->stride, w->dilation);
 }
 
-/* The windows of pixel i; df_windows_step(w) apart. */
+/* The windows of pixel i, df_windows_step(w) apart. */
 static inline df_reach df_windows_at(const df_window_dim *w, int64_t i)
 {
     df_reach r = {0, 0, 0, 0};
@@ -200,8 +201,8 @@ static inline df_reach df_windows_at(const df_window_dim *w, int64_t i)
         r.n = (int64_t)(((i + 1) * count + w->image - 1) / w->image) - r.first;
         return r;
     }
-    /* Tap k of window o is pixel o * stride - before + k * dilation: the largest k that gives a
-     * whole o gives the first window. */
+    /* Tap k of window o is pixel o * stride - before + k * dilation: the largest k for which o is
+     * an integer yields the first window. */
     const int64_t tap_step = df_taps_step(w);
     const int64_t at = i + w->before;
     const int64_t most = df_min(w->window - 1, at / w->dilation);
