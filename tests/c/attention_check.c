@@ -1,7 +1,7 @@
 /* df_attention against plain loops in double, at one SIMD level, on 1 and 2 threads.
  *
- * Each matrix has a block of its own that ends with its last element: the address sanitizer sees a
- * read or write beyond. Exit status 77: this CPU cannot run the level. */
+ * Each matrix is a separate block that ends with its last element, so that the address sanitizer
+ * detects accesses beyond it. Exit status 77: this CPU cannot run the level. */
 #include "attention/attention.h"
 
 #include "check.h"
@@ -41,7 +41,7 @@ static void set(df_dtype dtype, void *p, int64_t i, double x)
     }
 }
 
-/* n numbers between -2 and 2. */
+/* n numbers from -2 to 2. */
 static void *numbers(df_dtype dtype, int64_t n)
 {
     void *p = malloc((size_t)(n * df_dtypes[dtype].bytes) + (n == 0));
@@ -52,7 +52,7 @@ static void *numbers(df_dtype dtype, int64_t n)
 
 static double *zeros(int64_t n) { return calloc((size_t)n + 1, sizeof(double)); }
 
-/* Where row `row` of head h of batch b begins, of matrices of `rows` rows. */
+/* Offset of row `row` of head h of batch b, in matrices of `rows` rows. */
 static int64_t at(const df_attention *a, int64_t n_heads, int64_t rows, int64_t width, int64_t b,
                   int64_t h, int64_t row)
 {
@@ -64,7 +64,7 @@ typedef struct {
     double *out, *dq, *dk, *dv;
 } plain;
 
-/* Adds what query i of head h of batch b gives to everything. */
+/* Adds the contributions of query i of head h of batch b to all results. */
 static void attend_plainly(const df_attention *a, plain *to, int64_t b, int64_t h, int64_t i)
 {
     const df_dtype t = a->dtype;
@@ -113,7 +113,7 @@ static void compare(df_dtype dtype, const void *got, const double *want, int64_t
     for (int64_t i = 0; i < n; i++) CHECK(fabs(get(dtype, got, i) - want[i]) <= unit * most);
 }
 
-/* The same bits on 2 threads, near the plain loops. */
+/* Results are bit-identical on 2 threads, and close to the plain loops. */
 static void check(df_attention *a)
 {
     const int64_t n_q = a->batch * a->heads * a->queries, n_k = a->batch * a->kv_heads * a->keys;

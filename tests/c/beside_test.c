@@ -1,5 +1,5 @@
-/* What goes on beside a program: threads that read and fill its memory between two instructions;
- * runs that fail between them; programs that do not wait. */
+/* Asynchronous operations: threads that read and write memory of a program between two
+ * instructions; runs that fail in between; programs without a wait. */
 #include "base/host.h"
 #include "base/thread.h"
 #include "exec/program.h"
@@ -16,7 +16,7 @@
 #define N 1500 /* elements of every tensor: an arena of several is scratch memory */
 #define BYTES (N * (int64_t)sizeof(float))
 
-/* --- the host: a thread for each start, which doubles what it reads, slowly --- */
+/* --- the host: one thread per start, which slowly doubles its input --- */
 
 typedef struct {
     pthread_t thread;
@@ -70,7 +70,7 @@ static int64_t finish(int64_t ticket)
     return id;
 }
 
-/* One that fails leaves the job to whoever is told of its ticket. */
+/* After a failure the job is finished by the caller that gets its handle. */
 static df_status wait(int64_t ticket, df_error *err)
 {
     if (((job *)(intptr_t)ticket)->id == BAD_WORK) return df_fail(err, DF_OUT_OF_MEMORY, "rank 1 is gone");
@@ -80,7 +80,7 @@ static df_status wait(int64_t ticket, df_error *err)
 
 static const df_host host = {.start = start, .wait = wait};
 
-/* --- ops beside those --- */
+/* --- synchronous ops --- */
 
 static df_status add_run(const df_call *call, df_error *err)
 {
@@ -93,7 +93,7 @@ static df_status add_run(const df_call *call, df_error *err)
 static const df_op add = {.name = "add", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
                           .infer = df_infer_same, .run = add_run};
 
-/* Fails where the first element is negative. */
+/* Fails if the first element is negative. */
 static df_status guard_run(const df_call *call, df_error *err)
 {
     const float *x = call->in[0]->data;
@@ -124,8 +124,8 @@ static const df_op grow = {.name = "grow", .kind = DF_GENERAL, .n_in = 1, .write
 
 /* --- a program ---
  *
- * Of arguments 0 and 1: s = a + b; started: s and a; meanwhile t = guard(b) + b; then the results
- * are 2 s, where it was filled, and 2 a + t. */
+ * For arguments 0 and 1: s = a + b; start with s and a; concurrently t = guard(b) + b; then the
+ * results are 2 s, written in place, and 2 a + t. */
 
 enum { A, B, S, TICKET, TWICE_S, TWICE_A, G, T, S_AFTER, A_AFTER, SUM, N_SLOTS };
 enum { ARENA_BYTES = 8 * 6016 };
@@ -181,7 +181,7 @@ static df_program *build(int64_t id)
     return p;
 }
 
-/* A run in memory of its own, which is freed when what is left of it is over. */
+/* A run in separate memory, which is freed when all outstanding operations have completed. */
 static df_status run(df_program *p, float b, const atomic_bool *stop, int *n_left, int *failed,
                      df_error *err)
 {
@@ -243,7 +243,7 @@ static void *run_many(void *p)
     return NULL;
 }
 
-/* Good runs and such that fail between start and wait, of one program, in several threads. */
+/* Concurrent runs of one program, some of which fail between start and wait. */
 static void test_threads(void)
 {
     df_program *p = build(1);
@@ -289,7 +289,7 @@ static bool stop_at_second(void *context)
     return ++n_polls == 2;
 }
 
-/* Stopped before the wait, as by Ctrl-C: two polls are 50 ms apart at least. */
+/* Stops before the wait, like Ctrl-C; two polls are at least 50 ms apart. */
 static void test_stopped_between(void)
 {
     df_slot slots[] = SLOTS;
@@ -338,26 +338,26 @@ static void test_refusals(void)
     df_instruction ins[7];
     memcpy(slots, places, sizeof slots);
     memcpy(ins, good, sizeof good);
-    for (int k = 0; k < 3; k++) { /* it waits for something else */
+    for (int k = 0; k < 3; k++) { /* does not match the start */
         ins[4] = others[k];
         refuse(slots, ins, 6, 4, "does not match an outstanding start instruction");
     }
     ins[4] = good[4];
-    ins[2] = others[3]; /* writes argument 0, which is read */
+    ins[2] = others[3]; /* writes argument 0, which the operation reads */
     ins[2].out = ins[2].in;
     refuse(slots, ins, 6, 2, "writes an argument that an outstanding asynchronous operation reads");
-    ins[2] = others[4]; /* the same ticket once more */
+    ins[2] = others[4]; /* the same handle again */
     refuse(slots, ins, 6, 2, "must be static and return an unused handle");
     memcpy(ins, good, sizeof good);
-    ins[5] = good[4]; /* waited for twice */
+    ins[5] = good[4]; /* a second wait */
     refuse(slots, ins, 6, 5, "does not match an outstanding start instruction");
     memcpy(ins, good, sizeof good);
     refuse(slots, ins, 4, 1, "has no matching wait instruction");
-    slots[G].offset = slots[S].offset; /* over what is read */
+    slots[G].offset = slots[S].offset; /* over an input of the operation */
     refuse(slots, ins, 6, 4, "whose memory has been overwritten since");
-    slots[G].offset = slots[TWICE_A].offset; /* over what is filled */
+    slots[G].offset = slots[TWICE_A].offset; /* over an output of the operation */
     refuse(slots, ins, 6, 4, "whose memory has been overwritten since");
-    slots[G].offset = slots[TICKET].offset - slots[TICKET].offset % 64; /* over the ticket */
+    slots[G].offset = slots[TICKET].offset - slots[TICKET].offset % 64; /* over the handle */
     refuse(slots, ins, 6, 4, "whose memory has been overwritten since");
     slots[G] = places[G];
     ins[1].dynamic = true;

@@ -1,4 +1,4 @@
-/* What a C test program needs: CHECK stops it with the place that failed. */
+/* Common to the C test programs: CHECK exits with file and line of a failed condition. */
 #ifndef DF_CHECK_H
 #define DF_CHECK_H
 
@@ -9,11 +9,11 @@
 static inline void check_failed(const char *file, int line, const char *what)
 {
     fprintf(stderr, "%s:%d: %s does not hold\n", file, line, what);
-    _exit(1); /* other threads may run: nothing is torn down */
+    _exit(1); /* without cleanup, as other threads may run */
 }
 
-/* The thread sanitizer does not follow a fork beside other threads; in the child of one, the
- * address sanitizer leaves new threads waiting for a lock of its own. */
+/* The thread sanitizer does not support a fork while other threads run; in the child, the address
+ * sanitizer leaves new threads waiting for an internal lock. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define FORK_BESIDE_THREADS false
 #elif defined(__has_feature)

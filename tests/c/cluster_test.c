@@ -1,4 +1,4 @@
-/* Clusters, with ops of its own: outputs in the memory of inputs, at every size, in many threads. */
+/* Clusters, with test ops: outputs in the memory of inputs, at every size, concurrent runs. */
 #include "fuse/cluster.h"
 #include "fuse/run.h"
 #include "op/registry.h"
@@ -74,7 +74,7 @@ static void describe(df_tensor *t, int ndim, const int64_t *shape, float *data)
     t->data = data;
 }
 
-/* Data of `n_in` inputs of shape `shape`, then of `n_out` outputs. */
+/* Describes the data of `n_in` inputs of shape `shape`, then of `n_out` outputs. */
 static void make(fixture *f, int ndim, const int64_t *shape, int n_in, int n_out, float **data,
                  const int64_t *code, int64_t n)
 {
@@ -113,7 +113,7 @@ static float *numbers(int64_t n, int step)
 static const int64_t sizes[] = {0, 1, 15, 16, 17, 1000, 1024, 1025, 100003};
 #define N_SIZES ((int)(sizeof sizes / sizeof *sizes))
 
-/* s = a + b over a, then t = s + a + b over b: s may not be written before a has been read. */
+/* s = a + b stored in a, then t = s + a + b stored in b: a must be read before s is written. */
 static void test_in_place(void)
 {
     static const int64_t code[] = {1, 3, ADD, 0, 2, 0, 1, 0, ADD, 0, 2, 2, 0, 0,
@@ -121,7 +121,7 @@ static void test_in_place(void)
     for (int k = 0; k < N_SIZES; k++) {
         const int64_t n = sizes[k];
         float *a = numbers(n, 1), *b = numbers(n, 3);
-        for (int over = 0; over < 2; over++) { /* outputs over (a, b), then over (b, a) */
+        for (int over = 0; over < 2; over++) { /* outputs in (a, b), then in (b, a) */
             float *x = numbers(n, 1), *y = numbers(n, 3);
             fixture f;
             make(&f, 1, &n, 2, 2, (float *[]){x, y, over ? y : x, over ? x : y}, code,
@@ -141,7 +141,7 @@ static void test_in_place(void)
     }
 }
 
-/* x + sum of its row, in the memory of x. */
+/* x + sum of its row, stored in x. */
 static void test_rows_in_place(void)
 {
     for (int64_t n = 1; n < 6000; n = n * 3 + 1) {

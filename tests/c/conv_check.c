@@ -1,8 +1,8 @@
 /* df_conv and its gradients against an explicit im2col, at one SIMD level, on 1 and 2 threads.
  *
- * Entries are small integers, so every sum is exact and results must be equal. Each array has a
- * block of its own that ends with its last element: the address sanitizer sees a read or write
- * beyond. Exit status 77: this CPU cannot run the level. */
+ * Entries are small integers, so every sum is exact and results must be equal. Each array is a
+ * separate block that ends with its last element, so that the address sanitizer detects accesses
+ * beyond it. Exit status 77: this CPU cannot run the level. */
 #include "conv/conv.h"
 #include "conv/winograd.h"
 
@@ -45,7 +45,7 @@ static int64_t volume(const int64_t *v) { return v[0] * v[1] * v[2]; }
 static int64_t n_patches(const df_conv *c) { return c->n * volume(c->out); }
 static int64_t patch_size(const df_conv *c) { return volume(c->kernel) * c->c_in / c->groups; }
 
-/* Element of x that patch `row` of a group has at `col`, or -1 for a zero around the image. */
+/* The element of x in patch `row` of a group at `col`; -1 for padding. */
 static int64_t patch_element(const df_conv *c, int64_t group, int64_t row, int64_t col)
 {
     const int64_t channels = c->c_in / c->groups;
@@ -60,8 +60,8 @@ static int64_t patch_element(const df_conv *c, int64_t group, int64_t row, int64
            group * channels + col % channels;
 }
 
-/* All three results by patches: y = patches w, dpatches = dy w^T added to where they come from,
- * dw = patches^T dy. */
+/* Computes all three results by patches: y = patches w, dpatches = dy w^T added to its source
+ * elements, dw = patches^T dy. */
 static void by_patches(const df_conv *c, const void *x, const void *w, const void *dy, double *y,
                        double *dx, double *dw)
 {
@@ -79,7 +79,8 @@ static void by_patches(const df_conv *c, const void *x, const void *w, const voi
             }
 }
 
-/* What the epilogue adds: shows where it believed to be, and how often it came. */
+/* The value added by the epilogue, which depends on the position; detects wrong positions and
+ * repeated calls. */
 static double mark(int64_t row, int64_t col) { return (double)(1 + row % 7 + 3 * (col % 5)); }
 
 static void add_marks(const void *context, int64_t row, int64_t rows, int64_t col0, int64_t cols,
@@ -96,7 +97,7 @@ static void *workspace(int64_t bytes)
     CHECK(bytes >= 0);
     void *p = aligned_alloc(64, (size_t)df_max(64, df_ceil_div(bytes, 64) * 64));
     CHECK(p != NULL);
-    memset(p, 0x7f, (size_t)df_max(64, df_ceil_div(bytes, 64) * 64)); /* it holds anything */
+    memset(p, 0x7f, (size_t)df_max(64, df_ceil_div(bytes, 64) * 64)); /* arbitrary content */
     return p;
 }
 
@@ -154,7 +155,7 @@ static void check(const df_conv *c)
     free(dy);
 }
 
-/* Sizes of dimensions from `first` on; windows that fit the image. */
+/* Random sizes of dimensions from `first` on, with windows that fit the image. */
 static df_conv random_conv(int first, int64_t largest)
 {
     static const int64_t CHANNELS[] = {1, 2, 3, 5, 8, 15, 16, 17, 33, 50, 66};
@@ -211,9 +212,9 @@ static void check_large(void)
     for (size_t i = 0; i < sizeof LARGE / sizeof *LARGE; i++) check(&LARGE[i]);
 }
 
-/* --- Winograd's method, which rounds, where it applies and where it would not --- */
+/* --- Winograd's method, which rounds, for sizes that it is selected for and others --- */
 
-/* Within 2e-5 of the largest result, and on 3 threads the bits of one. */
+/* Within 2e-5 of the largest result, and bit-identical on 3 threads and one. */
 static void compare_close(const float *got, const float *first, const double *want, int64_t n)
 {
     double largest = 1;

@@ -1,8 +1,8 @@
 /* df_gemm against a plain loop, at one SIMD level, on 1 and 2 threads.
  *
- * Entries are small integers, so every sum is exact in every dtype and results must be equal.
- * Each matrix has a block of its own that ends with its last element: the address sanitizer sees
- * a read or write beyond. Exit status 77: this CPU cannot run the level. */
+ * Entries are small integers, so every sum is exact in every dtype and results must be equal. Each
+ * matrix is a separate block that ends with its last element, so that the address sanitizer detects
+ * accesses beyond it. Exit status 77: this CPU cannot run the level. */
 #include "gemm/gemm.h"
 
 #include "check.h"
@@ -51,7 +51,7 @@ static void set(df_dtype dtype, void *p, int64_t i, int64_t value)
     }
 }
 
-/* `count` matrices of rows x cols at distance rows * ld; the last row has no padding. */
+/* `count` matrices of rows x cols, rows * ld apart; the last row has no padding. */
 static void *matrices(df_dtype dtype, int64_t count, int64_t rows, int64_t cols, int64_t ld)
 {
     int64_t n = count && rows ? (count * rows - 1) * ld + cols : 0;
@@ -61,7 +61,8 @@ static void *matrices(df_dtype dtype, int64_t count, int64_t rows, int64_t cols,
     return p;
 }
 
-/* What the epilogue adds to an element: shows where it believed to be, and how often it came. */
+/* The value added by the epilogue, which depends on the position; detects wrong positions and
+ * repeated calls. */
 static int64_t mark(int64_t row, int64_t col) { return 1 + row % 7 + 3 * (col % 5); }
 
 static void add_marks(const void *context, int64_t row, int64_t rows, int64_t col0, int64_t cols,
@@ -86,7 +87,7 @@ static double expected(const df_gemm *g, const void *c0, int64_t a, int64_t b, i
     return sum;
 }
 
-/* All elements of small products, evenly spread ones of large products. */
+/* Compares all elements of small products, evenly spaced ones of large products. */
 static void compare(const df_gemm *g, const void *c0, int64_t n_batch)
 {
     const int64_t stride = 1 + g->m * g->n * g->k / 100000;
@@ -159,7 +160,7 @@ static void check(shape s)
     free(b);
 }
 
-/* Every remainder of the kernel's sizes, a few of each kind. */
+/* Every remainder of the kernel sizes, several of each kind. */
 static void check_small(shape s)
 {
     for (int i = 0; i < 60; i++) {
@@ -172,7 +173,7 @@ static void check_small(shape s)
     }
 }
 
-/* Several passes over k, groups of rows and panels, packing, vectors, nothing at all. */
+/* Several passes over k, groups of rows and panels, packing, vectors, empty products. */
 static void check_large(shape s)
 {
     static const int64_t sizes[][3] = {

@@ -1,12 +1,12 @@
-/* Every function of csrc/simd/lanes.h against scalar C, for every dtype, at the SIMD level it is built
- * for. Partial loads and stores work right up to an unreadable page. */
+/* Every function of csrc/simd/lanes.h against scalar C, for every dtype, at the SIMD level of the
+ * build. Partial loads and stores are tested next to an unreadable page. */
 #include "simd/lanes.h"
 
 #include "check.h"
 
 #include <sys/mman.h>
 
-static char *page_end; /* the first byte that must not be touched */
+static char *page_end; /* start of the unreadable page */
 
 static bool make_pages(void)
 {

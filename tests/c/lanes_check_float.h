@@ -1,6 +1,6 @@
 /* Part of lanes_check.c, included once per floating dtype. */
 
-/* Equal, and a zero of the same sign; NaN equals NaN. */
+/* Equal, including the sign of zero; NaN equals NaN. */
 static void FN(check_same)(T got, double want)
 {
     CHECK(isnan(want) ? isnan(got) : got == (T)want && !signbit(got) == !signbit((T)want));

@@ -1,4 +1,4 @@
-/* Copies of strided memory, against one element at a time. */
+/* Copies of strided memory, compared with a copy of one element at a time. */
 #include "base/layout.h"
 
 #include "check.h"
@@ -9,7 +9,7 @@
 
 static char memory[MEMORY], dense[MEMORY];
 
-/* Checks a copy from `start` on; every element differs from its neighbours. */
+/* Checks a copy from `start` on; neighbouring elements differ. */
 static void check_copy(int start, int bytes, int ndim, const int64_t *shape,
                        const int64_t *strides)
 {
@@ -23,7 +23,7 @@ static void check_copy(int start, int bytes, int ndim, const int64_t *shape,
         CHECK(!memcmp(dense + i * bytes, memory + at, (size_t)bytes));
         for (int d = ndim - 1; d >= 0 && ++index[d] == shape[d]; d--) index[d] = 0;
     }
-    CHECK(dense[n * bytes] == 0x55); /* and nothing behind */
+    CHECK(dense[n * bytes] == 0x55); /* nothing written beyond */
 }
 
 static void test_copies(void)
@@ -33,13 +33,13 @@ static void test_copies(void)
         const int64_t b = bytes;
         check_copy(8, bytes, 0, NULL, NULL);
         check_copy(0, bytes, 2, (int64_t[]){3, 4}, (int64_t[]){4 * b, b});          /* dense */
-        check_copy(0, bytes, 2, (int64_t[]){3, 4}, (int64_t[]){b, 3 * b});          /* turned */
+        check_copy(0, bytes, 2, (int64_t[]){3, 4}, (int64_t[]){b, 3 * b});          /* transposed */
         check_copy(0, bytes, 3, (int64_t[]){2, 3, 4}, (int64_t[]){24 * b, 8 * b, 2 * b});
         check_copy(1024, bytes, 2, (int64_t[]){5, 3}, (int64_t[]){-3 * b, -b});     /* reversed */
         check_copy(3, bytes, 2, (int64_t[]){5, 3}, (int64_t[]){0, b});              /* repeated */
         check_copy(1, bytes, 3, (int64_t[]){2, 1, 3}, (int64_t[]){9 * b + 1, 5, 3 * b});
         check_copy(0, bytes, 4, (int64_t[]){2, 2, 2, 2}, (int64_t[]){b, 2 * b, 4 * b, 8 * b});
-        check_copy(0, bytes, 3, (int64_t[]){2, 0, 3}, (int64_t[]){b, b, b});        /* nothing */
+        check_copy(0, bytes, 3, (int64_t[]){2, 0, 3}, (int64_t[]){b, b, b});        /* empty */
     }
 }
 

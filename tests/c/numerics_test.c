@@ -1,4 +1,4 @@
-/* NaN and infinities are found, whatever the float. */
+/* NaN and infinities are found in every floating dtype. */
 #include "base/numerics.h"
 
 #include "check.h"

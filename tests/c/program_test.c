@@ -1,4 +1,4 @@
-/* Programs, with ops of its own: runs in many threads, waves, failures, dynamic slots, stopping. */
+/* Programs, with test ops: concurrent runs, waves, failures, dynamic slots, cancellation. */
 #include "base/host.h"
 #include "exec/program.h"
 #include "base/thread.h"
@@ -44,7 +44,7 @@ static const df_op add = {.name = "add", .kind = DF_GENERAL, .n_in = 2, .n_out =
                           .infer = df_infer_same, .run = add_run, .prepare = count_prepare,
                           .release = count_release};
 
-/* out = x + sum of the attribute, which is held in workspace in between */
+/* out = x + sum of the attribute, computed in workspace */
 static int64_t shift_workspace(const df_call *call) { return df_tensor_bytes(call->in[0]); }
 
 static df_status shift_run(const df_call *call, df_error *err)
@@ -65,7 +65,7 @@ static const df_op shift = {.name = "shift", .kind = DF_GENERAL, .n_in = 1, .n_o
                             .n_attrs = 1, .attrs = {{"by", DF_ATTR_INTS}}, .infer = df_infer_same,
                             .workspace = shift_workspace, .run = shift_run};
 
-/* fails where the first element is negative */
+/* fails if the first element is negative */
 static df_status guard_run(const df_call *call, df_error *err)
 {
     const float *x = call->in[0]->data;
@@ -264,7 +264,7 @@ static void test_threads(int wave)
     df_program_free(p);
 }
 
-/* Four guards in one wave: the lowest that fails is named, and the program goes on. */
+/* Four guards in one wave: the lowest failing index is reported, and the program stays usable. */
 static void test_failures(int wave)
 {
     const df_slot slots[] = {STATIC(DF_SLOT_ARG, 0, 0), STATIC(DF_SLOT_ARG, 0, 1),
@@ -296,7 +296,7 @@ static void test_failures(int wave)
     df_program_free(p);
 }
 
-/* kept = alias of the positive elements; result = their total; a guard may fail at the end */
+/* kept = alias of the positive elements; result = their sum; a guard may fail at the end */
 static void test_dynamic(void)
 {
     const df_slot slots[] = {
@@ -326,7 +326,7 @@ static void test_dynamic(void)
             CHECK(status == DF_OUT_OF_RANGE && failed == 4 && !kept->buffer);
         } else {
             CHECK(status == DF_OK && kept->size == 4 && ((float *)kept->data)[3] == 6);
-            CHECK(df_buffer_refs(kept->buffer) <= 2); /* the frame keeps memory until it is left */
+            CHECK(df_buffer_refs(kept->buffer) <= 2); /* the frame holds one until it is left */
         }
         df_program_leave(p, frame);
         if (turn == 1) before = df_memory();
@@ -366,7 +366,7 @@ static void test_poll(void)
     df_program_free(p);
 }
 
-/* Elementwise ops of one shape, and broadcast: both give what the loader does. */
+/* Elementwise ops of one shape, and with broadcasting: same results as the tile loader. */
 static void add_tile(int64_t n, void *out, const void *const *in, const df_attr *attrs)
 {
     (void)attrs;
@@ -404,7 +404,7 @@ static df_status listen(int64_t id, int n, const df_tensor *const *in, int n_out
     return DF_OK;
 }
 
-/* Effects keep their order even where a wave names them. */
+/* Effects keep their order even if they are in a wave. */
 static void test_host(void)
 {
     const df_slot slots[] = {STATIC(DF_SLOT_ARG, 0, 0)};
@@ -487,7 +487,7 @@ static void test_refusals(void)
     refuse(good, 3, &far, 0);
 }
 
-/* Operands that lie wrongly: `want` is the instruction that is refused, or -1. */
+/* Operands that overlap: `want` is the index of the rejected instruction, or -1. */
 static void refuse_all(const df_slot *slots, int n_slots, const df_instruction *ins, int n,
                        bool good, int want)
 {
@@ -509,7 +509,7 @@ static void test_overlap(void)
         STATIC(DF_SLOT_ARENA, 64, 0), STATIC(DF_SLOT_ARG, 0, 0),   STATIC(DF_SLOT_ARG, 0, 1),
         STATIC(DF_SLOT_ARG, 8, 1),    STATIC(DF_SLOT_ARG, 0, 1),   STATIC(DF_SLOT_RESULT, 0, 0),
         STATIC(DF_SLOT_RESULT, 4, 0)};
-    enum { N_SLOTS = 9 }; /* and one more, which lies across the result */
+    enum { N_SLOTS = 9 }; /* and one more, which overlaps the result partly */
 #define RESULT CALL(add, 2, 1, 4, 5, 8)
     const struct {
         df_instruction in;
@@ -526,7 +526,7 @@ static void test_overlap(void)
         df_instruction all[] = {CALL(add, 2, 1, 4, 5, 0), CALL(add, 2, 1, 4, 5, 0),
                                 {0}, RESULT};
         int read[2], first = 2;
-        for (int k = 0; k < 2; k++) { /* is made before */
+        for (int k = 0; k < 2; k++) { /* written before */
             read[k] = cases[i].in.in[k];
             if (slots[read[k]].kind != DF_SLOT_ARG) all[--first].out = &read[k];
         }
@@ -584,7 +584,7 @@ static void test_alignment_and_dtypes(void)
     }
 }
 
-/* A dynamic slot is made once, and before it is read. */
+/* A dynamic slot is written once, before it is read. */
 static void test_dynamic_refusals(void)
 {
     const df_slot slots[] = {STATIC(DF_SLOT_ARG, 0, 0), DYNAMIC(2)};

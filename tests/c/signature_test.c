@@ -1,4 +1,4 @@
-/* Logs as words: what is the same walk, and what is another one. */
+/* Signatures of tapes: which tapes have equal words. */
 #include "tape/signature.h"
 
 #include "check.h"
@@ -17,7 +17,7 @@ static void *copy_of(const df_signature *s)
     return words;
 }
 
-/* Writes n steps y = op(x, w): x not kept, w kept, of shape (rows, 3). */
+/* Encodes n records y = op(x, w): x not stored, w stored, of shape (rows, 3). */
 static void write_log(df_signature *s, int kind, int n)
 {
     static char objects[4];
@@ -58,7 +58,8 @@ static void write_log(df_signature *s, int kind, int n)
     df_tensor_clear(&t);
 }
 
-/* Many rounds in one: places are those of the round, however often they grew. */
+/* Many signatures in one object: entries belong to the current generation, however the table
+ * grows. */
 static void test_what_is_the_same(void)
 {
     df_signature s = {0};
@@ -80,7 +81,7 @@ static void test_what_is_the_same(void)
     CHECK(!s.words && !s.places && s.n == 0);
 }
 
-/* Numbers of rounds are used again after 2^31 of them. */
+/* The generation counter wraps around after 2^31 signatures. */
 static void test_rounds_wrap(void)
 {
     df_signature s = {0};
@@ -104,7 +105,7 @@ static void test_dims_count(void)
                         .spec = true};
         df_signature_begin(&s);
         CHECK(df_signature_operand(&s, &o, NULL, 0) && df_signature_operand(&s, &o, NULL, 0));
-        CHECK(s.n == 2 + ndims[k]); /* those of the operand before are not repeated */
+        CHECK(s.n == 2 + ndims[k]); /* equal dimensions of the previous operand are not repeated */
         hashes[k] = df_signature_hash(&s);
         for (int j = 0; j < k; j++) CHECK(hashes[j] != hashes[k]);
     }

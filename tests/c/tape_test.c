@@ -1,4 +1,4 @@
-/* Sets and maps of ids, and the log of a tape. */
+/* Sets and maps of ids, and the records of a tape. */
 #include "tape/log.h"
 
 #include "check.h"
@@ -16,7 +16,7 @@ static uint64_t draw(uint64_t below)
     return (random_state >> 33) % below;
 }
 
-/* Against a plain array, with more removals than a probe sequence is long. */
+/* Compared with a plain array, with more removals than a probe sequence is long. */
 static void test_map(void)
 {
     static char marks[N_IDS];
@@ -61,7 +61,7 @@ static void test_set(void)
     CHECK(!df_id_set_has(&set, N_IDS - 1) && set.base == N_IDS / 2);
 }
 
-/* A few ids far apart take no bits: the set stays small. */
+/* A few ids far apart are hashed: the bit set stays small. */
 static void test_far_apart(void)
 {
     df_id_set set = {.base = 1};
@@ -74,7 +74,7 @@ static void test_far_apart(void)
     df_id_set_free(&set);
 }
 
-/* Appends `out` = op(`in`), both described as of shape (rows, 3). */
+/* Appends `out` = op(`in`), both described with shape (rows, 3). */
 static void append(df_log *log, uint64_t in, uint64_t out, int64_t rows)
 {
     df_tensor t;
@@ -98,7 +98,7 @@ static void append(df_log *log, uint64_t in, uint64_t out, int64_t rows)
 static void test_log(void)
 {
     df_log log = {.ids.base = 1};
-    for (int round = 0; round < 2; round++) { /* the second meets chunks of the first */
+    for (int round = 0; round < 2; round++) { /* the second reuses chunks of the first */
         for (int64_t k = 1; k <= 2000; k++) append(&log, (uint64_t)k, (uint64_t)k + 1, k);
         CHECK(log.n == 2000);
         int64_t k = 2000;
@@ -136,7 +136,7 @@ static void test_shapes_that_differ(void)
     df_tensor_clear(&t);
 }
 
-/* 1 -> 2 -> 3 ... beside 10001 -> 10002 -> ..., over several chunks; one entry large. */
+/* 1 -> 2 -> 3 ... and 10001 -> 10002 -> ..., over several chunks; one large record. */
 static void test_reach(void)
 {
     df_log log = {.ids.base = 1};
@@ -145,7 +145,7 @@ static void test_reach(void)
         append(&log, k, k + 1, 1);
         append(&log, 10000 + k, 10001 + k, 2);
     }
-    df_entry *e = df_log_reserve(&log, 1, 20000, 0); /* beyond a chunk */
+    df_entry *e = df_log_reserve(&log, 1, 20000, 0); /* larger than a chunk */
     memset(e->operands, 0, 20001 * sizeof *e->operands);
     e->operands[0].id = 1000;
     e->operands[20000].id = 30000;
@@ -161,7 +161,7 @@ static void test_reach(void)
     while (log.last) df_log_drop(&log);
 }
 
-/* Only where both_ways does an output lead to the entry's others. */
+/* An output propagates to the other outputs of a record only if both_ways is set. */
 static void test_both_ways(void)
 {
     for (int both = 0; both < 2; both++) {

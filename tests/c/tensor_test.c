@@ -144,7 +144,7 @@ static void test_wrapped(void)
     CHECK(calls == 1);
 }
 
-/* What is released stays below the limit of one bucket and of the whole list. */
+/* Released memory stays below the limits of a bucket and of the whole free list. */
 static void test_bounds(void)
 {
     static df_buffer *held[200000];
@@ -157,8 +157,8 @@ static void test_bounds(void)
     df_memory_trim();
 }
 
-/* One user at a time has one piece, as large as the largest that was asked for; of pieces that are
- * too many the smallest go, and of large ones one stays. */
+/* A single user gets one buffer, as large as the largest request; surplus buffers are dropped from
+ * the smallest on, and of the large buffers one is cached. */
 static void test_scratch(void)
 {
     df_memory_stats before = df_memory();
@@ -190,10 +190,10 @@ static void test_scratch(void)
     CHECK(df_memory().cached == 0 && !df_scratch_take(-1));
 }
 
-#ifndef DF_NO_THREADS /* a library without locks belongs to one thread */
+#ifndef DF_NO_THREADS /* a build without locks supports one thread */
 static _Atomic(df_buffer *) exchange;
 
-/* Allocates, writes, and passes buffers on to the other threads. */
+/* Allocates, writes, and passes buffers to the other threads. */
 static void *churn(void *argument)
 {
     uint32_t state = (uint32_t)(intptr_t)argument;
@@ -214,7 +214,7 @@ static void test_threads(void)
     pthread_t threads[4];
     for (intptr_t i = 0; i < 4; i++)
         CHECK(!pthread_create(&threads[i], NULL, churn, (void *)(i + 1)));
-    /* Children begin with a lock that nobody holds. */
+    /* A child starts with the lock open. */
     for (int i = 0; i < 8 * FORK_BESIDE_THREADS; i++) {
         pid_t child = fork();
         int status = -1;

@@ -1,4 +1,4 @@
-/* The pool: every block once, whatever runs beside it. */
+/* The thread pool: every block runs once, under any concurrency. */
 #include "base/thread.h"
 
 #include "check.h"
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define ITEMS 1000
-#define MUCH 1e6 /* ns per item: worth any number of threads */
+#define MUCH 1e6 /* ns per item: enough for any number of threads */
 
 typedef struct {
     int64_t n, grain;
@@ -45,7 +45,7 @@ static void check_jobs(int rounds)
 {
     for (int i = 0; i < rounds; i++) {
         check_job(i % ITEMS, 1 + i % 7, i % 3 ? MUCH : 10);
-        if (i % 50 == 0) usleep(300); /* lets the workers fall asleep */
+        if (i % 50 == 0) usleep(300); /* so that workers fall asleep */
     }
 }
 
@@ -55,7 +55,7 @@ static void test_blocks(void)
     check_job(1, 1, MUCH);
     check_job(ITEMS, 1, MUCH);
     check_job(ITEMS, ITEMS + 1, MUCH);
-    check_job(ITEMS, 3, 20); /* several blocks to a claim */
+    check_job(ITEMS, 3, 20); /* several blocks per chunk */
     check_jobs(2000);
 }
 
@@ -105,11 +105,11 @@ static void note_thread(void *context, int64_t begin, int64_t end)
     atomic_fetch_add(&h->unmasked, !sigismember(&mask, SIGINT));
 }
 
-/* Workers do take part, awake or asleep, and leave signals to the program's threads. On a busy
- * machine a worker may get no core while a job lasts: then the next job counts. */
+/* Workers take part, awake or asleep, and leave signals to the threads of the application. On a
+ * busy machine a worker may not get a core during a job, so several jobs are tried. */
 static void check_help(void)
 {
-    if (df_num_threads() == 1) return; /* there are none */
+    if (df_num_threads() == 1) return; /* no workers */
     for (int pause = 0; pause < 2; pause++) {
         help h = {.caller = pthread_self()};
         for (int job = 0; job < 200 && h.elsewhere == 0; job++) {
@@ -121,18 +121,19 @@ static void check_help(void)
     }
 }
 
-/* A worker that is slow, as if another process had taken its core. */
+/* A slow worker, as if another process had taken its core. */
 static void slow_elsewhere(void *context, int64_t begin, int64_t end)
 {
     note_thread(context, begin, end);
     if (!pthread_equal(pthread_self(), ((help *)context)->caller)) usleep(50000);
 }
 
-/* After a job whose end it had to wait for, the caller works alone for ten times as long; then
- * workers take part again. Somebody may take the caller's core for that long: hence the tries. */
+/* After a job that the caller had to wait for, the caller works alone for ten times as long; then
+ * workers take part again. Another process may take the caller's core for that time, hence several
+ * attempts. */
 static void test_alone_after_a_wait(void)
 {
-    const double little = 3000; /* ns per item: worth waking a worker for */
+    const double little = 3000; /* ns per item: enough to wake a worker */
     bool alone = false;
     if (df_num_threads() == 1) return;
     for (int tries = 0; tries < 20 && !alone; tries++) {
@@ -159,8 +160,8 @@ static void check_child(pid_t child)
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
-/* Jobs from four threads, forks among them: a child starts workers of its own, although the pool
- * may have been held by a thread that it does not have. */
+/* Jobs from four threads, with forks in between: a child starts new workers, although a thread that
+ * does not exist in the child may have held the pool. */
 static void test_callers_and_forks(void)
 {
     pthread_t threads[4];
@@ -192,12 +193,12 @@ static void test_sizes(void)
     CHECK(df_set_num_threads(before, &err) == DF_OK);
 }
 
-/* The environment is read once, so each value needs a process of its own. */
+/* The environment is read once, so each value needs a separate process. */
 static void test_environment(void)
 {
     static const struct {
         const char *text;
-        int threads; /* 0: as without the variable */
+        int threads; /* 0: ignored */
     } cases[] = {{"3", 3}, {"1", 1}, {"0", 0}, {"257", 0}, {"-2", 0}, {"4x", 0}, {"", 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pid_t child = fork();
@@ -220,5 +221,5 @@ int main(void)
     test_alone_after_a_wait();
     test_callers_and_forks();
     test_sizes();
-    return 0; /* workers are asleep or spin: leaving must not wait for them */
+    return 0; /* workers are asleep or spin: exit must not wait for them */
 }

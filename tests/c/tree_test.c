@@ -1,4 +1,4 @@
-/* Arrays combined along a tree: every way of cutting it among ranks, dtypes, sizes, misuse. */
+/* Arrays combined along a tree: every division among ranks, dtypes, sizes, misuse. */
 #include "base/thread.h"
 #include "op/tree.h"
 
@@ -9,7 +9,7 @@
 #define MOST 9        /* leaves */
 #define ROOM 16500    /* elements: more than a block */
 
-/* --- an op that does not commute, so that every order shows --- */
+/* --- an op that does not commute, so that the order matters --- */
 
 #define TILE(name, type)                                                                          \
     static void name(int64_t n, void *out, const void *const *in, const df_attr *attrs)          \
@@ -30,7 +30,7 @@ static const df_op mix = {.name = "mix", .kind = DF_ELEMENTWISE, .n_in = 2, .n_o
                                    [DF_I16] = mix_i16, [DF_I64] = mix_i64}};
 static const df_dtype dtypes[] = {DF_F32, DF_F64, DF_U8, DF_I16, DF_I64};
 
-/* --- the tree by its definition --- */
+/* --- the tree by definition --- */
 
 static int middle(int a, int b)
 {
@@ -41,7 +41,7 @@ static int middle(int a, int b)
 
 static char leaves[MOST][ROOM * 8], scratch[MOST * 2][ROOM * 8];
 
-/* The node [a, b) in scratch[depth]. */
+/* Computes the node [a, b) in scratch[depth]. */
 static void compute(df_dtype dtype, int a, int b, int depth, int64_t n)
 {
     const int m = middle(a, b);
@@ -55,10 +55,10 @@ static void compute(df_dtype dtype, int a, int b, int depth, int64_t n)
     mix.tile[dtype](n, scratch[depth], (const void *[]){scratch[depth], scratch[depth + 1]}, NULL);
 }
 
-/* All ways to have the node [a, b): as it is, or as any two ways to have its children. `take` goes
- * on with the rest. */
+/* A division of the tree: all ways to provide the node [a, b) are one array, or all ways to provide
+ * its two children. cut_all enumerates them. */
 typedef struct {
-    df_span open[2 * MOST]; /* still to be cut, last first */
+    df_span open[2 * MOST]; /* nodes still to be divided, last first */
     int n_open;
     df_span cut[MOST];
     int n_cut;
@@ -85,7 +85,7 @@ static void cut_all(df_dtype dtype, int64_t n, cutting c, int64_t shift)
     cut_all(dtype, n, c, shift);
 }
 
-/* The pieces lie `shift` bytes into their memory, one after another with nothing between. */
+/* The arrays start `shift` bytes into their memory and are contiguous. */
 static void check_cut(df_dtype dtype, int64_t n, const cutting *c, int64_t shift)
 {
     static char pieces[MOST * ROOM * 8 + 64], out[ROOM * 8 + 64];
@@ -121,7 +121,8 @@ static void fill(df_dtype dtype)
 
 static void test_every_cut(void)
 {
-    const int want[] = {0, 1, 2, 3, 5, 6, 11, 16, 26, 27}; /* 1, and those of its children together */
+    const int want[] = {0, 1, 2, 3, 5, 6, 11, 16, 26, 27}; /* 1, plus the product of the counts of
+                                                            * the children */
     for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
         fill(dtypes[d]);
         for (int count = 1; count <= MOST; count++) {
@@ -155,7 +156,7 @@ static void test_siblings(void)
         for (int a = 0; a < n; a++)
             for (int b = a + 1; b < n; b++)
                 for (int c = b + 1; c <= n; c++) {
-                    bool are = false; /* some node [a, c) of the tree has these children */
+                    bool are = false; /* a node [a, c) of the tree has these children */
                     for (int first = 0, end = n; end - first > 1;) {
                         const int m = middle(first, end);
                         if (first == a && end == c && m == b) are = true;

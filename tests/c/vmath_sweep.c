@@ -1,6 +1,6 @@
-/* Sweeps the functions of csrc/simd/vmath.h against libm in a wider type and prints, per function, the
- * largest error in ulp, where it is, and ns per element. Exits with 1 beyond a function's limit.
- * Build it once per SIMD level:
+/* Compares the functions of csrc/simd/vmath.h with libm in a wider type and prints, per function,
+ * the largest error in ulp, its argument, and ns per element. Exits with 1 if a function exceeds
+ * its limit. Build it once per SIMD level:
  *
  *   gcc -O3 -std=gnu11 -fwrapv -ffp-contract=off -fno-math-errno -Icsrc [-mavx2 -mfma ...] \
  *       tests/c/vmath_sweep.c -o sweep -lm
@@ -55,8 +55,8 @@ typedef struct {
     double limit_f64;
 } row;
 
-/* Where float64 is libm's own function, its error is not ours to judge; UNARY_ABOUT: a limit of its
- * own. */
+/* UNARY_LIBM: float64 calls libm, whose error has a loose limit. UNARY_ABOUT: a function with a
+ * separate limit. */
 #define UNARY(name, ref) {#name, name##_loop_f32, ref, NULL, name##_loop_f64, ref##l, NULL, LIMIT}
 #define UNARY_ABOUT(name, ulp)                                                                   \
     {#name, name##_loop_f32, name, NULL, name##_loop_f64, name##l, NULL, ulp}
@@ -71,8 +71,8 @@ typedef struct {
     double ulp, x, y, got;
 } worst;
 
-/* Distance of got from the exact `want` in units of the float's last place at `want`. Overflow
- * counts as 2^(largest exponent + 1); a zero of the wrong sign or a missing NaN as infinite. */
+/* Distance of got from the exact `want` in units in the last place at `want`. Overflow counts as
+ * 2^(largest exponent + 1); a zero of the wrong sign or a missing NaN as infinity. */
 static double ulp_error(double got, long double want, int fraction_bits, int min_exp, int max_exp)
 {
     if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : INFINITY;
@@ -203,8 +203,8 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ns per element, the least of several runs, on arguments between 0.1 and 4 (all are in the domain
- * of log and pow; asin and acosh see their errors as well). */
+/* ns per element, the minimum of several runs, on arguments from 0.1 to 4: in the domain of log and
+ * pow, partly outside the domains of asin and acosh. */
 static double time_row(const row *r, bool wide)
 {
     static float x[N], out[N];

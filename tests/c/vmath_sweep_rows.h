@@ -1,4 +1,4 @@
-/* Part of vmath_sweep.c: the function and its reference; with l appended, in long double. */
+/* Part of vmath_sweep.c: each function and its reference; with l appended, in long double. */
 UNARY(exp, exp),
 UNARY(expm1, expm1),
 UNARY(log, log),

@@ -1,4 +1,4 @@
-/* Files of weights: written, read again, and damaged in many ways. */
+/* Weight files: saved, loaded, and damaged in many ways. */
 #include "check.h"
 
 #include "model/model.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A model without entries asks for no op. */
+/* A model without entries needs no ops. */
 df_status df_registry_init(df_error *err)
 {
     (void)err;
@@ -43,7 +43,7 @@ static size_t read_file(unsigned char *data, size_t room)
     return n;
 }
 
-/* A file with a header and some bytes. */
+/* Loads a file with a header and some bytes. */
 static int load(df_model *m, const char *header, size_t n_data)
 {
     static unsigned char file[4096];
@@ -97,7 +97,7 @@ static void test_headers(void)
                                "\"b \\\"\\\\ \\u00e9\":{\"dtype\":\"I64\",\"shape\":[],"
                                "\"data_offsets\":[24,32]}}";
     static const struct {
-        const char *w, *want; /* NULL: it is fine */
+        const char *w, *want; /* NULL: valid */
     } cases[] = {
         {"{\"w\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}", NULL},
         {" { \"__metadata__\" : {\"a\":[1,{\"b\":null}]} , \"w\":{\"shape\":[2,3],\"more\":-1.5e3,"
@@ -124,7 +124,8 @@ static void test_headers(void)
     }
 }
 
-/* Every length of a file, and every byte of it changed: loaded or refused, never more. */
+/* Every truncation of a file, and every changed byte: the file is loaded or rejected without a
+ * crash. */
 static void test_damage(void)
 {
     unsigned char file[1024], damaged[1024];
