@@ -48,7 +48,7 @@ df_status df_tensor_set(df_tensor *t, df_dtype dtype, int ndim, const int64_t *s
 {
     int64_t size = 0, *room = t->dims;
     if (ndim < 0 || ndim > DF_MAX_NDIM)
-        return df_fail(err, DF_BAD_SHAPE, "%s: %d dimensions, want 0 to %d", op, ndim,
+        return df_fail(err, DF_BAD_SHAPE, "%s: %d dimensions, expected 0 to %d", op, ndim,
                        DF_MAX_NDIM);
     df_status status = count_elements(ndim, shape, op, &size, err);
     if (status != DF_OK) return status;
@@ -143,8 +143,9 @@ df_status df_normalize_axis(int64_t axis, int ndim, const char *op, int *out, df
                        (long long)axis);
     if (axis == DF_OPEN) axis = 0; /* any axis is valid */
     if (axis < -ndim || axis >= ndim)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: axis %lld of %d dimensions, want %d to %d",
-                       op, (long long)axis, ndim, -ndim, ndim - 1);
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "%s: axis %lld of %d dimensions, expected %d to %d", op, (long long)axis,
+                       ndim, -ndim, ndim - 1);
     *out = (int)(axis < 0 ? axis + ndim : axis);
     return DF_OK;
 }

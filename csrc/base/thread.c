@@ -425,7 +425,7 @@ int df_num_threads(void)
 df_status df_set_num_threads(int n, df_error *err)
 {
     if (n < 1 || n > MAX_THREADS)
-        return df_fail(err, DF_INVALID_ARGUMENT, "set_num_threads: %d threads, want 1 to %d", n,
+        return df_fail(err, DF_INVALID_ARGUMENT, "set_num_threads: %d threads, expected 1 to %d", n,
                        MAX_THREADS);
     atomic_store(&pool.n_threads, n);
     df_bell_ring(&pool.work, MAX_THREADS);

@@ -192,7 +192,7 @@ static df_status set_spaces(const df_call *call, df_cluster_code *code, df_error
     const df_ints shape = call->attrs[SHAPE].list;
     const char *name = call->op->name;
     if (shape.n > DF_MAX_NDIM)
-        return df_fail(err, DF_BAD_SHAPE, "%s: %lld dimensions, want 0 to %d", name,
+        return df_fail(err, DF_BAD_SHAPE, "%s: %lld dimensions, expected 0 to %d", name,
                        (long long)shape.n, DF_MAX_NDIM);
     df_status status = df_tensor_set(&code->full, DF_F32, (int)shape.n, shape.v, name, err);
     int64_t rows[DF_MAX_NDIM], length = 1;
@@ -227,9 +227,9 @@ static df_status check_inputs(const df_call *call, const df_cluster_code *code, 
         for (int space = DF_SPACE_FULL; space <= DF_SPACE_ROW; space++) {
             const df_tensor *to = space == DF_SPACE_FULL ? &code->full : &code->row;
             if (code->read_in[i] >> space & 1 && !broadcasts_to(call->in[i], to))
-                return df_fail(err, DF_BAD_SHAPE, "%s: input %d is %s, want a shape that "
-                               "broadcasts to %s", call->op->name, i,
-                               df_tensor_text(call->in[i]).text,
+                return df_fail(err, DF_BAD_SHAPE,
+                               "%s: input %d is %s, expected a shape that broadcasts to %s",
+                               call->op->name, i, df_tensor_text(call->in[i]).text,
                                df_shape_text(to->ndim, to->shape).text);
         }
     return DF_OK;

@@ -20,10 +20,9 @@ df_status df_broadcast_shape(const df_tensor *a, const df_tensor *b, df_tensor *
         else if (da == DF_UNKNOWN)
             d = db;
         else
-            return df_fail(err, DF_BAD_SHAPE,
-                           "%s: shapes %s and %s do not broadcast: dimension %d from the end is "
-                           "%lld and %lld, want equal or 1",
-                           op, df_shape_text(a->ndim, a->shape).text,
+            return df_fail(err, DF_BAD_SHAPE, "%s: shapes %s and %s do not broadcast: dimension %d "
+                           "from the end is %lld and %lld, expected equal sizes or 1", op,
+                           df_shape_text(a->ndim, a->shape).text,
                            df_shape_text(b->ndim, b->shape).text, i + 1, (long long)da,
                            (long long)db);
         shape[ndim - 1 - i] = d;
@@ -66,6 +65,6 @@ df_status df_infer_same(const df_call *call, df_error *err)
 
 df_status df_fail_dtype(const df_call *call, int input, const char *wanted, df_error *err)
 {
-    return df_fail(err, DF_BAD_DTYPE, "%s: input %d is %s, want %s", call->op->name, input,
+    return df_fail(err, DF_BAD_DTYPE, "%s: input %d is %s, expected %s", call->op->name, input,
                    df_tensor_text(call->in[input]).text, wanted);
 }

@@ -41,7 +41,7 @@ static df_status infer_in_float(const df_call *call, df_error *err)
     df_call of_floats = *call;
     of_floats.in = in;
     if (call->n_in > MAX_IN)
-        return df_fail(err, DF_UNIMPLEMENTED, "%s: %d inputs, want at most %d", call->op->name,
+        return df_fail(err, DF_UNIMPLEMENTED, "%s: %d inputs, expected at most %d", call->op->name,
                        call->n_in, MAX_IN);
     for (int i = 0; i < call->n_in; i++) {
         in[i] = call->in[i];
@@ -84,8 +84,8 @@ df_status df_op_check_attrs(const df_op *op, const df_attr *attrs, df_error *err
                           : type == DF_ATTR_INTS ? attrs[k].list.n >= 0
                                                  : true;
         if (!good)
-            return df_fail(err, DF_INVALID_ARGUMENT, "%s: attribute %s is %lld, want %s", op->name,
-                           op->attrs[k].name,
+            return df_fail(err, DF_INVALID_ARGUMENT, "%s: attribute %s is %lld, expected %s",
+                           op->name, op->attrs[k].name,
                            (long long)(type == DF_ATTR_INTS ? attrs[k].list.n : i),
                            type == DF_ATTR_DTYPE  ? "a dtype"
                            : type == DF_ATTR_BOOL ? "0 or 1"
@@ -99,7 +99,7 @@ static df_status check_inputs(const df_call *call, df_error *err)
     const df_op *op = call->op;
     if (op->n_in == DF_VARIADIC ? call->n_in >= (op->n_bodies ? 0 : 1) : call->n_in == op->n_in)
         return DF_OK;
-    return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want %d", op->name, call->n_in,
+    return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, expected %d", op->name, call->n_in,
                    op->n_in == DF_VARIADIC ? 1 : op->n_in);
 }
 
@@ -132,8 +132,9 @@ df_status df_op_infer_for_run(const df_call *call, df_error *err)
     df_status status = df_op_infer(call, err);
     for (int k = 0; k < call->n_out && status == DF_OK; k++)
         if (call->out[k]->size < 0 && !call->op->sized_by_data)
-            status = df_fail(err, DF_BAD_SHAPE, "%s: shape %s of the result is not known, want "
-                             "sizes of 0 or more", call->op->name,
+            status = df_fail(err, DF_BAD_SHAPE,
+                             "%s: shape %s of the result is not known, expected sizes of 0 or more",
+                             call->op->name,
                              df_shape_text(call->out[k]->ndim, call->out[k]->shape).text);
     return status;
 }

@@ -30,8 +30,9 @@ static df_status infer_add_n(const df_call *call, df_error *err)
     for (int i = 1; i < call->n_in; i++) {
         const df_tensor *x = call->in[i];
         if (!df_may_be_same_shape(x, first))
-            return df_fail(err, DF_BAD_SHAPE, "%s: input %d is %s, want the shape of input 0, %s",
-                           call->op->name, i, df_tensor_text(x).text, df_tensor_text(first).text);
+            return df_fail(err, DF_BAD_SHAPE,
+                           "%s: input %d is %s, expected the shape of input 0, %s", call->op->name,
+                           i, df_tensor_text(x).text, df_tensor_text(first).text);
     }
     if (!DF_SYM(df_op_add).tile[first->dtype]) return df_fail_dtype(call, 0, "a number dtype", err);
     return df_infer_same(call, err);

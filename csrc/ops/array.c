@@ -44,12 +44,12 @@ static df_status infer_reshape(const df_call *call, df_error *err)
     int64_t shape[DF_MAX_NDIM], known = 1;
     int open = -1; /* the dimension given as -1 */
     if (want.n > DF_MAX_NDIM)
-        return df_fail(err, DF_BAD_SHAPE, "%s: %lld dimensions, want 0 to %d", call->op->name,
+        return df_fail(err, DF_BAD_SHAPE, "%s: %lld dimensions, expected 0 to %d", call->op->name,
                        (long long)want.n, DF_MAX_NDIM);
     for (int i = 0; i < want.n; i++) {
         shape[i] = want.v[i];
         if (shape[i] < -1)
-            return df_fail(err, DF_BAD_SHAPE, "%s: dimension %d is %lld, want 0 or more, or -1",
+            return df_fail(err, DF_BAD_SHAPE, "%s: dimension %d is %lld, expected 0 or more, or -1",
                            call->op->name, i, (long long)shape[i]);
         if (shape[i] == -1 && open >= 0)
             return df_fail(err, DF_BAD_SHAPE, "%s: shape %s has more than one -1", call->op->name,
@@ -91,7 +91,7 @@ static df_status infer_squeeze(const df_call *call, df_error *err)
         df_status status = df_normalize_axis(axes.v[i], x->ndim, call->op->name, &axis, err);
         if (status != DF_OK) return status;
         if (x->shape[axis] != 1 && x->shape[axis] != DF_UNKNOWN)
-            return df_fail(err, DF_BAD_SHAPE, "%s: dimension %d of %s is %lld, want 1",
+            return df_fail(err, DF_BAD_SHAPE, "%s: dimension %d of %s is %lld, expected 1",
                            call->op->name, axis, df_tensor_text(x).text,
                            (long long)x->shape[axis]);
         drop[axis] = true;
@@ -110,7 +110,7 @@ static df_status infer_broadcast_to(const df_call *call, df_error *err)
     int64_t shape[DF_MAX_NDIM];
     bool fits = want.n >= x->ndim;
     if (want.n > DF_MAX_NDIM)
-        return df_fail(err, DF_BAD_SHAPE, "%s: %lld dimensions, want 0 to %d", call->op->name,
+        return df_fail(err, DF_BAD_SHAPE, "%s: %lld dimensions, expected 0 to %d", call->op->name,
                        (long long)want.n, DF_MAX_NDIM);
     const int added = (int)want.n - x->ndim;
     for (int i = 0; i < want.n && fits; i++) {
@@ -120,11 +120,9 @@ static df_status infer_broadcast_to(const df_call *call, df_error *err)
                              : have == DF_UNKNOWN;
     }
     if (!fits)
-        return df_fail(err, DF_BAD_SHAPE,
-                       "%s: %s does not broadcast to shape %s: want each dimension, counted from "
-                       "the last, equal or 1",
-                       call->op->name, df_tensor_text(x).text,
-                       df_shape_text((int)want.n, want.v).text);
+        return df_fail(err, DF_BAD_SHAPE, "%s: %s does not broadcast to shape %s: expected each "
+                       "dimension, counted from the last, to be equal or 1", call->op->name,
+                       df_tensor_text(x).text, df_shape_text((int)want.n, want.v).text);
     return set_like(call, (int)want.n, shape, err);
 }
 
@@ -168,8 +166,8 @@ static df_status infer_transpose(const df_call *call, df_error *err)
     }
     if (!good)
         return df_fail(err, DF_INVALID_ARGUMENT,
-                       "%s: perm %s of %s, want each of its %d dimensions once", call->op->name,
-                       df_shape_text((int)df_min(perm.n, DF_MAX_NDIM), perm.v).text,
+                       "%s: perm is %s for %s, expected each of its %d dimensions once",
+                       call->op->name, df_shape_text((int)df_min(perm.n, DF_MAX_NDIM), perm.v).text,
                        df_tensor_text(x).text, x->ndim);
     return set_like(call, x->ndim, shape, err);
 }

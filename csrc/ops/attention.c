@@ -29,7 +29,7 @@ static bool differ(int64_t a, int64_t b) { return a != b && a != DF_UNKNOWN && b
 static df_status fail_shapes(const df_call *call, const char *want, df_error *err)
 {
     const df_tensor *q = call->in[Q], *k = call->in[K], *v = call->in[VALUE];
-    return df_fail(err, DF_BAD_SHAPE, "%s: query has shape %s, key %s and value %s, want %s",
+    return df_fail(err, DF_BAD_SHAPE, "%s: query has shape %s, key %s and value %s, expected %s",
                    call->op->name, df_shape_text(q->ndim, q->shape).text,
                    df_shape_text(k->ndim, k->shape).text, df_shape_text(v->ndim, v->shape).text,
                    want);
@@ -55,7 +55,7 @@ static df_status check_shapes(const df_call *call, df_error *err)
     const int64_t heads = q[at.heads];
     const int64_t shared = k[at.heads] == DF_UNKNOWN ? v[at.heads] : k[at.heads];
     if (heads != DF_UNKNOWN && shared != DF_UNKNOWN && (shared ? heads % shared : heads))
-        return fail_shapes(call, "a number of the query's heads that those of key and value divide",
+        return fail_shapes(call, "query heads that are a multiple of the key and value heads",
                            err);
     return DF_OK;
 }
@@ -68,20 +68,17 @@ static df_status check_mask(const df_call *call, df_error *err)
                             k->shape[at.length]};
     if (mask->dtype != DF_BOOL && !df_is_float(mask->dtype))
         return df_fail(err, DF_BAD_DTYPE,
-                       "%s: the mask is %s, want bool (true: the key takes part) or a floating "
-                       "dtype (added to the scores)",
-                       call->op->name, df_tensor_text(mask).text);
+                       "%s: the mask is %s, expected bool (true: the key takes part) or a floating "
+                       "dtype (added to the scores)", call->op->name, df_tensor_text(mask).text);
     bool fits = mask->ndim <= 4;
     for (int d = 1; fits && d <= mask->ndim; d++) {
         const int64_t n = mask->shape[mask->ndim - d];
         fits = n == 1 || !differ(n, want[4 - d]);
     }
     if (fits) return DF_OK;
-    return df_fail(err, DF_BAD_SHAPE,
-                   "%s: the mask has shape %s, want one that broadcasts to (batch, heads, queries, "
-                   "keys) = %s",
-                   call->op->name, df_shape_text(mask->ndim, mask->shape).text,
-                   df_shape_text(4, want).text);
+    return df_fail(err, DF_BAD_SHAPE, "%s: the mask has shape %s, expected one that broadcasts to "
+                   "(batch, heads, queries, keys) = %s", call->op->name,
+                   df_shape_text(mask->ndim, mask->shape).text, df_shape_text(4, want).text);
 }
 
 static df_status check(const df_call *call, df_error *err)
@@ -93,13 +90,13 @@ static df_status check(const df_call *call, df_error *err)
     if (status == DF_OK) status = check_mask(call, err);
     if (status != DF_OK) return status;
     if (key->dtype != DF_I64 || key->ndim != 1 || (key->size != 2 && key->size >= 0))
-        return df_fail(err, DF_BAD_SHAPE, "%s: the random key is %s, want int64 (2,)",
+        return df_fail(err, DF_BAD_SHAPE, "%s: the random key is %s, expected int64 (2,)",
                        call->op->name, df_tensor_text(key).text);
     if (!(rate >= 0 && rate < 1))
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: the dropout rate is %g, want 0 <= rate < 1",
-                       call->op->name, rate);
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "%s: the dropout rate is %g, expected 0 <= rate < 1", call->op->name, rate);
     if (!isfinite(scale))
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: scale is %g, want a finite number",
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: scale is %g, expected a finite number",
                        call->op->name, scale);
     return DF_OK;
 }
@@ -140,8 +137,8 @@ static df_status infer_grad(const df_call *call, df_error *err)
     for (int i = OUT; i <= G && status == DF_OK; i++) {
         const df_tensor *want = &made[i == G ? MADE_OUT : i - OUT], *got = call->in[i];
         if (got->dtype != want->dtype || !df_may_be_same_shape(got, want))
-            status = df_fail(err, DF_BAD_SHAPE, "%s: %s is %s, want %s", call->op->name, NAMES[i],
-                             df_tensor_text(got).text, df_tensor_text(want).text);
+            status = df_fail(err, DF_BAD_SHAPE, "%s: %s is %s, expected %s", call->op->name,
+                             NAMES[i], df_tensor_text(got).text, df_tensor_text(want).text);
     }
     for (int i = Q; i <= VALUE && status == DF_OK; i++)
         status = df_tensor_set(call->out[i], call->in[i]->dtype, 4, call->in[i]->shape,

@@ -31,7 +31,7 @@ static inline df_status df_mark_axes(const df_call *call, df_ints axes, bool mar
         if (status != DF_OK) return status;
         if (marked[axis])
             return df_fail(err, DF_INVALID_ARGUMENT,
-                           "%s: axis %lld of shape %s is given twice, want each axis once",
+                           "%s: axis %lld of shape %s is given twice, expected each axis once",
                            call->op->name, (long long)axes.v[i],
                            df_shape_text(x->ndim, x->shape).text);
         marked[axis] = true;

@@ -200,9 +200,9 @@ static df_status check_groups(const df_call *call, const form *f, df_error *err)
 {
     const int64_t groups = call->attrs[GROUPS].i, c = channels_of(call, f);
     if (groups == -1 || (groups >= 1 && (c == DF_UNKNOWN || c % groups == 0))) return DF_OK;
-    return df_fail(err, DF_INVALID_ARGUMENT,
-                   "%s: %lld groups of %lld channels, want a number that divides them, or -1: one "
-                   "for each", call->op->name, (long long)groups, (long long)c);
+    return df_fail(err, DF_INVALID_ARGUMENT, "%s: %lld groups of %lld channels, expected a divisor "
+                   "of the number of channels, or -1 for one group per channel", call->op->name,
+                   (long long)groups, (long long)c);
 }
 
 static df_status check_params(const df_call *call, const form *f, df_error *err)
@@ -214,8 +214,8 @@ static df_status check_params(const df_call *call, const form *f, df_error *err)
         if (p->ndim == 1 && (p->shape[0] == c || p->shape[0] == DF_UNKNOWN || c == DF_UNKNOWN))
             continue;
         return df_fail(err, DF_BAD_SHAPE,
-                       "%s: %s has shape %s, want (%lld,), a number per channel of x, which has "
-                       "shape %s, channels %s", call->op->name,
+                       "%s: %s has shape %s, expected (%lld,), a number per channel of x, "
+                       "which has shape %s, channels %s", call->op->name,
                        i == f->back + 1 ? "scale" : "offset",
                        df_shape_text(p->ndim, p->shape).text, (long long)c,
                        df_shape_text(x->ndim, x->shape).text,
@@ -230,7 +230,7 @@ static df_status check(const df_call *call, const form *f, df_error *err)
     if (status != DF_OK) return status;
     const df_tensor *x = x_of(call, f);
     if (x->ndim < 2)
-        return df_fail(err, DF_BAD_SHAPE, "%s: x has shape %s, want two dimensions or more",
+        return df_fail(err, DF_BAD_SHAPE, "%s: x has shape %s, expected two dimensions or more",
                        call->op->name, df_shape_text(x->ndim, x->shape).text);
     if (f->groups) status = check_groups(call, f, err);
     return status == DF_OK ? check_params(call, f, err) : status;

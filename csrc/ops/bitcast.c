@@ -13,19 +13,19 @@ static df_status infer_bitcast(const df_call *call, df_error *err)
     int64_t shape[DF_MAX_NDIM];
     int ndim = x->ndim;
     if (x->dtype == DF_BOOL || to == DF_BOOL)
-        return df_fail(err, DF_BAD_DTYPE, "%s: from %s to %s, want number dtypes", call->op->name,
-                       df_dtypes[x->dtype].name, df_dtypes[to].name);
+        return df_fail(err, DF_BAD_DTYPE, "%s: from %s to %s, expected number dtypes",
+                       call->op->name, df_dtypes[x->dtype].name, df_dtypes[to].name);
     for (int i = 0; i < ndim; i++) shape[i] = x->shape[i];
     if (from_bytes > to_bytes) {
         if (ndim == DF_MAX_NDIM)
-            return df_fail(err, DF_BAD_SHAPE, "%s: x has %d dimensions, and %s one more",
+            return df_fail(err, DF_BAD_SHAPE, "%s: x has %d dimensions, and %s adds one more",
                            call->op->name, ndim, df_dtypes[to].name);
         shape[ndim++] = from_bytes / to_bytes;
     } else if (from_bytes < to_bytes) {
         const int64_t n = to_bytes / from_bytes;
         if (ndim == 0 || (shape[ndim - 1] != n && shape[ndim - 1] != DF_UNKNOWN))
             return df_fail(err, DF_BAD_SHAPE,
-                           "%s: x is %s, want a last dimension of %lld to make numbers of %s",
+                           "%s: x is %s, expected a last dimension of %lld for %s",
                            call->op->name, df_tensor_text(x).text, (long long)n,
                            df_dtypes[to].name);
         ndim--;

@@ -11,25 +11,27 @@ static df_status infer_cond(const df_call *call, df_error *err)
 {
     const df_bodies *bodies = call->bodies;
     const df_tensor *index = call->in[0];
-    if (!bodies) return df_fail(err, DF_UNIMPLEMENTED, "cond: has no bodies to choose from");
+    if (!bodies) return df_fail(err, DF_UNIMPLEMENTED, "cond: has no bodies");
     if (index->ndim || (index->dtype != DF_BOOL && index->dtype != DF_I32))
-        return df_fail(err, DF_INVALID_ARGUMENT, "cond: chooses by %s, want a bool or int32 of "
-                       "shape ()", df_tensor_text(index).text);
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "cond: the selector is %s, expected a bool or int32 of shape ()",
+                       df_tensor_text(index).text);
     for (int k = 0; k < bodies->n; k++) {
         const struct df_body_type *body = &bodies->types[k];
         if (body->n_in != call->n_in || body->n_out != call->n_out)
-            return df_fail(err, DF_INVALID_ARGUMENT, "cond: body %d has %d inputs and %d outputs, "
-                           "want %d and %d", k, body->n_in, body->n_out, call->n_in, call->n_out);
+            return df_fail(err, DF_INVALID_ARGUMENT,
+                           "cond: body %d has %d inputs and %d outputs, expected %d and %d", k,
+                           body->n_in, body->n_out, call->n_in, call->n_out);
         for (int i = 0; i < call->n_in; i++)
             if (body->in_bytes[i] > df_tensor_bytes(call->in[i]) && call->in[i]->size >= 0)
-                return df_fail(err, DF_BAD_SHAPE, "cond: input %d is %s, body %d wants %lld bytes",
-                               i, df_tensor_text(call->in[i]).text, k,
-                               (long long)body->in_bytes[i]);
+                return df_fail(err, DF_BAD_SHAPE,
+                               "cond: input %d is %s, but body %d expects %lld bytes", i,
+                               df_tensor_text(call->in[i]).text, k, (long long)body->in_bytes[i]);
         for (int i = 0; i < call->n_out; i++)
             if (body->out[i].dtype != call->out[i]->dtype || body->stays[i] >= 0 ||
                 !df_may_be_same_shape(&body->out[i], call->out[i]))
-                return df_fail(err, DF_BAD_SHAPE, "cond: output %d is %s, of body %d %s", i,
-                               df_tensor_text(call->out[i]).text, k,
+                return df_fail(err, DF_BAD_SHAPE, "cond: output %d is %s, but body %d returns %s",
+                               i, df_tensor_text(call->out[i]).text, k,
                                df_tensor_text(&body->out[i]).text);
     }
     return DF_OK;

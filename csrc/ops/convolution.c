@@ -23,7 +23,7 @@ typedef struct {
 
 static df_status fail_shapes(const shapes *s, const char *rule, df_error *err)
 {
-    return df_fail(err, DF_BAD_SHAPE, "%s: input has shape %s and filters %s, want %s",
+    return df_fail(err, DF_BAD_SHAPE, "%s: input has shape %s and filters %s, expected %s",
                    s->call->op->name, df_shape_text(s->ndim, s->x).text,
                    df_shape_text(s->ndim, s->w).text, rule);
 }
@@ -32,7 +32,7 @@ static df_status check_ranks(const shapes *s, int w_ndim, df_error *err)
 {
     if (s->ndim >= 3 && s->ndim <= 5 && w_ndim == s->ndim) return DF_OK;
     return df_fail(err, DF_BAD_SHAPE,
-                   "%s: input has shape %s and filters %s, want 3, 4 or 5 dimensions of both: "
+                   "%s: input has shape %s and filters %s, expected 3, 4 or 5 dimensions of both: "
                    "(batch, sizes, channels) and (sizes, channels, outputs)", s->call->op->name,
                    df_shape_text(s->ndim, s->x).text, df_shape_text(w_ndim, s->w).text);
 }
@@ -47,7 +47,8 @@ static df_status check_list(const shapes *s, int attr, int64_t n, int64_t least,
         good = list.v[i] >= least || list.v[i] == DF_UNKNOWN;
     if (good) return DF_OK;
     const int shown = (int)df_min(list.n, DF_MAX_NDIM);
-    return df_fail(err, DF_INVALID_ARGUMENT, "%s: %s %s of input %s, want %lld of %lld or more",
+    return df_fail(err, DF_INVALID_ARGUMENT,
+                   "%s: %s is %s for input %s, expected %lld values of at least %lld",
                    s->call->op->name, NAMES[attr], df_shape_text(shown, list.v).text,
                    df_shape_text(s->ndim, s->x).text, (long long)n, (long long)least);
 }
@@ -57,10 +58,10 @@ static df_status check_channels(const shapes *s, df_error *err)
     const int64_t c_in = s->x[s->ndim - 1], each = s->w[s->ndim - 2], c_out = s->w[s->ndim - 1];
     if (c_in == DF_UNKNOWN || each == DF_UNKNOWN || c_in == each) return DF_OK;
     if (each == 0 || c_in == 0 || c_in % each)
-        return fail_shapes(s, "the channels of the input to be those of the filters, or in groups "
-                              "a multiple", err);
+        return fail_shapes(s, "the input channels to equal the filter channels, or a multiple in "
+                           "groups", err);
     if (c_out != DF_UNKNOWN && c_out % (c_in / each))
-        return fail_shapes(s, "the outputs to divide into as many groups as the channels", err);
+        return fail_shapes(s, "a number of outputs that is divisible by the number of groups", err);
     return DF_OK;
 }
 
@@ -86,8 +87,8 @@ static df_status measure(const shapes *s, int d, int64_t *out, int64_t *pad, df_
     }
     if (!df_mul_size(kernel - 1, dilation, &window) || !df_add_size(window, 1, &window) ||
         !df_add_size(size, before, &padded) || !df_add_size(padded, after, &padded))
-        return df_fail(err, DF_OVERFLOW, "%s: kernel %lld at dilation %lld, zeros %lld and %lld: "
-                       "sizes do not fit 64 bits", s->call->op->name, (long long)kernel,
+        return df_fail(err, DF_OVERFLOW, "%s: kernel %lld at dilation %lld, padding %lld and %lld: "
+                       "sizes exceed 64 bits", s->call->op->name, (long long)kernel,
                        (long long)dilation, (long long)before, (long long)after);
     if (same) {
         const int64_t gaps = size == 0 ? 0 : (size - 1) / stride; /* between outputs */
@@ -97,13 +98,11 @@ static df_status measure(const shapes *s, int d, int64_t *out, int64_t *pad, df_
         return DF_OK;
     }
     if (padded < window)
-        return df_fail(err, DF_BAD_SHAPE,
-                       "%s: input has shape %s and filters %s: in dimension %d the kernel, at "
-                       "dilation %lld, is %lld wide and the padded image %lld, want the kernel not "
-                       "to be larger",
-                       s->call->op->name, df_shape_text(s->ndim, s->x).text,
-                       df_shape_text(s->ndim, s->w).text, d + 1, (long long)dilation,
-                       (long long)window, (long long)padded);
+        return df_fail(err, DF_BAD_SHAPE, "%s: input has shape %s and filters %s: in dimension %d "
+                       "the kernel, at dilation %lld, is %lld wide and the padded image %lld, "
+                       "expected a kernel that fits", s->call->op->name,
+                       df_shape_text(s->ndim, s->x).text, df_shape_text(s->ndim, s->w).text, d + 1,
+                       (long long)dilation, (long long)window, (long long)padded);
     *out = (padded - window) / stride + 1;
     *pad = before;
     return DF_OK;
@@ -246,11 +245,11 @@ static df_status infer_transform(const df_call *call, df_error *err)
     const df_conv c = w->ndim == 4 ? conv_of_filters(w->shape) : (df_conv){.groups = 1};
     int64_t each = DF_SYM(df_conv_transformed_each)(&c), shape[2] = {DF_UNKNOWN, c.c_out};
     if (w->dtype != DF_F32 || w->ndim != 4 || each == 0)
-        return df_fail(err, DF_BAD_SHAPE, "%s: filters are %s, want float32 of 3 x 3 or 5 x 5",
+        return df_fail(err, DF_BAD_SHAPE, "%s: filters are %s, expected float32 of 3 x 3 or 5 x 5",
                        call->op->name, df_tensor_text(w).text);
     if (c.c_in != DF_UNKNOWN && (!df_mul_size(each, c.c_in, &shape[0]) ||
                                  !df_add_size(shape[0], 1, &shape[0])))
-        return df_fail(err, DF_OVERFLOW, "%s: the points of filters %s overflow 64 bits",
+        return df_fail(err, DF_OVERFLOW, "%s: the transformed filters of %s exceed 64 bits",
                        call->op->name, df_tensor_text(w).text);
     return df_tensor_set(call->out[0], DF_F32, 2, shape, call->op->name, err);
 }
@@ -302,7 +301,7 @@ static df_status infer_transformed(const df_call *call, df_error *err)
     int64_t w[4], y[5], pad[3];
     if (x->dtype != DF_F32 || points->dtype != DF_F32 || points->ndim != 2 || x->ndim != 4 ||
         rows_each(call) == 0)
-        return df_fail(err, DF_BAD_SHAPE, "%s: input is %s and filters %s of %lld x %lld, want "
+        return df_fail(err, DF_BAD_SHAPE, "%s: input is %s and filters %s of %lld x %lld, expected "
                        "float32 of 4 dimensions and 2", call->op->name, df_tensor_text(x).text,
                        df_tensor_text(points).text, (long long)call->attrs[KERNEL].i,
                        (long long)call->attrs[KERNEL].i);
@@ -314,7 +313,7 @@ static df_status infer_transformed(const df_call *call, df_error *err)
     const df_conv c = conv_of_transformed(call);
     return DF_SYM(df_conv_transforms)(&c) && points->shape[0] == rows_each(call) * c.c_in + 1
                ? DF_OK
-               : fail_shapes(&s, "sizes that are computed with transformed filters", err);
+               : fail_shapes(&s, "sizes for which transformed filters are used", err);
 }
 
 static int64_t workspace_transformed(const df_call *call)
@@ -383,9 +382,8 @@ static df_status check_gradient(const shapes *s, int w_ndim, const df_tensor *g,
     const bool open = !all_known(s->ndim, s->x) || !all_known(w_ndim, s->w) ||
                       !all_known(g->ndim, g->shape);
     if (fits && (open || all_known(s->ndim, y))) return DF_OK;
-    return df_fail(err, DF_BAD_SHAPE,
-                   "%s: input has shape %s, filters %s and the gradient %s, want the gradient to "
-                   "have the output's shape %s", s->call->op->name,
+    return df_fail(err, DF_BAD_SHAPE, "%s: input has shape %s, filters %s and the gradient %s, "
+                   "expected the gradient to have the output's shape %s", s->call->op->name,
                    df_shape_text(s->ndim, s->x).text, df_shape_text(w_ndim, s->w).text,
                    df_shape_text(g->ndim, g->shape).text, df_shape_text(s->ndim, y).text);
 }
@@ -395,7 +393,7 @@ static df_status set_result(const df_call *call, df_error *err)
 {
     const df_ints shape = call->attrs[SHAPE].list;
     if (shape.n > 5)
-        return df_fail(err, DF_BAD_SHAPE, "%s: shape of %lld dimensions, want 3, 4 or 5",
+        return df_fail(err, DF_BAD_SHAPE, "%s: shape of %lld dimensions, expected 3, 4 or 5",
                        call->op->name, (long long)shape.n);
     return df_tensor_set(call->out[0], call->in[0]->dtype, (int)shape.n, shape.v, call->op->name,
                          err);

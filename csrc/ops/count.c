@@ -21,7 +21,7 @@ static df_status check_counter(const df_call *call, df_dtype type, const char *w
                                df_error *err)
 {
     if (type == DF_I32 || type == DF_I64) return DF_OK;
-    return df_fail(err, DF_BAD_DTYPE, "%s: %s is %s, want int32 or int64", call->op->name, what,
+    return df_fail(err, DF_BAD_DTYPE, "%s: %s is %s, expected int32 or int64", call->op->name, what,
                    df_dtypes[type].name);
 }
 
@@ -89,11 +89,11 @@ static df_status infer_unique(const df_call *call, df_error *err)
     df_status status = check_counter(call, type, "out_idx", err);
     if (status != DF_OK) return status;
     if (x->ndim != 1)
-        return df_fail(err, DF_BAD_SHAPE, "%s: x has shape %s, want 1 dimension", call->op->name,
-                       df_shape_text(x->ndim, x->shape).text);
+        return df_fail(err, DF_BAD_SHAPE, "%s: x has shape %s, expected 1 dimension",
+                       call->op->name, df_shape_text(x->ndim, x->shape).text);
     if (type == DF_I32 && x->shape[0] > INT32_MAX)
-        return df_fail(err, DF_OVERFLOW, "%s: %lld elements, want out_idx int64", call->op->name,
-                       (long long)x->shape[0]);
+        return df_fail(err, DF_OVERFLOW, "%s: %lld elements, expected out_idx int64",
+                       call->op->name, (long long)x->shape[0]);
     status = df_tensor_set(call->out[0], x->dtype, 1, &unknown, call->op->name, err);
     if (status == DF_OK)
         status = df_tensor_set(call->out[1], type, 1, x->shape, call->op->name, err);
@@ -160,7 +160,7 @@ static df_status infer_bincount(const df_call *call, df_error *err)
     if (status != DF_OK) return status;
     if (minimum < 0 || maximum < -1)
         return df_fail(err, DF_INVALID_ARGUMENT,
-                       "%s: minlength is %lld and maxlength %lld, want at least 0",
+                       "%s: minlength is %lld and maxlength %lld, expected at least 0",
                        call->op->name, (long long)minimum, (long long)maximum);
     return df_tensor_set(call->out[0], (df_dtype)call->attrs[DTYPE_OUT].i, 1, &unknown,
                          call->op->name, err);
@@ -174,12 +174,13 @@ static df_status find_length(const df_call *call, const df_tensor *x, const char
     for (int64_t i = 0; i < x->size; i++) {
         const int64_t v = int_at(x, i);
         if (v < 0)
-            return df_fail(err, DF_OUT_OF_RANGE, "%s: element %lld of %s is %lld, want at least 0",
-                           call->op->name, (long long)i, what, (long long)v);
+            return df_fail(err, DF_OUT_OF_RANGE,
+                           "%s: element %lld of %s is %lld, expected at least 0", call->op->name,
+                           (long long)i, what, (long long)v);
         high = df_max(high, v);
     }
     if (high == INT64_MAX)
-        return df_fail(err, DF_OVERFLOW, "%s: %s holds %lld, too large to count up to",
+        return df_fail(err, DF_OVERFLOW, "%s: %s has the value %lld, which is too large",
                        call->op->name, what, (long long)high);
     *length = high + 1;
     return DF_OK;
@@ -230,12 +231,11 @@ static df_status infer_confusion(const df_call *call, df_error *err)
     if (labels->ndim != 1 || predictions->ndim != 1 ||
         (labels->size != predictions->size && labels->size >= 0 && predictions->size >= 0))
         return df_fail(err, DF_BAD_SHAPE,
-                       "%s: labels has shape %s and predictions %s, want one dimension of the same "
-                       "size",
-                       call->op->name, df_shape_text(labels->ndim, labels->shape).text,
+                       "%s: labels has shape %s and predictions %s, expected one dimension of the "
+                       "same size", call->op->name, df_shape_text(labels->ndim, labels->shape).text,
                        df_shape_text(predictions->ndim, predictions->shape).text);
     if (n < -1 && n != DF_OPEN)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: num_classes is %lld, want at least 0",
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: num_classes is %lld, expected at least 0",
                        call->op->name, (long long)n);
     const int64_t size = n == DF_OPEN ? DF_UNKNOWN : n, shape[2] = {size, size};
     return df_tensor_set(call->out[0], type, 2, shape, call->op->name, err);
@@ -247,7 +247,7 @@ static df_status check_classes(const df_call *call, const df_tensor *x, const ch
     for (int64_t i = 0; i < x->size; i++) {
         const int64_t v = int_at(x, i);
         if (v >= n)
-            return df_fail(err, DF_OUT_OF_RANGE, "%s: %s[%lld] is %lld, want 0 <= class < %lld",
+            return df_fail(err, DF_OUT_OF_RANGE, "%s: %s[%lld] is %lld, expected 0 <= class < %lld",
                            call->op->name, what, (long long)i, (long long)v, (long long)n);
     }
     return DF_OK;

@@ -36,8 +36,8 @@ static df_status check_scalars(const df_call *call, int n, df_error *err)
 {
     for (int i = 0; i < n; i++)
         if (call->in[i]->ndim != 0)
-            return df_fail(err, DF_BAD_SHAPE, "%s: input %d is %s, want shape ()", call->op->name,
-                           i, df_tensor_text(call->in[i]).text);
+            return df_fail(err, DF_BAD_SHAPE, "%s: input %d is %s, expected shape ()",
+                           call->op->name, i, df_tensor_text(call->in[i]).text);
     return DF_OK;
 }
 
@@ -66,7 +66,7 @@ static df_status infer_linspace(const df_call *call, df_error *err)
     if (!linspace_fns[call->in[0]->dtype])
         return df_fail_dtype(call, 0, "a floating dtype", err);
     if (num < 1 && num != DF_OPEN)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: num is %lld, want 1 or more",
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: num is %lld, expected 1 or more",
                        call->op->name, (long long)num);
     const int64_t size = num == DF_OPEN ? DF_UNKNOWN : num;
     return df_tensor_set(call->out[0], call->in[0]->dtype, 1, &size, call->op->name, err);
@@ -90,10 +90,10 @@ static df_status infer_one_hot(const df_call *call, df_error *err)
     if (!df_is_int(x->dtype)) return df_fail_dtype(call, 0, "integers", err);
     if (on->ndim != 0 || off->ndim != 0 || on->dtype != off->dtype)
         return df_fail(err, DF_BAD_SHAPE,
-                       "%s: on_value is %s, off_value %s, want one dtype and shape ()",
+                       "%s: on_value is %s, off_value %s, expected one dtype and shape ()",
                        call->op->name, df_tensor_text(on).text, df_tensor_text(off).text);
     if (depth < 0 && depth != DF_OPEN)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: depth is %lld, want 0 or more",
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: depth is %lld, expected 0 or more",
                        call->op->name, (long long)depth);
     df_status status =
         df_normalize_axis(call->attrs[AXIS].i, x->ndim + 1, call->op->name, &axis, err);

@@ -52,7 +52,7 @@ static df_status FN(range)(const df_call *call, df_error *err)
         if (status == DF_OK) status = df_tensor_alloc(out, call->op->name, err);
         if (status != DF_OK) return status;
     } else if (out->size != n) {
-        return fail_range(call, "not as many elements as n says", err);
+        return fail_range(call, "the number of elements is not n", err);
     }
     FN(steps) s = {.to = out->data, .start = start, .step = step, .n = n};
     df_parallel_for(n, RANGE_GRAIN, 0.5, FN(fill_steps), &s);

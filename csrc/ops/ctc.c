@@ -191,7 +191,7 @@ static df_status check_length(const df_call *call, int input, int64_t most, df_e
     const df_tensor *x = call->in[input];
     for (int64_t i = 0; i < x->size; i++)
         if (index_at(x, i) < 0 || index_at(x, i) > most)
-            return df_fail(err, DF_OUT_OF_RANGE, "%s: %s[%lld] is %lld, want 0 to %lld",
+            return df_fail(err, DF_OUT_OF_RANGE, "%s: %s[%lld] is %lld, expected 0 to %lld",
                            call->op->name, input == LABEL_LENGTH ? "label_length" : "logit_length",
                            (long long)i, (long long)index_at(x, i), (long long)most);
     return DF_OK;
@@ -233,9 +233,9 @@ static df_status check_sizes(const df_call *call, int64_t *rows, df_error *err)
     if (logits->dtype != DF_F32 && logits->dtype != DF_F64)
         return df_fail_dtype(call, LOGITS, "logits of a floating dtype", err);
     if (labels->ndim != 2 || logits->ndim != 3)
-        return df_fail(err, DF_BAD_SHAPE, "%s: labels are %s and logits %s, want 2 and 3 "
-                       "dimensions", call->op->name, df_tensor_text(labels).text,
-                       df_tensor_text(logits).text);
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: labels are %s and logits %s, expected 2 and 3 dimensions",
+                       call->op->name, df_tensor_text(labels).text, df_tensor_text(logits).text);
     *rows = logits->shape[call->attrs[TIME_MAJOR].i ? 1 : 0];
     if (*rows == DF_UNKNOWN) *rows = labels->shape[0];
     for (int i = 0; i < call->n_in; i++) {
@@ -244,9 +244,9 @@ static df_status check_sizes(const df_call *call, int64_t *rows, df_error *err)
         df_status status = i == G ? DF_OK : check_index_dtype(call, i, err);
         if (status != DF_OK) return status;
         if ((i != LABELS && x->ndim != 1) || !may_equal(x->shape[0], *rows))
-            return df_fail(err, DF_BAD_SHAPE, "%s: logits are %s and input %d is %s, want one "
-                           "batch size", call->op->name, df_tensor_text(logits).text, i,
-                           df_tensor_text(x).text);
+            return df_fail(err, DF_BAD_SHAPE,
+                           "%s: logits are %s and input %d is %s, expected one batch size",
+                           call->op->name, df_tensor_text(logits).text, i, df_tensor_text(x).text);
     }
     return DF_OK;
 }

@@ -265,13 +265,14 @@ static int64_t workspace(const df_call *call)
 static df_status check_values(const job *j, df_error *err)
 {
     if (j->blank < 0 || j->blank >= j->classes)
-        return df_fail(err, DF_OUT_OF_RANGE, "ctc_beam_search: blank_index is no one of %lld "
-                       "classes", (long long)j->classes);
+        return df_fail(err, DF_OUT_OF_RANGE,
+                       "ctc_beam_search: blank_index is not one of %lld classes",
+                       (long long)j->classes);
     for (int64_t i = 0; i < j->rows; i++)
         if (index_at(j->length, i) < 0 || index_at(j->length, i) > j->steps)
-            return df_fail(err, DF_OUT_OF_RANGE, "ctc_beam_search: sequence_length[%lld] is %lld, "
-                           "want 0 to %lld", (long long)i, (long long)index_at(j->length, i),
-                           (long long)j->steps);
+            return df_fail(err, DF_OUT_OF_RANGE,
+                           "ctc_beam_search: sequence_length[%lld] is %lld, expected 0 to %lld",
+                           (long long)i, (long long)index_at(j->length, i), (long long)j->steps);
     return DF_OK;
 }
 
@@ -296,12 +297,12 @@ static df_status infer(const df_call *call, df_error *err)
     if (status != DF_OK) return status;
     if (logits->ndim != 3 || length->ndim != 1 || !may_equal(logits->shape[1], length->shape[0]))
         return df_fail(err, DF_BAD_SHAPE, "ctc_beam_search: inputs are %s and sequence_length %s, "
-                       "want (time, batch, classes) and (batch,)", df_tensor_text(logits).text,
+                       "expected (time, batch, classes) and (batch,)", df_tensor_text(logits).text,
                        df_tensor_text(length).text);
     if (top < 1 || top > width)
-        return df_fail(err, DF_INVALID_ARGUMENT, "ctc_beam_search: top_paths is %lld and "
-                       "beam_width %lld, want 1 <= top_paths <= beam_width", (long long)top,
-                       (long long)width);
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "ctc_beam_search: top_paths is %lld and beam_width %lld, expected 1 <= "
+                       "top_paths <= beam_width", (long long)top, (long long)width);
     int64_t rows = logits->shape[1];
     if (rows == DF_UNKNOWN) rows = length->shape[0];
     const int64_t paths[] = {top, rows, logits->shape[0]}, scores[] = {rows, top};

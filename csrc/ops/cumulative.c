@@ -56,7 +56,7 @@ static df_status infer(const df_call *call, df_error *err)
     if (floats ? !of_recurrence[x->dtype] : !cumsum[x->dtype])
         return df_fail_dtype(call, 0, floats ? "a floating dtype" : "a number dtype", err);
     if (floats && (!df_may_be_same_shape(x, call->in[1]) || x->dtype != call->in[1]->dtype))
-        return df_fail(err, DF_BAD_SHAPE, "%s: inputs are %s and %s, want the same",
+        return df_fail(err, DF_BAD_SHAPE, "%s: inputs are %s and %s, expected the same",
                        call->op->name, df_tensor_text(x).text, df_tensor_text(call->in[1]).text);
     df_status status = df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, err);
     return status == DF_OK ? df_infer_same(call, err) : status;

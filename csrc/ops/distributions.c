@@ -207,7 +207,7 @@ static df_status infer(const df_call *call, df_error *err)
     if (st != DF_OK) return st;
     if (!df_is_float(first->dtype)) return df_fail_dtype(call, 1, "a floating dtype", err);
     if (last->dtype != first->dtype || !df_may_be_same_shape(first, last))
-        return df_fail(err, DF_BAD_SHAPE, "%s: parameters are %s and %s, want the same",
+        return df_fail(err, DF_BAD_SHAPE, "%s: parameters are %s and %s, expected the same",
                        call->op->name, df_tensor_text(first).text, df_tensor_text(last).text);
     return df_tensor_set(call->out[0], first->dtype, first->ndim, first->shape, call->op->name,
                          err);

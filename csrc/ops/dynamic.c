@@ -120,7 +120,7 @@ static df_status infer_applied(const df_call *applied, df_ints types, df_error *
     for (int k = 0; k < applied->n_out && status == DF_OK; k++, type += 2 + type[1]) {
         const df_tensor *y = applied->out[k];
         if (!is_of_type(y, type))
-            return df_fail(err, DF_BAD_SHAPE, "%s: output %d is %s, while tracing it was %s %s",
+            return df_fail(err, DF_BAD_SHAPE, "%s: output %d is %s, but was %s %s while tracing",
                            applied->op->name, k, df_tensor_text(y).text, df_dtypes[type[0]].name,
                            df_shape_text((int)type[1], type + 2).text);
     }
@@ -129,7 +129,7 @@ static df_status infer_applied(const df_call *applied, df_ints types, df_error *
 
 static df_status fail_types(const df_call *call, df_error *err)
 {
-    return df_fail(err, DF_INVALID_ARGUMENT, "%s: types of %d outputs, want %d", call->op->name,
+    return df_fail(err, DF_INVALID_ARGUMENT, "%s: types of %d outputs, expected %d", call->op->name,
                    count_dynamic(call), call->n_out);
 }
 
@@ -145,7 +145,7 @@ static df_status apply(const df_call *call, df_call *applied, df_attr *attrs, df
     *applied = (df_call){.op = op, .n_in = call->n_in - 1, .n_out = call->n_out, .in = call->in,
                          .out = call->out, .attrs = attrs};
     if (!read_attrs(op, &r, attrs, call->workspace, &limited))
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: the attributes of %s are not well written",
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: the encoded attributes of %s are malformed",
                        call->op->name, op->name);
     if (limited) status = df_op_check_attrs(op, attrs, err);
     if (status == DF_OK) status = df_op_check_arity(applied, err);
@@ -233,9 +233,9 @@ static df_status run_assert_sizes(const df_call *call, df_error *err)
     const bool answer = call->attrs[1].i;
     const bool now = by == SIZES_EQUAL ? a == b : by == SIZES_LESS ? a < b : a <= b;
     if (now == answer) return DF_OK;
-    return df_fail(err, DF_BAD_SHAPE, "a size that depends on data: %.17g %s %.17g is %s, but "
-                   "was %s while the function was traced, and Python took its way by that",
-                   a, signs[by], b, now ? "true" : "false", answer ? "true" : "false");
+    return df_fail(err, DF_BAD_SHAPE, "a size that depends on data: %.17g %s %.17g is %s, but was "
+                   "%s while the function was traced, and Python control flow depended on it", a,
+                   signs[by], b, now ? "true" : "false", answer ? "true" : "false");
 }
 
 DF_OP(assert_sizes) = {.name = "assert_sizes", .kind = DF_GENERAL, .n_in = 2, .n_out = 0,
@@ -264,8 +264,9 @@ static df_status check_unbroadcast(const df_call *call, df_error *err)
     for (int d = 0; fits && d < like->ndim; d++)
         fits = g->shape[lead + d] == like->shape[d] || like->shape[d] == 1;
     return fits ? DF_OK
-                : df_fail(err, DF_BAD_SHAPE, "%s: a gradient of shape %s, an operand of shape %s",
-                          call->op->name, df_shape_text(g->ndim, g->shape).text,
+                : df_fail(err, DF_BAD_SHAPE,
+                          "%s: a gradient of shape %s for an operand of shape %s", call->op->name,
+                          df_shape_text(g->ndim, g->shape).text,
                           df_shape_text(like->ndim, like->shape).text);
 }
 

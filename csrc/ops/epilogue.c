@@ -36,12 +36,13 @@ static df_status describe(const df_product *product, const df_call *call, epilog
                           df_error *err)
 {
     if (call->n_in < 2 || call->n_in > MAX_INPUTS)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want 2 to %d", call->op->name,
-                       call->n_in, MAX_INPUTS);
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, expected 2 to %d",
+                       call->op->name, call->n_in, MAX_INPUTS);
     const df_ints code = call->attrs[product->code].list;
     if (code.n < 1 || code.v[0] != 1 || call->n_out < 1)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: want tile code with rows of 1 element and "
-                       "an output", call->op->name);
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "%s: expected tile code with rows of 1 element and an output",
+                       call->op->name);
     df_tensor *out = &e->product;
     df_call plain = *call;
     plain.out = &out;
@@ -132,8 +133,9 @@ df_status DF_SYM(df_epilogue_prepare)(const df_product *product, const df_call *
     if (status == DF_OK && df_cluster_folds(p->cluster) &&
         !df_cluster_folds_rows(p->cluster,
                                e.product.ndim ? e.product.shape[e.product.ndim - 1] : 1))
-        status = df_fail(err, DF_INVALID_ARGUMENT, "%s: want tile code with folds of outputs' rows "
-                         "alone", call->op->name);
+        status = df_fail(err, DF_INVALID_ARGUMENT,
+                         "%s: expected tile code whose column reductions are over rows of outputs",
+                         call->op->name);
     if (status == DF_OK && product->prepare) status = product->prepare(call, &p->product, err);
     df_tensor_clear(&e.product);
     if (status == DF_OK) *prepared = p;

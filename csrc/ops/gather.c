@@ -147,7 +147,7 @@ static df_status infer_gather_nd(const df_call *call, df_error *err)
     df_status status = check_index_dtype(call, 1, err);
     if (status == DF_OK && (axis < 0 || axis > params->ndim))
         status = df_fail(err, DF_INVALID_ARGUMENT,
-                         "%s: %lld batch dimensions of params, %s, want 0 to %d",
+                         "%s: %lld batch dimensions of params, %s, expected 0 to %d",
                          call->op->name, (long long)axis, df_tensor_text(params).text,
                          params->ndim);
     if (status == DF_OK)
@@ -177,8 +177,8 @@ static df_status infer_segment_gather(const df_call *call, df_error *err)
     int n = 0;
     df_status status = check_index_dtype(call, 1, err);
     if (status == DF_OK && segments->ndim < 1)
-        status = df_fail(err, DF_BAD_SHAPE, "%s: segments is a scalar, want at least 1 dimension",
-                         call->op->name);
+        status = df_fail(err, DF_BAD_SHAPE,
+                         "%s: segments is a scalar, expected at least 1 dimension", call->op->name);
     if (status == DF_OK)
         status = picked_shape(call, segments->ndim, segments->shape, ids, 0, 0, false, shape, &n,
                               err);

@@ -79,7 +79,7 @@ static df_status infer_host_wait(const df_call *call, df_error *err)
     if (call->attrs[RESULTS].i != call->n_out || call->n_out >= call->n_in ||
         ticket->dtype != DF_I64 || ticket->ndim)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: %lld results of %d inputs, the first of them "
-                       "%s, want a ticket and those results", call->op->name,
+                       "%s, expected a handle and these results", call->op->name,
                        (long long)call->attrs[RESULTS].i, call->n_in, df_tensor_text(ticket).text);
     for (int k = 0; k < call->n_out && status == DF_OK; k++) {
         const df_tensor *y = call->in[1 + k];
@@ -92,8 +92,8 @@ static df_status run_host_wait(const df_call *call, df_error *err)
 {
     for (int k = 0; k < call->n_out; k++)
         if (call->out[k]->data != call->in[1 + k]->data && call->out[k]->size)
-            return df_fail(err, DF_INVALID_ARGUMENT, "%s: result %d is not where it was started",
-                           call->op->name, k);
+            return df_fail(err, DF_INVALID_ARGUMENT,
+                           "%s: result %d is not in the memory of its start", call->op->name, k);
     return df_host_wait(*(const int64_t *)call->in[0]->data, err);
 }
 

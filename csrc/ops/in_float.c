@@ -167,7 +167,7 @@ df_status DF_SYM(df_run_in_float)(const df_call *call, df_error *err)
 {
     wide_call w;
     if (call->n_in > MAX_OPERANDS || call->n_out > MAX_OPERANDS)
-        return df_fail(err, DF_UNIMPLEMENTED, "%s: %d inputs and %d outputs, want at most %d",
+        return df_fail(err, DF_UNIMPLEMENTED, "%s: %d inputs and %d outputs, expected at most %d",
                        call->op->name, call->n_in, call->n_out, MAX_OPERANDS);
     df_status status = widen_call(&w, call, err);
     if (status == DF_OK) status = call->op->run(&w.call, err);

@@ -156,7 +156,7 @@ static inline df_status fail_index(const df_call *call, const layout *l, const c
     char low[32] = "";
     if (!l->drop_negative) snprintf(low, sizeof low, "%lld <= ", (long long)-dim);
     return df_fail(err, DF_OUT_OF_RANGE,
-                   "%s: indices%s%s is %lld, want %sindex < %lld (axis %d of %s with shape %s)",
+                   "%s: indices%s%s is %lld, expected %sindex < %lld (axis %d of %s with shape %s)",
                    call->op->name, at, used ? "]" : "", (long long)i, low, (long long)dim,
                    l->axis + (int)k, table, df_shape_text(l->table_ndim, l->table_shape).text);
 }
@@ -195,16 +195,14 @@ static inline df_status check_batch(const df_call *call, int ndim, const int64_t
     const df_text table = df_shape_text(ndim, shape);
     const df_text ix = df_shape_text(indices->ndim, indices->shape);
     if (batch_dims < 0 || batch_dims > room || batch_dims > axis)
-        return df_fail(err, DF_INVALID_ARGUMENT,
-                       "%s: batch_dims is %lld with indices of shape %s and axis %d, want 0 to %d",
-                       call->op->name, (long long)batch_dims, ix.text, axis,
-                       room < axis ? room : axis);
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: batch_dims is %lld with indices of shape %s "
+                       "and axis %d, expected 0 to %d", call->op->name, (long long)batch_dims,
+                       ix.text, axis, room < axis ? room : axis);
     for (int i = 0; i < batch_dims; i++)
         if (!may_equal(shape[i], indices->shape[i]))
-            return df_fail(err, DF_BAD_SHAPE,
-                           "%s: shapes %s and, of indices, %s differ in batch dimension %d, want "
-                           "the first %lld equal",
-                           call->op->name, table.text, ix.text, i, (long long)batch_dims);
+            return df_fail(err, DF_BAD_SHAPE, "%s: shapes %s and, of indices, %s differ in batch "
+                           "dimension %d, expected the first %lld equal", call->op->name,
+                           table.text, ix.text, i, (long long)batch_dims);
     return DF_OK;
 }
 
@@ -214,18 +212,17 @@ static inline df_status check_depth(const df_call *call, int ndim, const int64_t
                                     const df_tensor *indices, int axis, df_error *err)
 {
     if (indices->ndim < 1)
-        return df_fail(err, DF_BAD_SHAPE, "%s: indices is a scalar, want at least 1 dimension",
+        return df_fail(err, DF_BAD_SHAPE, "%s: indices is a scalar, expected at least 1 dimension",
                        call->op->name);
     const int64_t depth = indices->shape[indices->ndim - 1];
     if (depth == DF_UNKNOWN)
         return df_fail(err, DF_BAD_SHAPE, "%s: the last dimension of indices, shape %s, is unknown",
                        call->op->name, df_shape_text(indices->ndim, indices->shape).text);
     if (depth > ndim - axis)
-        return df_fail(err, DF_BAD_SHAPE,
-                       "%s: indices has shape %s, %lld numbers per index, want at most %d for a "
-                       "tensor of shape %s",
-                       call->op->name, df_shape_text(indices->ndim, indices->shape).text,
-                       (long long)depth, ndim - axis, df_shape_text(ndim, shape).text);
+        return df_fail(err, DF_BAD_SHAPE, "%s: indices has shape %s, %lld numbers per index, "
+                       "expected at most %d for a tensor of shape %s", call->op->name,
+                       df_shape_text(indices->ndim, indices->shape).text, (long long)depth,
+                       ndim - axis, df_shape_text(ndim, shape).text);
     return DF_OK;
 }
 
@@ -238,7 +235,7 @@ static inline df_status picked_shape(const df_call *call, int ndim, const int64_
     const int depth = nested ? (int)indices->shape[last] : 1;
     int n = 0;
     if (axis + last - batch_dims + ndim - axis - depth > DF_MAX_NDIM)
-        return df_fail(err, DF_BAD_SHAPE, "%s: the result has %d dimensions, want at most %d",
+        return df_fail(err, DF_BAD_SHAPE, "%s: the result has %d dimensions, expected at most %d",
                        call->op->name, last - batch_dims + ndim - depth, DF_MAX_NDIM);
     for (int i = 0; i < axis; i++) picked[n++] = shape[i];
     for (int i = batch_dims; i < last; i++) picked[n++] = indices->shape[i];

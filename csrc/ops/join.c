@@ -101,7 +101,7 @@ static df_status check_part(const df_call *call, int i, int axis, int64_t *shape
     const df_tensor *first = call->in[0], *x = call->in[i];
     bool fits = x->ndim == first->ndim;
     if (x->dtype != first->dtype)
-        return df_fail(err, DF_BAD_DTYPE, "%s: input 0 is %s, input %d is %s, want one dtype",
+        return df_fail(err, DF_BAD_DTYPE, "%s: input 0 is %s, input %d is %s, expected one dtype",
                        call->op->name, df_tensor_text(first).text, i, df_tensor_text(x).text);
     for (int d = 0; d < first->ndim && fits; d++) {
         if (d == axis) continue;
@@ -109,10 +109,10 @@ static df_status check_part(const df_call *call, int i, int axis, int64_t *shape
         fits = x->shape[d] == shape[d] || x->shape[d] == DF_UNKNOWN;
     }
     if (fits) return DF_OK;
-    return df_fail(err, DF_BAD_SHAPE, "%s: input 0 has shape %s, input %d has %s, want the same%s",
-                   call->op->name, df_shape_text(first->ndim, first->shape).text, i,
-                   df_shape_text(x->ndim, x->shape).text,
-                   axis < 0 ? "" : " but for the dimension of axis");
+    return df_fail(err, DF_BAD_SHAPE, "%s: input 0 has shape %s, input %d has %s, expected "
+                   "equal shapes%s", call->op->name,
+                   df_shape_text(first->ndim, first->shape).text, i,
+                   df_shape_text(x->ndim, x->shape).text, axis < 0 ? "" : " except along axis");
 }
 
 static df_status infer_concat(const df_call *call, df_error *err)
@@ -186,7 +186,8 @@ static df_status infer_unstack(const df_call *call, df_error *err)
     int axis, ndim = 0;
     df_status status = df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, err);
     if (status == DF_OK && (x->shape[axis] == DF_UNKNOWN || x->shape[axis] > MAX_PIECES))
-        return df_fail(err, DF_BAD_SHAPE, "%s: dimension %d of %s, want a known one up to %lld",
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: dimension %d of %s, expected a known size of at most %lld",
                        call->op->name, axis, df_tensor_text(x).text, (long long)MAX_PIECES);
     if (status != DF_OK) return status;
     for (int d = 0; d < x->ndim; d++)
@@ -231,7 +232,7 @@ static df_status split_sizes(const df_call *call, int64_t n, int64_t *open, int6
     else if (n != DF_UNKNOWN) fits = fits && total <= n;
     if (!fits || n_open > 1)
         return df_fail(err, DF_BAD_SHAPE,
-                       "%s: sizes %s of %s, want them to add up to %lld, with one -1 at most",
+                       "%s: sizes are %s for %s, expected a sum of %lld, with at most one -1",
                        call->op->name, df_shape_text((int)df_min(sizes.n, 99), sizes.v).text,
                        df_tensor_text(x).text, (long long)n);
     if (known) *open = n - total;

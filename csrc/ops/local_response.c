@@ -39,14 +39,15 @@ static df_status infer(const df_call *call, df_error *err)
     if (x->dtype != DF_F32 && x->dtype != DF_F64)
         return df_fail_dtype(call, call->n_in - 1, "a floating dtype", err);
     if (x->ndim != 4)
-        return df_fail(err, DF_BAD_SHAPE, "%s: x has shape %s, want 4 dimensions, channels last",
-                       call->op->name, df_shape_text(x->ndim, x->shape).text);
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: x has shape %s, expected 4 dimensions, channels last", call->op->name,
+                       df_shape_text(x->ndim, x->shape).text);
     if (!df_may_be_same_shape(call->in[0], x))
-        return df_fail(err, DF_BAD_SHAPE, "%s: the gradient is %s, want x's shape %s",
+        return df_fail(err, DF_BAD_SHAPE, "%s: the gradient is %s, expected x's shape %s",
                        call->op->name, df_tensor_text(call->in[0]).text,
                        df_shape_text(x->ndim, x->shape).text);
     if (call->attrs[RADIUS].i < 0)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: depth_radius is %lld, want 0 or more",
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: depth_radius is %lld, expected 0 or more",
                        call->op->name, (long long)call->attrs[RADIUS].i);
     return df_tensor_set(call->out[0], x->dtype, x->ndim, x->shape, call->op->name, err);
 }

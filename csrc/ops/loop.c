@@ -145,8 +145,9 @@ static df_status begin_slices(const df_call *call, rounds *r, df_error *err)
             continue;
         }
         if (x->shape[0] < r->times && l->go_on < 0)
-            return df_fail(err, DF_BAD_SHAPE, "loop: input %d is %s, want a row for each of %lld "
-                           "rounds", l->sliced + k, df_tensor_text(x).text, (long long)r->times);
+            return df_fail(err, DF_BAD_SHAPE,
+                           "loop: input %d is %s, expected a row for each of %lld iterations",
+                           l->sliced + k, df_tensor_text(x).text, (long long)r->times);
         r->times = df_min(r->times, x->shape[0]);
         status = describe(&s->row, x, 1, err);
         s->data = x->data;
@@ -388,7 +389,7 @@ static df_status run_rounds(const df_call *call, rounds *r, int64_t *t, df_error
                                               : run_sized_by_data(call, r, t, err);
     if (status != DF_OK) {
         size_t n = strlen(err->text);
-        snprintf(err->text + n, sizeof err->text - n, ", in round %lld", (long long)*t);
+        snprintf(err->text + n, sizeof err->text - n, ", in iteration %lld", (long long)*t);
     }
     return status;
 }

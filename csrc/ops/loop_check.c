@@ -55,11 +55,11 @@ static df_status check_input(const df_call *call, const df_loop *l, int i, df_er
     if (i == l->go_on && !is_scalar(t, DF_BOOL)) want = "a bool of shape ()";
     if (i >= l->sliced && i < l->captured && !df_loop_is_packed(t, wanted) &&
         (t->ndim == 0 || (times >= 0 && t->shape[0] >= 0 && t->shape[0] < times)))
-        want = "a row for each round";
-    if (!want && given >= 0 && wanted > given) want = "what the body looks at";
+        want = "a row for each iteration";
+    if (!want && given >= 0 && wanted > given) want = "as many bytes as the body reads";
     if (!want) return DF_OK;
-    return df_fail(err, DF_BAD_SHAPE, "loop: input %d is %s, want %s", i, df_tensor_text(t).text,
-                   want);
+    return df_fail(err, DF_BAD_SHAPE, "loop: input %d is %s, expected %s", i,
+                   df_tensor_text(t).text, want);
 }
 
 static bool like_rows(const df_tensor *row, const df_tensor *stack)
@@ -95,7 +95,7 @@ static df_status check_output(const df_call *call, const df_loop *l, int i, df_e
     else
         good &= call->bodies->types[0].stays[i == l->rounds ? 0 : i] < 0;
     if (good) return DF_OK;
-    return df_fail(err, DF_BAD_SHAPE, "loop: output %d is %s, does not fit its body", i,
+    return df_fail(err, DF_BAD_SHAPE, "loop: output %d is %s, which does not match the body", i,
                    df_tensor_text(t).text);
 }
 
@@ -104,11 +104,12 @@ df_status DF_SYM(df_loop_infer)(const df_call *call, df_error *err)
     const df_bodies *bodies = call->bodies;
     df_loop l;
     df_status status = DF_OK;
-    if (!bodies) return df_fail(err, DF_UNIMPLEMENTED, "loop: has no body to run");
+    if (!bodies) return df_fail(err, DF_UNIMPLEMENTED, "loop: has no body");
     if (!DF_SYM(df_loop_find)(call, &l) || bodies->n != 1 || bodies->types[0].n_in != call->n_in ||
         bodies->types[0].n_out != l.n_out || (l.go_on >= 0 && call->attrs[REVERSE].i))
-        return df_fail(err, DF_INVALID_ARGUMENT, "loop: %d inputs and %d outputs do not fit its "
-                       "body or its attributes", call->n_in, call->n_out);
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "loop: %d inputs and %d outputs do not match the body or the attributes",
+                       call->n_in, call->n_out);
     for (int i = 0; i < call->n_in && status == DF_OK; i++) status = check_input(call, &l, i, err);
     for (int i = 0; i < call->n_out && status == DF_OK; i++)
         status = check_output(call, &l, i, err);

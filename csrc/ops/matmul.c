@@ -35,14 +35,14 @@ static df_status check_shapes(const df_call *call, df_error *err)
     const bool transpose_a = call->attrs[TRANSPOSE_A].i, transpose_b = call->attrs[TRANSPOSE_B].i;
     if (a->ndim < 2 || b->ndim < 2)
         return df_fail(err, DF_BAD_SHAPE,
-                       "%s: a has shape %s and b %s, want at least 2 dimensions of each",
+                       "%s: a has shape %s and b %s, expected at least 2 dimensions of each",
                        call->op->name, df_shape_text(a->ndim, a->shape).text,
                        df_shape_text(b->ndim, b->shape).text);
     const int64_t k = op_cols(a, transpose_a), k_b = op_rows(b, transpose_b);
     if (k != k_b && k != DF_UNKNOWN && k_b != DF_UNKNOWN)
         return df_fail(err, DF_BAD_SHAPE,
-                       "%s: a has shape %s and b %s, want a's %s dimension (%lld) equal b's %s "
-                       "(%lld)",
+                       "%s: a has shape %s and b %s, expected a's %s dimension (%lld) to equal "
+                       "b's %s (%lld)",
                        call->op->name, df_shape_text(a->ndim, a->shape).text,
                        df_shape_text(b->ndim, b->shape).text,
                        transpose_a ? "second to last" : "last", (long long)k,
@@ -66,9 +66,8 @@ static df_status infer_batch(const df_call *call, df_tensor *batch, df_error *er
     df_status status = df_broadcast_shape(&batch_a, &batch_b, batch, call->op->name, err);
     if (status == DF_BAD_SHAPE)
         return df_fail(err, status,
-                       "%s: a has shape %s and b %s, want the dimensions before the last two to "
-                       "broadcast",
-                       call->op->name, df_shape_text(a->ndim, a->shape).text,
+                       "%s: a has shape %s and b %s, expected the dimensions before the last two "
+                       "to broadcast", call->op->name, df_shape_text(a->ndim, a->shape).text,
                        df_shape_text(b->ndim, b->shape).text);
     return status;
 }

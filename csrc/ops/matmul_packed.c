@@ -34,14 +34,15 @@ static df_status infer_pack(const df_call *call, df_error *err)
     df_status status = check_dtype(call, err);
     if (status != DF_OK) return status;
     if (x->ndim != 2 || call->attrs[ROWS].i < 2)
-        return df_fail(err, DF_BAD_SHAPE, "%s: got %s for %lld rows, want a matrix and 2 or more",
-                       call->op->name, df_tensor_text(x).text, (long long)call->attrs[ROWS].i);
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: got %s for %lld rows, expected a matrix and 2 or more", call->op->name,
+                       df_tensor_text(x).text, (long long)call->attrs[ROWS].i);
     int64_t bytes = DF_UNKNOWN;
     if (x->size >= 0) {
         const df_gemm g = packing_of(call);
         bytes = DF_SYM(df_gemm_packed_bytes)(&g);
         if (bytes <= 0)
-            return df_fail(err, DF_BAD_SHAPE, "%s: a product of %lld rows cannot read %s packed",
+            return df_fail(err, DF_BAD_SHAPE, "%s: a product of %lld rows cannot use a packed %s",
                            call->op->name, (long long)g.m, df_tensor_text(x).text);
     }
     return df_tensor_set(call->out[0], DF_U8, 1, &bytes, call->op->name, err);
@@ -81,8 +82,9 @@ static df_status check_packed(const df_call *call, df_error *err)
     return want > 0 && b->size == want
                ? DF_OK
                : df_fail(err, DF_BAD_SHAPE,
-                         "%s: a is %s and b %s, want b packed for it, %lld bytes", call->op->name,
-                         df_tensor_text(a).text, df_tensor_text(b).text, (long long)want);
+                         "%s: a is %s and b %s, expected a b packed for this a, %lld bytes",
+                         call->op->name, df_tensor_text(a).text, df_tensor_text(b).text,
+                         (long long)want);
 }
 
 static df_status infer(const df_call *call, df_error *err)
@@ -92,8 +94,8 @@ static df_status infer(const df_call *call, df_error *err)
     df_status status = check_dtype(call, err);
     if (status != DF_OK) return status;
     if (a->ndim < 2 || b->ndim != 1 || b->dtype != DF_U8 || n < 1)
-        return df_fail(err, DF_BAD_SHAPE, "%s: a is %s and b %s, want a matrix and a packed one of "
-                       "1 column or more, got %lld", call->op->name, df_tensor_text(a).text,
+        return df_fail(err, DF_BAD_SHAPE, "%s: a is %s and b %s, expected a matrix and a packed "
+                       "one of 1 column or more, got %lld", call->op->name, df_tensor_text(a).text,
                        df_tensor_text(b).text, (long long)n);
     if (a->size >= 0 && b->size >= 0) status = check_packed(call, err);
     if (status != DF_OK) return status;

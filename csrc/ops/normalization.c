@@ -78,7 +78,7 @@ static df_status check_param(const df_call *call, const form *f, int input, df_e
         fits = p->shape[d] == row.shape[d] || p->shape[d] == 1 || p->shape[d] == DF_UNKNOWN ||
                row.shape[d] == DF_UNKNOWN;
     if (fits) return DF_OK;
-    return df_fail(err, DF_BAD_SHAPE, "%s: %s has shape %s, want %s, the last of x's %s",
+    return df_fail(err, DF_BAD_SHAPE, "%s: %s has shape %s, expected %s, the last of x's %s",
                    call->op->name, input == f->back + 1 ? "scale" : "offset",
                    df_shape_text(p->ndim, p->shape).text,
                    df_shape_text(row.ndim, row.shape).text,
@@ -94,7 +94,7 @@ static df_status check(const df_call *call, const form *f, df_error *err)
     const int64_t ndim = call->attrs[NDIM].i;
     if (ndim < 0 || ndim > x->ndim)
         return df_fail(err, DF_INVALID_ARGUMENT,
-                       "%s: the last %lld dimensions of shape %s, want 0 to %d", call->op->name,
+                       "%s: the last %lld dimensions of shape %s, expected 0 to %d", call->op->name,
                        (long long)ndim, df_shape_text(x->ndim, x->shape).text, x->ndim);
     for (int i = f->back + 1; i < call->n_in && status == DF_OK; i++)
         status = check_param(call, f, i, err);

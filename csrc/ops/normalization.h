@@ -39,13 +39,13 @@ static inline df_status norm_check_inputs(const df_call *call, bool back, int al
 {
     const char *op = call->op->name;
     if (call->n_in != 1 + back && call->n_in != all)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want %d or %d", op,
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, expected %d or %d", op,
                        call->n_in, 1 + back, all);
     const df_tensor *x = call->in[back];
     if (x->dtype != DF_F32 && x->dtype != DF_F64)
         return df_fail_dtype(call, back, "a floating dtype", err);
     if (back && !df_may_be_same_shape(call->in[0], x))
-        return df_fail(err, DF_BAD_SHAPE, "%s: the gradient is %s, want x's shape %s", op,
+        return df_fail(err, DF_BAD_SHAPE, "%s: the gradient is %s, expected x's shape %s", op,
                        df_tensor_text(call->in[0]).text, df_shape_text(x->ndim, x->shape).text);
     return DF_OK;
 }

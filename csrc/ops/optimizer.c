@@ -159,7 +159,7 @@ static df_status check_scalar(const df_call *call, int input, const char *what, 
     const df_tensor *x = call->in[input];
     bool fits = floating ? x->dtype == DF_F32 || x->dtype == DF_F64 : x->dtype == DF_I64;
     if (!fits || x->ndim != 0)
-        return df_fail(err, fits ? DF_BAD_SHAPE : DF_BAD_DTYPE, "%s: the %s is %s, want %s ()",
+        return df_fail(err, fits ? DF_BAD_SHAPE : DF_BAD_DTYPE, "%s: the %s is %s, expected %s ()",
                        call->op->name, what, df_tensor_text(x).text,
                        floating ? "a floating dtype" : "int64");
     return DF_OK;
@@ -175,11 +175,10 @@ static df_status check_rows(const df_call *call, int grad, df_error *err)
     fits = fits && rows->dtype == var->dtype && may_equal(rows->shape[0], indices->shape[0]);
     for (int i = 1; fits && i < var->ndim; i++) fits = may_equal(rows->shape[i], var->shape[i]);
     if (fits) return DF_OK;
-    return df_fail(err, rows->dtype == var->dtype ? DF_BAD_SHAPE : DF_BAD_DTYPE,
-                   "%s: the variable is %s, the rows of its gradient are %s, their indices %s, "
-                   "want a row of the variable for each index", call->op->name,
-                   df_tensor_text(var).text, df_tensor_text(rows).text,
-                   df_tensor_text(indices).text);
+    return df_fail(err, rows->dtype == var->dtype ? DF_BAD_SHAPE : DF_BAD_DTYPE, "%s: the variable "
+                   "is %s, the rows of its gradient are %s, their indices %s, expected a row of "
+                   "the variable for each index", call->op->name, df_tensor_text(var).text,
+                   df_tensor_text(rows).text, df_tensor_text(indices).text);
 }
 
 /* Checks that all inputs up to the gradient (input `grad`) are like the variable; input `optional`,
@@ -195,8 +194,8 @@ static df_status check_update(const df_call *call, int grad, extent e, int optio
         const bool absent = i == optional && x->size == 0;
         if (same_dtype && (absent || df_may_be_same_shape(x, var))) continue;
         return df_fail(err, same_dtype ? DF_BAD_SHAPE : DF_BAD_DTYPE,
-                       "%s: the variable is %s, %s is %s, want the same", call->op->name,
-                       df_tensor_text(var).text, i == grad ? "its gradient" : "a slot of it",
+                       "%s: the variable is %s, %s is %s, expected the same", call->op->name,
+                       df_tensor_text(var).text, i == grad ? "its gradient" : "one of its slots",
                        df_tensor_text(x).text);
     }
     df_status status = e == DENSE ? DF_OK : check_rows(call, grad, err);

@@ -27,8 +27,8 @@ static df_status patches_of(const df_call *call, int64_t ndim, const int64_t *sh
     bool fits = true;
     for (int d = 0; d < DF_SPACE; d++) {
         if (w->dim[d].spread)
-            return df_fail(err, DF_INVALID_ARGUMENT, "%s: windows are spread, want strides",
-                           call->op->name);
+            return df_fail(err, DF_INVALID_ARGUMENT,
+                           "%s: windows are spread, expected windows with strides", call->op->name);
         fits = fits && df_mul_size(depth, w->dim[d].window, &depth);
     }
     fits = fits && (w->channels == DF_UNKNOWN || df_mul_size(depth, w->channels, &depth));
@@ -67,7 +67,7 @@ static df_status infer_grad(const df_call *call, df_error *err)
     for (int d = 0; d < g->ndim && fits; d++)
         fits = g->shape[d] == want[d] || g->shape[d] == DF_UNKNOWN || want[d] == DF_UNKNOWN;
     if (!fits)
-        return df_fail(err, DF_BAD_SHAPE, "%s: gradient of shape %s, want the patches' %s",
+        return df_fail(err, DF_BAD_SHAPE, "%s: gradient of shape %s, expected the patches' %s",
                        call->op->name, df_shape_text(g->ndim, g->shape).text,
                        df_shape_text((int)shape.n, want).text);
     return df_tensor_set(call->out[0], g->dtype, (int)shape.n, shape.v, call->op->name, err);

@@ -109,11 +109,11 @@ static df_status check_places(const df_call *call, df_dtype places, const df_win
         fit = fit && df_mul_size(taps, w->dim[d].window, &taps) && taps <= 256;
     if (places == DF_U8 ? fit : places == DF_I32 && pixels <= INT32_MAX) return DF_OK;
     if (places != DF_U8 && places != DF_I32)
-        return df_fail(err, DF_BAD_DTYPE, "%s: places are %s, want uint8 or int32", call->op->name,
-                       df_dtypes[places].name);
-    return df_fail(err, DF_OVERFLOW, "%s: images of %lld pixels, windows of %lld, want no more "
-                   "than %s holds", call->op->name, (long long)pixels, (long long)taps,
-                   df_dtypes[places].name);
+        return df_fail(err, DF_BAD_DTYPE, "%s: positions are %s, expected uint8 or int32",
+                       call->op->name, df_dtypes[places].name);
+    return df_fail(err, DF_OVERFLOW,
+                   "%s: images of %lld pixels, windows of %lld, expected at most the range of %s",
+                   call->op->name, (long long)pixels, (long long)taps, df_dtypes[places].name);
 }
 
 /* Checks that a tensor has the shape of one value per window. */
@@ -126,7 +126,7 @@ static df_status check_pooled(const df_call *call, const df_tensor *t, const df_
     for (int d = 0; d < ndim && fits; d++)
         fits = t->shape[d] == want[d] || t->shape[d] == DF_UNKNOWN || want[d] == DF_UNKNOWN;
     if (fits) return DF_OK;
-    return df_fail(err, DF_BAD_SHAPE, "%s: a value per window of shape %s, want %s",
+    return df_fail(err, DF_BAD_SHAPE, "%s: a value per window of shape %s, expected %s",
                    call->op->name, df_shape_text(t->ndim, t->shape).text,
                    df_shape_text(ndim, want).text);
 }

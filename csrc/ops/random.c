@@ -78,11 +78,11 @@ static df_status infer_shape(const df_call *call, df_error *err)
     df_status st = df_infer_key(call, err);
     if (st != DF_OK) return st;
     if (shape.n > DF_MAX_NDIM)
-        return df_fail(err, DF_BAD_SHAPE, "%s: shape has %lld dimensions, want at most %d",
+        return df_fail(err, DF_BAD_SHAPE, "%s: shape has %lld dimensions, expected at most %d",
                        call->op->name, (long long)shape.n, DF_MAX_NDIM);
     for (int64_t i = 0; i < shape.n; i++)
         if (shape.v[i] < 0)
-            return df_fail(err, DF_BAD_SHAPE, "%s: dimension %lld of shape is %lld, want >= 0",
+            return df_fail(err, DF_BAD_SHAPE, "%s: dimension %lld of shape is %lld, expected >= 0",
                            call->op->name, (long long)i, (long long)shape.v[i]);
     return df_tensor_set(call->out[0], (df_dtype)call->attrs[DTYPE_OUT].i, (int)shape.n, shape.v,
                          call->op->name, err);
@@ -92,7 +92,7 @@ static df_status infer_float(const df_call *call, df_error *err)
 {
     df_dtype dtype = (df_dtype)call->attrs[DTYPE_OUT].i;
     if (dtype != DF_F32 && dtype != DF_F64)
-        return df_fail(err, DF_BAD_DTYPE, "%s: dtype is %s, want float32 or float64",
+        return df_fail(err, DF_BAD_DTYPE, "%s: dtype is %s, expected float32 or float64",
                        call->op->name, df_dtypes[dtype].name);
     return infer_shape(call, err);
 }
@@ -102,7 +102,7 @@ static df_status infer_uniform(const df_call *call, df_error *err)
     double low = call->attrs[FIRST].f, high = call->attrs[SECOND].f;
     if (!(low <= high) || !isfinite(high - low))
         return df_fail(err, DF_INVALID_ARGUMENT,
-                       "%s: minval is %g, maxval %g, want finite numbers, minval <= maxval",
+                       "%s: minval is %g, maxval %g, expected finite numbers, minval <= maxval",
                        call->op->name, low, high);
     return infer_float(call, err);
 }
@@ -190,15 +190,15 @@ static df_status infer_integers(const df_call *call, df_error *err)
     df_dtype dtype = (df_dtype)call->attrs[DTYPE_OUT].i;
     int64_t low = call->attrs[FIRST].i, high = call->attrs[SECOND].i;
     if (!df_is_int(dtype))
-        return df_fail(err, DF_BAD_DTYPE, "%s: dtype is %s, want an integer dtype",
+        return df_fail(err, DF_BAD_DTYPE, "%s: dtype is %s, expected an integer dtype",
                        call->op->name, df_dtypes[dtype].name);
     int bits = df_dtypes[dtype].bytes * 8 - !df_is_unsigned(dtype);
     int64_t most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
     int64_t least = df_is_unsigned(dtype) ? 0 : -most - 1;
     if (low >= high || low < least || high - 1 > most)
-        return df_fail(err, DF_INVALID_ARGUMENT,
-                       "%s: minval is %lld, maxval %lld, want minval < maxval, and both within %s",
-                       call->op->name, (long long)low, (long long)high, df_dtypes[dtype].name);
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: minval is %lld, maxval %lld, expected minval "
+                       "< maxval, and both within %s", call->op->name, (long long)low,
+                       (long long)high, df_dtypes[dtype].name);
     return infer_shape(call, err);
 }
 
@@ -226,7 +226,7 @@ static df_status infer_permutation(const df_call *call, df_error *err)
     if (st != DF_OK) return st;
     if (n == DF_OPEN) n = DF_UNKNOWN;
     else if (n < 0)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: n is %lld, want >= 0", call->op->name,
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: n is %lld, expected >= 0", call->op->name,
                        (long long)n);
     return df_tensor_set(call->out[0], DF_I64, 1, &n, call->op->name, err);
 }
@@ -264,7 +264,7 @@ static df_status infer_next_key(const df_call *call, df_error *err)
     const int64_t two = 2;
     const df_tensor *state = call->in[0];
     if (state->dtype != DF_I64 || !df_same_dims(1, &two, state->shape) || state->ndim != 1)
-        return df_fail(err, DF_INVALID_ARGUMENT, "next_key: the state is %s, want int64 (2,)",
+        return df_fail(err, DF_INVALID_ARGUMENT, "next_key: the state is %s, expected int64 (2,)",
                        df_tensor_text(state).text);
     return df_tensor_set(call->out[0], DF_I64, 1, &two, "next_key", err);
 }

@@ -71,7 +71,7 @@ static bool agrees_by(int64_t *n, const df_tensor *x, int d, int64_t gates)
 static df_status fail_shape(const df_call *call, const char *what, const df_tensor *x,
                             const char *want, df_error *err)
 {
-    return df_fail(err, DF_BAD_SHAPE, "%s: the %s has shape %s, want %s", call->op->name, what,
+    return df_fail(err, DF_BAD_SHAPE, "%s: the %s has shape %s, expected %s", call->op->name, what,
                    df_shape_text(x->ndim, x->shape).text, want);
 }
 
@@ -107,8 +107,8 @@ static df_status check_steps(const df_call *call, operands *o, const df_tensor *
     if (x->ndim == 3 && agrees(o->time_major ? &o->steps : &o->rows, x, 0) &&
         agrees(o->time_major ? &o->rows : &o->steps, x, 1) && agrees(width, x, 2))
         return DF_OK;
-    return df_fail(err, DF_BAD_SHAPE, "%s: the %s has shape %s, want %s, %s)", call->op->name, what,
-                   df_shape_text(x->ndim, x->shape).text,
+    return df_fail(err, DF_BAD_SHAPE, "%s: the %s has shape %s, expected %s, %s)", call->op->name,
+                   what, df_shape_text(x->ndim, x->shape).text,
                    o->time_major ? "(time, batch" : "(batch, time",
                    width == &o->units ? "units" : "features");
 }
@@ -119,20 +119,18 @@ static df_status check_kernels(const df_call *call, operands *o, df_error *err)
     const df_tensor *u = o->recurrent, *w = o->kernel, *b = o->bias;
     if (u->ndim != 2 || !agrees(&o->units, u, 0) || !agrees_by(&o->units, u, 1, gates))
         return df_fail(err, DF_BAD_SHAPE,
-                       "%s: the recurrent kernel has shape %s, want (units, %lld * units)",
+                       "%s: the recurrent kernel has shape %s, expected (units, %lld * units)",
                        call->op->name, df_shape_text(u->ndim, u->shape).text, gates);
     if (w->ndim != 2 || !agrees(&o->features, w, 0) || !agrees_by(&o->units, w, 1, gates))
-        return df_fail(err, DF_BAD_SHAPE,
-                       "%s: the kernel has shape %s, want (features, %lld * units), for x of shape "
-                       "%s and a recurrent kernel of %s",
-                       call->op->name, df_shape_text(w->ndim, w->shape).text, gates,
+        return df_fail(err, DF_BAD_SHAPE, "%s: the kernel has shape %s, expected (features, %lld * "
+                       "units), for x of shape %s and a recurrent kernel of %s", call->op->name,
+                       df_shape_text(w->ndim, w->shape).text, gates,
                        df_shape_text(o->x->ndim, o->x->shape).text,
                        df_shape_text(u->ndim, u->shape).text);
     if (b->ndim != 1 || !agrees_by(&o->units, b, 0, gates))
         return df_fail(err, DF_BAD_SHAPE,
-                       "%s: the bias has shape %s, want (%lld * units,) for a recurrent kernel of "
-                       "shape %s",
-                       call->op->name, df_shape_text(b->ndim, b->shape).text, gates,
+                       "%s: the bias has shape %s, expected (%lld * units,) for a recurrent kernel "
+                       "of shape %s", call->op->name, df_shape_text(b->ndim, b->shape).text, gates,
                        df_shape_text(u->ndim, u->shape).text);
     if (o->inner_bias && (o->inner_bias->ndim != 1 || !agrees(&o->units, o->inner_bias, 0)))
         return fail_shape(call, "recurrent bias", o->inner_bias, "(units,)", err);
@@ -149,7 +147,7 @@ static df_status check(const df_call *call, operands *o, df_error *err)
     if (status == DF_OK) status = check_state(call, o, o->c0, "initial cell state", err);
     if (status != DF_OK) return status;
     if (o->lengths->ndim != 1 || !agrees(&o->rows, o->lengths, 0))
-        return fail_shape(call, "lengths", o->lengths, "(batch,), one of each sequence of x", err);
+        return fail_shape(call, "lengths", o->lengths, "(batch,), one per sequence of x", err);
     return DF_OK;
 }
 
@@ -204,7 +202,7 @@ static df_status check_grad(const df_call *call, operands *o, df_error *err)
     if (o->kept && (o->kept->dtype != DF_U8 || o->kept->ndim != 3 ||
                     !agrees(&o->steps, o->kept, 0) || !agrees(&o->rows, o->kept, 1) ||
                     !agrees(&bytes, o->kept, 2)))
-        return fail_shape(call, "record of the steps", o->kept, "the bytes that the op made", err);
+        return fail_shape(call, "residuals", o->kept, "the residuals of the op", err);
     return DF_OK;
 }
 

@@ -47,13 +47,13 @@ static df_status infer(const df_call *call, df_error *err)
     int axis;
     if (!argmax[x->dtype].rows) return df_fail_dtype(call, 0, "a number dtype or bool", err);
     if (index != DF_I32 && index != DF_I64)
-        return df_fail(err, DF_BAD_DTYPE, "%s: output_type is %s, want int32 or int64",
+        return df_fail(err, DF_BAD_DTYPE, "%s: output_type is %s, expected int32 or int64",
                        call->op->name, df_dtypes[index].name);
     df_status status = df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, err);
     if (status != DF_OK) return status;
     if (x->shape[axis] == 0)
         return df_fail(err, DF_INVALID_ARGUMENT,
-                       "%s: axis %d of shape %s has no elements, want at least one",
+                       "%s: axis %d of shape %s has no elements, expected at least one",
                        call->op->name, axis, df_shape_text(x->ndim, x->shape).text);
     int64_t shape[DF_MAX_NDIM];
     int ndim = 0;
@@ -145,7 +145,7 @@ static df_status run(const df_call *call, const search *searches, df_error *err)
     const int64_t results = j.span.outer * j.span.inner;
     if (results == 0) return DF_OK;
     if (j.index == DF_I32 && j.span.n > INT32_MAX)
-        return df_fail(err, DF_OVERFLOW, "%s: an axis of %lld elements, want output_type int64",
+        return df_fail(err, DF_OVERFLOW, "%s: an axis of %lld elements, expected output_type int64",
                        call->op->name, (long long)j.span.n);
     const int64_t each = df_min(j.span.n, j.chunk) * df_min(j.span.inner, ARG_COLUMNS);
     df_parallel_for(j.span.outer * j.n_chunks * j.n_blocks, df_max(16384 / each, 1),

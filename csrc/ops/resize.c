@@ -178,15 +178,16 @@ static df_status infer(const df_call *call, df_error *err)
     df_status status = df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, err);
     if (status != DF_OK) return status;
     if (method < 0 || method >= N_METHODS)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: method is %lld, want 0 to %d",
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: method is %lld, expected 0 to %d",
                        call->op->name, (long long)method, N_METHODS - 1);
     if (size < 1 && size != DF_UNKNOWN && size != DF_OPEN)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: size of dimension %d is %lld, want 1 or more",
-                       call->op->name, axis, (long long)size);
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "%s: size of dimension %d is %lld, expected 1 or more", call->op->name, axis,
+                       (long long)size);
     if (x->shape[axis] == 0)
         return df_fail(err, DF_BAD_SHAPE,
-                       "%s: dimension %d of shape %s has no pixels, want 1 or more", call->op->name,
-                       axis, df_shape_text(x->ndim, x->shape).text);
+                       "%s: dimension %d of shape %s has no pixels, expected 1 or more",
+                       call->op->name, axis, df_shape_text(x->ndim, x->shape).text);
     for (int d = 0; d < x->ndim; d++) shape[d] = d != axis ? x->shape[d]
                                                    : size == DF_OPEN ? DF_UNKNOWN : size;
     return df_tensor_set(call->out[0], x->dtype, x->ndim, shape, call->op->name, err);

@@ -21,11 +21,12 @@ static df_status infer_merge_rows(const df_call *call, df_error *err)
     if (rows->dtype != DF_F32 && rows->dtype != DF_F64)
         return df_fail_dtype(call, 0, "a floating dtype", err);
     if (indices->ndim != 1 || rows->ndim < 1 || !may_equal(rows->shape[0], indices->shape[0]))
-        return df_fail(err, DF_BAD_SHAPE, "%s: rows are %s, their indices %s, want one for each",
-                       call->op->name, df_tensor_text(rows).text, df_tensor_text(indices).text);
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: rows are %s, their indices %s, expected one for each", call->op->name,
+                       df_tensor_text(rows).text, df_tensor_text(indices).text);
     if (call->attrs[ROWS].i < 0)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: n is %lld, want at least 0", call->op->name,
-                       (long long)call->attrs[ROWS].i);
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: n is %lld, expected at least 0",
+                       call->op->name, (long long)call->attrs[ROWS].i);
     return df_tensor_set(call->out[0], rows->dtype, rows->ndim, rows->shape, call->op->name, err);
 }
 

@@ -196,7 +196,7 @@ static df_status check_updates(const df_call *call, int ndim, const int64_t *sha
     for (int i = 0; fits && i < n; i++) fits = may_equal(want[i], updates->shape[i]);
     if (fits) return DF_OK;
     return df_fail(err, DF_BAD_SHAPE,
-                   "%s: updates has shape %s, want %s for indices of shape %s into %s",
+                   "%s: updates has shape %s, expected %s for indices of shape %s into %s",
                    call->op->name, df_shape_text(updates->ndim, updates->shape).text,
                    df_shape_text(n, want).text, df_shape_text(indices->ndim, indices->shape).text,
                    df_shape_text(ndim, shape).text);
@@ -212,7 +212,7 @@ static df_status set_output(const df_call *call, const df_tensor *updates, df_er
 {
     const df_ints shape = call->attrs[SHAPE].list;
     if (shape.n > DF_MAX_NDIM)
-        return df_fail(err, DF_BAD_SHAPE, "%s: shape has %lld dimensions, want at most %d",
+        return df_fail(err, DF_BAD_SHAPE, "%s: shape has %lld dimensions, expected at most %d",
                        call->op->name, (long long)shape.n, DF_MAX_NDIM);
     for (int64_t i = 0; i < shape.n; i++)
         if (shape.v[i] < DF_UNKNOWN)
@@ -265,7 +265,7 @@ static df_status infer_scatter_nd(const df_call *call, df_error *err)
     if (status == DF_OK) status = check_arithmetic(call, 1, ADD, err);
     if (status == DF_OK) status = set_output(call, updates, err);
     if (status == DF_OK && (axis < 0 || axis > out->ndim))
-        status = df_fail(err, DF_INVALID_ARGUMENT, "%s: axis is %lld, want 0 to %d",
+        status = df_fail(err, DF_INVALID_ARGUMENT, "%s: axis is %lld, expected 0 to %d",
                          call->op->name, (long long)axis, out->ndim);
     if (status == DF_OK)
         status = check_depth(call, out->ndim, out->shape, indices, (int)axis, err);
@@ -425,12 +425,12 @@ static df_status infer_segment_sum(const df_call *call, df_error *err)
     if (status == DF_OK) status = check_arithmetic(call, 0, ADD, err);
     if (status != DF_OK) return status;
     if (n < -1 && n != DF_OPEN)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: num_segments is %lld, want at least 0",
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: num_segments is %lld, expected at least 0",
                        call->op->name, (long long)n);
     bool fits = ids->ndim <= data->ndim && (n != -1 || ids->ndim == 1);
     for (int i = 0; fits && i < ids->ndim; i++) fits = may_equal(ids->shape[i], data->shape[i]);
     if (!fits || data->ndim - ids->ndim + 1 > DF_MAX_NDIM)
-        return df_fail(err, DF_BAD_SHAPE, "%s: segment_ids has shape %s, want %s of data's %s",
+        return df_fail(err, DF_BAD_SHAPE, "%s: segment_ids has shape %s, expected %s of data's %s",
                        call->op->name, df_shape_text(ids->ndim, ids->shape).text,
                        n == -1 ? "the first dimension" : "the first dimensions",
                        df_shape_text(data->ndim, data->shape).text);
@@ -449,9 +449,9 @@ static df_status count_segments(const df_call *call, df_error *err)
     for (int64_t i = 0; i < ids->size; i++) {
         const int64_t id = index_at(ids, i);
         if (id < before)
-            return df_fail(err, DF_INVALID_ARGUMENT,
-                           "%s: segment_ids[%lld] is %lld after %lld, want sorted and not negative",
-                           call->op->name, (long long)i, (long long)id, (long long)before);
+            return df_fail(err, DF_INVALID_ARGUMENT, "%s: segment_ids[%lld] is %lld after %lld, "
+                           "expected sorted, non-negative ids", call->op->name, (long long)i,
+                           (long long)id, (long long)before);
         before = id;
     }
     if (before == INT64_MAX)

@@ -68,18 +68,17 @@ static df_status infer_searchsorted(const df_call *call, df_error *err)
     const df_dtype type = (df_dtype)call->attrs[OUT_TYPE].i;
     if (!searches[x->dtype].search) return df_fail_dtype(call, 0, numbers, err);
     if (type != DF_I32 && type != DF_I64)
-        return df_fail(err, DF_BAD_DTYPE, "%s: out_type is %s, want int32 or int64",
+        return df_fail(err, DF_BAD_DTYPE, "%s: out_type is %s, expected int32 or int64",
                        call->op->name, df_dtypes[type].name);
     bool fits = x->ndim >= 1 && (x->ndim == 1 || v->ndim == x->ndim);
     for (int d = 0; fits && d < x->ndim - 1; d++) fits = may_equal(x->shape[d], v->shape[d]);
     if (!fits)
-        return df_fail(err, DF_BAD_SHAPE,
-                       "%s: sorted_sequence has shape %s and values %s, want one dimension or the "
-                       "same dimensions before the last",
+        return df_fail(err, DF_BAD_SHAPE, "%s: sorted_sequence has shape %s and values %s, "
+                       "expected one dimension or the same dimensions before the last",
                        call->op->name, df_shape_text(x->ndim, x->shape).text,
                        df_shape_text(v->ndim, v->shape).text);
     if (type == DF_I32 && x->shape[x->ndim - 1] > INT32_MAX)
-        return df_fail(err, DF_OVERFLOW, "%s: rows of %lld elements, want out_type int64",
+        return df_fail(err, DF_OVERFLOW, "%s: rows of %lld elements, expected out_type int64",
                        call->op->name, (long long)x->shape[x->ndim - 1]);
     return df_tensor_set(call->out[0], type, v->ndim, v->shape, call->op->name, err);
 }
@@ -136,9 +135,9 @@ static df_status infer_in_top_k(const df_call *call, df_error *err)
     if (!searches[predictions->dtype].rank) return df_fail_dtype(call, 1, numbers, err);
     if (predictions->ndim != 2 || targets->ndim != 1 ||
         !may_equal(predictions->shape[0], targets->shape[0]))
-        return df_fail(err, DF_BAD_SHAPE,
-                       "%s: targets has shape %s and predictions %s, want (n,) and (n, classes)",
-                       call->op->name, df_shape_text(targets->ndim, targets->shape).text,
+        return df_fail(err, DF_BAD_SHAPE, "%s: targets has shape %s and predictions %s, expected "
+                       "(n,) and (n, classes)", call->op->name,
+                       df_shape_text(targets->ndim, targets->shape).text,
                        df_shape_text(predictions->ndim, predictions->shape).text);
     return df_tensor_set(call->out[0], DF_BOOL, 1, targets->shape, call->op->name, err);
 }

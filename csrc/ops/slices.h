@@ -96,9 +96,8 @@ static inline df_status df_slices_resolve(df_slices *s, const df_attr *keys, int
     if (keys[1].list.n != n || keys[2].list.n != n || keys[3].list.n != n)
         return df_fail(err, DF_INVALID_ARGUMENT,
                        "%s: begin, end, strides and kind have %lld, %lld, %lld and %lld items, "
-                       "want equally many",
-                       op, (long long)n, (long long)keys[1].list.n, (long long)keys[2].list.n,
-                       (long long)keys[3].list.n);
+                       "expected equal numbers", op, (long long)n, (long long)keys[1].list.n,
+                       (long long)keys[2].list.n, (long long)keys[3].list.n);
     for (int64_t i = 0; i < n; i++) {
         if (keys[3].list.v[i] == DF_KEY_NEW) added++;
         if (keys[3].list.v[i] == DF_KEY_INDEX) dropped++;

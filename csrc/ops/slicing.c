@@ -82,7 +82,7 @@ static df_status infer_strided_slice_grad(const df_call *call, df_error *err)
     df_slices s;
     df_status status = DF_OK;
     if (shape.n > DF_MAX_NDIM)
-        return df_fail(err, DF_BAD_SHAPE, "%s: %lld dimensions, want 0 to %d", call->op->name,
+        return df_fail(err, DF_BAD_SHAPE, "%s: %lld dimensions, expected 0 to %d", call->op->name,
                        (long long)shape.n, DF_MAX_NDIM);
     status = df_tensor_set(out, g->dtype, (int)shape.n, shape.v, call->op->name, err);
     if (status == DF_OK)
@@ -94,7 +94,7 @@ static df_status infer_strided_slice_grad(const df_call *call, df_error *err)
         fits = g->shape[d] == s.out_shape[d] || g->shape[d] == DF_UNKNOWN ||
                s.out_shape[d] == DF_UNKNOWN;
     if (fits) return DF_OK;
-    return df_fail(err, DF_BAD_SHAPE, "%s: gradient of shape %s, want the slice's %s",
+    return df_fail(err, DF_BAD_SHAPE, "%s: gradient of shape %s, expected the slice's %s",
                    call->op->name, df_shape_text(g->ndim, g->shape).text,
                    df_shape_text(s.out_ndim, s.out_shape).text);
 }
@@ -125,10 +125,10 @@ static df_status infer_pad(const df_call *call, df_error *err)
     const df_ints pads = call->attrs[PADDINGS].list;
     int64_t shape[DF_MAX_NDIM];
     if (value->ndim != 0 || value->dtype != x->dtype)
-        return df_fail(err, DF_BAD_SHAPE, "%s: the value is %s, want %s ()", call->op->name,
+        return df_fail(err, DF_BAD_SHAPE, "%s: the value is %s, expected %s ()", call->op->name,
                        df_tensor_text(value).text, df_dtypes[x->dtype].name);
     if (pads.n != 2 * (int64_t)x->ndim)
-        return df_fail(err, DF_BAD_SHAPE, "%s: %lld paddings of %s, want 2 per dimension",
+        return df_fail(err, DF_BAD_SHAPE, "%s: %lld paddings of %s, expected 2 per dimension",
                        call->op->name, (long long)pads.n, df_tensor_text(x).text);
     for (int d = 0; d < x->ndim; d++) {
         const int64_t before = pads.v[2 * d], after = pads.v[2 * d + 1];
@@ -137,7 +137,7 @@ static df_status infer_pad(const df_call *call, df_error *err)
         if (before == DF_OPEN || after == DF_OPEN) continue;
         if (before < 0 || after < 0)
             return df_fail(err, DF_INVALID_ARGUMENT,
-                           "%s: paddings of dimension %d are %lld and %lld, want 0 or more",
+                           "%s: paddings of dimension %d are %lld and %lld, expected 0 or more",
                            call->op->name, d, (long long)before, (long long)after);
         shape[d] = x->shape[d];
         if (shape[d] == DF_UNKNOWN) continue;
@@ -214,7 +214,7 @@ static df_status infer_band_part(const df_call *call, df_error *err)
 {
     const df_tensor *x = call->in[0];
     if (x->ndim < 2)
-        return df_fail(err, DF_BAD_SHAPE, "%s: %s, want 2 dimensions or more", call->op->name,
+        return df_fail(err, DF_BAD_SHAPE, "%s: %s, expected 2 dimensions or more", call->op->name,
                        df_tensor_text(x).text);
     return df_infer_same(call, err);
 }

@@ -64,7 +64,7 @@ static df_status check_alike(const df_call *call, int n, int *axis, df_error *er
     df_status status = check_float(call, 0, err);
     for (int i = 1; i < n && status == DF_OK; i++)
         if (call->in[i]->dtype != x->dtype || !df_may_be_same_shape(call->in[i], x))
-            status = df_fail(err, DF_BAD_SHAPE, "%s: inputs are %s and %s, want the same shape",
+            status = df_fail(err, DF_BAD_SHAPE, "%s: inputs are %s and %s, expected the same shape",
                              call->op->name, df_tensor_text(x).text,
                              df_tensor_text(call->in[i]).text);
     if (status != DF_OK) return status;
@@ -186,7 +186,7 @@ static df_status infer_cross_grad(const df_call *call, df_error *err)
     df_status status = infer_cross(call, err); /* sets the shape of the loss, to compare g with */
     if (status != DF_OK) return status;
     if (g->dtype != out->dtype || !df_may_be_same_shape(g, out))
-        return df_fail(err, DF_BAD_SHAPE, "%s: the gradient is %s, want %s", call->op->name,
+        return df_fail(err, DF_BAD_SHAPE, "%s: the gradient is %s, expected %s", call->op->name,
                        df_tensor_text(g).text, df_tensor_text(out).text);
     int64_t shape[DF_MAX_NDIM];
     shape_of_all(call, 2, shape);
@@ -216,10 +216,9 @@ static df_status check_sparse(const df_call *call, df_error *err)
         fits = labels->shape[d] == logits->shape[d] || labels->shape[d] == DF_UNKNOWN ||
                logits->shape[d] == DF_UNKNOWN;
     if (fits) return DF_OK;
-    return df_fail(err, DF_BAD_SHAPE,
-                   "%s: labels have shape %s and logits %s, want labels of the logits' shape "
-                   "without its last dimension",
-                   call->op->name, df_shape_text(labels->ndim, labels->shape).text,
+    return df_fail(err, DF_BAD_SHAPE, "%s: labels have shape %s and logits %s, expected labels of "
+                   "the logits' shape without its last dimension", call->op->name,
+                   df_shape_text(labels->ndim, labels->shape).text,
                    df_shape_text(logits->ndim, logits->shape).text);
 }
 
@@ -238,7 +237,8 @@ static df_status infer_sparse_grad(const df_call *call, df_error *err)
     df_status status = check_sparse(call, err);
     if (status != DF_OK) return status;
     if (g->dtype != logits->dtype || !df_may_be_same_shape(g, labels))
-        return df_fail(err, DF_BAD_SHAPE, "%s: the gradient is %s, want %s of the labels' shape %s",
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: the gradient is %s, expected %s of the labels' shape %s",
                        call->op->name, df_tensor_text(g).text, df_dtypes[logits->dtype].name,
                        df_shape_text(labels->ndim, labels->shape).text);
     return df_tensor_set(call->out[0], logits->dtype, logits->ndim, logits->shape, call->op->name,

@@ -395,10 +395,10 @@ static df_status check_input(const df_call *call, bool indices, df_error *err)
     if (!forms[x->dtype].load)
         return df_fail_dtype(call, 0, "bool, an integer, float32 or float64", err);
     if (x->ndim < 1)
-        return df_fail(err, DF_BAD_SHAPE, "%s: got a scalar, want at least 1 dimension",
+        return df_fail(err, DF_BAD_SHAPE, "%s: got a scalar, expected at least 1 dimension",
                        call->op->name);
     if (indices && x->shape[x->ndim - 1] > INT32_MAX)
-        return df_fail(err, DF_UNIMPLEMENTED, "%s: rows of %lld elements, want at most %d",
+        return df_fail(err, DF_UNIMPLEMENTED, "%s: rows of %lld elements, expected at most %d",
                        call->op->name, (long long)x->shape[x->ndim - 1], INT32_MAX);
     return DF_OK;
 }
@@ -454,7 +454,7 @@ static df_status infer_top_k(const df_call *call, df_error *err)
     const int64_t n = x->shape[x->ndim - 1];
     if (k != DF_OPEN && (k < 0 || (n != DF_UNKNOWN && k > n)))
         return df_fail(err, DF_INVALID_ARGUMENT,
-                       "%s: k is %lld for input of shape %s, want 0 to %lld", call->op->name,
+                       "%s: k is %lld for input of shape %s, expected 0 to %lld", call->op->name,
                        (long long)k, df_shape_text(x->ndim, x->shape).text,
                        (long long)n);
     for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d];

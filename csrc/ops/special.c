@@ -25,7 +25,7 @@ static df_status infer_polygamma(const df_call *call, df_error *err)
 {
     int64_t n = call->attrs[N_ATTR].i;
     if (n < 0 || n > POLYGAMMA_MAX)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: n is %lld, want 0 to %d", call->op->name,
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: n is %lld, expected 0 to %d", call->op->name,
                        (long long)n, POLYGAMMA_MAX);
     return df_infer_broadcast(call, err);
 }

@@ -40,8 +40,9 @@ static inline df_status df_types_infer(const df_call *call, df_ints types, int f
         at += words;
     }
     if (status == DF_OK && at != types.n)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: types are no dtype, rank and sizes of each "
-                       "of %d outputs", call->op->name, call->n_out);
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "%s: types must be dtype, rank and sizes of each of %d outputs",
+                       call->op->name, call->n_out);
     return status;
 }
 

@@ -268,7 +268,7 @@ def test_sections(tmp_path, sections):
     weights = json.loads(sections[WEIGHTS][8:8 + struct.unpack("<q", sections[WEIGHTS][:8])[0]])
     assert list(weights) == ["w"]
     for k, old, new, match in (
-            (WEIGHTS, b'"shape": [2]', b'"shape": [3]', r"w is F32 \(3,\), want F32 \(2,\)"),
+            (WEIGHTS, b'"shape": [2]', b'"shape": [3]', r"w is F32 \(3,\), expected F32 \(2,\)"),
             (WEIGHTS, b'"w"', b'"v"', "variable w is missing"),
             (STRINGS, b"cluster\0", b"clustex\0", "uses op clustex, which this build"),
             (STRUCTURE, b'"leaves"', b'"leavex"', "structure"),

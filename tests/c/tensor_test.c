@@ -92,7 +92,7 @@ static void test_axes(void)
     CHECK(df_normalize_axis(-2, 2, "sum", &axis, &err) == DF_OK && axis == 0);
     CHECK(df_normalize_axis(1, 2, "sum", &axis, &err) == DF_OK && axis == 1);
     CHECK(df_normalize_axis(2, 2, "sum", &axis, &err) == DF_INVALID_ARGUMENT);
-    CHECK(!strcmp(err.text, "sum: axis 2 of 2 dimensions, want -2 to 1"));
+    CHECK(!strcmp(err.text, "sum: axis 2 of 2 dimensions, expected -2 to 1"));
     CHECK(df_normalize_axis(INT64_MIN, 2, "sum", &axis, &err) == DF_INVALID_ARGUMENT);
     CHECK(df_normalize_axis(0, 0, "sum", &axis, &err) == DF_INVALID_ARGUMENT);
 }

@@ -123,7 +123,7 @@ def test_writes_give_the_variable(eager):
     w = tf.Variable([1., 2.])
     assert tf.assign(w, [3., 4.]) is w and tf.assign_add(w, [1., 1.]) is w
     assert tf.assign_sub(w, [2., 2.]) is w and w.numpy().tolist() == [2., 3.]
-    with pytest.raises(ValueError, match=r"want the same"):
+    with pytest.raises(ValueError, match=r"expected the same"):
         tf.assign(w, [1.])
 
 

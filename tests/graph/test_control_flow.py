@@ -181,7 +181,7 @@ def test_a_failure_names_body_round_and_line():
 
     for _ in range(2):
         v.assign(0)
-        with pytest.raises(df.errors.OutOfRangeError, match=r"gather.*in round 2.*in body") as info:
+        with pytest.raises(df.errors.OutOfRangeError, match=r"gather.*iteration 2.*body") as info:
             f()
         line = body.__code__.co_firstlineno + 2
         assert f"test_control_flow.py:{line}" in str(info.value)

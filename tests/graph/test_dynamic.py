@@ -421,5 +421,5 @@ def test_unbroadcast_leaves_zeros_as_they_are_and_checks():
         with pytest.raises(df.errors.ShapeError, match="unbroadcast"):
             apply("unbroadcast", df.ones(g), df.ones(like))
     for g in ([True], [[True], [False]]):
-        with pytest.raises(df.errors.DTypeError, match="want a number dtype"):
+        with pytest.raises(df.errors.DTypeError, match="expected a number dtype"):
             apply("unbroadcast", df.constant(g), df.constant([False]))

@@ -287,7 +287,7 @@ def test_other_folds_are_refused(rows, outer):
 
 def test_too_many_operands_are_refused():
     x = df.zeros((2, 2))
-    with pytest.raises(df.errors.InvalidArgumentError, match="want 2 to 64"):
+    with pytest.raises(df.errors.InvalidArgumentError, match="expected 2 to 64"):
         product(x, x, [x] * 63, GOOD)
 
 

@@ -132,18 +132,18 @@ def test_filters_of_unknown_and_of_too_many_channels():
 
 
 @pytest.mark.parametrize("op, inputs, attrs, message", [
-    ("pack_matrix", [(3, 4)], {"rows": 1, "transpose": False}, "want a matrix and 2 or more"),
-    ("pack_matrix", [(3,)], {"rows": 2, "transpose": False}, "want a matrix and 2 or more"),
-    ("pack_matrix", [(3, 1)], {"rows": 2, "transpose": False}, "cannot read .* packed"),
-    ("conv_transform", [(3, 4, 5, 6)], {}, "want float32 of 3 x 3 or 5 x 5"),
-    ("conv_transformed", [(1, 9, 9, 4), (145, 5)], {"kernel": 3, **PLAIN}, "with transformed"),
-    ("conv_transformed", [(9, 9, 9, 40), (1445, 40)], {"kernel": 3, **PLAIN}, "with transformed"),
+    ("pack_matrix", [(3, 4)], {"rows": 1, "transpose": False}, "expected a matrix and 2 or more"),
+    ("pack_matrix", [(3,)], {"rows": 2, "transpose": False}, "expected a matrix and 2 or more"),
+    ("pack_matrix", [(3, 1)], {"rows": 2, "transpose": False}, "cannot use a packed"),
+    ("conv_transform", [(3, 4, 5, 6)], {}, "expected float32 of 3 x 3 or 5 x 5"),
+    ("conv_transformed", [(1, 9, 9, 4), (145, 5)], {"kernel": 3, **PLAIN}, "which transformed"),
+    ("conv_transformed", [(9, 9, 9, 40), (1445, 40)], {"kernel": 3, **PLAIN}, "which transformed"),
     ("conv_transformed", [(1, 9, 9, 4), (36, 4, 5)], {"kernel": 3, **PLAIN}, "4 dimensions and 2"),
     ("conv_transformed", [(1, 9, 9, 4), (145, 5)], {"kernel": -3, **PLAIN}, "of -3 x -3"),
-    ("matmul_packed", [(3, 4), (4, 5)], {"columns": 5}, "want a matrix and a packed one"),
+    ("matmul_packed", [(3, 4), (4, 5)], {"columns": 5}, "expected a matrix and a packed one"),
 ])
 def test_errors(op, inputs, attrs, message):
     with pytest.raises(df.errors.ShapeError, match=f"{op}: .*{message}"):
         _core.apply(op, *[df.ones(shape) for shape in inputs], **attrs)
-    with pytest.raises(df.errors.ShapeError, match=r"matmul_packed: .*want b packed for it"):
+    with pytest.raises(df.errors.ShapeError, match=r"matmul_packed: .*expected a b packed"):
         _core.apply("matmul_packed", df.ones([3, 4]), df.zeros([7], "uint8"), columns=5)

@@ -316,13 +316,13 @@ def zeros(*shapes):
 
 
 @pytest.mark.parametrize("shapes, words", [
-    (((2, 3, 4),) * 3, "want 4 dimensions of each: batch, heads, length, width"),
+    (((2, 3, 4),) * 3, "expected 4 dimensions of each: batch, heads, length, width"),
     (((2, 1, 3, 4), (1, 1, 3, 4), (1, 1, 3, 4)), "the same batch size"),
     (((1, 1, 3, 4), (1, 1, 3, 5), (1, 1, 3, 5)), "query and key of the same width"),
     (((1, 1, 3, 4), (1, 1, 3, 4), (1, 1, 2, 4)), "key and value of the same length"),
     (((1, 2, 3, 4), (1, 2, 3, 4), (1, 1, 3, 4)), "key and value of the same number of heads"),
-    (((1, 3, 3, 4), (1, 2, 3, 4), (1, 2, 3, 4)), "heads that those of key and value divide"),
-    (((1, 3, 3, 4), (1, 0, 3, 4), (1, 0, 3, 4)), "heads that those of key and value divide"),
+    (((1, 3, 3, 4), (1, 2, 3, 4), (1, 2, 3, 4)), "heads that are a multiple of the key"),
+    (((1, 3, 3, 4), (1, 0, 3, 4), (1, 0, 3, 4)), "heads that are a multiple of the key"),
 ])
 def test_shapes_that_do_not_fit(shapes, words):
     with pytest.raises(ShapeError, match=f"^scaled_dot_product_attention: query has .*{words}"):

@@ -8,7 +8,7 @@ from tests.ops.test_arithmetic import slope
 
 
 def test_the_condition_is_bool():
-    with pytest.raises(df.errors.DTypeError, match=r"where: input 0 is int32 \(2,\), want bool"):
+    with pytest.raises(df.errors.DTypeError, match=r"input 0 is int32 \(2,\), expected bool"):
         df.where([1, 0], [1.0, 2.0], 0.0)
 
 

@@ -112,11 +112,11 @@ def test_threads_and_unknown_sizes():
 @pytest.mark.parametrize("change, error, text", [
     ({"labels": [[1, 6]]}, OutOfRangeError, r"ctc_loss: labels\[0, 1\] is 6 of 6 classes"),
     ({"labels": [[-1, 2]]}, OutOfRangeError, r"labels\[0, 0\] is -1"),
-    ({"label_length": [3]}, OutOfRangeError, r"label_length\[0\] is 3, want 0 to 2"),
-    ({"logit_length": [13]}, OutOfRangeError, r"logit_length\[0\] is 13, want 0 to 12"),
+    ({"label_length": [3]}, OutOfRangeError, r"label_length\[0\] is 3, expected 0 to 2"),
+    ({"logit_length": [13]}, OutOfRangeError, r"logit_length\[0\] is 13, expected 0 to 12"),
     ({"logit_length": [-1]}, OutOfRangeError, r"logit_length\[0\] is -1"),
     ({"blank_index": 6}, OutOfRangeError, "blank_index is 6 of 6 classes"),
-    ({"labels": [1, 2]}, ShapeError, "ctc_loss: labels are .*want 2 and 3 dimensions"),
+    ({"labels": [1, 2]}, ShapeError, "ctc_loss: labels are .*expected 2 and 3 dimensions"),
     ({"label_length": [1, 1]}, ShapeError, r"ctc_loss: .*input 2 .*one batch size"),
 ])
 def test_bad_input(change, error, text):
@@ -229,9 +229,9 @@ def test_impossible_classes_and_bad_input_of_beams():
     assert log_p.tolist() == [[0.0, -np.inf]]
     df.nn.ctc_beam_search_decoder(np.full((3, 1, 3), np.nan), [3], 5, 2)
     for length, options, error, message in (
-            ([4], {}, OutOfRangeError, r"sequence_length\[0\] is 4, want 0 to 3"),
-            ([1, 2], {}, ShapeError, "want .time, batch, classes."),
+            ([4], {}, OutOfRangeError, r"sequence_length\[0\] is 4, expected 0 to 3"),
+            ([1, 2], {}, ShapeError, "expected .time, batch, classes."),
             ([3], {"beam_width": 2, "top_paths": 3}, ValueError, "1 <= top_paths <= beam_width"),
-            ([3], {"blank_index": 3}, OutOfRangeError, "no one of 3 classes")):
+            ([3], {"blank_index": 3}, OutOfRangeError, "not one of 3 classes")):
         with pytest.raises(error, match=message):
             df.nn.ctc_beam_search_decoder(x, length, **options)

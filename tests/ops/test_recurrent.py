@@ -308,14 +308,14 @@ LSTM = arguments("lstm", 4, 3, 2, 5)
 @pytest.mark.parametrize("change, message", [
     ({"lengths": [1, -1, 2]}, r"lstm: length -1, of row 1, is not in 0 to 4, the number of steps"),
     ({"lengths": [1, 2, 5]}, r"lstm: length 5, of row 2, is not in 0 to 4"),
-    ({"lengths": [1, 2]}, r"lstm: the lengths has shape \(2,\), want \(batch,\)"),
+    ({"lengths": [1, 2]}, r"lstm: the lengths has shape \(2,\), expected \(batch,\)"),
     ({"lengths": [1., 2., 3.]}, r"lstm: .*float.*lengths of int32 or int64"),
     ({"x": LSTM[0][0]}, r"lstm: x has shape \(4, 2\), want three dimensions: batch, time, feat"),
-    ({"kernel": LSTM[1][:1]}, r"lstm: the kernel has shape \(1, 20\), want \(features, 4 \* units"),
+    ({"kernel": LSTM[1][:1]}, r"lstm: the kernel has shape \(1, 20\), expected \(features, 4 \* "),
     ({"kernel": LSTM[1][:, :16]}, r"lstm: the kernel has shape \(2, 16\).*\(5, 20\)"),
     ({"recurrent_kernel": LSTM[2][:4]}, r"lstm: the recurrent kernel has shape \(4, 20\)"),
     ({"recurrent_kernel": LSTM[2][0]}, r"lstm: the recurrent kernel has shape \(20,\)"),
-    ({"bias": LSTM[3][:5]}, r"lstm: the bias has shape \(5,\), want \(4 \* units,\)"),
+    ({"bias": LSTM[3][:5]}, r"lstm: the bias has shape \(5,\), expected \(4 \* units,\)"),
     ({"initial_state": (LSTM[4][:2], LSTM[5])}, r"lstm: the initial state has shape \(2, 5\)"),
     ({"initial_state": (LSTM[4], LSTM[5][:, :4])}, r"lstm: the initial cell state has shape"),
     ({"initial_state": LSTM[4]}, r"(?s)lstm: initial_state is .*want \(h, c\)"),
@@ -366,6 +366,6 @@ def test_kept_of_another_size_is_refused():
     lengths = df.constant([2, 2, 2])
     order = {"reverse": False, "time_major": False}
     y, h, c, kept = _core.apply("lstm", *arrays, lengths, **order)
-    with pytest.raises(errors.ShapeError, match="record of the steps"):
+    with pytest.raises(errors.ShapeError, match="residuals"):
         _core.apply("lstm_grad", y, h, c, *arrays, lengths, y, kept[:, :, :-4], wants_x=False,
                     **order)

@@ -39,7 +39,7 @@ def test_extremes_of_no_integers(dtype):
 def test_dtypes_refused():
     with pytest.raises(df.errors.DTypeError, match=r"reduce_logsumexp: .* int32 \(2,\)"):
         df.reduce_logsumexp([1, 2])
-    with pytest.raises(df.errors.DTypeError, match=r"reduce_any: .* want bool"):
+    with pytest.raises(df.errors.DTypeError, match=r"reduce_any: .* expected bool"):
         df.reduce_any([1, 2])
     with pytest.raises(df.errors.DTypeError, match=r"argmax: output_type is int8"):
         df.argmax([1, 2], output_type=df.int8)

@@ -16,7 +16,7 @@ KEPT = (None, 2, 1, 0)          # rows that a mask keeps; None: all
 
 # What graph mode refuses, by function, with the message. How many results `unstack` has, and how
 # many dimensions that of `squeeze` without axes has, depends on data.
-REFUSED = {"unstack": r"unstack: dimension 0 of .* want a known one",
+REFUSED = {"unstack": r"unstack: dimension 0 of .* expected a known size",
            "squeeze": r"squeeze: output 0 is .* the program declares"}
 
 COMPOSED = {

@@ -117,7 +117,7 @@ def test_a_model_with_a_table():
 def test_what_does_not_fit():
     v = df.Variable(df.zeros([4, 2]))
     ids = df.constant([0, 1])
-    with pytest.raises(OutOfRangeError, match=r"sgd_update_rows: indices\[1\] is 4, want -4 <= "
+    with pytest.raises(OutOfRangeError, match=r"sgd_update_rows: indices\[1\] is 4, expected -4 <= "
                        r"index < 4 \(axis 0 of the variable with shape \(4, 2\)\)"):
         sgd_update(v, df.IndexedSlices(df.ones([2, 2]), df.constant([0, 4])), 1.)
     np.testing.assert_array_equal(v, np.zeros((4, 2)))      # nothing was written
