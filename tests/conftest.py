@@ -1,4 +1,4 @@
-"""Options of the suite, and helpers whose assertions explain themselves."""
+"""Command-line options, hooks and fixtures of the test suite; assertion rewriting for helpers."""
 
 import gc
 import signal
@@ -19,7 +19,7 @@ pytest.register_assert_rewrite(*HELPERS)
 
 from tests import gradients_both  # noqa: E402  after its assertions are to explain themselves
 
-# How long an example takes is the machine's affair, and it may have other work.
+# The duration of an example depends on the machine and its load.
 settings.register_profile("untimed", deadline=None,
                           suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
@@ -37,7 +37,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:     # as a shell has it in the background
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:     # in a background job of a shell
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("gradients_both"):
         gradients_both.switch_on()
@@ -55,24 +55,25 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown():
-    """What a test left open would record the ops of all later ones."""
+    """Fail if the test left a tape or a graph open: it would record the ops of later tests."""
     log = current_log()
     if log is not None:
         log.pop()
-        pytest.fail("the test left a tape that records")
-    assert current_graph() is None, "the test left a graph that records"
+        pytest.fail("the test left a tape recording")
+    assert current_graph() is None, "the test left a graph open"
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    """For compiled clusters, of all processes of the run: the header takes a second to compile."""
+    """The cache of compiled clusters, shared by all processes of the run: compiling the header
+    takes a second."""
     base = tmp_path_factory.getbasetemp()
     return (base.parent if base.name.startswith("popen-") else base) / "cache"
 
 
 @pytest.fixture
 def cache(folder, monkeypatch):
-    """What is compiled goes to a folder of the tests."""
+    """Redirect compiled clusters to the cache folder of the tests."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
     assert clusters.wait(600)
     yield folder
@@ -81,7 +82,7 @@ def cache(folder, monkeypatch):
 
 @pytest.fixture
 def no_garbage():
-    """What other tests left is not freed while memory is counted."""
+    """Collect garbage, then disable the collector while a test counts memory."""
     gc.collect()
     gc.disable()
     yield

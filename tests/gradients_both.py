@@ -1,4 +1,4 @@
-"""Gradients of tapes by the walk and by its program: both run, and their bits are compared."""
+"""Run every gradient of a tape by the interpreted and the compiled backward pass; compare bits."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ whys: dict[str, int] = {}
 
 
 def bits(g):
-    """The bits of a gradient; of a NaN, that it is one."""
+    """Return dtype, shape and bytes of a gradient, with every NaN replaced by the same NaN."""
     if g is None:
         return None
     if isinstance(g, df.IndexedSlices):
@@ -24,7 +24,7 @@ def bits(g):
 
 
 def flow_back(log: RecordLog, targets, seeds, ids, free, written=0):
-    """In the place of `repeated.flow_back`: compiles at first sight, and runs both."""
+    """Replace `repeated.flow_back`: compile at the first call and run both backward passes."""
     known = LOGS.find(log, targets, seeds, ids)
     if type(known) is KnownLog and known.program is None and known.why is None:
         repeated.compile_log(known, log, targets, seeds, ids)
@@ -39,19 +39,20 @@ def flow_back(log: RecordLog, targets, seeds, ids, free, written=0):
     for k, (a, b) in enumerate(zip(walked, ran, strict=True)):
         assert bits(a) == bits(b), f"gradient {k} of {repeated.line(known)}:\n{a}\n{b}"
     same = [[x is y for y in walked] for x in walked]
-    assert same == [[x is y for y in ran] for x in ran], "other values are one"
+    assert same == [[x is y for y in ran] for x in ran], (
+        "the backward passes disagree on which gradients are the same object")
     counts["both"] += 1
     return walked, None
 
 
 def switch_on():
-    """From now on all gradients of tapes are computed in both ways."""
+    """Compute all gradients of tapes by both backward passes from now on."""
     tape.flow_back = rows.flow_back = flow_back
     tape.LOGS = Nothing
 
 
 class Nothing:
-    """Knows no log, so that all take the way above."""
+    """A tape cache that never hits, so that every gradient goes through `flow_back` above."""
 
     @staticmethod
     def quick(tape, target, sources):
@@ -60,7 +61,7 @@ class Nothing:
 
 
 def summary():
-    """How many gradients were compared, and why others were not."""
+    """Return how many gradients were compared, and why the others were not."""
     lines = [f"{counts['both']} gradients by both ways, {counts['walked']} walked only:"]
     lines += [f"  {n} x {why}" for why, n in sorted(whys.items(), key=lambda x: -x[1])[:20]]
     return "\n".join(lines)

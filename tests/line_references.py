@@ -1,5 +1,5 @@
-"""Lines that documentation refers to, ``[`apply`](../dualflow/_core/apply.pxi#L8)``: each must be
-where the name is defined. ``python -m tests.line_references`` writes down where they are now."""
+"""Line references of the documentation, ``[`apply`](../dualflow/_core/apply.pxi#L8)``: each must be
+the line that defines the name. ``python -m tests.line_references`` updates them."""
 
 import re
 from pathlib import Path
@@ -10,18 +10,18 @@ REFERENCE = re.compile(r"\[`(\w+)`\]\(\.\./([\w/.]+)#L(\d+)\)")
 
 
 def line_of(name, path):
-    """The first line of a file that defines a name, in Python, Cython or C."""
+    """Return the first line of a file that defines a name, in Python, Cython or C."""
     defines = re.compile("|".join([
         rf"\b(?:def|class) {name}\b", rf"^cdef \w.* {name}\(", rf"^[a-z]\w*[\w *]* \**{name}\(",
         rf"^DF_INLINE .*FN\({name}\)", rf"^(?:DF_OP|TILE_\w+)\({name}\)"]))
     for k, line in enumerate((ROOT / path).read_text().splitlines(), 1):
         if defines.search(line):
             return k
-    raise LookupError(f"{path} defines no {name}")
+    raise LookupError(f"{path} does not define {name}")
 
 
 def references():
-    """(name, path, line the page gives, line it is on) of each reference."""
+    """Yield (name, path, line in the page, line in the file) of each reference."""
     for name, path, line in REFERENCE.findall(PAGE.read_text()):
         yield name, path, int(line), line_of(name, path)
 

@@ -1,4 +1,4 @@
-"""What is left in memory."""
+"""Memory still in use."""
 
 import gc
 
@@ -6,8 +6,8 @@ import dualflow as df
 
 
 def live_bytes():
-    """Of tensors, once garbage, and what its finalizers left in turn, is gone, and the programs of
-    tapes: which of them are compiled by now depends on the clock."""
+    """Return the bytes of live tensors. Collects garbage until nothing more is freed, and drops
+    compiled backward passes: how many exist depends on timing."""
     on = df.config.compiled_gradients()
     df.config.compiled_gradients(False)
     df.config.compiled_gradients(on)

@@ -1,7 +1,7 @@
-"""Where functions differ from TensorFlow's of the same name, and why.
+"""Differences between functions and the TensorFlow functions of the same name, with reasons.
 
-`EVERYWHERE` holds arguments that differ wherever they occur; `DIFFERENCES` those of one function,
-``(function, argument)``, or with ``"*"`` the function as a whole."""
+`EVERYWHERE` lists arguments that differ in every function; `DIFFERENCES` those of one function,
+keyed by ``(function, argument)``, or ``(function, "*")`` for the function as a whole."""
 
 EVERYWHERE = {
     "name": "ops that are not named get a name of their own kind; TensorFlow's defaults differ",
@@ -64,7 +64,7 @@ DIFFERENCES = {
     ("strided_slice", "var"): "of TensorFlow 1, for assignment",
 }
 
-# What the same arguments do differently: a call, its result here, and why.
+# Different results for the same arguments: {call: (result in dualflow, reason)}.
 BEHAVIOUR = {
     "add([1], [1.5])": ("[2.5]", "dtypes are promoted; TensorFlow raises"),
     "divide(1, 2)": ("0.5", "a quotient of integers is float32, float64 in TensorFlow"),

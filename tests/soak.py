@@ -1,4 +1,4 @@
-"""Checks of consecutive seeds for `--minutes`, from `--seed` on; a failure names its seed."""
+"""Run a check with consecutive seeds for `--minutes` from `--seed` on; a failure names its seed."""
 
 import time
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def soak(request, check, step=1):
-    """Call `check` with a seed again and again. A call covers `step` seeds from that one on."""
+    """Call `check` with consecutive seeds until time is up. One call covers `step` seeds."""
     seed, minutes = request.config.getoption("seed"), request.config.getoption("minutes")
     if seed is None:
         seed = int(np.random.SeedSequence().entropy % 10**9)

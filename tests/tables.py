@@ -1,4 +1,4 @@
-"""Elementwise ops of the registry, the dtypes and the attributes with which tests apply them."""
+"""The registry's elementwise ops, and the dtypes and attribute values that tests apply them to."""
 
 import itertools
 
@@ -10,12 +10,12 @@ DTYPES = [x.name for x in df.dtypes.ALL]
 
 
 def dtypes_of(op):
-    """The dtypes of the key operand of an op, for each of which it makes a step."""
+    """Return the dtypes of the key operand of an op; the op has one kernel per dtype."""
     return op.dtypes or DTYPES
 
 
 def attrs_of(op):
-    """Values of the attributes of an op, several of bools."""
+    """Return attribute dicts of an op: every combination of the listed values, both for a bool."""
     choices = {"float": [0.25], "int": [2], "bool": [False, True],
                "dtype": [df.as_dtype(name) for name in DTYPES]}
     return [dict(zip(op.attrs, found, strict=True))

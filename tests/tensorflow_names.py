@@ -1,5 +1,5 @@
-"""The TensorFlow names used most, by namespace, outside of keras, data, io and summary; most used
-first. Counted over eight public repositories: documentation, courses, libraries."""
+"""The most used TensorFlow names by namespace, outside of keras, data, io and summary, by falling
+frequency. Counted over eight public repositories: documentation, courses, libraries."""
 
 NAMES = {
     "": """
@@ -67,7 +67,7 @@ NAMES = {
         VERSION""",
 }
 
-# Those that dualflow does not have.
+# Names that dualflow does not have.
 MISSING = """
     SparseTensor TypeSpec RaggedTensor import_graph_def saved_model.SaveOptions
     train.Example train.Features train.BytesList train.Feature train.Int64List train.FloatList

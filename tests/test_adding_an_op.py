@@ -1,4 +1,4 @@
-"""The guide to adding an op, taken at its word: what it shows is added to a copy of the tree, built
+"""The guide to adding an op: its code blocks are added to a copy of the tree, which is then built
 and tested."""
 
 import doctest
@@ -17,7 +17,7 @@ LEFT = shutil.ignore_patterns(".git", "lib", "lib64", ".hypothesis", "__pycache_
 
 
 def blocks():
-    """(file, code) of each block: it belongs to the file that was named last."""
+    """Yield (file, code) of each block: a block belongs to the file named last before it."""
     file, found = None, []
     for path, code in re.findall(r"`([\w/]+\.\w+)`|^```\w+\n(.*?)^```$", GUIDE, re.M | re.S):
         if code.startswith(">>>"):
@@ -36,18 +36,18 @@ def run(tree, *command):
     return done.stdout
 
 
-def test_four_places():
+def test_guide_names_the_files_to_edit():
     assert [file for file, _ in blocks()] == [
         "csrc/ops/hyperbolic_formulas.h", "csrc/ops/hyperbolic.c", "csrc/op/ops.def",
         "dualflow/ops/hyperbolic.py", "dualflow/math.py", "tests/ops/cases/hyperbolic.py"]
 
 
-def test_a_kernel_takes_few_lines():
+def test_guide_needs_fewer_than_40_lines():
     assert sum(len(code.splitlines()) for _, code in blocks()) < 40
 
 
-def test_in_python():
-    """The other way runs as it stands."""
+def test_python_op_examples_pass():
+    """Run the examples of the section on ops written in Python."""
     text = GUIDE[GUIDE.index("## In Python"):]
     examples = doctest.DocTestParser().get_doctest(text, {}, "In Python", None, None)
     runner = doctest.DocTestRunner()
@@ -55,9 +55,9 @@ def test_in_python():
     assert runner.tries > 10 and not runner.failures
 
 
-@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer has builds of its own")
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers need their own build")
 @pytest.mark.soak
-def test_the_guide_builds(tmp_path):
+def test_guide_builds_and_passes_op_tests(tmp_path):
     tree = tmp_path / "tree"
     shutil.copytree(ROOT, tree, ignore=LEFT)
     for file, code in blocks():

@@ -1,5 +1,5 @@
-"""Numbers among the arguments: whatever else is given is refused by a message that names who wants
-it, the argument, and what it must be."""
+"""Numeric arguments: a value of the wrong type or range is rejected by a message that names the
+function, the argument and the accepted values."""
 
 import inspect
 
@@ -19,7 +19,7 @@ def refused(call, kind, *words):
     assert all(word in str(told.value) for word in words), told.value
 
 
-# Classes with numbers among their arguments, and arguments that they need.
+# Classes with numeric arguments, and the arguments that they require.
 OPTIMIZERS = {getattr(df.optimizers, name): {} for name in df.optimizers.__all__
               if name not in ("Optimizer", "schedules")}
 SCHEDULES = {getattr(schedules, name): {"initial_learning_rate": 0.5, "decay_steps": 10}
@@ -29,7 +29,7 @@ for _kind in (schedules.ExponentialDecay, schedules.InverseTimeDecay):
 INITIALIZERS = {getattr(df.initializers, name): {} for name in dir(df.initializers)
                 if name[0].isupper() and name != "Initializer"}
 CLASSES = {**OPTIMIZERS, **SCHEDULES, **INITIALIZERS}
-PLAIN = {"name", "seed", "mode", "distribution", "value", "learning_rate",      # no such numbers
+PLAIN = {"name", "seed", "mode", "distribution", "value", "learning_rate",      # not numeric
          "nesterov", "amsgrad", "centered", "use_ema", "staircase", "cycle"}
 ANY_SIGN = {"mean", "minval", "maxval", "gain", "power"}
 WHOLE = {"ema_overwrite_frequency", "gradient_accumulation_steps"}
@@ -38,7 +38,7 @@ NUMBERS = [(kind, name) for kind in CLASSES for name in inspect.signature(kind).
 
 
 @pytest.mark.parametrize("kind, name", NUMBERS, ids=lambda x: getattr(x, "__name__", x))
-def test_numbers_of_classes(kind, name):
+def test_numeric_arguments_of_classes_reject_bad_values(kind, name):
     default = inspect.signature(kind).parameters[name].default
     optional = default is None or name in ("weight_decay", "maxval")
     given = CLASSES[kind]
@@ -55,10 +55,10 @@ def test_numbers_of_classes(kind, name):
     before = getattr(made, name)
     with pytest.raises((TypeError, ValueError), match=f"{name} is 'a'"):
         setattr(made, name, "a")
-    assert getattr(made, name) == before                # which stays
+    assert getattr(made, name) == before                # the old value is retained
 
 
-def test_every_limit_is_of_an_argument():
+def test_every_numeric_argument_has_a_limit():
     for kind in CLASSES:
         own = {name for base in kind.__mro__ for name in inspect.get_annotations(base)}
         found = {name for k, name in NUMBERS if k is kind} - WHOLE
@@ -68,7 +68,7 @@ def test_every_limit_is_of_an_argument():
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 @pytest.mark.parametrize("wrong", ["0.1", None, [0.1], 1j, {}])
-def test_learning_rates(kind, wrong):
+def test_learning_rate_rejects_bad_values(kind, wrong):
     words = f"{kind.__name__}: learning_rate is {wrong!r}, expected a number"
     refused(lambda: kind(wrong), TypeError, words)
     made = kind(0.5)
@@ -79,7 +79,7 @@ def test_learning_rates(kind, wrong):
     assert made.learning_rate.item() == 0.5
 
 
-def test_numbers_of_a_schedule_by_steps():
+def test_piecewise_schedule_rejects_bad_boundaries_and_values():
     for bad in (["a"], [None], [1j], [[1]]):
         refused(lambda bad=bad: schedules.PiecewiseConstantDecay(bad, [1., 2.]), TypeError,
                 "PiecewiseConstantDecay: boundaries[0] is")
@@ -91,7 +91,7 @@ def test_numbers_of_a_schedule_by_steps():
 
 
 IMAGE = df.ones([1, 3, 3, 2])
-CALLS = {                        # functions of a number, and its name in messages
+CALLS = {                        # function: (argument named in the message, call)
     "nn.dropout": ("rate", lambda v: df.nn.dropout(X, v)),
     "nn.scaled_dot_product_attention": (
         "dropout_p",
@@ -118,7 +118,7 @@ MAY_BE_NONE = {"linalg.pinv", "math.confusion_matrix", "boolean_mask", "assert_l
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("traced", [False, True])
-def test_numbers_of_functions(name, traced):
+def test_numeric_arguments_of_functions_reject_bad_values(name, traced):
     argument, call = CALLS[name]
     for wrong in NO_NUMBERS:
         if not wrong and name in MAY_BE_NONE:
@@ -130,12 +130,12 @@ def test_numbers_of_functions(name, traced):
             run()
 
 
-def test_numbers_of_any_kind_are_numbers():
+def test_numpy_scalars_tensors_and_variables_are_accepted():
     import numpy as np
 
     for half in (0.5, np.float32(0.5), np.array(0.5), df.constant(0.5), df.Variable(0.5)):
         assert arguments.number(half, "x", arguments.SHARE) is half
     assert arguments.number(True, "x") is True
     assert arguments.number(None, "x", arguments.POSITIVE.or_none()) is None
-    with pytest.raises(df.errors.TracedValueError):         # not: x is <Symbol>, want a number
+    with pytest.raises(df.errors.TracedValueError):         # not "x is <Symbol>, ..."
         df.function(lambda x: df.nn.dropout(x, x[0]))(X)

@@ -1,4 +1,4 @@
-"""Bad input raises an exception of the fitting type that says what was passed; it never crashes."""
+"""Bad input raises an exception of the right type that names the input; it never crashes."""
 
 import collections
 import ctypes
@@ -90,8 +90,8 @@ def test_constant(value, kind, words):
 
 @pytest.mark.parametrize("text, kind", [("12", "str"), (["a"], "str"), (b"12", "bytes"),
                                         (np.array(["a"]), "U1")], ids=repr)
-def test_text_is_no_number(text, kind):
-    """`constant` makes text of it, to be printed."""
+def test_numeric_ops_reject_text(text, kind):
+    """`constant` without a dtype creates a string tensor instead."""
     for f in (df.convert_to_tensor, df.sin, lambda x: df.constant(x, df.float32)):
         with pytest.raises(TypeError, match=kind):
             f(text)
@@ -131,7 +131,7 @@ def test_messages(call, kind, words):
         call()
 
 
-def test_lists_that_lie_about_their_length():
+def test_lists_with_a_wrong_len():
     for n in (0, 1, 1000):
         assert df.constant(Lying([1.0, 2.0], n)).shape == (2,)
     assert df.constant([Lying([1.0, 2.0], 9), [3.0, 4.0]]).shape == (2, 2)
@@ -150,14 +150,14 @@ def test_shapes_that_do_not_broadcast():
     assert usable()
 
 
-def test_no_memory():
+def test_result_too_large_raises_memory_error():
     x, y = df.constant(np.zeros((1 << 20, 1), "float32")), np.zeros((1, 1 << 20), "float32")
     with pytest.raises(MemoryError, match="add"):
         df.add(x, y)
     assert usable()
 
 
-def test_dtype_does_not_hold_the_value():
+def test_constant_rejects_values_outside_the_dtype():
     with pytest.raises(OverflowError, match="300 does not fit uint8"):
         df.constant([1, 300], dtype="uint8")
     with pytest.raises(TypeError, match="float"):
@@ -184,8 +184,8 @@ FUNCTIONS = [getattr(df, n) for n in sorted(df.__all__)
 
 @settings(max_examples=150)
 @given(st.sampled_from(FUNCTIONS), st.lists(GARBAGE, max_size=3))
-def test_garbage_into_public_functions(function, args):
-    # BufferError is what the DLPack protocol wants.
+def test_public_functions_reject_garbage(function, args):
+    # The DLPack protocol requires BufferError.
     try:
         function(*args)
     except (*ALLOWED, BufferError):

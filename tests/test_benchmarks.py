@@ -1,4 +1,4 @@
-"""Every benchmark of asv_bench sets up and runs once; how long it takes is asv's business."""
+"""Every benchmark of asv_bench sets up and runs once; timing is left to asv."""
 
 import importlib
 import inspect
@@ -12,7 +12,7 @@ TIMED = ("time_", "peakmem_", "track_")
 
 
 def cases_of(owner):
-    """Combinations of a benchmark's parameters, as asv makes them."""
+    """Return the parameter combinations of a benchmark, in asv's order."""
     params = getattr(owner, "params", [])
     if params and not isinstance(params[0], list | tuple):
         params = [params]

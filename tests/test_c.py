@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-# Everything but kernels, and what chooses among their tables.
+# Everything but kernels and the dispatch to their tables.
 RUNTIME = sorted(path for path in (ROOT / "csrc").glob("*/*.c")
                  if path.parent.name in ("base", "tape", "op", "exec")
                  and path.name not in ("table.c", "registry.c"))
-OWN = {"cluster_test": "fuse", "weights_test": "model"}       # the room that a program is about
+OWN = {"cluster_test": "fuse", "weights_test": "model"}       # the folder that the program tests
 FLAGS = ["-std=gnu11", "-fwrapv", "-Wall", "-Wextra", "-Werror", "-pthread"]
 VARIANTS = {
     "plain": ["-O2"],
@@ -25,7 +25,7 @@ VARIANTS = {
 
 
 def run(command):
-    # A preloaded sanitizer belongs to this interpreter, not to the compiler or to these programs.
+    # A preloaded sanitizer is meant for this interpreter, not for compilers and their programs.
     env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
     return subprocess.run(
         command, env=env, capture_output=True, text=True, timeout=120, check=False
@@ -43,13 +43,13 @@ def build(sources, program, flags):
 
 @pytest.fixture(scope="module", params=VARIANTS)
 def variant(request, tmp_path_factory):
-    """Flags that this compiler and this system can run, and the runtime built with them."""
+    """Flags that this compiler and this system support, and the runtime built with them."""
     folder = tmp_path_factory.mktemp(request.param)
     source, program = folder / "empty.c", folder / "empty"
     source.write_text("int main(void) { return 0; }\n")
     flags = [*VARIANTS[request.param], "-DDF_ISA=baseline", "-DDF_VEC_BYTES=16"]
     if build([source], program, flags).returncode or run([program]).returncode:
-        pytest.skip(f"the compiler cannot build, or this system run, {' '.join(flags)}")
+        pytest.skip(f"cannot build or run programs with {' '.join(flags)}")
     objects = []
     for path in RUNTIME:
         objects.append(folder / f"{path.parent.name}-{path.stem}.o")
@@ -69,7 +69,7 @@ def test_program(name, variant, tmp_path):
 
 
 def elementwise():
-    """How each family with tile functions compiles its formulas: for which dtypes."""
+    """Yield the lines with which each family with tile functions compiles its formulas."""
     for path in sorted((ROOT / "csrc/ops").glob("*.c")):
         pattern = r'#define TEMPLATE "(ops/.*_formulas\.h)"\n(?:#include .*\n)+#undef TEMPLATE\n'
         for lines in re.finditer(pattern, path.read_text()):
@@ -79,10 +79,10 @@ def elementwise():
 
 @pytest.mark.parametrize("level", [["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"], []],
                          ids=["avx512", "baseline"])
-def test_formulas_of_elementwise_ops_need_one_header(level, tmp_path):
-    """Of all families at once: C that is written for a cluster may take any of them."""
+def test_elementwise_formulas_need_only_one_header(level, tmp_path):
+    """Compile the formulas of all families in one file, as generated cluster code may."""
     if level and platform.machine() != "x86_64":
-        pytest.skip("instructions of x86")
+        pytest.skip("needs x86-64")
     lines = [*elementwise()]
     assert len(lines) > 10
     source = tmp_path / "all.c"

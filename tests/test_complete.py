@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def first_strings(path, function):
-    """First arguments of the calls of `function` in a file, where they are literals."""
+    """Return the literal first arguments of the calls of `function` in a file."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and node.args:
             called = getattr(node.func, "id", getattr(node.func, "attr", None))
@@ -26,39 +26,39 @@ def first_strings(path, function):
 APPLIED = {op for p in (ROOT / "dualflow").rglob("*.py")
            for function in ("apply", "apply_unary", "apply_binary")
            for op in first_strings(p, function)}
-# apply_ordered takes the op itself
+# apply_ordered takes the op object
 APPLIED |= {op for p in (ROOT / "dualflow/ops").glob("*.py") for op in first_strings(p, "get_op")}
-# Variables apply their ops themselves, below dualflow.ops.
+# Variables apply their ops directly, in a layer below dualflow.ops.
 APPLIED |= {op for op in _core.ops() if _core.get_op(op).writes}
 CASED = {c.op for c in CASES}
-# Ops that only graph passes and the backward walker make have no public function, row or benchmark,
-# but tests of their own.
+# Ops that only graph passes and the backward pass create have no public function, row or
+# benchmark, but tests of their own.
 PUBLIC = [op for op in _core.ops() if not _core.get_op(op).internal]
 
 
 @pytest.mark.parametrize("op", PUBLIC)
-def test_function(op):
+def test_op_has_a_public_function(op):
     assert op in APPLIED, f"no function in dualflow applies {op}"
 
 
 @pytest.mark.parametrize("op", PUBLIC)
-def test_gradient_decision(op):
+def test_op_declares_a_gradient_or_none(op):
     handle = _core.get_op(op)
     decided = handle.rule is not None or handle.why_no_gradient or handle.writes
-    assert decided, f"{op} has neither a rule nor a reason to have none"
+    assert decided, f"{op} has neither a gradient rule nor a reason for having none"
 
 
-def test_one_gradient_decision():
+def test_gradients_are_declared_once():
     decided = [op for p in sorted((ROOT / "dualflow").rglob("*.py"))
                for f in ("gradient", "no_gradient") for op in first_strings(p, f)]
     assert decided and len(set(decided)) == len(decided), collections.Counter(decided)
 
 
 @pytest.mark.parametrize("op", PUBLIC)
-def test_case(op):
+def test_op_has_a_value_test(op):
     assert op in CASED or _core.get_op(op).writes, f"no row of tests/ops/cases covers {op}"
 
 
 @pytest.mark.parametrize("op", PUBLIC)
-def test_benchmark(op):
+def test_op_has_a_benchmark(op):
     assert has_benchmark(op), f"no row in asv_bench/benchmarks/ops.py for {op}"

@@ -1,4 +1,4 @@
-"""Traced functions are copied and pickled as their Python functions and options."""
+"""Traced functions are copied and pickled as a Python function and its options."""
 
 import copy
 import pickle
@@ -24,7 +24,7 @@ def decorated(x):
 
 
 class Model:
-    """One function by decoration, one made of a bound method."""
+    """A model with a decorated method and a traced bound method."""
 
     def __init__(self):
         self.v = df.Variable([3., 4.])
@@ -40,7 +40,7 @@ class Model:
 
 
 @pytest.mark.parametrize("how", COPIES)
-def test_a_function(how):
+def test_copied_function_traces_anew(how):
     f = df.function(plain, [df.TensorSpec([None])], name="f", fast_math=True, passes=False)
     f(X)
     g = COPIES[how](f)
@@ -53,14 +53,14 @@ def test_a_function(how):
 
 
 @pytest.mark.parametrize("how", COPIES)
-def test_a_name_of_a_module_stays_what_it_is(how):
-    """As with Python functions."""
+def test_module_level_functions_are_copied_by_name(how):
+    """Plain Python functions are copied and pickled by name as well."""
     assert COPIES[how](decorated) is decorated
     assert COPIES[how](Model.step) is Model.step
 
 
 @pytest.mark.parametrize("how", ["deepcopy", "pickle"])
-def test_methods_go_with_their_object(how):
+def test_methods_are_copied_with_their_object(how):
     model = Model()
     model.step(X), model.own(X)
     other, step = COPIES[how]((model, model.step))
@@ -72,7 +72,7 @@ def test_methods_go_with_their_object(how):
     assert other.own(X).tolist() == [0., 0.] != model.own(X).tolist()
 
 
-def test_a_closure_is_shared_by_copies_and_is_not_pickled():
+def test_closure_is_shared_by_copies_and_not_pickled():
     v = df.Variable([1., 1.])
     f = df.function(lambda x: x * v)
     f(X)
@@ -84,7 +84,7 @@ def test_a_closure_is_shared_by_copies_and_is_not_pickled():
 
 
 @pytest.mark.parametrize("how", COPIES)
-def test_a_trace_is_not_copied(how):
+def test_copying_a_trace_raises(how):
     concrete = df.function(plain).get_concrete_function(X)
     with pytest.raises(TypeError, match=r"plain: a trace .* copy or pickle the function"):
         COPIES[how](concrete)
@@ -124,7 +124,7 @@ print("done")
 """
 
 
-def test_the_package_reloads():
+def test_package_can_be_reloaded():
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", RELOAD], capture_output=True,
                           text=True)
     assert done.stdout == "done\n", done.stderr

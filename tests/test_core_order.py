@@ -1,4 +1,4 @@
-"""The parts of the Cython core use only what they, or parts before them, define."""
+"""Each file of the Cython core uses only names that it or a file included before it defines."""
 
 import io
 import re
@@ -18,8 +18,8 @@ OF_CONTAINERS = {name for kind in (list, dict, set, str, bytes) for name in dir(
 
 
 def statements(source):
-    """(depth, tokens) of each logical line: strings of (kind, text, row) without comments. What
-    an f-string computes counts as code."""
+    """Yield (depth, tokens) of each logical line; a token is (kind, text, row), comments are left
+    out. Expressions in f-strings count as code."""
     depth, line = 0, []
     for t in tokenize.generate_tokens(io.StringIO(source).readline):
         if t.type in (token.INDENT, token.DEDENT):
@@ -40,11 +40,11 @@ def texts(line):
 
 
 def declared(line):
-    """The names of declarations in C's manner, such as `int a, *b = 1, c(int d)`."""
+    """Return the names in a C declaration such as `int a, *b = 1, c(int d)`."""
     names, depth, last, done = [], 0, None, False
     for kind, text, _ in [*line, (token.OP, ",", 0)]:
         if text in ("(", "[", "{"):
-            done = done or last is not None            # parameters, or the size of an array
+            done = done or last is not None            # in parameters or an array size
             depth += 1
         elif text in (")", "]", "}"):
             depth -= 1
@@ -59,7 +59,7 @@ def declared(line):
 
 
 def parameters(line):
-    """Names of a function and of its parameters."""
+    """Return the names of a function and of its parameters."""
     start = texts(line).index("(")
     depth, end = 1, start
     while depth:
@@ -69,7 +69,7 @@ def parameters(line):
 
 
 def bound(line):
-    """Names that a line inside a function makes its own."""
+    """Return the names that a line inside a function binds."""
     t = texts(line)
     if t[0] in ("def", "cdef"):
         return parameters(line) if t[-1] == ":" else set(declared(line[1:]))
@@ -83,12 +83,12 @@ def bound(line):
 
 
 class Part:
-    """What a part defines and what it uses: names, and `.name` for C methods of its classes."""
+    """The names that a file defines and uses; C methods of its classes are listed as `.name`."""
 
     def __init__(self, name, source):
         self.name, self.defines, self.uses = name, set(), {}
-        self.block, self.own = [], set()        # of the function read last: lines, names it binds
-        top = ""                                # what encloses the line: class, enum, extern
+        self.block, self.own = [], set()        # of the last function: lines, names it binds
+        top = ""                                # the enclosing block: class, enum, extern
         for depth, line in statements(source):
             t = texts(line)
             if depth == 0:
@@ -123,7 +123,7 @@ class Part:
             self.defines |= bound(line)
 
     def close(self):
-        """Notes what the function read last uses."""
+        """Record the names that the last function uses."""
         for line in self.block:
             before = ""
             for k, (kind, text, row) in enumerate(line):
@@ -140,7 +140,7 @@ class Part:
 
 
 def upward(parts):
-    """Uses of later parts, as text."""
+    """Return uses of names defined in later files, as text."""
     first = {}
     for level, part in enumerate(parts):
         for name in part.defines:
@@ -150,11 +150,11 @@ def upward(parts):
             if first.get(name, level) > level]
 
 
-def test_every_part_is_included_once():
+def test_every_pxi_file_is_included_once():
     assert sorted(INCLUDED) == sorted(path.name for path in CORE.glob("*.pxi"))
 
 
-def test_the_map_lists_the_parts():
+def test_design_page_lists_the_pxi_files_in_order():
     text = (CORE.parent.parent / "docs/design.md").read_text()
     block = text[text.index("\nerrors watch "):]
     lines = block[:block.index("```")].splitlines()
@@ -162,12 +162,12 @@ def test_the_map_lists_the_parts():
         name.removesuffix(".pxi") for name in INCLUDED]
 
 
-def test_parts_use_what_comes_before():
+def test_pxi_files_use_only_earlier_names():
     assert upward([Part(name, (CORE / name).read_text()) for name in PARTS]) == []
 
 
-def test_what_all_parts_know_holds_data():
-    """The .pxd has only fields: a C method there could hide a call into a later part."""
+def test_pxd_declares_only_fields():
+    """A C method declared in the .pxd could hide a call into a later file."""
     source = (CORE / "_core.pxd").read_text()
     assert re.findall(r"^    cdef .*?(\w+)\(", source, re.M) == []
 
@@ -198,7 +198,7 @@ def public(x, *, key=None):
     ("def f(x):\n    cdef int add, *Box = NULL\n    return x(public=add) + x.total\n", []),
     ("# add\ndef f(x):\n    '''public'''\n    x.append('Box')\n", []),
 ], ids=range(9))
-def test_the_search(source, found):
+def test_upward_finds_uses_of_later_names(source, found):
     parts = [Part("early", source), Part("late", LATER)]
     assert [use.split()[2] for use in upward(parts)] == found
     assert upward(parts[::-1]) == []

@@ -1,4 +1,4 @@
-"""Which levels a CPU has: emulated CPUs too, and builds whose flags allow more than a level."""
+"""SIMD level detection: on emulated CPUs, and in builds whose flags require more than a level."""
 
 import os
 
@@ -25,7 +25,8 @@ REFUSED = "this build needs instructions that this CPU does not have"
 
 
 def choice(folder, flags, *runner):
-    """Which levels a CPU has, of baseline and avx2, as a build with these flags says."""
+    """Return which of the levels baseline and avx2 the CPU has, as a build with these flags
+    reports."""
     (folder / "main.c").write_text(CHOICE)
     sources = [CSRC / name for name in ("base/cpu.c", "base/status.c", "op/registry.c")]
     built = run([COMPILER, "-D_GNU_SOURCE", "-static", *flags, f"-I{CSRC}", str(folder / "main.c"),
@@ -39,8 +40,8 @@ def choice(folder, flags, *runner):
 
 
 @needs_x86
-def test_what_flags_allow_is_asked_of_the_cpu(tmp_path, monkeypatch):
-    """No CPU has both AVX-512 and what AMD called TBM."""
+def test_cpu_must_support_the_compiler_flags(tmp_path, monkeypatch):
+    """No CPU has both AVX-512 and AMD's TBM."""
     monkeypatch.delenv("DUALFLOW_ISA", raising=False)
     plain = choice(tmp_path, [])
     assert plain in ("both", "baseline") and choice(tmp_path, ["-march=native"]) == plain
@@ -53,6 +54,6 @@ def test_what_flags_allow_is_asked_of_the_cpu(tmp_path, monkeypatch):
     ("qemu64", [], "baseline"), ("qemu64", ["-mpopcnt"], REFUSED),
     ("Haswell", ["-mpopcnt"], "both"), ("Haswell,-f16c", [], "baseline"),
     ("Haswell,-bmi2", [], "baseline"), ("Haswell,-abm", ["-mlzcnt"], REFUSED)])
-def test_cpus_of_an_emulator(cpu, flags, says, tmp_path, monkeypatch):
+def test_levels_of_emulated_cpus(cpu, flags, says, tmp_path, monkeypatch):
     monkeypatch.delenv("DUALFLOW_ISA", raising=False)
     assert choice(tmp_path, flags, "qemu-x86_64-static", "-cpu", cpu) == says

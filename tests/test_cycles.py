@@ -1,10 +1,10 @@
-"""Lists, tuples, dicts and dataclasses that contain themselves are refused wherever nested
-structures are taken, and so is what is nested too deep."""
+"""Containers that contain themselves, or are nested too deeply, are rejected by every function that
+takes nested structures."""
 
 from tests.threads.child import run
 
 
-def test_what_contains_itself_is_refused():
+def test_cyclic_containers_are_rejected():
     run("""
 import dataclasses, io, resource
 resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))        # a loop that grows ends, too
@@ -78,7 +78,7 @@ for door, fn in doors.items():
 """, timeout=120)
 
 
-def test_the_same_list_twice_is_no_cycle():
+def test_repeated_list_is_not_a_cycle():
     run("""
 x = df.Variable(1.)
 one = [x]
@@ -90,7 +90,7 @@ assert f([one, one]).item() == 1.
 """)
 
 
-def test_python_prints_what_contains_itself():
+def test_python_print_accepts_cyclic_containers():
     assert run("""
 cycle = [1]
 cycle.append(cycle)

@@ -16,7 +16,7 @@ from tests.line_references import references
 ROOT = pathlib.Path(__file__).parent.parent
 TOURS = ["examples/eager_tour.md", "examples/tracing_tour.md"]
 OPTIONAL = [name for name, needs in [("keras", "keras"), ("onnx", "onnx"), ("distribute", "mpi4py")]
-            if importlib.util.find_spec(needs) is None]                                 # and absent
+            if importlib.util.find_spec(needs) is None]    # not installed
 PAGES = ["README.md", *TOURS,
          *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md")
                  if p.name != "adding_an_op.md"         # its example needs the op it adds
@@ -25,7 +25,7 @@ PAGES = ["README.md", *TOURS,
 MODULES = ["dualflow", *sorted(
     m.name for m in pkgutil.walk_packages(df.__path__, "dualflow.")
     if "._core" not in m.name and m.name.split(".")[1] not in OPTIONAL)]
-# Where users meet functions; what only other modules call documents itself as it needs to.
+# The modules that users meet; internal modules need no examples.
 PUBLIC = [m for m in MODULES
           if not m.startswith(("dualflow.ops", "dualflow.autodiff", "dualflow.graph.ir"))]
 
@@ -62,8 +62,8 @@ def test_pages(page):
     assert result.attempted or page not in ("README.md", *TOURS)
 
 
-def test_toy():
-    """The toy of the core runs: its blocks one after another, assertions and all."""
+def test_toy_core_runs():
+    """Run the blocks of the toy core in order, with their assertions."""
     text = (ROOT / "docs/toy.md").read_text()
     code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
     assert sum(bool(line.strip()) for line in code.splitlines()) < 170
@@ -76,13 +76,13 @@ def test_line_references(name, path, says, line):
 
 
 @pytest.mark.parametrize("tour", TOURS)
-def test_tours_are_short(tour):
+def test_tours_stay_short(tour):
     assert len((ROOT / tour).read_text().splitlines()) < 100
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_documented(name):
-    """A sentence, a word on every argument, and an example; sections where they say something."""
+    """The docstring has a summary, describes every argument, and has an example."""
     function = FUNCTIONS[name]
     doc = inspect.getdoc(function) or ""
     assert doc.strip(), f"{name}: no docstring"
@@ -90,7 +90,7 @@ def test_documented(name):
     arguments = [p.name for p in inspect.signature(function).parameters.values()
                  if p.name != "name" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     silent = [a for a in arguments if not re.search(rf"\b{re.escape(a)}\b", doc)]
-    assert not silent, f"{name}: says nothing of {', '.join(silent)}"
+    assert not silent, f"{name}: does not describe {', '.join(silent)}"
 
 
 LINKED = [*PAGES, *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs/tutorial").glob("*.md")),
@@ -98,8 +98,8 @@ LINKED = [*PAGES, *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs/tutori
 
 
 @pytest.mark.parametrize("page", LINKED)
-def test_links_lead_somewhere(page):
-    """Links and pictures that are files of the project."""
+def test_links_to_files_exist(page):
+    """Check links and pictures that refer to files of the project."""
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", (ROOT / page).read_text()):
         if not target.startswith(("http:", "https:", "mailto:")):
             assert (ROOT / page).parent.joinpath(target).exists(), target

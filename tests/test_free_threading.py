@@ -1,4 +1,4 @@
-"""Free-threaded builds of Python switch their lock on again for the core, which relies on it."""
+"""On free-threaded Python, importing the core enables the GIL, which the core relies on."""
 
 import os
 import subprocess
@@ -9,8 +9,8 @@ import pytest
 
 
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"),
-                    reason="this Python always has its lock")
-def test_the_lock_is_on_and_python_says_so():
+                    reason="this Python always has the GIL")
+def test_import_enables_the_gil_and_warns():
     program = ("import sys; before = sys._is_gil_enabled(); import dualflow; "
                "print(before, sys._is_gil_enabled())")
     env = {name: value for name, value in os.environ.items() if name != "PYTHON_GIL"}

@@ -1,4 +1,4 @@
-"""dualflow.function as it is called: arguments and results of all kinds, methods, threads."""
+"""Calling a dualflow.function: arguments and results of all kinds, methods, threads."""
 
 import collections
 import dataclasses
@@ -34,7 +34,7 @@ class Box:
     y: object = 2.
 
 
-# --- ways to make one ---------------------------------------------------------------------------
+# --- creating functions -------------------------------------------------------------------------
 
 def test_decorator_with_and_without_arguments():
     @df.function
@@ -181,7 +181,7 @@ def test_defaults_keywords_args_and_kwargs():
     assert number(f(x, scale=df.constant(2.))) == 12.
 
 
-def test_the_same_call_in_two_ways_is_one_trace():
+def test_positional_keyword_and_default_arguments_share_a_trace():
     @df.function
     def f(x, y=2.):
         return x * y
@@ -193,7 +193,7 @@ def test_the_same_call_in_two_ways_is_one_trace():
 
 @pytest.mark.parametrize("args, kwargs", [((), {}), ((1., 2., 3.), {}), ((1.,), {"z": 2.}),
                                           ((1.,), {"x": 1.})])
-def test_wrong_arguments_are_a_type_error(args, kwargs):
+def test_wrong_arguments_raise_type_error(args, kwargs):
     f = df.function(lambda x, y=1.: x)
     with pytest.raises(TypeError):
         f(*args, **kwargs)
@@ -217,7 +217,7 @@ def test_nested_structures_in_and_out():
     assert list(out) == ["sum", "list", "pair", "box", "none", "empty", "word"]
 
 
-def test_other_dicts():
+def test_ordered_and_default_dicts():
     @df.function
     def f(d):
         return type(d)((k, v + 1.) for k, v in d.items())
@@ -229,7 +229,7 @@ def test_other_dicts():
     assert number(df.function(lambda d: d)(d)["a"]) == 1.
 
 
-def test_containers_that_change_are_other_calls():
+def test_container_length_and_type_select_the_trace():
     f = df.function(lambda xs: df.add_n(list(xs)))
     c = df.constant(1.)
     assert number(f([c, c])) == 2.
@@ -244,7 +244,7 @@ def test_none_and_static_results():
     assert df.function(lambda x: (x.shape, x.dtype))(df.ones([2, 3])) == ((2, 3), df.float32)
 
 
-def test_tensors_in_a_set_are_refused():
+def test_result_set_of_tensors_raises():
     with pytest.raises(InvalidArgumentError, match="in a set"):
         df.function(lambda x: {x})(df.constant(1.))
     assert df.function(lambda x: {1, 2})(df.constant(1.)) == {1, 2}
@@ -275,7 +275,7 @@ def test_true_is_not_one():
     assert number(f(df.constant(2.), 1)) == 0.
 
 
-def test_types_are_values_of_their_own():
+def test_class_arguments_are_static():
     f = df.function(lambda x, k: x * (10. if k is float else k))
     x = df.constant(2.)
     for _ in range(2):
@@ -285,7 +285,7 @@ def test_types_are_values_of_their_own():
         assert number(f(x, float)) == 20.
 
 
-def test_lists_are_looked_into_on_each_call():
+def test_list_contents_are_read_on_each_call():
     f = df.function(lambda xs: xs[0] * 2.)
     xs = [df.constant(1.)]
     for k in range(4):
@@ -345,7 +345,7 @@ def test_variables_as_arguments():
     assert number(v) == 3. and number(w) == 11.
 
 
-def test_arguments_of_high_rank_are_told_apart():
+def test_arguments_of_high_rank_get_separate_traces():
     f = df.function(lambda x: x * 2.)
     for shape in ([1] * 10 + [6], [1] * 10 + [2, 3], [1] * 9 + [3, 2], [1] * 10 + [6], [6]):
         for _ in range(3):
@@ -373,7 +373,7 @@ def test_input_signature_traces_once():
     with pytest.warns(df.errors.RetracingWarning):
         for n in (3, 1, 5, 0, 3):
             assert number(f(df.ones([n, 2]), df.constant(2, df.int32))) == [2. * n] * 2
-    assert n_traces(f) == 1 and len(traced) == 2        # once more to compare: a size was asked
+    assert n_traces(f) == 1 and len(traced) == 2        # Python read a size: traced again
     assert number(f([[1., 2.], [3, 4]], 10)) == [40., 60.]
     assert number(f(np.ones((4, 2), "float32"), 1)) == [4., 4.]
     assert number(f(k=1, x=[[1., 2.]])) == [1., 2.]
@@ -401,7 +401,7 @@ def test_nested_input_signature():
     ("word", (TypeError, ValueError), "x"),
     (None, (TypeError, ValueError), "x"),
 ])
-def test_input_signature_refuses_before_anything_runs(x, error, says):
+def test_input_signature_mismatch_raises_before_anything_runs(x, error, says):
     v, ran = df.Variable(0.), []
 
     def f(x):
@@ -414,12 +414,12 @@ def test_input_signature_refuses_before_anything_runs(x, error, says):
     assert not ran and number(v) == 0.
 
 
-def test_input_signature_that_does_not_fit_the_function():
+def test_input_signature_with_too_many_specs_raises():
     with pytest.raises(ShapeError, match="input_signature"):
         df.function(lambda x: x, input_signature=[df.TensorSpec([]), df.TensorSpec([])])(1.)
 
 
-# --- functions in functions ---------------------------------------------------------------------
+# --- nested functions ---------------------------------------------------------------------------
 
 def test_functions_are_inlined():
     @df.function
@@ -437,7 +437,7 @@ def test_functions_are_inlined():
     assert number(inner(df.constant(1.), 4)) == 4.
 
 
-def test_endless_recursion_is_reported():
+def test_endless_recursion_raises():
     @df.function
     def f(x):
         return f(x) + 1.
@@ -466,7 +466,7 @@ def test_recursion_that_ends():
     assert number(power(df.constant(2.), 3)) == 8.
 
 
-def test_functions_taken_as_arguments():
+def test_functions_as_arguments():
     square = df.function(lambda x: x * x)
     apply = df.function(lambda f, x: f(x) + 1.)
     assert number(apply(square, df.constant(3.))) == 10.
@@ -506,7 +506,7 @@ def test_arguments_constants_and_variables_returned():
     assert number(second[5]) == [0., 0.]
 
 
-def test_python_numbers_that_change_are_returned_as_they_are_now():
+def test_results_hold_the_current_python_numbers():
     f = df.function(lambda x, k: (x * k, k, k + 1.))
     x = df.constant(1.)
     for k in (1., 2., 3., 4.):
@@ -556,12 +556,12 @@ def test_get_concrete_function_of_a_signature():
     c = f.get_concrete_function()
     assert number(c(df.ones([2]))) == [2., 2.]
     assert f.get_concrete_function() is c
-    for n in (2, 3, 3):             # the trace for any size is for these, too
+    for n in (2, 3, 3):             # the trace for any size serves them
         assert number(f.get_concrete_function(df.ones([n]))(df.ones([n]))) == [2.] * n
     assert n_traces(f) == 1
 
 
-def test_get_concrete_function_of_sizes_that_python_asks_for():
+def test_get_concrete_function_when_python_reads_the_size():
     f = df.function(lambda x: x + 1. if x.shape[0] > 3 else x * 2.)
     for n in (2, 3, 5, 2, 6, 6, 7):
         want = [2.] * n
@@ -571,7 +571,7 @@ def test_get_concrete_function_of_sizes_that_python_asks_for():
 
 # --- threads ------------------------------------------------------------------------------------
 
-def test_threads_that_call_first_together_trace_once():
+def test_concurrent_first_calls_trace_once():
     ready, traced, found = threading.Barrier(8), [], []
     v = []
 
@@ -596,10 +596,10 @@ def test_threads_that_call_first_together_trace_once():
         for t in threads:
             t.join()
     assert found == [202.] * 8 and len(v) == 1
-    assert n_traces(f) == 1 and len(traced) == 2    # with variables made, Python runs once more
+    assert n_traces(f) == 1 and len(traced) == 2    # traced again because variables were created
 
 
-def test_a_trace_does_not_reach_other_threads():
+def test_tracing_does_not_affect_other_threads():
     inside, seen = threading.Event(), []
     go = threading.Event()
 
@@ -641,7 +641,7 @@ def test_run_functions_eagerly():
     assert seen == [1., 5.]
 
 
-def test_a_function_that_raises_while_traced_can_be_called_again():
+def test_function_can_be_called_after_tracing_raised():
     fail = [True]
 
     @df.function

@@ -1,5 +1,5 @@
-"""What one trace may serve: other numbers, sizes, variables and dicts, and when it is not trusted
-with them."""
+"""Generalized traces: one trace serves other numbers, sizes, variables and dicts; cases in which it
+must not."""
 
 import dataclasses
 import gc
@@ -21,7 +21,7 @@ def quiet():
 
 
 def same(f, *calls):
-    """Eager and traced, call for call; the traced function."""
+    """Compare eager and traced results of all calls; return the traced function."""
     traced = df.function(f)
     for args in calls:
         want, got = f(*args), traced(*args)
@@ -32,7 +32,7 @@ def same(f, *calls):
 
 x1 = df.constant([1., 2.])
 
-# --- from input to value of the key -------------------------------------------------------------
+# --- numbers: from program input to static value ------------------------------------------------
 
 def scheduled(x, lr, training):
     y = x * 3.
@@ -41,7 +41,7 @@ def scheduled(x, lr, training):
     return y * lr
 
 
-def test_a_number_that_decides_in_another_mode():
+def test_number_decides_a_branch_in_another_mode():
     calls = [(x1, .1, False), (x1, .2, False), *[(x1, lr, True) for lr in (.3, .4, .6, .9)]]
     traced = same(scheduled, *calls, *calls[::-1], *calls)
     line = scheduled.__code__.co_firstlineno + 2
@@ -51,7 +51,7 @@ def test_a_number_that_decides_in_another_mode():
 
 @pytest.mark.parametrize("other", [
     df.ones([2, 2]), df.ones([2], df.float64), df.ones([5])], ids=["rank", "dtype", "batch"])
-def test_a_number_that_decides_for_other_tensors(other):
+def test_number_decides_a_branch_for_other_tensor_types(other):
     def f(x, lr):
         if (x.ndim, x.dtype, x.shape) != (1, df.float32, (2,)) and lr > .5:
             return x * 100.
@@ -61,7 +61,7 @@ def test_a_number_that_decides_for_other_tensors(other):
     same(f, *calls, *calls[::-1])
 
 
-def test_a_number_that_decides_after_an_exception():
+def test_number_decides_a_branch_after_tracing_raised():
     fail = [False]
 
     def f(x, lr, mode):
@@ -82,7 +82,7 @@ def test_a_number_that_decides_after_an_exception():
             assert traced(x1, lr, mode).tolist() == f(x1, lr, mode).tolist()
 
 
-def test_calls_from_threads_while_numbers_move():
+def test_concurrent_calls_with_different_numbers():
     traced, wrong = df.function(scheduled), []
 
     def call(k):
@@ -99,7 +99,7 @@ def test_calls_from_threads_while_numbers_move():
 
 # --- guards -------------------------------------------------------------------------------------
 
-def test_a_number_beside_two_dtypes():
+def test_number_combined_with_two_dtypes():
     def f(a, b, k):
         return df.cast(a * k, df.float64) + b * k
 
@@ -108,7 +108,7 @@ def test_a_number_beside_two_dtypes():
 
 
 @pytest.mark.parametrize("sizes", [(3, 2, 5, 3, 1), (1, 3, 2), (5, 3)])
-def test_two_questions_about_one_size(sizes):
+def test_two_guards_on_one_size(sizes):
     def f(x):
         n = x.shape[0]
         return x * (2. if n < 3 else 3.) * (5. if n == 3 else 7.)
@@ -129,7 +129,7 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("first", [2, 3, 4])
-def test_each_question_decides_by_an_unknown_size(question, first):
+def test_branches_on_an_unknown_size(question, first):
     def f(x):
         return x * (2. if QUESTIONS[question](x.shape[0]) else 3.)
 
@@ -139,7 +139,7 @@ def test_each_question_decides_by_an_unknown_size(question, first):
 
 
 @pytest.mark.parametrize("question", ["<", "<=", "==", "!=", ">", ">="])
-def test_questions_about_a_size_that_depends_on_data(question):
+def test_branches_on_a_data_dependent_size(question):
     def f(x):
         m = df.boolean_mask(x, x > 0.)
         return m * (2. if QUESTIONS[question](m.shape[0]) else 3.)
@@ -150,16 +150,16 @@ def test_questions_about_a_size_that_depends_on_data(question):
         assert traced(x).tolist() == f(x).tolist()
 
 
-def test_a_number_in_a_scalar_attribute():
+def test_number_as_a_scalar_attribute():
     same(lambda x, k: df.expand_dims(x, k), *[(df.ones([2, 3]), k) for k in (0, 1, 2, 0, 1)])
     same(lambda x, k: df.nn.leaky_relu(x, k), *[(x1 - 2., k) for k in (.1, .2, .3, 1, 2, 3, 4)])
 
 
-def test_as_a_float():
+def test_number_converted_to_float():
     same(lambda x, k: x * float(k), *[(x1, k) for k in (1, 2, -3, 1)])
 
 
-def test_squares_are_squares_whether_number_or_input():
+def test_power_by_a_number_input_matches_eager():
     x = df.constant(np.linspace(.1, 3, 99).astype(np.float32))
     same(lambda x, p: x ** p, *[(x, p) for p in (3., 1.5, 2., 2.5, 2., 3.)])
     same(lambda x, p: x ** p, *[(x, p) for p in (3, 1, 2, 5, 2)])
@@ -174,7 +174,7 @@ def test_ints_of_all_widths():
     same(lambda x, n: (x > 1.) * n, *[(x1, n) for n in (1, 2, 3, 2**33, 5)])
 
 
-def test_nan_zero_and_one():
+def test_nan_signed_zero_and_equal_keys():
     f = df.function(lambda x, k: x / k)
     for k in (0., -0., 0., 1., -0.):
         assert f(x1, k).tolist() == (x1 / k).tolist()
@@ -188,14 +188,14 @@ def test_nan_zero_and_one():
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int32])
-def test_scalars_of_numpy_promote_as_in_eager_mode(kind):
+def test_numpy_scalars_promote_as_in_eager_mode(kind):
     for x in (x1, df.constant([1, 2]), df.constant([1.], df.float64)):
         traced = same(lambda x, k: x * k + k, *[(x, kind(k)) for k in (1, 2, 3, 4, 5)])
         assert traced.experimental_get_tracing_count() == 2
     same(lambda x, k: x if k else x * 2., *[(x1, np.bool_(k)) for k in (0, 1, 0, 1)])
 
 
-def test_sets_are_known_by_what_they_hold():
+def test_sets_are_compared_by_content():
     held = {1, 2}
     f = df.function(lambda x, s: x * float(len(s)))
     assert f(x1, held).tolist() == f(x1, held).tolist() == [2., 4.]
@@ -203,9 +203,9 @@ def test_sets_are_known_by_what_they_hold():
     assert f(x1, held).tolist() == [3., 6.]
 
 
-# --- what no guard can tell ---------------------------------------------------------------------
+# --- decisions that guards cannot detect --------------------------------------------------------
 
-def test_only_what_is_to_blame_stays():
+def test_only_the_number_that_decides_stays_static():
     def f(x, n, lr):
         return x * lr * (2. if type(n) is int else 3.)
 
@@ -216,7 +216,7 @@ def test_only_what_is_to_blame_stays():
     assert traced.experimental_get_tracing_count() == before
 
 
-def test_the_type_of_a_size():
+def test_branch_on_the_type_of_a_size():
     def f(x):
         return x * (2. if type(x.shape[0]) is int else 3.)
 
@@ -225,7 +225,7 @@ def test_the_type_of_a_size():
         assert traced(df.ones([n])).tolist() == [2.] * n
 
 
-def test_what_python_raises_is_raised():
+def test_python_exception_for_a_new_number_is_raised():
     def f(x, n):
         return x * [1., 2.][n]
 
@@ -237,7 +237,7 @@ def test_what_python_raises_is_raised():
     assert traced(x1, 1).tolist() == [2., 4.]
 
 
-def test_a_number_kept_is_no_number_outside():
+def test_captured_numbers_are_plain_ints_after_tracing():
     kept = []
 
     def f(x, n):
@@ -248,7 +248,7 @@ def test_a_number_kept_is_no_number_outside():
     traced = df.function(f)
     for n in (1, 2, 3):
         traced(df.ones([n]), n)
-    assert all(type(n) is int for n in kept)        # Python ran last with numbers
+    assert all(type(n) is int for n in kept)        # the last trace got plain numbers
     inner = []
     graph = df.Graph()
     with graph.as_default():
@@ -256,13 +256,13 @@ def test_a_number_kept_is_no_number_outside():
     assert repr(inner[0]) == "None"
 
 
-def test_a_function_in_a_function_takes_numbers_on():
+def test_inner_function_takes_numbers_as_inputs():
     inner = df.function(lambda x, k: x * k)
     traced = same(lambda x, k: inner(x, k) + inner(x, k + 1.), *[(x1, k) for k in (.1, .2, .3, .4)])
     assert traced.experimental_get_tracing_count() == 2
 
 
-def test_returned_numbers_are_numbers_on_every_call():
+def test_returned_numbers_are_python_numbers_on_every_call():
     f = df.function(lambda x, n, r: {"n": n, "more": (n * 2, r / 2, x), "size": x.shape})
     for n in range(6):
         y = f(df.ones([n + 1]), n, n / 4)
@@ -279,7 +279,7 @@ def test_returned_numbers_are_numbers_on_every_call():
     assert f.experimental_get_tracing_count() == 2
 
 
-def test_a_number_that_python_refuses_is_traced_by_itself():
+def test_number_that_raises_gets_a_separate_trace():
     def f(x, n, v):
         v.assign_add(1.)
         try:
@@ -298,7 +298,7 @@ def test_a_number_that_python_refuses_is_traced_by_itself():
 
 # --- variables ----------------------------------------------------------------------------------
 
-def test_variables_are_one_trace():
+def test_variables_share_one_trace():
     runs = []
 
     def f(v, x):
@@ -317,7 +317,7 @@ def test_variables_are_one_trace():
     assert traced(df.Variable([1., 1.], trainable=False), x1).tolist() == [4., 6.]
 
 
-def test_the_same_variable_twice_and_one_that_is_captured():
+def test_aliased_and_captured_variables():
     w = df.Variable(1.)
 
     def f(a, b):
@@ -338,7 +338,7 @@ def test_the_same_variable_twice_and_one_that_is_captured():
     assert len(mirror) == 3
 
 
-def test_gradients_by_variables_that_are_arguments():
+def test_gradients_with_respect_to_variable_arguments():
     @df.function
     def loss(v, x):
         return df.reduce_sum(v * v * x)
@@ -357,7 +357,7 @@ def test_gradients_by_variables_that_are_arguments():
     assert loss.experimental_get_tracing_count() == inside.experimental_get_tracing_count() == 1
 
 
-def test_a_variable_that_stood_for_others_holds_no_memory():
+def test_placeholder_variable_of_a_trace_holds_no_memory():
     f = df.function(lambda v: v.assign_add(df.ones([1000])) * 2.)
     v = df.Variable(df.zeros([1000]))
     f(v)
@@ -366,7 +366,7 @@ def test_a_variable_that_stood_for_others_holds_no_memory():
     assert v.numpy().tolist() == [1.] * 1000
 
 
-def test_a_gradient_rule_that_uses_a_number():
+def test_custom_gradient_that_uses_a_number():
     def f(x, k):
         @df.custom_gradient
         def scaled(x):
@@ -379,7 +379,7 @@ def test_a_gradient_rule_that_uses_a_number():
     same(f, *[(x1, k) for k in (.1, .2, .3, .4)])
 
 
-def test_an_optimizer_keeps_its_slots_apart():
+def test_optimizer_slots_of_variable_arguments_are_separate():
     optimizer, eager = df.optimizers.SGD(.1, momentum=.9), df.optimizers.SGD(.1, momentum=.9)
 
     def step(optimizer, v, x):
@@ -400,7 +400,7 @@ def test_an_optimizer_keeps_its_slots_apart():
 
 # --- structures ---------------------------------------------------------------------------------
 
-def test_the_order_of_keys_is_one_trace():
+def test_dict_key_order_shares_one_trace():
     f = df.function(lambda d: d["a"] - d["b"])
     a, b = df.constant(3.), df.constant(1.)
     for _ in range(3):
@@ -408,7 +408,7 @@ def test_the_order_of_keys_is_one_trace():
     assert f.experimental_get_tracing_count() == 1
 
 
-def test_the_order_of_keys_where_it_matters():
+def test_dict_key_order_that_affects_the_result():
     f = df.function(lambda d: (df.concat(list(d.values()), 0), list(d)))
     a, b = df.constant([3.]), df.constant([1.])
     for _ in range(3):
@@ -468,7 +468,7 @@ def test_methods_of_classes_with_slots():
     assert gone() is None
 
 
-def test_a_concrete_function_takes_defaults_and_keywords():
+def test_concrete_function_takes_defaults_and_keywords():
     f = df.function(lambda x, k=2., *, flip=False: -x * k if flip else x * k)
     concrete = f.get_concrete_function(x1)
     assert concrete(x1).tolist() == concrete(x=x1, k=2.).tolist() == [2., 4.]
@@ -486,7 +486,7 @@ def test_a_concrete_function_takes_defaults_and_keywords():
 @pytest.mark.parametrize("use", [lambda n: n >> 1, lambda n: n << 2, lambda n: ~n, lambda n: -n,
                                  lambda n: n // 2, lambda n: n % 3, lambda n: divmod(n, 2)[1],
                                  lambda n: abs(n), lambda n: n ** 2, lambda n: n / 2])
-def test_arithmetic_of_ints_needs_no_trace_of_its_own(use):
+def test_int_arithmetic_shares_one_trace(use):
     f = df.function(lambda x, n: x * use(n))
     for n in range(1, 9):
         assert f(df.constant(2.), n).item() == 2. * use(n)
@@ -499,8 +499,8 @@ def test_arithmetic_of_ints_needs_no_trace_of_its_own(use):
     lambda x: x + df.ones([5]), lambda x: df.reshape(x, [1, 5]), lambda x: x[3:4] + x[:1],
     lambda x: df.concat([x[None], df.ones([1, 5])], 0), lambda x: df.slice(x, [2], [2]),
     lambda x: df.matmul(x[None], df.ones([5, 2])), lambda x: df.ensure_shape(x, [5])])
-def test_an_error_that_python_catches_is_a_decision(attempt, sizes):
-    """What does not fit one size fits another."""
+def test_caught_error_that_depends_on_a_size(attempt, sizes):
+    """A size may be valid where another size raises, so the trace must not be reused."""
     def g(x):
         try:
             return df.reduce_sum(attempt(x))
@@ -513,7 +513,7 @@ def test_an_error_that_python_catches_is_a_decision(attempt, sizes):
             assert f(x).item() == g(x).item()
 
 
-def test_an_error_that_python_catches_is_a_decision_by_a_number():
+def test_caught_error_that_depends_on_a_number():
     def g(x, k):
         try:
             return df.expand_dims(x, k)

@@ -41,7 +41,7 @@ def test_constants_and_seeds():
 
 
 @pytest.mark.parametrize("name", init.__all__)
-def test_without_a_shape_it_is_the_initializer_of_its_name(name):
+def test_lower_case_initializer_without_a_shape_returns_the_class_instance(name):
     make = getattr(init, name)
     made = make()
     assert type(made) is getattr(init, name.title().replace("_", ""))
@@ -51,7 +51,7 @@ def test_without_a_shape_it_is_the_initializer_of_its_name(name):
         assert make(seed=2).get_config() == {"seed": 2}
 
 
-def test_names_of_tensorflow_in_lower_case():
+def test_lower_case_tensorflow_names():
     assert init.constant(3.)([2]).tolist() == df.constant_initializer(3.)([2]).tolist() == [3., 3.]
     assert init.identity(2.)([1, 2]).tolist() == [[2., 0.]]
     for name in ("orthogonal", "random_normal", "random_uniform", "truncated_normal",

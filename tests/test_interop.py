@@ -1,4 +1,4 @@
-"""Tensors and the outside: arrays, buffers, DLPack, pickles, copies."""
+"""Exchange of tensors with other libraries: arrays, buffers, DLPack, pickles, copies."""
 
 import array
 import copy
@@ -77,7 +77,7 @@ def test_array_protocol():
         x.__array__("float64", copy=False)
 
 
-def test_array_beside_tensor():
+def test_operators_of_array_and_tensor():
     x = df.constant([1.0, 2.0])
     for result in (np.float32([3, 4]) + x, x + np.float32([3, 4])):
         assert isinstance(result, df.Tensor)
@@ -154,7 +154,7 @@ def test_buffer_flags():
             x.__buffer__(flag)
 
 
-def test_writable_buffer_is_refused():
+def test_writable_buffer_request_raises():
     x = df.constant(numbers((3,), "uint8"))
     with pytest.raises((BufferError, TypeError)):
         (__import__("ctypes").c_uint8 * 3).from_buffer(x)
@@ -164,7 +164,7 @@ def test_bfloat16_has_no_buffer(monkeypatch):
     x = df.constant([1.0], dtype="bfloat16")
     with pytest.raises(BufferError):
         memoryview(x)
-    monkeypatch.setitem(sys.modules, "ml_dtypes", None)          # as where it is not installed
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)          # as if not installed
     for ask in (x.numpy, lambda: df.bfloat16.as_numpy_dtype):
         with pytest.raises(TypeError, match=r"bfloat16.*ml_dtypes.*cast to float32"):
             ask()
@@ -195,7 +195,7 @@ def test_bfloat16_arrays_both_ways():
 
 
 class Foreign:
-    """A bfloat16 array of another package, JAX's say: a buffer that is refused, and DLPack."""
+    """A bfloat16 array of another package such as JAX: no buffer format, but DLPack."""
 
     dtype = "bfloat16"
 
@@ -212,7 +212,7 @@ class Foreign:
         return self.tensor.__dlpack_device__()
 
 
-def test_bfloat16_of_other_packages_comes_by_dlpack():
+def test_bfloat16_of_other_packages_is_read_by_dlpack():
     inner = df.constant([[1.5, -2.0]], dtype="bfloat16")
     x = df.constant(Foreign(inner))
     assert x.dtype is df.bfloat16 and x.tolist() == [[1.5, -2.0]]
@@ -246,7 +246,7 @@ def test_dlpack_both_ways(dtype, shape):
         assert np.asarray(x).ctypes.data == a.ctypes.data == b.ctypes.data
 
 
-def test_dlpack_keeps_memory():
+def test_dlpack_keeps_the_owner_alive():
     a = np.arange(1000, dtype="float32")
     x = df.from_dlpack(a)
     ref = weakref.ref(a)
@@ -293,7 +293,7 @@ def test_dlpack_protocol_arguments():
     assert x.numpy()[0] == 1
 
 
-def test_dead_capsules():
+def test_consumed_dropped_and_foreign_capsules():
     capsule = df.constant([1.0]).__dlpack__(max_version=(1, 0))
     df.from_dlpack(capsule)
     with pytest.raises(ValueError, match="consumed"):
@@ -390,7 +390,7 @@ def test_conversions_in_threads():
     assert not bad
 
 
-# --- requests and capsules made by hand ---
+# --- hand-written buffer requests and capsules ---
 
 class Buffer(ctypes.Structure):
     _fields_ = [("buf", ctypes.c_void_p), ("obj", ctypes.py_object), ("len", ctypes.c_ssize_t),
@@ -405,7 +405,7 @@ C_CONTIGUOUS, F_CONTIGUOUS, ANY_CONTIGUOUS = 0x38, 0x58, 0x98       # with PyBUF
 
 @pytest.mark.parametrize("shape, column_major", [((2, 3), False), ((2, 1, 3), False), ((5,), True),
                                                  ((), True), ((1, 4, 1), True), ((0, 3), True)])
-def test_memory_in_a_certain_order(shape, column_major):
+def test_buffer_requests_of_an_order(shape, column_major):
     x = df.ones(shape)
     for flags, given in ((C_CONTIGUOUS, True), (F_CONTIGUOUS, column_major),
                          (ANY_CONTIGUOUS, True)):
@@ -435,7 +435,7 @@ DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 def capsule(array, deleter, **changes):
-    """A bare DLPack capsule over a NumPy array, and what must be kept alive."""
+    """Return a bare DLPack capsule over a NumPy array, and the objects to keep alive."""
     shape = (ctypes.c_int64 * array.ndim)(*array.shape)
     m = DLManaged()
     m.tensor = DLTensor(array.ctypes.data, 1, 0, array.ndim, 2, 32, 1, shape, None, 0)
@@ -449,7 +449,7 @@ def capsule(array, deleter, **changes):
     return new(ctypes.addressof(m), name, None), (m, shape, name)
 
 
-def test_a_capsule_whose_data_begins_later():
+def test_capsule_with_a_byte_offset():
     deleted = []
     deleter = DELETER(deleted.append)
     a = np.arange(6, dtype=np.float32)
@@ -463,7 +463,7 @@ def test_a_capsule_whose_data_begins_later():
 
 
 @pytest.mark.parametrize("device", [2, 10, 0, -1])
-def test_a_capsule_of_another_device(device):
+def test_capsule_of_another_device_raises(device):
     deleter = DELETER(lambda _: None)
     made, keep = capsule(np.ones(2, np.float32), deleter, device_type=device)
     with pytest.raises(BufferError, match="device"):
@@ -471,8 +471,8 @@ def test_a_capsule_of_another_device(device):
     assert keep
 
 
-def test_dlpack_off_the_alignment_is_copied():
-    """Kernels may rely on elements being aligned."""
+def test_misaligned_dlpack_memory_is_copied():
+    """Kernels require aligned elements."""
     a = np.zeros(17, np.uint8)[1:].view(np.float32)
     a[:] = [1, 2, 3, 4]
     assert a.ctypes.data % 4
@@ -483,7 +483,7 @@ def test_dlpack_off_the_alignment_is_copied():
         df.from_dlpack(a, copy=False)
 
 
-def test_strides_of_single_elements_do_not_matter():
-    """Nothing steps along a dimension of 1, so the memory is dense whatever its stride."""
+def test_strides_of_dimensions_of_size_one_are_ignored():
+    """The stride of a dimension of size 1 is never used, so the memory is dense."""
     a = np.lib.stride_tricks.as_strided(np.arange(4.), (4, 1), (8, 999 * 8))
     assert df.from_dlpack(a, copy=False).tolist() == [[0.], [1.], [2.], [3.]]

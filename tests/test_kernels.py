@@ -1,4 +1,4 @@
-"""Kernels of gemm, conv and attention against plain loops, at every SIMD level this CPU has."""
+"""Kernels of gemm, conv and attention against naive loops, at every SIMD level of this CPU."""
 
 import pytest
 
@@ -9,11 +9,11 @@ LEVELS = {
     "avx2": ["-mavx2", "-mfma"],
     "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"],
 }
-# What each check is linked with.
+# The csrc folders that each check is linked with.
 ROOMS = {"gemm": ["gemm"], "conv": ["conv"], "attention": ["attention"]}
 UNSUPPORTED = 77
-# The level that most machines have, one room plain and one under the sanitizers; the sanitizers of
-# the whole module see the others, as values at every level do. The rest with --exhaustive.
+# Run by default: the most common level, once plain and once under sanitizers. The other
+# combinations need --exhaustive; sanitizer builds of the whole module cover them as well.
 DEFAULT = {("gemm", "avx2", "plain"), ("attention", "avx2", "address")}
 
 
@@ -22,14 +22,14 @@ DEFAULT = {("gemm", "avx2", "plain"), ("attention", "avx2", "address")}
 @pytest.mark.parametrize("name", ROOMS)
 def test_kernels(name, level, variant, tmp_path, request):
     if (name, level, variant) not in DEFAULT and not request.config.getoption("exhaustive"):
-        pytest.skip("compiles long: run with --exhaustive")
+        pytest.skip("slow to compile: run with --exhaustive")
     # Debug information of the unrolled kernels doubles the time to compile them.
     flags = [f for f in VARIANTS[variant] if f != "-g"]
     flags += [f"-DDF_ISA={level}", *LEVELS[level]]
     empty = tmp_path / "empty.c"
     empty.write_text("int main(void) { return 0; }\n")
     if build([empty], tmp_path / "empty", flags).returncode:
-        pytest.skip(f"the compiler knows no {' '.join(flags)}")
+        pytest.skip(f"the compiler does not support {' '.join(flags)}")
     kernels = sorted(path for room in ROOMS[name] for path in (ROOT / "csrc" / room).glob("*.c"))
     program = tmp_path / name
     built = build([ROOT / f"tests/c/{name}_check.c", *kernels, *RUNTIME], program, flags)

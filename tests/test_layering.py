@@ -1,4 +1,4 @@
-"""Imports and includes go down only, files stay small, and no op is named outside its record."""
+"""Imports and includes point to lower layers, files stay small, only records name ops."""
 
 import ast
 import builtins
@@ -18,7 +18,7 @@ PYTHON = sorted((ROOT / "dualflow").rglob("*.py"))
 CSRC = sorted(p for p in (ROOT / "csrc").rglob("*") if p.suffix in (".c", ".h"))
 CYTHON = sorted((ROOT / "dualflow/_core").glob("*.p[yx][xid]"))
 
-# Lowest first; modules of one floor may know each other.
+# Lowest layer first; modules of one layer may import each other.
 FLOORS = [
     {"_util", "arguments", "errors", "dtypes", "frames"}, {"_core"},
     {"gradient_registry", "config", "memory", "settings", "switches", "nest", "devices",
@@ -55,28 +55,28 @@ def imports(tree):
 
 
 def part(path):
-    """The part of the package a file belongs to: dualflow/ops/array.py -> ops."""
+    """Return the part of the package that a file belongs to: dualflow/ops/array.py -> ops."""
     return path.relative_to(ROOT / "dualflow").with_suffix("").parts[0]
 
 
 @pytest.mark.parametrize("path", PYTHON, ids=name_of)
-def test_python_imports_go_down(path):
+def test_python_imports_only_lower_layers(path):
     tree = ast.parse(path.read_text())
     if part(path) == "__init__":
         return
-    assert part(path) in FLOOR, f"{path.name}: give it a floor in FLOORS"
+    assert part(path) in FLOOR, f"{path.name}: add it to a layer in FLOORS"
     for name in imports(tree):
         words = name.split(".")
         if words[0] != "dualflow":
             continue
-        if len(words) < 2:          # the public names, which come from everywhere below
+        if len(words) < 2:          # public names, defined in all lower layers
             assert FLOOR[part(path)] >= FLOOR["optimizers"], f"{path.name} imports all of dualflow"
             continue
-        assert words[1] in FLOOR, f"{path.name} imports the name {name}, want a module"
-        assert FLOOR[words[1]] <= FLOOR[part(path)], f"{path.name} imports {name} from above"
+        assert words[1] in FLOOR, f"{path.name} imports the name {name}, expected a module"
+        assert FLOOR[words[1]] <= FLOOR[part(path)], f"{path.name} imports {name} of a higher layer"
         if words[1] == part(path) == "graph" and path.parent.name != "graph":
             room, own = words[2], path.relative_to(ROOT / "dualflow/graph").parts[0]
-            assert GRAPH_ROOMS.index(room) <= GRAPH_ROOMS.index(own), f"imports {name} from above"
+            assert GRAPH_ROOMS.index(room) <= GRAPH_ROOMS.index(own), f"{name}: higher layer"
 
 
 def modules_in_strings(tree):
@@ -112,12 +112,12 @@ def test_a_module_name_in_a_string_is_found():
     assert list(modules_in_strings(tree)) == ["dualflow.graph.trace", "dualflow.transforms"]
 
 
-# milliseconds: made where they are needed
+# Each import takes milliseconds, so functions that need one may import it.
 SLOW_IMPORTS = {"numpy", "inspect", "difflib", "html", "opcode", "copy", "subprocess", "ctypes"}
 
 
 @pytest.mark.parametrize("path", PYTHON, ids=name_of)
-def test_python_imports_are_plain(path):
+def test_python_imports_are_absolute_and_at_module_level(path):
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -131,50 +131,50 @@ def test_python_imports_are_plain(path):
 
 
 def c_floor(path):
-    """csrc/ops/cast.c: the place of ops in C_FLOORS."""
+    """Return the layer of a C file: for csrc/ops/cast.c the index of "ops" in C_FLOORS."""
     room = path.relative_to(ROOT / "csrc").parts[0]
-    assert room in C_FLOORS, f"csrc/{room}: give it a floor in C_FLOORS"
+    assert room in C_FLOORS, f"csrc/{room}: add it to C_FLOORS"
     return C_FLOORS.index(room)
 
 
 @pytest.mark.parametrize("path", CSRC, ids=name_of)
-def test_c_includes_go_down(path):
+def test_c_includes_only_lower_layers(path):
     for included in re.findall(r'^\s*#\s*include\s+"([^"]+\.h)"', path.read_text(), re.M):
         target = ROOT / "csrc" / included
-        assert target.exists(), f"{included}: name it from csrc on"
-        assert c_floor(target) <= c_floor(path), f"{path.name} includes {included} from above"
+        assert target.exists(), f"{included}: write the path from csrc"
+        assert c_floor(target) <= c_floor(path), f"{path.name} includes {included}: higher layer"
 
 
 FORMULAS = [p for p in CSRC if p.stem.endswith("_formulas")]
 SHARED = {"ops/map.h", "ops/reduction.h", "ops/partial.h",
-          "ops/normalization_parts.h"}   # loops over formulas of any family
+          "ops/normalization_parts.h"}   # loops that apply formulas of any family
 
 
 @pytest.mark.parametrize("path", FORMULAS, ids=name_of)
-def test_formulas_are_apart_from_records(path):
+def test_formula_files_hold_no_op_records(path):
     text = path.read_text()
-    assert "DF_OP(" not in text, "a record: it belongs in the family's .c"
-    assert "#ifndef DTYPE" not in text and "#ifdef DTYPE" not in text, "two files in one"
+    assert "DF_OP(" not in text, "op records belong in the family's .c file"
+    assert "#ifndef DTYPE" not in text and "#ifdef DTYPE" not in text, "split the two branches"
     users = [p for p in CSRC if f"{path.parent.name}/{path.name}" in p.read_text()]
     assert len(users) == 1, "formulas belong to one family"
-    assert path.stem.startswith(users[0].stem), f"{users[0].name} includes them: name them after it"
+    assert path.stem.startswith(users[0].stem), f"name it after {users[0].name}, which includes it"
 
 
 @pytest.mark.parametrize("path", [p for p in CSRC if p.parent.name in C_KERNELS], ids=name_of)
-def test_what_is_compiled_per_dtype_is_formulas(path):
+def test_only_formula_files_are_compiled_per_dtype(path):
     text = path.read_text()
     templates = re.findall(r'#define TEMPLATE "([^"]+)"', text)
     templates += re.findall(r'#define DTYPE .*(?:\n#.*)*?\n#include "([^"]+)"', text)
     for name in {*templates} - SHARED:
-        assert name.endswith("_formulas.h"), f"{name}: compiled once per dtype"
+        assert name.endswith("_formulas.h"), f"{name}: compiled per dtype: name it *_formulas.h"
 
 
-def test_c_knows_no_python():
+def test_c_sources_do_not_include_python():
     assert [p.name for p in CSRC if "Python.h" in p.read_text().replace("no Python.h", "")] == []
 
 
-def test_errors_are_in_the_order_of_status_values():
-    """BY_STATUS against df_status: DF_BAD_SHAPE is raised as what its comment promises."""
+def test_error_classes_match_status_codes():
+    """BY_STATUS matches df_status, and each class derives from the error in the enum's comment."""
     text = (ROOT / "csrc/base/status.h").read_text()
     enum = text[text.index("DF_OK = 0"):text.index("DF_N_STATUS")]
     names = re.findall(r"^\s*(DF_\w+)", enum, re.M)
@@ -195,7 +195,7 @@ def test_file_size(path):
     lines = path.read_text().splitlines()
     if path.suffix == ".pyi":           # the signatures of one extension module, a line each
         return
-    # An __init__.py only hands names on, a line each.
+    # An __init__.py only imports names, one per line.
     limit = 400 if path.suffix == ".py" and path.name != "__init__.py" else 500
     assert len(lines) <= limit, f"{len(lines)} lines, at most {limit}: split by concept"
 
@@ -211,7 +211,7 @@ def op_names():
     return re.findall(r"^OP\((\w+)\)", (ROOT / "csrc/op/ops.def").read_text(), re.M)
 
 
-def test_the_list_of_ops_names_their_files():
+def test_ops_def_lists_ops_under_their_files():
     text = (ROOT / "csrc/op/ops.def").read_text()
     for file, lines in re.findall(r"/\* (\w+\.c) \*/\n((?:OP\(\w+\)\n)+)", text):
         records = re.findall(r"^DF_OP\((\w+)\)", (ROOT / "csrc/ops" / file).read_text(), re.M)
@@ -219,8 +219,8 @@ def test_the_list_of_ops_names_their_files():
 
 
 @pytest.mark.parametrize("path", CSRC, ids=name_of)
-def test_c_names_ops_only_in_records(path):
-    """A string that is an op's name occurs in the op's record and in no comparison."""
+def test_c_code_compares_no_op_names(path):
+    """The name of an op appears in its record and is never compared with."""
     for line in path.read_text().splitlines():
         if re.search(r"\bstrn?cmp\s*\(", line):
             assert not re.search(rf'"(?:{"|".join(op_names())})"', line), line
@@ -228,8 +228,8 @@ def test_c_names_ops_only_in_records(path):
 
 
 @pytest.mark.parametrize("path", CYTHON, ids=name_of)
-def test_cython_tests_for_no_op(path):
-    """Operators apply ops by name; nothing branches on one."""
+def test_cython_code_compares_no_op_names(path):
+    """Operators apply ops by name; no branch depends on a name."""
     pattern = rf'(?:[!=]=|\bin)\s*\(?\s*"(?:{"|".join(op_names())})"'
     assert not re.search(pattern, path.read_text())
 
@@ -238,9 +238,9 @@ PASSES = sorted((ROOT / "dualflow/graph/passes").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", PASSES, ids=name_of)
-def test_passes_know_ops_by_handle(path):
-    """Names of ops occur only where a pass gets its handles on import; no function reads or holds
-    one."""
+def test_passes_look_up_op_names_at_import_only(path):
+    """Op names occur only where a pass looks up its handles on import; no function looks up or
+    contains one."""
     names = set(op_names())
     for f in ast.walk(ast.parse(path.read_text())):
         if not isinstance(f, ast.FunctionDef | ast.Lambda):
@@ -254,20 +254,20 @@ def test_passes_know_ops_by_handle(path):
             assert not held and not read, f"line {node.lineno}: {ast.unparse(node)}"
 
 
-# of the standard library, and dear: typing takes as long as all else that an eager program loads
+# Expensive standard modules: typing takes as long as everything else an eager program loads.
 DEAR = {"typing", "re", "enum", "pickle", "threading", "contextlib", "inspect", "dataclasses",
         "copy", "numpy"}
 
 
 def loaded_by(code):
-    """The modules that a program loads in an interpreter that has loaded nothing of itself."""
+    """Return the modules that a program loads in an isolated interpreter without site."""
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); {code}; print(*sys.modules)"
     made = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True,
                           check=True)
     return set(made.stdout.split())
 
 
-def test_import_loads_the_core_alone():
+def test_import_loads_only_the_core():
     loaded = loaded_by("import dualflow")
     assert {name for name in loaded if name.startswith("dualflow")} == {
         "dualflow", "dualflow._core", "dualflow._core._core", "dualflow.arguments",
@@ -281,12 +281,12 @@ def test_import_loads_the_core_alone():
     "import dualflow as df; df.nn.relu(df.random.normal([2])).sum()",
     "import dualflow as df; df.GradientTape; df.math; df.nest; df.image; df.testing",
 ])
-def test_eager_programs_load_nothing_dear(code):
+def test_eager_programs_load_no_expensive_modules(code):
     assert not loaded_by(code) & DEAR
 
 
-def test_a_tape_has_every_rule():
-    """What records loads every module that declares one."""
+def test_tape_loads_every_gradient_rule():
+    """Access to GradientTape imports every module that declares a gradient rule."""
     rules = {".".join(p.relative_to(ROOT).with_suffix("").parts) for p in PYTHON
              if re.search(r"^(@gradient|no_gradient)\(", p.read_text(), re.M)}
     assert "dualflow.ops.arithmetic" in rules
@@ -294,7 +294,7 @@ def test_a_tape_has_every_rule():
     assert "dualflow.autodiff" in loaded_by("import dualflow as df; df.function")
 
 
-def test_threads_may_use_names_first():
+def test_lazy_names_are_thread_safe():
     code = """
 import sys, threading
 import dualflow as df
@@ -325,7 +325,7 @@ sys.exit("; ".join(failed) or 0)
 
 @pytest.mark.parametrize("made", ["df.constant([1., 2.])", "df.Variable([1., 2.])",
                                   "df.from_dlpack(memory())", "pickle.loads(stored)"])
-def test_tensors_are_made_with_their_methods(made):
+def test_new_tensors_have_their_methods(made):
     stored = pickle.dumps(df.constant([1., 2.]))
     code = f"""
 import pickle

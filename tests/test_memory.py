@@ -1,4 +1,4 @@
-"""What `df.memory` says: in use, by whom, the peak, and what is kept."""
+"""`df.memory`: bytes in use, by thread, at the peak, and cached."""
 
 import os
 import threading
@@ -27,14 +27,14 @@ def test_in_use_and_peak():
     del x
 
 
-def test_trim_leaves_nothing_cached():
+def test_trim_empties_the_cache():
     x = df.zeros([MB])
     del x
     df.memory.trim()
     assert df.memory.stats()["cached"] == 0
 
 
-def test_by_the_thread_that_asked():
+def test_memory_is_counted_by_allocating_thread():
     kept = []
 
     def work():
@@ -50,12 +50,12 @@ def test_by_the_thread_that_asked():
     found = df.memory.stats()["by_thread"]
     assert found[other] == MB and found[own] == before
     assert sum(found.values()) == df.memory.stats()["in_use"]
-    kept.clear()                    # freed by this thread: it leaves the account of the other
+    kept.clear()                    # freed by this thread, but subtracted from the other's count
     found = df.memory.stats()["by_thread"]
     assert found.get(other, 0) == 0 and found[own] == before
 
 
-def test_more_threads_than_places():
+def test_more_threads_than_counters():
     barrier = threading.Barrier(100)
     kept = []
 
@@ -64,7 +64,7 @@ def test_more_threads_than_places():
         barrier.wait()
         kept.append(x)
 
-    for _ in range(2):              # places of threads that ended are used again
+    for _ in range(2):              # counters of ended threads are reused
         threads = [threading.Thread(target=work) for _ in range(100)]
         for t in threads:
             t.start()
@@ -77,7 +77,7 @@ def test_more_threads_than_places():
         assert sum(df.memory.stats()["by_thread"].values()) == df.memory.stats()["in_use"]
 
 
-def test_after_a_fork():
+def test_stats_after_a_fork():
     x = df.zeros([MB // 4])
     child = os.fork()
     if child == 0:
@@ -91,7 +91,7 @@ def test_after_a_fork():
     del x
 
 
-def test_results_too_large_for_caches():
+def test_results_larger_than_cpu_caches():
     before = df.config.num_threads()
     n = (32 << 20) // 4 + 1029                  # float32 beyond 32 MiB, with a tail
     a = np.arange(n, dtype=np.float32) % 1000 - 500

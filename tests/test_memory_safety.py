@@ -1,6 +1,6 @@
-"""Nothing that Python code does while dualflow looks at its objects, and nothing an owner writes
-into memory it shares, reaches memory it should not. Each case crashed the interpreter once or read
-beyond its operand; in a process of its own, so that a crash is one failing test."""
+"""Memory safety against Python code that runs while dualflow reads its objects, and against owners
+that write to shared memory. Each case once crashed the interpreter or read out of bounds; it runs
+in a process of its own, so that a crash fails one test."""
 
 import contextlib
 import inspect
@@ -21,7 +21,7 @@ from tests.hostile.values import Clearing, ClearingInt, clearing, clearing_rows
 ROOT = Path(__file__).resolve().parent.parent
 
 
-# --- Python code in the middle of a conversion ----------------------------------------------------
+# --- Python code that runs during a conversion ----------------------------------------------------
 
 @pytest.mark.parametrize("kind", [Clearing, ClearingInt])
 @pytest.mark.parametrize("use", [
@@ -32,30 +32,30 @@ ROOT = Path(__file__).resolve().parent.parent
     lambda x: df.gather(df.constant([1.0, 2.0]), x), lambda x: df.TensorSpec(x),
     lambda x: df.add_n(x), lambda x: df.einsum("i->i", x), lambda x: df.pad([1.0], [x]),
 ], ids=range(15))
-def test_a_number_that_empties_its_list(use, kind):
+def test_conversion_that_empties_its_list(use, kind):
     for make in (clearing, clearing_rows):
         with contextlib.suppress(TypeError, ValueError, OverflowError, MemoryError):
             use(make(kind))
 
 
-def test_a_list_that_changed_is_refused():
+def test_list_that_changes_during_conversion_raises():
     with pytest.raises(ValueError, match="changed while"):
         df.constant(clearing(ClearingInt), "float64")
 
 
-# --- objects that nobody made ---------------------------------------------------------------------
+# --- objects without __init__ ---------------------------------------------------------------------
 
 CORE = [t for t in vars(_core._core).values() if inspect.isclass(t)
         and t.__module__ in ("dualflow._core._core", "dualflow._core", "dualflow")]
 
 
-def test_classes_found():
+def test_core_classes_are_found():
     assert len(CORE) >= 15, CORE
 
 
 @pytest.mark.parametrize("cls", CORE, ids=lambda c: c.__name__)
-def test_new_without_init(cls):
-    """Either `__new__` refuses, or every attribute and method of what it returns is safe."""
+def test_new_without_init_is_safe(cls):
+    """Either `__new__` raises, or every attribute and method of the object is safe to use."""
     try:
         x = cls.__new__(cls)
     except TypeError:
@@ -64,13 +64,13 @@ def test_new_without_init(cls):
         if name in ("__class__", "__init__", "__new__", "__init_subclass__", "__subclasshook__"):
             continue
         for args in ((), (None,), (x,), ((),), (1,), ((), {}), (x, x)):
-            with contextlib.suppress(Exception):            # it lives, which is the test
+            with contextlib.suppress(Exception):            # only a crash is a failure
                 getattr(x, name)(*args)
-    while (log := _core.current_log()) is not None:        # it was told to record
+    while (log := _core.current_log()) is not None:        # a tape was started
         log.pop()
 
 
-def test_tensors_are_made_by_ops_alone():
+def test_tensor_classes_cannot_be_instantiated():
     for cls in (df.Tensor, df.TensorBase, _core.Symbol):
         for make in (cls, lambda cls=cls: cls.__new__(cls), lambda cls=cls: cls([1.0])):
             with pytest.raises(TypeError, match="created by ops"):
@@ -82,7 +82,7 @@ def test_tensors_are_made_by_ops_alone():
         sub()
 
 
-def test_made_once():
+def test_second_init_raises():
     v = df.Variable([1.0, 2.0])
     double = df.function(lambda: v * 2.0)
     assert double().tolist() == [2, 4]
@@ -98,7 +98,7 @@ def test_made_once():
     assert hash(spec) == before
 
 
-def test_dlpack_answers_that_are_empty():
+def test_empty_dlpack_device_and_version():
     with pytest.raises(BufferError):
         df.from_dlpack(type("Empty", (), {"__dlpack__": lambda self, **options: None,
                                           "__dlpack_device__": lambda self: ()})())
@@ -109,7 +109,7 @@ def test_dlpack_answers_that_are_empty():
 # --- bools that are neither 0 nor 1 ---------------------------------------------------------------
 
 def bools(values):
-    """A bool tensor over memory whose owner wrote `values` after it was shared."""
+    """Return a bool tensor whose owner writes `values` to the shared memory."""
     owner = np.zeros(len(values), bool)
     x = df.from_dlpack(owner)
     owner.view("uint8")[:] = values
@@ -117,7 +117,7 @@ def bools(values):
 
 
 @pytest.mark.parametrize("n", [1, 7, 4096, 10_000])
-def test_odd_bools(n):
+def test_bools_other_than_0_and_1_count_as_true(n):
     mask = bools([255 if k % 2 else 2 for k in range(n)])
     assert df.where(mask).numpy().ravel().tolist() == list(range(n))
     x = df.range(n)
@@ -126,7 +126,7 @@ def test_odd_bools(n):
     assert df.function(df.boolean_mask)(x, mask).tolist() == list(range(n))
 
 
-def test_a_pickle_of_odd_bools():
+def test_pickled_bools_are_normalised():
     data = pickle.dumps(df.constant([True] * 64), 5).replace(b"\1" * 64, b"\3" * 64)
     for x in (pickle.loads(data), rebuild("bool", (64,), b"\xff" * 64)):
         assert x.numpy().view("uint8").tolist() == [1] * 64
@@ -140,25 +140,25 @@ def test_a_pickle_of_odd_bools():
     (("int32", ("a",), b"1234"), TypeError), (("int32", (1,) * 300, b"1234"), ValueError),
     ((None, (1,), b"1234"), TypeError), (("int32", (2**70,), b"1234"), OverflowError),
 ])
-def test_crafted_pickles(args, kind):
+def test_crafted_pickles_raise(args, kind):
     with pytest.raises(kind):
         rebuild(*args)
 
 
 # --- an owner that writes while an op runs --------------------------------------------------------
 
-def test_an_owner_that_writes_meanwhile(pytestconfig):
+def test_owner_that_writes_while_ops_run(pytestconfig):
     seconds = 10 if pytestconfig.getoption("exhaustive") else 0.15
     ran = subprocess.run([sys.executable, "-m", "tests.hostile.races", str(seconds)],
                          cwd=ROOT, capture_output=True, text=True, timeout=1000, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr[-3000:]
 
 
-# --- what Cython makes of our code ----------------------------------------------------------------
+# --- code that Cython generates -------------------------------------------------------------------
 
-def test_no_list_comprehensions_in_the_core():
-    """Cython 3 drops an item twice where a comprehension's list cannot grow; lists of known length
-    and `append` are safe."""
+def test_core_has_no_list_comprehensions():
+    """Cython 3 decrefs an item twice if the list of a comprehension cannot grow. Lists of known
+    length and `append` are safe."""
     for path in sorted((ROOT / "dualflow" / "_core").glob("*.p*x*")):
         code = re.sub(r"#.*|\"\"\"(?s:.*?)\"\"\"", "", path.read_text())
         assert not re.search(r"\[(?:[^\[\]\n]|\[[^\[\]\n]*\])* for [^\]\n]* in ", code), path.name

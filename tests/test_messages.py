@@ -1,4 +1,4 @@
-"""What users do by mistake, and what they are told."""
+"""Messages for common mistakes of users."""
 
 import io
 import traceback
@@ -47,7 +47,7 @@ def test_messages(call, kind, words):
         call(df.Variable([1., 2., 3.], name="v"))
 
 
-ONE_BY_ONE = {       # what was written, and the list that was meant
+ONE_BY_ONE = {       # mistaken call: call in the message
     "zeros(2, 3)": "zeros([2, 3])",
     "zeros(2, 3, 4)": "zeros([2, 3, 4])",
     "ones(2, 3, 4)": "ones([2, 3, 4])",
@@ -67,7 +67,7 @@ ONE_BY_ONE = {       # what was written, and the list that was meant
 
 @pytest.mark.parametrize("written", ONE_BY_ONE)
 @pytest.mark.parametrize("traced", [False, True])
-def test_sizes_and_axes_are_one_argument(written, traced):
+def test_separate_sizes_and_axes_raise(written, traced):
     run = df.function if traced else lambda f: f
     for x in (X, df.Variable(X)):
         with pytest.raises(TypeError) as told:
@@ -75,7 +75,7 @@ def test_sizes_and_axes_are_one_argument(written, traced):
         assert f"as one argument: {ONE_BY_ONE[written]}" in str(told.value)
 
 
-def test_one_number_is_a_size():
+def test_single_int_is_a_shape():
     assert df.zeros(3, df.int32).shape == df.zeros(3).shape == df.random.normal(3, 0, 1).shape
     assert df.random.uniform(3, 2, 4).shape == df.random.normal(3, 2.).shape == (3,)
     assert df.reshape(M, 6).shape == (6,) and df.tile(X, 2).shape == (6,)
@@ -87,7 +87,7 @@ SIGNS = {"+=": "assign_add", "-=": "assign_sub", "*=": "assign", "/=": "assign",
 
 
 @pytest.mark.parametrize("sign", SIGNS)
-def test_a_variable_is_not_assigned_by_a_sign(sign):
+def test_augmented_assignment_to_a_variable_raises(sign):
     v = df.Variable([1, 2], name="v")
     with pytest.raises(TypeError, match=SIGNS[sign]):
         exec(f"v {sign} 1", {"v": v})
@@ -99,16 +99,16 @@ def test_a_variable_is_not_assigned_by_a_sign(sign):
     x = df.constant([1, 2])
     if sign != "@=" and sign != "/=":
         names = {"x": x}
-        exec(f"x {sign} 1", names)          # a name for another tensor, as of numbers
+        exec(f"x {sign} 1", names)          # rebinds the name, as for Python numbers
         assert names["x"] is not x and x.tolist() == [1, 2]
 
 
-def test_a_formatted_scalar():
+def test_format_of_scalars():
     assert f"{df.constant(2.5):.2f} {df.Variable(2.5):.1f}" == "2.50 2.5"
     assert f"{X:>60}" == f"{X!s:>60}" and f"{X}" == str(X)
 
 
-def test_a_vector_in_matmul_is_that_of_the_operator():
+def test_matmul_takes_vectors_as_the_operator_does():
     for f in (df.matmul, lambda a, b: a @ b):
         for run in (f, df.function(f)):
             assert run(M, X).tolist() == [14., 32.] and run(X, X).item() == 14.
@@ -119,27 +119,27 @@ def test_a_vector_in_matmul_is_that_of_the_operator():
     assert g.tolist() == [5., 7., 9.]
 
 
-def test_names_of_classes():
+def test_class_names_and_modules():
     assert str(df.Tensor) == "<class 'dualflow.Tensor'>"
     assert str(df.Variable) == "<class 'dualflow.Variable'>"
     assert df.TensorSpec.__module__ == "dualflow" and df.Tensor.__qualname__ == "Tensor"
     assert df.function(lambda x: str(type(x)))(X) == "<class 'dualflow._core.Symbol'>"
 
 
-def test_names_of_the_package():
+def test_dir_of_the_package():
     names = dir(df)
     assert not {"Any", "importlib", "_importlib", "_typing", "_LATE", "typing"} & {*names}
     assert {"Tensor", "function", "errors", "math", "__version__"} <= {*names}
     assert all(hasattr(df, name) for name in names)
 
 
-# --- in containers ------------------------------------------------------------------------------
+# --- membership in containers -------------------------------------------------------------------
 
 def in_list(x, items):
     return x in items
 
 
-def test_a_list_finds_the_same_object():
+def test_list_membership_is_by_identity():
     x, y, v = df.constant([1., 2.]), df.constant([1., 2.]), df.Variable([1., 2.])
     other = df.constant([1., 2., 3.])
     for items in ([x], [y, x], [v, x], [other, x], [None, "a", object(), x], (y, x),
@@ -150,7 +150,7 @@ def test_a_list_finds_the_same_object():
     assert df.constant(1.) in [df.constant(1.)] and df.constant(1.) not in [df.constant(2.)]
 
 
-def test_a_list_finds_the_same_traced_tensor():
+def test_list_membership_of_traced_tensors():
     @df.function
     def f(x, y):
         found = x in [y, x], x in [y], y not in [x, df.exp(y)]
@@ -161,7 +161,7 @@ def test_a_list_finds_the_same_traced_tensor():
     assert f(df.constant([5.] * 9), df.constant([5.] * 4)).tolist() == [1., 0., 1.]
 
 
-def test_truth_is_ambiguous_outside_containers():
+def test_truth_value_raises_outside_containers():
     with pytest.raises(ValueError, match="ambiguous"):
         bool(df.equal(X, X))
     with pytest.raises(ValueError, match="broadcast"):
@@ -171,7 +171,7 @@ def test_truth_is_ambiguous_outside_containers():
 
 # --- tracebacks ---------------------------------------------------------------------------------
 
-def test_tracebacks_show_one_function_of_the_core():
+def test_traceback_has_at_most_one_core_frame():
     with pytest.raises(ValueError) as caught:
         df.add(X, df.constant([1., 2.]))
     files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
@@ -180,7 +180,7 @@ def test_tracebacks_show_one_function_of_the_core():
 
 # --- notebooks ----------------------------------------------------------------------------------
 
-def test_what_notebooks_show():
+def test_notebook_representations():
     html = df.constant([[1., 2.]])._repr_html_()
     assert "Tensor shape=(1, 2) dtype=float32" in html and "[[1. 2.]]" in html
     assert "Variable &#x27;&lt;w&gt;&#x27; shape=()" in df.Variable(1., name="<w>")._repr_html_()
@@ -210,9 +210,9 @@ def a_gradient_that_fails(x):
     df.function(a_gradient_that_fails), lambda x: df.vmap(sum_of_unequal)(df.stack([x, x])),
     lambda x: df.gather(x, [7]), lambda x: df.function(df.gather)(x, df.cast(x, df.int32) + 7),
 ])
-def test_what_notebooks_show_of_an_error(run):
-    """The lines of the user, and of functions of the core one: the last of all, which is never left
-    out."""
+def test_notebook_traceback_of_an_error(run):
+    """The traceback shows the user's lines and at most one function of the core: notebooks never
+    hide the last frame."""
     shown = pytest.importorskip("IPython.core.ultratb").VerboseTB(theme_name="nocolor")
     with pytest.raises(df.errors.DualflowError) as caught:
         run(X)
@@ -223,7 +223,7 @@ def test_what_notebooks_show_of_an_error(run):
     assert len(frames) <= 1
 
 
-def test_progress_bars_know_how_far():
+def test_progress_bars_get_the_dataset_length():
     tqdm = pytest.importorskip("tqdm")
     batches = df.data.Dataset.range(10).batch(3)
     told = io.StringIO()

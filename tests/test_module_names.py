@@ -1,4 +1,4 @@
-"""`dir()` of a public module shows what is public, and nothing that it happens to import."""
+"""`dir()` of a public module lists its public names and no imports for internal use."""
 
 import ast
 import importlib
@@ -9,18 +9,19 @@ import pytest
 
 import dualflow as df
 
-ELSEWHERE = {"dualflow.keras"}      # shows Keras's names
+ELSEWHERE = {"dualflow.keras"}      # lists Keras's names
 
 
 def handed_on(module):
-    """What a module without `__all__` imports for others: `from x import y as y`."""
+    """Return the names that a module without `__all__` re-exports: `from x import y as y`."""
     tree = ast.parse(Path(module.__file__).read_text())
     return {a.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
             for a in node.names}
 
 
 def public_modules():
-    """Those to which public names lead; rooms of `dualflow.ops` document themselves."""
+    """Return the modules reachable by public names; those of `dualflow.ops` are tested
+    elsewhere."""
     found, left = set(), ["dualflow", "dualflow.compat.v1", "dualflow.dtypes", "dualflow.errors"]
     while left:
         name = left.pop()
@@ -50,7 +51,7 @@ def test_dir_shows_public_names(name):
         assert home.startswith("dualflow") or home == "builtins", n
 
 
-def test_there_are_public_modules():
+def test_public_modules_are_found():
     names = public_modules()
     assert {"dualflow.nn", "dualflow.optimizers.schedules", "dualflow.compat.v1.train",
             "dualflow.compat.v1.contrib.layers"} <= {*names} and len(names) > 40

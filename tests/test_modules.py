@@ -87,7 +87,7 @@ def test_name_scopes():
         assert scope == "outer/"
 
 
-def test_variables_made_later():
+def test_variables_created_after_init():
     class Lazy(df.Module):
         def __init__(self):
             super().__init__()
@@ -113,7 +113,7 @@ def test_training_and_gradients():
     assert [g.tolist() for g in gradients] == [[4.], [[4.], [4.]]] and net.steps.item() == 1
 
 
-def test_copies_have_variables_of_their_own():
+def test_copies_have_separate_variables():
     net = Dense(2, 1)
     net(df.ones([1, 2]))
     for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
@@ -121,7 +121,7 @@ def test_copies_have_variables_of_their_own():
         assert other(df.ones([1, 2])).item() == 4. and net(df.ones([1, 2])).item() == 2.
 
 
-def test_objects_that_hold_a_variable():
+def test_variables_of_other_objects():
     class Holder:
         def __init__(self):
             self.held = df.Variable(1.)

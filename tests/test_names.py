@@ -1,4 +1,4 @@
-"""TensorFlow's names: nine of ten of those used most are there, and each does what it says."""
+"""The most used TensorFlow names: at least 90 % of them exist, and each works."""
 
 import logging
 
@@ -21,21 +21,21 @@ def found(path):
 
 
 @pytest.mark.parametrize("path", [p for p in PATHS if p not in ABSENT])
-def test_exists(path):
+def test_name_exists(path):
     assert found(path) is not None or path == "newaxis"
 
 
-def test_nine_of_ten():
+def test_at_most_a_tenth_is_absent():
     assert set(PATHS) >= ABSENT and len(ABSENT) <= 0.1 * len(PATHS)
 
 
 @pytest.mark.parametrize("path", sorted(ABSENT))
-def test_what_is_missing_is_missing(path):
+def test_absent_names_raise_attribute_error(path):
     with pytest.raises(AttributeError):
         found(path)
 
 
-WORKS = {                            # a call of each that has no test of its own, and its result
+WORKS = {                            # calls of names that have no other test, and their results
     "bool": (lambda: df.zeros([1], df.bool).tolist(), [False]),
     "newaxis": (lambda: X[df.newaxis].shape, (1, 2)),
     "is_tensor": (lambda: [df.is_tensor(x) for x in (X, V, 1.0)], [True, True, False]),
@@ -98,7 +98,7 @@ def inside(scope, function):
 
 
 @pytest.mark.parametrize("name", WORKS)
-def test_works(name):
+def test_name_works(name):
     call, want = WORKS[name]
     got = call()
     assert got == want if want is not None else got is None
@@ -136,7 +136,7 @@ def test_control_dependencies_of_a_graph():
     assert y.op.control_inputs == (x.op,) and set(both.control_inputs) == {x.op, y.op}
 
 
-def test_refusals():
+def test_invalid_arguments_raise():
     with pytest.raises(df.errors.InvalidArgumentError, match="do not broadcast"):
         df.broadcast_dynamic_shape([2], [3])
     with pytest.raises(ValueError, match="do not broadcast"):

@@ -1,4 +1,4 @@
-"""Nested structures as flat lists and back; the same in tapes, functions and printing."""
+"""Nested structures: flattening and packing, and their use in tapes, functions and printing."""
 
 import collections
 import dataclasses
@@ -46,7 +46,7 @@ structures = st.recursive(
 
 @settings(derandomize=True)
 @given(structures)
-def test_there_and_back(structure):
+def test_flatten_and_pack_round_trip(structure):
     leaves = nest.flatten(structure)
     again = nest.pack_sequence_as(structure, leaves)
     assert again == structure and type(again) is type(structure)
@@ -56,7 +56,7 @@ def test_there_and_back(structure):
     doubled = nest.map_structure(lambda a, b: (a, b), numbered, numbered)
     assert nest.flatten_up_to(structure, doubled) == [(k, k) for k in range(len(leaves))]
     if isinstance(structure, dict):
-        assert list(again) == list(structure)           # keys as they were put in
+        assert list(again) == list(structure)           # insertion order
 
 
 @settings(derandomize=True)
@@ -70,8 +70,8 @@ def test_paths_lead_to_their_leaves(structure):
 
 @settings(derandomize=True)
 @given(structures)
-def test_functions_take_and_give_what_nests(structure):
-    """The leaves of a call and of its result, in the order of flatten; types as they were."""
+def test_functions_take_and_return_nested_structures(structure):
+    """Leaves keep the order of flatten, containers keep their types."""
     numbers = iter(range(1000))
     built = nest.map_structure(lambda _: df.constant(float(next(numbers))), structure)
     doubled = df.function(lambda s: nest.map_structure(lambda x: x * 2., s))(built)
@@ -80,7 +80,7 @@ def test_functions_take_and_give_what_nests(structure):
         2 * x.item() for x in nest.flatten(built)]
 
 
-def test_what_nests():
+def test_is_nested():
     for item in ([], (), {}, Pair(1, 2), Layer(1, 2)):
         assert nest.is_nested(item)
     for item in (None, "text", b"", {1}, np.ones(2), df.ones([2]), Layer, 1):
@@ -91,12 +91,12 @@ def test_what_nests():
 def test_order_of_keys():
     assert nest.flatten({"b": 1, "a": 2}) == [2, 1]
     assert nest.flatten({3: 1, 1: 2}) == [2, 1]
-    assert nest.flatten({"b": 1, 0: 2}) == [1, 2]                       # they do not compare
+    assert nest.flatten({"b": 1, 0: 2}) == [1, 2]    # mixed types cannot be sorted
     assert df.function(lambda d: nest.flatten(d))({3: 1., 1: 2.}) == [2., 1.]
 
 
 def test_dataclasses_on_tapes():
-    """They used to be accepted only as arguments of functions."""
+    """Dataclasses are structures for tapes as well as for functions."""
     layer = Layer(df.Variable([2.]), df.Variable([1.]))
     layer.used = 7
     with df.GradientTape() as tape:
@@ -112,7 +112,7 @@ def test_dataclasses_on_tapes():
 
 
 @pytest.mark.parametrize("traced", [False, True])
-def test_dataclasses_are_printed_with_their_numbers(traced, capsys):
+def test_dataclasses_are_printed_with_their_values(traced, capsys):
     def show(x):
         df.print(Layer(x, 2), Checked(x))
 
@@ -126,31 +126,31 @@ def test_dataclasses_are_printed_with_their_numbers(traced, capsys):
     ({"x": [1, 2]}, {"x": [1]}, r"at \['x'\]: a list of 2, a list of 1"),
     ({"x": 1}, {"y": 1}, "a dict of 1, a dict of 1"),
     (Layer([1], 2), Layer((1,), 2), r"at \.w: a list of 1, a tuple of 1")])
-def test_structures_that_differ(a, b, message):
+def test_different_structures_raise(a, b, message):
     with pytest.raises(InvalidArgumentError, match=message):
         nest.assert_same_structure(a, b)
     with pytest.raises(InvalidArgumentError, match="differ"):
         nest.map_structure(lambda x, y: x, a, b)
 
 
-def test_types_that_do_not_matter():
+def test_check_types_false_ignores_container_types():
     nest.assert_same_structure([1, (2,)], (1, [2]), check_types=False)
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_too_few_and_too_many(n):
+def test_pack_with_a_wrong_number_of_values_raises(n):
     with pytest.raises(InvalidArgumentError, match=f"got {n} values .* of 2 leaves"):
         nest.pack_sequence_as([1, [2]], range(n))
 
 
-def test_no_structure():
+def test_map_structure_without_a_structure_raises():
     with pytest.raises(InvalidArgumentError, match="no structure"):
         nest.map_structure(len)
 
 
 @pytest.mark.parametrize("use", [nest.flatten, nest.flatten_with_path,
                                  lambda x: nest.map_structure(abs, x)])
-def test_what_contains_itself(use):
+def test_cyclic_structure_raises(use):
     loop = [1]
     loop.append({"again": loop})
     with pytest.raises(InvalidArgumentError, match="contains itself"):

@@ -1,7 +1,7 @@
-"""Whatever Python does with a number or a size, a traced function does: on the first call, the
-second, when the number has become an input of the program, and later.
+"""Operations of Python on numbers and sizes give the same results in traced functions as in eager
+mode: on the first call, on the second, when the number has become a program input, and later.
 
-The rows go through the methods of int and float themselves, so that new ones of Python are covered.
+The method tests list the methods of int and float at run time, so new Python methods are covered.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ SIZES = [3, 5, 1, 4, 2, 3, 6, 4]
 
 
 def exact(y):
-    """A result as it can be compared: values with their types, to the bit."""
+    """Return a comparable form of a result: types and exact bits."""
     if isinstance(y, df.Tensor):
         return "tensor", y.dtype, y.shape, y.numpy().tobytes()
     if isinstance(y, list | tuple):
@@ -46,7 +46,7 @@ def exact(y):
 
 
 def outcome(f, *args):
-    """What a call gives or raises."""
+    """Return the result of a call, or the class of its exception."""
     try:
         return exact(f(*args))
     except Exception as error:
@@ -54,7 +54,7 @@ def outcome(f, *args):
 
 
 def check(f, calls, **options):
-    """Eager and traced, call for call."""
+    """Compare eager and traced outcomes of each call."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         want = [outcome(f, *args) for args in calls]
@@ -66,11 +66,11 @@ def check(f, calls, **options):
 
 # --- the number protocol ------------------------------------------------------------------------
 
-# About the class or the object, not the number.
+# Methods of the class or the object, not of its value.
 NOT_OF_NUMBERS = {"__doc__", "__new__", "__init__", "__init_subclass__", "__subclasshook__",
                   "__dir__", "__sizeof__", "__class__", "__getattribute__", "__setattr__",
                   "__delattr__", "__reduce__", "__getstate__", "__getformat__", "__setformat__"}
-# Arguments to try; every method takes one of these rows.
+# Arguments to try; every method accepts at least one of them.
 ARGUMENTS = [(), (2,), (2.5,), (-1,), (2, 5), ("",), ("05",), (3, "big"), (np.float32(2.),),
              (True,)]
 
@@ -80,7 +80,7 @@ def methods(kind):
 
 
 def apply_all(value, name):
-    """What a method gives for all arguments it takes."""
+    """Return the results or exception names of a method for all ARGUMENTS."""
     found = getattr(value, name)
     if not callable(found):
         return found
@@ -117,13 +117,13 @@ def test_methods_of_a_size(name):
     check(f, [(df.ones([n, 2]),) for n in SIZES])
 
 
-# --- what programs do with numbers --------------------------------------------------------------
+# --- programs that use numbers ------------------------------------------------------------------
 
 TABLE = {1: .5, 2: .25, 3: 7., .5: 3., -3.25: 4.}
 
 
 class Level(int):
-    """A user's number."""
+    """A user's subclass of int."""
 
 
 def printed(n):
@@ -366,7 +366,7 @@ SCALARS = [np.int64(4), np.int32(4), np.int8(4), np.uint16(4), np.float16(4.), n
 @pytest.mark.parametrize("scalar", SCALARS, ids=lambda scalar: type(scalar).__name__)
 @pytest.mark.parametrize("op", [operator.add, operator.mul, operator.truediv, operator.floordiv,
                                 operator.mod, operator.pow, operator.ge])
-def test_no_trace_for_each_size_beside_a_scalar_of_numpy(op, scalar):
+def test_sizes_with_numpy_scalars_share_traces(op, scalar):
     for f in [lambda n: op(n, scalar), lambda n: op(scalar, n)]:
         traced = df.function(lambda x, f=f: x * (2. if f(x.shape[0]) else 3.) if op is operator.ge
                              else x * f(x.shape[0]))
@@ -374,7 +374,7 @@ def test_no_trace_for_each_size_beside_a_scalar_of_numpy(op, scalar):
             traced(df.ones([n]))
         assert traced.experimental_get_tracing_count() <= 4
 
-# --- what programs do with shapes ---------------------------------------------------------------
+# --- programs that use shapes -------------------------------------------------------------------
 
 SHAPES = {
     "in a table": lambda x: x * {(3, 2): 2., (4, 2): 5.}.get(x.shape, 1.),

@@ -1,4 +1,4 @@
-"""What is handed out: metadata, the contents of the sdist, what a build without a compiler says."""
+"""Distribution: metadata, contents of sdist and wheel, messages of a build without a compiler."""
 
 import os
 import re
@@ -16,22 +16,22 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
-def test_version_is_in_one_place():
+def test_version_is_defined_once():
     assert "version" in PROJECT["project"]["dynamic"] and "version" not in PROJECT["project"]
     assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "dualflow.__version__"}
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", df.__version__)
 
 
 def test_license():
-    """An SPDX expression and the file; classifiers of licenses may not stand beside it."""
+    """PEP 639: an SPDX expression and a license file exclude license classifiers."""
     project = PROJECT["project"]
     assert project["license"] == "Apache-2.0" and project["license-files"] == ["LICENSE"]
     assert not any("License" in entry for entry in project["classifiers"])
     assert "Apache License" in (ROOT / "LICENSE").read_text()
 
 
-def test_extras_exist():
-    """The extras that pages and messages tell people to install."""
+def test_extras_in_documentation_and_messages_exist():
+    """Check the extras that pages and messages recommend."""
     told = set()
     for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("dualflow/**/*.py")]:
         told |= set(re.findall(r"install (?:-\w )?'?(?:dualflow|\.)\[(\w+)\]", path.read_text()))
@@ -39,7 +39,7 @@ def test_extras_exist():
 
 
 def build(folder, *arguments, **environment):
-    """A build in a copy of what setup.py itself needs."""
+    """Run the build in a copy of the files that setup.py requires."""
     if find_spec("Cython") is None or find_spec("setuptools") is None:
         pytest.skip("building needs cython and setuptools")
     (folder / "setup.py").write_text((ROOT / "setup.py").read_text())
@@ -55,8 +55,8 @@ def build(folder, *arguments, **environment):
     ("no-such-compiler", "there is no no-such-compiler here"),
     ("false", "false lacks a C compiler that works"),
 ])
-def test_without_compiler(tmp_path, compiler, says):
-    """The last lines say what to install."""
+def test_build_without_compiler_names_packages_to_install(tmp_path, compiler, says):
+    """The last lines of the output name the packages to install."""
     made = build(tmp_path, CC=compiler)
     assert made.returncode == 1
     *_, before, after = made.stderr.split("dualflow is built by a C compiler, and ")
@@ -64,8 +64,8 @@ def test_without_compiler(tmp_path, compiler, says):
     assert "apt-get install gcc" in after and "xcode-select --install" in after
 
 
-def test_without_headers(tmp_path):
-    """A compiler that has everything but the headers of Python."""
+def test_build_without_python_headers(tmp_path):
+    """The compiler works, but cannot find Python.h."""
     script = tmp_path / "cc"
     script.write_text('#!/bin/sh\nfor word; do case "$word" in *probe.c) grep -q Python "$word" '
                       '&& exit 1;; esac; done\nexit 0\n')
@@ -76,8 +76,8 @@ def test_without_headers(tmp_path):
 
 
 @pytest.mark.soak
-def test_sdist_and_wheel(tmp_path):
-    """The sdist holds what git tracks, the wheel of the sources those that exports are made of."""
+def test_sdist_and_wheel_contents(tmp_path):
+    """The sdist has the files git tracks; the wheel has only the sources that exports need."""
     pytest.importorskip("build")
     run(tmp_path, sys.executable, "-m", "build", "-q", "--sdist", "-o", tmp_path, ROOT)
     (sdist,) = tmp_path.glob("*.tar.gz")
@@ -91,13 +91,13 @@ def test_sdist_and_wheel(tmp_path):
     fresh = tmp_path / "fresh/bin/python"
     run(tmp_path, fresh, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, tree)
     (wheel,) = tmp_path.glob("*.whl")
-    assert wheel.stat().st_size < 5e6       # three levels of vectors are 3.2 MB of it
+    assert wheel.stat().st_size < 5e6       # kernels of three SIMD levels take 3.2 MB
     run(tmp_path, fresh, "-m", "pip", "install", "-q", wheel, "pytest", "hypothesis")
     packed = subprocess.run([fresh, "-m", "zipfile", "-l", wheel], capture_output=True, text=True)
     assert "_core.pyi" in packed.stdout and "py.typed" in packed.stdout
     sources = re.findall(r"^(\S+\.(?:c|h|pyx|pxi|pxd))\s", packed.stdout, re.M)
     assert sources and all([path.startswith("dualflow/csrc/") for path in sources])
-    # Where the sources of the package are not beside the tests, what is installed is tested.
+    # Move the tests away from the package sources, so that they test the installed package.
     run(tmp_path, "mv", tree / "tests", tmp_path / "tests")
     run(tmp_path, fresh, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_tensor.py",
         "tests/test_variable.py", "tests/autodiff/test_tape.py", "-c", tree / "pyproject.toml",

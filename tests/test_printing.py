@@ -1,4 +1,4 @@
-"""df.print and Python's print: at once eagerly, each time and in order in a traced function."""
+"""df.print and Python's print: immediate in eager mode, on each call and in order when traced."""
 
 import builtins
 import io
@@ -9,12 +9,12 @@ import pytest
 import dualflow as df
 
 
-def test_eagerly(capsys):
+def test_print_eagerly(capsys):
     df.print("x", df.constant([1., 2.]), 3, {"a": [df.Variable(4.), "s"]}, sep=", ", end="!\n")
     assert capsys.readouterr().out == "x, [1. 2.], 3, {'a': [4.0, 's']}!\n"
 
 
-def test_nothing_and_a_stream(capsys):
+def test_print_without_arguments_and_to_a_stream(capsys):
     stream = io.StringIO()
     df.print(output_stream=stream)
     df.print("a", output_stream=stream)
@@ -48,7 +48,7 @@ def test_traced_prints_each_time_and_in_order(capsys):
         "first 1.0\nsecond 2.0 [2.0]\nthird 3.0\nfirst 5.0\nsecond 4.0 [10.0]\nthird 5.0\n")
 
 
-def test_only_text_is_printed_each_time(capsys):
+def test_text_without_tensors_is_printed_on_each_call(capsys):
     @df.function
     def f(x):
         df.print("here")
@@ -59,7 +59,7 @@ def test_only_text_is_printed_each_time(capsys):
     assert capsys.readouterr().out == "here\nhere\n"
 
 
-def test_python_values_are_printed_as_they_are(capsys):
+def test_current_python_values_are_printed(capsys):
     given = [1]
 
     @df.function
@@ -142,7 +142,7 @@ def test_str_of_a_traced_tensor_describes_it():
     f(df.constant([1., 2.]))
 
 
-def test_a_graph_of_ones_own_is_described(capsys):
+def test_str_of_a_graph_tensor_describes_it(capsys):
     g = df.Graph()
     with g.as_default():
         x = g.placeholder([2], name="x")
@@ -151,7 +151,7 @@ def test_a_graph_of_ones_own_is_described(capsys):
     assert len(g.nodes) == 1
 
 
-def test_what_printing_raises_comes_out(capsys):
+def test_exceptions_of_the_stream_are_raised(capsys):
     stream = io.StringIO()
     stream.close()
 
@@ -164,7 +164,7 @@ def test_what_printing_raises_comes_out(capsys):
         f(df.constant(1.))
 
 
-def test_functions_in_functions_print_in_order(capsys):
+def test_nested_functions_print_in_order(capsys):
     @df.function
     def inner(x):
         df.print("inner", x)

@@ -1,5 +1,5 @@
-"""`__df_tensor__`: objects of other packages that hold a Tensor or a Variable are taken for it
-everywhere, and gradients flow."""
+"""`__df_tensor__`: objects of other packages that hold a Tensor or Variable are accepted wherever
+a tensor is, and gradients pass through them."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import dualflow as df
 
 
 class Held:
-    """Like a Keras variable: a value, an array of it, and no operators of its own."""
+    """A holder like a Keras variable: a value, its array, and no operators."""
 
     def __init__(self, value):
         self.value = value
@@ -21,7 +21,7 @@ class Held:
 
 
 class WithOperators(Held):
-    """Like one with operators of its own, which compares its elements."""
+    """A holder with operators, whose == compares elements."""
 
     __hash__ = None
 
@@ -72,7 +72,7 @@ def test_ops_and_their_gradients(v, name):
             assert got.numpy().tobytes() == expected.tobytes(), mode
 
 
-def test_tapes_take_it_as_source_and_target(v):
+def test_holders_as_tape_sources_and_targets(v):
     tensor = Held(df.constant([3., 4.]))
     for _, run in modes(lambda: _gradients(v, tensor)):
         a, b, c = run()
@@ -87,14 +87,14 @@ def _gradients(v, tensor):
             tape.gradient(tensor, tensor))
 
 
-def test_functional_forms(v):
+def test_grad_and_value_and_grad_of_holders(v):
     assert df.grad(lambda x: df.reduce_sum(x * x))(v).tolist() == [2., 4., 6.]
     both = df.value_and_grad(lambda x: df.reduce_sum(x * v))
     assert [y.tolist() for y in both(v)] == [y.tolist() for y in both(v.value)]
 
 
 @pytest.mark.parametrize("make", [lambda: df.optimizers.SGD(0.5), lambda: df.optimizers.Adam(0.5)])
-def test_optimizers_update_what_it_holds(v, make):
+def test_optimizers_update_the_held_variable(v, make):
     plain, loss = df.Variable([1., 2., 3.]), lambda x: df.reduce_sum(df.square(x))
     for opt, x in ((make(), plain), (make(), v)):
         opt.build([x])
@@ -111,7 +111,7 @@ def test_optimizers_update_what_it_holds(v, make):
     assert v.value.numpy().tobytes() == plain.numpy().tobytes()
 
 
-def test_assignments(v):
+def test_assignment_from_holders(v):
     w = df.Variable([0., 0., 0.])
     ones = Held(df.constant([1., 1., 1.]))
     for _, run in modes(lambda: w.assign(v).assign_add(v).assign_sub(ones)):
@@ -121,7 +121,7 @@ def test_assignments(v):
     assert df.Variable(v, dtype=df.float64).dtype == df.float64
 
 
-def test_arguments_of_a_function_are_read_and_differentiated(v):
+def test_holders_as_function_arguments(v):
     @df.function
     def f(a, b):
         return df.reduce_sum(df.square(a) * b)
@@ -137,18 +137,18 @@ def test_arguments_of_a_function_are_read_and_differentiated(v):
         assert gv.tolist() == [2 * k, 2 * k, 4 * k] and gb.tolist() == [k * k] * 3
     assert f.experimental_get_tracing_count() == 1
     f(v, Held(df.constant([5., 5., 5.])))
-    # A tensor it holds is an argument like any other.
+    # A held tensor is a tensor argument.
     assert f.experimental_get_tracing_count() == 1
 
 
-def test_a_trace_sees_what_is_assigned_later(v):
+def test_trace_reads_the_current_value_of_a_captured_holder(v):
     f = df.function(lambda: df.identity(v))
     f()
     v.value.assign([7., 8., 9.])
     assert f().tolist() == [7., 8., 9.]
 
 
-def test_what_it_gives_must_be_a_tensor():
+def test_df_tensor_must_return_a_tensor():
     class Wrong:
         def __df_tensor__(self):
             return 3
@@ -157,14 +157,14 @@ def test_what_it_gives_must_be_a_tensor():
         df.exp(Wrong())
 
 
-def test_dtypes_are_those_of_what_it_holds(v):
+def test_dtype_is_the_dtype_of_the_held_value(v):
     assert df.constant(v, df.float64).tolist() == [1., 2., 3.]
     assert df.convert_to_tensor(v, df.float32).dtype is df.float32
     with pytest.raises(df.errors.DTypeError, match="use cast"):
         df.convert_to_tensor(v, df.float64)
 
 
-def test_arrays_are_copied_as_before():
+def test_constant_copies_arrays():
     a = np.ones(3, np.float32)
     x = df.constant(a)
     a[0] = 5

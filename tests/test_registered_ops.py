@@ -1,5 +1,5 @@
-"""Ops in Python: the same in eager mode, traced, unoptimised, in loops, and in graphs that are run
-later."""
+"""Ops implemented in Python: equal results in eager mode, traced, unoptimised, in loops, and in
+graphs that are run later."""
 
 import contextlib
 import functools
@@ -15,7 +15,7 @@ from tests.threads.child import run
 
 
 def same_bits(got, want):
-    """The same numbers, NaN included, of the same dtypes and shapes."""
+    """Assert equal bits, NaN included, and equal dtypes and shapes."""
     got, want = [df.nest.flatten(x) for x in (got, want)]
     assert len(got) == len(want)
     for a, b in zip(got, want, strict=True):
@@ -63,7 +63,7 @@ def both(x):
     return df.reduce_sum(y) * z
 
 
-# function, inputs, whether it has a gradient
+# name: (function, inputs, True if it has a gradient)
 CASES = {
     "cube": (cube, [sample(3, 4)], True),
     "half": (cube, [df.cast(sample(5), df.float16)], False),
@@ -123,7 +123,7 @@ def test_in_a_graph(case):
 
 
 def gradient(f, order, *xs):
-    """All gradients of an order; each is of the sum of the squares of the last."""
+    """Return all gradients of an order; an order differentiates the last one's sum of squares."""
     with df.GradientTape() as tape:
         for x in xs:
             tape.watch(x)
@@ -142,12 +142,12 @@ def test_gradients(case, order):
     whole = functools.partial(gradient, f, order)
     same_bits(traced(whole, inputs), eager)
     same_bits(traced(whole, inputs, passes=False), eager)
-    same_bits(gradient(df.function(f), order, *inputs), eager)      # the tape is outside
+    same_bits(gradient(df.function(f), order, *inputs), eager)      # tape outside of the function
 
 
 @pytest.mark.parametrize("name", ["two inputs, a number", "two outputs", "size from data",
                                   "a number", "py_function", "py_function of two", "scan"])
-def test_gradients_are_right(name):
+def test_gradients_match_finite_differences(name):
     f, inputs, _ = CASES[name]
     xs = [x.numpy().astype(np.float64) for x in inputs]
     for k, g in enumerate(gradient(f, 1, *inputs)):
@@ -167,22 +167,22 @@ def test_third_order():
     same_bits(traced(f, [x]), f(x))
 
 
-def test_numbers_may_change():
-    """A Python number among the attributes is a value of the trace."""
+def test_numeric_attribute_may_change():
+    """A Python number in the attributes is a value of the trace."""
     op = df.register_op("plus", lambda x, n: x.numpy() + np.float32(n))
     f = df.function(lambda x, n: op(x, n=n) * n)
     for n in (1, 2, 3., 4):
         assert f(df.ones([2]), n).tolist() == [(1 + n) * n] * 2
 
 
-def test_sizes_need_no_trace():
+def test_changing_sizes_share_a_trace():
     f = df.function(lambda x, w: affine(x, w, shift=1.) * 2.)
     for n in range(2, 7):
         assert f(df.ones([n, 3]), df.ones([3, 2])).shape == (n, 2)
     assert len(f.trace_report().splitlines()) <= 4, f.trace_report()
 
 
-def test_functions_of_any_size_need_no_trace():
+def test_py_function_with_changing_sizes_shares_a_trace():
     f = df.function(lambda x: df.py_function(lambda v: v + 1., [x + x], x) * x.shape[0])
     for n in range(2, 7):
         assert f(df.ones([n])).tolist() == [3. * n] * n
@@ -192,7 +192,7 @@ def test_functions_of_any_size_need_no_trace():
 def test_decorators():
     @df.register_op("thirds", gradient=lambda g, y, x: g / 3.)
     def thirds(x):
-        """A third of it."""
+        """Return a third of x."""
         return x.numpy() / np.float32(3)
 
     @df.py_function(Tout=df.float32)
@@ -210,7 +210,7 @@ def test_decorators():
     assert repr(thirds) == "<dualflow op thirds, in Python>"
 
 
-# --- what happens, and when ---------------------------------------------------------------------
+# --- effects ------------------------------------------------------------------------------------
 
 def test_order_of_effects():
     seen = []
@@ -221,7 +221,7 @@ def test_order_of_effects():
         for k in df.range(2):
             v.assign_add(1.)
             told(x + df.cast(k, df.float32))
-        told(x)                 # not read, and the same as the one before the last
+        told(x)                 # result unused, and equal to an earlier call
         v.assign(0.)
         told(x)
         return x
@@ -235,7 +235,7 @@ def test_order_of_effects():
 
 
 @pytest.mark.filterwarnings("ignore::dualflow.errors.GradientWarning")
-def test_forward_is_on_no_tape_and_in_no_graph():
+def test_forward_function_is_neither_recorded_nor_traced():
     v = df.Variable(2.)
     op = df.register_op("reads", lambda x: x * v, gradient=lambda g, y, x: g * v)
 
@@ -249,7 +249,7 @@ def test_forward_is_on_no_tape_and_in_no_graph():
         assert of_x.item() == 2. and of_v is None
 
 
-def test_a_result_may_be_an_input():
+def test_forward_may_return_its_input():
     same = df.register_op("same", lambda x: x, gradient=lambda g, y, x: 5. * g)
     assert df.grad(same)(df.constant(1.)).item() == 5.
     assert df.grad(df.function(same))(df.constant(1.)).item() == 5.
@@ -269,7 +269,7 @@ def test_no_gradient():
         assert tape.gradient(y, x) is None
 
 
-def test_only_what_is_asked_for_runs():
+def test_graph_runs_only_the_requested_ops():
     seen = []
     told = df.register_op("told", lambda x: seen.append(x.item()) or x)
     g = df.Graph()
@@ -298,7 +298,7 @@ def raised(f, kind):
     (lambda x: None, df.errors.DTypeError, "wrong: got an object of type NoneType"),
     (lambda x: "text", df.errors.DTypeError, "wrong: got "),
 ])
-def test_what_was_promised(gives, kind, text):
+def test_result_that_differs_from_infer_raises(gives, kind, text):
     op = df.register_op("wrong", gives)
     x = df.ones([3])
     for f in (op, df.function(op), df.function(op, input_signature=[df.TensorSpec([None])])):
@@ -307,7 +307,7 @@ def test_what_was_promised(gives, kind, text):
         assert any("in wrong" in note for note in error.__notes__)
 
 
-def test_how_many_were_promised():
+def test_wrong_number_of_results_raises():
     op = df.register_op("pair", lambda x: [x], infer=lambda x: [x, x])
     one = df.register_op("pair", lambda x: x, infer=lambda x: [x, x])
     for f in (op, df.function(op)):
@@ -319,7 +319,7 @@ def test_how_many_were_promised():
     assert "few: its gradient gave 1 results, want one for each of 2 inputs" in str(error)
 
 
-def test_bad_declarations():
+def test_invalid_declarations_raise():
     x = df.ones([3])
     nothing = df.register_op("nothing", lambda: 1.)
     assert "needs infer=" in str(raised(nothing, df.errors.InvalidArgumentError))
@@ -330,7 +330,7 @@ def test_bad_declarations():
                                         df.errors.DTypeError))
 
 
-def test_bad_arguments():
+def test_invalid_arguments_raise():
     with pytest.raises(TypeError, match="register_op: name is 3, want a str"):
         df.register_op(3, lambda x: x)
     with pytest.raises(TypeError, match="sort: inp is"):
@@ -338,7 +338,7 @@ def test_bad_arguments():
 
 
 def test_check_numerics():
-    """What Python gives is checked like what a kernel gives."""
+    """Results of Python ops are checked as kernel results are."""
     op = df.register_op("roots", lambda x: np.sqrt(np.maximum(x.numpy(), -1)) * [np.nan, 1][
         int(x.numpy()[0] > 0)])
     fails = df.register_op("fails", lambda x: 1 / 0)
@@ -364,7 +364,7 @@ class Mine(Exception):
         self.code = code
 
 
-def test_exceptions_come_out_as_they_are():
+def test_exceptions_are_raised_unchanged():
     mine = Mine("E7", "went wrong")
 
     def fails(x):
@@ -385,7 +385,7 @@ def test_exceptions_come_out_as_they_are():
     assert __file__ in error.__notes__[-1] and "in f" in error.__notes__[-1]
 
 
-def test_variables_after_a_failure():
+def test_variables_keep_updates_before_a_failure():
     v = df.Variable(1.)
     op = df.register_op("fails", lambda x: 1 / 0)
 
@@ -399,7 +399,7 @@ def test_variables_after_a_failure():
     assert v.numpy() == 2.
 
 
-def test_a_traced_tensor_does_not_get_in():
+def test_returning_a_traced_tensor_raises():
     g = df.Graph()
     with g.as_default():
         x = g.placeholder([2])
@@ -412,7 +412,7 @@ def test_a_traced_tensor_does_not_get_in():
 # --- threads, memory ----------------------------------------------------------------------------
 
 def test_threads():
-    """Each thread gets its own results, while others are inside the same op."""
+    """Concurrent calls of one op get their own results."""
     inside = threading.Barrier(2, timeout=20)
 
     def meets(x):
@@ -452,7 +452,7 @@ assert os.waitpid(child, 0)[1] == 0
 """)
 
 
-def test_nothing_is_kept():
+def test_ops_leak_no_memory():
     class Kernel:
         def __call__(self, x):
             return x.numpy() + 1
@@ -486,6 +486,6 @@ def test_nothing_is_kept():
     assert df.config.memory_stats()["live"] == live
 
 
-def test_text():
+def test_text_of_a_graph():
     f = df.function(lambda x: cube(x), name="f")
     assert "host_compute(%0, 'cube') : float32 (2,)" in f.graph_for(df.ones([2])).text()

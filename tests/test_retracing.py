@@ -1,4 +1,4 @@
-"""When a function is traced again, when not, and what it says about it."""
+"""When a function is traced again, when it is not, and what reports and warnings tell about it."""
 
 import gc
 import math
@@ -14,7 +14,7 @@ from dualflow.graph.calls.function import MAX_PLANS, MAX_TRACES
 
 
 def counted(f, **options):
-    """The traced function, and a list that grows by one entry each time Python runs."""
+    """Return the traced function, and a list that grows by one entry each time Python runs."""
     runs = []
 
     def counting(*args, **kwargs):
@@ -38,16 +38,16 @@ def number(x):
 # --- Python numbers -----------------------------------------------------------------------------
 
 @pytest.mark.parametrize("values", [[k * .5 for k in range(50)], list(range(50))])
-def test_numbers_that_change_become_inputs(values):
+def test_changing_numbers_become_inputs(values):
     f, runs = counted(lambda x, k: x * k + k)
     x = df.constant([1., 2.])
     for k in values:
         assert number(f(x, k)) == [2. * k, 3. * k]
     assert f.experimental_get_tracing_count() == 2
-    assert len(runs) == 3               # what takes any number is compared with what does not
+    assert len(runs) == 3               # the generalized trace is traced twice, to compare
 
 
-def test_numbers_in_functions_of_numbers():
+def test_arithmetic_on_number_arguments():
     f, runs = counted(lambda x, k: x * (1. - k) / (k * k + 2) - abs(-k) % 3)
     x = df.constant(3., df.float64)
     for k in (.5, 1.5, 2.5, 3.5, .5):
@@ -56,14 +56,14 @@ def test_numbers_in_functions_of_numbers():
     assert f.experimental_get_tracing_count() == 2 and len(runs) == 3
 
 
-def test_the_same_bits_whether_number_or_constant():
+def test_number_inputs_give_the_bits_of_constants():
     f, _ = counted(lambda x, k: df.exp(x * k) / k)
     x = df.constant(np.linspace(-3, 3, 17), df.float32)
     for k in (.1, .3, .7, 1.1):
         np.testing.assert_array_equal(f(x, k).numpy(), (df.exp(x * k) / k).numpy())
 
 
-def test_integers_and_floats_are_not_mixed():
+def test_ints_and_floats_get_separate_traces():
     f, _ = counted(lambda x, k: x * k)
     x = df.constant([3, 4])
     for k in (1, 2, 3, 4):
@@ -74,7 +74,7 @@ def test_integers_and_floats_are_not_mixed():
         assert number(f(x, k)) == [3 * k, 4 * k]
 
 
-def test_numbers_of_other_widths():
+def test_ints_of_other_widths():
     f, _ = counted(lambda x, k: x + k)
     for k in (1, 2, 3, 4):
         y = f(df.constant([1], df.int64), k + 2**40)
@@ -88,15 +88,15 @@ def test_numbers_of_other_widths():
     lambda x, n: df.reshape(x, [1] * n) if n else x,
     lambda x, n: x * len("abcdefgh"[:n]),
 ])
-def test_numbers_that_decide_stay_static(decides):
+def test_numbers_that_python_branches_on_stay_static(decides):
     f, runs = counted(decides)
     x = df.constant(2.)
     for n in (1, 2, 3, 4, 5, 4, 3, 2, 1):
         np.testing.assert_array_equal(f(x, n).numpy(), decides(x, n).numpy())
-    assert len(runs) <= 7                       # one for each number, one that found out
+    assert len(runs) <= 7                       # one for each number, one failed generalization
 
 
-def test_one_number_decides_and_one_does_not():
+def test_static_and_input_numbers_in_one_call():
     f, runs = counted(lambda x, n, k: df.add_n([x * k for _ in range(n)]))
     x = df.constant(1.)
     for k in range(20):
@@ -107,7 +107,7 @@ def test_one_number_decides_and_one_does_not():
     assert f.experimental_get_tracing_count() == 3 and len(runs) <= 6
 
 
-def test_booleans_and_words_are_always_static():
+def test_bools_and_strings_are_always_static():
     f, runs = counted(lambda x, flag, word: x if flag else x * float(len(word)))
     x = df.constant(2.)
     for flag, word in [(True, "a"), (False, "b"), (False, "cc"), (False, "ddd"), (True, "a")]:
@@ -117,7 +117,7 @@ def test_booleans_and_words_are_always_static():
 
 # --- sizes --------------------------------------------------------------------------------------
 
-def test_batch_sizes_that_change_become_unknown():
+def test_changing_batch_sizes_become_unknown():
     f, runs = counted(lambda x: df.reduce_mean(x, axis=1) * 2.)
     for n in [3, 5, 7, 9, 11, 13, 1, 0, 3, 20]:
         assert number(f(df.ones([n, 4]))) == [2.] * n
@@ -125,7 +125,7 @@ def test_batch_sizes_that_change_become_unknown():
     assert "None, 4" in f.trace_report()
 
 
-def test_only_what_differs_becomes_unknown():
+def test_only_changing_dimensions_become_unknown():
     f, _ = counted(lambda x, y: x @ y)
     for n in (1, 2, 3, 4):
         f(df.ones([n, 3]), df.ones([3, 2]))
@@ -140,7 +140,7 @@ def test_sizes_as_numbers():
     assert f.experimental_get_tracing_count() == 3 and len(runs) == 4
 
 
-def test_python_decides_by_a_size():
+def test_branch_on_a_size():
     def decides(x):
         if x.shape[0] == 1:
             return x * 10.
@@ -153,7 +153,7 @@ def test_python_decides_by_a_size():
     assert "Python decides otherwise for these sizes" in f.trace_report()
 
 
-def test_a_loop_over_a_size():
+def test_python_loop_over_a_size():
     def loop(x):
         total = x[0]
         for k in range(1, x.shape[0]):
@@ -176,14 +176,14 @@ def test_broadcast_by_an_unknown_size():
     assert f(df.ones([2, 3]), df.ones([2, 3])).shape == (2, 3)
 
 
-def test_rank_and_dtype_are_always_traced():
+def test_rank_and_dtype_get_separate_traces():
     f, runs = counted(lambda x: x + x)
     for x in (df.ones([2]), df.ones([2, 2]), df.ones([2], df.float64), df.ones([2], df.int32)):
         f(x), f(x)
     assert len(runs) == 4
 
 
-# --- what it says -------------------------------------------------------------------------------
+# --- reports and warnings -----------------------------------------------------------------------
 
 def test_trace_report_names_the_argument():
     @df.function
@@ -205,7 +205,7 @@ def test_trace_report_names_the_argument():
     assert "mode: 'train' became 'test'" in lines[4]
 
 
-def test_warned_once():
+def test_retracing_warns_once():
     f = df.function(lambda x, word: x, name="storm")
     x = df.constant(1.)
     with warnings.catch_warnings(record=True) as caught:
@@ -242,7 +242,7 @@ def test_plans_are_bounded():
     assert f(df.zeros([2])).shape == (2,)
 
 
-def test_what_falls_out_of_a_cache_is_freed():
+def test_evicted_cache_entries_are_freed():
     class Token:
         pass
 
@@ -260,7 +260,7 @@ def test_what_falls_out_of_a_cache_is_freed():
     assert gone() is None and trace() is None
 
 
-def test_what_python_computes_from_sizes():
+def test_python_arithmetic_on_sizes():
     def f(x):
         n = x.shape[0]
         return (x * float(math.sqrt(n)) + round(n * 1.6) + round(n) + math.floor(n / 2)

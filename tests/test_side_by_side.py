@@ -1,5 +1,5 @@
-"""The comparison with other libraries: what it lists can be run, and what it says is what it timed.
-"""
+"""The benchmark comparison with other libraries: every listed workload runs, and the report states
+what was timed."""
 
 import ast
 import json
@@ -20,13 +20,13 @@ SMALL = {"n": 64, "times": 2, "rows": 9, "m": 4, "k": 3, "batch": 2, "size": 6, 
 
 
 def kinds(path):
-    """The functions a module has, and their arguments."""
+    """Return the functions of a module and their arguments."""
     return {node.name: [a.arg for a in node.args.args] + ["**"] * bool(node.args.kwarg)
             for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
 
 
 @pytest.mark.parametrize("path", sorted(PEERS.glob("in_*.py")), ids=lambda p: p.stem)
-def test_modules_take_what_is_listed(path):
+def test_modules_accept_the_listed_arguments(path):
     found = kinds(path)
     known = {w.kind for w in WORK}
     if path.stem == "in_dualflow":
@@ -36,13 +36,13 @@ def test_modules_take_what_is_listed(path):
         assert arguments is None or "**" in arguments or set(w.args) <= set(arguments), w.name
 
 
-def test_names_and_aims():
+def test_workload_names_are_unique_and_targets_valid():
     assert len({w.name for w in WORK}) == len(WORK)
     assert all(w.share is None or 0 < w.share <= 1 for w in WORK)
 
 
 @pytest.mark.parametrize("w", {w.kind: w for w in WORK}.values(), ids=lambda w: w.kind)
-def test_our_work_runs(w):
+def test_dualflow_workloads_run(w):
     made = getattr(in_dualflow, w.kind)(**w.args | {k: v for k, v in SMALL.items() if k in w.args})
     call = made[0] if isinstance(made, tuple) else made
     call()
@@ -50,12 +50,12 @@ def test_our_work_runs(w):
 
 @pytest.mark.parametrize("kind, args", [("add", {"n": 5}), ("matmul", {"m": 2, "k": 3, "n": 4}),
                                         ("along", {"op": "argmax", "axis": 1})])
-def test_libraries_compute_the_same(kind, args):
+def test_libraries_compute_equal_results(kind, args):
     assert (getattr(in_dualflow, kind)(**args)().numpy().tolist()
             == pytest.approx(getattr(in_numpy, kind)(**args)(), rel=1e-5))
 
 
-def test_a_process_times_what_it_is_asked_for():
+def test_worker_times_requested_workloads():
     library = side_by_side.Library("dualflow", sys.executable, 1)
     try:
         assert library.version
@@ -67,13 +67,13 @@ def test_a_process_times_what_it_is_asked_for():
         library.stop()
 
 
-def test_a_library_that_is_not_there():
+def test_missing_library_is_reported():
     assert subprocess.run([sys.executable, "-m", "asv_bench.peers.worker", "nothing", "1"],
                           check=True, cwd=PEERS.parent.parent, text=True,
                           capture_output=True).stdout.startswith('{"missing"')
 
 
-def test_share_and_text():
+def test_share_and_duration_text():
     assert side_by_side.share({"dualflow": 1., "numpy": 4., "torch": 2.}) == .5
     assert side_by_side.share({"dualflow": 1.}) is side_by_side.share({"numpy": 1.}) is None
     assert [side_by_side.duration(s) for s in (None, 1.5e-6, .25)] == ["-", "1.5 µs", "250 ms"]
@@ -81,15 +81,15 @@ def test_share_and_text():
     assert paths["torch"] == "b" and paths["jax"] == "a" and paths["dualflow"] == sys.executable
 
 
-def test_a_picture(tmp_path):
+def test_draw_writes_a_picture(tmp_path):
     pytest.importorskip("matplotlib")
     rows = [(w, {}, .5 if k % 2 else None) for k, w in enumerate(WORK)]
     side_by_side.draw(rows, tmp_path / "shares.png")
     assert (tmp_path / "shares.png").stat().st_size > 1000
 
 
-def test_curves(tmp_path, monkeypatch):
-    """Read from asv's results: a list of figures for each benchmark, those that failed null."""
+def test_history_curves(tmp_path, monkeypatch):
+    """Read asv results: a list of values for each benchmark, null for failures."""
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(history, "RESULTS", tmp_path)
     monkeypatch.setattr(history, "full", lambda commit: commit)
@@ -107,6 +107,6 @@ def test_curves(tmp_path, monkeypatch):
 
 def test_milestones_are_commits():
     if not (PEERS.parent.parent / ".git").exists():
-        pytest.skip("no history here")
+        pytest.skip("no git history")
     for commit, name in history.milestones():
         assert name and len(history.full(commit)) == 40

@@ -1,7 +1,7 @@
-"""Public functions take the arguments that TensorFlow's take: same names, order and defaults.
+"""Public functions accept TensorFlow's arguments: same names, order and defaults.
 
-`tensorflow_signatures.txt` holds TensorFlow 2.21's signatures, one per line, of what dualflow has
-under the same name. Ours may take more arguments, after those."""
+`tensorflow_signatures.txt` holds the TensorFlow 2.21 signatures, one per line, of the names that
+dualflow has. dualflow may accept more arguments after them."""
 
 import inspect
 import re
@@ -15,7 +15,7 @@ from tests.signature_differences import BEHAVIOUR, DIFFERENCES, EVERYWHERE
 ROWS = dict(re.fullmatch(r"tf\.([\w.]+)\((.*)\)", line).groups() for line in
             Path(__file__).with_name("tensorflow_signatures.txt").read_text().splitlines())
 
-# An argument and its default; defaults hold commas only inside brackets.
+# An argument and its default; a default has commas only inside brackets.
 ARGUMENT = re.compile(r"(\w+)(?:=((?:\[[^]]*\]|\([^)]*\)|<[^>]*>|'[^']*'|[^,])*))?")
 
 
@@ -31,7 +31,7 @@ def theirs(text):
 
 
 def ours(function):
-    """Arguments with their defaults as text; `*inputs` and `**kwargs` go by their bare names."""
+    """Return arguments with their defaults as text; `*inputs` and `**kwargs` lose their stars."""
     found = {}
     for p in inspect.signature(function).parameters.values():
         found[p.name] = None if p.default is p.empty else repr(p.default)
@@ -39,7 +39,7 @@ def ours(function):
 
 
 def plain(default):
-    """A default without what only one of the two writes."""
+    """Return a default without notation that only one of the two libraries uses."""
     if default is None:
         return None
     text = default.replace("tf.", "").replace("dualflow.", "")
@@ -51,7 +51,7 @@ def plain(default):
 
 
 def differences(path, text):
-    """What differs, as `"axis=None, here 0"`."""
+    """Return the differences, as `"axis=None, here 0"`."""
     want, have = theirs(text), ours(found(path))
     missing = [name for name in want if name not in have]
     said = [f"no {name}" for name in missing if (path, name) not in DIFFERENCES and
@@ -67,11 +67,11 @@ def differences(path, text):
 
 
 @pytest.mark.parametrize("path", ROWS)
-def test_arguments_are_those_of_tensorflow(path):
+def test_arguments_match_tensorflow(path):
     assert not differences(path, ROWS[path])
 
 
-def test_every_difference_has_a_reason_and_is_one():
+def test_listed_differences_exist_and_have_a_reason():
     assert all(EVERYWHERE.values())
     for (path, name), reason in DIFFERENCES.items():
         assert reason and path in ROWS, path
@@ -81,6 +81,6 @@ def test_every_difference_has_a_reason_and_is_one():
 
 
 @pytest.mark.parametrize("call", BEHAVIOUR)
-def test_what_behaves_differently_is_known(call):
+def test_listed_behaviour_differences(call):
     want, reason = BEHAVIOUR[call]
     assert reason and str(eval(f"df.{call}").tolist()) == want

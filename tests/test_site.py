@@ -1,4 +1,4 @@
-"""The site in docs/: complete, and built without a warning or a link that leads nowhere."""
+"""The site in docs/ is complete and builds without warnings or broken links."""
 
 import importlib.util
 import re
@@ -21,8 +21,8 @@ def loaded(name):
     return module
 
 
-def test_every_page_is_reached():
-    """The start page leads to each, by tables of contents."""
+def test_every_page_is_in_a_toctree():
+    """Every page is reachable from the start page by tables of contents."""
     reached, queue = set(), [DOCS / "index.md"]
     while queue:
         page = queue.pop()
@@ -43,7 +43,7 @@ def test_every_public_name_has_an_entry():
     assert not missing, "write ```{api} and the module on a page of docs/api"
 
 
-def test_names_are_the_shortest():
+def test_entries_use_the_shortest_name():
     found = {entry.name: entry for group in loaded("names").entries().values() for entry in group}
     assert found["dualflow.tanh"].others == ["dualflow.nn.tanh", "dualflow.math.tanh"]
     assert found["dualflow.nn.softmax"].others == ["dualflow.math.softmax"]
@@ -58,7 +58,7 @@ def test_pictures_are_small():
     assert all((DOCS / picture).stat().st_size < 50_000 for picture in shown)
 
 
-def test_links_from_outside():
+def test_links_of_included_pages_are_rewritten():
     pages = loaded("pages")
     text = ("[a](docs/ir.md#b) [c](LICENSE) [d](examples/eager_tour.md) [e](https://f.g) ![h](i)\n"
             "```python\n[j](LICENSE)\n\n```\n")
@@ -68,9 +68,9 @@ def test_links_from_outside():
 
 
 def broken(site):
-    """Links between the files of a site that lead to no file, or to no place in it.
+    """Yield links between files of a site whose file or anchor does not exist.
 
-    Pages of source code are led to, only: their links back go by names that are not public.
+    Source pages are skipped: their links back use names that are not public.
     """
     texts = {page: page.read_text() for page in site.rglob("*.html")}
     ids = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in texts.items()}
@@ -88,7 +88,7 @@ def broken(site):
 
 @pytest.mark.soak
 def test_build(tmp_path):
-    """Warnings are errors; links, to places in pages, too, are checked without a network."""
+    """Warnings are errors; links and anchors within the site are checked without a network."""
     for package in ["sphinx", "furo", "myst_parser", "numpydoc", "sphinx_copybutton",
                     "sphinx_design"]:
         pytest.importorskip(package)

@@ -1,4 +1,4 @@
-"""Text: constants, printed and compared, eagerly and in traced functions; what it cannot do."""
+"""String tensors: constants, printing, comparison, eager and traced; unsupported operations."""
 
 import copy
 import io
@@ -23,7 +23,7 @@ def test_constants():
         assert (other == TABLE).numpy().all()
 
 
-def test_comparisons_and_sums():
+def test_comparison_and_concatenation():
     assert (ONE == "text").item() is True and (ONE != b"text").item() is False
     assert (df.constant(["a", "d"]) == TABLE).tolist() == [[True, False], [False, True]]
     assert (ONE == 1) is False
@@ -54,7 +54,7 @@ def test_arguments_and_results_of_functions():
     assert texts == [b"text!", b"text!", b"b!"] and f.experimental_get_tracing_count() == 2
 
 
-def test_functions():
+def test_string_functions():
     s = df.strings
     assert s.join([TABLE, "-", ["x", "y"]]).tolist() == [[b"a-x", b"b-y"], [b"c-x", b"d-y"]]
     assert s.join(["a", "b"], ", ").numpy() == b"a, b"
@@ -84,12 +84,12 @@ def test_functions():
     (lambda: df.function(df.strings.as_string)(df.constant(1.)), "dualflow.print"),
     (lambda: df.function(lambda x: df.strings.format("{}", x))(df.constant(1.)), "dualflow.print"),
 ])
-def test_what_text_cannot_do(f, message):
+def test_unsupported_operations_raise(f, message):
     with pytest.raises(TypeError, match=message):
         f()
 
 
-def test_bad_templates_numbers_and_units():
+def test_invalid_templates_numbers_and_units_raise():
     for f in (lambda: df.strings.format("{} {}", 1), lambda: df.strings.to_number("one"),
               lambda: df.strings.length("a", "WORD"), lambda: df.strings.lower("a", "latin1")):
         with pytest.raises(df.errors.InvalidArgumentError):

@@ -1,4 +1,4 @@
-"""What a Tensor is to Python: numbers, lengths, operators, promotion, sharing, printing."""
+"""Python behaviour of a Tensor: numbers, lengths, operators, promotion, sharing, printing."""
 
 import copy
 import gc
@@ -45,7 +45,7 @@ def test_contains():
 
 @pytest.mark.parametrize("dtype", [d.name for d in ALL])
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
-def test_one_element_as_number(dtype, shape):
+def test_one_element_converts_to_a_number(dtype, shape):
     x = df.cast(df.constant(np.ones(shape, "float32")), dtype)
     assert bool(x) is True and int(x) == 1 and float(x) == 1.0 and x.item() == 1
     kind = bool if dtype == "bool" else float if "float" in dtype else int
@@ -54,7 +54,7 @@ def test_one_element_as_number(dtype, shape):
 
 @pytest.mark.parametrize("function", [bool, int, float, lambda x: x.item()])
 @pytest.mark.parametrize("shape", [(0,), (2,), (2, 1)])
-def test_more_than_one_element_is_no_number(function, shape):
+def test_more_than_one_element_does_not_convert_to_a_number(function, shape):
     with pytest.raises(ValueError, match=r"a tensor with one element, got f|is ambiguous, f"):
         function(tensor(*shape))
 
@@ -117,20 +117,20 @@ def test_logic_on_bools():
     assert (a ^ b).tolist() == [False, True, False]
 
 
-def test_equality_with_what_is_no_tensor():
+def test_equality_with_other_objects_is_false():
     x = df.constant([1.0])
     for other in (None, "text", b"bytes", int):
         assert (x == other) is False and (x != other) is True
     assert (x == [1.0]).tolist() == [True]
 
 
-def test_in_place_operators_make_new_tensors():
+def test_augmented_assignment_creates_new_tensors():
     x = y = df.constant([1.0, 2.0])
     y += 1
     assert x.tolist() == [1, 2] and y.tolist() == [2, 3]
 
 
-def test_operands_that_do_not_fit():
+def test_incompatible_operands_raise():
     x = tensor(2)
     for other in ("text", None, object(), 1j, {}):
         with pytest.raises((TypeError, ValueError)):
@@ -145,8 +145,8 @@ def test_operands_that_do_not_fit():
 
 # --- promotion ----------------------------------------------------------------------------------
 
-# The wider of a kind; an integer beside a float takes the float's type; bool gives way. Pairs that
-# cannot hold each other go to the narrowest that holds both, integers as in NumPy.
+# Within a kind the wider dtype wins; an integer with a float gives the float dtype; bool yields to
+# all. Otherwise the result is the narrowest dtype that holds both, integers as in NumPy.
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 
 
@@ -172,7 +172,7 @@ def test_promotion(a, b):
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
-def test_python_numbers_are_weak(dtype):
+def test_python_scalars_are_weakly_typed(dtype):
     x = tensor(2, dtype=dtype)
     floating = dtype.startswith("float")
     assert (x + 1).dtype.name == (1 + x).dtype.name == dtype
@@ -183,19 +183,19 @@ def test_python_numbers_are_weak(dtype):
     assert (x == 1).dtype is df.bool_
 
 
-def test_python_number_beside_bool():
+def test_python_scalar_with_a_bool_tensor():
     b = df.constant([True, False])
     assert (b + 1).dtype is df.int32 and (b * 0.5).dtype is df.float32
     assert df.constant(2**40).dtype is df.int64 and df.constant(2**31 - 1).dtype is df.int32
 
 
-def test_number_too_large_for_the_tensor():
+def test_python_scalar_too_large_for_the_dtype_raises():
     with pytest.raises(OverflowError, match="300 does not fit uint8"):
         tensor(2, dtype="uint8") + 300
 
 
 @pytest.mark.parametrize("dtype", UNSIGNED)
-def test_numbers_beside_unsigned_tensors(dtype):
+def test_python_scalars_with_unsigned_tensors(dtype):
     top = np.iinfo(dtype).max
     x = tensor(2, dtype=dtype)
     assert (x * 0 + top).tolist() == df.constant([top] * 2, dtype).tolist() == [top] * 2
@@ -207,7 +207,7 @@ def test_numbers_beside_unsigned_tensors(dtype):
                 make()
 
 
-def test_ends_of_dtypes():
+def test_limits_of_dtypes():
     for d in ALL:
         if d.is_integer:
             info = np.iinfo(d.name)
@@ -267,7 +267,7 @@ def test_arrays_keep_the_memory_alive():
     assert view.tolist() == want.tolist() and len(trash) == 20
 
 
-def test_copies_are_the_tensor_itself():
+def test_copy_returns_the_same_tensor():
     x = tensor(2)
     assert copy.copy(x) is x and copy.deepcopy({"x": x})["x"] is x
 
@@ -297,7 +297,7 @@ def test_repr():
         "TensorSpec(shape=(None, 3), dtype=int32)")
 
 
-def test_specs_are_equal_by_shape_and_dtype():
+def test_specs_compare_shape_and_dtype():
     spec = df.TensorSpec([None, 3], "int32")
     assert spec == df.TensorSpec([None, 3], "int32", name="x") and hash(spec) == hash(
         df.TensorSpec([None, 3], "int32"))
@@ -308,7 +308,7 @@ def test_specs_are_equal_by_shape_and_dtype():
 
 @pytest.mark.parametrize("rank", [7, 8, 9, 12, 20])
 def test_elementwise_at_high_rank(rank):
-    """Even where the sizes no longer fit inside the tensor struct."""
+    """Cover ranks whose sizes do not fit inside the tensor struct."""
     rng = np.random.default_rng(rank)
     for _ in range(20):
         a, b = np.ones(rank, int), np.ones(rank, int)
@@ -336,10 +336,10 @@ def test_tolist(shape, dtype):
 def test_constant_of_a_numpy_scalar_keeps_its_dtype():
     assert df.constant(np.float64(0.1)).dtype is df.float64
     assert df.constant(np.float64(0.1)).item() == 0.1
-    assert (df.constant([1.0]) * np.float64(2)).dtype is df.float32    # weak beside tensors
+    assert (df.constant([1.0]) * np.float64(2)).dtype is df.float32    # weakly typed with tensors
 
 
-def test_squares_of_floats_are_products():
+def test_square_equals_the_product():
     x = df.constant([1.1, -3.3, 0.0, 1e30])
     v = df.Variable(x)
     for power in (x ** 2, x ** 2.0, v ** 2, df.function(lambda x: x ** 2)(x)):
@@ -350,11 +350,11 @@ def test_squares_of_floats_are_products():
     assert tape.gradient(y, v).tolist() == (2 * x).tolist()
 
 
-# --- objects used again -------------------------------------------------------------------------
+# --- reuse of object memory ---------------------------------------------------------------------
 
-def test_a_tensor_in_the_place_of_another_has_nothing_of_it():
+def test_tensor_in_reused_memory_has_no_old_state():
     x, deep = tensor(4), df.reshape(tensor(4), [1] * 10 + [4])
-    v = df.Variable(tensor(4))      # its value is watched by every tape
+    v = df.Variable(tensor(4))      # variable values are watched by every tape
     gone = weakref.ref(deep)
     with df.GradientTape() as tape:
         tape.watch([x, deep])
@@ -362,7 +362,7 @@ def test_a_tensor_in_the_place_of_another_has_nothing_of_it():
         del x, deep, v
         assert gone() is None
         fresh = [df.constant(3.) for _ in range(300)]
-        assert before <= set(map(id, fresh)), "objects are not used again: nothing is tested"
+        assert before <= set(map(id, fresh)), "no object memory was reused: nothing is tested"
         z = [f * 2. for f in fresh]
     assert all(f.shape == () and f.ndim == 0 and f.size == 1 and f.item() == 3. for f in fresh)
     with pytest.warns(df.errors.GradientWarning):
@@ -370,17 +370,17 @@ def test_a_tensor_in_the_place_of_another_has_nothing_of_it():
     assert [weakref.ref(f)() is f for f in fresh] == [True] * 300
 
 
-def test_weak_references_die_with_a_tensor_and_call_back():
+def test_weak_references_end_with_the_tensor():
     died = []
     x = tensor(3)
     kept = [weakref.ref(x, died.append), weakref.finalize(x, died.append, "finalized")]
     del x
     assert len(died) == 2 and died[0] == "finalized" and kept[0]() is None
-    y = tensor(3)                   # perhaps in its place
+    y = tensor(3)                   # may reuse the memory of x
     assert kept[0]() is None and weakref.getweakrefcount(y) == 0
 
 
-def test_an_exception_in_flight_survives_the_end_of_wrapped_memory():
+def test_releasing_wrapped_memory_keeps_the_current_exception():
     class Owner(np.ndarray):
         def __del__(self):
             try:
@@ -398,7 +398,7 @@ def test_an_exception_in_flight_survives_the_end_of_wrapped_memory():
         assert str(error) == "of the caller" and error.__context__ is None
 
 
-def test_many_tensors_at_once_then_none():
+def test_many_tensors_at_once():
     for n in (1, 256, 257, 2000):
         many = [df.constant(float(k)) for k in range(n)]
         assert [x.item() for x in many] == list(range(n))

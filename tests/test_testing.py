@@ -19,31 +19,31 @@ def wrong_twice(x):
     return x * x, lambda g: g * slope(x)
 
 
-def test_right_gradients_pass():
+def test_check_gradients_accepts_right_gradients():
     testing.check_gradients(lambda x: x * x * x, [[1., -2., 3.]], order=2)
     testing.check_gradients(lambda a, b: df.matmul(a, b), [np.ones((3, 4)), np.ones((4, 5))])
     testing.check_gradients(lambda a: [a * 2., {"x": a * a}], [np.ones((9, 9), "float32")])
 
 
-def test_wrong_gradients_fail():
+def test_check_gradients_rejects_wrong_gradients():
     with pytest.raises(AssertionError, match=r"random direction|argument 0 at \(0,\)"):
         testing.check_gradients(wrong, [[1., 2.]])
     with pytest.raises(AssertionError):
         testing.check_gradients(wrong, [np.ones((20, 20))])
 
 
-def test_wrong_second_gradients_fail():
+def test_check_gradients_rejects_wrong_second_gradients():
     testing.check_gradients(wrong_twice, [[1., 2.]])
     with pytest.raises(AssertionError) as caught:
         testing.check_gradients(wrong_twice, [[1., 2.]], order=2)
     assert "gradient of the gradient" in caught.value.__notes__[0]
 
 
-def test_integers_are_passed_on():
+def test_check_gradients_passes_integers_unchanged():
     testing.check_gradients(lambda x, n: x * df.cast(n, df.float64), [[1., 2.], [3, 4]])
 
 
-def test_order():
+def test_check_gradients_rejects_order_0():
     with pytest.raises(ValueError, match="order is 0"):
         testing.check_gradients(lambda x: x, [1.], order=0)
 

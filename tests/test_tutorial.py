@@ -1,4 +1,4 @@
-"""The walk of docs/tutorial: its pages run, and its drawings and notebook are what they make."""
+"""The tutorial in docs/tutorial: pages and notebook run, drawings and notebook are up to date."""
 
 import ast
 import contextlib
@@ -13,7 +13,7 @@ STALE = "run python -m tests.tutorial"
 
 
 def test_pages(tmp_path):
-    """All examples in order, and the drawings they write are those that the pages show."""
+    """Run all examples in order; the drawings they write must equal the ones in the pages."""
     result = tutorial.run(tmp_path)
     assert result.failed == 0 and result.attempted > 70
     drawn = {path.name: path.read_text() for path in tmp_path.iterdir()}
@@ -23,12 +23,12 @@ def test_pages(tmp_path):
     assert all(f"]({name})" in pages for name in drawn)
 
 
-def test_notebook_is_made_from_the_pages():
+def test_notebook_matches_the_pages():
     assert tutorial.NOTEBOOK.read_text() == tutorial.notebook(), STALE
 
 
 def test_notebook_runs(tmp_path, monkeypatch):
-    """Each cell prints, or has as the value of its last line, what it shows."""
+    """Each cell prints, or its last line returns, the stored output."""
     monkeypatch.chdir(tmp_path)
     names = {}
     for cell in json.loads(tutorial.NOTEBOOK.read_text())["cells"]:
@@ -44,7 +44,7 @@ def test_notebook_runs(tmp_path, monkeypatch):
 
 
 def test_notebook_in_jupyter(tmp_path):
-    """Cells run in a kernel, one after another, and show what the pages show."""
+    """Cells run in order in a kernel and give the stored outputs."""
     pytest.importorskip("ipykernel")
     client = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
@@ -53,11 +53,11 @@ def test_notebook_in_jupyter(tmp_path):
     client.NotebookClient(notebook, timeout=120, kernel_name="python3",
                           resources={"metadata": {"path": tmp_path}}).execute()
     for cell, text in zip(notebook.cells, wanted, strict=True):
-        # A kernel breaks long values over lines where Python's prompt does not.
+        # A kernel wraps long values; Python's prompt does not.
         assert "".join(shown(cell).split()) == "".join(text.split()), cell.id
 
 
 def shown(cell):
-    """What the outputs of a cell say: what was printed, and the value of its last line."""
+    """Return the stored output of a cell: printed text and the value of its last line."""
     return "".join(output.get("text") or output["data"]["text/plain"]
                    for output in cell.get("outputs", []))

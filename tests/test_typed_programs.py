@@ -1,4 +1,4 @@
-"""What type checkers say of programs that use the package, in their strict modes."""
+"""Strict mypy and pyright accept correct programs and find the marked mistakes."""
 
 import importlib.util
 import json
@@ -25,7 +25,7 @@ def marked():
 
 @pytest.fixture(scope="module")
 def mypy(tmp_path_factory):
-    """Lines with errors, by file."""
+    """Errors by file: {line: message}."""
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is not installed")
     told = subprocess.run(
@@ -40,7 +40,7 @@ def mypy(tmp_path_factory):
     return found
 
 
-def test_mypy_passes_programs(mypy):
+def test_mypy_accepts_programs(mypy):
     assert [mypy[name] for name in PROGRAMS] == [{}] * len(PROGRAMS)
 
 
@@ -50,7 +50,7 @@ def test_mypy_finds_mistakes(mypy):
 
 @pytest.fixture(scope="module")
 def pyright(tmp_path_factory):
-    """Lines with errors, by file."""
+    """Errors by file: {line: message}."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip("pyright is not installed")
     place = tmp_path_factory.mktemp("pyright")
@@ -66,7 +66,7 @@ def pyright(tmp_path_factory):
     return found
 
 
-def test_pyright_passes_programs(pyright):
+def test_pyright_accepts_programs(pyright):
     assert [pyright[name] for name in PROGRAMS] == [{}] * len(PROGRAMS)
 
 
@@ -80,8 +80,8 @@ def test_programs_run(name):
 
 
 @pytest.mark.soak
-def test_the_interface_has_known_types():
-    """Of an installed package, in an environment of its own kind."""
+def test_public_interface_is_completely_typed():
+    """Needs an installed package in the current environment."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip("pyright is not installed")
     told = subprocess.run([sys.executable, "-m", "pyright", "--verifytypes", "dualflow",

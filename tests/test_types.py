@@ -1,5 +1,5 @@
-"""The stub of the extension module and the module have the same names; the package passes on what
-it imports by name."""
+"""The stub of the extension module lists the same names as the module, and the package exports the
+names it imports."""
 
 import ast
 import builtins
@@ -17,7 +17,7 @@ STUB = Path(__file__).resolve().parent.parent / "dualflow/_core/_core.pyi"
 TREE = ast.parse(STUB.read_text())
 CLASSES = {n.name: n for n in TREE.body if isinstance(n, ast.ClassDef)}
 FUNCTIONS = {n.name for n in TREE.body if isinstance(n, ast.FunctionDef)}
-# of no use to the Python layers above
+# Classes without a use in the Python layers, which the stub leaves out.
 INTERNAL = {"AnyNumber", "Borrowed", "HandedOver", "Lent", "LikeLeaf", "LikeNest",
             "LikeTensor", "Place", "ProgramParts", "RunMemory", "SameValue", "Walk", "Wanted"}
 
@@ -26,13 +26,13 @@ def public(names):
     return {n for n in names if not n.startswith("_")}
 
 
-# bases that other modules have
+# base classes defined in other modules
 METHODS = {"TensorMethods": methods.TensorMethods, "PartMethods": methods.PartMethods,
            "VariableMethods": variable.VariableMethods}
 
 
 def members(node):
-    """Names a class of the stub has, with those of its bases."""
+    """Return the names of a stub class, including those of its bases."""
     found = {getattr(n, "name", None) or n.target.id for n in node.body
              if isinstance(n, ast.FunctionDef | ast.AnnAssign)}
     for base in [b.value.id if isinstance(b, ast.Subscript) else b.id for b in node.bases]:
@@ -43,24 +43,24 @@ def members(node):
     return found - {"__dict__", "__weakref__", "__module__"}
 
 
-def test_names_of_the_module():
-    homes = {_core.__name__, "dualflow._core", "dualflow"}     # classes say where users find them
+def test_stub_and_module_have_the_same_names():
+    homes = {_core.__name__, "dualflow._core", "dualflow"}     # classes name a public module
     own = {n for n in public(dir(_core)) if getattr(getattr(_core, n), "__module__", None) in homes}
     own |= {n for n in public(dir(_core)) if type(getattr(_core, n)).__name__.startswith("cython")}
     assert own - INTERNAL == public(FUNCTIONS | set(CLASSES))
 
 
 @pytest.mark.parametrize("name", sorted(public(CLASSES)))
-def test_members(name):
+def test_stub_and_class_have_the_same_members(name):
     runtime, stub = getattr(_core, name), members(CLASSES[name])
     assert public(dir(runtime)) <= stub, "missing in the stub"
-    # TensorBase promises what its subclasses have.
+    # The stub of TensorBase declares members that only its subclasses have.
     if name != "TensorBase":
         assert stub - {"__buffer__"} <= set(dir(runtime)), "missing at run time"
 
 
 def imports_for_checkers():
-    """The names that `dualflow/__init__.py` imports, and the modules it imports them from."""
+    """Return the names that `dualflow/__init__.py` imports, and their modules."""
     tree = ast.parse(Path(df.__file__).read_text())
     named = {a.asname: n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)
              for a in n.names}
@@ -68,13 +68,13 @@ def imports_for_checkers():
     return named
 
 
-def test_the_package_passes_on_what_it_imports_by_name():
+def test_package_exports_the_names_it_imports():
     named = {*imports_for_checkers()} | {"bool", "double", "half", "newaxis"}
     assert set(df.__all__) == public(named)
     assert set(df.__all__) <= set(dir(df)) and all(hasattr(df, name) for name in df.__all__)
 
 
-def test_what_is_loaded_late_is_what_type_checkers_see():
+def test_lazy_names_match_imports_for_type_checkers():
     for name, module in imports_for_checkers().items():
         want = sys.modules[f"dualflow.{name}"] if module == "dualflow" else getattr(
             importlib.import_module(module), name)

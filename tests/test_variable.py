@@ -1,4 +1,4 @@
-"""Variable: assignment in place, and copies where the old value is still in use."""
+"""Variable: assignment in place, with a copy if the old value is still referenced."""
 
 import copy
 import pickle
@@ -17,7 +17,7 @@ def test_assign():
     assert v.assign_add([1.0, 1.0]).assign_sub([2.0, 0.0]).numpy().tolist() == [2, 5]
 
 
-def test_readers_keep_the_old_value():
+def test_assignment_keeps_values_read_before():
     v = df.Variable([1.0, 2.0])
     tensor, array, view = v.value(), v.numpy(), np.from_dlpack(v)
     v.assign_add([1.0, 1.0])
@@ -25,14 +25,14 @@ def test_readers_keep_the_old_value():
     assert v.numpy().tolist() == [2, 3]
 
 
-def test_initial_value_is_not_written():
+def test_assignment_leaves_the_initial_value_unchanged():
     x = df.constant([1.0])
     v = df.Variable(x)
     v.assign_add([1.0])
     assert x.numpy().tolist() == [1]
 
 
-def test_alone_it_writes_in_place():
+def test_assignment_is_in_place_without_other_references():
     v = df.Variable(np.zeros(100, "float32"))
     v.assign_add(np.ones(100, "float32"))
     address = v.numpy().ctypes.data
@@ -41,7 +41,7 @@ def test_alone_it_writes_in_place():
 
 
 @pytest.mark.parametrize("method", ["assign", "assign_add", "assign_sub"])
-def test_errors_change_nothing(method):
+def test_failed_assignment_changes_nothing(method):
     v = df.Variable([1.0, 2.0])
     for bad, kind in (([1.0, 2.0, 3.0], ValueError), (np.ones(2), TypeError), ("x", TypeError),
                       ([None, 1.0], TypeError), ([[1.0], [2.0]], ValueError)):
@@ -50,7 +50,7 @@ def test_errors_change_nothing(method):
     assert v.numpy().tolist() == [1, 2]
 
 
-def test_copies_are_apart():
+def test_copies_have_separate_values():
     v = df.Variable([1.0], name="w", trainable=False)
     for other in (copy.copy(v), copy.deepcopy(v), pickle.loads(pickle.dumps(v))):
         assert (other.name, other.trainable) == ("w", False)

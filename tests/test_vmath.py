@@ -1,5 +1,5 @@
-"""Builds the programs that check lanes.h and vmath.h of csrc/simd at each SIMD level, and runs
-them."""
+"""Build and run the programs that check lanes.h and vmath.h of csrc/simd at each SIMD level of this
+CPU."""
 
 import os
 import platform
@@ -21,7 +21,7 @@ LEVELS = {  # what /proc/cpuinfo must list
 
 
 def run(command):
-    # A preloaded sanitizer belongs to this interpreter, not to the compiler or to these programs.
+    # A preloaded sanitizer is meant for this interpreter, not for compilers and their programs.
     env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
     return subprocess.run(
         command, env=env, capture_output=True, text=True, timeout=300, check=False
@@ -30,7 +30,7 @@ def run(command):
 
 @pytest.fixture(params=LEVELS)
 def build(request, tmp_path):
-    """A function from a source's name to its program, built for a level this CPU has."""
+    """Return a function that builds a source for a level of this CPU and returns the program."""
     wanted = LEVELS[request.param]
     if wanted:
         cpuinfo = Path("/proc/cpuinfo")
@@ -56,6 +56,6 @@ def test_lanes(build):
     assert ran.returncode == 0, ran.stderr
 
 
-def test_errors_stay_below_two_ulp(build):
+def test_vmath_errors_stay_below_two_ulp(build):
     ran = run([build("vmath_sweep"), "9973"])
     assert ran.returncode == 0, ran.stdout

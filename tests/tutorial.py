@@ -1,5 +1,5 @@
-"""The pages of docs/tutorial, run one after another. ``python -m tests.tutorial`` writes down the
-drawings they make, and the notebook that has their text and code."""
+"""Run the pages of docs/tutorial in order. ``python -m tests.tutorial`` writes the drawings they
+produce, and a notebook with their text and code."""
 
 import contextlib
 import doctest
@@ -9,13 +9,13 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs/tutorial"
 NOTEBOOK = FOLDER / "walk.ipynb"
-PAGES = [FOLDER / f"{name}.md"               # a word on a line of its own: an entry of the toctree
+PAGES = [FOLDER / f"{name}.md"               # a line with one word: an entry of the toctree
          for name in re.findall(r"^(\w+)$", (FOLDER / "index.md").read_text(), re.M)]
 PARSER = doctest.DocTestParser()
 
 
 def run(folder):
-    """The number of examples that fail and that are run; drawings are written to the folder."""
+    """Return the numbers of failed and of run examples; write drawings to the folder."""
     runner, names = doctest.DocTestRunner(), {}
     with contextlib.chdir(folder):
         for page in PAGES:
@@ -26,7 +26,7 @@ def run(folder):
 
 
 def cells(text):
-    """The cells of a page: ("markdown", text, "") and ("code", source, what it prints)."""
+    """Return the cells of a page: ("markdown", text, "") and ("code", source, output)."""
     for k, part in enumerate(re.split(r"```python\n(.*?)```\n", text, flags=re.S)):
         if k % 2 == 0:
             yield "markdown", part.strip(), ""
@@ -34,7 +34,7 @@ def cells(text):
         source = ""
         for example in PARSER.get_examples(part):
             source += example.source
-            if example.want:                  # a cell shows the value of its last line only
+            if example.want:                  # a cell shows only its last value
                 yield "code", source.rstrip(), example.want
                 source = ""
         if source:
@@ -42,7 +42,7 @@ def cells(text):
 
 
 def notebook():
-    """The text of the notebook."""
+    """Return the text of the notebook."""
     title = (FOLDER / "index.md").read_text().split("```{toctree}")[0]
     parts = [*cells(title), *(cell for page in PAGES for cell in cells(page.read_text()))]
     made = [_cell(k, *part) for k, part in enumerate(part for part in parts if part[1])]
