@@ -99,27 +99,27 @@ FEW = [
     *[(interpreted.test_layer_norm, [s]) for s in [(5, 3), (7, 17), (700, 100), (2, 8193)]],
     *[(test, [(30, n)]) for n in (255, 1000)
       for test in (interpreted.test_softmax, interpreted.test_layer_norm)],
-    (interpreted.test_folds, ["reduce_sum", np.float32]),
-    (interpreted.test_folds_of_inputs_outputs_and_broadcasts, []),
-    (interpreted.test_folds_beside_rows, []),
+    (interpreted.test_column_reductions, ["reduce_sum", np.float32]),
+    (interpreted.test_column_reductions_of_inputs_outputs_and_broadcasts, []),
+    (interpreted.test_column_and_row_reductions_in_one_cluster, []),
     (interpreted.test_rows_of_several_dimensions, []),
-    (interpreted.test_many_outputs_and_one_twice, []),
+    (interpreted.test_many_outputs_and_a_repeated_output, []),
     (interpreted.test_mixed_dtypes, []),
-    (interpreted.test_broadcasts_beside_rows, [(30, 2000)]),
-    (interpreted.test_one_number_for_all_or_for_each_row, ["subtract", np.float32]),
-    (interpreted.test_a_step_that_nobody_reads, []),
+    (interpreted.test_broadcasts_with_row_reductions, [(30, 2000)]),
+    (interpreted.test_scalar_and_per_row_operands, ["subtract", np.float32]),
+    (interpreted.test_unused_step, []),
 ]
 MANY = [
     *[(interpreted.test_softmax, [s]) for s in interpreted.ROWS],
     *[(interpreted.test_layer_norm, [s]) for s in interpreted.ROWS],
-    *[(interpreted.test_folds, [name, dtype]) for name in interpreted.FOLDED
+    *[(interpreted.test_column_reductions, [name, dtype]) for name in interpreted.FOLDED
       for dtype in (np.float32, np.float64)],
-    *[(interpreted.test_one_number_for_all_or_for_each_row, [name, dtype])
+    *[(interpreted.test_scalar_and_per_row_operands, [name, dtype])
       for name in interpreted.WITH_ONE for dtype in (np.float32, np.float64, np.float16)],
     *[(interpreted.test_broadcasts, pair)
       for pair in itertools.product(interpreted.SHAPES, interpreted.SHAPES)],
     (interpreted.test_attributes, []), (interpreted.test_many_scalars, []),
-    (interpreted.test_one_number_repeated_where_a_step_needs_it, []),
+    (interpreted.test_scalar_operand_of_a_unary_step, []),
     (interpreted.test_random_programs, []),
 ]
 

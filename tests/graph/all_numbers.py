@@ -1,4 +1,4 @@
-"""Numbers of every dtype, and the comparison of optimised graphs with eager mode over them."""
+"""Values of every dtype, and the comparison of optimised graphs with eager mode on them."""
 
 import itertools
 
@@ -7,13 +7,14 @@ import numpy as np
 import dualflow as df
 from tests.graph.build import assert_same
 
-FEW = 40                # numbers that meet each other in pairs
+FEW = 40                # values that are combined in pairs
 UINTS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def bits_of(dtype):
-    """The bits of numbers of a dtype: all of 8 and 16 bits, else limits and their neighbours,
-    powers of two and random ones."""
+    """Return the bit patterns of a dtype: all for 8 and 16 bits, else limits with neighbours,
+    powers
+    of two and random ones."""
     x = df.as_dtype(dtype)
     n = 8 * x.itemsize
     if x.is_bool:
@@ -36,7 +37,7 @@ def tensor(bits, dtype):
 
 
 def sample(dtype):
-    """All numbers, each beside another, and pairs of a few: two columns."""
+    """Return two columns: all values, each with another one, followed by all pairs of a few."""
     bits = bits_of(dtype)
     rng = np.random.default_rng(1)
     few = np.unique(np.concatenate([bits[:8], bits[-8:], rng.choice(bits, FEW)]))
@@ -47,12 +48,12 @@ def sample(dtype):
 
 
 def typed(dtype):
-    """Makes constants of a dtype."""
+    """Return a function that creates constants of a dtype."""
     return lambda value: df.cast(df.constant(value), dtype)
 
 
 def results(f, *args):
-    """What a function returns, a list; or the class of what it raises."""
+    """Return the results of a function as a list, or the class of its exception."""
     try:
         found = f(*args)
     except df.errors.DualflowError as error:

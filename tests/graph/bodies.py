@@ -1,4 +1,4 @@
-"""Graphs with calls in them for tests: parts of a graph become bodies, and parts of those."""
+"""Outlining for tests: moves parts of a graph into the bodies of calls, recursively."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,11 @@ from dualflow.graph.trace.parameters import Number
 
 
 def outline(graph: Graph, start: int, stop: int, name: str = "part") -> bool:
-    """Makes nodes from `start` to before `stop` the body of one call; leaves come before it. False
-    if the body would be empty.
+    """Move the nodes from `start` to before `stop` into the body of a new call; leaves move before
+    the
+    call. Return False if the body would be empty.
 
-    The nodes themselves are moved: Dims of a trace may be sizes of what they make.
+    The nodes themselves are moved, since Dims of the trace may be sizes of their outputs.
     """
     inside = [node for node in graph.nodes[start:stop] if node.op not in LEAVES]
     if not inside:
@@ -46,7 +47,7 @@ def outline(graph: Graph, start: int, stop: int, name: str = "part") -> bool:
 
 
 def _is_measured_outside(graph: Graph, made: set[Symbol], after: Sequence[ir.Node]) -> bool:
-    """Whether sizes of what is made inside are used outside, except through the call's results."""
+    """Return True if sizes of inside values are used outside without passing through the call."""
     used = [v for node in after if node.attrs is not None and node.attrs.symbolic
             for value in node.attrs.values for v in (value if type(value) is tuple else (value,))]
     used += [node.data.dim for node in graph.nodes if isinstance(node.data, Number)]
@@ -57,7 +58,7 @@ def _is_measured_outside(graph: Graph, made: set[Symbol], after: Sequence[ir.Nod
 
 def _outputs(graph: Graph, inside: Sequence[ir.Node],
              given: Sequence[Symbol]) -> tuple[list[Symbol], list[Symbol]]:
-    """Values inside that others read, and the last versions of what the nodes inside write."""
+    """Return inside values read outside, and the last versions of variables written inside."""
     latest = {x: x for x in given}
     first = {x: x for x in given}
     for node in inside:
@@ -73,7 +74,7 @@ def _outputs(graph: Graph, inside: Sequence[ir.Node],
 
 
 def outlined(graph: Graph, rng: np.random.Generator, depth: int = 3) -> Graph:
-    """A copy with random parts moved into calls, and calls within those."""
+    """Return a copy with random parts outlined, and random parts within the outlined ones."""
     graph = ir.copy(graph)
     outline(graph, 0, len(graph.nodes) // 2 + 1)
     work = [(graph, depth)]
@@ -85,10 +86,10 @@ def outlined(graph: Graph, rng: np.random.Generator, depth: int = 3) -> Graph:
             outline(one, start, min(n, start + int(rng.integers(1, 9))))
         if left:
             work += [(body, left - 1) for node in one.nodes for body in node.bodies]
-    return ir.copy(graph)           # whose values are of the graphs they are in
+    return ir.copy(graph)           # all values belong to their graph again
 
 
 def leaves_first(graph: Graph) -> Graph:
-    """The graph with its leaves at the front."""
+    """Return the graph with its leaves moved to the front."""
     graph.nodes.sort(key=lambda node: node.op not in LEAVES)
     return graph

@@ -1,4 +1,4 @@
-"""Graphs for tests, and the comparison of a graph with what a pass makes of it."""
+"""Building graphs for tests, and comparing a graph with the result of a pass."""
 
 from collections.abc import Callable
 from textwrap import dedent
@@ -17,12 +17,12 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.5, np.inf, -np.inf, np.nan, 1e-42,
 
 
 def x(*shape: int, dtype: str = "float32") -> tuple[str, tuple[int, ...]]:
-    """What a parameter is."""
+    """Return the (dtype, shape) of a parameter."""
     return dtype, shape
 
 
 def traced(f: Callable[..., Any], *parameters: tuple[str, tuple[int, ...]]) -> ir.Graph:
-    """The specialised graph of `f`, which returns tensors."""
+    """Return the specialised graph of `f`, which returns tensors."""
     trace = Trace("f")
     with trace.recording():
         args = [trace.parameter(i, "abcdefgh"[i], df.as_dtype(dtype), shape, shape)
@@ -33,7 +33,7 @@ def traced(f: Callable[..., Any], *parameters: tuple[str, tuple[int, ...]]) -> i
 
 
 def clone(graph: ir.Graph) -> ir.Graph:
-    """A copy that a pass may change."""
+    """Return a copy that a pass may change."""
     return ir.copy(graph)
 
 
@@ -42,23 +42,23 @@ def text(graph: ir.Graph) -> str:
 
 
 def lines(graph: ir.Graph) -> list[str]:
-    """The printed nodes without values' types, and what is returned: `%2 = add(%0, %1)`."""
+    """Return the printed nodes without types, and the return line: `%2 = add(%0, %1)`."""
     return [line.partition(" : ")[0].strip() for line in text(graph).splitlines()[1:]]
 
 
 def body(graph: ir.Graph) -> list[str]:
-    """`lines` without those of parameters and variables."""
+    """Return `lines` without parameters and variables."""
     return [line for line in lines(graph)
             if "= parameter(" not in line and "= variable(" not in line]
 
 
 def ops(graph: ir.Graph) -> list[str]:
-    """Names of the ops that compute."""
+    """Return the names of the ops that compute."""
     return [node.type for node in graph.nodes if node.op not in ir.LEAVES]
 
 
 def random_args(graph: ir.Graph, seed: int = 0) -> list[df.Tensor]:
-    """Arguments with NaN, infinities and both zeros among them."""
+    """Return random arguments that include NaN, infinities and both zeros."""
     rng = np.random.default_rng(seed)
     return [df.constant(values(rng, p.shape, p.dtype.name)) for p in graph.inputs]
 
@@ -77,11 +77,11 @@ def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.n
 
 
 def assert_same(got: Any, want: Any) -> None:
-    """Equal bit for bit; any NaN is like another."""
+    """Assert equal bits; all NaNs count as equal."""
     a, b = got.numpy(), want.numpy()
     assert a.dtype == b.dtype
     assert a.shape == b.shape
-    if got.dtype is df.bfloat16:        # NumPy does not know it as a float
+    if got.dtype is df.bfloat16:        # not a floating dtype for NumPy
         a, b = a.astype("f4"), b.astype("f4")
     np.testing.assert_array_equal(a, b)
     if a.dtype.kind == "f":
@@ -90,7 +90,7 @@ def assert_same(got: Any, want: Any) -> None:
 
 
 def assert_exact(before: ir.Graph, after: ir.Graph, seeds: int = 3) -> None:
-    """Both graphs give the same bits and leave the same in variables."""
+    """Assert that both graphs return the same bits and leave the same values in variables."""
     for seed in range(seeds):
         args = random_args(before, seed)
         want, got = interpret(before, args), interpret(after, args)
@@ -101,7 +101,7 @@ def assert_exact(before: ir.Graph, after: ir.Graph, seeds: int = 3) -> None:
 
 
 def passed(module: Any, graph: ir.Graph, exact: bool = True, **options: Any) -> ir.Graph:
-    """What a pass makes of a copy of the graph, checked, and compared with the graph."""
+    """Return a copy of the graph after a pass, checked and compared with the original."""
     after = module.run(clone(graph), Options(**options))
     ir.check(after)
     if exact:
@@ -110,13 +110,13 @@ def passed(module: Any, graph: ir.Graph, exact: bool = True, **options: Any) -> 
 
 
 def simplified(graph: ir.Graph, **options: Any) -> ir.Graph:
-    """The graph after all passes except those that fuse, so that single ops are seen."""
+    """Return the graph after all passes except fusion, so that single ops remain visible."""
     with mock.patch.object(passes, "LAST", ()):
         return passes.optimize(graph, Options(check=True, **options))
 
 
 def is_block(expected: str, graph: ir.Graph) -> None:
-    """The printed body is `expected`."""
+    """Assert that the printed body is `expected`."""
     assert body(graph) == [line.strip() for line in dedent(expected).strip().splitlines()]
 
 

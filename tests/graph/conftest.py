@@ -1,4 +1,4 @@
-"""Fixtures of several modules."""
+"""Fixtures that several modules of this folder use."""
 
 from math import prod
 
@@ -9,8 +9,8 @@ from dualflow.graph.passes import waves
 
 @pytest.fixture
 def serial_joins(monkeypatch):
-    """Large concats and splits are put into waves, like ops that use one thread: of all that may
-    be, nothing is simpler to look at."""
+    """Make large concats and splits join waves as single-threaded ops do: they are the simplest ops
+    to test waves with."""
     def is_candidate(node):
         return node.type in ("concat", "split") and sum(
             [prod(x.known_shape) for x in (*node.inputs, *node.outputs)]) >= waves.MIN_ELEMENTS

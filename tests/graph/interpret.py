@@ -1,6 +1,6 @@
-"""Runs a graph node by node on eager kernels: what any optimised run of it must equal, bit for bit.
+"""Interpreter that runs a graph node by node on eager kernels: the reference for optimised runs.
 
-Variables are not touched: their new values are returned.
+Variables are not modified: their new values are returned.
 """
 
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ from dualflow.ops.join import stack
 
 
 class Outcome(NamedTuple):
-    """What a run gives."""
+    """The result of a run."""
 
     outputs: list[Tensor]
     variables: dict[Variable, Tensor]
 
 
 def interpret(graph: Graph, args: Sequence[Tensor]) -> Outcome:
-    """Runs a graph of known shapes.
+    """Run a graph of known shapes.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def interpret(graph: Graph, args: Sequence[Tensor]) -> Outcome:
                 else:
                     _write(node, values)
                 for before, after in node.written:
-                    if before in variables:         # else it is an input of a body
+                    if before in variables:         # otherwise an input of a body
                         variables[after] = variables[before]
                         written[variables[after]] = values[after]
             else:
@@ -89,7 +89,7 @@ def interpret(graph: Graph, args: Sequence[Tensor]) -> Outcome:
 
 
 def _run_bodies(node: Node, inputs: list[Tensor]) -> list[Tensor]:
-    """The outputs of a node with bodies."""
+    """Return the outputs of a node with bodies."""
     if node.op is CALL:
         return interpret(node.bodies[0], inputs).outputs
     if node.op is COND:
@@ -127,7 +127,7 @@ def _run_rounds(node: Node, inputs: list[Tensor]) -> list[Tensor]:
 
 
 def _write(node: Node, values: dict[Symbol, Tensor]) -> None:
-    """Runs a node that writes, on variables of its own."""
+    """Run a node that writes, on temporary variables."""
     inputs = [Variable(values[x]) if node.writes >> i & 1 else values[x]
               for i, x in enumerate(node.inputs)]
     attrs = {} if node.attrs is None else node.attrs.as_dict()

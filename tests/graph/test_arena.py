@@ -1,4 +1,4 @@
-"""Offsets in the arena: random lifetimes never overlap and fit closely; time grows linearly."""
+"""Arena offsets: random live ranges never overlap, little memory is wasted, time is linear."""
 
 import hypothesis.strategies as st
 import numpy as np
@@ -34,7 +34,7 @@ def check(blocks, total):
 
 @settings(max_examples=300)
 @given(lifetimes)
-def test_nothing_alive_overlaps(given_):
+def test_live_blocks_do_not_overlap(given_):
     blocks = blocks_of(given_)
     total = place(blocks)
     check(blocks, total)
@@ -44,15 +44,15 @@ def test_nothing_alive_overlaps(given_):
 @pytest.mark.parametrize("way", [by_birth, largest_first])
 @settings(max_examples=150)
 @given(given_=lifetimes)
-def test_each_way_by_itself(way, given_):
+def test_each_strategy_alone(way, given_):
     blocks = blocks_of(given_)
     for b in blocks:
         b.size = -(-b.size // ALIGNMENT) * ALIGNMENT
     check(blocks, way(blocks))
 
 
-def test_close_to_the_lower_bound():
-    """On lifetimes like those of a network: what goes forward dies in the reverse order."""
+def test_size_is_close_to_the_lower_bound():
+    """Live ranges are those of a network: values of the forward pass die in reverse order."""
     rng = np.random.default_rng(0)
     worst = 0.
     for _ in range(50):
@@ -68,21 +68,21 @@ def test_close_to_the_lower_bound():
     ([(1, 0, 0)], 64),
     ([(0, 0, 5), (64, 0, 5)], 64),
     ([(64, 0, 1), (64, 2, 1), (64, 4, 1)], 64),          # one after the other
-    ([(64, 0, 1), (64, 1, 1)], 128),                     # at time 1 one is read, the other made
+    ([(64, 0, 1), (64, 1, 1)], 128),                     # at time 1 one is read, the other written
     ([(64, 0, 9), (128, 1, 1), (128, 3, 1)], 192),
 ])
-def test_small_ones(given_, total):
+def test_small_examples_are_optimal(given_, total):
     blocks = blocks_of(given_)
     assert place(blocks) == total == lower_bound(blocks)
 
 
-def test_sizes_beyond_64_bits_are_counted():
+def test_sizes_beyond_64_bits():
     blocks = [Block(10**24, 0, 1), Block(10**24, 1, 2)]
     assert place(blocks) >= 2 * 10**24
 
 
 def test_many_blocks():
-    """As many as a chain of 100,000 ops has; the quadratic check is left out."""
+    """The number of blocks is that of a chain of 100,000 ops; the quadratic check is omitted."""
     n = 100_000
     assert n > arena.LARGEST_FIRST_MAX
     blocks = [Block(64, k, k + 1) for k in range(n)]

@@ -1,4 +1,4 @@
-"""Structures of arguments, their leaves and paths, and what calls have in common."""
+"""Argument structures: leaves, paths, and the keys by which calls are compared."""
 
 import collections
 import dataclasses
@@ -33,7 +33,7 @@ class Config:
 
 
 class Rate:
-    """Equal by value, as configurations are."""
+    """An object that compares by value, as configurations do."""
 
     def __init__(self, value):
         self.value = value
@@ -52,7 +52,7 @@ STRUCTURES = [
 
 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=range(len(STRUCTURES)))
-def test_there_and_back(structure):
+def test_flatten_and_rebuild_round_trip(structure):
     leaves, paths = [], []
     skeleton = flatten(structure, "s", leaves, paths)
     hash(skeleton)
@@ -93,12 +93,12 @@ def test_keys_of_leaves():
     (np.float64(1), 1., False), (np.float64(0.), np.float64(-0.), False),
     (np.int64(1), np.int32(1), False), (np.int64(1), np.int64(1), True),
 ])
-def test_static_values(a, b, same):
+def test_static_leaves_compare_type_and_value(a, b, same):
     assert (StaticLeaf(a) == StaticLeaf(b)) is same
     assert not same or hash(StaticLeaf(a)) == hash(StaticLeaf(b))
 
 
-def test_numbers():
+def test_number_leaf_admits_values_of_its_type():
     assert NumberLeaf(int).admits(StaticLeaf(3))
     assert not NumberLeaf(int).admits(StaticLeaf(3.))
     assert not NumberLeaf(int).admits(StaticLeaf(True))

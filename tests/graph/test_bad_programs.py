@@ -1,5 +1,5 @@
-"""Programs that nobody's compiler would write: each is refused when it is built or run, because
-files of programs may come from anybody."""
+"""Malformed programs, which no compiler emits: each is rejected when it is built or run, because
+program files may come from untrusted sources."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def refused(b, n_args, results, match, args=None):
         b.build(n_args, results).run(args or [])
 
 
-def test_one_of_a_wave_reads_what_another_makes():
+def test_read_of_an_output_of_the_same_wave_raises():
     b = Builder()
     x, mask = b.arg(0, (6,)), b.arg(1, (6,), df.bool_)
     where = b.slot(DYNAMIC, (None, 1), I64, last_use=1)
@@ -33,14 +33,14 @@ def test_one_of_a_wave_reads_what_another_makes():
     ("unstack", 0, {"axis": 0}), ("unstack", 2, {"axis": 0}), ("add", 1, {}), ("concat", 0,
                                                                                {"axis": 0})])
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_too_few_or_too_many_inputs(op, n_in, attrs, dynamic):
+def test_wrong_number_of_inputs_raises(op, n_in, attrs, dynamic):
     b = Builder()
     out = b.slot(DYNAMIC, (None,), F32) if dynamic else b.result(0, (6,))
     b.add(op, (b.arg(0, (6,)),) * n_in, (out,), dynamic=dynamic, **attrs)
     refused(b, 1, [] if dynamic else [(RESULT, 0, F32, (6,))], f"^{op}: got {n_in} inputs")
 
 
-def test_outputs_of_a_dynamic_instruction_are_counted():
+def test_dynamic_instruction_with_wrong_number_of_outputs_raises():
     for n in (0, 2, 3):
         b = Builder()
         outs = tuple([b.slot(DYNAMIC, (None,), F32, last_use=0) for _ in range(n)])
@@ -48,8 +48,8 @@ def test_outputs_of_a_dynamic_instruction_are_counted():
         refused(b, 1, [], f"exp: {n} outputs, expected 1")
 
 
-def test_pieces_that_only_a_run_counts():
-    """unstack of an unknown size: the program says three, the run finds two."""
+def test_unstack_count_that_differs_at_run_time_raises():
+    """The program declares three outputs of unstack; the run finds two rows."""
     b = Builder()
     mask = b.arg(0, (4,), df.bool_)
     where = b.slot(DYNAMIC, (None, 1), I64, last_use=1)
@@ -62,7 +62,7 @@ def test_pieces_that_only_a_run_counts():
         program.run([df.constant([True, True, False, False])])
 
 
-def test_a_workspace_that_a_run_allocates_has_no_place():
+def test_workspace_offset_of_a_dynamic_instruction_raises():
     b = Builder()
     place = b.reserve(64)
     b.add("exp", (b.arg(0, (6,)),), (b.slot(DYNAMIC, (6,), F32),), dynamic=True, workspace=place)
@@ -73,8 +73,8 @@ def cluster(op, n_in, words=()):
     return assemble(Code(1, (Step(_core.get_op(op), FULL, tuple(range(n_in)), words),), (n_in,)))
 
 
-def test_steps_that_refuse_values():
-    """Nobody looks for zeros inside a cluster, which only has such as were known: nothing traps."""
+def test_cluster_step_that_may_raise_is_rejected():
+    """Clusters do not check divisors: a compiler fuses only divisions by known nonzero values."""
     b = Builder()
     x, y = b.arg(0, (4,), I32), b.arg(1, (4,), I32)
     b.add("cluster", (x, y), (b.result(0, (4,), I32),), shape=[4], code=cluster("floordiv", 2))
@@ -83,7 +83,7 @@ def test_steps_that_refuse_values():
     assert made.tolist()[2] == 3
 
 
-def test_bools_of_tile_code():
+def test_tile_code_with_invalid_bool_attribute():
     op = next(x for x in map(_core.get_op, _core.ops())
               if x.kind == "elementwise" and "bool" in x.attr_types and x.n_in == 1)
     words = tuple([7 if kind == "bool" else 0 for kind in op.attr_types])
@@ -94,7 +94,7 @@ def test_bools_of_tile_code():
 
 
 def applied(op, given, attrs, outputs):
-    """An instruction that applies an op with attributes computed in a run; here they are known."""
+    """Run an instruction that applies an op with attributes computed at run time."""
     b = Builder()
     slots = [b.arg(k, x.shape, x.dtype) for k, x in enumerate(given)]
     values = b.constant(df.constant([], I64))
@@ -114,13 +114,13 @@ def applied(op, given, attrs, outputs):
     ("cast", (ones(2),), [0, -1], [(F32, 1)], "attribute dtype is -1"),
     ("exp", (ones(2),), [], [(F32, 1), (F32, 1)], "exp: 2 outputs, expected 1"),
     ("exp", (ones(2), ones(2)), [], [(F32, 1)], "exp: got 2 inputs")])
-def test_what_is_applied_with_attributes_of_a_run(op, given, attrs, outputs, match):
+def test_invalid_run_time_attributes_raise(op, given, attrs, outputs, match):
     with pytest.raises(df.errors.DualflowError, match=match):
         applied(op, given, attrs, outputs)
 
 
-def test_bools_are_not_trusted():
-    """A bool that was written as something else: any byte is true or false."""
+def test_bool_bytes_other_than_0_and_1():
+    """A bool buffer may hold any byte; each counts as true or false."""
     x = df.constant(np.array([2, 255, 0], "uint8"))
     b = Builder()
     offset = b.reserve(64)
@@ -133,10 +133,10 @@ def test_bools_are_not_trusted():
 
 
 
-# --- memory is read only where something has been made -------------------------------------------
+# --- reads of memory that no instruction has written ---------------------------------------------
 
 def pieces(*places, dtype=F32):
-    """A builder of an arena of 128 bytes, with slots of four float32 at these places."""
+    """Return a builder with an arena of 128 bytes and slots of four float32 at these offsets."""
     b = Builder()
     b.reserve(128)
     b.slots += [SlotSpec(ARENA, dtype, (4,), 0, at) for at in places]
@@ -152,7 +152,7 @@ def pieces(*places, dtype=F32):
     ((0, 8), (0, 1), 0, "reads slot 0, whose memory has been overwritten"),
     ((0, 12, 24), (0, 1, 2), 1, "reads slot 1, whose memory has been overwritten"),
     ((0, 0), (0,), 1, None), ((0, 16), (0, 1), 0, None), ((0, 8), (0, 1, 0), 0, None)])
-def test_what_is_read_has_been_made(places, made, read, match):
+def test_reads_need_one_earlier_write_of_the_whole_slot(places, made, read, match):
     b = pieces(*places)
     x = b.arg(0, (4,))
     for slot in made:
@@ -165,8 +165,8 @@ def test_what_is_read_has_been_made(places, made, read, match):
     assert made.tolist() == df.exp(df.exp(df.zeros([4]))).tolist()
 
 
-def test_what_was_read_as_one_value_is_no_other():
-    """The second slot is a view of the first one's value, not of the third's."""
+def test_view_of_an_overwritten_value_raises():
+    """The second slot views the value of the first; the third slot overwrites that memory."""
     b = pieces(0, 0, 0)
     x = b.arg(0, (4,))
     b.add("exp", (x,), (0,))
@@ -176,10 +176,10 @@ def test_what_was_read_as_one_value_is_no_other():
     refused(b, 1, [(RESULT, k, F32, (4,)) for k in (0, 1)], "instruction 3.* slot 1, whose memory")
 
 
-SUM = {"axes": (1,), "keepdims": False}             # of (3, 2): wants a workspace of 64 bytes
+SUM = {"axes": (1,), "keepdims": False}             # of (3, 2): needs 64 bytes of workspace
 
 
-def test_a_workspace_ends_what_lies_there():
+def test_workspace_overwrites_values():
     b = pieces(0, 32, 64)
     x, sums = b.arg(0, (4,)), b.temp((3,))
     b.add("exp", (x,), (0,))
@@ -190,8 +190,8 @@ def test_a_workspace_ends_what_lies_there():
 
 @pytest.mark.parametrize("other", ["an operand", "a workspace"])
 @pytest.mark.parametrize("together", [False, True])
-def test_workspaces_of_a_wave_lie_apart(other, together):
-    """One after the other they may lie in the same place, where nobody reads it later."""
+def test_workspaces_of_one_wave_must_not_overlap(other, together):
+    """Workspaces of successive instructions may overlap if no later instruction reads them."""
     b = pieces(0, 64)
     x, y, sums = b.arg(0, (4,)), b.arg(1, (3, 2)), b.result(0, (3,))
     b.add("reduce_sum", (y,), (sums,), workspace=0, wave=together, **SUM)
@@ -205,7 +205,7 @@ def test_workspaces_of_a_wave_lie_apart(other, together):
         b.build(2, [(RESULT, 0, F32, (3,))]).run([df.ones([4]), df.ones([3, 2])])
 
 
-def test_results_are_made_as_a_whole():
+def test_results_must_be_written_as_a_whole():
     for places, match in (((0,), None), ((16,), "result 0, or a part of it"),
                           ((0, 16), "result 0, or a part of it")):
         b = Builder()

@@ -1,4 +1,4 @@
-"""What goes on beside a program: it reads and fills the program's own memory, until a wait."""
+"""Asynchronous operations: they read and write the program's memory until a wait completes them."""
 
 import gc
 import signal
@@ -12,7 +12,7 @@ from dualflow.ops.beside import beside
 
 
 class Doubling:
-    """Fills its results with twice what it reads, in a thread; `gate` lets it begin."""
+    """Writes twice its inputs to its outputs, in a thread that starts once `gate` is set."""
 
     def __init__(self, gate=None, fails=None):
         self.gate, self.fails = gate, fails
@@ -66,7 +66,7 @@ def values(n=3000, shift=0.):
 
 @pytest.mark.parametrize("options", [{}, {"passes": False}])
 @pytest.mark.parametrize("n", [0, 1, 5000])
-def test_results(options, n):
+def test_async_results_match_eager(options, n):
     @df.function(**options)
     def f(x, k):
         y = x + 1.
@@ -83,8 +83,9 @@ def test_results(options, n):
         assert y.tolist() == (x + 1.).tolist()
 
 
-def test_nothing_is_copied():
-    """The operands of a start are where the program made them, what it fills is returned."""
+def test_async_operands_are_not_copied():
+    """A start reads its operands in the program's memory, and its outputs are returned as they
+    are."""
     f = df.function(lambda x: doubled(Doubling(), df.exp(x))())
     spec = f.compiled_for(values()).spec
     assert [i.op.name for i in spec.instructions[1:]] == ["host_start", "host_wait"]
@@ -94,8 +95,8 @@ def test_nothing_is_copied():
     assert filled == given and filled.kind.name == "RESULT"
 
 
-def test_values_of_variables():
-    """What reads a version of a variable is waited for before that is overwritten."""
+def test_async_reads_of_variables_complete_before_the_update():
+    """A wait on the reader of a variable's version precedes the overwriting update."""
     v = df.Variable(np.arange(3000, dtype="float32"))
 
     @df.function
@@ -111,7 +112,7 @@ def test_values_of_variables():
         assert v.numpy()[0] == turn + 1
 
 
-def test_in_loops_and_branches():
+def test_async_operations_in_loops_and_branches():
     @df.function
     def f(x, n, flag):
         def body(k, x):
@@ -142,7 +143,7 @@ def test_numerics_are_checked_after_the_wait():
 
 # --- failures -------------------------------------------------------------------------------------
 
-def test_errors_come_out():
+def test_errors_of_start_and_work_are_raised():
     for where, line in (("start", "not started"), ("work", "rank 1 is gone")):
         start = Doubling(fails=where)
         f = df.function(lambda x, start=start: doubled(start, x + 1.)()[0])
@@ -154,7 +155,7 @@ def test_errors_come_out():
 
 
 def failing(start, in_loop):
-    """Divides by what may be 0 between start and wait."""
+    """Divide by a value that may be 0, between start and wait."""
     def part(x, k):
         wait = doubled(start, x + 1.)
         share = df.constant([12, 24]) // k
@@ -163,7 +164,7 @@ def failing(start, in_loop):
     def f(x, k):
         if not in_loop:
             return part(x, k)
-        rows = df.boolean_mask(x, x >= 0.)              # so that sizes depend on data
+        rows = df.boolean_mask(x, x >= 0.)              # makes sizes data-dependent
         def body(n, x, rows):
             return n + 1, part(x, k) + rows[0], df.concat([rows, rows], 0)
 
@@ -174,15 +175,15 @@ def failing(start, in_loop):
 
 
 @pytest.mark.parametrize("in_loop", [False, True])
-def test_a_run_that_fails_between_leaves_the_memory(in_loop):
-    """It does not wait; what was started goes on in memory that nobody else gets."""
+def test_failed_run_keeps_memory_of_outstanding_operations(in_loop):
+    """The failing run does not wait; the operation continues in memory that is not reused."""
     gate = threading.Event()
     start = Doubling(gate)
     f = failing(start, in_loop)
     for turn in range(6):
         with pytest.raises(df.errors.InvalidArgumentError, match="divi"):
             f(values(shift=turn), df.constant(0))
-    for turn in range(6):       # others use as much memory meanwhile
+    for turn in range(6):       # other runs use as much memory
         assert df.reduce_sum(values(shift=turn) * 3. + 1.).item() > 0
         with pytest.raises(df.errors.InvalidArgumentError, match="divi"):
             f(values(shift=turn), df.constant(0))
@@ -196,7 +197,7 @@ def test_a_run_that_fails_between_leaves_the_memory(in_loop):
         assert f(values(), df.constant(4)).tolist() == ((values() + 1.) * 2. + 3.).tolist()
 
 
-def test_memory_that_was_left_is_given_back():
+def test_memory_of_outstanding_operations_is_freed_on_completion():
     def run(n):
         for _ in range(n):
             gate = threading.Event()
@@ -216,7 +217,7 @@ def test_memory_that_was_left_is_given_back():
     assert run(3) == run(9)
 
 
-def test_interrupted_in_a_wait():
+def test_interrupt_during_a_wait():
     gate = threading.Event()
     start = Doubling(gate, fails="interrupt")
     f = df.function(lambda x: doubled(start, x + 1.)()[0])
@@ -229,8 +230,8 @@ def test_interrupted_in_a_wait():
     assert f(values()).tolist() == ((values() + 1.) * 2.).tolist()
 
 
-def test_variables_of_a_run_that_failed():
-    """What is still read of a variable is not overwritten: that moves to other memory."""
+def test_variables_read_by_outstanding_operations():
+    """A variable that an outstanding operation reads is not overwritten: it gets new memory."""
     v = df.Variable(np.arange(3000, dtype="float32"))
     gate = threading.Event()
     start = Doubling(gate)
@@ -251,7 +252,7 @@ def test_variables_of_a_run_that_failed():
     assert f(df.constant(4))[0].item() == 2. * 2. + 3.
 
 
-def test_in_many_threads():
+def test_async_operations_in_many_threads():
     start = Doubling()
     f = failing(start, False)
     wrong = []
@@ -274,15 +275,15 @@ def test_in_many_threads():
     assert not wrong
 
 
-# --- elsewhere ------------------------------------------------------------------------------------
+# --- unsupported --------------------------------------------------------------------------------
 
-def test_sizes_that_depend_on_data_are_refused():
+def test_data_dependent_sizes_raise():
     f = df.function(lambda x: doubled(Doubling(), df.boolean_mask(x, x > 3.))())
     with pytest.raises(df.errors.InvalidArgumentError, match="host_start, must be static"):
         f(values(10))
 
 
-def test_it_does_not_leave_python(tmp_path):
+def test_async_operations_cannot_be_saved_or_exported(tmp_path):
     f = df.function(lambda x: doubled(Doubling(), x + 1.)()[0])
     f(values(10))
     concrete = f.get_concrete_function(values(10))

@@ -1,4 +1,4 @@
-"""Nodes that own graphs: what they know of them, the rules, and every walk that goes inside."""
+"""Nodes that own graphs: their facts, the rules of the IR, and every traversal of bodies."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ EXP, ADD, ASSIGN_ADD = get_op("exp"), get_op("add"), get_op("assign_add")
 
 
 def call_of(graph, f, *inputs):
-    """A call in `graph` that does what `f` does with tensors."""
+    """Add a call of the graph of `f` to `graph`."""
     inner = traced(f, *[x(*y.shape, dtype=y.dtype.name) for y in inputs])
     for k, y in enumerate(inner.inputs):
         y.node.data = Input(k)
@@ -39,7 +39,7 @@ def call_of(graph, f, *inputs):
 
 
 def calling(f, *parameters, g=lambda y: y * 2.0):
-    """`g` of a call of `f`."""
+    """Return a graph of `g` applied to a call of `f`."""
     graph = traced(lambda *args: args, *parameters)
     y = call_of(graph, f, *graph.inputs).outputs[0]
     twice = call_of(graph, g, y)
@@ -52,7 +52,7 @@ def softplus(a):
 
 
 def nested(depth):
-    """exp of the argument, within as many calls, each of which adds 1."""
+    """Return exp of the argument within `depth` nested calls, each of which adds 1."""
     graph = traced(df.exp, x(2))
     for _ in range(depth):
         graph.inputs[0].node.data = Input(0)
@@ -70,7 +70,7 @@ def broken(graph, match):
 
 # --- facts ---
 
-def test_a_node_knows_what_its_bodies_do():
+def test_node_summarises_effects_of_its_bodies():
     pure = call_of(Graph(), softplus, *traced(lambda a: a, x(2)).inputs)
     assert (pure.writes, pure.effect, pure.may_refuse, pure.written) == (0, False, False, [])
     graph = traced(lambda a, i: df.gather(a, i), x(3), x(dtype="int32"))
@@ -80,7 +80,7 @@ def test_a_node_knows_what_its_bodies_do():
 
 
 def writing():
-    """A graph of a variable, and of a call that adds to it."""
+    """Return a graph of a variable and a call that adds to it, and the call."""
     v = variable(3)
     graph = traced(lambda a: [a, v.value()], x(3))
     inner = Graph("update")
@@ -93,7 +93,7 @@ def writing():
     return graph, call
 
 
-def test_a_call_writes_what_its_body_writes():
+def test_call_writes_the_variables_of_its_body():
     graph, call = writing()
     ir.check(graph)
     assert (call.writes, call.effect, call.may_refuse) == (2, True, False)
@@ -103,7 +103,7 @@ def test_a_call_writes_what_its_body_writes():
     passed(inline, graph)
 
 
-def test_who_reads_the_variable_late_reads_a_copy():
+def test_late_read_of_an_overwritten_variable_is_copied():
     graph, call = writing()
     graph.outputs = [call.inputs[1]]
     broken(graph, "is returned but call overwrites it")
@@ -113,7 +113,7 @@ def test_who_reads_the_variable_late_reads_a_copy():
         after, Options(check=True)))
 
 
-def test_a_variable_given_twice_is_written_once():
+def test_passing_a_written_variable_twice_raises():
     graph, call = writing()
     call.inputs = (call.inputs[1], call.inputs[1])
     broken(graph, "which is an input twice")
@@ -121,7 +121,7 @@ def test_a_variable_given_twice_is_written_once():
     assert body(after)[0].startswith("%2 = identity(%1)")
 
 
-def test_an_effect_inside_is_neither_dropped_nor_merged():
+def test_calls_with_effects_are_neither_dropped_nor_merged():
     graph = traced(lambda a: a, x(2))
     for _ in range(2):
         call_of(graph, lambda a: df.print(a) or a * 2.0, *graph.inputs)
@@ -130,7 +130,7 @@ def test_an_effect_inside_is_neither_dropped_nor_merged():
     assert len(ops(updates.run(ir.copy(graph), Options()))) == 2
 
 
-def test_what_nobody_needs_goes():
+def test_unused_call_is_removed():
     graph = calling(softplus, x(2))
     graph.outputs = list(graph.inputs)
     assert ops(passed(dead_code, graph)) == []
@@ -138,17 +138,17 @@ def test_what_nobody_needs_goes():
 
 # --- rules ---
 
-def test_a_good_graph():
+def test_valid_graph_with_a_call():
     ir.check(calling(softplus, x(3)))
 
 
-def test_bodies_have_the_inputs_of_their_nodes():
+def test_body_inputs_must_match_node_inputs():
     graph = calling(softplus, x(3))
     graph.nodes[-1].bodies[0].inputs[0].node.data = Input(1)
     broken(graph, "the inputs are not those of the node")
 
 
-def test_inputs_of_bodies_have_the_types_of_what_is_given():
+def test_body_input_types_must_match_operands():
     graph = calling(softplus, x(3))
     graph.nodes.insert(0, traced(lambda a: a, x(4)).nodes[0])
     graph.nodes[0].outputs = (symbol(graph, graph.nodes[0], 0, df.float32, (4,)),)
@@ -156,7 +156,7 @@ def test_inputs_of_bodies_have_the_types_of_what_is_given():
     broken(graph, "is bound to")
 
 
-def test_bodies_have_no_free_values_and_no_variables():
+def test_bodies_must_not_have_free_values_or_variables():
     graph = calling(softplus, x(3))
     inner = graph.nodes[-1].bodies[0]
     inner.nodes[-1].inputs = (graph.inputs[0], inner.inputs[0])
@@ -165,13 +165,13 @@ def test_bodies_have_no_free_values_and_no_variables():
     broken(calling(lambda a: a * v, x(3)), "is neither an input nor a constant")
 
 
-def test_the_last_outputs_are_the_versions():
+def test_last_body_outputs_must_be_the_written_variables():
     graph, call = writing()
     call.bodies[0].outputs.reverse()
     broken(graph, "the last outputs are not the last versions of the written inputs")
 
 
-def test_nodes_hear_of_changed_bodies():
+def test_changed_bodies_need_a_new_own_call():
     graph, call = writing()
     inner = call.bodies[0]
     inner.nodes.pop()
@@ -179,11 +179,11 @@ def test_nodes_hear_of_changed_bodies():
     broken(graph, "its bodies have changed")
     call.own(call.bodies)
     ir.check(graph)
-    assert call.writes == 2                 # there is an output for it, which is as it was
+    assert call.writes == 2                 # the version output remains, unchanged
     assert not call.effect
 
 
-def test_ops_say_how_many_bodies():
+def test_number_of_bodies_must_match_the_op():
     graph = calling(softplus, x(3))
     graph.nodes[-1].own([])
     with pytest.raises(df.errors.UnimplementedError, match="no op to be applied"):
@@ -192,12 +192,12 @@ def test_ops_say_how_many_bodies():
     broken(graph, "owns 2 bodies, expected 1")
 
 
-def test_nobody_applies_a_call():
+def test_evaluate_of_a_call_raises():
     with pytest.raises(df.errors.UnimplementedError, match="no op to be applied"):
         evaluate(CALL, [df.ones([2])], None)
 
 
-# --- walks ---
+# --- traversal ---
 
 def test_text():
     assert text(calling(softplus, x(3))) == """graph f:
@@ -228,7 +228,7 @@ def test_copies_are_deep():
     assert not set(ir.walk(made.nodes)) & set(ir.walk(graph.nodes))
 
 
-def test_order_of_walks():
+def test_walk_visits_bodies_before_their_node():
     graph = calling(softplus, x(3))
     assert [node.type for node in ir.walk(graph.nodes)] == [
         "parameter", "parameter", "exp", "constant", "add", "log", "call", "parameter", "constant",
@@ -237,7 +237,7 @@ def test_order_of_walks():
     assert [len(g.nodes) for g in ir.graphs(deep)] == [2, 4, 4, 4]
 
 
-def test_inlined():
+def test_inline_replaces_the_call():
     after = passed(inline, calling(softplus, x(3)))
     assert body(after) == ["%1 = exp(%0)", "%2 = constant(1.0)", "%3 = add(%2, %1)",
                            "%4 = log(%3)", "%5 = constant(2.0)", "%6 = multiply(%4, %5)",
@@ -257,7 +257,7 @@ def test_equal_bodies_are_merged():
     assert len(ops(after)) == 4
 
 
-def test_known_values_are_seen_through_calls():
+def test_known_values_through_calls():
     trace = Trace("f")
     c = trace.constant(df.constant([1.0, 2.0]))
     y = call_of(trace, lambda a: call_of(current_graph(), df.exp, a).outputs[0], c).outputs[0]
@@ -265,7 +265,7 @@ def test_known_values_are_seen_through_calls():
 
 
 def test_several_bodies():
-    """Walks go through each, though no op has more than one yet."""
+    """Traversals visit all bodies, although no op has more than one yet."""
     graph = calling(softplus, x(3))
     first, second = graph.nodes[-2:]
     second.own([*second.bodies, *ir.copy(graph).nodes[-2].bodies])
@@ -284,7 +284,7 @@ def test_several_bodies():
     assert lines(common.run(graph, Options()))[-1] == "return %1, %1"
 
 
-def test_drawings_put_a_border_around_what_is_inside():
+def test_drawings_frame_the_nodes_of_a_body():
     drawn = picture(nested(2))
     titles = [box.title for box in drawn.boxes]
     assert titles == ["a", "call", "call", "exp", "add  1.0", "add  1.0", "result"]
@@ -295,15 +295,15 @@ def test_drawings_put_a_border_around_what_is_inside():
     assert to_dot(nested(2)).count("subgraph") == 2
 
 
-def test_arithmetic_is_counted_inside():
+def test_flops_include_bodies():
     call = calling(softplus, x(3)).nodes[1]
     assert flops_of(call, call.inputs, call.outputs) == 9
     assert flops_of(*next((n, n.inputs, n.outputs) for n in nested(2).nodes if n.bodies)) == 4
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_random_calls_in_calls(seed):
-    """It makes no difference which parts of a program become calls, and calls within them."""
+def test_random_outlining_preserves_results(seed):
+    """The results do not depend on which parts of a program are moved into (nested) calls."""
     graph = leaves_first(versions.run(program(seed), Options()))
     rng = np.random.default_rng(seed)
     calls = outlined(graph, rng)
@@ -323,7 +323,7 @@ STEPS = [lambda p, q: p + q, lambda p, q: p * q, lambda p, q: df.exp(-p),
 
 
 def program(seed):
-    """A graph of random ops and updates of two variables."""
+    """Return a graph of random ops and updates of two variables."""
     rng = np.random.default_rng(seed)
     v, w = variable(3, name="v"), variable(3, name="w")
 
@@ -352,8 +352,8 @@ def program(seed):
 DEPTH = 1500
 
 
-def test_depth_is_no_matter():
-    """No walk recurses: this many calls within each other would break the interpreter's limit."""
+def test_deeply_nested_calls():
+    """No traversal recurses: this depth would exceed the interpreter's recursion limit."""
     graph = nested(DEPTH)
     ir.check(graph)
     made = ir.copy(graph)

@@ -1,4 +1,4 @@
-"""Clusters equal their ops one by one, bit for bit."""
+"""Clusters return the bits of their ops run one by one."""
 
 import itertools
 
@@ -30,7 +30,7 @@ def same(got, want, shape=None):
 
 
 def check(cluster, *outputs, threads=(1, 2)):
-    """Runs the cluster on 1 and 2 threads."""
+    """Compare the cluster with its ops, on 1 and 2 threads."""
     row_shape = cluster.shape[:len(cluster.shape) - cluster.row_dims] + (1,) * cluster.row_dims
     spaces = cluster.value_spaces()
     before = _core.num_threads()
@@ -107,7 +107,7 @@ def test_reductions_of_long_rows(name):
         check(c, c.reduce(name, 0))
 
 
-def test_rows_that_are_too_long():
+def test_rows_that_are_too_long_raise():
     for n, dtype in [(65_537, np.float32), (8193, np.float16)]:
         c = Cluster(normal(1, n, dtype=dtype), shape=(1, n), row_dims=1)
         with pytest.raises(df.errors.DualflowError, match=r"row length|reduced"):
@@ -121,7 +121,7 @@ FOLDS = [(1, 5, 7), (1, 64, 512), (3, 17, 33), (1, 1000, 300), (2, 700, 3), (1, 
 
 @pytest.mark.parametrize("name", FOLDED)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_folds(name, dtype):
+def test_column_reductions(name, dtype):
     for outer, n, inner in FOLDS:
         shape = (outer, n, inner)
         c = Cluster(normal(*shape, dtype=dtype), normal(inner, dtype=dtype, seed=1), shape=shape)
@@ -129,7 +129,7 @@ def test_folds(name, dtype):
         check(c, c.fold(name, y, outer, n), threads=(1, 2, 3, 8))
 
 
-def test_folds_of_inputs_outputs_and_broadcasts():
+def test_column_reductions_of_inputs_outputs_and_broadcasts():
     for shape in [(90, 40), (600, 200), (3000, 1)]:
         n, inner = shape
         c = Cluster(normal(*shape), normal(inner, seed=1), normal(n, 1, seed=2), number(3),
@@ -138,11 +138,11 @@ def test_folds_of_inputs_outputs_and_broadcasts():
         wide = c.cast(y, df.float64)
         folds = [c.fold("reduce_sum", v, 1, n) for v in (0, 1, 2, 3, y, wide)]
         again = c.fold("reduce_max", y, 1, n)
-        c.fold("reduce_min", y, 1, n)                       # nobody reads it
+        c.fold("reduce_min", y, 1, n)                       # unused
         check(c, folds[0], y, *folds[1:], folds[4], again, c.step("negative", wide), folds[0])
 
 
-def test_folds_beside_rows():
+def test_column_and_row_reductions_in_one_cluster():
     for outer, n, inner in [(1, 300, 64), (1, 33, 1000), (2, 50, 6)]:
         shape = (outer, n, inner)
         c = Cluster(normal(*shape), normal(*shape, seed=1), shape=shape, row_dims=1)
@@ -153,7 +153,7 @@ def test_folds_beside_rows():
         check(c, c.step("exp", y), c.reduce("reduce_max", y), mean, *folds)
 
 
-def test_special_values_are_folded():
+def test_column_reductions_of_special_values():
     x = np.resize(np.asarray([*SPECIAL[:2], -0., *SPECIAL[2:], -1.], np.float32), (50, 30)).copy()
     x[:, :3] = -0.
     c = Cluster(df.constant(x), shape=x.shape)
@@ -187,7 +187,7 @@ def test_reductions_of_no_elements():
     check(c, c.reduce("reduce_sum", 0), c.reduce("reduce_mean", 0), c.reduce("reduce_max", 0))
 
 
-def test_the_bits_of_a_row_depend_on_the_row_alone():
+def test_bits_of_a_row_sum_depend_only_on_the_row():
     x = normal(37, 7)
     whole = df.reduce_sum(x, 1).numpy()
     for i in range(37):
@@ -201,7 +201,7 @@ def test_rows_of_several_dimensions():
     check(c, c.step("multiply", centered, 1), c.reduce("reduce_variance", centered))
 
 
-def test_many_outputs_and_one_twice():
+def test_many_outputs_and_a_repeated_output():
     x = normal(50_000)
     c = Cluster(x, number(2), shape=x.shape)
     a = c.step("multiply", 0, 1)
@@ -241,7 +241,7 @@ def test_broadcasts(a, b):
 
 @pytest.mark.parametrize("shape", [(2000,), (1, 1), (30, 1), (30, 2000), (6, 5, 1), (5, 2000),
                                    (6, 1, 2000), (1, 5, 1), (6, 1, 1)])
-def test_broadcasts_beside_rows(shape):
+def test_broadcasts_with_row_reductions(shape):
     x = normal(6, 5, 2000)
     shape = (6, 5, 2000) if shape == (30, 2000) else (6, 5, 1) if shape == (30, 1) else shape
     c = Cluster(x, normal(*shape, seed=1), shape=x.shape, row_dims=1)
@@ -252,7 +252,7 @@ def test_broadcasts_beside_rows(shape):
 
 
 def test_many_scalars():
-    """More repeated inputs than there are registers for."""
+    """There are more scalar inputs than registers."""
     x = normal(30_000)
     c = Cluster(x, *map(number, range(1, 40)), shape=x.shape)
     y = 0
@@ -262,7 +262,7 @@ def test_many_scalars():
 
 
 @pytest.mark.parametrize("n", [1, 16, 5000])
-def test_a_chain_of_ten_thousand_steps(n):
+def test_chain_of_ten_thousand_steps(n):
     x = normal(n)
     c = Cluster(x, number(0.999), number(0.001), shape=x.shape)
     y = 0
@@ -277,8 +277,8 @@ SPECIAL = [0., -0., np.inf, -np.inf, np.nan, 1e-40, 3.]
 
 @pytest.mark.parametrize("name", WITH_ONE)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-def test_one_number_for_all_or_for_each_row(name, dtype):
-    """On either side, beside rows that are short, long and no whole vectors, special ones too."""
+def test_scalar_and_per_row_operands(name, dtype):
+    """On either side; rows are shorter and longer than vectors or have tails; special values."""
     for shape in [(40, 3), (9, 64), (7, 129), (3, 1030)]:
         x, rows = normal(*shape, dtype=dtype), normal(shape[0], 1, dtype=dtype, seed=1)
         with np.errstate(over="ignore"):
@@ -291,17 +291,17 @@ def test_one_number_for_all_or_for_each_row(name, dtype):
         check(c, *made, *ones[-2:])
 
 
-def test_one_number_repeated_where_a_step_needs_it():
+def test_scalar_operand_of_a_unary_step():
     x = normal(5000)
     c = Cluster(x, number(0.5), shape=x.shape)
     check(c, c.step("multiply", c.step("add", 0, 1), c.step("tanh", 1)))
 
 
-def test_a_result_in_the_memory_of_a_row_operand():
-    """In a program, where inputs that are not read any more give their memory to results."""
+def test_result_reuses_the_memory_of_a_row_operand():
+    """In a program, the buffer of an input after its last reader is reused for results."""
     @df.function
     def f(x, y):
-        rows = df.reduce_sum(y, 1, keepdims=True)           # runs on its own: the arena
+        rows = df.reduce_sum(y, 1, keepdims=True)           # not fused, so in the arena
         d = x * rows
         return df.reduce_max(d, 1, keepdims=True) + df.sqrt(df.abs(rows)), df.exp(d - rows) / rows
 
@@ -311,7 +311,7 @@ def test_a_result_in_the_memory_of_a_row_operand():
             same(got, want)
 
 
-def test_many_values_alive():
+def test_many_live_values():
     x = normal(3000)
     c = Cluster(x, number(1.5), shape=x.shape)
     values = [0]
@@ -324,7 +324,7 @@ def test_many_values_alive():
     check(c, y, *values[1:600:7])
 
 
-def test_a_step_that_nobody_reads():
+def test_unused_step():
     x = normal(100)
     c = Cluster(x, shape=x.shape)
     c.step("exp", 0)
@@ -358,8 +358,8 @@ def test_random_programs():
             check(c, *sorted({made[-1], *rng.choice(made, 4)}))
 
 
-def test_malformed_code():
-    """Good code with a number replaced or its end cut off: an error or a result, no crash."""
+def test_malformed_code_does_not_crash():
+    """Valid code with one word replaced or the end cut off gives an error or a result."""
     x = normal(8, 6)
     c, y, mean, _ = layer_norm(x, normal(6), normal(6))
     good = c.code(y, mean, c.fold("reduce_sum", y, 1, 8))
@@ -420,25 +420,25 @@ def index(name):
     (code_of([index("exp"), FULL, 1, 0, 0], outputs=[1], row_length=10**6), "row length"),
     (code_of([index("logical_and"), FULL, 2, 0, 0, 0], outputs=[1]), "logical_and"),
 ])
-def test_errors(code, text):
+def test_invalid_code_raises(code, text):
     with pytest.raises(df.errors.DualflowError, match=text):
         _core.apply("cluster", normal(2, 3), shape=(2, 3), code=code)
 
 
-def test_an_input_that_does_not_broadcast():
+def test_input_that_does_not_broadcast_raises():
     with pytest.raises(df.errors.ShapeError, match="input 0"):
         _core.apply("cluster", normal(4), shape=(2, 3),
                     code=code_of([index("exp"), FULL, 1, 0, 0], outputs=[1]))
 
 
-def test_effects_keep_their_order_when_clusters_move(capsys):
+def test_effects_keep_their_order_around_clusters(capsys):
     @df.function
     def f(x):
         y = df.exp(x)
         df.print("first", y)
         df.print("second")
         df.print("third", x)
-        return y * 2. + df.tanh(y), y - 1.      # one cluster with exp, after all printing
+        return y * 2. + df.tanh(y), y - 1.      # in one cluster with exp, after all prints
 
     f(df.zeros([3]))
     lines = capsys.readouterr().out.split("\n")

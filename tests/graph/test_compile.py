@@ -1,4 +1,4 @@
-"""From a trace to a program: errors of instructions name the user's line, change nothing else."""
+"""Compilation of a trace to a program: errors name the user's line and leave no other effects."""
 
 import inspect
 
@@ -10,7 +10,7 @@ from dualflow.errors import OutOfRangeError, ShapeError
 
 
 def here(word):
-    """`file:line` of the line of this file that ends with `# <word>`."""
+    """Return `file:line` of the line of this file that ends with `# <word>`."""
     lines = inspect.getsource(inspect.getmodule(here)).splitlines()
     return f"{__file__}:{next(k for k, s in enumerate(lines, 1) if s.endswith('# ' + word))}"
 
@@ -23,7 +23,7 @@ MODES = pytest.mark.parametrize("passes", [True, False])
 
 
 @MODES
-def test_a_failing_instruction(passes):
+def test_failing_instruction_names_the_line(passes):
     v, w, u = df.Variable([1., 2.]), df.Variable([1., 2.]), df.Variable([1., 2.])
     x = df.constant([[1., 2.], [3., 4.], [5., 6.]])
 
@@ -41,7 +41,7 @@ def test_a_failing_instruction(passes):
             f(df.constant(7))
         text = str(info.value)
         assert "gather" in text and "7" in text and here("the gather") in text
-        # v comes before it; passes may put the update of v after it, beside that of u
+        # v precedes the failure; passes may move its update behind it, next to the update of u
         assert number(v) == [3. + n, 4. + n] or (passes and number(v) == [2., 3.])
         assert number(w) == [3., 4.] and number(u) == [2., 3.]
     assert number(f(df.constant(0))) == [2., 4.]
@@ -49,7 +49,7 @@ def test_a_failing_instruction(passes):
 
 
 @MODES
-def test_what_is_computed_before_and_assigned_after_a_failure_is_not_written(passes):
+def test_assignment_after_a_failure_is_not_done(passes):
     v = df.Variable([1., 2.])
     x = df.constant([1., 2., 3.])
 
@@ -68,7 +68,7 @@ def test_what_is_computed_before_and_assigned_after_a_failure_is_not_written(pas
 
 
 @MODES
-def test_an_instruction_that_fails_half_way_leaves_its_variable(passes):
+def test_partial_failure_leaves_the_variable_unchanged(passes):
     v = df.Variable(df.zeros([1000]))
     x = df.ones([2])
     f = df.function(lambda i: v.assign(df.gather(x, i)) and None if False else
@@ -100,7 +100,7 @@ def test_integer_division_by_zero(passes):
     assert number(v) == [3, 2]
 
 
-def test_errors_while_tracing_are_those_of_eager_mode():
+def test_errors_while_tracing_match_eager_mode():
     @df.function
     def f(x):
         return x @ df.ones([3, 3])                                                     # the product
@@ -113,7 +113,7 @@ def test_errors_while_tracing_are_those_of_eager_mode():
 
 
 @MODES
-def test_sizes_that_depend_on_data(passes):
+def test_data_dependent_sizes(passes):
     @df.function(passes=passes)
     def f(x):
         kept = df.boolean_mask(x, x > 0.)
@@ -132,7 +132,7 @@ def test_sizes_that_depend_on_data(passes):
 
 
 @MODES
-def test_shapes_that_do_not_fit_when_sizes_depend_on_data(passes):
+def test_incompatible_data_dependent_shapes_raise(passes):
     @df.function(passes=passes)
     def f(x, y):
         return df.boolean_mask(x, x > 0.) + y                                          # the sum
@@ -146,7 +146,7 @@ def test_shapes_that_do_not_fit_when_sizes_depend_on_data(passes):
 
 
 @MODES
-def test_huge_and_unused(passes):
+def test_unused_huge_value(passes):
     f = df.function(lambda x: [df.zeros([10**12, 10**12]) + x, x + 1.][1], passes=passes)
     if passes:
         assert number(f(df.constant(1.))) == 2.
@@ -161,6 +161,6 @@ def test_huge_and_unused(passes):
     assert number(df.function(lambda x: x + 1.)(df.constant(1.))) == 2.
 
 
-def test_a_shape_of_something_huge():
+def test_shape_of_a_huge_value():
     f = df.function(lambda x: df.shape(df.zeros([10**6, 10**5]) + x))
     assert number(f(df.constant(1.))) == [10**6, 10**5]

@@ -1,5 +1,5 @@
-"""Branches and loops, forward: a traced function does what plain Python does, with passes and
-without."""
+"""Branches and loops, forward: a traced function gives the results of plain Python, with and
+without passes."""
 
 import contextlib
 
@@ -11,8 +11,8 @@ from tests.graph.build import assert_same
 
 
 def compare(make, *calls):
-    """Makes the function three times, since it may have variables, and compares what calls of it
-    give, and the variables after each: ``make()`` returns the function and its variables."""
+    """Compare results of calls, and variables after each call, in three modes. ``make()`` returns a
+    new function and its variables."""
     def run(wrap):
         f, variables = make()
         f = wrap(f)
@@ -36,8 +36,8 @@ def c(x, dtype=None):
 
 # --- variables ---
 
-def test_a_tensor_read_before_a_loop_keeps_its_value():
-    """While the variable it was read from is another in each round."""
+def test_value_read_before_a_loop_is_unchanged_by_it():
+    """The loop updates the variable in each iteration."""
     def make():
         v, u = df.Variable([1., 2.]), df.Variable(3.)
 
@@ -69,7 +69,7 @@ def test_a_tensor_read_before_a_loop_keeps_its_value():
     compare(make, [c(2)], [c(0)], [c(3)])
 
 
-def test_one_branch_writes_what_the_other_passes_on():
+def test_one_branch_writes_a_variable_that_the_other_returns():
     def make():
         v, w = df.Variable([1., 2.]), df.Variable(0)
 
@@ -92,8 +92,8 @@ def test_one_branch_writes_what_the_other_passes_on():
 
 # --- random numbers ---
 
-def test_bodies_draw_the_numbers_of_eager_mode():
-    """As many as the run asks for; those before, after and between come from the same stream."""
+def test_random_numbers_in_bodies_match_eager_mode():
+    """The number of draws depends on the run; draws around and inside loops share one stream."""
     def run(wrap):
         g = df.random.Generator(3)
 
@@ -113,7 +113,7 @@ def test_bodies_draw_the_numbers_of_eager_mode():
     assert run(lambda f: df.function(f, passes=False)) == want
 
 
-def test_set_seed_starts_what_loops_draw_from_anew():
+def test_set_seed_resets_random_numbers_in_loops():
     f = df.function(lambda n: df.while_loop(
         lambda i, s: i < n, lambda i, s: (i + 1, s + df.random.normal([])), (0, 0.))[1])
     df.random.set_seed(5)
@@ -124,7 +124,7 @@ def test_set_seed_starts_what_loops_draw_from_anew():
     assert sum([df.random.normal([]) for _ in range(3)], c(0.)).item() == a
 
 
-def test_a_generator_made_inside_the_function_is_not_drawn_from_in_a_loop():
+def test_loop_draws_from_a_local_generator_raise():
     @df.function
     def f(x):
         g = df.random.Generator(3)
@@ -136,7 +136,7 @@ def test_a_generator_made_inside_the_function_is_not_drawn_from_in_a_loop():
 
 # --- effects and failures ---
 
-def test_the_host_is_called_in_order(capsys):
+def test_host_calls_run_in_order(capsys):
     def f(x, n):
         def body(i, s):
             df.print("round", i)
@@ -156,7 +156,7 @@ def test_the_host_is_called_in_order(capsys):
     assert want.count("odd") == 1
 
 
-def test_a_branch_that_is_not_taken_raises_nothing():
+def test_branch_not_taken_raises_nothing():
     table = c([1., 2.])
 
     @df.function
@@ -166,7 +166,7 @@ def test_a_branch_that_is_not_taken_raises_nothing():
     assert [f(c(k)).item() for k in (1, 5)] == [2., 0.]
 
 
-def test_a_failure_names_body_round_and_line():
+def test_failure_names_body_iteration_and_line():
     v = df.Variable(0)
 
     def body(i):
@@ -189,7 +189,7 @@ def test_a_failure_names_body_round_and_line():
         assert v.numpy() == 23
 
 
-def test_assertions_inside_run_where_they_stand():
+def test_assertions_in_bodies_run_in_order():
     def make():
         def f(x):
             def body(carry, row):
@@ -206,7 +206,7 @@ def test_assertions_inside_run_where_they_stand():
 
 # --- sizes ---
 
-def test_sizes_that_change_and_that_data_decides_about():
+def test_changing_and_data_dependent_sizes():
     def make():
         def f(x, n):
             grown = df.while_loop(
@@ -224,7 +224,7 @@ def test_sizes_that_change_and_that_data_decides_about():
     compare(make, [c([1., -2., 3.]), c(2)], [c([4., 5., 6.]), c(5)], [c([1., -1., 2.]), c(1)])
 
 
-def test_sizes_that_differ_from_call_to_call():
+def test_sizes_that_differ_between_calls():
     f = df.function(lambda x: (df.scan(lambda a, r: (a + r, a), df.zeros([3]), x),
                                df.while_loop(lambda y: df.reduce_sum(y) < 50., lambda y: y * 2.,
                                              [x])), input_signature=[df.TensorSpec([None, 3])])
@@ -237,7 +237,7 @@ def test_sizes_that_differ_from_call_to_call():
     assert len(f.trace_report().splitlines()) <= 3
 
 
-def test_a_number_of_rounds_that_is_an_argument_needs_no_trace_of_its_own():
+def test_trip_count_argument_shares_one_trace():
     f = df.function(lambda x, n: df.scan(lambda a, _: (a * 2., None), x, None, n)[0])
     assert [f(c(1.), n).item() for n in (1, 2, 5, 10)] == [2., 4., 32., 1024.]
 
@@ -253,8 +253,8 @@ def test_a_number_of_rounds_that_is_an_argument_needs_no_trace_of_its_own():
     lambda x, v: df.foldr(lambda a, r: a + df.reduce_sum(r), x, 2.),
     lambda x, v: df.map_fn(lambda r: df.map_fn(lambda q: q * v, r), x),
 ])
-def test_no_rows(f):
-    """What would be stacked is found out without running anything."""
+def test_loops_over_zero_rows(f):
+    """The types of stacked outputs are inferred without running the body."""
     def make():
         v = df.Variable(1.)
         return (lambda x: f(x, v)), [v]
@@ -264,7 +264,7 @@ def test_no_rows(f):
     assert df.random.get_global_generator().counter == before
 
 
-def test_no_rows_and_what_cannot_be_traced():
+def test_zero_rows_with_an_untraceable_body_raise():
     with pytest.raises(df.errors.InvalidArgumentError, match=r"there are no rows.*float32"):
         df.map_fn(lambda r: r if float(r[0]) > 0. else -r, df.zeros([0, 3]))
 
@@ -281,7 +281,7 @@ def test_tensor_arrays_sized_like_others(size):
     assert [g(df.ones([n])).tolist() for n in (3, 1)] == [[2.] * 3, [2.]]
 
 
-# --- what bad input gets ---
+# --- invalid input ---
 
 @pytest.mark.parametrize(("f", "error", "match"), [
     (lambda x: df.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, df.cast(a, "float64")),
@@ -310,7 +310,7 @@ def test_tensor_arrays_sized_like_others(size):
     (lambda x: df.case([(x[0] > 0., lambda: 1), (x[1] > 0., lambda: 2)], exclusive=True),
      "InvalidArgumentError", r"conditions \[0, 1\] hold"),
 ])
-def test_bad_input(f, error, match):
+def test_invalid_input_raises(f, error, match):
     for g in (f, df.function(f)):
         with pytest.raises(getattr(df.errors, error), match=match):
             g(df.constant([1., 2.]))
@@ -325,13 +325,13 @@ def test_bad_input(f, error, match):
     (lambda p, x: df.cond(p, lambda: {"a": x}, lambda: {"a": None}), "InvalidArgumentError",
      r"differ at \['a'\]"),
 ])
-def test_branches_that_do_not_fit(f, error, match):
-    """Which only a traced function sees, since it looks at both."""
+def test_incompatible_branches_raise(f, error, match):
+    """Only a traced function raises, since it traces both branches."""
     with pytest.raises(getattr(df.errors, error), match=match):
         df.function(f)(df.constant(True), df.constant([1., 2.]))
 
 
-def test_a_value_made_inside_is_not_used_outside():
+def test_body_value_used_outside_raises():
     kept = []
 
     @df.function
@@ -343,7 +343,7 @@ def test_a_value_made_inside_is_not_used_outside():
         f(df.ones([3]))
 
 
-def test_what_python_raises_inside_leaves_the_trace_as_it_was():
+def test_exception_in_a_body_restores_the_trace():
     v = df.Variable(1.)
 
     @df.function
@@ -360,7 +360,7 @@ def test_what_python_raises_inside_leaves_the_trace_as_it_was():
     assert v.numpy() == 1.
 
 
-def test_numbers_inside_bodies_may_change_from_call_to_call():
+def test_numbers_in_bodies_may_change_between_calls():
     f = df.function(lambda x, n, r: df.while_loop(
         lambda i, a: i < n, lambda i, a: (i + 1, df.cond(
             df.reduce_sum(a) > r, lambda: a * r, lambda: a + n)), (0, x))[1])
@@ -375,7 +375,7 @@ def test_numbers_inside_bodies_may_change_from_call_to_call():
     assert f.trace_report().startswith("<lambda>: 2 traces"), f.trace_report()
 
 
-# --- what bodies hold ---
+# --- contents of bodies ---
 
 @df.custom_gradient
 def rounded(x):
@@ -438,7 +438,7 @@ def data_decides(x, v, opt):
 
 @pytest.mark.parametrize("f", [calls, tapes, training, rows_of_tables, structures, all_forms,
                                data_decides])
-def test_what_bodies_hold(f):
+def test_library_functions_in_bodies(f):
     def make():
         v, opt = df.Variable([1., 2.]), df.optimizers.Adam(.1)
 

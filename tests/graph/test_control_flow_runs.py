@@ -1,5 +1,5 @@
-"""How branches and loops run: in memory that does not grow, without the GIL, until somebody stops
-them. And what reports show of them."""
+"""How branches and loops run: in constant memory, without the GIL, until they are interrupted; and
+how reports show them."""
 
 import resource
 import signal
@@ -12,7 +12,7 @@ import dualflow as df
 
 
 def counted(body, carried):
-    """A function of the number of rounds."""
+    """Return a function of the trip count."""
     return df.function(lambda n: df.while_loop(lambda i, *_: i < n, body, (0, *carried))[1:])
 
 
@@ -21,7 +21,7 @@ def step(i, v, m):
     return i + 1, v, m
 
 
-def test_rounds_take_no_more_memory():
+def test_peak_memory_is_independent_of_the_trip_count():
     f = counted(step, (df.ones([1, 64]), df.ones([64, 64])))
     f(df.constant(3))
     peaks = []
@@ -43,7 +43,7 @@ def test_memory_is_stable(request):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2048      # KB
 
 
-def test_an_endless_loop_ends_with_ctrl_c():
+def test_ctrl_c_ends_an_endless_loop():
     v = df.Variable(0)
     f = df.function(lambda: df.while_loop(lambda i: i >= 0, lambda i: (v.assign_add(1), i * 1)[1],
                                           [0]))
@@ -56,10 +56,10 @@ def test_an_endless_loop_ends_with_ctrl_c():
     finally:
         timer.cancel()
     assert v.numpy() > 0
-    assert v.assign(5).numpy() == 5             # nobody holds it
+    assert v.assign(5).numpy() == 5             # the variable is unlocked
 
 
-def test_a_loop_of_unknown_length_leaves_the_gil_to_others():
+def test_loop_of_unknown_length_releases_the_gil():
     f = counted(lambda i, a: (i + 1, a + 1.), (0.,))
     f(df.constant(1))
     seen, done = [], threading.Event()
@@ -81,7 +81,7 @@ def test_a_loop_of_unknown_length_leaves_the_gil_to_others():
     assert sum([start < t < end for t in seen]) > 3
 
 
-def test_a_program_with_loops_runs_in_threads():
+def test_program_with_loops_runs_in_threads():
     f = counted(step, (df.ones([1, 16]) * .1, df.ones([16, 16]) * .01))
     want = [f(df.constant(n))[0].tolist() for n in range(40)]
     got = [None] * 40

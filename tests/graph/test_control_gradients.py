@@ -1,4 +1,4 @@
-"""Gradients of control flow: the smallest program of each defect that was found, in float64.
+"""Gradients of control flow: a minimal program for each defect found, in float64.
 
 Expected values are derived by hand or computed by eager mode, which runs Python's own control flow.
 """
@@ -17,9 +17,9 @@ def number(x):
 
 
 def same(f, calls, inner=lambda wrap, f: wrap(f)):
-    """Compare calls of a function, traced and traced without passes, with those in eager mode.
+    """Compare calls of a function, traced with and without passes, with eager mode.
 
-    `inner` makes the function that is called of `f` and of what traces functions.
+    `inner` builds the called function from `f` and the function that traces.
     """
     wanted = [inner(lambda f: f, f)(*args) for args in calls]
     for passes in (True, False):
@@ -31,7 +31,8 @@ def same(f, calls, inner=lambda wrap, f: wrap(f)):
 
 
 def orders(f, order):
-    """The derivatives of orders 1 to `order` of a function of an integer and a number, by tapes."""
+    """Return the derivatives of orders 1 to `order`, by tapes, of a function of (integer,
+    number)."""
     def g(n, a):
         with df.GradientTape() as tape:
             tape.watch(a)
@@ -128,7 +129,7 @@ def test_variable_first_read_in_a_nested_body(f, place):
         made = wrap(g) if place == "inside" else g
 
         def call(n, b):
-            v.assign(1.)            # outside: the trace is to meet the variable in the nested body
+            v.assign(1.)            # outside, so that the nested body is the first to trace it
             return made(n, b)
 
         return call
@@ -364,8 +365,8 @@ def scan_in_while_loop(n, a):
 @pytest.mark.parametrize("f", [returned_early, called_and_differentiated_in_a_branch,
                                called_as_it_is, tape_in_a_range_of_a_counter,
                                rows_in_a_branch_in_rows, scan_in_while_loop])
-def test_programs_of_the_generator(f, levels):
-    """Programs that random ones were reduced to; traced at some levels of two derivatives."""
+def test_reduced_random_programs(f, levels):
+    """Programs reduced from random ones; two derivatives, some levels of which are traced."""
     def g(wrap, made):
         for level in range(3):
             made = wrap(made) if level in levels else made

@@ -1,4 +1,4 @@
-"""`conv_cluster` gives, bit for bit, what conv followed by its elementwise ops gives."""
+"""`conv_cluster` returns the bits of conv followed by its elementwise ops."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from dualflow import _core
 from tests.graph.test_matmul_epilogue import GOOD, normal, same_bits, tile_code
 from tests.ops import harness
 
-# x, w, attributes: several tiles and panels, strides, groups, depthwise, Winograd, nothing to sum,
+# x, w, attributes: several tiles and panels, strides, groups, depthwise, Winograd, empty sums,
 # no images
 CONVOLUTIONS = [
     ((2, 5, 5, 3), (3, 3, 3, 4), {"same": True}),
@@ -60,7 +60,7 @@ def test_output_of_another_dtype():
 
 
 @pytest.mark.parametrize("shape", [(5,), (3, 5, 5, 4), (1, 2, 5, 5, 4)])
-def test_operands_that_do_not_fit_are_refused(shape):
+def test_incompatible_operands_raise(shape):
     x, w = df.zeros((2, 5, 5, 3)), df.zeros((3, 3, 3, 4))
     with pytest.raises(df.errors.ShapeError, match="conv_cluster"):
         _core.apply("conv_cluster", x, w, df.zeros(shape), code=GOOD,
@@ -71,7 +71,7 @@ def test_operands_that_do_not_fit_are_refused(shape):
 
 @pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
 @pytest.mark.parametrize("strides", [1, 2])
-def test_a_block_of_a_network_traced(data_format, strides):
+def test_traced_network_block(data_format, strides):
     rng = np.random.default_rng(3)
     w = df.Variable(rng.standard_normal((3, 3, 8, 8), "float32"))
     bias = df.Variable(rng.standard_normal(8, "float32"))

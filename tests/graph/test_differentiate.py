@@ -1,4 +1,4 @@
-"""A tape around a call of a traced function."""
+"""Gradients of a tape around a call of a traced function."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_second_order(w):
         np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
-def test_called_again_and_without_a_tape(w):
+def test_repeated_calls_with_and_without_a_tape(w):
     f = df.function(forward(w))
     first = gradients(f, w)
     x = df.constant([[.1, .2], [.3, .4]])
@@ -56,14 +56,14 @@ def test_called_again_and_without_a_tape(w):
     assert gradients(f, w) == gradients(forward(w), w) != first
 
 
-def test_nothing_watched_records_nothing():
+def test_call_without_watched_values_is_not_recorded():
     f = df.function(lambda x: x * x)
     with df.GradientTape(watch_accessed_variables=False) as tape:
         f(df.constant(2.))
     assert len(tape._log) == 0
 
 
-def test_random_numbers_are_those_of_the_forward_run():
+def test_gradient_uses_the_random_numbers_of_the_forward_run():
     f = df.function(lambda x: x * df.random.uniform([3]))
     x = df.constant([1., 1., 1.])
     with df.GradientTape() as tape:
@@ -72,7 +72,7 @@ def test_random_numbers_are_those_of_the_forward_run():
     assert tape.gradient(y, x).tolist() == y.tolist()
 
 
-def test_the_old_value_of_a_variable_counts():
+def test_gradient_uses_the_old_value_of_a_variable():
     v = df.Variable(3.)
 
     @df.function
@@ -87,7 +87,7 @@ def test_the_old_value_of_a_variable_counts():
 
 
 def second_order(f, *xs):
-    """Gradients and gradients of their squares, by tapes around one call of `f`."""
+    """Return gradients, and gradients of their squares, by tapes around one call of `f`."""
     with df.GradientTape(persistent=True) as outer:
         outer.watch(xs)
         with df.GradientTape() as inner:
@@ -124,8 +124,8 @@ def test_second_order_through_effects(capsys):
     assert capsys.readouterr().out == "once\n" * 4
 
 
-def test_second_order_where_no_gradient_depends_on_what_is_differentiated():
-    """The backward program has no results then, and recording it read the first of them."""
+def test_second_order_of_a_constant_gradient():
+    """The backward program has no results; recording it once read the first of them."""
     v = df.Variable([1., 2.])
     f = df.function(lambda x: df.stop_gradient(x) + df.constant([3., 4.]))
     x = df.constant([1., 2.])
@@ -141,19 +141,19 @@ def test_second_order_where_no_gradient_depends_on_what_is_differentiated():
 
 
 def test_random_programs(request):
-    """First to third order, with shared inputs, variables, effects and gradients of one's own."""
+    """Check first to third order with shared inputs, variables, effects and custom gradients."""
     for seed in range(20_000 if request.config.getoption("exhaustive") else 60):
         around.check(seed)
 
 
-# --- the same as plain Python, whatever the function does ---
+# --- equality with plain Python, whatever the function does ---
 
 X = df.constant([[.3, -1.2, 2.5], [.7, .1, -.4]])
 Y = df.constant([1.5, -.25, .125])
 
 
 def around_calls(f, wrap, *xs):
-    """First and second order around two calls, with the operands used before and after, too."""
+    """Return first and second order around two calls, with operands also used before and after."""
     f = wrap(f)
     with df.GradientTape(persistent=True) as outer:
         outer.watch(xs)
@@ -220,7 +220,7 @@ def unused(x, y):
 
 @pytest.mark.parametrize("f", [custom, in_functions, grads, taped, masked, captured, chain, unused])
 @pytest.mark.parametrize("xs", [(X, Y), (Y, Y)], ids=["two", "one twice"])
-def test_same_bits(f, xs):
+def test_gradients_have_the_bits_of_eager_mode(f, xs):
     want = around_calls(f, lambda f: f, *xs)
     assert around_calls(f, df.function, *xs) == want
     specs = [df.TensorSpec([None, 3][-x.ndim:]) for x in xs]
@@ -228,7 +228,7 @@ def test_same_bits(f, xs):
     assert around_calls(f, lambda f: df.function(f).get_concrete_function(*specs), *xs) == want
 
 
-def test_sums_are_taken_in_program_order():
+def test_cotangents_are_summed_in_program_order():
     def f(x):
         return x * .1, df.exp(x) * x, x / 3.
 
@@ -261,7 +261,7 @@ def test_minimize_with_a_straight_through_estimator():
     assert train(df.function) == train(lambda f: f)
 
 
-def test_what_is_returned_is_known_to_later_tapes_as_what_python_returns():
+def test_later_tapes_identify_results_as_in_eager_mode():
     f = df.function(lambda x: (x, x + 0., df.stop_gradient(x), x * 1., df.identity(x)))
     for _ in range(2):
         x = df.constant([1., 2.])
@@ -277,7 +277,7 @@ def test_what_is_returned_is_known_to_later_tapes_as_what_python_returns():
         assert tape.gradient(z, ys[1], unconnected_gradients="zero").tolist() == [0., 0.]
 
 
-def test_outputs_nobody_asked_for_bring_nothing():
+def test_unused_outputs_do_not_affect_gradients():
     f = df.function(lambda x: (x * 2., df.math.log(x)))
     x = df.constant([0., 1.])
     with df.GradientTape() as tape:
@@ -286,7 +286,7 @@ def test_outputs_nobody_asked_for_bring_nothing():
     assert tape.gradient(y, x).tolist() == [2., 2.]
 
 
-def test_a_value_between_is_a_source():
+def test_intermediate_value_as_a_source():
     f = df.function(lambda x: (x * 2., (x * 2.) ** 2., df.exp(x)))
     g = df.function(lambda x: (y := x * 3., df.sin(y) * y))
     x = df.constant(.5)
@@ -309,7 +309,7 @@ def decides(x):
     return x * 2., lambda g: g * float(n) if n > 2 else g * 100.
 
 
-def test_gradients_that_decide_by_sizes_and_numbers():
+def test_gradient_rules_that_branch_on_sizes_and_numbers():
     def f(x, k):
         def rule(g):
             return g * k * 3. if k > .5 else g * 7.
@@ -329,7 +329,7 @@ def test_gradients_that_decide_by_sizes_and_numbers():
         assert found[0] == found[1]
 
 
-def test_a_rule_reads_variables_when_it_runs():
+def test_gradient_rule_reads_variables_when_it_runs():
     v = df.Variable(2.)
 
     @df.custom_gradient
@@ -347,7 +347,7 @@ def test_a_rule_reads_variables_when_it_runs():
         assert tape.gradient(y, x).item() == first + 1.
 
 
-def test_what_has_no_gradient_stands_only_in_its_own_way():
+def test_missing_rule_affects_only_its_own_sources():
     v = df.Variable([1., 2.])
 
     def f(x):
@@ -369,7 +369,7 @@ def test_what_has_no_gradient_stands_only_in_its_own_way():
             tape.gradient(y, x)
 
 
-def test_sizes_that_depend_on_data_make_one_program():
+def test_data_dependent_sizes_share_one_program():
     f = df.function(lambda x: df.reduce_sum(df.square(df.boolean_mask(x, x > 0.))))
     for n in range(6):
         x = df.constant(np.where(np.arange(6) < n, 2., -1.).astype(np.float32))
@@ -379,8 +379,8 @@ def test_sizes_that_depend_on_data_make_one_program():
         assert tape.gradient(y, x).tolist() == [4. * (k < n) for k in range(6)]
 
 
-def test_a_variable_that_is_returned_after_it_was_written_is_that_variable():
-    """To a tape outside: what is computed from it depends on the variable."""
+def test_returned_value_of_a_written_variable_depends_on_it():
+    """An outside tape differentiates with respect to the variable through its returned value."""
     def f(v, x):
         v.assign_add(x)
         return v.value(), x * 2.

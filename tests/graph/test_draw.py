@@ -40,7 +40,7 @@ def test_picture():
     assert "test_draw.py" in found["add (sum)"].tooltip
 
 
-def test_edges_say_what_flows():
+def test_edges_show_dtype_and_shape():
     drawn = picture(small())
     titles = [box.title for box in drawn.boxes]
     labels = {(titles[a], titles[b]): label for a, b, label in drawn.edges}
@@ -49,7 +49,7 @@ def test_edges_say_what_flows():
     assert all(a < b for a, b, _ in drawn.edges)
 
 
-def test_leaves_that_nobody_reads_are_not_drawn():
+def test_unused_leaves_are_not_drawn():
     g = df.Graph()
     with g.as_default():
         g.placeholder([1], name="unused")
@@ -70,7 +70,7 @@ def test_dot():
         assert b in names
 
 
-def test_dot_quotes():
+def test_dot_escapes_quotes_and_backslashes():
     g = df.Graph('a "b" \\ c')
     assert to_dot(g).startswith('digraph "a \\"b\\" \\\\ c" {')
 
@@ -97,7 +97,7 @@ def test_svg_escapes():
     assert ET.fromstring(to_svg(g)) is not None
 
 
-def test_a_long_graph_is_cut_in_the_middle():
+def test_long_graph_is_elided_in_the_middle():
     g = df.Graph()
     with g.as_default():
         y = x = g.placeholder([2], name="x")
@@ -113,7 +113,7 @@ def test_a_long_graph_is_cut_in_the_middle():
     assert any(b == rest[0] - 1 for _, b, _ in drawn.edges)
 
 
-def test_files(tmp_path):
+def test_draw_writes_files(tmp_path):
     g = small()
     for name, start in [("g.svg", "<svg"), ("g.dot", "digraph"), ("g.gv", "digraph")]:
         text = draw(g, tmp_path / name)

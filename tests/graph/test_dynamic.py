@@ -1,5 +1,5 @@
-"""Sizes that depend on data, used as numbers: each function gives to the bit what eager mode gives,
-gradient included, in one trace for many such sizes."""
+"""Data-dependent sizes used as numbers: one trace serves many sizes and returns the bits of eager
+mode, gradients included."""
 
 import operator
 import threading
@@ -16,7 +16,7 @@ def floats(*shape, seed=0):
 
 
 def masks(*shape):
-    """With none true, all, one, and several."""
+    """Return masks with no, all, one and several elements true."""
     n = int(np.prod(shape))
     rng = np.random.default_rng(1)
     rows = [np.zeros(n, bool), np.ones(n, bool), np.arange(n) == n // 2,
@@ -33,7 +33,7 @@ def bits(results):
 
 
 def with_gradient(f):
-    """`f`'s results, then the gradients of its first result with respect to its first argument."""
+    """Return `f`'s results, and the gradient of the first with respect to the first argument."""
     def both(x, *rest):
         with df.GradientTape() as tape:
             tape.watch(x)
@@ -92,7 +92,7 @@ def linear(x, mask):
 
 
 def broadcast(x, mask):
-    """Sizes that depend on data beside 1, which they may be."""
+    """Broadcast data-dependent sizes with 1; they may be 1 themselves."""
     y = df.boolean_mask(df.transpose(x), df.constant([True, False, True, True]))
     z = y[:, :1] + df.boolean_mask(x, mask)[:, 0]
     return df.reduce_sum(z * (df.reduce_mean(x, 0, keepdims=True)[:, :1] + 1.0)), z
@@ -176,7 +176,7 @@ def test_variables_written_from_dynamic_values():
     assert found[0] == found[1]
 
 
-def test_results_outlive_later_runs():
+def test_results_are_unchanged_by_later_runs():
     traced = df.function(lambda x, mask: df.boolean_mask(x, mask))
     x = floats(7, 4)
     made = [(traced(x, m), df.boolean_mask(x, m)) for m in masks(7)]
@@ -184,7 +184,7 @@ def test_results_outlive_later_runs():
         assert bits([got]) == bits([want])
 
 
-def test_numbers_among_the_arguments():
+def test_number_arguments():
     def f(x, mask, scale):
         y = df.boolean_mask(x, mask)
         return df.reduce_sum(y) * (y.shape[0] * scale),
@@ -196,7 +196,7 @@ def test_numbers_among_the_arguments():
             assert bits(traced(x, mask, scale)) == bits(f(x, mask, scale))
 
 
-def test_rows_whose_number_depends_on_data_are_no_list():
+def test_unpacking_a_data_dependent_number_of_rows_raises():
     @df.function
     def f(x, mask):
         rows = df.boolean_mask(x, mask)
@@ -206,7 +206,7 @@ def test_rows_whose_number_depends_on_data_are_no_list():
         f(floats(7, 4), masks(7)[1])
 
 
-def test_a_decision_that_does_not_hold_names_the_line():
+def test_failed_guard_names_the_line():
     @df.function
     def f(x, mask):
         y = df.boolean_mask(x, mask)
@@ -221,7 +221,7 @@ def test_a_decision_that_does_not_hold_names_the_line():
 
 
 @pytest.mark.parametrize("compare", ["eq", "ne", "lt", "le", "gt", "ge"])
-def test_decisions(compare):
+def test_guards_of_each_comparison(compare):
     def f(x, mask):
         y = df.boolean_mask(x, mask)
         return y if getattr(operator, compare)(y.shape[0], 3) else y * 2.0
@@ -283,15 +283,15 @@ def test_dynamic_attrs_applies_its_op():
 
 
 @pytest.mark.parametrize("index, outputs, code", [
-    (-1, (8, 1, -1), (1, 0, 4)), (10**6, (8, 1, -1), (1, 0, 4)),        # no op
+    (-1, (8, 1, -1), (1, 0, 4)), (10**6, (8, 1, -1), (1, 0, 4)),        # no such op
     (None, (8, 1, -1), (1, 0)), (None, (8, 1, -1), (5, 0, 4)),
     (None, (8, 1, -1), (1, 0, 4, 4)), (None, (8, 1, -1), (1, 1, 2)),
     (None, (8, 1, -1), (1, 2, 0)), (None, (99, 1, -1), (1, 0, 4)),
     (None, (8, 3, -1, -1, -1), (1, 0, 4)), (None, (7, 1, -1), (1, 0, 4)),
-    (None, (8, 1, -1), (1, 0, 5)), (None, (8, 1, 3), (1, 0, 4)),        # another size
+    (None, (8, 1, -1), (1, 0, 5)), (None, (8, 1, 3), (1, 0, 4)),        # wrong size
     (None, (8, 1), (1, 0, 4)), (None, (8, 1, -2), (1, 0, 4)), (None, (8, 1, -1, 8), (1, 0, 4)),
 ])
-def test_dynamic_attrs_checks_what_it_gets(index, outputs, code):
+def test_dynamic_attrs_rejects_invalid_attributes(index, outputs, code):
     op = get_op("dynamic_attrs")
     attrs = make_attrs(op, index=get_op("reshape").index if index is None else index,
                        outputs=outputs, encoded=code)
@@ -306,7 +306,7 @@ def test_assert_sizes():
         apply("assert_sizes", one, two, by=1, answer=False)
 
 
-# --- known sizes beside them ---
+# --- combined with known sizes ---
 
 DESCENT = df.optimizers.SGD(0.5)
 
@@ -316,7 +316,7 @@ DESCENT = df.optimizers.SGD(0.5)
     lambda v, y: v.assign(y), lambda v, y: v.assign_add(y), lambda v, y: v.assign_sub(y * 2.0),
     lambda v, y: DESCENT.apply_gradients([(y, v)]),
 ])
-def test_variables_take_values_that_turn_out_to_fit(update, passes):
+def test_updates_of_known_shape_by_data_dependent_values(update, passes):
     def f(v, x, mask):
         update(v, df.boolean_mask(x, mask))
         return v * 2.0, v + df.boolean_mask(x, mask)
@@ -325,7 +325,7 @@ def test_variables_take_values_that_turn_out_to_fit(update, passes):
     for run in (f, df.function(f, passes=passes)):
         v = df.Variable(floats(3, 2, seed=1))
         found.append([bits([*run(v, x, first_rows(5, 3)), v]) for _ in range(2)])
-        for kept in (0, 1, 4):                          # nothing is broadcast
+        for kept in (0, 1, 4):                          # no broadcasting
             with pytest.raises(df.errors.ShapeError):
                 run(v, x, first_rows(5, kept))
         found[-1].append(bits([v]))
@@ -343,7 +343,7 @@ def test_variables_take_values_that_turn_out_to_fit(update, passes):
 ])
 @pytest.mark.parametrize("passes", [True, False])
 def test_products_of_few_rows(f, passes):
-    """A product with one row adds in a different order than one with two."""
+    """A product with one row adds in another order than a product with two."""
     both = with_gradient(lambda x, mask: f(df.boolean_mask(x, mask), floats(37, 53, seed=1)))
     traced = df.function(both, passes=passes)
     x = floats(7, 53)
@@ -358,8 +358,8 @@ def test_products_of_few_rows(f, passes):
     lambda y, z: df.where(True, z, y),
     lambda y, z: df.reshape(df.squeeze(df.expand_dims(y, 0), 1), [1, 3]),
 ])
-def test_passes_keep_the_checks_of_sizes(f):
-    """If a rewrite no longer read a value, nothing would notice that its size does not fit."""
+def test_passes_preserve_size_checks(f):
+    """A rewrite that drops the only read of a value would lose the check of its size."""
     def g(x, mask):
         return f(df.boolean_mask(x, mask), floats(3, seed=1))
 
@@ -374,8 +374,8 @@ def test_passes_keep_the_checks_of_sizes(f):
             assert bits([traced(floats(3), first_rows(3, kept))]) == want
 
 
-def test_results_of_a_forward_program_go_back_by_any_size():
-    """The backward program of a call takes values whose sizes depend on data."""
+def test_backward_program_takes_results_of_any_size():
+    """The backward program of a call reads forward results of data-dependent size."""
     traced = df.function(lambda x, mask: df.boolean_mask(x, mask) ** 3)
     for kept in (3, 0, 1, 3):
         found = []
@@ -392,7 +392,7 @@ def test_results_of_a_forward_program_go_back_by_any_size():
     assert traced.experimental_get_tracing_count() == 1
 
 
-def test_what_functions_with_such_sizes_run_can_be_looked_at(tmp_path):
+def test_inspection_with_data_dependent_sizes(tmp_path):
     traced = df.function(with_gradient(halves))
     call = floats(7, 4), masks(7)[3]
     assert "encoded=" in str(traced.graph_for(*call)) and "?" in traced.passes_for(*call)
@@ -414,7 +414,7 @@ def test_unbroadcast(g, like):
     assert got.shape == like
 
 
-def test_unbroadcast_leaves_zeros_as_they_are_and_checks():
+def test_unbroadcast_preserves_negative_zero_and_checks_shapes():
     zeros = apply("unbroadcast", df.constant([-0.0, 1.0]), df.ones([2]))
     assert np.signbit(zeros.numpy()[0])
     for g, like in (((3,), (2,)), ((3,), (1, 3)), ((2, 3), (3, 3))):

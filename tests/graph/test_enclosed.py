@@ -1,5 +1,5 @@
-"""Calls of traced functions in traces: what they record is the body of a call, and Python may use
-what is inside as if it were not."""
+"""Calls of traced functions in traces: the recorded nodes become the body of a call, and Python may
+still use inside values as if they were not in a body."""
 
 import threading
 
@@ -15,7 +15,7 @@ W = df.constant([[1., .5], [-.25, .75]])
 
 
 def calls(f, *args):
-    """The calls of a trace, those inside others first, and the same graph checked."""
+    """Return the calls of a trace, inner ones first; the graph is checked."""
     compiled = f.compiled_for(*args)
     ir.check(compiled.graph)
     assert not [node for node in ir.walk(compiled.graph.nodes) if node.bodies]
@@ -23,7 +23,7 @@ def calls(f, *args):
 
 
 def same(f, *args):
-    """The calls of a traced function that gives what Python gives, whatever passes run."""
+    """Return the calls of a traced function; its results must be Python's, whatever passes run."""
     want = df.nest.flatten(f(*args))
     for passes in (False, True):
         got = df.nest.flatten(df.function(f, passes=passes)(*args))
@@ -37,7 +37,7 @@ def layer(x, w):
     return df.tanh(x @ w)
 
 
-def test_a_call_is_a_node():
+def test_call_becomes_a_node():
     two = df.function(lambda x, w: layer(layer(x, w), w))
     first, second = calls(two, X, X)
     assert [call.bodies[0].name for call in (first, second)] == ["layer", "layer"]
@@ -46,24 +46,24 @@ def test_a_call_is_a_node():
     assert second.inputs[0] is first.outputs[0]
 
 
-def test_calls_nest():
+def test_nested_calls_become_nested_nodes():
     block = df.function(lambda x: layer(x, W) + 1., name="block")
     inner, outer = same(lambda x: block(x) * 2., X)
     assert inner in outer.bodies[0].nodes
     assert outer.bodies[0].name == "block"
 
 
-def test_a_function_that_does_nothing_is_no_call():
+def test_function_without_ops_adds_no_call():
     assert same(lambda x: df.function(lambda y: y)(x) + 1., X) == []
 
 
-def test_gradients_read_what_is_inside():
+def test_gradients_read_inside_values():
     def f(x):
         with df.GradientTape() as tape:
             tape.watch(x)
             y = df.reduce_sum(layer(layer(x, W), W))
         return tape.gradient(y, x)
-    assert [len(call.outputs) for call in same(f, X)] == [2, 2]    # and what tanh was given
+    assert [len(call.outputs) for call in same(f, X)] == [2, 2]  # result, operand of tanh
 
 
 def test_second_order_and_tapes_outside():
@@ -81,7 +81,7 @@ def test_second_order_and_tapes_outside():
     np.testing.assert_array_equal(around(df.function(f)), around(f))
 
 
-def test_what_leaks_from_a_call_can_be_used():
+def test_values_leaked_from_a_call_can_be_used():
     @df.function
     def f(x):
         kept = []
@@ -118,7 +118,7 @@ def test_variables_are_written_in_order():
     assert [call.writes.bit_count() for call in found] == [1, 1, 1]
 
 
-def test_an_old_version_from_inside_is_kept():
+def test_old_variable_version_from_inside_is_kept():
     def f(v, wrap):
         seen = []
 
@@ -137,8 +137,8 @@ def test_an_old_version_from_inside_is_kept():
     assert run(df.function) == run(lambda f: f)
 
 
-def test_sizes_and_numbers_inside():
-    """Numbers that change are read inside, outside, and made from sizes of values inside."""
+def test_sizes_and_numbers_in_inner_functions():
+    """Number inputs are read inside, outside, and computed from sizes of inside values."""
     def f(x, n):
         def g(y):
             y = df.concat([y, y], 0)
@@ -152,10 +152,10 @@ def test_sizes_and_numbers_inside():
         assert [np.asarray(g).tolist() for g in got] == [np.asarray(w).tolist() for w in want]
     assert traced.experimental_get_tracing_count() < 5
     compiled = traced.compiled_for(df.ones([7, 2]), 1.5)
-    assert len(compiled.graph.inputs) <= 3      # a number is not given twice
+    assert len(compiled.graph.inputs) <= 3      # a number is passed once
 
 
-def test_decisions_inside_are_guards():
+def test_branches_in_inner_functions_are_guarded():
     def f(x):
         def g(y):
             return y * 2. if y.shape[0] > 2 else y * 3.
@@ -166,7 +166,7 @@ def test_decisions_inside_are_guards():
         assert traced(x).tolist() == f(x).tolist()
 
 
-def test_where_data_decides_about_sizes_nothing_is_enclosed():
+def test_functions_with_data_dependent_sizes_are_not_outlined():
     def f(x):
         def g(x):
             kept = df.boolean_mask(x, x > 0.)
@@ -176,7 +176,7 @@ def test_where_data_decides_about_sizes_nothing_is_enclosed():
     assert same(f, X) == []
 
 
-def test_an_error_that_python_catches():
+def test_error_caught_by_python():
     def f(x):
         def g(x):
             y = df.exp(x)
@@ -212,7 +212,7 @@ def test_random_numbers_are_drawn_in_order():
     assert run(df.function) == run(lambda f: f)
 
 
-def test_a_custom_gradient_owns_what_it_computes():
+def test_custom_gradient_becomes_a_call():
     @df.custom_gradient
     def log1pexp(x):
         e = df.exp(x)
@@ -226,10 +226,10 @@ def test_a_custom_gradient_owns_what_it_computes():
     call, = same(f, X)
     assert [node.type for node in call.bodies[0].nodes if node.type != "parameter"] == [
         "exp", "add", "log"]
-    assert len(call.outputs) == 2               # the result, and e for the rule
+    assert len(call.outputs) == 2               # the result, and e as residual
 
 
-def test_gradients_of_a_graph_go_through_calls():
+def test_graph_gradients_through_calls():
     f = df.function(lambda x: df.gradients(df.reduce_sum(layer(df.exp(x), W)), x)[0])
     with df.GradientTape() as tape:
         tape.watch(X)
@@ -237,8 +237,8 @@ def test_gradients_of_a_graph_go_through_calls():
     np.testing.assert_array_equal(f(X), tape.gradient(y, X))
 
 
-def test_a_graph_stays_flat():
-    """Any of its nodes can be asked for by name."""
+def test_explicit_graph_stays_flat():
+    """All nodes of an explicit graph can be fetched by name."""
     g = df.Graph()
     with g.as_default():
         x = g.placeholder([2, 2], name="x")
@@ -248,8 +248,8 @@ def test_a_graph_stays_flat():
 
 
 @pytest.mark.parametrize("threads", [4])
-def test_a_gradient_may_be_made_while_others_compile(threads):
-    """A call gets outputs for its gradient, while other threads copy the trace for their sizes."""
+def test_gradient_construction_while_other_threads_compile(threads):
+    """A gradient adds outputs to a call while other threads copy the trace for their sizes."""
     f = df.function(lambda x: df.reduce_sum(layer(df.exp(layer(x, W)), W)),
                     input_signature=[df.TensorSpec([None, 2])])
     f(X)

@@ -1,5 +1,5 @@
-"""Runs that fail leave variables as eager mode does: updates before the step that fails are done,
-those after it are not, whatever the passes do."""
+"""Failed runs leave variables as in eager mode: updates before the failing step are done, later
+ones are not, whatever the passes do."""
 
 import threading
 
@@ -33,7 +33,8 @@ def between_reads(w, other, k):
 
 
 def cluster_behind(w, other, k):
-    """What the first update reads has a sibling after the failure, which joins its cluster."""
+    """A sibling of the first update's operand follows the failure and is fused with that
+    operand."""
     y = df.tanh(w.value())
     w.assign(y)
     z = gather(k)
@@ -41,7 +42,7 @@ def cluster_behind(w, other, k):
 
 
 def cluster_that_waits(w, other, k):
-    """The step that fails reads a cluster that could grow beyond the update after it."""
+    """The failing step reads a cluster that could grow past the later update."""
     y = df.tanh(other.value())
     z = df.gather(y, k)
     w.assign_add([1., 1.])
@@ -49,7 +50,7 @@ def cluster_that_waits(w, other, k):
 
 
 def only_for_an_update(w, other, k):
-    """The update may come early, but not before what is updated before it."""
+    """The update may move up, but not above the update before it."""
     at = df.stack([k, k])
     y = df.cumsum(df.tanh(w))
     w.assign(y * 2.)
@@ -58,7 +59,7 @@ def only_for_an_update(w, other, k):
 
 
 def dead(w, other, k):
-    """Nobody reads what fails: it is overwritten."""
+    """The result of the failing step is unused: it is overwritten."""
     w.assign_add([1., 1.])
     other.assign(df.broadcast_to(gather(k), [2]))
     other.assign([5., 5.])
@@ -66,7 +67,7 @@ def dead(w, other, k):
 
 
 def side_by_side(w, other, k):
-    """Large steps of one thread each would form a wave, ahead of the update."""
+    """Large single-threaded steps could form a wave ahead of the update."""
     counted = df.cast(LARGE > 2., df.int32) + (2 - k)
     a = df.concat([LARGE, LARGE], 0)
     w.assign_add(a[2:4])
@@ -90,7 +91,7 @@ def asserted(w, other, k):
 
 
 def in_a_rule(w, other, k):
-    """A gradient rule of one's own fails."""
+    """A custom gradient rule fails."""
     @df.custom_gradient
     def f(x):
         return x * 1., lambda g: g * gather(k)
@@ -141,8 +142,8 @@ def test_variables_after_a_failure(f, passes):
 
 
 @pytest.mark.parametrize("traced", [False, True])
-def test_numerics_are_checked_before_the_update(traced):
-    """A value that is refused has not been written to its variable."""
+def test_numerics_check_precedes_the_update(traced):
+    """A value that fails the check is not written to its variable."""
     def f(x):
         w.assign_add([1., 1.])
         w.assign(x * x)
@@ -178,13 +179,13 @@ def test_random_programs(seed):
 
 def test_many_random_programs(request):
     if not request.config.getoption("exhaustive"):
-        pytest.skip("takes long: run with --exhaustive")
+        pytest.skip("slow: run with --exhaustive")
     for seed in range(30, 5000):
         failures.check(seed)
 
 
 @pytest.mark.parametrize("passes", [True, False])
-def test_an_assignment_that_does_not_fit_raises_though_another_follows(passes):
+def test_incompatible_assignment_raises_although_overwritten(passes):
     v = df.Variable([1., 2.])
 
     @df.function(passes=passes)
@@ -200,8 +201,8 @@ def test_an_assignment_that_does_not_fit_raises_though_another_follows(passes):
 
 
 @pytest.mark.parametrize("passes", [True, False])
-def test_draws_behind_a_failure_are_given_back(passes):
-    """One comes right after the step that fails, one before it."""
+def test_random_draws_after_a_failure_are_rolled_back(passes):
+    """One draw directly follows the failing step, another one precedes it."""
     def f(generator, i):
         before = generator.normal([2])
         df.gather(df.constant([1., 2.]), i)
@@ -220,7 +221,7 @@ def test_draws_behind_a_failure_are_given_back(passes):
         assert eager.counter == traced.counter
 
 
-def test_draws_of_other_threads_are_not_given_back():
+def test_random_draws_of_other_threads_are_not_rolled_back():
     generator = df.random.Generator(3)
 
     def elsewhere(x):
@@ -239,8 +240,8 @@ def test_draws_of_other_threads_are_not_given_back():
     assert generator.counter == 2
 
 
-def test_draws_are_given_back_where_a_branch_draws():
-    """The program writes the generator's state, too, and has let it go by then."""
+def test_random_draws_of_a_branch_are_rolled_back():
+    """The program also writes the generator's state, and has released it by then."""
     def f(generator, x, k):
         df.debugging.assert_less(k, 4)
         y = generator.normal([2])
@@ -258,8 +259,8 @@ def test_draws_are_given_back_where_a_branch_draws():
         assert made[0] == made[1], (x, k)
 
 
-def test_a_round_that_raises_while_it_is_traced():
-    """The error is the user's, also where variables were read before the loop."""
+def test_loop_body_that_raises_while_traced():
+    """The user's error is raised, also if variables were read before the loop."""
     v = df.Variable(1.)
 
     def body(k, x):

@@ -1,4 +1,4 @@
-"""Looking inside traced functions."""
+"""Inspection of traced functions: graphs, plans, passes, drawings, profiles."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_graph_plan_and_passes(f):
     assert "subtract" not in stages.split("--- after dead_code")[1]
 
 
-def test_every_stage_differs_from_the_one_before(f):
+def test_each_pass_report_differs_from_the_previous(f):
     parts = f.passes_for(X).split("--- ")[1:]
     texts = [part.split("\n", 1)[1].strip() for part in parts]
     assert all(a != b for a, b in zip(texts, texts[1:], strict=False))
@@ -48,12 +48,12 @@ def test_draw(f, tmp_path):
         f.draw(X, path="f.png")
 
 
-def test_arguments_are_those_of_the_call(f):
+def test_profile_takes_the_arguments_of_a_call(f):
     assert f.profile(X, scale=3., runs=1).rows
     assert f.profile(X, runs=1).rows
 
 
-def test_methods_are_looked_into_too():
+def test_inspection_of_methods():
     class Model:
         @df.function
         def __call__(self, x):
@@ -63,7 +63,7 @@ def test_methods_are_looked_into_too():
     assert type(model).__call__.__get__(model).draw(X).startswith("<svg")
 
 
-def test_a_plan_lists_workspaces_and_lifetimes():
+def test_plan_lists_workspaces_and_live_ranges():
     @df.function(passes=False)
     def f(x):
         y = df.sort(x, axis=0)

@@ -1,4 +1,4 @@
-"""The reference run of a graph."""
+"""The reference interpreter of graphs."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def test_outputs_and_variables():
         return w, df.unique(a)[0]
 
     graph = traced(f, x(3))
-    for _ in range(2):                  # the variable itself does not change
+    for _ in range(2):                  # the variable itself is not written
         (w, u), written = interpret(graph, [df.constant([1.0, 1.0, 4.0])])
         assert w.tolist() == [4.0, 6.0, 14.0]
         assert u.tolist() == [1.0, 4.0]

@@ -1,4 +1,4 @@
-"""The rules of the IR, each broken once; copying and changing graphs."""
+"""The rules of the IR, each violated once; copying and editing graphs."""
 
 import pytest
 
@@ -21,17 +21,17 @@ def broken(graph, match):
 
 # --- the rules ---
 
-def test_a_good_graph():
+def test_valid_graph():
     ir.check(simple())
 
 
-def test_order():
+def test_use_before_definition():
     graph = simple()
     graph.nodes.reverse()
     broken(graph, "before it is defined")
 
 
-def test_a_value_of_another_graph():
+def test_value_of_another_graph():
     graph, other = simple(), simple()
     graph.nodes[-1].inputs = (other.inputs[0], graph.inputs[1])
     broken(graph, "before it is defined")
@@ -47,31 +47,31 @@ def test_shapes_and_dtypes():
     broken(graph, "has outputs .*, expected")
 
 
-def test_outputs_that_do_not_know_their_node():
+def test_output_with_a_wrong_index():
     graph = simple()
     graph.nodes[-1].outputs[0].index = 1
     broken(graph, "output 0 of add")
 
 
-def test_a_value_defined_twice():
+def test_value_defined_twice():
     graph = simple()
     graph.nodes.append(graph.nodes[-1])
     broken(graph, "output 0 of add")
 
 
-def test_what_is_returned_is_defined():
+def test_undefined_graph_output():
     graph = simple()
     graph.outputs = list(simple().outputs)
     broken(graph, "is an input or output but not defined")
 
 
-def test_inputs_are_parameters():
+def test_graph_inputs_must_be_parameters():
     graph = simple()
     graph.inputs = list(graph.outputs)
     broken(graph, "an input is not a parameter")
 
 
-def test_versions_are_read_before_they_are_overwritten():
+def test_read_of_an_overwritten_version():
     v = variable(3)
 
     def f(a):
@@ -82,7 +82,7 @@ def test_versions_are_read_before_they_are_overwritten():
     broken(traced(f, x(3)), "which assign_add has overwritten")
 
 
-def test_overwritten_versions_are_not_returned():
+def test_return_of_an_overwritten_version():
     v = variable(3)
 
     def f(a):
@@ -95,7 +95,7 @@ def test_overwritten_versions_are_not_returned():
 
 # --- copies ---
 
-def test_copy_is_the_same_and_its_own():
+def test_copy_is_equal_and_independent():
     v = variable(3)
 
     def f(a):
@@ -114,11 +114,11 @@ def test_copy_is_the_same_and_its_own():
 # --- edit ---
 
 def replace_exp(graph, node):
-    """exp(x) becomes -x."""
+    """Replace exp(x) by -x."""
     return graph.add(NEGATIVE, node.inputs).outputs if node.op is EXP else None
 
 
-def test_edit_keeps_the_objects_that_stay():
+def test_edit_keeps_unchanged_objects():
     graph = simple()
     kept = graph.nodes[-1]
     changed = ir.edit(graph, replace_exp)
@@ -129,20 +129,20 @@ def test_edit_keeps_the_objects_that_stay():
     ir.check(graph)
 
 
-def test_edit_replaces_what_is_returned():
+def test_edit_replaces_graph_outputs():
     graph = traced(lambda a: [df.exp(a), a], x(3))
     ir.edit(graph, replace_exp)
     assert lines(graph)[-1] == "return %1, %0"
 
 
-def test_edit_that_does_nothing():
+def test_edit_without_changes():
     graph = simple()
     before, nodes = text(graph), list(graph.nodes)
     ir.edit(graph, lambda graph, node: None)
     assert (text(graph), graph.nodes, graph.changes) == (before, nodes, 0)
 
 
-def test_edit_infers_anew_where_a_size_becomes_known():
+def test_edit_infers_shapes_again_if_a_size_becomes_known():
     def f(a):
         return df.exp(df.unique(a)[0]) + 1.0
 
@@ -158,7 +158,7 @@ def test_edit_infers_anew_where_a_size_becomes_known():
     assert graph.outputs[0].shape == (3,)
 
 
-def test_edit_refuses_to_read_a_version_late():
+def test_edit_that_reads_a_version_late_raises():
     v = variable(3)
 
     def f(a):
@@ -177,7 +177,7 @@ def test_edit_refuses_to_read_a_version_late():
     assert ops(graph) == ["identity", "multiply", "assign_add"]
 
 
-def test_edit_refuses_nodes_that_read_a_version_late():
+def test_edit_that_adds_a_late_reader_raises():
     v = variable(3)
 
     def f(a):

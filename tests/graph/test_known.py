@@ -1,4 +1,4 @@
-"""Calls seen before: they run at once, and only where Python would do the same again."""
+"""The dispatch cache: a hit runs the program at once, and only if Python would behave the same."""
 
 import collections
 import dataclasses
@@ -53,7 +53,7 @@ class Box:
 
 @pytest.fixture
 def slow(monkeypatch):
-    """How many calls took the slow path."""
+    """A list that grows by one entry for each call that takes the slow path."""
     calls = []
     find_and_run = Function.find_and_run
 
@@ -66,7 +66,7 @@ def slow(monkeypatch):
 
 
 def described(x):
-    """A structure in words, and its tensors."""
+    """Return a structure as text, and its tensors."""
     if isinstance(x, df.Tensor):
         return "tensor", [x]
     if isinstance(x, dict):
@@ -85,8 +85,8 @@ def described(x):
 
 
 def everything(*args, **kwargs):
-    """All that Python can tell about its arguments, and a sum in which each tensor counts
-    differently."""
+    """Return everything that Python can observe of its arguments, and a weighted sum of the
+    tensors."""
     words, tensors = described((args, kwargs))
     total = 0.
     for k, x in enumerate(tensors):
@@ -95,13 +95,13 @@ def everything(*args, **kwargs):
 
 
 def same(traced, python, *args, **kwargs):
-    """Whether a traced call gives what Python gives; types, order and numbers included."""
+    """Assert that a traced call returns what Python returns: types, order and values."""
     got, want = traced(*args, **kwargs), python(*args, **kwargs)
     as_number = [y.item() if isinstance(y, df.Tensor) else y for y in (got[1], want[1])]
     assert got[0] == want[0] and as_number[0] == as_number[1]
 
 
-# --- which calls run at once ----------------------------------------------------------------------
+# --- cache hits -----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("args, kwargs", [
     ((A, B), {}), ((A,), {"y": B}), ((), {"x": A, "y": B}), ((), {"y": B, "x": A}),
@@ -109,7 +109,7 @@ def same(traced, python, *args, **kwargs):
     ((Pair(A, B),), {"z": Pair([A], {})}), (([], (), {}, A), {}), ((A, 2., "relu", None), {}),
     (({1: A, "a": B, (2, 3): C},), {}), ((A, 3), {"k": True}),
 ])
-def test_the_second_call_like_it_runs_at_once(slow, args, kwargs):
+def test_second_call_is_a_cache_hit(slow, args, kwargs):
     f = df.function(everything)
     first = f(*args, **kwargs)
     n = len(slow)
@@ -119,18 +119,18 @@ def test_the_second_call_like_it_runs_at_once(slow, args, kwargs):
     assert n == 1 and len(slow) == 1
 
 
-def test_other_tensors_in_the_same_places(slow):
+def test_other_tensors_at_the_same_positions(slow):
     f = df.function(everything)
     for x, y, z in itertools.permutations([A, B, C]):
         same(f, everything, {"b": x, "a": [y, (z, x)]}, k=Pair(y, z), j=x)
     x = [A, B]
     same(f, everything, x)
-    x[0] = C                        # the list is the same, what it holds is not
+    x[0] = C                        # same list, new contents
     same(f, everything, x)
     assert len(slow) == 2
 
 
-def test_equal_numbers_and_texts_are_the_same(slow):
+def test_equal_numbers_and_strings_hit(slow):
     f = df.function(lambda x, k, word: (df.cast(x, "float64") * k, f"{k} {word}"))
     for _ in range(5):
         k, word = float("1e3"), "".join(["re", "lu"])
@@ -150,7 +150,7 @@ def test_defaults_of_all_kinds(slow):
 
 
 @pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning")
-def test_more_ways_to_call_than_are_remembered():
+def test_more_call_patterns_than_cache_entries():
     f = df.function(everything)
     ways = [({f"k{n}": A, "z": B}, [C] * n) for n in range(20)]
     for _ in range(3):
@@ -158,7 +158,7 @@ def test_more_ways_to_call_than_are_remembered():
             same(f, everything, *rest, **kwargs)
 
 
-# --- what must not be taken for the same ----------------------------------------------------------
+# --- cache misses ---------------------------------------------------------------------------------
 
 ALIKE = [
     lambda: [A, B], lambda: (A, B), lambda: Pair(A, B), lambda: Other(A, B), lambda: [B, A],
@@ -177,7 +177,7 @@ ALIKE = [
 ]
 
 
-def test_look_alikes_in_any_order():
+def test_similar_arguments_in_any_order():
     f = df.function(everything)
     rng = random.Random(5)
     with pytest.warns(df.errors.RetracingWarning):
@@ -220,7 +220,7 @@ def test_random_structures():
         same(f, everything, *args, **kwargs)
 
 
-def test_keywords_of_a_call_in_another_order():
+def test_keyword_arguments_in_another_order():
     f = df.function(lambda **kw: (list(kw), kw["a"] - kw["b"]))
     for _ in range(3):
         assert f(a=A, b=B)[0] == ["a", "b"] and f(b=B, a=A)[0] == ["b", "a"]
@@ -246,7 +246,7 @@ def test_defaults_that_change():
         f(A)
 
 
-def test_values_that_change():
+def test_static_argument_that_changes_in_place():
     seen = {1}
     f = df.function(lambda x, s: x * float(len(s)))
     assert f(A, seen).tolist() == f(A, seen).tolist() == [1., 2.]
@@ -254,7 +254,7 @@ def test_values_that_change():
     assert f(A, seen).tolist() == f(A, s=seen).tolist() == [2., 4.]
 
 
-def test_a_structure_that_comes_to_contain_itself():
+def test_structure_that_becomes_cyclic():
     f = df.function(lambda p: p[0] * 2.)
     p = [A, B]
     assert f(p).tolist() == f(p).tolist() == [2., 4.]
@@ -267,7 +267,7 @@ def test_a_structure_that_comes_to_contain_itself():
     ((), {}), ((A,), {}), ((A, B, C), {}), ((A, B), {"x": A}), ((A,), {"y": B, "z": C}),
     ((A,), {"Y": B}), ((), {"x": A, "y": B, "k": 1., "w": 2.}),
 ])
-def test_wrong_arguments_raise_what_they_did_before(args, kwargs):
+def test_wrong_arguments_raise_the_same_error_on_each_call(args, kwargs):
     def python(x, y, *, k=1.):
         return x + y * k
 
@@ -285,7 +285,7 @@ def test_wrong_arguments_raise_what_they_did_before(args, kwargs):
         python(*args, **kwargs)
 
 
-def test_an_input_signature_holds_for_calls_seen_before(slow):
+def test_input_signature_is_checked_on_cached_calls(slow):
     spec = df.TensorSpec([None], df.float32)
     f = df.function(lambda p, k: p["a"] * k, input_signature=[{"a": spec}, spec])
     for _ in range(3):
@@ -325,7 +325,7 @@ def test_objects_that_hold_tensors(slow):
     assert f({"x": h}).tolist() == f({"x": B}).tolist() == [60., 80.]
 
 
-def test_under_a_tape_and_after_it():
+def test_calls_under_a_tape_and_after_it():
     f = df.function(lambda p, *, k: p["x"] * p["x"] * k)
     for _ in range(3):
         with df.GradientTape() as tape:
@@ -335,7 +335,7 @@ def test_under_a_tape_and_after_it():
         assert f({"x": A}, k=B).tolist() == [30., 160.]
 
 
-def test_inside_another_trace():
+def test_calls_inside_another_trace():
     inner = df.function(lambda p, k=A: p["x"] * k)
     outer = df.function(lambda x: inner({"x": x}) + inner(k=x, p={"x": x}))
     for _ in range(3):
@@ -344,7 +344,7 @@ def test_inside_another_trace():
 
 # --- references -----------------------------------------------------------------------------------
 
-def test_calls_that_fit_in_part_lose_no_references():
+def test_partial_matches_leak_no_references():
     f = df.function(lambda p: p["a"][0] + p["a"][1])
     x, y = df.constant([1., 2.]), df.constant([3., 4.])
     good, bad = {"a": [x, y]}, {"a": [x, WIDE]}
@@ -360,7 +360,7 @@ def test_calls_that_fit_in_part_lose_no_references():
     assert after[:2] == before[:2] and abs(after[2] - before[2]) < 50
 
 
-def test_tensors_of_calls_are_not_kept():
+def test_cache_keeps_no_tensors_alive():
     f = df.function(lambda p, k: (p[0] * k, p))
     x, y = df.constant([1., 2.]), df.constant([3., 4.])
     gone = weakref.ref(x), weakref.ref(y)
@@ -369,7 +369,7 @@ def test_tensors_of_calls_are_not_kept():
     assert gone[0]() is None and gone[1]() is None
 
 
-def test_patterns_that_make_no_sense():
+def test_invalid_guards_raise():
     leaf = like_leaf(0, A, False)
     program = df.function(lambda x: x + x).compiled_for(A).executable
     for n, args in [(2, [leaf]), (1, [leaf, leaf]), (0, [leaf]), (1, [like_leaf(1, A, False)]),
@@ -382,7 +382,7 @@ def test_patterns_that_make_no_sense():
             like_nest(*bad)
 
 
-def test_threads_that_change_what_others_are_called_with():
+def test_threads_that_mutate_shared_arguments():
     f = df.function(lambda p: p["x"][0] + p["x"][1])
     shared = {"x": [A, B]}
     done = threading.Event()

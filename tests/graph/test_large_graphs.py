@@ -1,5 +1,5 @@
-"""Long and branching graphs as functions: traced, differentiated and run, all without recursion and
-with work that grows as the number of nodes does."""
+"""Long and branching graphs as functions are traced, differentiated and run without recursion, in
+time linear in the number of nodes."""
 
 import sys
 
@@ -19,15 +19,15 @@ def chain(n):
 
 
 @pytest.mark.parametrize("passes", [True, False])
-def test_a_long_chain(passes, request):
-    """Longer by far than Python's stack is deep, or C's would be."""
+def test_long_chain(passes, request):
+    """The chain is far longer than the stacks of Python and C are deep."""
     n = 100_000 if request.config.getoption("exhaustive") else 30_000
     x = df.constant([.5, 1.])
     got = df.function(chain(n), passes=passes)(x)
     np.testing.assert_array_equal(got.numpy(), chain(n)(x).numpy())
 
 
-def test_a_chain_differentiated():
+def test_gradient_of_a_long_chain():
     def f(x):
         with df.GradientTape() as tape:
             tape.watch(x)
@@ -39,8 +39,8 @@ def test_a_chain_differentiated():
         np.testing.assert_array_equal(got.numpy(), want.numpy())
 
 
-def test_a_ladder_of_60_diamonds():
-    """Every rung uses the one below twice: 2**60 paths, 60 nodes."""
+def test_gradient_of_60_stacked_diamonds():
+    """Each level uses the previous one twice: 2**60 paths, 60 nodes."""
     def f(x):
         with df.GradientTape() as tape:
             tape.watch(x)
@@ -57,7 +57,7 @@ def test_a_ladder_of_60_diamonds():
 
 
 def calls(work):
-    """How many Python functions `work` calls, a measure of work that no other process disturbs."""
+    """Return the number of Python calls that `work` makes: a measure that load does not disturb."""
     n = 0
 
     def count(frame, event, arg):

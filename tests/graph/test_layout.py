@@ -1,23 +1,23 @@
-"""Layers, orders and places of drawings."""
+"""Layers, orders and coordinates of graph drawings."""
 
 import random
 
 from dualflow.graph.inspect.draw_layout import GAP, lay_out, layers, order, place_row
 
 
-def test_layers_are_longest_paths_and_sources_stand_above_their_first_reader():
+def test_layers_are_longest_paths_and_sources_precede_their_first_reader():
     #   0 -> 1 -> 2 -> 4,  0 -> 4,  3 -> 4
     edges = [(0, 1), (1, 2), (2, 4), (0, 4), (3, 4)]
     assert layers(5, edges) == [0, 1, 2, 2, 3]
 
 
-def test_edges_go_through_the_layers_between():
+def test_edges_have_a_point_in_each_layer_they_cross():
     layout = lay_out([60.] * 4, [(0, 1), (1, 2), (2, 3), (0, 3)])
     assert [len(route) for route in layout.routes] == [2, 2, 2, 4]
     assert [level for _, level in layout.routes[3]] == [0, 1, 2, 3]
 
 
-def test_a_chain_is_a_straight_line():
+def test_chain_is_a_straight_line():
     layout = lay_out([60., 100., 80.], [(0, 1), (1, 2)])
     assert max(layout.x) - min(layout.x) < 1e-6
     assert layout.width == 100.
@@ -30,7 +30,7 @@ def test_crossings_are_removed():
     assert rows == [[0, 1], [3, 2]]
 
 
-def test_places_keep_order_and_distance():
+def test_place_row_keeps_order_and_distance():
     rng = random.Random(1)
     size = [rng.uniform(10, 80) for _ in range(30)]
     x = [0.] * 30
@@ -39,7 +39,7 @@ def test_places_keep_order_and_distance():
         assert x[b] - x[a] >= (size[a] + size[b]) / 2 + GAP - 1e-6
 
 
-def test_wishes_without_conflict_are_granted():
+def test_place_row_uses_preferred_positions_without_conflict():
     x = [0.] * 3
     place_row([0, 1, 2], [0., 100., 300.], [10.] * 3, x)
     assert x == [0., 100., 300.]

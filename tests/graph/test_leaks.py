@@ -1,4 +1,4 @@
-"""Memory does not grow over many calls, traces and errors; what nobody holds is freed."""
+"""Memory does not grow over many calls, traces and errors; unreferenced objects are freed."""
 
 import functools
 import gc
@@ -19,7 +19,7 @@ from tests.threads.child import run
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning"),
     pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""),
-                       reason="the address sanitizer keeps what is freed for a while"),
+                       reason="the address sanitizer delays freeing"),
 ]
 
 
@@ -29,13 +29,13 @@ def calls(request):
 
 
 def resident():
-    """Bytes of this process in memory now."""
+    """Return the resident memory of this process in bytes."""
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * resource.getpagesize()
 
 
 def stays(work, n, allowed=2 << 20, before=None):
-    """Whether memory after n calls is what it was after `before` of them, by default a tenth."""
+    """Assert that n calls add no memory to what the first `before`, by default a tenth, took."""
     for _ in range(before or max(n // 10, 3)):
         work()
     live, start = live_bytes(), resident()
@@ -45,7 +45,7 @@ def stays(work, n, allowed=2 << 20, before=None):
     assert resident() - start < allowed, resident() - start
 
 
-def test_a_function(calls):
+def test_function_calls_do_not_leak(calls):
     x = df.ones([16])
     f = df.function(lambda a, b: (a + b, df.tanh(a) * b, a, df.constant(1.)))
     stays(lambda: f(x, x), calls)
@@ -56,8 +56,8 @@ LARGE = {"sort": lambda x: df.sort(x, 0), "argsort": lambda x: df.argsort(x, 1),
          "top_k": lambda x: df.math.top_k(x, 7)}
 
 
-def test_ops_keep_nothing():
-    """Neither operands nor workspace; there are no cycles, so no collection is needed."""
+def test_ops_do_not_leak():
+    """Operands and workspace are freed without a collection, since there are no cycles."""
     def live():
         return df.config.memory_stats()["live"]
 
@@ -100,7 +100,7 @@ def differentiates(x, n):
 @pytest.mark.filterwarnings("ignore::dualflow.errors.GradientWarning")
 @pytest.mark.parametrize("f", [prints, shapes, asserts, differentiates])
 def test_traces_are_freed(f, capsys):
-    """Whatever refers to the trace from inside: calls of Python, attributes that are sizes."""
+    """The traces refer to themselves: from Python calls, and attributes that are sizes."""
     def use():
         g = df.function(f)
         for n in (1, 2, 3, 4):
@@ -119,8 +119,8 @@ def test_traces_are_freed(f, capsys):
     assert traces and not any(ref() for ref in traces)
 
 
-def test_freed_memory_is_given_back_before_memory_is_short():
-    """The system refuses, but what freed tensors left behind would suffice."""
+def test_cached_memory_is_released_when_allocation_fails():
+    """The system refuses an allocation, but the cache of freed buffers is large enough for it."""
     run("""
 import resource
 x = df.zeros([64 << 20], "int8")
@@ -134,7 +134,7 @@ assert df.config.memory_stats()["cached"] < 1 << 20
 """)
 
 
-def test_a_training_step(calls):
+def test_training_step_does_not_leak(calls):
     w = df.Variable(df.ones([8, 4]) * .1)
     x = df.ones([2, 8])
     adam = df.optimizers.Adam(1e-3)
@@ -150,14 +150,14 @@ def test_a_training_step(calls):
     stays(lambda: step(x, float(next(rates))), calls // 2)
 
 
-def test_sizes_that_depend_on_data(calls):
+def test_data_dependent_sizes_do_not_leak(calls):
     f = df.function(lambda x: df.boolean_mask(x, x > 0.))
     xs = [df.constant([1., -1.] * n) for n in range(1, 9)]
     turn = iter(range(10**9))
     stays(lambda: f(xs[next(turn) % 8]), calls // 5)
 
 
-def test_errors(calls):
+def test_errors_do_not_leak(calls):
     x, v = df.ones([4]), df.Variable(df.zeros([4]))
 
     @df.function
@@ -174,20 +174,20 @@ def test_errors(calls):
     stays(work, calls // 20)
 
 
-def test_retraces(calls):
+def test_retracing_does_not_leak(calls):
     x = df.ones([8])
     f = df.function(lambda x, word: x * float(len(word)) + 1.)
     turn = iter(range(10**9))
     stays(lambda: f(x, f"{next(turn):08}"), max(calls // 20, 500), 16 << 20, 2 * MAX_PLANS)
 
 
-def test_plans(calls):
+def test_plans_do_not_leak(calls):
     f = df.function(lambda x: df.exp(x) * 2., input_signature=[df.TensorSpec([None])])
     turn = iter(range(10**9))
     stays(lambda: f(df.zeros([next(turn) % 1000])), max(calls // 10, 1000), 16 << 20, 2 * MAX_PLANS)
 
 
-def test_functions_made_and_dropped(calls):
+def test_created_and_dropped_functions_do_not_leak(calls):
     x = df.ones([8])
 
     def work():
@@ -220,7 +220,7 @@ def test_functions_and_graphs_are_collectable():
     assert [g() for g in gone] == [None] * 5
 
 
-def test_arguments_and_results_are_not_kept():
+def test_arguments_and_results_are_freed():
     f = df.function(lambda x: x * 2.)
     x = df.ones([100])
     y = f(x)

@@ -26,7 +26,7 @@ def test_cost_grows_with_elements():
     assert compiled(lambda x: df.exp(x), df.ones([4000])).program.cost > 50
 
 
-def test_outputs_in_order_and_named_twice():
+def test_output_order_and_repeated_outputs():
     f = df.function(lambda x: (x + 1., x, x + 2., df.constant(3.), x), passes=False)
     a, b, c, d, e = f(X)
     assert b is e is X
@@ -34,13 +34,13 @@ def test_outputs_in_order_and_named_twice():
     assert d.item() == 3.
 
 
-def test_nothing_to_run():
+def test_function_without_instructions():
     f = df.function(lambda x: (x, df.constant(1.)))
     assert f.compiled_for(X).spec.instructions == ()
     assert f(X)[0] is X and f(X)[1].item() == 1.
 
 
-def test_dynamic_values_live_as_long_as_they_are_read():
+def test_dynamic_values_are_freed_after_their_last_reader():
     def f(x):
         kept = df.boolean_mask(x, x > 1.)
         return df.reduce_sum(kept), kept, df.reshape(kept, [-1, 1])
@@ -49,7 +49,7 @@ def test_dynamic_values_live_as_long_as_they_are_read():
         np.testing.assert_array_equal(got.numpy(), want.numpy())
 
 
-def test_long_work_is_polled():
+def test_long_instructions_poll_for_signals():
     def long(x):
         for _ in range(20):
             x = df.sort(x)
@@ -61,14 +61,14 @@ def test_long_work_is_polled():
     assert not any(x.poll for x in small.instructions)
 
 
-def test_a_constant_that_is_read_and_returned_is_one():
+def test_read_and_returned_constant_is_stored_once():
     c = df.ones([2, 3])
     spec = compiled(lambda x: (x + c, df.identity(c)), X).spec
     assert len(spec.constants) == 1 and spec.constants[0] is c
     assert [x.number for x in (*spec.slots, *spec.results) if x.kind is SlotKind.CONSTANT] == [0, 0]
 
 
-def test_waves_are_written_down(serial_joins):
+def test_spec_records_waves(serial_joins):
     spec = compiled(lambda a, b: (df.concat([a, b], 0), df.concat([b, a], 0)),
                     df.ones([200_000]), df.ones([1])).spec
     assert [x.wave for x in spec.instructions if x.op.name == "concat"] == [1, 1]

@@ -1,4 +1,4 @@
-"""`matmul_cluster` gives, bit for bit, what matmul followed by its elementwise ops gives."""
+"""`matmul_cluster` returns the bits of matmul followed by its elementwise ops."""
 
 import struct
 
@@ -9,7 +9,7 @@ import dualflow as df
 from dualflow import _core, dtypes
 from tests.graph.test_program import RESULT, Builder
 
-# m, k, n: vectors, tiny products, remainders, packed and threaded ones, several passes over k
+# m, k, n: vectors, tiny products, remainders, packed and threaded products, several passes over k
 SHAPES = [
     (1, 5, 7), (7, 5, 1), (1, 1, 1), (1, 700, 900), (900, 700, 1), (8, 16, 32), (8, 32, 4),
     (3, 0, 5), (1, 0, 3), (0, 4, 3), (16, 8, 32), (17, 33, 49), (65, 70, 100), (130, 1100, 90),
@@ -19,8 +19,9 @@ DTYPES = ["float32", "float64", "int32", "float16", "bfloat16"]
 
 
 def tile_code(steps, n_inputs, *results):
-    """Tile code of elementwise steps (op, operand values, attribute words); the last one's result
-    is the output unless values are named."""
+    """Return tile code of elementwise steps (op, operand values, attribute words). The output is
+    the
+    last step's value unless `results` names values."""
     code = [1, len(steps)]
     for op, operands, *words in steps:
         code += [_core.get_op(op).index, 0, len(operands), *operands, len(words), *words]
@@ -29,7 +30,7 @@ def tile_code(steps, n_inputs, *results):
 
 
 def word(number):
-    """The bits of a double as an integer attribute carries them."""
+    """Return the bits of a double as the integer of an attribute word."""
     return struct.unpack("q", struct.pack("d", number))[0]
 
 
@@ -100,7 +101,7 @@ def test_batches(threads):
         same_bits(product(a, b, [bias, other], code), (plain + bias) * other)
 
 
-def test_product_read_twice_and_first_value_kept(threads):
+def test_product_as_operand_twice_and_as_output(threads):
     rng = np.random.default_rng(4)
     a, b = normal(rng, (60, 33), "float32"), normal(rng, (33, 70), "float32")
     plain = df.matmul(a, b)
@@ -111,7 +112,7 @@ def test_product_read_twice_and_first_value_kept(threads):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("first", [0, 1])
 def test_two_outputs(threads, dtype, first):
-    """Whichever of the two lies where the product was, and is read again after."""
+    """Either output may take the product's memory, which later steps still read."""
     rng = np.random.default_rng(7)
     steps = [("add", [0, 1]), ("maximum", [3, 2]), ("subtract", [4, 0]),
              ("cast", [0], dtypes.ALL.index(getattr(df, dtype)))]
@@ -157,8 +158,8 @@ def test_attributes(threads):
 
 
 @pytest.mark.parametrize("transposes", [(False, False), (True, False), (False, True)])
-def test_prepared_once_and_run_often(threads, transposes):
-    """A program prepares its instructions; its runs share what was prepared."""
+def test_prepared_instruction_runs_repeatedly(threads, transposes):
+    """A program prepares its instructions once; all runs share the preparation."""
     rng = np.random.default_rng(9)
     ta, tb = transposes
     steps = [("add", [0, 1]), ("relu", [2]), ("cast", [3], df.float64.index)]
@@ -218,21 +219,21 @@ ADD = _core.get_op("add").index
     [1, 1, 1 << 40, *GOOD[3:]], [1, 1, -1, *GOOD[3:]], [1, 1, ADD, 2, *GOOD[4:]],
     [1, 1, ADD, 0, 1 << 33, *GOOD[5:]],
 ])
-def test_bad_code_is_refused(code):
+def test_invalid_code_raises(code):
     x = df.zeros((2, 2))
     with pytest.raises((ValueError, TypeError), match=r"matmul_cluster|cast|add"):
         product(x, x, [x], code)
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (1, 2, 2), (2, 2, 1), (5, 2, 2)])
-def test_operands_that_do_not_fit_are_refused(shape):
+def test_incompatible_operands_raise(shape):
     x = df.zeros((2, 2))
     with pytest.raises(df.errors.ShapeError, match="matmul_cluster"):
         product(x, x, [df.zeros(shape)], GOOD)
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (2, 5), (3, 1, 1), (3, 1, 5), (3, 2, 1)])
-def test_operands_that_broadcast_in_a_batch(threads, shape):
+def test_broadcast_operands_of_a_batch(threads, shape):
     rng = np.random.default_rng(8)
     for k in [0, 4]:
         a, b, c = (normal(rng, s, "float32") for s in [(3, 2, k), (3, k, 5), shape])
@@ -240,7 +241,7 @@ def test_operands_that_broadcast_in_a_batch(threads, shape):
 
 
 def folding(op, rows, outer=1):
-    """Tile code that adds value 1 to the product and reduces the rows of the sum."""
+    """Return tile code that adds value 1 to the product and reduces the rows of the sum."""
     steps = [("add", [0, 1])]
     code = tile_code(steps, 2)[:-2]
     code[1] += 1
@@ -251,8 +252,8 @@ def folding(op, rows, outer=1):
 @pytest.mark.parametrize("op", ["reduce_sum", "reduce_max", "reduce_mean"])
 @pytest.mark.parametrize("shape", [(8, 16, 32), (17, 33, 49), (130, 700, 90), (300, 257, 260),
                                    (6000, 3, 20), (1030, 40, 130), (3, 0, 5), (900, 700, 2)])
-def test_rows_of_an_output_are_reduced(threads, shape, op, dtype):
-    """As the op does it; where pieces begin with a part of it, and where they do not."""
+def test_row_reduction_of_an_output(threads, shape, op, dtype):
+    """The sum has the bits of the op, whether or not chunks start at a block boundary."""
     m, k, n = shape
     rng = np.random.default_rng(9)
     a, b, c = (normal(rng, s, dtype) for s in [(m, k), (k, n), (n,)])
@@ -262,7 +263,7 @@ def test_rows_of_an_output_are_reduced(threads, shape, op, dtype):
     same_bits(total, _core.apply(op, want, axes=(0,), keepdims=True))
 
 
-def test_rows_of_a_batch_are_reduced(threads):
+def test_row_reduction_of_a_batch(threads):
     rng = np.random.default_rng(10)
     for size, m in [(3, 16), (5, 7), (2, 900)]:
         a, b, c = (normal(rng, s, "float32") for s in [(size, m, 9), (size, 9, 20), (20,)])
@@ -273,11 +274,11 @@ def test_rows_of_a_batch_are_reduced(threads):
 
 
 @pytest.mark.parametrize("rows, outer", [(4, 2), (2, 4), (1, 8), (16, 1), (1, 1), (0, 1), (8, 1)])
-def test_other_folds_are_refused(rows, outer):
+def test_unsupported_reductions_raise(rows, outer):
     x = df.zeros((8, 2))
     if (rows, outer) == (8, 1):
         code = tile_code([("add", [0, 1])], 2)[:-2]
-        code[1] += 1        # of an input
+        code[1] += 1        # reduces an input
         code += [_core.get_op("reduce_sum").index, 2, 1, 1, 2, 1, 8, 2, 2, 3]
     else:
         code = folding("reduce_sum", rows, outer)
@@ -285,13 +286,13 @@ def test_other_folds_are_refused(rows, outer):
         products(x, df.zeros((2, 2)), [x], code)
 
 
-def test_too_many_operands_are_refused():
+def test_too_many_operands_raise():
     x = df.zeros((2, 2))
     with pytest.raises(df.errors.InvalidArgumentError, match="expected 2 to 64"):
         product(x, x, [x] * 63, GOOD)
 
 
-def test_no_elements(threads):
+def test_empty_products(threads):
     code = tile_code([("add", [0, 1])], 2)
     for m, n in [(0, 3), (3, 0)]:
         assert product(df.zeros((m, 2)), df.zeros((2, n)), [df.zeros(())], code).shape == (m, n)

@@ -1,5 +1,5 @@
-"""Memory that functions hold between calls: not an arena for each shape, but as many as there were
-simultaneous calls, each as large as the largest plan; `trim_memory` gives them back."""
+"""Memory that functions retain between calls: one arena per concurrent call, not per shape, each of
+the size of the largest plan. `trim_memory` frees them."""
 
 import threading
 
@@ -13,11 +13,11 @@ pytestmark = pytest.mark.usefixtures("no_garbage")
 
 ROW = df.constant(np.linspace(-1., 1., 10_000).astype("float32"))
 SIZES = range(1, 51)
-OWN = 16 << 10                  # an arena this small stays with its plan
+OWN = 16 << 10                  # arenas up to this size stay with their plan
 
 
 def wide(x):
-    """Small outside, 40 kB for each element of `x` inside, twice."""
+    """Use little memory outside, and 40 kB for each element of `x` inside, twice."""
     y = df.cumsum(df.tanh(x[:, None] * ROW))
     return df.reduce_sum(df.cumsum(y, axis=1) * y)
 
@@ -50,14 +50,14 @@ def test_one_arena_for_all_shapes():
     assert largest(f) > 50 * 40_000
     assert live - before[0] < slack
     assert total - before[1] < 1.25 * largest(f) + slack
-    if total > live:                # nothing is kept under the address sanitizer
+    if total > live:                # the address sanitizer disables the cache
         assert total - before[1] >= largest(f)
     config.trim_memory()
     assert held()[1] - before[1] < slack
     f(args[0])
 
 
-def test_plans_as_many_as_are_kept():
+def test_many_plans_share_an_arena():
     f = df.function(wide, input_signature=[df.TensorSpec([None])])
     before = held()
     for n in range(300):
@@ -65,7 +65,7 @@ def test_plans_as_many_as_are_kept():
     assert held()[1] - before[1] < 1.25 * largest(f) + 256 * OWN
 
 
-def test_concrete_functions_methods_and_several_functions_share():
+def test_functions_methods_and_concrete_functions_share_arenas():
     class Layer:
         @df.function
         def call(self, x):
@@ -82,7 +82,7 @@ def test_concrete_functions_methods_and_several_functions_share():
     assert held()[1] - before[1] < 1.25 * largest_of_all + 100 * OWN
 
 
-def test_backward_programs():
+def test_backward_programs_share_arenas():
     f, args = df.function(wide), arguments()
     before = held()[0]
     for x in args:
@@ -96,7 +96,7 @@ def test_backward_programs():
     assert held()[1] - before < 2 * 64 * OWN
 
 
-def test_calls_at_the_same_time_have_an_arena_each():
+def test_concurrent_calls_use_separate_arenas():
     f, args = df.function(wide), arguments()
     want = [f(x).item() for x in args]
     config.trim_memory()
@@ -118,8 +118,8 @@ def test_calls_at_the_same_time_have_an_arena_each():
     assert held()[1] - before[1] < 64 * 4 * OWN
 
 
-def test_calls_inside_calls():
-    """A host call in the middle of a program runs another, which must not get its arena."""
+def test_nested_calls_use_separate_arenas():
+    """A host call during a program runs another program, which must use another arena."""
     f, inner, seen = df.function(wide), df.function(wide), []
 
     class Told:
@@ -140,7 +140,7 @@ def test_calls_inside_calls():
     assert seen and set(seen) == {f(x).item()}
 
 
-def test_large_arenas_are_kept_once():
+def test_at_most_one_large_arena_is_kept():
     f = df.function(lambda x: df.reduce_sum(df.cumsum(df.cumsum(x[:, None] * ROW), axis=1)))
     x = df.zeros([1000])
     before = held()

@@ -1,4 +1,4 @@
-"""Mistakes that newcomers make in traced functions, and the messages they get."""
+"""Common mistakes in traced functions, and their messages."""
 
 import re
 
@@ -15,7 +15,7 @@ def trace(body, *args):
 
 
 def here(text):
-    """A pattern of this file's name and a line, then `text`."""
+    """Return a pattern of this file's name and a line, then `text`."""
     return rf"{re.escape(__file__)}:\d+, in {text}"
 
 
@@ -30,7 +30,7 @@ def here(text):
     (lambda x: x.numpy(), r"\.numpy\(\) needs .* dualflow\.print\(x\), or return it"),
     (lambda x: memoryview(x), r"the buffer protocol"),
 ], ids=["if", "for", "range", "int", "numpy", "memory"])
-def test_values_that_are_not_there(body, says):
+def test_values_of_traced_tensors_are_unavailable(body, says):
     with pytest.raises(TracedValueError, match=says):
         trace(body, X)
 
@@ -40,14 +40,14 @@ def test_values_that_are_not_there(body, says):
     (lambda v: v.item(), r"\.item\(\)"), (lambda v: v.numpy(), r"\.numpy\(\)"),
     (lambda v: 1. in v, "`in`"),
 ])
-def test_values_of_variables(ask, says):
+def test_values_of_variables_are_unavailable_while_tracing(ask, says):
     v = df.Variable(1., name="rate")
     with pytest.raises(TracedValueError, match=rf"{says} needs the value of rate:0 .*a variable's "
                        "value, made at " + here("<lambda>")):
         trace(lambda: ask(v))
 
 
-def test_an_argument_from_another_trace():
+def test_tensor_of_another_trace_raises():
     kept = {}
     f = df.function(lambda x: kept.update(y=x * 2.), name="f")
     with pytest.warns(RetracingWarning, match="f changed kept") as caught:
@@ -59,7 +59,7 @@ def test_an_argument_from_another_trace():
             g(kept["y"])
 
 
-def test_arguments_that_do_not_fit_the_function():
+def test_wrong_arguments_raise_type_error():
     f = df.function(lambda x, y: x, name="f")
     with pytest.raises(TypeError, match=r"f: missing a required argument: 'y'; .* \(x, y\)"):
         f(X)
@@ -72,12 +72,12 @@ def test_arguments_that_do_not_fit_the_function():
     ([df.float32], r"input_signature\[0\] is dualflow\.float32, expected a TensorSpec"),
     ([{"x": (None, 3)}], r"input_signature\[0\]\['x'\]\[0\] is None, expected a TensorSpec"),
 ])
-def test_input_signatures_that_are_none(signature, says):
+def test_invalid_input_signatures_raise(signature, says):
     with pytest.raises(InvalidArgumentError, match=says):
         df.function(lambda x: x, input_signature=signature)(X)
 
 
-def test_tensors_of_a_graph_that_is_built_by_hand():
+def test_tensors_of_an_explicit_graph():
     g = df.Graph("g")
     with g.as_default():
         x = g.placeholder([2], name="p")
@@ -100,7 +100,7 @@ def test_warnings_point_at_the_caller():
     assert [w.filename for w in caught] == [__file__]
 
 
-def test_slots_of_an_optimizer_on_a_later_call():
+def test_new_optimizer_slots_on_a_later_call_raise():
     optimizer, variables = df.optimizers.Adam(), [df.Variable(1.), df.Variable(1.)]
     f = df.function(lambda g, k: optimizer.apply_gradients([(g, variables[k])]))
     f(df.constant(1.), 0)
@@ -120,7 +120,7 @@ def test_generators_and_coroutines():
             df.function(body)
 
 
-def test_recursion_without_end():
+def test_endless_recursion_of_functions_raises():
     @df.function
     def f(x, n):
         return f(x, n + 1)
@@ -129,7 +129,7 @@ def test_recursion_without_end():
         f(X, 0)
 
 
-def test_recursion_of_python_inside():
+def test_endless_python_recursion_raises():
     def deeper(x):
         return deeper(x)
 
@@ -137,7 +137,7 @@ def test_recursion_of_python_inside():
         trace(deeper, X)
 
 
-def test_items_cannot_be_set():
+def test_item_assignment_raises():
     def set_item(x):
         x[0] = 1.
 

@@ -1,4 +1,4 @@
-"""Training in float16 and bfloat16 with float32 variables: eagerly and traced, to the bit."""
+"""Training in float16 and bfloat16 with float32 variables: equal bits in eager and traced mode."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import dualflow as df
 
 HALVES = ["float16", "bfloat16"]
-SCALE = 1024.0          # keeps small gradients above float16's denormals
+SCALE = 1024.0          # keeps small gradients above float16's subnormals
 
 
 def bits(x):
@@ -65,9 +65,9 @@ def test_training_step(half, options):
     lambda: df.optimizers.Adam(0.125, epsilon=1e-3), lambda: df.optimizers.RMSprop(0.125),
     lambda: df.optimizers.RMSprop(0.125, centered=True),
     lambda: df.optimizers.Adagrad(0.125, initial_accumulator_value=0.125)])
-def test_variables_of_half_the_width(half, make):
-    """Optimizers update them in float32 and round once: the same eagerly, traced and step by step
-    in float32."""
+def test_reduced_precision_variables(half, make):
+    """Optimizers update them in float32 and round once, with the same bits eagerly, traced, and
+    computed step by step in float32."""
     start, slope = normal(5, 100), normal(6, 100)
     v, w = (df.Variable(df.cast(start, half)) for _ in range(2))
     wide = df.Variable(df.cast(v, df.float32))
@@ -85,8 +85,8 @@ def test_variables_of_half_the_width(half, make):
 
 
 @pytest.mark.parametrize("half", HALVES)
-def test_each_op_rounds_inside_clusters_and_behind_products(half):
-    """What is fused rounds where eager mode does, and not only at the end."""
+def test_each_op_rounds_in_clusters_and_matmul_epilogues(half):
+    """Fused ops round each intermediate value, as eager mode does."""
     a, b = df.cast(normal(7, 50, 64), half), df.cast(normal(8, 64, 70), half)
     bias = df.cast(normal(9, 70), half)
 
@@ -105,7 +105,7 @@ def test_each_op_rounds_inside_clusters_and_behind_products(half):
 
 
 @pytest.mark.parametrize("half", HALVES)
-def test_sizes_that_depend_on_data(half):
+def test_data_dependent_sizes(half):
     x = df.cast(normal(10, 40, 3), half)
     mask = x[:, 0] > 0
 
@@ -120,8 +120,8 @@ def test_sizes_that_depend_on_data(half):
 
 
 @pytest.mark.parametrize("half", HALVES)
-def test_an_overflowing_loss_scale_is_seen(half):
-    """If a scaled gradient overflows, the step can be skipped."""
+def test_loss_scale_overflow_is_detectable(half):
+    """If a scaled gradient overflows, user code can skip the step."""
     w = df.Variable(3.0)
     with df.GradientTape() as tape:
         loss = df.cast(df.square(df.cast(w, half) * 100.0), df.float32)

@@ -1,5 +1,5 @@
-"""`matmul_packed` of `pack_matrix` gives the bits of `matmul`, and `conv_transformed` of
-`conv_transform` those of `conv`; passes use them for what lasts."""
+"""`matmul_packed` of `pack_matrix` returns the bits of `matmul`, and `conv_transformed` of
+`conv_transform` the bits of `conv`; passes use them for operands that persist between runs."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from dualflow.graph.passes import keep
 from tests.graph.passes.test_keep import kept
 
 DTYPES = ["float32", "float64", "int32", "int64", "float16", "bfloat16"]
-# Remainders of panels and of blocks, tiles and parts of them, several passes over k.
+# Shapes with remainders of panels and blocks, partial tiles, several passes over k.
 PLAIN = {"strides": (1, 1), "dilations": (1, 1), "same": True, "pads": (), "exact": False}
 SIZES = [(2, 1, 2), (2, 7, 5), (9, 33, 49), (40, 70, 64), (17, 1100, 33), (200, 130, 130)]
 
@@ -49,7 +49,7 @@ def test_same_bits(dtype, transpose, threads):
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("shape", [(5, 40), (2, 3, 40), (130, 40)])
 def test_traced(dtype, shape):
-    """With an epilogue, in batches, after changes."""
+    """Cover epilogues, batches and updates of the packed variable."""
     w, c = df.Variable(drawn(dtype, 60, 40)), drawn(dtype, 40, 60, seed=2)
     bias, x = df.Variable(drawn(dtype, 60)), drawn(dtype, *shape, seed=3)
 
@@ -65,19 +65,19 @@ def test_traced(dtype, shape):
     assert kept(f, x) == ["pack_matrix", "pack_matrix"]
 
 
-def test_what_is_packed():
+def test_which_operands_are_packed():
     w, x = df.Variable(drawn("float32", 40, 60)), drawn("float32", 5, 40)
     half = df.function(lambda x: df.cast(x, "bfloat16") @ df.cast(w, "bfloat16"))
     for f, args, want in [
             (half, x, ["pack_matrix"]),
             (half, x[:1], ["cast"]),                                            # a vector
-            (df.function(lambda x: x @ w), x, []),                              # read as it is
-            (df.function(lambda x: df.matmul(w, x, True, True)), x, []),        # on the left
+            (df.function(lambda x: x @ w), x, []),                              # used unpacked
+            (df.function(lambda x: df.matmul(w, x, True, True)), x, []),        # left operand
             (df.function(lambda x: df.matmul(x, w, True)), df.ones([40, 5]), [])]:
         assert kept(f, args) == want
 
 
-def test_one_matrix_for_several_products():
+def test_one_packed_matrix_serves_several_products():
     w, x = df.Variable(drawn("float32", 60, 40)), drawn("float32", 5, 40)
     f = df.function(lambda x: df.matmul(x, w, transpose_b=True)
                     + df.matmul(x * 2., w, transpose_b=True))
@@ -88,7 +88,7 @@ def test_one_matrix_for_several_products():
 @pytest.mark.parametrize("format", ["NHWC", "NCHW"])
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 def test_transformed_filters(size, format, padding):
-    """Alone, and with bias and activation behind it."""
+    """Cover conv alone, and conv followed by bias and activation."""
     w, bias = df.Variable(drawn("float32", size, size, 20, 17)), df.Variable(drawn("float32", 17))
     x = drawn("float32", *((2, 24, 25, 20) if format == "NHWC" else (2, 20, 24, 25)), seed=4)
 
@@ -109,7 +109,7 @@ def test_filters_that_are_not_transformed():
     x = drawn("float32", 2, 24, 25, 20)
     for f, args in [(lambda x: df.nn.conv2d(x, w, 2, "SAME"), x),
                     (lambda x: df.nn.conv2d(x, w, 1, "SAME", dilations=2), x),
-                    (lambda x: df.nn.conv2d(x, w, 1, "SAME"), x[:, :5, :5]),        # a few pixels
+                    (lambda x: df.nn.conv2d(x, w, 1, "SAME"), x[:, :5, :5]),        # too few pixels
                     (lambda x: df.nn.conv2d(x, w[:1], 1, "SAME"), x),
                     (lambda x: df.nn.conv2d(x, df.cast(w, "bfloat16"), 1, "SAME"),
                      df.cast(x, "bfloat16"))]:
@@ -123,7 +123,7 @@ def test_filters_that_are_not_transformed():
         df.config.set_exact_convolutions(False)
 
 
-def test_filters_of_unknown_and_of_too_many_channels():
+def test_filters_of_unknown_and_too_many_channels():
     f = df.function(lambda w: _core.apply("conv_transform", w),
                     input_signature=[df.TensorSpec([3, 3, None, 4])])
     assert [f(df.ones([3, 3, n, 4])).shape for n in (2, 5)] == [(73, 4), (181, 4)]
@@ -142,7 +142,7 @@ def test_filters_of_unknown_and_of_too_many_channels():
     ("conv_transformed", [(1, 9, 9, 4), (145, 5)], {"kernel": -3, **PLAIN}, "of -3 x -3"),
     ("matmul_packed", [(3, 4), (4, 5)], {"columns": 5}, "expected a matrix and a packed one"),
 ])
-def test_errors(op, inputs, attrs, message):
+def test_invalid_operands_raise(op, inputs, attrs, message):
     with pytest.raises(df.errors.ShapeError, match=f"{op}: .*{message}"):
         _core.apply(op, *[df.ones(shape) for shape in inputs], **attrs)
     with pytest.raises(df.errors.ShapeError, match=r"matmul_packed: .*expected a b packed"):

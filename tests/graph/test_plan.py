@@ -1,4 +1,4 @@
-"""The memory plan: views vanish, dying inputs are reused, updates happen in their variables."""
+"""The memory plan: views are offsets, dead inputs are reused, updates happen in place."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_views_of_arguments_and_constants():
 
 
 def test_dying_inputs_are_reused():
-    """Two buffers, whatever the length: in place, except over the argument."""
+    """Two buffers suffice for any length: ops run in place, but not in the argument."""
     def chain(x):
         for _ in range(10):
             x = df.exp(x) * .5
@@ -46,7 +46,7 @@ def test_dying_inputs_are_reused():
     assert plan.arena_bytes >= plan.lower_bound
 
 
-def test_an_input_read_later_is_not_reused():
+def test_input_with_a_later_reader_is_not_reused():
     def f(x):
         y = df.exp(x)
         z = df.tanh(y)
@@ -56,7 +56,7 @@ def test_an_input_read_later_is_not_reused():
         assert df.function(f, passes=passes)(X).numpy() == f(X).numpy()
 
 
-def test_a_broadcast_operand_is_not_overwritten():
+def test_broadcast_operand_is_not_overwritten():
     def f(x):
         row = df.exp(x[0] * .1)
         return df.reduce_sum(x * row + row)
@@ -66,7 +66,7 @@ def test_a_broadcast_operand_is_not_overwritten():
 
 
 @pytest.mark.parametrize("passes", [False, True])
-def test_updates_are_made_in_their_variables(passes):
+def test_updates_are_computed_in_place(passes):
     v = df.Variable(X)
     plan = plan_of(lambda x: [v.assign(v * .5 + x), None][1], X, passes=passes)
     assert "assign" not in ops(plan)
@@ -76,7 +76,7 @@ def test_updates_are_made_in_their_variables(passes):
 
 
 @pytest.mark.parametrize("variable_first", [False, True])
-def test_what_runs_beside_a_reader_of_a_variable_is_not_made_in_it(serial_joins, variable_first):
+def test_update_in_the_wave_of_a_reader_is_not_in_place(serial_joins, variable_first):
     n = 200_000
     v = df.Variable(df.zeros([n]))
 
@@ -98,7 +98,7 @@ def test_what_runs_beside_a_reader_of_a_variable_is_not_made_in_it(serial_joins,
         assert set(read.numpy()) == {max(k - 1., 0.)} and largest.item() == k
 
 
-def test_an_old_value_that_is_still_needed_is_kept():
+def test_old_variable_value_with_a_later_reader_is_kept():
     v = df.Variable(X)
 
     def f(x):
@@ -112,7 +112,7 @@ def test_an_old_value_that_is_still_needed_is_kept():
         np.testing.assert_array_equal(v.numpy(), 2. * X.numpy())
 
 
-def test_results_have_memory_of_their_own():
+def test_results_have_separate_memory():
     f = df.function(lambda x: (x, df.reshape(df.exp(x), [12])[2:], df.exp(x)), passes=False)
     plan = f.compiled_for(X).plan
     kinds = [b.kind for b in plan.buffers]
@@ -127,13 +127,13 @@ def test_variables_only_read():
     assert plan.variables == [v] and plan.written == [False]
 
 
-def test_sizes_that_depend_on_data_are_not_planned():
+def test_data_dependent_sizes_are_not_planned():
     plan = plan_of(lambda x: df.reduce_sum(df.boolean_mask(x, x > 3.) * 2.), X)
     dynamic = [s.node.op.name for s in plan.instructions if s.dynamic]
     assert "multiply" in dynamic and "greater" not in dynamic
 
 
-def test_deep_networks_use_little_more_than_what_is_alive():
+def test_deep_network_arena_is_close_to_live_bytes():
     weights = [df.Variable(df.ones([32, 32]) * .01) for _ in range(50)]
     optimizer = df.optimizers.SGD(.1)
 
@@ -151,8 +151,9 @@ def test_deep_networks_use_little_more_than_what_is_alive():
 
 
 def alive(plan):
-    """Buffers of the arena, and the first and last instruction that uses each, by their own
-    operands: those of a wave run in any order."""
+    """Return the arena buffers with the first and last instruction that uses each; instructions of
+    a
+    wave run in any order."""
     spans = {}
     waves = [i.node.wave for i in plan.instructions]
     for k, instruction in enumerate(plan.instructions):
@@ -177,7 +178,7 @@ def joined_and_split(a, b):
 
 
 @pytest.mark.parametrize("f", [counts, joined_and_split])
-def test_what_is_in_use_in_a_wave_does_not_overlap(f, request):
+def test_live_buffers_of_a_wave_do_not_overlap(f, request):
     if f is joined_and_split:
         request.getfixturevalue("serial_joins")
     args = [df.cast(df.range(400_000) % k, df.int32) for k in (7, 11)]
@@ -195,8 +196,8 @@ def test_what_is_in_use_in_a_wave_does_not_overlap(f, request):
     lambda v: df.sort(v), lambda v: df.matmul(v, v), lambda v: df.transpose(v),
     lambda v: df.gather(v, [2, 0, 1]), lambda v: df.nn.softmax(v), lambda v: df.tanh(v) + v,
     lambda v: df.math.cumprod(v, reverse=True)])
-def test_a_variable_is_not_overwritten_while_it_is_read(f):
-    """An op that does not read its input once and in order puts its result elsewhere."""
+def test_variable_is_not_overwritten_while_it_is_read(f):
+    """An op that does not read its input once and in order writes its result to another buffer."""
     start = np.random.default_rng(0).normal(size=(3, 3)).astype("float32")
     v, w = df.Variable(start), df.Variable(start)
     traced = df.function(lambda: v.assign(f(v)))
@@ -208,12 +209,12 @@ def test_a_variable_is_not_overwritten_while_it_is_read(f):
 
 @pytest.mark.parametrize("passes", [True, False])
 @pytest.mark.parametrize("view", [False, True])
-def test_a_value_made_in_a_variable_is_kept_while_it_is_read(passes, view):
-    """The next value of the variable does not overwrite it."""
+def test_value_stored_in_a_variable_is_kept_until_its_last_reader(passes, view):
+    """The variable's next value does not overwrite it early."""
     def f(v, x, i):
         y = x + x
         v.assign(y)
-        checked = df.gather(x, i)               # keeps the assignment where it is
+        checked = df.gather(x, i)               # prevents moving the assignment
         seen = df.reshape(y, [4]) if view else y
         z = df.exp(x)
         w = -seen
@@ -227,8 +228,8 @@ def test_a_value_made_in_a_variable_is_kept_while_it_is_read(passes, view):
         assert [t.tolist() for t in (*got, v)] == [t.tolist() for t in (*want, u)]
 
 
-def test_a_reduced_row_is_not_made_in_a_number_of_its_shape():
-    """The cluster still reads the number when the row has been reduced."""
+def test_reduced_row_does_not_reuse_a_scalar_operand():
+    """The cluster still reads the scalar after the row has been reduced."""
     rng = np.random.default_rng(5)
     a, b, c = [df.constant(rng.normal(size=s).astype("float32"))
                for s in ((1, 4), (4, 120), (4, 1))]

@@ -1,4 +1,4 @@
-"""Programs driven from Python with real ops: results, errors, dynamic slots, calls, signals."""
+"""Programs built in Python with real ops: results, errors, dynamic slots, calls, signals."""
 
 import signal
 import threading
@@ -27,7 +27,7 @@ ARENA, CONSTANT, ARG, RESULT, DYNAMIC = SlotKind
 
 
 class Builder:
-    """Slots and instructions one after the other, each value in its own place."""
+    """Builds a program of consecutive instructions in which each value has its own memory."""
 
     def __init__(self):
         self.slots, self.instructions, self.constants, self.arena = [], [], [], 0
@@ -73,7 +73,7 @@ class Builder:
 
 
 def chain(n, shape=(4,), **options):
-    """result 0 = arg 0 + n * arg 1, one addition after the other."""
+    """Return a program of n successive additions: result 0 = arg 0 + n * arg 1."""
     b = Builder()
     x, y = b.arg(0, shape), b.arg(1, shape)
     temps = [b.temp(shape), b.temp(shape)]
@@ -88,7 +88,7 @@ def ones(*shape):
     return df.constant(np.ones(shape, "float32"))
 
 
-def test_static():
+def test_static_program():
     program = chain(10)
     x = df.constant([1.0, 2.0, 3.0, 4.0])
     for _ in range(3):
@@ -118,7 +118,7 @@ def test_same_bits_as_eager():
 
 
 def positive_program(on_error=None):
-    """where_indices(x > 0) kept, and how many there are; then x[index], which may fail."""
+    """Return a program that keeps where_indices(x > 0), its size, and x[index], which may fail."""
     b = Builder()
     x, i = b.arg(0, (6,)), b.arg(1, (2,), I64)
     zero = b.constant(df.constant(0.0))
@@ -136,7 +136,7 @@ def positive_program(on_error=None):
                    on_error)
 
 
-def test_dynamic():
+def test_dynamic_slots():
     program = positive_program()
     i = df.constant([0, 5], "int64")
     for values in ([1, -1, 1, -1, 1, -1], [-1] * 6, [1] * 6):
@@ -167,7 +167,7 @@ def test_failing_instruction():
     assert df.config.memory_stats()["live"] - live < 1 << 16
 
 
-def test_writes():
+def test_program_writes_its_argument():
     b = Builder()
     v, delta = b.arg(0, (4,)), b.arg(1, (4,))
     b.add("assign_add", (v, delta), ())
@@ -264,9 +264,9 @@ def test_ctrl_c():
 
 
 def test_signal_raised_in_a_host_call():
-    """The handler's exception leaves the run at an instruction, and names itself."""
+    """The exception of a signal handler ends the run at an instruction and is raised."""
     def ring(x):
-        time.sleep(0.06)             # longer than between two polls
+        time.sleep(0.06)             # longer than the poll interval
         signal.raise_signal(signal.SIGUSR1)
 
     def handler(number, frame):
@@ -286,7 +286,7 @@ def test_signal_raised_in_a_host_call():
         signal.signal(signal.SIGUSR1, before)
 
 
-# --- looking ------------------------------------------------------------------------------------
+# --- inspection ---------------------------------------------------------------------------------
 
 def test_profile():
     program = chain(5)
@@ -326,9 +326,9 @@ def test_memory_is_stable():
     assert df.config.memory_stats()["live"] == before
 
 
-# --- what is refused ----------------------------------------------------------------------------
+# --- rejected programs and arguments ------------------------------------------------------------
 
-def test_bad_arguments():
+def test_invalid_arguments_raise():
     program = chain(3)
     x = ones(4)
     for args, kind in (([x], TypeError), ([x, None], TypeError), ([x, [1.0] * 4], TypeError),
@@ -337,7 +337,7 @@ def test_bad_arguments():
             program.run(args)
 
 
-def test_unread_argument():
+def test_unused_argument():
     b = Builder()
     b.add("negative", (b.arg(1, (2,)),), (b.result(0, (2,)),))
     program = b.build(2, [(RESULT, 0, F32, (2,))])
@@ -351,14 +351,14 @@ def test_unread_argument():
     [(RESULT, 0, F32, (4,)), (DYNAMIC, 0, F32, (4,))],
     [(RESULT, 0, F32, (4,)), (CONSTANT, 0, F32, (4,))],
 ])
-def test_bad_results(results):
+def test_invalid_results_raise(results):
     b = Builder()
     b.add("negative", (b.arg(0, (4,)),), (b.result(0, (4,)),))
     with pytest.raises(ValueError, match=r"^program"):
         b.build(1, results)
 
 
-def test_bad_instruction():
+def test_invalid_instruction_raises():
     def on_error(index, exception):
         return ValueError(f"{index}: {exception}")
 
@@ -385,7 +385,7 @@ def test_bad_instruction():
     (SlotSpec(DYNAMIC, F32, (None,), last_use=1), "last used by instruction 1 of 0"),
     (SlotSpec(DYNAMIC, F32, (None,)), "no instruction writes dynamic slot"),
 ])
-def test_bad_slots(slot, message):
+def test_invalid_slots_raise(slot, message):
     b = Builder()
     b.constants.append(ones(4))
     b.slots.append(slot)
@@ -394,7 +394,7 @@ def test_bad_slots(slot, message):
 
 
 @pytest.mark.parametrize("value", [None, [1.], df.Variable([1.])])
-def test_what_is_no_constant_and_no_op(value):
+def test_invalid_constants_and_ops_raise(value):
     b = Builder()
     b.slots.append(SlotSpec(CONSTANT, F32, (1,)))
     b.constants.append(value)
@@ -406,8 +406,8 @@ def test_what_is_no_constant_and_no_op(value):
         b.build(0, [])
 
 
-def test_scratch_memory_may_lie_where_only_a_shape_is_read():
-    """The planner reuses that memory, as nothing reads the numbers."""
+def test_workspace_may_overlap_an_operand_read_only_for_its_shape():
+    """The planner reuses that memory, since no instruction reads the values."""
     b = Builder()
     g, like, out = b.arg(0, (4, 3)), b.temp((3,)), b.result(0, (3,))
     place = b.slots[like].offset

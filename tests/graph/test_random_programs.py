@@ -1,5 +1,5 @@
-"""Random programs of up to 60 ops, gradient included: traced, with passes off and in fast math,
-they do what they do eagerly; no two live buffers of their plans overlap."""
+"""Random programs of up to 60 ops with gradients: traced, without passes and in fast math, they
+match eager mode; no two live buffers of their plans overlap."""
 
 import dataclasses
 import functools
@@ -23,8 +23,8 @@ warnings.filterwarnings("ignore", category=df.errors.GradientWarning)
 
 VARIABLE_STEPS = ["read", "assign", "assign_add", "assign_sub", "row", "swap", "part", "scatter"]
 FLOATS = ["float32", "float64", "float16", "bfloat16"]
-LARGEST = 4096       # elements; larger results are left out
-SLOW = {"split", "incomplete", "sorted", "hot", "logarithms"}       # of large tensors
+LARGEST = 4096       # elements; larger results are skipped
+SLOW = {"split", "incomplete", "sorted", "hot", "logarithms"}       # slow for large tensors
 
 name = st.one_of(st.sampled_from(sorted(STEPS)), st.sampled_from(VARIABLE_STEPS))
 step = st.tuples(name, st.integers(0, 60), st.integers(0, 60), st.integers(0, 11))
@@ -33,7 +33,7 @@ SHAPES = [(3, 4), (4, 3), (4,), (3, 1), ()]
 
 
 class Program:
-    """The steps as a Python function of two tensors, with two variables of its own."""
+    """The steps as a Python function of two tensors that owns two variables."""
 
     def __init__(self, steps, dtype, seed, scale=1):
         rng = np.random.default_rng(seed)
@@ -52,7 +52,7 @@ class Program:
                 a, b = made[-1 - i % len(made)], made[-1 - j % len(made)]
                 try:
                     y = self.apply(kind, a, b, k)
-                except (df.errors.DualflowError, ZeroDivisionError, IndexError):  # does not fit
+                except (df.errors.DualflowError, ZeroDivisionError, IndexError):  # incompatible
                     continue
                 if y is not None and y.size <= self.largest:
                     made.append(y)
@@ -88,7 +88,7 @@ class Program:
 
 
 def run(steps, dtype, seed, wrap, scale=1):
-    """Outputs of three runs, and the variables after each."""
+    """Return the outputs of three runs, and the variables after each."""
     program = Program(steps, dtype, seed, scale)
     f = wrap(program.__call__)
     seen = []
@@ -99,7 +99,7 @@ def run(steps, dtype, seed, wrap, scale=1):
 
 
 def check_calls(compiled, seed):
-    """Replacing parts of what was traced by calls within calls makes no difference."""
+    """Assert that replacing parts of the trace by (nested) calls does not change the results."""
     options = dataclasses.replace(compiled.options, check=True)
     plain = leaves_first(ir.copy(compiled.traced))
     calls = outlined(plain, np.random.default_rng(seed))
@@ -108,7 +108,7 @@ def check_calls(compiled, seed):
 
 
 def check_plan(plan):
-    """No two buffers alive at once overlap, and the arena holds all that is alive."""
+    """Assert that no two live buffers overlap, and that the arena holds them all."""
     blocks = [(b.offset, b.size, b.start, b.end) for b in plan.buffers if b.kind is SlotKind.ARENA]
     blocks += [(s.workspace.offset, s.workspace.size, s.workspace.start, s.workspace.end)
                for s in plan.instructions if s.workspace is not None]
@@ -132,7 +132,7 @@ def compare(steps, dtype, seed, scale=1):
 
 
 def check_shared(node, plan):
-    """No row lies in the memory of what is repeated along rows."""
+    """Assert that no row shares the memory of an operand that is repeated along rows."""
     code, n = disassemble(node.given["code"]), len(node.inputs)
     whole = {k for s in code.steps if s.space != ROW for k in s.operands}
     for y, value in zip(node.outputs, code.outputs, strict=True):
@@ -155,18 +155,18 @@ def test_same_bits(steps, dtype, seed):
 
 @settings(max_examples=60, **SETTINGS)
 @given(programs, st.integers(0, 99))
-def test_calls(steps, seed):
+def test_outlined_programs(steps, seed):
     _, f, args = run(steps, "float32", seed, df.function)
     check_calls(f.compiled_for(*args), seed)
 
 
 @settings(max_examples=80, **SETTINGS)
 @given(st.lists(step, min_size=40, max_size=60), st.integers(0, 99))
-def test_same_bits_of_long_programs(steps, seed):
+def test_same_bits_for_long_programs(steps, seed):
     compare(steps, "float32", seed)
 
 
-# a number that a whole cluster reads and a reduced row of the same shape
+# a scalar that a whole cluster reads, and a reduced row of the same shape
 ROW_AND_NUMBER = [("add", 0, 0, 0), ("flat", 56, 0, 1), *[("add", 0, 0, 0)] * 3, ("sum", 0, 0, 2),
                   ("add", 0, 0, 0)]
 
@@ -174,8 +174,8 @@ ROW_AND_NUMBER = [("add", 0, 0, 0), ("flat", 56, 0, 1), *[("add", 0, 0, 0)] * 3,
 @settings(max_examples=60, **SETTINGS)
 @example(ROW_AND_NUMBER, 0)
 @given(st.lists(step, min_size=5, max_size=25), st.integers(0, 99))
-def test_same_bits_of_large_tensors(steps, seed):
-    """Work is split among threads, steps run side by side, the GIL is released."""
+def test_same_bits_for_large_tensors(steps, seed):
+    """Work is split among threads, steps run concurrently, the GIL is released."""
     steps = [s for s in steps if s[0] not in SLOW]
     compare(steps, "float32", seed, scale=40)
 
@@ -195,7 +195,7 @@ def test_fast_math_is_close(steps, seed):
 @settings(max_examples=100, **SETTINGS)
 @given(programs, st.integers(0, 99))
 def test_unknown_dimensions(steps, seed):
-    """Guards keep the trace from being used where Python would have decided otherwise."""
+    """Guards prevent using the trace if Python would have taken another branch."""
     def wrap(f):
         return df.function(lambda *args: f(*args), input_signature=[
             df.TensorSpec([None] * len(s)) for s in SHAPES])
@@ -208,7 +208,7 @@ def test_unknown_dimensions(steps, seed):
 
 def test_many(request):
     if not request.config.getoption("exhaustive"):
-        pytest.skip("takes long: run with --exhaustive")
+        pytest.skip("slow: run with --exhaustive")
 
     @settings(max_examples=5000, **SETTINGS)
     @given(programs, st.sampled_from(FLOATS), st.integers(0, 10**6))

@@ -1,4 +1,4 @@
-"""What docs/control_flow.md says is refused, with the error that it names."""
+"""Constructs that docs/control_flow.md lists as rejected raise the documented errors."""
 
 import math
 
@@ -84,7 +84,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("f", REFUSED, ids=lambda f: f.__name__)
-def test_refused(f):
+def test_documented_error_is_raised(f):
     with pytest.raises(REFUSED[f]) as caught:
         df.function(f)(X, df.constant(2))
     assert str(caught.value)

@@ -1,5 +1,5 @@
-"""Programs in which a traced integer is a size or a bound: what they give, and their gradients, are
-those of eager mode, bit for bit."""
+"""Programs in which a traced integer is a size or a bound: results and gradients have the bits of
+eager mode."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def sizes_of_branches(x, n):
 @program
 def window_of_known_size(x, n):
     y = df.slice(x, [n - 1, 0], [2, n])
-    assert y.shape[0] == 2              # known while it is traced
+    assert y.shape[0] == 2              # known while tracing
     return y * y
 
 
@@ -128,7 +128,7 @@ def second(f):
 @pytest.mark.parametrize("n", [2, 1, 3])
 @pytest.mark.parametrize("order", [0, 1, 2])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_as_eagerly(name, order, n):
+def test_results_and_gradients_match_eager(name, order, n):
     f = PROGRAMS[name]
     f = (lambda f: f, gradient, second)[order](f)
     x, n = df.constant(X), df.constant(n)
@@ -161,7 +161,7 @@ def test_gradient_of_the_first_row_of_an_empty_batch(signature):
     lambda x, n: df.math.unsorted_segment_sum(x, [0, 0, 0, 0], n),
     lambda x, n: df.repeat(x, n, axis=0), lambda x, n: df.slice(x, [n, 0], [1, -1]),
     lambda x, n: df.reduce_sum(x, n)], ids=range(7))
-def test_a_number_that_does_not_fit_a_branch_that_is_not_taken(f):
+def test_invalid_size_in_a_branch_not_taken(f):
     def call(x, n):
         return df.cond(n >= 0, lambda: df.cast(df.reduce_sum(f(x, n)), df.float64),
                        lambda: df.constant(7.0, df.float64))
@@ -179,7 +179,7 @@ def test_a_number_that_does_not_fit_a_branch_that_is_not_taken(f):
                         form(df.constant(X), df.constant(n)))
 
 
-def test_one_trace_for_all_numbers():
+def test_one_trace_serves_all_sizes():
     traced = 0
 
     @df.function
@@ -200,12 +200,12 @@ def test_one_trace_for_all_numbers():
     (lambda x, n: df.one_hot([0, 1], n), "depth is -1"),
     (lambda x, n: df.reduce_sum(x, n - 5), "0 <= -4"),
 ], ids=["zeros", "slice", "one_hot", "axis"])
-def test_numbers_that_do_not_fit(call, message):
+def test_invalid_sizes_raise(call, message):
     with pytest.raises(df.errors.DualflowError, match=message):
         df.function(call)(df.constant(X), df.constant(-1))
 
 
-def test_gradient_against_central_differences():
+def test_gradient_matches_central_differences():
     n = df.constant(2)
     f = df.function(PROGRAMS["windows_in_a_loop"])
     x = df.constant(X)

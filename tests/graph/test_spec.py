@@ -1,4 +1,4 @@
-"""The specification of a program: printed, compared, and built by hand."""
+"""The specification of a program: printed, compared, and built without the compiler."""
 
 import re
 from dataclasses import replace
@@ -31,14 +31,14 @@ def spec_of(f, *args, passes=True):
     return df.function(f, passes=passes).compiled_for(*args).spec
 
 
-def test_kinds_are_those_of_c():
+def test_slot_kinds_match_c():
     header = (ROOT / "csrc/exec/program.h").read_text()
     body = re.search(r"typedef enum \{([^}]*)\} df_slot_kind;", header)[1]
     assert re.findall(r"DF_SLOT_(\w+)", body) == [kind.name for kind in SlotKind]
     assert [kind.value for kind in SlotKind] == list(range(len(SlotKind)))
 
 
-def test_a_program_in_words():
+def test_text_of_a_program():
     v = df.Variable([1., 2., 3.], name="v")
 
     @df.function(name="f", passes=False)
@@ -74,7 +74,7 @@ def test_a_program_in_words():
     assert [x.line.function for x in spec.instructions] == ["f"] * len(spec.instructions)
 
 
-def test_arguments_say_where_they_come_from():
+def test_text_shows_the_origin_of_arguments():
     @df.function
     def f(x, n):
         return x * (n + 1) + df.random.normal([2, 3])
@@ -90,7 +90,7 @@ def test_arguments_say_where_they_come_from():
     assert spec.arguments[1].source.make([X, 5.]).item() == 6.
 
 
-def test_specs_are_values():
+def test_specs_compare_by_value():
     v, w, c = df.Variable([1., 2., 3.]), df.Variable([1., 2., 3.]), [1., 2., 3.]
 
     def f(v, c):
@@ -112,7 +112,8 @@ def test_specs_are_values():
 
 
 def by_hand(n=3):
-    """result 0 = (x * v) as rows' sums, v += x's first row; x is returned, too."""
+    """Return a program: result 0 = row sums of (x * v), v += first row of x; x is returned as
+    well."""
     given = SlotKind.ARG, df.float32
     slots = (SlotSpec(*given, (2, n)), SlotSpec(*given, (n,), 1), SlotSpec(*given, (n,), 0, 4 * n),
              SlotSpec(SlotKind.ARENA, df.float32, (2, n)),
@@ -131,7 +132,7 @@ def by_hand(n=3):
          ResultSpec(SlotKind.ARG, 0, df.float32, (2, n))), 128)
 
 
-def test_a_program_by_hand():
+def test_handwritten_program_runs():
     spec = by_hand()
     v = spec.variables[0].variable
     executable = Executable(Program(spec), [0], [v], [True])
@@ -152,7 +153,7 @@ def test_a_program_by_hand():
     (("instructions", 1), {"workspace": 999}, "bad workspace"),
     (("results", 1), {"number": 2}, "cannot return value 2"),
 ])
-def test_c_refuses_what_is_broken(place, change, message):
+def test_c_rejects_invalid_specs(place, change, message):
     spec = by_hand()
     field, k = place
     parts = list(getattr(spec, field))
@@ -162,7 +163,7 @@ def test_c_refuses_what_is_broken(place, change, message):
 
 
 def training_step():
-    """A function that reads and writes variables, draws random numbers, and takes a varying one."""
+    """Return a function that reads and writes variables, draws random numbers, takes a number."""
     rng = np.random.default_rng(0)
     w = [df.Variable(rng.normal(size=s).astype("float32")) for s in ((3, 4), (4,))]
     generator = df.random.Generator(3)
@@ -186,7 +187,7 @@ def executable_of(spec):
                       [x.variable for x in spec.variables], [x.written for x in spec.variables])
 
 
-def test_a_specification_is_all_that_a_program_needs():
+def test_spec_suffices_to_run_a_program():
     step, w = training_step()
     spec = step.compiled_for(X, .1).spec
     del step
@@ -198,7 +199,7 @@ def test_a_specification_is_all_that_a_program_needs():
         assert [v.numpy().tobytes() for v in w] == [v.numpy().tobytes() for v in u]
 
 
-def test_it_holds_nothing_that_cannot_be_written_down():
+def test_spec_holds_only_serialisable_values():
     def parts(x):
         if isinstance(x, ProgramSpec | VariableSpec):
             x = tuple(vars(x).values())
