@@ -1,4 +1,4 @@
-"""From unknown sizes to the sizes of a call: attributes, guards, numbers."""
+"""Specialisation from unknown sizes to the sizes of a call: attributes, guards, numbers."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_attributes_follow_the_sizes():
     assert shapes_for(trace, (10, 3)) == [(5, 6), (11,), (20, 3)]
 
 
-def test_sizes_asked_of_a_tensor():
+def test_sizes_from_the_shape_op():
     trace = traced(lambda x: df.reshape(x, [df.shape(x)[1], -1]), (None, None))
     assert shapes_for(trace, (2, 3)) == [(3, 2)]
     assert shapes_for(trace, (7, 1)) == [(1, 7)]
@@ -49,7 +49,7 @@ def test_guards():
     assert shapes_for(trace, (3,)) is None
 
 
-def test_a_trace_without_guards_says_what_does_not_fit():
+def test_incompatible_sizes_raise_without_guards():
     trace = traced(lambda x, y: x + y, (None,), (None,))
     assert shapes_for(trace, (4,), (1,)) == [(4,)]
     with pytest.raises(df.errors.ShapeError, match=r"\(4,\) and \(3,\)"):
@@ -63,7 +63,7 @@ def test_sizes_as_numbers_become_constants():
     assert len(graph.inputs) == 1
 
 
-def test_a_size_that_depends_on_data_is_a_number_when_it_runs():
+def test_data_dependent_size_is_computed_at_run_time():
     def f(x):
         kept = df.boolean_mask(x, x > 0.)
         return df.reduce_sum(kept) / kept.shape[0]
@@ -73,7 +73,7 @@ def test_a_size_that_depends_on_data_is_a_number_when_it_runs():
         assert fn(df.constant(values)).numpy() == f(df.constant(values)).numpy()
 
 
-def test_numbers_that_decide():
+def test_numbers_with_guards():
     from_number = []
 
     def f(x, a, b):
@@ -87,7 +87,7 @@ def test_numbers_that_decide():
     assert all(1 not in d for d in deciding), from_number
 
 
-def test_a_number_of_the_call_is_a_formula():
+def test_number_of_a_call_is_a_formula():
     trace = Trace("f")
     with trace.recording():
         x = trace.parameter(0, "x", df.float32, (None,), (3,))
@@ -103,7 +103,7 @@ def test_a_number_of_the_call_is_a_formula():
         made.number([None, 2j])
 
 
-def test_a_formula_as_long_as_it_likes():
+def test_long_formula():
     trace = Trace("f")
     with trace.recording():
         n = Dim(1, "argument", (0,), trace)
@@ -114,7 +114,7 @@ def test_a_formula_as_long_as_it_likes():
     assert len(made.steps) == 1 + 3 * 2000 and len(str(made)) <= 60
 
 
-def test_specializing_is_repeatable_and_leaves_the_trace():
+def test_specialize_is_deterministic_and_leaves_the_trace_unchanged():
     trace = traced(lambda x: df.exp(x) * x.shape[0], (None,))
     before = str(trace)
     first, second = (str(specialize(trace, {0: (6,)})) for _ in range(2))

@@ -1,5 +1,5 @@
-"""Traces with calls in them, specialised: sizes that may change or depend on data, numbers of the
-call and decisions, inside bodies and around them."""
+"""Specialisation of traces with calls: changing and data-dependent sizes, numbers of the call and
+guards, inside bodies and outside."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from tests.graph.build import assert_same
 
 
 def sized(x, y, n):
-    """Sizes in attributes, beside tensors and in decisions."""
+    """Use sizes in attributes, with tensors and in branches."""
     rows = x.shape[0]
     pairs = df.reshape(x, [rows * 2, 2]) * rows
     wide = df.broadcast_to(df.reduce_sum(pairs), [rows, 4]) + x
@@ -24,7 +24,7 @@ def sized(x, y, n):
 
 
 def data_sized(x, y, n):
-    """The same with sizes known only to a run."""
+    """Use data-dependent sizes in the same ways."""
     kept = df.boolean_mask(x, x > 0.0)
     k = kept.shape[0]
     again = df.boolean_mask(y, y > 0.5)
@@ -35,7 +35,7 @@ def data_sized(x, y, n):
 
 
 def trace_of(f):
-    """A new trace of `f` for any sizes and, in its third argument, numbers."""
+    """Return a new trace of `f` for any sizes and, in its third argument, any number."""
     g = df.function(lambda *args: f(*args), input_signature=[
         df.TensorSpec([None, 4]), df.TensorSpec([None, 4]), df.TensorSpec([])])
     return g.get_concrete_function().trace
@@ -54,7 +54,7 @@ def run(trace, args, passes):
 
 @pytest.mark.parametrize("f", [sized, data_sized])
 @pytest.mark.parametrize("seed", range(25))
-def test_calls_make_no_difference(f, seed):
+def test_outlined_traces_specialise_to_equal_results(f, seed):
     rng = np.random.default_rng(seed)
     plain, trace = trace_of(f), trace_of(f)
     work = [trace]
@@ -72,8 +72,8 @@ def test_calls_make_no_difference(f, seed):
                 assert_same(g, w)
 
 
-def test_a_size_from_around_is_an_input_more():
-    """It is known only to a run, so a node computes it from the inputs of the call."""
+def test_data_dependent_outer_size_becomes_a_body_input():
+    """The size is known only at run time: a node outside computes it and passes it to the call."""
     def f(x):
         kept = df.boolean_mask(x, x > 0.0)
         return df.exp(df.reduce_sum(x)) + df.zeros([kept.shape[0]])
@@ -94,7 +94,7 @@ def test_a_size_from_around_is_an_input_more():
     assert_same(Compiled(graph, Options(check=True)).run([x])[0], f(x))
 
 
-def test_numbers_of_the_call_are_inputs():
+def test_numbers_of_a_call_become_body_inputs():
     def f(x, r):
         kept = df.boolean_mask(x, x > 0.0)
         return df.reduce_sum(x) * (kept.shape[0] * r) + kept
@@ -112,7 +112,7 @@ def test_numbers_of_the_call_are_inputs():
 
 
 def test_bodies_of_one_node_have_the_same_inputs():
-    """Of two bodies the second needs a size from around them."""
+    """Both bodies get the input, although only the second one needs the outer size."""
     def f(x):
         kept = df.boolean_mask(x, x > 0.0)
         return df.reduce_sum(x) + df.zeros([kept.shape[0]])

@@ -1,4 +1,4 @@
-"""Functions called by several threads at once: every call as if it were alone."""
+"""Concurrent calls of one traced function return what sequential calls return."""
 
 import threading
 
@@ -12,7 +12,7 @@ N_THREADS, N_CALLS = 8, 10_000
 
 
 def in_threads(work, n_threads=N_THREADS):
-    """Runs `work(k)` in thread k; raises what the first failing thread raised."""
+    """Run `work(k)` in thread k; raise the exception of the first failing thread."""
     ready, errors = threading.Barrier(n_threads), []
 
     def go(k):
@@ -32,7 +32,7 @@ def in_threads(work, n_threads=N_THREADS):
         raise errors[0]
 
 
-def test_a_pure_function():
+def test_pure_function():
     @df.function
     def f(x, y):
         return df.tanh(x) @ y + 1., df.reduce_sum(x)
@@ -49,7 +49,7 @@ def test_a_pure_function():
     in_threads(work)
 
 
-def test_updates_are_counted_exactly():
+def test_no_update_is_lost():
     total, last = df.Variable(0, dtype=df.int64), df.Variable(df.zeros([5]))
 
     @df.function
@@ -69,8 +69,8 @@ def test_updates_are_counted_exactly():
 
 
 @pytest.mark.parametrize("pool", [1, 2])
-def test_large_programs_and_readers_beside_them(pool):
-    """They run without the GIL; a reader of a variable meanwhile sees a value that was assigned."""
+def test_readers_of_variables_during_large_programs(pool):
+    """The programs run without the GIL; a concurrent reader sees only values that were assigned."""
     n = 1 << 17
     v, count = df.Variable(df.zeros([n])), df.Variable(0)
 
@@ -113,8 +113,8 @@ def test_large_programs_and_readers_beside_them(pool):
     assert seen
 
 
-def test_assignments_beside_programs():
-    """An eager assignment waits for a program that writes the variable, and the other way round."""
+def test_eager_assignments_during_programs():
+    """An eager assignment waits for a program that writes the variable, and vice versa."""
     n = 1 << 16
     v = df.Variable(df.zeros([n]))
     step = df.function(lambda one: [v.assign_add(one), df.reduce_max(v) - df.reduce_min(v)][1])
@@ -131,7 +131,7 @@ def test_assignments_beside_programs():
     np.testing.assert_array_equal(v.numpy(), np.full(n, 200., "float32"))
 
 
-def test_random_numbers_are_drawn_once_each():
+def test_random_numbers_are_not_repeated():
     f = df.function(lambda: df.random.uniform([8]))
     draws, lock = [], threading.Lock()
 
@@ -144,7 +144,7 @@ def test_random_numbers_are_drawn_once_each():
     assert len(set(draws)) == len(draws) == 50 * N_THREADS
 
 
-def test_traces_and_calls_at_once():
+def test_concurrent_tracing_and_calls():
     f = df.function(lambda x, word: df.reduce_sum(x) * float(len(word)))
 
     def work(k):
@@ -156,7 +156,7 @@ def test_traces_and_calls_at_once():
     assert len(f._traces) <= 3 * 3
 
 
-def test_errors_in_one_thread_leave_the_others_alone():
+def test_errors_in_one_thread_do_not_affect_others():
     x = df.range(100.)
     f = df.function(lambda i: df.gather(x, i) * 2.)
 
@@ -171,8 +171,8 @@ def test_errors_in_one_thread_leave_the_others_alone():
     in_threads(work)
 
 
-def test_a_variable_is_held_while_the_host_is_called():
-    """A short program keeps the GIL, but printing lets other threads in before it has ended."""
+def test_variable_stays_locked_during_a_host_call():
+    """A short program keeps the GIL, but printing lets other threads run before it ends."""
     v = df.Variable([1.0])
     waited = []
 

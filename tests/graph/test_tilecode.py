@@ -1,4 +1,4 @@
-"""Tile code is put together and read back."""
+"""Assembly and disassembly of tile code."""
 
 import struct
 
@@ -15,7 +15,7 @@ def code():
                     Step(get_op("divide"), FULL, (1, 2))), (3, 2))
 
 
-def test_what_is_assembled_is_read_back():
+def test_assemble_and_disassemble_round_trip():
     assert disassemble(assemble(code())) == code()
 
 
@@ -23,7 +23,7 @@ def test_words():
     assert words((7, -1, 0.5)) == (7, -1, struct.unpack("q", struct.pack("d", 0.5))[0])
 
 
-def test_it_is_what_the_kernel_runs():
+def test_kernel_runs_assembled_code():
     x = df.constant([[1.0, -4.0, 2.0]])
     c = Cluster(x, shape=(1, 3), row_dims=1)
     y = c.step("leaky_relu", 0, alpha=0.25)

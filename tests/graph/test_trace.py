@@ -1,4 +1,4 @@
-"""What Python may do while it is traced, and the errors for what it may not do: values, variables,
+"""What Python code may do while it is traced, and the errors if it may not: values, variables,
 captured tensors, side effects."""
 
 import inspect
@@ -19,10 +19,10 @@ def number(x):
     return x.numpy().tolist()
 
 
-# --- asking a traced tensor for its value -------------------------------------------------------
+# --- reading the value of a traced tensor -------------------------------------------------------
 
 def line_of(word):
-    """Number of the line of this file that ends with `# <word>`."""
+    """Return the number of the line of this file that ends with `# <word>`."""
     lines = inspect.getsource(inspect.getmodule(line_of)).splitlines()
     return next(k for k, text in enumerate(lines, 1) if text.endswith(f"# {word}"))
 
@@ -39,14 +39,14 @@ def loop_while(x):
     return x
 
 
-@pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning")      # of `seen`
+@pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning")      # about `seen`
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("ask", [
     bool, int, float, repr, str, "{:.2f}".format, df.Tensor.item, df.Tensor.tolist,
     lambda x: 2. in x, lambda x: 1.5 in x],
     ids=["bool", "int", "float", "repr", "str", "format", "item", "tolist", "not in", "in"])
-def test_a_tensor_made_before_is_asked_for_its_value(ask, dtype):
-    """Its numbers are there, whatever way leads to them."""
+def test_values_of_captured_tensors_are_available(ask, dtype):
+    """The value of an eager tensor can be read in every way while tracing."""
     x = df.constant(1.5, dtype)
     want = ask(x)
     seen = []
@@ -54,9 +54,9 @@ def test_a_tensor_made_before_is_asked_for_its_value(ask, dtype):
     assert repr(seen) == repr([want])
 
 
-@pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning")      # of `seen`
+@pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning")      # about `seen`
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_lists_and_text_of_a_tensor_made_before(dtype):
+def test_lists_and_text_of_captured_tensors(dtype):
     flat = df.constant([1., 2.], dtype)
     deep = df.reshape(flat, [2] + [1] * 70)
     seen = []
@@ -70,7 +70,7 @@ def test_lists_and_text_of_a_tensor_made_before(dtype):
     assert seen == [[1., 2.], repr(flat), True, False, deep.tolist()]
 
 
-def test_a_traced_tensor_is_in_no_tensor():
+def test_membership_of_a_traced_tensor_raises():
     x = df.constant([1., 2.])
     with pytest.raises(TracedValueError, match="made at"):
         df.function(lambda y: y in x)(df.constant(1.))
@@ -80,12 +80,12 @@ def test_a_traced_tensor_is_in_no_tensor():
     (branch, "line if", r"bool\(\).*(where|cond)"),
     (loop_while, "line while", r"bool\(\).*(where|while_loop)"),
 ])
-def test_control_flow_by_a_traced_value(f, word, says):
+def test_python_control_flow_on_a_traced_value_raises(f, word, says):
     with pytest.raises(TracedValueError, match=says) as info:
         df.function(f, autograph=False)(df.ones([3]))
     line = line_of(word)
     assert line in [entry.lineno + 1 for entry in info.traceback]
-    assert f"{__file__}:{line}" in str(info.value)         # where the tensor was made
+    assert f"{__file__}:{line}" in str(info.value)         # the line that created the tensor
     assert f.__name__ in str(info.value)
 
 
@@ -98,7 +98,7 @@ def test_control_flow_by_a_traced_value(f, word, says):
     (lambda x: 1. in x, "in"), (lambda x: x and 1, "bool"), (lambda x: not x, "bool"),
     (lambda x: max(x, x + 1.), "bool"), (pickle.dumps, "pickling"), (df.from_dlpack, "DLPack"),
 ], ids=range(20))
-def test_a_traced_tensor_has_no_value(ask, says):
+def test_reading_the_value_of_a_traced_tensor_raises(ask, says):
     with pytest.raises(TracedValueError, match=says) as info:
         df.function(lambda x: ask(x), autograph=False)(df.constant(1.))
     assert "x:0 (float32 ()" in str(info.value) or "greater:0" in str(info.value)
@@ -112,7 +112,7 @@ def test_a_traced_tensor_has_no_value(ask, says):
     (lambda v: v.item(), r"\.item\(\)"), (lambda v: v.tolist(), "tolist"), (np.asarray, "NumPy"),
     (pickle.dumps, "pickling"), (df.from_dlpack, "DLPack"),
 ], ids=range(11))
-def test_nor_has_a_variable(ask, says):
+def test_reading_the_value_of_a_variable_raises(ask, says):
     v = df.Variable(1.)
     with pytest.raises(TracedValueError, match=says):
         df.function(lambda: ask(v))()
@@ -130,7 +130,7 @@ def test_len_and_shape_are_known():
     assert number(f(df.ones([3, 2]))) == [[3., 3.]] * 3
 
 
-def test_strings_of_symbols():
+def test_str_and_repr_of_symbols():
     seen = []
 
     @df.function
@@ -143,7 +143,7 @@ def test_strings_of_symbols():
     assert all("x:0" in s and "(2,)" in s for s in seen)
 
 
-def test_an_escaped_tensor_says_where_it_was_made():
+def test_leaked_tensor_names_the_line_that_created_it():
     kept = {}
 
     @df.function
@@ -164,7 +164,7 @@ def test_an_escaped_tensor_says_where_it_was_made():
         assert "multiply:0" in str(info.value)
 
 
-def test_a_tensor_of_a_graph_that_is_gone():
+def test_tensor_of_a_freed_graph():
     def make():
         g = df.Graph("gone")
         with g.as_default():
@@ -185,7 +185,7 @@ def test_captured_tensors_and_arrays_are_constants():
     assert number(f(df.zeros([2]))) == [4., 6.]
 
 
-def test_numbers_that_change_are_read_again():
+def test_changed_captured_number_is_read_again():
     k = [2.]
     f = df.function(lambda x: x * k[0])
     assert number(f(df.constant(1.))) == 2.
@@ -196,7 +196,7 @@ def test_numbers_that_change_are_read_again():
 # --- variables ----------------------------------------------------------------------------------
 
 def both(make, *calls):
-    """Runs `make() -> (function, variables)` eagerly and traced; results and values must agree."""
+    """Run `make() -> (function, variables)` eagerly and traced; results and values must agree."""
     seen = []
     for mode in (lambda f: f, df.function, lambda f: df.function(f, passes=False)):
         f, variables = make()
@@ -293,7 +293,7 @@ def variable_programs():
 
 
 @pytest.mark.parametrize("f", variable_programs(), ids=lambda f: f.__name__)
-def test_variables_as_eagerly(f):
+def test_variables_match_eager_mode(f):
     def make():
         v, w = df.Variable([10., 20., 30.]), df.Variable([-1., 0., 1.])
         return lambda x: f(v, w, x), (v, w)
@@ -301,7 +301,7 @@ def test_variables_as_eagerly(f):
     both(make, *CALLS)
 
 
-def test_parts_of_variables_are_written():
+def test_assignment_to_slices_of_variables():
     def make():
         v = df.Variable(df.zeros([4, 3]))
 
@@ -314,11 +314,11 @@ def test_parts_of_variables_are_written():
         return f, (v,)
 
     if not hasattr(df, "scatter_nd_update"):
-        pytest.skip("no op writes a part")
+        pytest.skip("no op writes a slice")
     both(make, *CALLS)
 
 
-def test_values_read_earlier_stay():
+def test_values_read_before_an_assignment_are_unchanged():
     v = df.Variable([1., 2.])
 
     @df.function
@@ -333,7 +333,7 @@ def test_values_read_earlier_stay():
     assert number(after) == [2., 3.] and number(v) == [3., 4.]
 
 
-def test_variables_are_assigned_outside_too():
+def test_assignments_outside_are_visible():
     v = df.Variable([1., 2.])
     f = df.function(lambda: v * 2.)
     f()
@@ -347,7 +347,7 @@ def test_variables_are_assigned_outside_too():
     assert number(kept) == [5., 6.] and number(v) == [6., 7.]
 
 
-def test_made_on_the_first_call():
+def test_variable_created_on_the_first_call():
     class Layer:
         w = None
 
@@ -370,7 +370,7 @@ def test_made_on_the_first_call():
     lambda: (lambda: df.ones([2])), lambda: df.Variable([4., 4.]),
     lambda: df.cast(df.range(3), df.float32) * 2., lambda: np.ones(2, "float32"),
 ], ids=range(7))
-def test_initial_values(initial):
+def test_initial_values_of_variables_created_in_a_function(initial):
     made = []
 
     @df.function
@@ -387,19 +387,19 @@ def test_initial_values(initial):
     np.testing.assert_array_equal(f(df.constant(2.)).numpy(), (want + 2.).numpy())
 
 
-def test_an_initial_value_that_depends_on_an_argument():
+def test_initial_value_that_depends_on_an_argument_raises():
     with pytest.raises(InvalidArgumentError, match="depends on x:0, an argument"):
         df.function(lambda x: df.Variable(x * 2.) + 1.)(X)
 
 
-def test_made_on_every_call():
+def test_variable_created_on_every_call_raises():
     f = df.function(lambda x: df.Variable([1., 1., 1.]) + x, name="maker")
     for _ in range(2):
         with pytest.raises(InvalidArgumentError, match="maker makes a Variable"):
             f(X)
 
 
-def test_made_on_a_later_call():
+def test_variable_created_on_a_later_call():
     v = []
 
     @df.function
@@ -416,7 +416,7 @@ def test_made_on_a_later_call():
     assert number(f(X, False)) == [2., 3., 4.]
 
 
-def test_a_variable_of_another_dtype():
+def test_assignment_of_another_dtype_raises():
     v = df.Variable([1, 2, 3])
     with pytest.raises(df.errors.DTypeError):
         df.function(lambda x: v.assign_add(x))(X)
@@ -428,7 +428,7 @@ def test_a_variable_of_another_dtype():
 COUNTS: dict = {}
 
 
-def test_a_list_changed_while_traced_is_warned_of_once():
+def test_mutating_an_outer_list_warns_once():
     history = []
 
     @df.function
@@ -444,7 +444,7 @@ def test_a_list_changed_while_traced_is_warned_of_once():
     assert said[0].filename == __file__
 
 
-def test_a_dict_of_the_module_changed_while_traced():
+def test_mutating_a_global_dict_warns():
     @df.function
     def f(x):
         COUNTS["n"] = 1
@@ -455,7 +455,7 @@ def test_a_dict_of_the_module_changed_while_traced():
     COUNTS.clear()
 
 
-def test_lists_of_its_own_are_not_warned_of():
+def test_mutating_local_lists_does_not_warn():
     @df.function
     def f(x):
         parts = []
@@ -468,7 +468,7 @@ def test_lists_of_its_own_are_not_warned_of():
         assert number(f(X)) == [3., 6., 9.]
 
 
-# --- sizes that follow from numbers -------------------------------------------------------------
+# --- sizes computed from numbers ----------------------------------------------------------------
 
 @pytest.mark.parametrize("f", [
     lambda x: df.cast(df.range(x.shape[0]), df.float32) * x[:, 0],
@@ -493,7 +493,7 @@ def test_ranges_and_shapes(f):
             np.testing.assert_array_equal(got.numpy(), want.numpy())
 
 
-def test_a_range_of_traced_numbers():
+def test_range_of_traced_bounds():
     f = df.function(lambda a, b: df.range(a, b) * 2)
     for a, b in [(0, 3), (2, 7), (5, 1)]:
         assert number(f(df.constant(a), df.constant(b))) == [2 * k for k in range(a, b)]
@@ -503,7 +503,7 @@ def test_a_range_of_traced_numbers():
 
 # --- random numbers -----------------------------------------------------------------------------
 
-def test_random_ops_as_eagerly_and_fresh_each_run():
+def test_random_ops_match_eager_and_differ_between_runs():
     def draw(x):
         return (df.random.normal([3]) + x, df.random.uniform([2], 0, 9, df.int32),
                 df.nn.dropout(df.ones([20]), 0.5), df.random.shuffle(df.range(10)),
@@ -518,7 +518,7 @@ def test_random_ops_as_eagerly_and_fresh_each_run():
     assert len({g[0] for g in got}) == len({g[2] for g in got}) == 4
 
 
-def test_the_global_generator_is_first_used_by_a_function(monkeypatch):
+def test_global_generator_first_used_by_a_function(monkeypatch):
     monkeypatch.setattr(_Global, "generator", None)
     f = df.function(lambda: df.random.normal([4]))
     assert number(f()) != number(f())
@@ -545,7 +545,7 @@ def test_random_numbers_of_unknown_size():
 
 # --- threads ------------------------------------------------------------------------------------
 
-def test_two_threads_trace_two_functions_at_once():
+def test_two_threads_trace_two_functions_concurrently():
     barrier = threading.Barrier(2)
     found = {}
 
@@ -584,7 +584,7 @@ def test_constants_of_any_rank(rank):
     assert str(traced.graph_for(x)).count("= constant") == 2        # c, and its transpose
 
 
-def test_a_scope_that_is_entered_again_has_its_name():
+def test_reentered_name_scope_keeps_its_name():
     graph = df.Graph()
     with graph.as_default():
         names = []

@@ -1,4 +1,4 @@
-"""Tapes, rules of one's own and optimizers inside traced functions: the bits of eager mode."""
+"""Tapes, custom gradients and optimizers inside traced functions return the bits of eager mode."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import dualflow as df
 
 
 def same_bits(f, *args, n=2):
-    """`f` eagerly, traced, and traced with passes off."""
+    """Compare `f` eagerly, traced, and traced without passes."""
     want = f(*args)
     for traced in (df.function(f), df.function(f, passes=False)):
         for _ in range(n):
@@ -27,7 +27,7 @@ X = df.constant([[.3, -.7, 1.1], [2., -1., .5]])
 W = df.constant([[.5, -.2], [.1, .7], [-.3, .4]])
 
 
-def test_a_tape():
+def test_tape():
     def f(x, w):
         with df.GradientTape() as tape:
             tape.watch([x, w])
@@ -37,7 +37,7 @@ def test_a_tape():
     same_bits(f, X, W)
 
 
-def test_a_persistent_tape_and_stop_recording():
+def test_persistent_tape_and_stop_recording():
     def f(x):
         with df.GradientTape(persistent=True) as tape:
             tape.watch(x)
@@ -90,7 +90,7 @@ def test_output_gradients_and_unconnected():
     same_bits(f, X, W)
 
 
-def test_none_and_its_warning():
+def test_unconnected_source_gives_none_and_warns():
     @df.function
     def f(x):
         with df.GradientTape() as tape:
@@ -151,11 +151,11 @@ def test_custom_gradient_and_stop_gradient():
 
 @df.custom_gradient
 def doubled_back(x, other):
-    """`x` itself, and the other."""
+    """Return `x` and `other` unchanged; the gradient rule doubles a cotangent."""
     return (x, other), lambda g, h: (g * 2., h)
 
 
-def test_functions_with_a_gradient_of_their_own_are_calls():
+def test_functions_with_a_custom_gradient_are_calls():
     g = df.Graph()
     with g.as_default():
         x, unused = g.placeholder([2], name="x"), g.placeholder([2], name="unused")
@@ -169,7 +169,7 @@ def test_functions_with_a_gradient_of_their_own_are_calls():
     np.testing.assert_array_equal(g.run(slope, {x: [1., 2.], unused: [0., 0.]}).numpy(), [36., 72.])
 
 
-def test_what_a_rule_alone_reads_need_not_be_fed():
+def test_placeholder_read_only_by_a_gradient_rule_need_not_be_fed():
     @df.custom_gradient
     def first(x, other):
         return x, lambda g: (g, g * other)
@@ -182,7 +182,7 @@ def test_what_a_rule_alone_reads_need_not_be_fed():
 
 
 @pytest.mark.parametrize("passes", [True, False])
-def test_values_handed_on_are_kept_when_their_variable_is_assigned(passes):
+def test_values_passed_through_a_custom_gradient_survive_assignment(passes):
     def program():
         v = df.Variable([1., 2., 3.])
 
@@ -202,7 +202,7 @@ def test_values_handed_on_are_kept_when_their_variable_is_assigned(passes):
             np.testing.assert_array_equal(got.numpy(), want.numpy())
 
 
-def test_sizes_of_what_is_handed_on():
+def test_sizes_of_values_passed_through_a_custom_gradient():
     def f(x):
         y, z = doubled_back(df.boolean_mask(x, x > 0.), x)
         if z.shape[0] == 2:
@@ -216,7 +216,7 @@ def test_sizes_of_what_is_handed_on():
             np.testing.assert_array_equal(got.numpy(), want.numpy())
 
 
-def test_custom_gradient_twice():
+def test_second_order_of_a_custom_gradient():
     @df.custom_gradient
     def cube(x):
         return x * x * x, lambda g: g * 3. * x * x
@@ -233,7 +233,7 @@ def test_custom_gradient_twice():
     same_bits(f, X)
 
 
-def test_gradients_of_a_traced_graph():
+def test_df_gradients_in_a_traced_function():
     def f(x, w):
         y = df.tanh(x @ w)
         return df.gradients(y, [x, w])
@@ -248,7 +248,7 @@ def test_gradients_of_a_traced_graph():
         np.testing.assert_array_equal(got.numpy(), want.numpy())
 
 
-def test_a_tape_in_a_function_in_a_tape_of_a_function():
+def test_nested_functions_with_nested_tapes():
     def slope(x):
         with df.GradientTape() as tape:
             tape.watch(x)
@@ -286,7 +286,7 @@ OPTIMIZERS = {
 
 
 def training(make_optimizer):
-    """Losses and final variables of ten steps of a small network, as bytes."""
+    """Return losses and final variables of ten steps of a small network, as bytes."""
     rng = np.random.default_rng(0)
     sizes = [5, 7, 3]
     weights = [df.Variable(rng.normal(size=s).astype("float32") * .5)
@@ -325,7 +325,7 @@ def test_training_steps(name):
     assert plain(lambda f: df.function(f, passes=False)) == want
 
 
-def test_a_learning_rate_changed_between_steps():
+def test_learning_rate_change_between_steps():
     def program():
         v = df.Variable([1., 2.])
         optimizer = df.optimizers.SGD(1.)

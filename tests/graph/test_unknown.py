@@ -1,5 +1,5 @@
-"""Composed functions, which have no row of their own in the op table, with unknown dimensions: one
-trace for all sizes, and to the bit what eager mode gives, gradient included."""
+"""Composed functions, which are not ops themselves, with unknown dimensions: one trace for all
+sizes, and the bits of eager mode, gradients included."""
 
 from typing import Any, NamedTuple
 
@@ -8,12 +8,13 @@ import pytest
 
 import dualflow as df
 
-N = None                            # a dimension that is 5, 3, 9 and then 1
+N = None                            # a dimension of size 5, 3, 9 and then 1
 
 
 class Row(NamedTuple):
-    """A function of tensors of these shapes; where `high` is given, those of rank 1 and those
-    of shape (N, 2) are of integers below it."""
+    """A function and the shapes of its operands. If `high` is given, operands of rank 1 and of
+    shape
+    (N, 2) are integers below it."""
 
     name: str
     call: Any
@@ -165,7 +166,7 @@ def flat(out):
 
 
 def differentiated(f):
-    """`f`'s results and the gradients of what is floating in them."""
+    """Return `f`'s results and the gradients of the floating ones."""
     def both(*args):
         floats = [x for x in args if x.dtype.is_floating]
         with df.GradientTape() as tape:
@@ -198,12 +199,13 @@ def test_one_trace_for_all_sizes(row):
     for n in (5, 3, 9):
         assert run(traced, args[n]) == run(both, args[n]), n
     assert traced.experimental_get_tracing_count() == 1
-    # Beside a dimension of 1, a size of 1 is summed over or not: that may be a trace of its own.
+    # With a dimension of size 1 the gradient may need an unbroadcasting sum: it may be another
+    # trace.
     assert run(traced, args[1]) == run(both, args[1])
 
 
-def test_equations_of_traces_and_of_numbers_are_planned_apart():
-    """Einsum keeps its plans, and a size that may change equals numbers."""
+def test_einsum_plans_of_symbolic_and_fixed_sizes_are_separate():
+    """Einsum caches plans by sizes, and a symbolic size compares equal to numbers."""
     def f(a, b):
         return df.einsum("ij,jk->ik", a, b)
 
@@ -214,7 +216,7 @@ def test_equations_of_traces_and_of_numbers_are_planned_apart():
     assert traced.experimental_get_tracing_count() == 1
 
 
-SHAPED = {                          # by what makes a result of a given shape
+SHAPED = {                          # by the op that returns a given shape
     "zeros": lambda x, n: df.zeros([n, 3]),
     "reshape": lambda x, n: df.reshape(x, [n, 3]),
     "broadcast_to": lambda x, n: df.broadcast_to(x[:1, :1], [n, 3]),
@@ -226,8 +228,8 @@ SHAPED = {                          # by what makes a result of a given shape
 
 
 @pytest.mark.parametrize("name", SHAPED)
-def test_plain_numbers_in_a_shape_are_known(name):
-    """Of a shape that is given, what is a plain number stays known beside what is not."""
+def test_fixed_sizes_in_a_shape_stay_known(name):
+    """Plain numbers in a given shape stay static next to symbolic sizes."""
     seen = []
 
     @df.function(input_signature=[df.TensorSpec([None, 3])])
@@ -241,7 +243,7 @@ def test_plain_numbers_in_a_shape_are_known(name):
     assert set(seen) == {(None, 3)}
 
 
-def test_a_kept_size_is_no_size_outside():
+def test_size_leaked_from_a_trace_is_unusable():
     kept = []
 
     @df.function(input_signature=[df.TensorSpec([None, 2])])

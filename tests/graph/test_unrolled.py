@@ -1,5 +1,5 @@
-"""Iteration over traced tensors by Python: rows, their order and gradients are those of eager mode;
-`for` statements that can be converted are loops of the graph all the same."""
+"""Python iteration over traced tensors: rows, their order and gradients match eager mode; `for`
+statements that can be converted become graph loops."""
 
 import warnings
 
@@ -41,7 +41,7 @@ def test_for_statements_become_loops(text):
     "(lambda *v: v)(*xs)", "df.stack([*xs])", "[[v * w for v in xs] for w in xs]",
 ])
 @pytest.mark.parametrize("autograph", [True, False])
-def test_other_iteration_unrolls(text, autograph):
+def test_other_iteration_is_unrolled(text, autograph):
     text = f"{text}; return a, c" if "=" in text else f"return {text}"
     f = df.function(compiled(f"def f(xs):\n    {text}\n"), autograph=autograph)
     x = df.constant([1., 2., 3.])
@@ -51,7 +51,7 @@ def test_other_iteration_unrolls(text, autograph):
         lambda v: v.tolist() if isinstance(v, df.Tensor) else v, f.python_function(x))
 
 
-def test_a_for_statement_without_source_unrolls():
+def test_for_statement_without_source_is_unrolled():
     module = {}
     exec("def f(xs):\n    t = 0.\n    for v in xs:\n        t = t * .5 + v\n    return t\n", module)
     x = df.constant([1., 2., 3.])
@@ -60,7 +60,7 @@ def test_a_for_statement_without_source_unrolls():
     assert df.function(left)(x).item() == 1.
 
 
-def test_gradients_are_those_of_eager_mode():
+def test_gradients_match_eager_mode():
     x = df.constant(np.random.default_rng(3).normal(size=(4, 3)).astype("float32"))
 
     def f(x):
@@ -76,7 +76,7 @@ def test_gradients_are_those_of_eager_mode():
 
 @pytest.mark.parametrize("text", ["[v * 2. for v in xs][-1]", "sum(xs)", "list(xs)[0]",
                                   "max(xs)", "len(list(zip(xs, xs)))", "sorted(xs)[0]"])
-def test_a_size_that_changes_is_part_of_the_key(text):
+def test_changing_size_gets_separate_traces(text):
     plain = compiled(f"def f(xs):\n    return {text}\n")
     f = df.function(plain)
     with warnings.catch_warnings():
@@ -87,14 +87,14 @@ def test_a_size_that_changes_is_part_of_the_key(text):
             assert float(got) == float(want)
 
 
-def test_a_size_of_the_signature_that_changes():
+def test_unknown_size_of_an_input_signature():
     f = df.function(lambda xs: sum([v * 2. for v in xs]),
                     input_signature=[df.TensorSpec([None], df.float32)])
     for n in (3, 2, 4):
         assert f(df.ones([n])).item() == 2. * n
 
 
-def test_too_many_rows():
+def test_iteration_over_too_many_rows_raises():
     f = compiled("def f(xs):\n    return [v for v in xs]\n")
     with pytest.raises(TracedValueError, match=r"iteration over xs:0 .* its 5000 rows one by one, "
                        r"at most 4096 are possible; use a `for` statement"):
@@ -109,13 +109,13 @@ def test_too_many_rows():
     assert g(df.ones([5000])).item() == 5000.
 
 
-def test_iteration_over_a_scalar():
+def test_iteration_over_a_scalar_raises():
     for f in (lambda x: list(x), lambda x: [v for v in x], lambda x: sum(x)):
         with pytest.raises(TypeError, match=r"iteration over a tensor with shape \(\)"):
             df.function(f)(df.constant(1.))
 
 
-def test_unpacking_of_another_number_of_rows():
+def test_unpacking_a_wrong_number_of_rows_raises():
     def f(x):
         a, b = x
         return a + b
@@ -137,6 +137,6 @@ def test_variables():
     assert df.nest.map_structure(lambda x: x.item(), df.function(f)()) == want
 
 
-def test_formatting_as_a_number():
+def test_number_format_of_a_traced_tensor_raises():
     with pytest.raises(TracedValueError, match=r"formatting as a number needs .*dualflow\.print"):
         df.function(lambda x: f"{x:.2f}")(df.constant(1.))

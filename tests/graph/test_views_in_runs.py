@@ -1,6 +1,6 @@
-"""Instructions whose shapes or attributes are known only in a run: they may return views of memory
-that others own, and use what an earlier run of the instruction found. What a program gives is that
-of eager mode, bit for bit."""
+"""Instructions with shapes or attributes known only at run time may return views of other buffers
+and reuse state that an earlier run of the instruction cached. Results have the bits of eager
+mode."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,7 +14,7 @@ from tests.graph.test_sizes_of_runs import gradient, same
 from tests.live import live_bytes
 
 X = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
-BOUNDS = [0, 2, 2, 9, 11, 12, 14, -1, -4, -30, 2, 5, 5]      # of 12 rows: some windows are empty
+BOUNDS = [0, 2, 2, 9, 11, 12, 14, -1, -4, -30, 2, 5, 5]      # of 12 rows; some windows are empty
 PROGRAMS = {}
 
 
@@ -41,7 +41,7 @@ def windows_of_columns(x, bounds):
 
 @program
 def windows_of_what_is_carried(x, bounds):
-    """The carried tensor is computed in its own place while a window of it is still needed."""
+    """The carried tensor is updated in place while a window of it is still needed."""
     total = df.constant(0.0)
     for i in bounds:
         before = x[i:i + 3]
@@ -88,7 +88,7 @@ def views_of_views(x, bounds):
 
 @program
 def blocks_in_another_shape(x, bounds):
-    """The block is read through another shape, and its place is used again."""
+    """The block is read in another shape, and its memory is reused."""
     total = df.zeros([6])
     for i in bounds:
         block = df.slice(x, [abs(i) % 10, 0], [2, 3])
@@ -129,7 +129,7 @@ def products_of_windows(x, bounds):
 
 @program
 def one_element(x, bounds):
-    """Sums of a single number and of none keep the sign of a zero as in eager mode."""
+    """Sums of one and of zero elements keep the sign of zero of eager mode."""
     total = df.constant(1.0)
     for i in bounds:
         y = -0.0 * x[i:i + 1, :1]
@@ -138,20 +138,20 @@ def one_element(x, bounds):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_as_eagerly(name):
+def test_results_match_eager(name):
     f = PROGRAMS[name]
     x, bounds = df.constant(X), df.constant(BOUNDS)
     want = f(x, bounds)
     for options in ({}, {"passes": False}):
         traced = df.function(f, **options)
         assert same(traced(x, bounds), want)
-        assert same(traced(x, bounds), want)        # with what the first run has left
+        assert same(traced(x, bounds), want)        # with state cached by the first run
         assert same(x, X)
     if name != "windows_that_are_carried":
         assert same(df.function(gradient(f))(x, bounds), gradient(f)(x, bounds))
 
 
-def test_windows_of_a_variable_that_is_assigned():
+def test_windows_of_an_assigned_variable():
     def f(v, bounds):
         total = df.constant(0.0)
         for i in bounds:
@@ -169,7 +169,7 @@ def test_windows_of_a_variable_that_is_assigned():
 
 
 def test_results_own_their_memory():
-    """A result that is kept is no view of an argument."""
+    """A returned tensor is not a view of an argument."""
     b = Builder()
     x = b.arg(0, (4, 1))
     flat, kept = b.slot(DYNAMIC, (4,), last_use=1), b.slot(DYNAMIC, (4,), last_use=2)
@@ -185,7 +185,7 @@ def test_results_own_their_memory():
 
 
 @pytest.mark.parametrize("kind", [DYNAMIC, ARENA])
-def test_memory_that_is_used_again(kind):
+def test_viewed_memory_is_not_reused_early(kind):
     """Instruction 2 writes where the viewed value was, instruction 3 reads the view."""
     b = Builder()
     x = b.arg(0, (4, 2))
@@ -207,7 +207,7 @@ def test_memory_that_is_used_again(kind):
         assert same(made.run([given])[0], 2.0 * df.exp(given)[1:3])
 
 
-def test_a_place_of_the_arena_that_is_made_twice():
+def test_arena_slot_written_twice():
     b = Builder()
     x, place, out = b.arg(0, (4, 2)), b.temp((2, 2)), b.result(0, (2, 2))
     index = b.constant(df.constant([1], df.int64))
@@ -226,8 +226,8 @@ def test_a_place_of_the_arena_that_is_made_twice():
         assert same(made.run([given])[0], want) and same(given, X[:4, :2])
 
 
-def test_memory_that_is_written_beside_the_last_reader():
-    """Instructions 2 and 3 are one wave: the one reads a view, the other writes what it is of."""
+def test_write_in_the_wave_of_the_last_reader_of_a_view():
+    """Instructions 2 and 3 form a wave: one reads a view, the other writes the viewed memory."""
     n = 1 << 16
     b = Builder()
     x, block, out = b.arg(0, (n, 1)), b.temp((n, 1)), b.result(0, (n,))
@@ -243,8 +243,8 @@ def test_memory_that_is_written_beside_the_last_reader():
         assert same(made.run([given])[0], want)
 
 
-def test_shapes_of_arguments_that_change():
-    """One frame: what was found for one shape is not used for another one."""
+def test_cached_state_follows_argument_shapes():
+    """Both runs use one frame: state cached for one shape is not used for another."""
     b = Builder()
     mask = b.arg(0, (6,), df.as_dtype("bool"))
     rows, flat = b.slot(DYNAMIC, (None, 1), I64, last_use=1), b.slot(DYNAMIC, (None,), I64,
@@ -276,7 +276,7 @@ def test_several_threads():
         assert all(pool.map(work, range(8)))
 
 
-def test_a_failure_in_the_middle():
+def test_failure_in_the_middle_of_a_run():
     @df.function
     def f(x, bounds):
         total = df.constant(0.0)
@@ -295,7 +295,7 @@ def test_a_failure_in_the_middle():
     assert live_bytes() == live
 
 
-def test_frames_that_are_not_in_use_hold_no_buffers():
+def test_idle_frames_hold_no_buffers():
     functions = [df.function(f) for f in PROGRAMS.values()]
     x, all_bounds = df.constant(X), [df.constant(b) for b in (BOUNDS, BOUNDS[:2])]
 
@@ -309,8 +309,8 @@ def test_frames_that_are_not_in_use_hold_no_buffers():
     assert call_all() == live and call_all() == live
 
 
-def test_buffers_wait_within_a_loop():
-    """A loop whose sizes stay the same allocates nothing from the second iteration on."""
+def test_buffers_are_reused_within_a_loop():
+    """A loop of constant sizes allocates nothing from the second iteration on."""
     @df.function
     def f(x, n):
         total = df.constant(0.0)
@@ -334,4 +334,4 @@ def test_buffers_wait_within_a_loop():
     for h in (f, g):
         h(df.constant(X), df.constant(8))
     assert allocations(g, 800) - allocations(g, 8) == 0
-    assert allocations(f, 800) - allocations(f, 8) > 0       # sized by data: made anew
+    assert allocations(f, 800) - allocations(f, 8) > 0       # data-dependent sizes: new buffers

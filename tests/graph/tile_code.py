@@ -9,7 +9,7 @@ FULL, ROW, FOLD = 0, 1, 2
 
 
 class Cluster:
-    """Steps over `inputs`; values are numbered as in the code.
+    """The steps of a cluster over `inputs`; values are numbered as in the code.
 
     >>> import dualflow as df
     >>> c = Cluster(df.constant([1.0, 2.0]), shape=(2,))
@@ -28,7 +28,7 @@ class Cluster:
         self.made = []
 
     def step(self, name, *values, space=FULL, **attrs):
-        """Adds an elementwise step; its value."""
+        """Add an elementwise step and return its value."""
         handle = _core.get_op(name)
         words = []
         for attr in handle.attrs:
@@ -51,14 +51,14 @@ class Cluster:
         return len(self.inputs) + len(self.made) - 1
 
     def fold(self, name, value, outer, n):
-        """Reduces the middle of the shape as (outer, n, inner)."""
+        """Reduce the middle dimension of the shape taken as (outer, n, inner)."""
         value = int(value)
         self.steps += [_core.get_op(name).index, FOLD, 1, value, 2, outer, n]
         self.made.append((name, (value,), (outer, n), FOLD))
         return len(self.inputs) + len(self.made) - 1
 
     def value_spaces(self):
-        """Space per value; None for inputs, which are read in both."""
+        """Return the space of each value; None for inputs, which both spaces read."""
         return [None] * len(self.inputs) + [space for *_, space in self.made]
 
     def code(self, *outputs):
@@ -68,7 +68,7 @@ class Cluster:
         return _core.apply("cluster", *self.inputs, shape=self.shape, code=self.code(*outputs))
 
     def eager(self, *outputs):
-        """The same values by the ops themselves."""
+        """Return the same values computed by the ops one by one."""
         values = list(self.inputs)
         ndim = len(self.shape)
         axes = list(range(ndim - self.row_dims, ndim))

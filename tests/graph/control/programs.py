@@ -1,4 +1,4 @@
-"""Random programs with branches and loops, drawn ahead, so that every mode runs the same one."""
+"""Random programs with branches and loops, drawn in advance, so that all modes run the same one."""
 
 import random
 
@@ -49,13 +49,13 @@ class Program:
         values.append(INNER(values[at[0]], values[at[1]]))
 
     def table(self, values, at):
-        """Rows of a table, looked up by what data says."""
+        """Look up rows of a table at data-dependent indices."""
         x = values[at[0]]
         table = df.stack([values[k] for k in at[1:5]])
         values.append(df.gather(table, df.cast(df.reduce_sum(df.abs(df.sin(x))), "int32")))
 
     def penalty(self, values, at, bodies, n, _, level):
-        """A gradient, as any other value."""
+        """Append a gradient as another value."""
         x = values[at[0]]
         with df.GradientTape() as tape:
             tape.watch(x)
@@ -63,7 +63,7 @@ class Program:
         values.append(df.tanh(tape.gradient(y, x, unconnected_gradients="zero")))
 
     def array(self, values, at, bodies, n, _, level):
-        """A tensor array that rounds write and read."""
+        """Use a tensor array that iterations write and read."""
         bound = df.cast(df.reduce_sum(df.sin(values[at[0]])) + 2. + level, "int32")
         start = df.TensorArray(df.float32, 8, element_shape=[3]).write(0, values[at[1]])
 
@@ -72,7 +72,8 @@ class Program:
             return k + 1, a.write(k + 1, y)
 
         _, a = flow.while_loop(lambda k, a: k < bound, step, (df.constant(0), start))
-        # All rows or none: in a graph they are one tensor, of which zeros flow into the others.
+        # Read all rows or none: a graph has one tensor, where unread rows would get cotangent
+        # zeros.
         values.append(a.read(0) + df.reduce_sum(df.sin(a.stack()), 0))
 
     def results(self, body, values, at, n):
@@ -121,7 +122,7 @@ setattr(Program, "while", Program.loop)
 
 
 def program(seed, depth=2, length=4):
-    """A function of three tensors that gives a number."""
+    """Return a function of three tensors that returns a number."""
     rng = random.Random(seed)
     steps = Program(rng, depth, length)
     last = [rng.randrange(1, 5) for _ in range(2)]

@@ -1,8 +1,8 @@
 """Forms of control flow as functions ``f(s, n, x, w, rows)`` that return a number.
 
-`x` and `w` have shape (2,), `rows` (3, 2); `n` is an int32 tensor of 0 to 3, the trip count in most
-of them; `s` holds the variables `v` and `u`, shape (2,), an optimizer that has no others, and a
-function wrapped like the form under test. Values stay of order one to the third derivative.
+`x` and `w` have shape (2,), `rows` (3, 2); `n` is an int32 tensor from 0 to 3, the trip count in
+most forms; `s` holds the variables `v` and `u` of shape (2,), an optimizer of these two, and a
+function wrapped like the form under test. Values stay of order one up to the third derivative.
 """
 
 import dualflow as df
@@ -16,7 +16,7 @@ def shape(f):
 
 
 def end(*ys):
-    """A number with dense derivatives of all orders."""
+    """Return a number with dense derivatives of all orders."""
     total = 0.
     for k, y in enumerate(ys):
         total = total + df.reduce_sum(df.sin(y * (1. + .3 * k)) * y)
@@ -328,7 +328,7 @@ def variable_assigned_in_branch(s, n, x, w, rows):
 
 @shape
 def training_in_loop(s, n, x, w, rows):
-    """A variable that no gradient flows to is left alone, not decayed."""
+    """A variable without a gradient is left unchanged, not decayed."""
     for i in df.range(n):
         with df.GradientTape() as tape:
             y = df.reduce_sum(df.sin(s.u * x))
@@ -386,7 +386,7 @@ def product(x, w):
 
 
 def call(s, n, x, w):
-    """The function that forms call: a loop that reads a variable."""
+    """The function that other forms call: a loop that reads a variable."""
     for _ in df.range(n):
         x = step(x, w) * s.v
     return x * w

@@ -1,4 +1,4 @@
-"""Rounds of fixed shapes allocate nothing: neither buffers nor anything else."""
+"""Iterations of fixed shapes allocate nothing: neither buffers nor other memory."""
 
 import os
 import shlex
@@ -53,14 +53,14 @@ def buffers(call):
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_rounds_take_no_buffers(name):
+def test_iterations_allocate_no_buffers(name):
     f = df.function(LOOPS[name])
     few, many = [buffers(lambda n=n: f(X, W, df.constant(n))) for n in (1, 1000)]
     assert many == few <= 16
 
 
 @pytest.mark.parametrize("f", [with_rows, gradient])
-def test_rows_are_stacked_without_buffers(f):
+def test_stacking_rows_allocates_no_buffers(f):
     traced = df.function(f)
     assert buffers(lambda: traced(X, W, 0)) <= 16
 
@@ -100,8 +100,8 @@ for name, f in LOOPS.items():
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux") or "LD_PRELOAD" in os.environ,
-                    reason="counts with functions of the GNU C library")
-def test_rounds_ask_the_system_for_nothing(tmp_path):
+                    reason="counts allocations by glibc functions")
+def test_iterations_call_no_system_allocator(tmp_path):
     (tmp_path / "counter.c").write_text(COUNTER)
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     library = tmp_path / "counter.so"

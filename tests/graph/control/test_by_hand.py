@@ -1,5 +1,5 @@
-"""Gradients of branches and loops whose values are derived by hand, in float64. Each program is the
-smallest one that shows a certain fault of the gradient rules."""
+"""Gradients of branches and loops with hand-derived values, in float64. Each program is the
+smallest one that shows a certain defect of the gradient rules."""
 
 import math
 
@@ -15,7 +15,7 @@ def number(x):
 
 
 def gradient(f, chosen=None):
-    """The gradient of a function in its floating arguments, or those that are chosen."""
+    """Return the gradient function with respect to the floating, or the chosen, arguments."""
     def g(*args):
         xs = [x for x in args if x.dtype.is_floating]
         with df.GradientTape() as tape:
@@ -43,19 +43,19 @@ def until_three(x, rows):
     return x
 
 
-def test_rows_after_break_have_zeros():
+def test_rows_after_break_have_zero_gradient():
     rows = number([2., 2., 5., 7.])
     check(until_three, [number(1.), rows], [4., [2., 2., 0., 0.]])
 
 
-def test_rows_after_break_are_read_elsewhere():
+def test_rows_after_break_with_another_reader():
     rows = number([2., 2., 5., 7.])
     check(lambda x, rows: until_three(x, rows) + df.reduce_sum(rows * rows), [number(1.), rows],
           [4., [6., 6., 10., 14.]])
 
 
 def second(f):
-    """The gradient of the sum of squares of the gradient in the second argument."""
+    """Return the gradient of the sum of squares of the gradient in the second argument."""
     return gradient(lambda *args: df.reduce_sum(gradient(f, 1)(*args) ** 2))
 
 
@@ -74,18 +74,17 @@ def roots(v, x, n):
     return x
 
 
-def test_second_derivative_where_no_row_is_read():
-    """Nothing flows into the rows, which are square roots of zero: 0 times infinity is no number.
-    """
+def test_second_derivative_if_no_row_is_read():
+    """The rows are square roots of zero and get no cotangent: 0 times infinity would be NaN."""
     check(roots, [number([0., 0.]), number(2.), df.constant(0)], [[0., 0.], 0.], second)
 
 
-def test_second_derivative_where_the_first_row_is_read():
-    """(2 x)^2 v, of which no row but the first has a cotangent."""
+def test_second_derivative_if_only_the_first_row_is_read():
+    """(2 x)^2 v, in which only the first row has a cotangent."""
     check(roots, [number([4., 1.]), number(2.), df.constant(1)], [[16., 0.], 64.], second)
 
 
-# --- values that an iteration appends and the next one is given ---
+# --- values that an iteration appends and passes to the next one ---
 
 @pytest.mark.parametrize("n", [3, df.constant(3)])
 def test_appended_carries(n):
@@ -100,8 +99,8 @@ def test_appended_carries(n):
     check(f, [number(1.), number(.5)], [2.5, 12.])
 
 
-def test_appended_carries_whose_start_is_not_read():
-    """Nothing flows into the start, the square root of zero: 0 times infinity is no number."""
+def test_appended_carries_with_an_unread_start():
+    """The start is the square root of zero and gets no cotangent: 0 times infinity would be NaN."""
     def f(v, w, n):
         y, ys = df.sqrt(v), []
         for _ in df.range(n):
@@ -128,23 +127,23 @@ def carried_zeros(x, w, n):
 
 @pytest.mark.parametrize("f", [appended_zeros, carried_zeros])
 def test_accumulators_start_from_the_additive_identity(f):
-    """The sum of -0.0 and -0.0 is -0.0, that of 0.0 and -0.0 is not."""
+    """The sum of -0.0 and -0.0 is -0.0; the sum of 0.0 and -0.0 is 0.0."""
     def inverse(f):
         return lambda *args: [1. / y for y in gradient(f)(*args)]
 
     check(f, [number(1.), number(1.), df.constant(2)], [-math.inf, -math.inf], inverse)
 
 
-# --- gradient rules of the user in functions that are called ---
+# --- custom gradient rules in called functions ---
 
 @df.custom_gradient
 def doubled(x):
-    """A function whose gradient rule does not fit it, to tell the two apart."""
+    """A function with a wrong gradient rule, to tell the rule from the derivative."""
     return x * 2., lambda g: g * x * 100.
 
 
 @pytest.mark.parametrize("traced", [False, True])
-def test_custom_gradient_of_a_call_that_is_mapped(traced):
+def test_vmap_of_a_call_with_a_custom_gradient(traced):
     inner = df.function(lambda x: doubled(x) * 3.)
     each = df.vmap(df.grad(inner))
     whole = df.grad(lambda x: df.reduce_sum(df.vmap(inner)(x)))
@@ -153,7 +152,7 @@ def test_custom_gradient_of_a_call_that_is_mapped(traced):
         assert g(number([1., 2.])).tolist() == [300., 600.]
 
 
-def test_mapped_gradient_of_a_called_loop():
+def test_vmap_of_the_gradient_of_a_called_loop():
     """The loop is x^4; vmap reads its residuals by what the call returns: (1 + 2) 12 x^2."""
     power = df.function(lambda x: df.scan(lambda c, _: (c * c, c), x, length=2)[0])
 
@@ -171,7 +170,7 @@ def test_mapped_gradient_of_a_called_loop():
         assert g(number(.5)).item() == 9.
 
 
-# --- trip counts that data decides ---
+# --- data-dependent trip counts ---
 
 def squared_until_ten(x):
     while True:
@@ -181,7 +180,7 @@ def squared_until_ten(x):
     return x
 
 
-def test_derivatives_of_a_loop_that_ends_by_break():
+def test_derivatives_of_a_loop_with_break():
     """Two iterations, x^4: 4 x^3, and 16 x^6 for the second derivative."""
     check(squared_until_ten, [number(2.)], [32.])
     check(squared_until_ten, [number(2.)], [16. * 6 * 2. ** 5],

@@ -1,5 +1,5 @@
-"""Gradients of all forms through loops, and of all that stands in loops: eager = graph = graph
-without passes. And what is not taken raises nothing."""
+"""Gradients of all forms through loops, and of all ops inside loops: eager = graph = graph without
+passes. A branch that is not taken raises nothing."""
 
 import pytest
 
@@ -41,7 +41,8 @@ def rows(x):
 
 
 def descent(x):
-    """Gradient descent, whose gradient is asked for: a tape in each round, and one around."""
+    """Return a gradient through gradient descent: a tape in each iteration, and one around the
+    loop."""
     def step(i, p):
         loss = of(lambda p: df.reduce_sum(df.square(df.sin(p * W) - x)))
         return i + 1, p - .1 * loss(p)
@@ -70,7 +71,7 @@ def own_rule(x):
     of(of(scan), "jacobian"), of(of(whiles), "jacobian"), of(descent), of(of(descent)), of(calls),
     of(of(calls)), of(stopped), of(own_rule),
     lambda x: of(rows)(x)])
-def test_forms(f):
+def test_forms_match_eager(f):
     want = df.nest.flatten(f(X))
     for passes in (True, False):
         same_bits(df.nest.flatten(df.function(f, passes=passes)(X)), want)
@@ -85,7 +86,7 @@ TABLE, NINE = df.constant([1., 2.]), df.constant(9)
     lambda: (df.debugging.assert_less(NINE, 3), df.constant(1.))[1],
     lambda: df.debugging.check_numerics(df.constant(0.) / df.cast(NINE - 9, "float32"), "x"),
     lambda: df.while_loop(lambda x: True, lambda x: x, [df.constant(0.)])[0]])
-def test_what_is_not_taken_raises_nothing(f):
+def test_branch_not_taken_raises_nothing(f):
     def branch(p):
         return df.cond(p, f, lambda: df.constant(0.))
 

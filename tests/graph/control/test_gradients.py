@@ -10,7 +10,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::dualflow.errors.GradientWarning
 
 
 def gradients(f, order):
-    """The gradients of f of some order, zeros where there are none."""
+    """Return the gradients of f of an order, zeros for unconnected arguments."""
     def g(*args):
         with df.GradientTape() as tape:
             for x in args:
@@ -51,7 +51,7 @@ def test_random_programs(seed, order):
 
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("seed", [*range(100, 104), 449])
-def test_deep_random_programs(seed, order):
+def test_deeply_nested_random_programs(seed, order):
     check(program(seed, depth=3, length=3), inputs(seed), order)
 
 
@@ -89,14 +89,14 @@ def whiles(x, w, bound):
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("bound", [-1., 0.5, 30., 1e6])
 def test_while_of_unknown_length(order, bound):
-    """Also of no rounds at all."""
+    """The trip count may also be zero."""
     check(lambda x, w, b: df.reduce_sum(df.tanh(whiles(x, w, df.reduce_max(b)))),
           [*inputs(1)[:2], df.constant([bound])], order)
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_rows_of_different_lengths_are_kept(order):
-    """The inner loop takes another number of rounds in each round of the outer one."""
+def test_residuals_of_inner_loops_of_different_length(order):
+    """The trip count of the inner loop differs in each iteration of the outer loop."""
     def f(x, w, rows):
         def step(c, row):
             c = whiles(c * 0.1 + row, w, df.reduce_sum(row))
@@ -110,7 +110,7 @@ def test_rows_of_different_lengths_are_kept(order):
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_sums_go_on_from_what_is_pending(order):
+def test_accumulation_order_of_a_captured_value(order):
     """A captured value is read before, in and after the loop."""
     def f(x, w, _):
         x = x * w * 3.1
@@ -135,12 +135,13 @@ def test_swapped_and_doubled_carries(order, reverse):
     check(f, [*inputs(4)[:2], inputs(4, (5, 3))[2]], order)
 
 
-def test_nothing_flowed_is_not_zero():
-    """Rules of what nothing flowed to are not called eagerly: 0 times infinity is no number."""
+def test_rules_without_a_cotangent_are_not_called():
+    """Eager mode does not call rules of values without a cotangent: 0 times infinity would be
+    NaN."""
     def f(x, w, rows):
         def step(carry, r):
             a, b = carry
-            return (df.sin(a + r), df.sqrt(a * 0.)), b      # b is read one round later
+            return (df.sin(a + r), df.sqrt(a * 0.)), b      # b is read one iteration later
 
         (a, _), ys = df.scan(step, (x, w), rows)
         return df.reduce_sum(a) + 0. * df.reduce_sum(ys[0])
@@ -155,11 +156,11 @@ def test_nothing_flowed_is_not_zero():
 @pytest.mark.parametrize("make", [
     lambda: df.optimizers.Adam(.1), lambda: df.optimizers.SGD(.1, momentum=.9),
     lambda: df.optimizers.Adam(.1, global_clipnorm=.5)])
-def test_variables_of_the_other_branch_are_left_alone(make):
+def test_variables_of_the_branch_not_taken_are_unchanged(make):
     def run(wrap):
         a, b = df.Variable([1., 2., 3.]), df.Variable([2., -1., .5])
         opt = make()
-        opt.build([a, b])           # slots in the same order, whichever is updated first
+        opt.build([a, b])           # same slot order, whichever is updated first
 
         def step(x):
             with df.GradientTape() as tape:
@@ -175,8 +176,8 @@ def test_variables_of_the_other_branch_are_left_alone(make):
     same_bits(run(df.function), run(lambda f: f))
 
 
-def test_an_update_without_any_gradient_is_refused():
-    """As it is eagerly, where it runs; nothing is updated then."""
+def test_update_without_any_gradient_raises():
+    """As in eager mode, the error is raised at run time, before any update."""
     def run(wrap):
         v, w = df.Variable([1., 2.]), df.Variable([3., 4.])
         opt = df.optimizers.SGD(.1)
@@ -204,7 +205,7 @@ def test_an_update_without_any_gradient_is_refused():
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_captured_values_are_stacked(order):
-    """What flows into each row is added in its round."""
+    """The cotangent of each stacked row is added in its iteration."""
     def f(x, w, rows):
         c, ys = df.scan(lambda c, r: (df.sin(c * w + r), (w, c, r)), x, rows)
         return df.reduce_sum(c) + sum([df.reduce_sum(df.tanh(y * rows) * k)
@@ -224,7 +225,7 @@ def test_switch_case(order):
         check(f, [*inputs(7)[:2], df.constant([k])], order)
 
 
-def test_table_looked_up_in_a_loop():
+def test_embedding_lookup_in_a_loop():
     table = df.Variable(np.arange(12, dtype="f").reshape(4, 3) / 7)
 
     def g(x, ids):
@@ -260,8 +261,8 @@ def test_variables_written_in_a_loop():
         same_bits(f(x), g(x))
 
 
-def test_tape_inside_a_round():
-    """Gradient descent as a loop, and the gradient of that."""
+def test_tape_inside_an_iteration():
+    """Gradient descent as a loop, and the gradient through it."""
     def f(x, w, _):
         def step(c):
             with df.GradientTape() as tape:
@@ -275,7 +276,7 @@ def test_tape_inside_a_round():
     check(f, inputs(10), 1)
 
 
-def test_custom_gradient_inside_a_round():
+def test_custom_gradient_inside_an_iteration():
     @df.custom_gradient
     def twice(x):
         y = df.sin(x)
@@ -317,16 +318,17 @@ def lstm(scan):
     return step
 
 
-def test_lstm_is_the_unrolled_one():
+def test_lstm_matches_the_unrolled_one():
     xs = inputs(12, (7, 2, 4))[0]
     want = lstm(True)(xs)
     same_bits(df.function(lstm(True))(xs), want)
     same_bits(df.function(lstm(False))(xs), want)
 
 
-def test_what_is_kept():
-    """Captured values and rows of inputs are read again, not stacked; nor is what no gradient
-    reads."""
+def test_which_residuals_are_stacked():
+    """Captured values and input rows are read again instead of stacked; values that no gradient
+    reads
+    are not stacked."""
     def f(x, w):
         with df.GradientTape() as tape:
             tape.watch(w)
@@ -345,8 +347,8 @@ def test_what_is_kept():
     lambda x, t: df.cond(t, lambda: x * x * 3., lambda: df.tanh(x * df.cast(x > 0., df.float32))),
     lambda x, t: df.cond(t, lambda: df.cond(df.reduce_sum(x) > 0., lambda: df.tanh(x[1:] * x[:-1]),
                                             lambda: x[1:] * x[1:]), lambda: x[1:] * x[1:])])
-def test_branches_of_sizes_that_change_from_call_to_call(f, order):
-    """What one branch makes, and its gradient reads, has a size that the other does not know."""
+def test_branches_with_sizes_that_differ_between_calls(f, order):
+    """A residual of one branch has a size that the other branch does not know."""
     def g(x, t, n=order):
         with df.GradientTape() as tape:
             tape.watch(x)
@@ -381,8 +383,8 @@ def in_a_loop(x):
 
 @pytest.mark.parametrize("f", [one, two, around_a_loop, in_a_loop], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("order", [1, 2])
-def test_what_branches_compute_in_a_function_that_a_function_calls(f, order):
-    """Their gradients read it where the call has ended."""
+def test_residuals_of_branches_in_nested_functions(f, order):
+    """The gradients read residuals of the branches after the call has ended."""
     x = df.constant([1., -.25, 2.])
     want = gradients(f, order)(x)[0].tolist()
     for called in (df.function(f), df.function(lambda x: df.function(f)(x)),

@@ -24,7 +24,7 @@ ASSIGNING = {"variable_in_nested_bodies", "variable_assigned_in_branch", "variab
 
 
 def ways(order):
-    """The questions of an order, by name."""
+    """Return the ways to compute derivatives of an order, by name."""
     tapes = ("tape",) * order
     return {"around": Question(tapes, frozenset({0})),
             "inside": Question(tapes, frozenset({order})),
@@ -39,11 +39,11 @@ CASES = [(f, order, way) for f, order in itertools.product(shapes.SHAPES, ORDERS
          for way in ways(order)]
 
 
-SAMPLED = CASES[::17]       # 17 has no factor in common with the 18 cases of a form
+SAMPLED = CASES[::17]       # coprime with the 18 cases of a form
 
 
 class Point:
-    """Arguments, variables and directions of float64."""
+    """Arguments, variables and directions in float64."""
 
     def __init__(self):
         rng = np.random.default_rng(5)
@@ -53,7 +53,7 @@ class Point:
                            for _ in range(3)]
 
     def problem(self, f, wrap, xs_and_variables=None):
-        """The problem of a form, with new variables, and its arguments."""
+        """Return the problem of a form with new variables, and its arguments."""
         values = xs_and_variables or [*self.xs, *self.variables]
         xs = [df.constant(x) for x in values[:3]]
         v, u = [df.Variable(x) for x in values[3:]]
@@ -88,13 +88,13 @@ def check(f, question, trips):
 @pytest.mark.parametrize(("f", "order", "way"), [
     pytest.param(*case, id=f"{case[0].__name__}-{case[1]}-{case[2].replace(' ', '_')}")
     for case in SAMPLED])
-def test_orders(f, order, way):
+def test_sampled_derivatives_match_eager(f, order, way):
     check(f, ways(order)[way], TRIPS)
 
 
-def test_all_orders(request):
+def test_all_derivatives_match_eager(request):
     if not request.config.getoption("exhaustive"):
-        pytest.skip("takes long: run with --exhaustive")
+        pytest.skip("slow: run with --exhaustive")
     wrong = {}
     for f, order, way in CASES:
         try:
@@ -106,10 +106,10 @@ def test_all_orders(request):
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("f", shapes.SHAPES, ids=lambda f: f.__name__)
-def test_eager_mode(f, order):
-    """The reference itself: eager derivatives against differences along a direction."""
+def test_eager_derivatives_match_differences(f, order):
+    """Check the reference: eager derivatives against finite differences along a direction."""
     if f.__name__ in ASSIGNING:
-        pytest.skip("no gradient flows through what is assigned")
+        pytest.skip("assigned values have no gradient")
     tapes, seen = ("tape",) * order, 0
     for n in TRIPS:
         direction = POINT.directions[order - 1]

@@ -1,4 +1,4 @@
-"""Gradients of loops that compute again what they read: in less memory, with the same bits."""
+"""Gradient checkpointing of loops: less memory, equal bits."""
 
 import dataclasses
 
@@ -14,20 +14,20 @@ pytestmark = pytest.mark.filterwarnings("ignore::dualflow.errors.GradientWarning
 
 
 def stacked(graph):
-    """How many values the loops of a graph stack, those inside included."""
+    """Return the number of values that the loops of a graph, nested ones included, stack."""
     return sum([len(node.outputs) - node.attrs.as_dict()["n_carried"]
                 for one in df.graph.ir.graphs(graph) for node in one.nodes if node.type == "loop"])
 
 
 def kept(f, *args):
-    """How many values the loops of a traced function stack; its graph is right after each pass."""
+    """Return `stacked` of a traced function; its graph is checked after each pass."""
     compiled = f.compiled_for(*args)
     return stacked(optimize(compiled.traced, dataclasses.replace(compiled.options, check=True)))
 
 
 def check(make, args, less=True):
-    """``make(recompute)`` returns a function; with and without, it gives the bits of eager mode,
-    and stacks less."""
+    """Check that ``make(recompute)``, with and without, returns the bits of eager mode, and that it
+    stacks fewer values with."""
     want = make(False)(*args)
     fs = [df.function(make(again)) for again in (False, True)]
     for f in fs:
@@ -49,7 +49,7 @@ def gradients(f, order=1):
 
 
 def soft(x):
-    """Which costs too much to be computed again without being asked for."""
+    """A function that is too expensive to be recomputed unless requested."""
     return df.nn.softmax(df.sin(x) * 2.)
 
 
@@ -111,7 +111,7 @@ def test_loops_in_loops(order, outer):
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_rounds_of_different_lengths_and_sizes(order):
+def test_inner_loops_of_different_lengths_and_sizes(order):
     def make(again):
         def f(x, w, rows):
             def step(c, r):
@@ -174,8 +174,8 @@ def test_effects_happen_once(capsys):
         assert told == out
 
 
-def test_a_variable_assigned_after_the_loop():
-    """What the rounds read of it is not there any more when the gradient runs."""
+def test_variable_assigned_after_the_loop():
+    """The value that the iterations read is overwritten before the gradient runs."""
     def make(again):
         v = df.Variable([1., 2., 3.])
 
@@ -193,7 +193,7 @@ def test_a_variable_assigned_after_the_loop():
     check(make, [inputs(7)[0], inputs(7, (4, 3))[2]])
 
 
-def test_what_would_not_take_less_memory_is_kept():
+def test_recompute_without_savings_is_ignored():
     def make(again):
         def f(x, w, rows):
             c, _ = df.scan(lambda c, r: (soft(c * w + r), None), x, rows, recompute=again)
@@ -230,7 +230,7 @@ def test_forms_of_scan():
 
 
 def test_memory_of_a_long_loop():
-    """What is carried, 16 KB a round, and next to nothing else."""
+    """Only the carry is stored: 16 KB per iteration."""
     def make(again):
         w = df.constant(np.eye(64, 256, dtype="f") * .5)
 

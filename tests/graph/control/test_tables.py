@@ -1,5 +1,5 @@
-"""Tables of which branches and loops look up rows: optimizers do in a graph what they do eagerly,
-also with rows that nobody looked up."""
+"""Embedding tables looked up in branches and loops: traced optimizers update them as eager ones do,
+including rows that were not looked up."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def cond(t, u, ids, x):
     lambda: df.optimizers.Adam(.1, global_clipnorm=.3), lambda: df.optimizers.AdamW(.1),
     lambda: df.optimizers.RMSprop(.1, momentum=.9, centered=True),
     lambda: df.optimizers.Adagrad(.1)])
-def test_updates(make, look):
+def test_optimizer_updates_of_tables(make, look):
     def run(wrap):
         t = df.Variable(np.arange(12, dtype="f").reshape(6, 2) / 7 + .1)
         u = df.Variable([1., 2.])

@@ -1,5 +1,5 @@
-"""Tapes inside traced functions and around them, of branches and loops in loops: what flows into
-what loops keep is counted once, also where rows of different shapes are packed."""
+"""Tapes inside and around traced functions with nested branches and loops: the cotangent of each
+residual is counted once, also if rows of different shapes are packed."""
 
 import pytest
 
@@ -12,7 +12,7 @@ FUNCTIONS = []
 
 
 def penalty(loop):
-    """A function with a tape of its own: the squares of gradients of what a loop makes."""
+    """Return a function with an inner tape: squares of gradients of the loop's output."""
     def f(x, w, rows):
         with df.GradientTape(persistent=True) as tape:
             tape.watch([x, w])
@@ -35,7 +35,7 @@ def plain(loop):
 
 
 def many(c, w, r):
-    """As many rounds as data says."""
+    """A loop with a data-dependent trip count."""
     return df.while_loop(lambda k, c: k < df.cast(df.abs(r[0]) * 10., "int32"),
                          lambda k, c: (k + 1, df.sin(c * w + r)), (0, c))[1]
 
@@ -98,7 +98,7 @@ def while_in_scan_in_scan_in_while(x, w, rows):
 
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("f", FUNCTIONS)
-def test_orders(f, order):
+def test_derivatives_match_eager(f, order):
     args = [*inputs(2)[:2], ROWS]
     want = check(f, args, order)
     traced = df.function(f)
@@ -109,7 +109,7 @@ def test_orders(f, order):
     (while_in_scan, 1), (while_in_scan, 2), (while_in_scan_in_scan, 1)])
 @pytest.mark.parametrize("sign", [1., -1.])
 def test_gradient_in_a_branch(sign, loop, order):
-    """Nothing flows into the rows that loops keep, where the other branch is taken."""
+    """If the other branch is taken, the residuals of the loops get no cotangent."""
     def f(x, w, rows):
         with df.GradientTape() as tape:
             tape.watch(x)
@@ -123,7 +123,7 @@ def test_gradient_in_a_branch(sign, loop, order):
 
 @pytest.mark.parametrize("loop", ["while_loop", "scan"])
 @pytest.mark.parametrize(("order", "want"), [(2, 5.88), (3, 16.8)])
-def test_a_function_with_a_loop_whose_gradient_is_taken_in_another_function(loop, order, want):
+def test_gradient_in_a_function_of_a_loop_in_another_function(loop, order, want):
     def power(x):
         if loop == "scan":
             return df.scan(lambda c, _: (c * c, c), x, length=2)[0]
@@ -159,7 +159,7 @@ def varying_trips_of_functions(x, n):
 
 
 def of_order(f, order):
-    """The derivative of some order of a function of one number."""
+    """Return the derivative of an order of a function of one number."""
     for _ in range(order):
         f = df.grad(f)
     return f
@@ -168,7 +168,7 @@ def of_order(f, order):
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
 @pytest.mark.parametrize("f", [varying_trips, varying_trips_in_a_branch,
                                varying_trips_of_functions])
-def test_derivatives_around_a_loop_in_a_loop(f, n):
+def test_derivatives_of_nested_loops(f, n):
     x, n = df.constant(.3, df.float64), df.constant(n)
     traced = df.function(f)
     for order in (1, 2, 3):
@@ -204,7 +204,7 @@ def called_in_a_loop(f):
 
 
 def gradients_added(f):
-    """The sum of a function's gradients, each with a factor of its own."""
+    """Return the sum of a function's gradients, each with a different factor."""
     def g(*xs):
         found = df.grad(f, (0, 1))(*xs)
         return df.reduce_sum(df.add_n([y * (k + 1.) for k, y in enumerate(found)]))
@@ -220,7 +220,7 @@ def of_order_in_all(f, order):
 @pytest.mark.parametrize("form", [called_in_a_branch, called_in_a_branch_of_functions,
                                   called_in_a_loop])
 @pytest.mark.parametrize("order", [1, 2, 3])
-def test_a_branch_in_a_function_called_in_a_body(form, order):
+def test_branch_in_a_function_called_in_a_body(form, order):
     xs = df.constant([.5, .7], df.float64), df.constant([.3, .4], df.float64)
     want = of_order_in_all(form(chosen), order)(*xs).item()
     called = df.function(chosen)

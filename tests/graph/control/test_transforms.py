@@ -12,7 +12,7 @@ def number(x):
 
 
 def gradient(f):
-    """The gradient of a function of a number, by a tape."""
+    """Return the gradient of a function of a number, by a tape."""
     def g(a):
         with df.GradientTape() as tape:
             tape.watch(a)
@@ -46,7 +46,7 @@ def squares_by_scan(n, a):
 
 SQUARES = [squares, squares_by_while, squares_by_while_loop, squares_by_scan]
 EXPECTED = {1: 4 * .7**3, 2: 12 * .7**2, 3: 24 * .7, 4: 24.}       # of a⁴
-CONVERTED = [squares, squares_by_while]     # `jacfwd` maps functions, which are not converted
+CONVERTED = [squares, squares_by_while]     # `jacfwd` maps functions without converting them
 TRANSFORMS = {
     "grad": lambda f: lambda a: df.grad(f)(a),
     "jvp": lambda f: lambda a: df.jvp(f, (a,), (number(1.),))[1],
@@ -81,7 +81,7 @@ def test_hvp_and_hessian_around_a_function(f):
 @pytest.mark.parametrize("order", [2, 3])
 @pytest.mark.parametrize("f", SQUARES)
 def test_function_with_the_gradient_of_another(f, order):
-    """A tape around a function that has the gradient of another one."""
+    """A tape around a function that returns the gradient of another one."""
     traced = df.function(lambda a: f(df.constant(2), a))
     inner = df.function(gradient(traced))
     assert inner(number(.7)).item() == pytest.approx(EXPECTED[1])
@@ -99,9 +99,9 @@ def test_functions_at_each_level(f):
         assert g(number(.7)).item() == pytest.approx(EXPECTED[order], rel=1e-12)
 
 
-# --- rules of a call that are asked for inside of vmap, or while a function is traced ---
+# --- gradient rules of a call inside vmap, or while a function is traced ---
 
-N = 20          # more than what `jacobian` does without vmap
+N = 20          # more rows than `jacobian` computes without vmap
 
 
 def plain(x):
@@ -117,7 +117,7 @@ def looping(x):
 
 
 def loop_until(x):
-    """A loop whose trip count the data decides."""
+    """A loop with a data-dependent trip count."""
     return df.while_loop(lambda y: df.reduce_sum(y * y) < 40., lambda y: y * 1.5 + x * x, (x,))[0]
 
 
@@ -126,7 +126,7 @@ def scanning(x):
 
 
 def nested_loops(x):
-    """A loop in a loop, whose trip count varies."""
+    """A loop in a loop; the inner trip count varies."""
     def inner(k, y):
         return df.while_loop(lambda j, y: j <= k, lambda j, y: (j + 1, df.sin(y) * x + y),
                              (df.constant(0), y))[1]
@@ -136,7 +136,7 @@ def nested_loops(x):
 
 
 def nested_while(x):
-    """The same in Python's words, with a branch inside."""
+    """The same with Python statements, and a branch inside."""
     y = x
     for k in df.range(3):
         j = df.constant(0, k.dtype)
@@ -164,7 +164,7 @@ def jacobian(f):
 
 
 def one_by_one(f):
-    """The Jacobian, a row after the other, without vmap."""
+    """Return the Jacobian function that computes row by row, without vmap."""
     def g(x):
         with df.GradientTape(persistent=True) as tape:
             tape.watch(x)
@@ -204,7 +204,7 @@ def test_vmap_of_gradients_around_a_function(f):
     def of(f):
         return lambda x: df.vjp(f, x)[1](x * x + 1.)[0]
 
-    if f is not nested_while:           # vmap does not convert Python
+    if f is not nested_while:           # vmap does not convert Python statements
         found = df.transforms.vmap(of(traced))(rows)
         expected = df.stack([of(f)(x) for x in df.unstack(rows)])
         df.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
@@ -215,8 +215,8 @@ def test_vmap_of_gradients_around_a_function(f):
 
 
 @pytest.mark.parametrize("f", VECTORS)
-def test_gradient_inside_a_function_of_a_call_outside(f):
-    """A tape is given to the function that asks for its gradient."""
+def test_tape_passed_to_the_function_that_computes_its_gradient(f):
+    """The recording tape is an argument of the traced function."""
     def record(f):
         x = point(4)
         tape = df.GradientTape()
@@ -236,7 +236,7 @@ def poly(x, w):
     return w * x * x + x
 
 
-def test_variables_keep_the_value_of_the_forward_run():
+def test_gradients_use_variable_values_of_the_forward_run():
     w = df.Variable(df.constant([2.] * N, df.float64))
     traced = df.function(lambda x: poly(x, w))
     x = point()
@@ -249,7 +249,7 @@ def test_variables_keep_the_value_of_the_forward_run():
     df.testing.assert_close(found[1], df.linalg.diag(x * x), rtol=1e-12, atol=0.)
 
 
-def test_jacobian_around_a_function_with_a_number():
+def test_jacobian_around_a_function_with_a_number_argument():
     traced = df.function(lambda x, a: df.sin(x) * a)
     for a in (2., 3.5):
         found = jacobian(lambda x, a=a: traced(x, a))(point())
@@ -262,7 +262,7 @@ RULE = df.custom_gradient(lambda x: (df.exp(-x), lambda g: -g * df.exp(-x)))
 
 
 def doubled(x):
-    """A loop that has no iterations for large x."""
+    """A loop with no iterations for large x."""
     return df.while_loop(lambda y: df.reduce_sum(y * y) < 1., lambda y: (df.tanh(RULE(y)) + y,),
                          (x,))[0]
 
@@ -277,13 +277,13 @@ def along_sin(f):
     along_sin(along_sin(along_sin(doubled))),
     lambda x: df.jacrev(along_sin(along_sin(doubled)))(x)])
 def test_derivatives_of_a_loop_that_may_have_no_iterations(g, scale):
-    """The rows that such a loop stacks have the shape of rows, in a gradient of a gradient, too."""
+    """The stacked rows of such a loop keep the row shape, also in a second derivative."""
     x = point(3) * scale + scale
     df.testing.assert_close(df.function(g)(x), g(x), rtol=1e-12, atol=1e-12)
 
 
-# --- rules of the user's inside rules of the user's, of a call that is inlined ---
-# The rules are not derivatives of the functions: a rule that is lost gives other numbers.
+# --- nested custom gradient rules of an inlined call ---
+# The rules differ from the derivatives: a lost rule changes the result.
 
 INNER = df.custom_gradient(lambda x: (df.sin(x), lambda g: g * df.cos(x) * 3.))
 OUTER = df.custom_gradient(lambda x: (df.tanh(x), lambda g: g * INNER(x) * x))
@@ -299,7 +299,7 @@ def ruled_in_a_loop(x):
 
 
 def mapped_back(f):
-    """Products with the transposed Jacobian, whose rule is mapped after the call."""
+    """Return products with the transposed Jacobian, mapping its rule after the call."""
     def g(x):
         back = df.vjp(f, x)[1]
         return df.vmap(lambda u: back(u)[0])(df.stack([x, x * 2., x * 3.]))
@@ -317,7 +317,7 @@ def summed(f):
     lambda f: df.jacrev(mapped_back(f)), lambda f: df.jacfwd(summed(mapped_back(f))),
     lambda f: lambda x: df.vmap(summed(mapped_back(f)))(df.stack([x, x * 2.]))],
     ids=["grad", "second", "jacrev", "jacfwd", "vmap"])
-def test_rules_in_rules_of_a_call_that_is_inlined(f, g):
+def test_nested_custom_gradients_of_an_inlined_call(f, g):
     x = df.constant([.3, .5, .8], df.float64)
     expected = g(f)(x)
     df.testing.assert_close(g(df.function(f))(x), expected, rtol=1e-10, atol=1e-10)

@@ -1,5 +1,5 @@
-"""Variables first read in a nested body of a loop whose iterations assign them: each iteration, and
-its gradient, reads its own version."""
+"""Variables first read in a nested body of a loop whose iterations assign them: each iteration and
+its gradient read the version of that iteration."""
 
 import pytest
 
@@ -57,7 +57,7 @@ CASES = [in_a_branch, in_a_loop, in_a_call, written_at_two_depths, in_functions]
 
 
 def gradients(f, x):
-    """Gradients by a tape around f, of a new variable and x."""
+    """Return gradients by a tape around f with respect to a new variable and x."""
     v = df.Variable(1., dtype=df.float64)
     with df.GradientTape() as tape:
         tape.watch(x)
@@ -66,7 +66,7 @@ def gradients(f, x):
 
 
 def traced_inside(f, n):
-    """The gradient of f by a tape inside a traced function."""
+    """Return the gradient of f by a tape inside a traced function."""
     def g(v, x):
         with df.GradientTape() as tape:
             tape.watch(x)

@@ -1,4 +1,4 @@
-"""Each rule on printed IR and, where it says it is exact, on NaN, infinities and both zeros."""
+"""Each rewrite rule on printed IR; exact rules also on NaN, infinities and both zeros."""
 
 import math
 
@@ -16,11 +16,11 @@ TRUE, FALSE = df.constant(True), df.constant(False)
 
 
 def left(f, *parameters, **options):
-    """Ops left after the exact rules have been applied and dead code is gone."""
+    """Return the ops that remain after the exact rules and dead code elimination."""
     return ops(simplified(passed(algebra, traced(f, *parameters), **options)))
 
 
-SAME = {                    # what returns its first argument
+SAME = {                    # functions that return their first argument
     "identity": lambda a: df.identity(df.stop_gradient(a)),
     "x - 0": lambda a: a - 0.0,
     "x + -0": lambda a: a + MINUS_ZERO,
@@ -44,7 +44,7 @@ SAME = {                    # what returns its first argument
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_what_changes_nothing_is_gone(name):
+def test_identities_are_removed(name):
     graph = traced(SAME[name], x(4, 5))
     passed(algebra, graph)
     after = simplified(graph)
@@ -64,11 +64,11 @@ INTEGERS = {
 
 
 @pytest.mark.parametrize("name", INTEGERS)
-def test_what_changes_no_integer_is_gone(name):
+def test_integer_identities_are_removed(name):
     assert left(INTEGERS[name], x(4, 5, dtype="int32")) == []
 
 
-INEXACT = {                 # for these a bit would change
+INEXACT = {                 # rewriting these would change bits
     "x + 0": lambda a: a + 0.0,
     "0 + x": lambda a: 0.0 + a,
     "x - -0": lambda a: a - MINUS_ZERO,
@@ -91,7 +91,7 @@ INEXACT = {                 # for these a bit would change
 
 
 @pytest.mark.parametrize("name", INEXACT)
-def test_what_is_not_exact_stays(name):
+def test_inexact_rewrites_are_not_applied(name):
     graph = traced(INEXACT[name], x(4, 5))
     assert ops(passed(algebra, graph)) == ops(graph)
 
@@ -136,7 +136,7 @@ REWRITTEN = {
 
 
 @pytest.mark.parametrize("name", REWRITTEN)
-def test_rewritten(name):
+def test_exact_rewrites(name):
     f, want = REWRITTEN[name]
     assert left(f, x(4, 5), x(4, 5)) == want
 
@@ -157,14 +157,14 @@ INTEGERS_REWRITTEN = {
 
 @pytest.mark.parametrize("name", INTEGERS_REWRITTEN)
 @pytest.mark.parametrize("dtype", ["int32", "uint16", "uint32"])
-def test_integers_rewritten(name, dtype):
+def test_exact_integer_rewrites(name, dtype):
     f, want = INTEGERS_REWRITTEN[name]
     assert left(f, x(4, 5, dtype=dtype)) == want
 
 
 @pytest.mark.parametrize("a", dtypes.ALL, ids=str)
-def test_casts_that_may_be_left_out(a):
-    """By all numbers near the ends of a."""
+def test_redundant_casts(a):
+    """Check values near the limits of `a`."""
     if a is df.bfloat16:
         sample = df.cast(df.constant([1.0, -0.0, 3.3e38, 0.1]), a)
     elif a.is_floating:
@@ -207,7 +207,7 @@ FAST = {
 
 
 @pytest.mark.parametrize("name", FAST)
-def test_fast_math(name):
+def test_fast_math_rewrites(name):
     f, want = FAST[name]
     graph = traced(f, x(4, 5), x(4, 5))
     after = simplified(graph, fast_math=True)
@@ -218,12 +218,12 @@ def test_fast_math(name):
     np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
-def test_a_long_power_takes_few_products():
+def test_long_product_becomes_squares():
     after = simplified(traced(lambda a: math.prod([a] * 31, start=a), x(3)), fast_math=True)
     assert ops(after) == ["square"] * 5
 
 
-def test_a_result_keeps_its_shape():
+def test_rewritten_results_keep_their_shape():
     def f(a):
         return a * df.ones((4, 5)), df.where(TRUE, a, df.zeros((4, 5))), a - df.zeros((4, 1))
 
@@ -233,7 +233,7 @@ def test_a_result_keeps_its_shape():
     assert len(ops(after)) == len(ops(graph))
 
 
-def test_sizes_that_depend_on_data():
+def test_data_dependent_sizes():
     def f(a):
         u, v = df.unique(a)[0], df.unique(df.abs(a))[0]
         return u * 1.0, df.where(TRUE, u, v), u * u
@@ -242,7 +242,7 @@ def test_sizes_that_depend_on_data():
     assert ops(after) == ["unique", "abs", "unique", "where", "square"]
 
 
-def test_variables_are_not_read_late():
+def test_rewrites_do_not_read_variables_late():
     v = variable(3)
 
     def f(a):
@@ -256,18 +256,18 @@ def test_variables_are_not_read_late():
     assert "negative" in ops(after)
 
 
-def test_names_and_lines_are_carried_on():
+def test_rewrites_keep_names_and_lines():
     after = passed(algebra, traced(lambda a: df.multiply(a, a, name="mine"), x(3)))
     node = after.nodes[-1]
     assert (node.type, node.name) == ("square", "mine")
 
 
-def test_rules_are_for_ops_that_exist():
+def test_rule_for_an_unknown_op_raises():
     with pytest.raises(Exception, match="no op"):
         algebra.rule("no_such_op")(lambda make, y: None)
 
 
-def test_printed():
+def test_printed_graph():
     def f(a):
         return (a * 1.0 + -(a * 2.0)) / 4.0
 
@@ -295,7 +295,7 @@ def test_sums_of_squares(reduction, axis, dtype):
     assert df.function(f)(a).numpy().tobytes() == f(a).numpy().tobytes()
 
 
-def test_sums_of_squares_that_are_rounded_first():
+def test_sums_of_rounded_squares_are_not_rewritten():
     assert left(lambda a: df.reduce_sum(a * a), x(3, 4, dtype="float16")) == [
         "square", "reduce_sum"]
     assert left(lambda a: df.reduce_sum(a * a), x(3, 4, dtype="int32")) == ["square", "reduce_sum"]

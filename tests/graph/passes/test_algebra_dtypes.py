@@ -1,5 +1,5 @@
-"""Every exact rule of algebra, on every dtype that its ops take: bits of the optimised graph are
-those of eager mode for limits, both zeros, NaN, infinities, denormal numbers and random bits."""
+"""Every exact rule of algebra on every dtype of its ops: optimised graphs return the bits of eager
+mode for limits, both zeros, NaN, infinities, subnormal numbers and random bits."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def of_squares(name, axis):
                                        axes=[axis], keepdims=False)
 
 
-# What to compute of two tensors and constants of their dtype.
+# Expressions of two tensors and constants of their dtype.
 PATTERNS = {
     "identity": lambda a, b, c: df.identity(a) + df.stop_gradient(b),
     "unbroadcast": lambda a, b, c: (_core.apply("unbroadcast", a, b),
@@ -82,7 +82,7 @@ def test_bits_of_eager_mode(name, dtype):
 @pytest.mark.parametrize("dtype", [x for x in DTYPES if "float" not in x])
 def test_fast_math_of_integers_is_exact(dtype):
     for name, pattern in PATTERNS.items():
-        if not name.startswith(("reduce_mean", "x / ")):        # which are floats
+        if not name.startswith(("reduce_mean", "x / ")):        # these return floats
             check(pattern, dtype, fast_math=True)
 
 
@@ -101,8 +101,8 @@ def test_casts_in_a_row(dtype):
         check(lambda a, b, c, via=via: [df.cast(df.cast(a, via), to) for to in DTYPES], dtype)
 
 
-def test_every_exact_rule_is_driven(monkeypatch):
-    """A pattern is missing for a rule that has never answered."""
+def test_every_exact_rule_is_applied_by_a_pattern(monkeypatch):
+    """A rule that is never applied lacks a pattern."""
     known = {(op.name, apply.__code__.co_firstlineno) for op, rules in algebra.RULES.items()
              for apply, fast in rules if not fast}
     seen = set()

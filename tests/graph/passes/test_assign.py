@@ -1,4 +1,4 @@
-"""Updates become a value and an assignment of it."""
+"""Updates become a computed value and an assignment."""
 
 import dualflow as df
 from dualflow.graph.passes import assign
@@ -24,7 +24,7 @@ def test_add_and_subtract_become_assignments():
     """, passed(assign, traced(f, x(3))))
 
 
-def test_only_the_last_of_several_assignments_stays():
+def test_only_the_last_of_several_assignments_remains():
     v = variable(3)
 
     def f(a):
@@ -42,7 +42,7 @@ def test_only_the_last_of_several_assignments_stays():
     """, passed(assign, traced(f, x(3))))
 
 
-def test_another_writer_between_keeps_both():
+def test_assignments_around_another_writer_both_remain():
     v = variable(3)
 
     def f(a):
@@ -61,7 +61,7 @@ def test_another_writer_between_keeps_both():
     """, passed(assign, traced(f, x(3))))
 
 
-def test_assigning_a_variable_to_itself_is_nothing():
+def test_self_assignment_is_removed():
     v = variable(3)
 
     def f(a):
@@ -74,7 +74,7 @@ def test_assigning_a_variable_to_itself_is_nothing():
     """, passed(assign, traced(f, x(3))))
 
 
-def test_a_version_of_another_variable_is_not_read_late():
+def test_versions_of_other_variables_are_not_read_late():
     v, w = variable(3, name="v"), variable(3, name="w")
 
     def f(a):

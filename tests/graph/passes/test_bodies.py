@@ -1,4 +1,4 @@
-"""What goes into bodies and comes out of them."""
+"""Operands and results of bodies: hoisted, removed or moved inside."""
 
 import dualflow as df
 from dualflow._core import current_graph
@@ -11,7 +11,7 @@ from tests.graph.interpret import interpret
 
 
 def after(f, *parameters):
-    """The graph after the pass, which computes the same."""
+    """Return the graph after the pass; it must compute the same."""
     graph = versions.run(inline.run(traced(f, *parameters), Options()), Options())
     args = random_args(graph)
     want = interpret(graph, args)
@@ -31,7 +31,7 @@ def only(graph, op):
     return next(node for node in graph.nodes if node.type == op)
 
 
-def test_constants_stand_inside_and_values_go_in_once():
+def test_constants_move_into_bodies_and_values_are_passed_once():
     graph = after(lambda a, p: df.cond(p, lambda: a * 2. + df.sin(a), lambda: a * 3.),
                   x(2, 3), x(dtype="bool"))
     node = only(graph, "cond")
@@ -40,25 +40,25 @@ def test_constants_stand_inside_and_values_go_in_once():
     assert "constant(3.0)" in node.bodies[0].text()
 
 
-def test_what_no_body_reads_does_not_go_in():
+def test_unused_body_inputs_are_removed():
     graph = after(lambda a, b: df.scan(lambda c, r: (c + r[0], c), 0., (a, b))[0], x(4), x(4, 7))
     node = only(graph, "loop")
     parts = loop_parts(node)
     assert parts.sliced.stop - parts.sliced.start == 1
-    assert len(node.outputs) == 1               # what is stacked is not read
+    assert len(node.outputs) == 1               # the stacked output is unused
 
 
-def test_what_is_carried_and_never_changed_goes_in_only():
+def test_unchanged_carries_become_captured_inputs():
     graph = after(lambda a, b: df.while_loop(
         lambda i, a, b: i < 3, lambda i, a, b: (i + 1, a * b, b), (0, a, b)), x(2), x(2))
     node = only(graph, "loop")
     assert loop_parts(node).n_carried == 2
-    assert graph.outputs[2].node.type == "identity"     # which what is carried enters under
+    assert graph.outputs[2].node.type == "identity"     # of the initial value of the carry
     assert graph.outputs[2].node.inputs == (graph.inputs[1],)
 
 
-def test_what_only_serves_itself_is_not_carried():
-    """`b` feeds `c`, and `c` nothing that is read."""
+def test_carries_that_feed_only_themselves_are_removed():
+    """`b` feeds only `c`, and `c` feeds no output."""
     graph = after(lambda a: df.while_loop(
         lambda i, a, b, c: i < 3, lambda i, a, b, c: (i + 1, a + 1., b * 2., c + b),
         (0, a, a, a))[1], x(2))
@@ -68,9 +68,9 @@ def test_what_only_serves_itself_is_not_carried():
     assert "multiply" not in ops(node.bodies[0])
 
 
-def test_what_feeds_the_test_an_effect_or_a_version_is_carried():
+def test_carries_for_condition_effects_and_versions_remain():
     v = df.Variable([1., 2.])
-    kept = []                   # the trace, which keeps alive what it calls
+    kept = []                   # keeps alive the graphs of the calls
 
     def f(a):
         kept.append(current_graph())
@@ -85,7 +85,7 @@ def test_what_feeds_the_test_an_effect_or_a_version_is_carried():
     assert loop_parts(only(graph, "loop")).n_carried == 4
 
 
-def test_a_branch_that_is_always_taken_takes_the_place_of_its_node():
+def test_branch_of_a_constant_condition_is_inlined():
     v = df.Variable([1., 2.])
 
     def f(a):
@@ -93,7 +93,7 @@ def test_a_branch_that_is_always_taken_takes_the_place_of_its_node():
             v.assign(a)
             return a * 2.
 
-        k = df.constant(1) * df.constant(1)         # known, but not to Python
+        k = df.constant(1) * df.constant(1)         # constant, but unknown to Python
         return df.switch_case(k, [then, lambda: a + v, lambda: a]), v.value()
 
     graph = traced(f, x(2))
@@ -105,8 +105,8 @@ def test_a_branch_that_is_always_taken_takes_the_place_of_its_node():
         assert_same(g, w)
 
 
-def test_nested():
-    """Constants of the outer graph reach the innermost body in one go."""
+def test_constants_in_nested_bodies():
+    """Constants of the outer graph reach the innermost body in one run of the pass."""
     graph = after(lambda a: df.map_fn(lambda r: df.scan(
         lambda c, q: (c + q, c), 0., df.stack([r, r * 2.]))[0] * 5., a), x(3))
     outer = only(graph, "loop")
@@ -114,8 +114,8 @@ def test_nested():
     assert outer.op is LOOP
 
 
-def test_what_is_the_same_in_each_round_is_computed_before():
-    """Out of both loops, but neither what may refuse a value nor what is only repeated."""
+def test_loop_invariant_nodes_are_hoisted():
+    """They leave both loops, unless a node may raise or the value is only repeated."""
     v = df.Variable([1., 2., 3.])
 
     def f(a, w, k):

@@ -1,4 +1,4 @@
-"""Clusters: what becomes one, what may not, and that not a bit changes."""
+"""Clusters: which nodes are fused and which are not; fusion changes no bit."""
 
 import math
 
@@ -16,7 +16,7 @@ def fused(f, *parameters, exact=True):
     return passed(cluster, traced(f, *parameters), exact)
 
 
-def test_gelu_by_hand_is_one_instruction():
+def test_composed_gelu_is_one_cluster():
     is_block("""
         %1 = constant(0.5)
         %2 = constant(1.4142135381698608)
@@ -27,7 +27,7 @@ $6 = erf($5); $7 = add($3, $6); $8 = multiply($4, $7); return $8})
     """, fused(lambda a: 0.5 * a * (1 + df.math.erf(a / math.sqrt(2.0))), x(4, 3)))
 
 
-def test_sums_join_as_chains():
+def test_sums_become_chains_of_additions():
     is_block("""
         %1 = cluster(%0, shape=(4, 3), {$1 = exp($0); $2 = exp($0); $3 = add($0, $1); \
 $4 = add($3, $0); $5 = add($4, $2); $6 = add($5, $0); $7 = sin($6); return $7})
@@ -35,7 +35,7 @@ $4 = add($3, $0); $5 = add($4, $2); $6 = add($5, $0); $7 = sin($6); return $7})
     """, fused(lambda a: df.sin(df.add_n([a, df.exp(a), a, df.exp(a), a])), x(4, 3)))
 
 
-def test_a_sum_alone_or_of_very_many_stays():
+def test_single_or_very_long_sum_is_not_fused():
     assert ops(fused(lambda a, b: df.add_n([a, b, a, b, a]), x(4), x(4))) == ["add_n"]
     many = fused(lambda a: df.exp(df.add_n([a] * 100)), x(4))
     assert ops(many) == ["add_n", "cluster"]
@@ -49,7 +49,7 @@ def test_sums_have_the_bits_of_the_op(dtype):
     assert df.function(f)(*a).numpy().tobytes() == f(*a).numpy().tobytes()
 
 
-def test_softmax_by_hand_is_one_instruction():
+def test_composed_softmax_is_one_cluster():
     def softmax(a):
         e = df.exp(a - df.reduce_max(a, -1, keepdims=True))
         return e / df.reduce_sum(e, -1, keepdims=True)
@@ -62,7 +62,7 @@ $3 = exp($2); $4' = reduce_sum($3); $5 = divide($3, $4); return $5})
 
 
 @pytest.mark.parametrize("keepdims", [True, False])
-def test_layer_norm_by_hand_is_one_instruction(keepdims):
+def test_composed_layer_norm_is_one_cluster(keepdims):
     def row(y):
         return y if keepdims else df.expand_dims(y, -1)
 
@@ -74,7 +74,7 @@ def test_layer_norm_by_hand_is_one_instruction(keepdims):
     assert ops(fused(norm, x(2, 4, 3), x(3), x(3))) == ["cluster"]
 
 
-def test_adam_by_hand_is_one_instruction_besides_its_scalars():
+def test_composed_adam_is_one_cluster_besides_its_scalars():
     w, m, v = [variable(4, 3, name=name) for name in "wmv"]
 
     def step(g, t):
@@ -95,11 +95,11 @@ def test_every_elementwise_node_is_in_a_cluster():
     assert ops(fused(lambda a, b: (df.exp(a), b + b), x(3), x(4, 2))) == ["cluster", "cluster"]
 
 
-def test_a_reduction_alone_stays_one():
+def test_single_reduction_is_not_fused():
     assert ops(fused(lambda a: df.reduce_sum(a, 1), x(4, 3))) == ["reduce_sum"]
 
 
-def test_leading_dimensions_are_folded():
+def test_leading_dimensions_are_reduced():
     def f(a):
         y = a * 2.0
         return y, df.exp(df.reduce_sum(y, (0, 1)))
@@ -114,7 +114,7 @@ $3'' = reduce_sum($2, outer=1, n=32); return $2, $3})
     """, fused(f, x(8, 4, 3)))
 
 
-def test_what_is_folded_is_not_read_inside():
+def test_column_reductions_are_not_read_in_their_cluster():
     def f(a):
         y = df.exp(a)
         return y - df.reduce_max(y, 0)
@@ -123,30 +123,30 @@ def test_what_is_folded_is_not_read_inside():
 
 
 @pytest.mark.parametrize("axes", [(0, 2), ()])
-def test_other_axes_are_not_reduced(axes):
+def test_reductions_of_other_axes_are_not_fused(axes):
     after = fused(lambda a: df.exp(df.reduce_sum(a * 2.0, axes)), x(2, 4, 3))
     assert "reduce_sum" in ops(after) or axes == ()
 
 
-def test_folds_of_small_pieces_wide_rows_halves_and_parts_of_rows_stay():
+def test_column_reductions_that_are_not_fused():
     for shape, axis, dtype in [((9, 4, 3), 1, "float32"), ((9, 5000), 0, "float32"),
                                ((9, 4), 0, "float16"), ((9, 4), 0, "int32")]:
         f = lambda a: df.reduce_sum(a + a, axis)  # noqa: B023, E731
         assert ops(fused(f, x(*shape, dtype=dtype))) == ["cluster", "reduce_sum"]
 
-    def torn(a):        # rows of all that is left of the first dimension
+    def torn(a):        # rows of all dimensions but the first
         y = a * 2.0
         return y - df.reduce_max(y, (1, 2), keepdims=True), df.reduce_sum(y, (0, 1))
 
     assert sorted(ops(fused(torn, x(3, 500, 2)))) == ["cluster", "reduce_sum"]
 
 
-def test_folds_alone_stay():
+def test_single_column_reductions_are_not_fused():
     assert ops(fused(lambda a: (df.reduce_sum(a, 0), df.reduce_max(a, 0)), x(40, 9))) == [
         "reduce_sum", "reduce_max"]
 
 
-def test_long_rows_are_reduced_if_they_are_many_and_folded_otherwise():
+def test_long_rows_use_row_reductions_only_if_there_are_many():
     f = lambda a: df.reduce_sum(a * 2.0, 1)  # noqa: E731
     assert "rows of 20000" in fused(f, x(8, 20_000)).text()
     assert "outer=2, n=20000" in fused(f, x(2, 20_000)).text()
@@ -156,8 +156,8 @@ def test_long_rows_are_reduced_if_they_are_many_and_folded_otherwise():
 
 
 @pytest.mark.parametrize("shape", [(300, 70), (40, 20_000), (3, 30_000), (2000, 3)])
-def test_bits_of_folds_and_long_rows(shape):
-    """Gradients of a layer norm by hand, and more."""
+def test_bits_of_column_reductions_and_long_rows(shape):
+    """Check the gradients of a composed layer norm, among others."""
     def f(a, scale, offset):
         with df.GradientTape() as tape:
             tape.watch([a, scale, offset])
@@ -182,7 +182,7 @@ def test_bits_of_folds_and_long_rows(shape):
             df.config.set_num_threads(before)
 
 
-def test_rows_read_along_columns_are_not_in_the_cluster():
+def test_row_results_broadcast_along_columns_are_not_fused():
     def f(a):
         return a * df.reduce_sum(a * 2.0, 1)
 
@@ -200,21 +200,21 @@ def test_values_used_outside_are_outputs():
     assert "return $2, $3}" in next(line for line in lines(after) if "= cluster" in line)
 
 
-def test_a_path_that_leaves_and_comes_back_keeps_two_apart():
+def test_path_through_an_unfused_node_separates_clusters():
     assert ops(fused(lambda a: df.exp(a) + df.exp(a) @ a, x(3, 3))) == [
         "cluster", "matmul", "cluster"]
 
 
-def test_what_waits_for_a_product_runs_behind_it():
+def test_cluster_that_reads_a_product_follows_it():
     assert ops(fused(lambda a, b: df.exp(a) + a @ b, x(3, 3), x(3, 3))) == ["matmul", "cluster"]
 
 
-def test_what_reads_the_same_runs_together():
+def test_nodes_with_a_common_operand_are_fused():
     assert ops(fused(lambda a: (df.exp(a), df.sin(a)), x(3))) == ["cluster"]
     assert ops(fused(lambda a, b: (df.exp(a), df.sin(b)), x(3), x(3))) == ["cluster", "cluster"]
 
 
-def test_a_broadcast_is_a_matter_of_loading():
+def test_broadcasts_are_fused_into_loads():
     def f(a, b):
         return df.broadcast_to(df.reshape(b, (3, 1)), (2, 3, 4)) * a
 
@@ -222,14 +222,14 @@ def test_a_broadcast_is_a_matter_of_loading():
     assert ops(fused(lambda a: df.broadcast_to(a, (2, 3)), x(3))) == ["broadcast_to"]
 
 
-def test_dimensions_of_one_come_and_go():
+def test_reshapes_by_dimensions_of_one_are_fused():
     def f(a):
         return df.reshape(df.exp(df.expand_dims(a, 1)), (3, 4, 1)) * 2.0
 
     assert ops(fused(f, x(3, 4))) == ["reshape", "cluster"]
 
 
-def test_a_reader_stands_before_the_next_version():
+def test_cluster_precedes_the_next_version_of_its_variable():
     v = variable(3)
 
     def f(a):
@@ -240,7 +240,7 @@ def test_a_reader_stands_before_the_next_version():
     fused(f, x(3))
 
 
-def test_a_view_of_what_is_overwritten_is_taken_in_time():
+def test_view_of_a_variable_is_read_before_it_is_overwritten():
     v = variable(4)
 
     def f(a):
@@ -251,7 +251,7 @@ def test_a_view_of_what_is_overwritten_is_taken_in_time():
     fused(f, x(4))
 
 
-def test_rows_do_not_lie_in_what_is_repeated_along_them():
+def test_row_result_does_not_reuse_a_repeated_operand():
     def f(a, b):
         return df.reduce_max(df.abs(a) * b, 1, keepdims=True)
 
@@ -262,7 +262,7 @@ def test_rows_do_not_lie_in_what_is_repeated_along_them():
     assert g(data).tolist() == f(data, df.cumsum(data, 1)[:, 9:10] + 1.0).tolist()
 
 
-def test_updates_stay_before_what_may_fail():
+def test_updates_precede_nodes_that_may_raise():
     v, w = variable(2, name="v"), variable(2, name="w")
 
     def f(a, i):
@@ -283,11 +283,11 @@ def test_casts_and_many_dtypes():
 
 
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3)])
-def test_nothing_to_do(shape):
+def test_empty_and_scalar_shapes(shape):
     fused(lambda a: df.exp(a) + df.reduce_sum(a * 2.0, -1, keepdims=True), x(*shape))
 
 
-def test_sizes_that_depend_on_data_stay():
+def test_data_dependent_sizes_are_not_fused():
     def f(a):
         found = df.where(a > 0.0)
         return df.cast(found, df.int32) * 2
@@ -296,7 +296,7 @@ def test_sizes_that_depend_on_data_stay():
     assert ops(after).count("multiply") == 1
 
 
-def test_a_ladder_of_diamonds_and_a_long_chain():
+def test_stacked_diamonds_and_a_long_chain():
     def ladder(a):
         for _ in range(60):
             a = df.sin(a) + df.cos(a)

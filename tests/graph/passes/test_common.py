@@ -21,7 +21,7 @@ def test_equal_nodes_and_constants_merge():
     """, passed(common, traced(f, x(3), x(3))))
 
 
-def test_attributes_inputs_and_order_differ():
+def test_different_attributes_inputs_or_order_do_not_merge():
     def f(a):
         return (df.reduce_sum(a, 0), df.reduce_sum(a, 1), df.reduce_max(a, 0), a - a * a,
                 a * a - a)
@@ -32,14 +32,14 @@ def test_attributes_inputs_and_order_differ():
     assert len([op for op in ops(after) if op.startswith("reduce")]) == 3
 
 
-def test_attributes_that_differ_in_the_sign_of_zero():
+def test_attributes_with_different_signs_of_zero_do_not_merge():
     def f(a):
         return df.nn.leaky_relu(a, 0.0), df.nn.leaky_relu(a, -0.0)
 
     assert len(ops(passed(common, traced(f, x(5))))) == 2
 
 
-def test_constants_differ_by_dtype_shape_and_bits():
+def test_constants_of_different_dtype_shape_or_bits_do_not_merge():
     def f(a):
         return (a + df.constant(0.0), a + df.constant(-0.0), a + df.constant([0.0]),
                 a + df.constant([0.0]))
@@ -58,7 +58,7 @@ def test_constants_of_every_dtype(dtype):
         "where"]
 
 
-def test_large_constants_are_the_same_only_as_objects():
+def test_large_constants_merge_only_if_identical():
     big = np.zeros(100_000, np.float32)
     one, other = df.constant(big), df.constant(big)
     after = passed(common, traced(lambda a: (a + one, a + one, a + other), x(100_000)))
@@ -90,7 +90,7 @@ COMMUTATIVE = [name for name in _core.ops() if _core.get_op(name).commutative]
 
 
 @pytest.mark.parametrize("name", COMMUTATIVE)
-def test_commutative_ops_are_so_bit_for_bit(name):
+def test_commutative_ops_have_equal_bits_when_swapped(name):
     op = _core.get_op(name)
     special = np.array(np.meshgrid([0.0, -0.0, 1.0, np.nan, np.inf, -np.inf, 1e-42], np.arange(7)))
     for dtype in op.dtypes:

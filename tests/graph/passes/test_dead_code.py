@@ -1,4 +1,4 @@
-"""What nothing needs is dropped; parameters and effects stay."""
+"""Unused nodes are removed; parameters and effects remain."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from dualflow.graph.passes import dead_code
 from tests.graph.build import clone, is_block, passed, traced, variable, x
 
 
-def test_unused_nodes_constants_and_variables_go():
+def test_unused_nodes_constants_and_variables_are_removed():
     v = variable(3)
 
     def f(a, b):
@@ -25,7 +25,7 @@ def test_unused_nodes_constants_and_variables_go():
     assert sum(node.op is ir.VARIABLE for node in after.nodes) == 0
 
 
-def test_effects_stay_with_what_they_read():
+def test_effects_and_their_operands_remain():
     v = variable(3)
 
     def f(a):
@@ -39,14 +39,14 @@ def test_effects_stay_with_what_they_read():
     """, passed(dead_code, traced(f, x(3))))
 
 
-def test_a_graph_with_nothing_to_drop_is_unchanged():
+def test_graph_without_dead_code_is_unchanged():
     graph = traced(lambda a: df.sin(a), x(3))
     kept = clone(graph)
     nodes = list(kept.nodes)
     assert dead_code.run(kept, None).nodes == nodes
 
 
-def test_what_may_refuse_a_value_stays_though_nobody_reads_it():
+def test_unused_nodes_that_may_raise_remain():
     v = variable(3)
 
     def f(a, i):
@@ -61,7 +61,7 @@ def test_what_may_refuse_a_value_stays_though_nobody_reads_it():
     """, dead_code.run(traced(f, x(3), x(dtype="int32")), None))
 
 
-def test_an_unread_result_raises_as_it_does_eagerly():
+def test_unused_node_raises_as_in_eager_mode():
     v = df.Variable([1., 2.])
 
     @df.function

@@ -1,4 +1,4 @@
-"""What follows a product becomes its epilogue, and not a bit changes."""
+"""Ops that follow a product become its epilogue; fusion changes no bit."""
 
 import hypothesis.strategies as st
 import numpy as np
@@ -50,7 +50,7 @@ def test_operands_of_every_kind(shape):
     assert ops(fused(lambda a, w, b: b - a @ w, x(4, 3), x(3, 5), x(*shape))) == ["matmul_cluster"]
 
 
-def test_a_value_that_others_need_is_a_second_output():
+def test_value_with_other_readers_is_a_second_output():
     def f(a, w, b):
         z = a @ w + b
         return df.nn.gelu(z), z
@@ -62,7 +62,7 @@ def test_a_value_that_others_need_is_a_second_output():
     """, fused(f, *LAYER))
 
 
-def test_the_product_itself_is_a_second_output():
+def test_product_with_other_readers_is_a_second_output():
     def f(a, w):
         z = a @ w
         return df.tanh(z), z
@@ -74,7 +74,7 @@ def test_the_product_itself_is_a_second_output():
     """, fused(f, *LAYER[:2]))
 
 
-def test_three_values_that_others_need_are_too_many():
+def test_epilogue_has_at_most_two_outputs():
     def f(a, w, b):
         z = a @ w + b
         y = df.tanh(z)
@@ -83,7 +83,7 @@ def test_three_values_that_others_need_are_too_many():
     assert ops(fused(f, *LAYER)) == ["matmul_cluster", "tanh", "exp"]
 
 
-def test_what_a_cluster_goes_on_from_is_left_to_it():
+def test_values_needed_by_a_larger_cluster_stay_in_it():
     def f(a, w, y):
         difference = a @ w - y
         return df.reduce_mean(df.square(difference), -1), df.exp(difference)
@@ -92,8 +92,8 @@ def test_what_a_cluster_goes_on_from_is_left_to_it():
         "matmul_cluster", "square", "reduce_mean", "exp"]
 
 
-def test_a_value_read_outside_on_the_way_ends_it():
-    """What reads a column's mean cannot be computed with the column's product."""
+def test_outside_reader_on_a_path_back_ends_the_epilogue():
+    """A consumer of a column's mean cannot be computed together with the column's product."""
     def f(a, w, b):
         z = a @ w + b
         return df.tanh(z - df.reduce_mean(z, 0, keepdims=True))
@@ -104,7 +104,7 @@ def test_a_value_read_outside_on_the_way_ends_it():
 
 @pytest.mark.parametrize("axes, joins", [
     (0, True), ([0, 1], False), (1, False), ([], False), (-2, True)])
-def test_what_reduces_the_rows_of_an_output_joins(axes, joins):
+def test_reductions_of_output_rows_join_the_epilogue(axes, joins):
     def f(a, w, b):
         z = df.tanh(a @ w + b)
         return z, df.reduce_sum(z, axes), df.reduce_max(z, axes)
@@ -114,7 +114,7 @@ def test_what_reduces_the_rows_of_an_output_joins(axes, joins):
         "matmul_cluster", *["reduce_sum", "reduce_max"] * (not joins)]
 
 
-def test_the_gradient_of_a_bias_is_summed_with_the_product_before_it():
+def test_bias_gradient_is_reduced_in_the_product_before_it():
     def step(x, w, b, v, dy):
         with df.GradientTape() as tape:
             tape.watch([w, b, v])
@@ -131,7 +131,7 @@ def test_the_gradient_of_a_bias_is_summed_with_the_product_before_it():
 
 
 @pytest.mark.parametrize("transpose_b", [False, True])
-def test_the_gradient_of_a_matrix_that_a_batch_shares_is_one_product(transpose_b):
+def test_gradient_of_a_shared_matrix_is_one_product(transpose_b):
     def step(x, w):
         with df.GradientTape() as tape:
             tape.watch(w)
@@ -147,7 +147,7 @@ def test_the_gradient_of_a_matrix_that_a_batch_shares_is_one_product(transpose_b
     np.testing.assert_allclose(step(x, w).numpy(), want if transpose_b else want.T, rtol=1e-5)
 
 
-def test_the_step_of_a_layer_saves_its_pre_activation():
+def test_layer_gradient_stores_the_pre_activation():
     def f(a, w, b):
         with df.GradientTape() as tape:
             tape.watch([w, b])
@@ -160,7 +160,7 @@ def test_the_step_of_a_layer_saves_its_pre_activation():
     assert "gelu" not in ops(after)
 
 
-def test_the_gradient_of_relu_needs_its_output_only():
+def test_relu_gradient_needs_only_its_output():
     def f(a, w, b):
         with df.GradientTape() as tape:
             tape.watch([w, b])
@@ -172,19 +172,19 @@ def test_the_gradient_of_relu_needs_its_output_only():
     assert "relu" not in after
 
 
-def test_gradients_of_activations_stand_behind_products():
+def test_activation_gradients_are_fused_into_products():
     def f(g, w, y):
         return df._core.apply("relu_grad", g @ w, y)
 
     assert ops(fused(f, x(4, 3), x(3, 5), x(4, 5))) == ["matmul_cluster"]
 
 
-def test_a_wider_shape_is_not_the_products():
+def test_op_with_a_wider_shape_is_not_fused():
     assert ops(fused(lambda a, w, b: a @ w + b, x(4, 3), x(3, 5), x(2, 4, 5))) == [
         "matmul", "add"]
 
 
-def test_a_sum_of_products_is_behind_the_later():
+def test_sum_of_products_is_fused_into_the_later_one():
     is_block("""
         %2 = matmul(%0, %1, transpose_a=False, transpose_b=False)
         %3 = matmul_cluster(%1, %0, %2, transpose_a=False, transpose_b=False, \
@@ -193,7 +193,7 @@ def test_a_sum_of_products_is_behind_the_later():
     """, fused(lambda a, b: a @ b + b @ a, x(3, 3), x(3, 3)))
 
 
-def test_a_product_that_reads_what_it_meets():
+def test_product_whose_operand_is_an_epilogue_operand():
     def f(a):
         y = a @ a
         return y + df.exp(y) @ a
@@ -203,7 +203,7 @@ def test_a_product_that_reads_what_it_meets():
     assert [len(node.outputs) for node in after.nodes if node.inputs] == [2, 1]
 
 
-def test_it_is_not_moved_past_a_write():
+def test_product_is_not_moved_past_a_write():
     w = variable(3, 5)
 
     def f(a):

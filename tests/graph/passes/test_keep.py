@@ -1,4 +1,4 @@
-"""What depends on unwritten variables and constants alone is computed when these have changed."""
+"""Nodes that depend only on unwritten variables and constants run only after these have changed."""
 
 import gc
 import threading
@@ -24,7 +24,7 @@ def variable(*shape, seed=0):
 
 
 def kept(f, *args):
-    """The ops whose results a traced function keeps for these arguments."""
+    """Return the ops whose results a traced function caches for these arguments."""
     graph = f.graph_for(*args).kept
     return [] if graph is None else [x.node.op.name for x in graph.outputs]
 
@@ -33,7 +33,7 @@ def same(f, python, *args):
     assert f(*args).numpy().tobytes() == python(*args).numpy().tobytes()
 
 
-def test_follows_every_write():
+def test_cached_results_follow_every_write():
     v, w, flag = variable(4, 5), variable(5), df.Variable(0)
 
     def python(x):
@@ -57,7 +57,7 @@ def test_follows_every_write():
     assert kept(f, X) == ["pack_matrix", "exp"]
 
 
-def test_computed_only_when_something_changed():
+def test_cached_results_are_computed_only_after_changes():
     v, w = variable(10, 5), variable(7)
     f = df.function(lambda x: x[0, 0] * df.exp(v) + df.reduce_sum(w * x[0, 0]))
     runs = []
@@ -69,7 +69,7 @@ def test_computed_only_when_something_changed():
     assert runs == [1, 1, 1, 2, 2]
 
 
-def test_what_is_not_kept():
+def test_results_that_are_not_cached():
     v, w = variable(4, 5), variable(4, 5)
 
     @df.function
@@ -78,10 +78,10 @@ def test_what_is_not_kept():
         return x @ df.exp(w)
 
     for f, want in [(writes, []),
-                    (df.function(lambda x: x @ df.reshape(v, [4, 5])), []),    # a view
-                    (df.function(lambda x: (x, df.exp(v))), []),               # a result
-                    (df.function(lambda x: x[0, 0] + df.gather(v, [3, 0])), []),    # may fail
-                    (df.function(lambda x: x[0, 0] + df.tile(v, [1, 9])), []),      # grows
+                    (df.function(lambda x: x @ df.reshape(v, [4, 5])), []),    # view
+                    (df.function(lambda x: (x, df.exp(v))), []),               # result
+                    (df.function(lambda x: x[0, 0] + df.gather(v, [3, 0])), []),    # may raise
+                    (df.function(lambda x: x[0, 0] + df.tile(v, [1, 9])), []),      # larger result
                     (df.function(lambda x: x @ df.reverse(df.exp(v), [0])), ["strided_slice"]),
                     (df.function(lambda x: x @ df.exp(v), passes=False), [])]:
         assert kept(f, X) == want
@@ -122,7 +122,7 @@ def test_gradients_and_numerics_checks():
         df.debugging.disable_check_numerics()
 
 
-def test_printed():
+def test_printed_graph():
     v = variable(4, 5)
     f = df.function(lambda x: x @ df.exp(v), name="f")
     assert "kept value 0" in text(f.graph_for(X))
@@ -131,7 +131,7 @@ def test_printed():
 
 
 @pytest.mark.usefixtures("no_garbage")
-def test_released_with_its_program():
+def test_cached_results_are_freed_with_the_program():
     v = variable(300, 300)
     x = df.ones([2, 300])
     f = df.function(lambda x: x @ df.exp(v))
@@ -144,8 +144,9 @@ def test_released_with_its_program():
     assert df.memory.stats()["in_use"] <= in_use - 300 * 300 * 4
 
 
-def test_a_run_sees_one_moment():
-    """While another thread writes two variables together, what is kept of one fits the other."""
+def test_run_reads_a_consistent_snapshot():
+    """While another thread writes two variables together, cached results match the other
+    variable."""
     v, w = df.Variable(df.zeros([64, 64])), df.Variable(df.zeros([64, 64]))
     differ = df.function(lambda x: df.reduce_max(df.abs(x * df.negative(v) + w)))
 

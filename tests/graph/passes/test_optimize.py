@@ -1,4 +1,4 @@
-"""All passes together: in order, checked, linear, and exact on random programs."""
+"""All passes together: order, checks, linear time, and exactness on random programs."""
 
 import functools
 
@@ -24,7 +24,7 @@ from tests.graph.build import (
 )
 
 
-def test_the_given_graph_stays():
+def test_input_graph_is_unchanged():
     graph = traced(lambda a: df.exp(a * 1.0) + 0.0 * a, x(3))
     before = text(graph)
     assert text(optimize(graph, Options())) != before
@@ -47,7 +47,7 @@ def test_watch_sees_every_pass_in_order():
     assert len(names) <= ROUNDS * len(order)
 
 
-def test_a_broken_pass_is_found(monkeypatch):
+def test_broken_pass_is_detected(monkeypatch):
     def run(graph, options):
         graph.nodes.reverse()
         return graph
@@ -101,7 +101,7 @@ step = st.one_of(
 
 
 def program(steps, variables):
-    """The function that takes the steps; each picks among the values so far, newest first."""
+    """Return the function of the steps; each step picks among the previous values, newest first."""
     def f(a, b):
         made = [a, b]
 
@@ -139,7 +139,7 @@ def test_random_programs_keep_every_bit(steps):
 
 @settings(max_examples=100)
 @given(st.lists(step, min_size=20, max_size=60), st.integers(0, 99))
-def test_random_programs_as_functions_are_what_they_are_eagerly(steps, seed):
+def test_random_programs_as_functions_match_eager(steps, seed):
     args = [df.constant(values(np.random.default_rng([seed, k]), SHAPE, "float32"))
             for k in range(2)]
 

@@ -1,4 +1,4 @@
-"""What several products read transposed is transposed once."""
+"""An operand that several products read transposed is transposed once."""
 
 import numpy as np
 
@@ -24,14 +24,14 @@ def test_three_readers():
                                 x(2, 3, 130))))
 
 
-def test_two_readers_or_vectors_or_many_rows_stay():
+def test_two_readers_vectors_or_many_rows_are_not_packed():
     for *rows, n in [(x(6, 7), x(6, 7), 5), (x(1, 7), x(1, 7), x(1, 7), 5),
                      (x(6, 7), x(6, 7), x(6, 7), 1), (x(300, 7), x(300, 7), x(300, 7), 5)]:
         graph = traced(products(*[False] * len(rows)), x(n, 7), *rows)
         assert ops(passed(packing, graph)) == ["matmul"] * len(rows)
 
 
-def test_each_version_of_a_variable_has_its_own():
+def test_each_version_of_a_variable_is_packed():
     w = variable(40, 30, name="w")
 
     def f(a):
@@ -43,7 +43,7 @@ def test_each_version_of_a_variable_has_its_own():
     assert ops(after).count("transpose") == 2
 
 
-def test_a_recurrence_written_by_hand_has_the_bits_of_eager_mode():
+def test_composed_recurrence_matches_eager():
     rng = np.random.default_rng(1)
     w, xs = (df.constant(rng.normal(size=s).astype("float32")) for s in ((24, 96), (5, 3, 24)))
 
@@ -66,7 +66,7 @@ def looped(x, h, w, u):
     return df.scan(lambda h, r: (df.tanh(r @ w + df.matmul(h, u, transpose_b=True)), h), h, x)
 
 
-def test_what_a_loop_only_reads_is_packed_before_it():
+def test_loop_invariant_operand_is_packed_before_the_loop():
     args = [df.random.normal(s, seed=k) for k, s in enumerate([(5, 3, 4), (3, 6), (4, 6), (6, 6)])]
     f = df.function(looped)
     graph = f.graph_for(*args)
@@ -80,7 +80,7 @@ def test_what_a_loop_only_reads_is_packed_before_it():
         assert_same(got, want)
 
 
-def test_what_changes_from_round_to_round_is_not_packed_before():
+def test_carried_operand_is_not_packed_before_the_loop():
     def f(x, w):
         return df.scan(lambda w, r: (df.tanh(w * 2.), r @ w), w, x)[1]
     args = df.random.normal([5, 3, 4], seed=1), df.random.normal([4, 4], seed=2)
@@ -88,7 +88,7 @@ def test_what_changes_from_round_to_round_is_not_packed_before():
     assert_same(df.function(f)(*args), f(*args))
 
 
-def test_a_variable_that_a_loop_writes_is_not_packed_before():
+def test_variable_written_by_a_loop_is_not_packed_before_it():
     v, x = df.Variable(df.random.normal([4, 4], seed=2)), df.random.normal([5, 3, 4], seed=1)
 
     def f(x):

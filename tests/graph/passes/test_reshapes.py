@@ -1,4 +1,4 @@
-"""Numbers are not moved back and forth: what moves them runs once, or not at all."""
+"""Ops that move elements run once or not at all."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from tests.graph.build import (
 
 
 def cleaned(graph, **options):
-    """After all passes, checked."""
+    """Return the graph after all passes, checked."""
     after = simplified(graph, **options)
     if not options.get("fast_math"):
         assert_exact(graph, after)
@@ -35,7 +35,7 @@ def test_chains_of_reshapes():
     """, cleaned(traced(f, x(12))))
 
 
-def test_a_reduction_keeps_its_dimensions_by_itself():
+def test_reshape_of_a_reduction_becomes_keepdims():
     def f(a):
         kept = df.reduce_sum(a, 0, keepdims=True)
         return (df.reshape(df.reduce_max(a, -1), (2, 1)), df.squeeze(kept), kept,
@@ -51,14 +51,14 @@ def test_a_reduction_keeps_its_dimensions_by_itself():
     """, cleaned(traced(f, x(2, 3))))
 
 
-def test_a_reduction_without_kept_dimensions():
+def test_reduction_without_keepdims_is_not_changed():
     def f(a):
         return df.expand_dims(df.argmax(a, 1), 1)
 
     assert ops(cleaned(traced(f, x(2, 3)))) == ["argmax", "expand_dims"]
 
 
-def test_sizes_that_depend_on_data():
+def test_data_dependent_sizes():
     def f(a):
         return df.reshape(df.expand_dims(df.unique(a)[0], 0), (-1,))
 
@@ -76,7 +76,7 @@ def test_transposes():
     """, cleaned(traced(f, x(2, 3, 4))))
 
 
-def test_a_transpose_that_moves_ones_only_is_a_reshape():
+def test_transpose_of_dimensions_of_one_becomes_a_reshape():
     def f(a):
         return df.reshape(df.transpose(a, (2, 0, 1)), (6,))
 
@@ -112,7 +112,7 @@ def test_transposed_products_have_the_same_bits(m, k, n):
     assert after.nodes[-1].inputs == tuple(after.inputs)
 
 
-def test_products_with_a_vector_keep_their_transpose():
+def test_products_with_a_vector_keep_the_transpose():
     def f(a, b):
         return df.matmul(df.transpose(a), b)
 
@@ -122,7 +122,7 @@ def test_products_with_a_vector_keep_their_transpose():
     assert ops(cleaned(traced(f, x(100, 7, dtype="int32"), x(100, 1, dtype="int32")))) == ["matmul"]
 
 
-def test_a_transpose_read_by_others_is_taken_as_it_is():
+def test_transpose_with_other_readers_is_not_fused():
     def f(a):
         b = df.transpose(a, (0, 2, 1, 3))
         return df.matmul(b, df.transpose(b, (0, 1, 3, 2)))
@@ -134,7 +134,7 @@ def test_a_transpose_read_by_others_is_taken_as_it_is():
     """, cleaned(traced(f, x(2, 4, 3, 5))))
 
 
-def test_other_transposes_stay_before_a_product():
+def test_batch_transposes_are_not_fused_into_products():
     def f(a, b):
         return df.matmul(df.transpose(a, (1, 0, 2)), b)
 
@@ -152,7 +152,7 @@ def test_broadcasts():
     """, cleaned(traced(f, x(3), x(2, 3))))
 
 
-def test_numbers_repeated_take_any_shape():
+def test_reshapes_of_splat_constants():
     def f(a):
         return df.transpose(df.reshape(df.ones((6, 5))[:, 1:], (2, 3, 4)))
 
@@ -184,7 +184,7 @@ def test_empty_tensors():
     cleaned(traced(f, x(1, 3), x(0, 3)))
 
 
-def test_a_variable_is_not_read_late():
+def test_variables_are_not_read_late():
     v = variable(3, 4)
 
     def f(a):
@@ -198,7 +198,7 @@ def test_a_variable_is_not_read_late():
     assert ops(after)[-1] == "matmul"
 
 
-def test_unknown_sizes_are_not_taken_for_equal():
+def test_unknown_sizes_are_not_assumed_equal():
     def f(a):
         u = df.unique(a)[0]
         return df.broadcast_to(df.constant([1.0]), (3,)) * u
@@ -206,18 +206,18 @@ def test_unknown_sizes_are_not_taken_for_equal():
     cleaned(traced(f, x(1)))
 
 
-def test_a_transpose_of_batches_stays():
+def test_transpose_of_batch_dimensions_is_not_fused():
     def f(a, b):
         return (df.matmul(df.transpose(a, [1, 0, 3, 2]), b),
                 df.matmul(df.transpose(a, [1, 0, 2, 3]), b),
                 df.matmul(df.transpose(a, [0, 1, 3, 2]), b))
 
     after = cleaned(traced(f, x(2, 2, 3, 3), x(2, 2, 3, 3)))
-    assert ops(after).count("transpose") == 2       # the third is in its product
+    assert ops(after).count("transpose") == 2       # the third is fused
 
 
-def test_nothing_is_computed_of_what_is_repeated_no_times():
-    """A divisor of 0 is refused only where something is divided by it."""
+def test_elementwise_op_of_an_empty_broadcast():
+    """A divisor of 0 raises only if an element is divided by it."""
     def f(a, b):
         return df.broadcast_to(a, [0, 2]) // df.broadcast_to(b, [0, 2])
 

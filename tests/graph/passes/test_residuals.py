@@ -1,4 +1,4 @@
-"""What a loop backwards computes again in place of reading a stack."""
+"""Values that a backward loop recomputes instead of reading a stacked residual."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.graph.build import assert_same
 
 
 def loops_of(f, *args):
-    """The optimised loops of a function, forward and backward."""
+    """Return the optimised forward and backward loops of a function."""
     graph = f.graph_for(*args)
     ir.check(graph)
     return [node for node in graph.nodes if node.type == "loop"]
@@ -41,29 +41,29 @@ def assert_as_in_eager_mode(step):
             assert_same(got, want)
 
 
-def test_activations_are_computed_from_what_went_into_them():
+def test_activations_are_recomputed_from_their_inputs():
     def step(c, r, w):
         c = df.tanh(df.sigmoid(r @ w) * c)
         return c, c
     forward, backward = loops_of(gradient_of(step), X, W)
-    # the product, what is carried into and out of a round, and the rows that the user asked for
+    # the product, the carry before and after an iteration, and the rows that the user requested
     assert n_stacked(forward) <= 3
     text = backward.bodies[0].text()
     assert "sigmoid(" in text
     assert_as_in_eager_mode(step)
 
 
-def test_what_others_read_stays():
+def test_values_with_other_readers_are_stacked():
     def step(c, r, w):
         y = df.sigmoid(r @ w)
         return c + y * y, y
 
     _, backward = loops_of(gradient_of(step), X, W)
-    assert "sigmoid(" not in backward.bodies[0].text()      # `rows` are there anyway
+    assert "sigmoid(" not in backward.bodies[0].text()      # `rows` are stacked for the user
     assert_as_in_eager_mode(step)
 
 
-def test_what_takes_long_is_stacked():
+def test_expensive_values_are_stacked():
     def step(c, r, w):
         y = df.math.digamma(df.square(r @ w) + 1.)
         return c + df.exp(y), c
@@ -72,7 +72,7 @@ def test_what_takes_long_is_stacked():
     assert_as_in_eager_mode(step)
 
 
-def test_products_are_not_made_again():
+def test_products_are_not_recomputed():
     def step(c, r, w):
         return df.tanh(c @ w + r), c
     _, backward = loops_of(gradient_of(step), X, W)
@@ -92,7 +92,7 @@ def test_loops_of_unknown_length(rounds):
             total = df.reduce_sum(y)
         return tape.gradient(total, x)
     forward, backward = loops_of(f, X[0], df.constant(rounds))
-    assert n_stacked(forward) == 1              # what goes into a round
+    assert n_stacked(forward) == 1              # the carry before an iteration
     assert "sin(" in backward.bodies[0].text()
     assert_same(f(X[0], df.constant(rounds)), f.python_function(X[0], rounds))
 
@@ -114,8 +114,9 @@ def test_second_order():
 
 
 def test_memory_of_a_long_lstm():
-    """Of a round: four rows before the gates' activations, two of what is carried, one of what is
-    asked for, and one of what flows into that."""
+    """Per iteration: four rows before the gates' activations, two carries, one requested row, and
+    its
+    cotangent."""
     units, batch, steps = 8, 4, 50
     parameters = [df.random.normal(s, seed=k)
                   for k, s in enumerate([[units, 4 * units], [units, 4 * units], [4 * units]])]

@@ -1,6 +1,6 @@
-"""Passes that rewrite, on every dtype: ops of constants, of broadcasts and of swapped operands,
-updates of variables, reductions in other shapes, products of transposed, constant and broadcast
-matrices. The bits are those of eager mode."""
+"""Rewriting passes on every dtype: ops of constants, broadcasts and swapped operands, updates of
+variables, reductions in other shapes, products of transposed, constant and broadcast matrices.
+Results have the bits of eager mode."""
 
 import itertools
 
@@ -20,7 +20,7 @@ REDUCTIONS = ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_m
 
 
 def given(op, x, y):
-    """The operands of an op, of two tensors of its key dtype; none that it refuses."""
+    """Return operands of an op from two tensors of its key dtype, without values that raise."""
     values = [x, y, x, y][:op.n_in]
     if op.n_in == 3 and op.key == 1:
         values = [df.cast(y, df.bool), x, y]
@@ -28,23 +28,23 @@ def given(op, x, y):
         at = op.looks_at
         values[at] = df.where(df.equal(values[at], df.zeros_like(values[at])),
                               df.ones_like(values[at]), values[at])
-        if x.dtype.is_integer and not x.dtype.is_unsigned:      # nor a quotient beyond the range
+        if x.dtype.is_integer and not x.dtype.is_unsigned:      # no quotient out of range
             values[at] = df.abs(values[at] // df.cast(df.constant(2), x.dtype)) + df.cast(
                 df.constant(1), x.dtype)
     return values
 
 
 def compare(f, *args):
-    """Compare eager mode with the optimised graph."""
+    """Compare the optimised graph with eager mode."""
     want, got = results(f, *args), results(df.function(f), *args)
-    assert isinstance(want, list), want         # the op takes the dtype
+    assert isinstance(want, list), want         # the op supports the dtype
     for g, w in zip(got, want, strict=True):
         assert_same(g, w)
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_elementwise(op):
-    """Folded, on what broadcasts repeat, and beside the same op on swapped operands."""
+    """Fold the op, apply it to broadcasts, and next to the op with swapped operands."""
     for dtype in dtypes_of(op):
         a, b = sample(dtype)
         n = 600 if op.cost < SLOW else 100
@@ -65,7 +65,7 @@ def test_elementwise(op):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions(name, dtype):
-    """Reshaped results, of numbers repeated, of rows of one element."""
+    """Reshape results; reduce splat constants and rows of one element."""
     def reduced(x, axes, keepdims):
         return _core.apply(name, x, axes=axes, keepdims=keepdims)
 
@@ -82,7 +82,7 @@ def test_reductions(name, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_updates(dtype):
-    """Assignments that become sums, one after another, beside values before."""
+    """Apply successive assignments that become sums, with reads of earlier values."""
     def run(wrap):
         a, b = sample(dtype)
         v = df.Variable(a, trainable=False)
@@ -112,7 +112,7 @@ SIZES = [1, 2, 7, 33, 70]
 
 
 def matrices(dtype, m, k, n):
-    """Small integers and fractions: sums in another order have other bits."""
+    """Return small integers and fractions, whose sums in another order have other bits."""
     rng = np.random.default_rng([m, k, n])
     draw = lambda *shape: df.cast(df.constant(rng.normal(size=shape) * 9), dtype)  # noqa: E731
     return draw(m, k), draw(k, n), draw(k, m), draw(n, k), draw(n)

@@ -1,4 +1,4 @@
-"""Updates of variables move to just after what they wait for."""
+"""Updates of variables move to just after their last dependency."""
 
 import dualflow as df
 from dualflow.graph import ir
@@ -11,13 +11,13 @@ def names(graph):
     return [node.op.name for node in graph.nodes if node.op not in ir.LEAVES]
 
 
-def test_an_update_waits_for_its_input_and_the_last_reader():
+def test_update_follows_its_input_and_the_last_reader():
     v = df.Variable([1., 2.])
     t = Trace("f")
     with t.recording():
         x = t.parameter(0, "x", df.float32, (2,), (2,))
         g = df.exp(x)
-        y = df.sqrt(v)              # reads the version that is overwritten
+        y = df.sqrt(v)              # reads the version to be overwritten
         z = df.tanh(x)
         v.assign_sub(g)
         t.outputs = [y, z]
@@ -26,7 +26,7 @@ def test_an_update_waits_for_its_input_and_the_last_reader():
     assert names(graph) == ["exp", "sqrt", "assign_sub", "tanh"]
 
 
-def test_readers_through_views_count():
+def test_update_follows_readers_of_views():
     v = df.Variable([1., 2.])
     t = Trace("f")
     with t.recording():
@@ -42,7 +42,7 @@ def test_readers_through_views_count():
     assert order.index("assign") == order.index("add") + 1
 
 
-def test_an_update_stays_behind_what_may_refuse_a_value():
+def test_update_is_not_moved_past_nodes_that_may_raise():
     v = df.Variable([1., 2.])
     t = Trace("f")
     with t.recording():
@@ -58,7 +58,7 @@ def test_an_update_stays_behind_what_may_refuse_a_value():
     assert names(graph) == ["exp", "gather", "assign_sub", "tanh"]
 
 
-def test_what_an_update_alone_reads_comes_along():
+def test_operands_of_an_update_move_with_it():
     v = df.Variable([1., 2.])
     t = Trace("f")
     with t.recording():
@@ -72,7 +72,7 @@ def test_what_an_update_alone_reads_comes_along():
     assert names(graph) == ["exp", "multiply", "assign", "tanh"]
 
 
-def test_a_training_step_needs_less_memory():
+def test_training_step_needs_less_memory():
     weights = [df.Variable(df.ones([64, 64]) * 0.01) for _ in range(10)]
     optimizer = df.optimizers.SGD(0.1)
 
@@ -90,7 +90,7 @@ def test_a_training_step_needs_less_memory():
     assert early < late / 3
 
 
-def test_an_update_waits_for_calls_of_the_host():
+def test_update_is_not_moved_past_host_calls():
     v = df.Variable(1.)
     t = Trace("f")
     with t.recording():

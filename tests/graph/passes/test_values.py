@@ -1,4 +1,4 @@
-"""What is known about a value."""
+"""Statically known properties of values."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from dualflow.graph.passes import values
 from tests.graph.build import traced, x
 
 
-def test_numbers():
+def test_splat_constants():
     def f(a):
         return (df.constant(2.0) + a, df.ones((2, 3)) + a, df.constant([[3]]) + a,
                 df.constant([1.0, 1.0, 1.0]) + a, a + a)
@@ -20,7 +20,7 @@ def test_numbers():
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
-def test_numbers_of_every_dtype(dtype):
+def test_splat_constants_of_every_dtype(dtype):
     c = df.cast(df.constant(1), dtype)
     graph = traced(lambda a: df.where(a, c, c), x(3, dtype="bool"))
     assert values.number(graph.outputs[0].node.inputs[1]) == 1
@@ -43,7 +43,7 @@ def test_stand_in_keeps_name_and_line():
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("shape", [(2,), (1,) * 70 + (2,)])
-def test_tensors_are_the_same_by_their_bits(dtype, shape):
+def test_same_tensor_compares_bits(dtype, shape):
     zero, again, minus, one = [df.reshape(df.constant([v, 1.], dtype), shape)
                                for v in (0., 0., -0., 1.)]
     assert values.same_tensor(zero, again)

@@ -1,4 +1,4 @@
-"""Late readers of a variable read a copy."""
+"""Late readers of a variable's version read a copy."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_returned_old_value():
     """, passed(versions, traced(f, x(2))))
 
 
-def test_runs_with_passes_off_and_survives_the_others():
+def test_swap_with_and_without_passes():
     graph = swap()
     want = [[7.0, 8.0], [1.0, 2.0]]
     for options in (Options(passes=False, check=True), Options(check=True)):

@@ -1,4 +1,4 @@
-"""Which nodes are put side by side, and that they compute the same as alone."""
+"""Waves: which nodes run concurrently, and that results have the bits of sequential runs."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def joined(a, b):
     return df.concat([a, a], 0), a * b, df.concat([b, b], 0)
 
 
-def test_they_stand_in_a_row_and_say_so(serial_joins):
+def test_waves_are_consecutive_and_printed(serial_joins):
     after = passed(module, traced(joined, x(N), x(N)))
     is_block("""
         %2 = concat(%0, %0, axis=0)
@@ -50,7 +50,7 @@ def test_they_stand_in_a_row_and_say_so(serial_joins):
 
 
 def between(f):
-    """What becomes of two counts, which refuse labels out of range, around what `f` does."""
+    """Return the waves of two counts, which reject labels out of range, around the ops of `f`."""
     def counts(a, b):
         first = df.math.confusion_matrix(a, b, num_classes=10)
         return first, f(a), df.math.confusion_matrix(b, a, num_classes=10)
@@ -59,14 +59,14 @@ def between(f):
     return [node.wave for node in after.nodes if node.type == "confusion_matrix"]
 
 
-def test_what_may_refuse_a_value_moves_past_no_write_and_nothing_that_may():
+def test_nodes_that_may_raise_are_not_reordered():
     v, i = df.Variable([1]), df.constant([0])
     assert between(lambda a: a + 1) == [1, 1]
     assert between(lambda a: df.gather(a, i)) == [0, 0]
     assert between(lambda a: [v.assign(a[:1]), a][1]) == [0, 0]
 
 
-def test_the_pass_is_seen_and_left_out(serial_joins):
+def test_pass_is_reported_and_can_be_disabled(serial_joins):
     args = df.ones([N]), df.ones([N])
     assert "--- after waves" in df.function(joined).passes_for(*args)
     without = df.function(joined, passes=False)
@@ -79,14 +79,14 @@ def test_the_pass_is_seen_and_left_out(serial_joins):
 
 
 def broken(*numbers):
-    """Two concats and a reader of one of them, in waves of these numbers."""
+    """Return two concats and a reader of one of them, with these wave numbers."""
     graph = traced(lambda a: [df.concat([a, a], 0), df.concat([a, a], 0) * 2.], x(4))
     for node, wave in zip(graph.nodes[1:], numbers, strict=True):
         node.wave = wave
     return graph
 
 
-def test_what_cannot_be_a_wave_is_found():
+def test_invalid_waves_are_detected():
     assert [node.type for node in broken(0, 0, 0, 0).nodes[1:]] == [
         "concat", "concat", "constant", "multiply"]
     ir.check(broken(1, 1, 0, 0))
@@ -100,12 +100,12 @@ def test_what_cannot_be_a_wave_is_found():
         ir.check(graph)
 
 
-def test_small_nodes_stay():
+def test_small_nodes_form_no_wave():
     f = df.function(two_counts)
     assert not any(s.node.wave for s in f.compiled_for(*arguments(100)).plan.instructions)
 
 
-def test_dependent_nodes_stay(serial_joins):
+def test_dependent_nodes_form_no_wave(serial_joins):
     @df.function
     def chain(a):
         return df.concat([df.concat([a, a], 0), a], 0)

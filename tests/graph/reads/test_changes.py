@@ -1,5 +1,5 @@
-"""What changes between calls of a traced function, other than its arguments: each call does what
-Python does now."""
+"""Changes between calls of a traced function other than its arguments: each call does what Python
+would do now."""
 
 import collections
 import functools
@@ -18,7 +18,7 @@ PROGRAMS = {}
 
 
 def program(make):
-    """Registers what returns a function of a tensor, and functions that change what it reads."""
+    """Register `make`; it returns a function of a tensor, and functions that change its state."""
     PROGRAMS[make.__name__] = make
     return make
 
@@ -282,7 +282,7 @@ def builtins_bound_anew():
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_call_does_what_python_does(name):
+def test_every_call_matches_python(name):
     f, changes = PROGRAMS[name]()
     traced = df.function(f)
     for change in (lambda: None, *changes, lambda: None):
@@ -301,7 +301,7 @@ def test_gradients_of_every_call(name):
                                       df.grad(lambda x: df.reduce_sum(f(x)))(X))
 
 
-def test_a_method():
+def test_method_that_reads_attributes():
     class Model:
         def __init__(self):
             self.training, self.k = True, 2.0
@@ -321,7 +321,7 @@ def test_a_method():
     np.testing.assert_array_equal(b.call(X), X * 3.0)
 
 
-def test_traces_that_fit_again_are_taken():
+def test_earlier_traces_are_reused():
     net = Net()
     traced = df.function(net.call)
     for _ in range(4):
@@ -334,7 +334,7 @@ def test_traces_that_fit_again_are_taken():
     assert "test_changes.py:" in traced.trace_report()
 
 
-def test_an_own_counter_does_not_trace_for_ever():
+def test_counter_attribute_does_not_retrace_forever():
     class Model:
         def __init__(self):
             self.steps = 0
@@ -351,7 +351,7 @@ def test_an_own_counter_does_not_trace_for_ever():
     assert traced.trace_report().startswith("call: 1 trace\n")
 
 
-def test_a_lasting_trace_says_what_has_changed():
+def test_concrete_function_reports_changed_state():
     net = Net()
     traced = df.function(net.call)
     concrete = traced.get_concrete_function(X)
@@ -361,7 +361,7 @@ def test_a_lasting_trace_says_what_has_changed():
         concrete(X)
 
 
-def test_random_numbers_and_clocks_are_warned_of_once():
+def test_python_random_numbers_and_clocks_warn_once():
     @df.function
     def f(x):
         return x + np.random.normal() * 0.0 + time.time() * 0.0
@@ -373,7 +373,7 @@ def test_random_numbers_and_clocks_are_warned_of_once():
         f(df.ones([2]))
 
 
-def test_exports_say_what_is_fixed(tmp_path):
+def test_exports_report_fixed_values(tmp_path):
     net = Net()
     traced = df.function(net.call)
     concrete = traced.get_concrete_function(X)
@@ -385,7 +385,7 @@ def test_exports_say_what_is_fixed(tmp_path):
         df.export(tmp_path / "again", {"call": concrete})
 
 
-def test_a_trace_lives_as_long_as_its_object():
+def test_trace_is_freed_with_its_object():
     class Model(Net):
         @df.function
         def traced(self, x):
@@ -400,7 +400,7 @@ def test_a_trace_lives_as_long_as_its_object():
     assert [ref() for ref in gone] == [None, None]
 
 
-def test_what_is_read_does_not_keep_what_it_was():
+def test_guards_do_not_keep_old_objects_alive():
     outer = Net()
     outer.inner = Net()
     traced = df.function(lambda x: x * outer.inner.k)
