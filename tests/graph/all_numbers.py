@@ -13,8 +13,7 @@ UINTS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 def bits_of(dtype):
     """Return the bit patterns of a dtype: all for 8 and 16 bits, else limits with neighbours,
-    powers
-    of two and random ones."""
+    powers of two and random ones."""
     x = df.as_dtype(dtype)
     n = 8 * x.itemsize
     if x.is_bool:

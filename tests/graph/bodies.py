@@ -13,8 +13,7 @@ from dualflow.graph.trace.parameters import Number
 
 def outline(graph: Graph, start: int, stop: int, name: str = "part") -> bool:
     """Move the nodes from `start` to before `stop` into the body of a new call; leaves move before
-    the
-    call. Return False if the body would be empty.
+    the call. Return False if the body would be empty.
 
     The nodes themselves are moved, since Dims of the trace may be sizes of their outputs.
     """

@@ -20,8 +20,7 @@ DTYPES = ["float32", "float64", "int32", "float16", "bfloat16"]
 
 def tile_code(steps, n_inputs, *results):
     """Return tile code of elementwise steps (op, operand values, attribute words). The output is
-    the
-    last step's value unless `results` names values."""
+    the last step's value unless `results` names values."""
     code = [1, len(steps)]
     for op, operands, *words in steps:
         code += [_core.get_op(op).index, 0, len(operands), *operands, len(words), *words]

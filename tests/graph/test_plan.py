@@ -152,8 +152,7 @@ def test_deep_network_arena_is_close_to_live_bytes():
 
 def alive(plan):
     """Return the arena buffers with the first and last instruction that uses each; instructions of
-    a
-    wave run in any order."""
+    a wave run in any order."""
     spans = {}
     waves = [i.node.wave for i in plan.instructions]
     for k, instruction in enumerate(plan.instructions):

@@ -13,8 +13,7 @@ N = None                            # a dimension of size 5, 3, 9 and then 1
 
 class Row(NamedTuple):
     """A function and the shapes of its operands. If `high` is given, operands of rank 1 and of
-    shape
-    (N, 2) are integers below it."""
+    shape (N, 2) are integers below it."""
 
     name: str
     call: Any

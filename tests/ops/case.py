@@ -1,8 +1,8 @@
-"""A row of the op test table. Everything the suite does with an op is derived from its rows.
+"""A row of the op test table; the tests of each op are derived from its rows.
 
     case("exp", args=[normal(3, 4)], ref=np.exp, ulp=2)
 
-One module of `tests.ops.cases` per family, named like the module of `dualflow.ops`.
+`tests.ops.cases` has one module per family, named like the module of `dualflow.ops`.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,27 +17,27 @@ INTS = (*UNSIGNED, "int8", "int16", "int32", "int64")
 NUMBERS = FLOATS + INTS
 BOOL = ("bool",)
 ANY = NUMBERS + BOOL
-MOVABLE = (*ANY, "float16")     # what ops that only move data take
+MOVABLE = (*ANY, "float16")     # dtypes of ops that only move data
 
 Sample = Callable[[np.random.Generator, str], Any]   # (rng, dtype) -> array
 
 
-@dataclass(frozen=True, eq=False)     # rows hold arrays; each equals itself alone
+@dataclass(frozen=True, eq=False)     # rows hold arrays, so they compare by identity
 class Case:
-    """One op on one set of sample inputs.
+    """One op with one set of sample inputs.
 
-    op : name of the C op it covers
-    function : path below `dualflow` of the function called, e.g. "nn.relu"
-    args : samples (made per dtype), arrays, plain values, and lists of these
+    op : name of the C op that the row covers
+    function : path below `dualflow` of the function to call, e.g. "nn.relu"
+    args : samples (drawn per dtype), arrays, plain values, and lists of these
     kwargs : keyword arguments
-    ref : the same on NumPy arrays; float inputs come as float64
-    dtypes : dtypes the samples are made in
+    ref : the same function on NumPy arrays; it gets float inputs as float64
+    dtypes : dtypes of the samples
     ulp : allowed error of float results in units in the last place of the expected value
-    rel : instead, error relative to the largest magnitude of the expected result (sums)
-    grad : positions of args whose gradient is checked, () for none
-    edges : whether an elementwise op is also run at the ends of its dtypes (NaN, inf, denormals)
-    signed_zero : whether the sign of a zero must be the reference's
-    large : arguments of a run on 1 and 2 threads, big enough to be split; elementwise ops have one
+    rel : alternatively, error relative to the largest magnitude of the expected result (for sums)
+    grad : positions of the args whose gradient is checked, () for none
+    edges : also run an elementwise op at the limits of its dtypes (NaN, inf, subnormals)
+    signed_zero : the sign of a zero must match the reference
+    large : arguments for runs on 1 and 2 threads, large enough to be split; optional if elementwise
     """
 
     op: str
@@ -55,7 +55,7 @@ class Case:
     name: str = ""
 
     def __str__(self) -> str:
-        """`reduce_sum(3x4, axis=1)`: what the ids of tests are made of."""
+        """Return `reduce_sum(3x4, axis=1)`, which test ids contain."""
         if self.name:
             return self.name
         given = [*map(_short, self.args), *(f"{k}={_short(v)}" for k, v in self.kwargs.items())]
@@ -64,7 +64,7 @@ class Case:
 
 
 def _short(value: Any) -> str:
-    """An argument in an id: samples and arrays by their shapes."""
+    """Return the text of an argument in an id: the shape of samples and arrays."""
     if isinstance(value, list | tuple) and any(callable(v) for v in value):
         return f"[{', '.join(map(_short, value))}]"
     if hasattr(value, "shape"):
@@ -77,13 +77,13 @@ CASES: list[Case] = []
 
 def case(op: str, args: Sequence[Any], ref: Callable[..., Any], function: str | None = None,
          **rest: Any) -> None:
-    """Adds a row to the table."""
+    """Add a row to the table."""
     CASES.append(Case(op=op, args=args, ref=ref, function=function or op, **rest))
 
 
 @dataclass(frozen=True)
 class sample:
-    """Random input of a shape; `low` and `high` bound it. What `accepts` rejects becomes 1."""
+    """Random input of a shape between `low` and `high`. Values that `accepts` rejects become 1."""
 
     shape: tuple[int, ...]
     low: float = -2.0
@@ -106,7 +106,7 @@ class sample:
 
 
 def normal(*shape: int) -> sample:
-    """Numbers of both signs, a few units large."""
+    """Return a sample of values of both signs and of magnitude up to a few units."""
     return sample(shape, -3.0, 3.0)
 
 

@@ -1,4 +1,4 @@
-"""From a row of the table to inputs, results and their comparison. It knows no op by name."""
+"""From a row of the table to inputs, results and their comparison; names no op."""
 
 import dataclasses
 import functools
@@ -14,14 +14,14 @@ from dualflow import _core
 from tests.ops.case import Case, sample
 from tests.ops.cases import CASES
 
-# Of each group a row that is sampled takes one dtype, and the next row the next.
+# A sampled row takes one dtype of each group; successive rows take successive dtypes.
 GROUPS = (("uint16", "uint32", "uint64"), ("int8", "int16", "uint8"), ("int32", "int64"),
           ("float16", "bfloat16"))
 
 
 def rows(cases: list[Case] = CASES, every: bool = True) -> list:
-    """A test parameter per row and dtype, of each group of dtypes one unless `every`:
-    `case, dtype`."""
+    """Return test parameters `case, dtype`: for each row every dtype, or one of each group of
+    dtypes unless `every`."""
     def taken(k, case):
         if every:
             return case.dtypes
@@ -33,7 +33,7 @@ def rows(cases: list[Case] = CASES, every: bool = True) -> list:
 
 
 def elementwise(case: Case) -> bool:
-    """Whether shapes may be chosen freely: one formula over samples that broadcast."""
+    """Return True if shapes may be chosen freely: one formula over samples that broadcast."""
     samples = [a for a in case.args if callable(a)]
     return (_core.get_op(case.op).kind == "elementwise"
             and all(isinstance(a, sample) for a in samples) and len(samples) > 0)
@@ -44,21 +44,21 @@ def function(case: Case) -> Callable[..., Any]:
 
 
 def each(change: Callable[[Any], Any], value: Any) -> Any:
-    """`change` applied to the leaves of nested lists and tuples."""
+    """Apply `change` to the leaves of nested lists and tuples."""
     if isinstance(value, list | tuple):
         return type(value)(each(change, v) for v in value)
     return change(value)
 
 
 def make(case: Case, dtype: str, args: Any = None, seed: int = 0) -> list:
-    """Arguments with their samples drawn; `args` in place of the row's own."""
+    """Draw the samples of the row's arguments, or of `args` if given."""
     rng = np.random.default_rng(seed)
     drawn = list(case.args if args is None else args)
     return each(lambda a: a(rng, dtype) if callable(a) else a, drawn)
 
 
 def reshaped(case: Case, *shapes: tuple[int, ...]) -> list:
-    """The row's arguments with samples of other shapes, taken in turn."""
+    """Return the row's arguments with samples of other shapes, taken cyclically."""
     turn = iter(range(len(case.args)))
     return [dataclasses.replace(a, shape=shapes[next(turn) % len(shapes)])
             if isinstance(a, sample) else a for a in case.args]
@@ -69,13 +69,13 @@ def tensor(value: Any) -> Any:
 
 
 def wide(value: Any) -> Any:
-    """Float arrays as float64, so that the reference is more exact than what it judges."""
+    """Convert float arrays to float64, so that the reference is more accurate than the op."""
     is_float = isinstance(value, np.ndarray) and value.dtype.kind == "f"
     return value.astype(np.float64) if is_float else value
 
 
 def results(value: Any) -> list:
-    """The leaves of nested lists and tuples."""
+    """Return the leaves of nested lists and tuples."""
     if isinstance(value, list | tuple):
         return [leaf for v in value for leaf in results(v)]
     return [value]
@@ -92,7 +92,7 @@ def expected(case: Case, args: list) -> list[np.ndarray]:
 
 
 def check(case: Case, args: list, to_tensor: Callable[[Any], Any] = tensor) -> list[np.ndarray]:
-    """Runs the row on `args` and compares all results with the reference."""
+    """Run the row on `args` and compare all results with the reference."""
     got, want = run(case, args, to_tensor), expected(case, args)
     for g, w in zip(got, want, strict=True):
         assert_close(g, w, case)
@@ -100,7 +100,7 @@ def check(case: Case, args: list, to_tensor: Callable[[Any], Any] = tensor) -> l
 
 
 def assert_close(got: np.ndarray, want: np.ndarray, case: Case) -> None:
-    assert got.shape == want.shape, f"{case}: shape {got.shape}, want {want.shape}"
+    assert got.shape == want.shape, f"{case}: shape {got.shape}, expected {want.shape}"
     if got.dtype.kind != "f":
         np.testing.assert_array_equal(got, want)
         return
@@ -112,16 +112,16 @@ def assert_close(got: np.ndarray, want: np.ndarray, case: Case) -> None:
         zero = (got == 0) & (rounded == 0)
         np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(rounded[zero]))
     size = np.abs(rounded[finite])
-    # Just below the largest number the spacing is the same, and it does not overflow.
+    # Just below the largest value the spacing is the same, and it does not overflow.
     below = np.minimum(size, np.nextafter(np.finfo(got.dtype).max, got.dtype.type(0)))
     unit = np.spacing(below).astype(float) if case.rel is None else case.rel * size.max(initial=0)
     error = np.abs(got[finite].astype(np.float64) - want[finite])
-    # A correctly rounded result is half a unit away; the rest of the digits are the reference's.
+    # A correctly rounded result has an error of half a unit; the margin covers the reference.
     allowed = (max(case.ulp, 0.5000001) if case.rel is None else 1) * unit
     bad = ~(error <= allowed)
     assert not bad.any(), (
         f"{case}: {bad.sum()} of {bad.size} beyond the limit; got {got[finite][bad][:3]}, "
-        f"want {want[finite][bad][:3]}, allowed {np.broadcast_to(allowed, bad.shape)[bad][:3]}")
+        f"expected {want[finite][bad][:3]}, allowed {np.broadcast_to(allowed, bad.shape)[bad][:3]}")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Philox4x32-10 in plain Python, as in the paper, and the order in which ops use its words."""
+"""Philox4x32-10 in plain Python, as in the paper, and the order in which ops consume its words."""
 
 import math
 
@@ -8,7 +8,7 @@ MASK = 0xFFFFFFFF
 
 
 def philox(key, counter):
-    """The four words of a 64-bit key and a 128-bit counter."""
+    """Return the four words for a 64-bit key and a 128-bit counter."""
     c = [(counter >> 32 * i) & MASK for i in range(4)]
     k = [key & MASK, key >> 32 & MASK]
     for _ in range(10):
@@ -19,13 +19,13 @@ def philox(key, counter):
 
 
 def stream(seed, number):
-    """Key and first counter of the stream of a pair of numbers."""
+    """Return key and first counter of the stream of a pair of integers."""
     a, b, c, d = philox(seed, number)
     return a | b << 32, c | d << 32
 
 
 def words(seed, number, n_groups):
-    """uint64 array of 32-bit words of a stream, in the order of csrc/simd/rng.h."""
+    """Return the 32-bit words of a stream as uint64, in the order of csrc/simd/rng.h."""
     out = []
     seed, counter = stream(seed % 2**64, number % 2**64)
     for g in range(n_groups):
@@ -35,20 +35,20 @@ def words(seed, number, n_groups):
 
 
 def draws(key, n):
-    """n draws of 64 bits."""
+    """Return n draws of 64 bits."""
     w = words(*key, -(-n // 16))
     return (w[::2] | w[1::2] << np.uint64(32))[:n]
 
 
 class Element:
-    """The draws of one element of an op that rejects: blocks with its index as upper half."""
+    """The draws of one element of a rejection op: blocks with its index as upper half."""
 
     def __init__(self, seed, number, index):
         self.key, self.counter = stream(seed % 2**64, number % 2**64)
         self.high, self.left = index + 1, []
 
     def unit(self):
-        """In (0, 1), of 52 bits."""
+        """Return a value in (0, 1) of 52 bits."""
         if not self.left:
             a, b, c, d = philox(self.key, self.counter + (self.high << 64))
             self.counter = (self.counter + 1) % 2**64

@@ -1,4 +1,4 @@
-"""Activations: infinities, NaN, the tails, and backward ops against the rules they stand for."""
+"""Activations: infinities, NaN, tails, and backward ops against the composed rules."""
 
 import math
 
@@ -24,7 +24,7 @@ def test_infinities_and_nan(name, dtype):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_gradients_at_infinities_are_no_nan(name):
+def test_gradients_at_infinities_are_not_nan(name):
     x = df.constant([-math.inf, math.inf])
     with df.GradientTape() as tape:
         tape.watch(x)
@@ -32,7 +32,7 @@ def test_gradients_at_infinities_are_no_nan(name):
     assert not np.isnan(tape.gradient(y, x).numpy()).any()
 
 
-def test_gelu_by_tanh_at_infinities():
+def test_approximate_gelu_at_infinities():
     y = df.nn.gelu([-math.inf, math.inf], approximate=True).numpy()
     assert y.tolist() == [0, math.inf]
 

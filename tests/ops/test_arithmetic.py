@@ -1,4 +1,4 @@
-"""Arithmetic: what a row of the table can't say."""
+"""Arithmetic: behaviour that rows of the table cannot express."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import dualflow as df
 
 
 def slope(f, *values):
-    """The gradient of f at scalars, one number per argument."""
+    """Return the gradient of f at scalars, one value per argument."""
     xs = [df.constant(np.array(float(v))) for v in values]
     with df.GradientTape() as tape:
         for x in xs:
@@ -16,7 +16,7 @@ def slope(f, *values):
     return [float(g) for g in tape.gradient(y, xs, unconnected_gradients="zero")]
 
 
-def test_add_n_refuses_what_is_not_of_one_shape():
+def test_add_n_of_different_shapes_or_dtypes_raises():
     with pytest.raises(df.errors.ShapeError, match=r"add_n: input 2 is float32 \(3,\).*\(2,\)"):
         df.add_n([np.ones(2, "f4"), np.ones(2, "f4"), np.ones(3, "f4")])
     with pytest.raises(df.errors.InvalidArgumentError, match="add_n"):
@@ -30,11 +30,11 @@ def test_add_n_sums_from_the_first_to_the_last():
     assert df.add_n(xs).numpy()[0] == ((xs[0] + xs[1]) + xs[2] + xs[3])[0]
 
 
-def test_add_n_gives_its_gradient_to_all():
+def test_gradient_of_add_n():
     assert slope(lambda a, b, c: df.add_n([a, b, c, a]), 1, 2, 3) == [2, 1, 1]
 
 
-def test_gradients_where_a_formula_has_a_corner():
+def test_gradients_at_kinks():
     assert slope(df.abs, 0) == [0]
     assert slope(df.sign, 3) == [0]
     assert slope(df.math.divide_no_nan, 2, 0) == [0, 0]
@@ -43,8 +43,8 @@ def test_gradients_where_a_formula_has_a_corner():
     assert slope(df.math.floormod, 7, 3) == [1, -2]
 
 
-def test_sign_has_a_gradient_of_zeros():
-    """Not None, since it is connected to what it is made from."""
+def test_gradient_of_sign_is_zero():
+    """The gradient is not None, since the result is connected to the operand."""
     x = df.constant([-2., 0., 3.])
     with df.GradientTape() as tape:
         tape.watch(x)
@@ -60,7 +60,7 @@ def test_integers_wrap_around():
     assert df.math.floormod(least, -1).numpy().tolist() == [0]
 
 
-def test_gradients_where_one_side_is_infinite():
+def test_gradients_with_an_infinite_operand():
     inf = float("inf")
     x, y = df.constant([inf, 2.]), df.constant([0., 3.])
     with df.GradientTape() as tape:

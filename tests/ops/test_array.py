@@ -1,4 +1,4 @@
-"""What the rows of the table can't say of ops that move data: properties, views, bad input."""
+"""Ops that move data: properties, views and invalid input, beyond the rows of the table."""
 
 import numpy as np
 import pytest
@@ -215,7 +215,7 @@ def test_creation():
     assert df.convert_to_tensor(x := df.constant(1)) is x
 
 
-def test_text():
+def test_repr():
     assert repr(df.constant([[1.0, 2.0]])) == (
         "<dualflow.Tensor shape=(1, 2) dtype=float32\n[[1. 2.]]>")
     assert repr(df.constant(2)) == "<dualflow.Tensor shape=() dtype=int32 2>"
@@ -225,7 +225,7 @@ def test_text():
     assert "[]" in repr(df.zeros((0, 3)))
 
 
-def test_containers():
+def test_membership():
     x = df.constant([[1, 2], [3, 4]])
     assert 3 in x and 9 not in x and "a" not in x
     for dtype in ("float16", "bfloat16", "bool", "uint8"):
@@ -233,7 +233,7 @@ def test_containers():
     assert df.zeros((2, 0)).tolist() == [[], []]
 
 
-def test_stopped_gradient_says_so():
+def test_stop_gradient_warns():
     x = df.constant(2.0)
     with df.GradientTape() as tape:
         tape.watch(x)

@@ -1,5 +1,5 @@
-"""Attention beyond the rows of the table: tiles and their borders, masks that hide everything,
-dropout, memory, threads, and what is refused."""
+"""Attention beyond the rows of the table: tile boundaries, masks that hide everything, dropout,
+memory, threads, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def draw_mask(seed, kind, shape):
 
 
 def grads_of(g, q, k, v, mask, causal):
-    """By NumPy, in float64; keys and values may be shared by several heads."""
+    """Return gradients by NumPy in float64; several heads may share keys and values."""
     g, q, k, v = (x.astype("f8") for x in (g, q, k, v))
     p = weights(q, k, mask, causal)
     times = q.shape[1] // k.shape[1]
@@ -45,7 +45,7 @@ def grads_of(g, q, k, v, mask, causal):
 
 
 def flow(q, k, v, g, **kwargs):
-    """The result, and what flows back where `g` flows in."""
+    """Return the result, and the gradients for the output cotangent `g`."""
     q, k, v = (df.constant(x) for x in (q, k, v))
     with df.GradientTape() as tape:
         tape.watch([q, k, v])
@@ -82,7 +82,7 @@ def test_any_shape(batch, heads, queries, keys, d, e, causal, kind, inner, data)
 @pytest.mark.parametrize("batch, heads, groups, queries, keys", [
     (1, 1, 1, 300, 700), (1, 4, 2, 521, 389), (3, 4, 4, 130, 131), (2, 4, 2, 1, 389)])
 def test_many_tiles(batch, heads, groups, queries, keys, causal, dtype, limit):
-    """With fewer heads than tasks, where keys are cut into ranges, and with more."""
+    """Cover fewer heads than tasks, where keys are split into ranges, and more heads than tasks."""
     q, k, v = draw(0, batch, heads, groups, queries, keys, 20, 24, dtype)
     g = np.random.default_rng(1).uniform(-1, 1, (batch, heads, queries, 24)).astype(dtype)
     got = flow(q, k, v, g, is_causal=causal)
@@ -108,7 +108,7 @@ def test_threads(dtype, groups):
 
 
 @pytest.mark.parametrize("half", ["float16", "bfloat16"])
-def test_halves_are_widened_and_rounded_once(half):
+def test_reduced_precision_rounds_once(half):
     q, k, v = (df.cast(x, half) for x in draw(0, 1, 2, 1, 150, 300, 20, 24))
     got = attend(q, k, v, is_causal=True)
     want = attend(*(df.cast(x, "float32") for x in (q, k, v)), is_causal=True)
@@ -117,8 +117,8 @@ def test_halves_are_widened_and_rounded_once(half):
 
 
 @pytest.mark.parametrize("half, unit", [("float16", 2**-11), ("bfloat16", 2**-8)])
-def test_gradients_of_halves_keep_their_digits(half, unit):
-    """A query that sees one key has no slope, whatever its result was rounded to."""
+def test_gradients_of_reduced_precision_are_accurate(half, unit):
+    """A query with one visible key has gradient zero, however its result was rounded."""
     q, k, v = (df.cast(x, half) for x in draw(0, 1, 2, 2, 60, 60, 16, 16))
     g = df.cast(np.random.default_rng(1).normal(size=(1, 2, 60, 16)), half)
     got = flow(q, k, v, g, is_causal=True)[1:]
@@ -131,7 +131,7 @@ def test_gradients_of_halves_keep_their_digits(half, unit):
 # --- masks ----------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("hide", ["bool", "float", "rows"])
-def test_queries_that_see_no_key_give_zeros(hide):
+def test_queries_without_visible_keys_give_zeros(hide):
     q, k, v = draw(0, 1, 2, 2, 60, 140, 16, 16)
     mask = np.ones((60, 140), bool)
     mask[[3, 50]] = False
@@ -151,7 +151,7 @@ def test_queries_that_see_no_key_give_zeros(hide):
         near(x, w.numpy(), 1e-6)
 
 
-def test_second_order_where_a_query_sees_no_key():
+def test_second_order_for_a_query_without_visible_keys():
     q, k, v = (df.constant(x.astype("f8")) for x in draw(0, 1, 1, 1, 3, 4, 2, 2))
     for mask in (np.array([[True], [False], [True]]), np.array([[0.0], [-np.inf], [1.0]])):
         with df.GradientTape() as outer:
@@ -164,8 +164,8 @@ def test_second_order_where_a_query_sees_no_key():
         assert np.isfinite(second).all() and not second[0, 0, 1].any() and second[0, 0, 0].any()
 
 
-def test_low_masks_are_like_hiding():
-    """-1e9 leaves a weight of exactly 0, and where it is everywhere it changes nothing."""
+def test_very_negative_mask_values_hide_keys():
+    """-1e9 gives a weight of exactly 0; the same value on all keys of a query changes nothing."""
     q, k, v = draw(0, 1, 1, 1, 5, 200, 8, 8)
     seen = np.arange(200) < 70
     low = np.where(seen, 0, -1e9)
@@ -173,14 +173,14 @@ def test_low_masks_are_like_hiding():
     near(attend(q, k, v, np.full(200, -50.0)).numpy(), attend(q, k, v).numpy(), 1e-5)
 
 
-def test_great_scores_do_not_overflow():
+def test_large_scores_do_not_overflow():
     q, k, v = draw(0, 1, 1, 1, 50, 300, 8, 8)
     y = attend(q * 1e6, k, v).numpy()
     best = np.argmax(q.astype("f8") @ np.swapaxes(k.astype("f8"), -1, -2), -1)
     near(y[0, 0], v[0, 0][best[0, 0]], 1e-6)
 
 
-def test_nan_stays_where_it_is_seen():
+def test_nan_keys_affect_only_queries_that_see_them():
     q, k, v = draw(0, 1, 1, 1, 140, 140, 8, 8)
     k[0, 0, 130] = np.nan
     y = attend(q, k, v, is_causal=True).numpy()[0, 0]
@@ -202,7 +202,7 @@ def test_masks_of_any_floating_dtype(kind):
 # --- dropout --------------------------------------------------------------------------------------
 
 def plain(q, k, v, drawn, rate, causal):
-    """The same by plain ops, with the numbers that the kernel draws."""
+    """Compute attention with composed ops, using the kernel's random numbers."""
     scores = df.matmul(q, k, transpose_b=True) / float(q.shape[-1]) ** 0.5
     if causal:
         scores = scores + np.where(np.tri(*scores.shape[-2:]), 0, -np.inf)
@@ -212,7 +212,7 @@ def plain(q, k, v, drawn, rate, causal):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("causal", [False, True])
-def test_dropout_is_the_same_in_the_gradient(causal, dtype):
+def test_gradient_uses_the_dropout_of_the_forward_pass(causal, dtype):
     arrays = draw(0, 2, 2, 2, 101, 203, 16, 8, dtype)
     g = np.random.default_rng(1).normal(size=(2, 2, 101, 8)).astype(dtype)
     got = flow(*arrays, g, dropout_p=0.3, seed=5, is_causal=causal)
@@ -246,7 +246,7 @@ def test_second_order_with_dropout():
         near(x.numpy(), w.numpy(), 1e-12)
 
 
-def test_dropout_drops_its_share():
+def test_dropout_rate():
     ones = np.ones((1, 1, 300, 1), "f4")
     eye = np.eye(300, dtype="f4")[None, None]
     y = attend(ones, ones, eye, dropout_p=0.25).numpy() * 300
@@ -255,7 +255,7 @@ def test_dropout_drops_its_share():
 
 
 def test_dropout_in_a_graph():
-    """Draws anew at each call, as eager mode does, bit for bit."""
+    """Each call draws new numbers, with the bits of eager mode."""
     q, k, v = draw(0, 1, 2, 2, 20, 40, 8, 8)
     g = np.ones((1, 2, 20, 8), "f4")
 
@@ -274,7 +274,7 @@ def test_dropout_in_a_graph():
 # --- graphs and memory ----------------------------------------------------------------------------
 
 def test_unknown_sizes():
-    """A trace for any batch and length, with the gradient, order 2, and dropout."""
+    """One trace serves any batch and length, with gradients to order 2, and dropout."""
     spec = [df.TensorSpec((None, 2, None, None), "float64")] * 3
 
     @df.function(input_signature=spec)
@@ -297,7 +297,7 @@ def test_unknown_sizes():
 
 
 @pytest.mark.usefixtures("no_garbage")
-def test_memory_does_not_grow_with_the_square():
+def test_memory_is_not_quadratic_in_the_length():
     n = 2048
     q, k, v = draw(0, 1, 1, 1, n, n, 16, 16)
     g = np.ones_like(q)
@@ -309,7 +309,7 @@ def test_memory_does_not_grow_with_the_square():
     assert 0 < grown < n * n        # bytes; the scores alone would take 4 n^2
 
 
-# --- bad arguments --------------------------------------------------------------------------------
+# --- invalid arguments ----------------------------------------------------------------------------
 
 def zeros(*shapes):
     return [np.zeros(s, "f4") for s in shapes]
@@ -324,20 +324,20 @@ def zeros(*shapes):
     (((1, 3, 3, 4), (1, 2, 3, 4), (1, 2, 3, 4)), "heads that are a multiple of the key"),
     (((1, 3, 3, 4), (1, 0, 3, 4), (1, 0, 3, 4)), "heads that are a multiple of the key"),
 ])
-def test_shapes_that_do_not_fit(shapes, words):
+def test_incompatible_shapes_raise(shapes, words):
     with pytest.raises(ShapeError, match=f"^scaled_dot_product_attention: query has .*{words}"):
         attend(*zeros(*shapes))
 
 
 @pytest.mark.parametrize("shape", [(3,), (5, 1), (3, 1, 5), (1, 1, 1, 4, 5), (2, 1, 1, 1, 1)])
-def test_masks_that_do_not_fit(shape):
+def test_incompatible_masks_raise(shape):
     q, k, v = zeros((1, 2, 4, 8), (1, 2, 5, 8), (1, 2, 5, 8))
     with pytest.raises(ShapeError, match=r"the mask has shape .*\(batch, heads, queries, keys\) = "
                                          r"\(1, 2, 4, 5\)"):
         attend(q, k, v, np.ones(shape, bool))
 
 
-def test_arguments_that_are_refused():
+def test_invalid_arguments_raise():
     q, k, v = zeros((1, 2, 4, 8), (1, 2, 5, 8), (1, 2, 5, 8))
     with pytest.raises(DTypeError, match=r"attn_mask is int64 .*want bool"):
         attend(q, k, v, np.ones(5, "i8"))
@@ -360,7 +360,7 @@ ATTRS = {"is_causal": False, "scale": 1.0, "over_root": True, "rate": 0.0, "head
 
 @pytest.mark.parametrize("name, bad", [("rate", 1.0), ("rate", -1e300), ("rate", float("nan")),
                                        ("scale", float("inf"))])
-def test_hostile_attributes(name, bad):
+def test_invalid_attributes_raise(name, bad):
     q, k, v = zeros((1, 2, 4, 8), (1, 2, 5, 8), (1, 2, 5, 8))
     with pytest.raises(InvalidArgumentError):
         _core.apply("scaled_dot_product_attention", q, k, v, True, ops.NO_KEY,
@@ -368,15 +368,15 @@ def test_hostile_attributes(name, bad):
 
 
 @pytest.mark.parametrize("key", [0, [0], [0, 0, 0], [[0, 0]], [0.0, 0.0]])
-def test_hostile_keys(key):
+def test_invalid_random_keys_raise(key):
     q, k, v = zeros((1, 2, 4, 8), (1, 2, 5, 8), (1, 2, 5, 8))
     with pytest.raises(DualflowError, match="the random key is"):
         _core.apply("scaled_dot_product_attention", q, k, v, True, df.constant(key), **ATTRS)
 
 
 @pytest.mark.parametrize("changed", ["out", "rest", "lse", "g"])
-def test_hostile_gradients(changed):
-    """What the forward op did not make is refused."""
+def test_invalid_operands_of_the_gradient_op_raise(changed):
+    """The gradient op rejects values that the forward op cannot have produced."""
     q, k, v = zeros((1, 2, 4, 8), (1, 2, 5, 8), (1, 2, 5, 8))
     made = _core.apply("scaled_dot_product_attention", q, k, v, True, ops.NO_KEY, **ATTRS)
     saved = dict(zip(("out", "rest", "lse", "g"), (*made, made[0]), strict=True))
@@ -386,8 +386,8 @@ def test_hostile_gradients(changed):
                         *{**saved, changed: bad}.values(), **ATTRS)
 
 
-def test_huge_shapes_without_numbers():
-    """They take no time, though there are many heads to look at."""
+def test_huge_shapes_without_elements():
+    """The call takes no time, although there are many heads."""
     huge = df.zeros([2**28, 2**28, 0, 8])
     assert [x.shape for x in flow(huge, huge, huge, huge)] == [huge.shape] * 4
     none, some = df.zeros([4, 0, 3, 8]), df.ones([4, 2, 3, 8])

@@ -1,4 +1,4 @@
-"""Attributes of calls one after another: those of the last call are kept for the next."""
+"""Attributes of successive calls: the packed attributes of the last call are cached."""
 
 import gc
 
@@ -11,7 +11,7 @@ from dualflow._core import apply_ordered, get_op, make_attrs
 X = df.constant([[-2., 4.], [-0., 1.]])
 
 
-def test_each_call_has_its_own():
+def test_each_call_uses_its_attributes():
     for alpha in (0.5, 0.25, 0.5, 0.0, -0.0, 1, True, 0.5):
         got = df.nn.leaky_relu(X, alpha).numpy()
         np.testing.assert_array_equal(got, np.where(X.numpy() > 0, X.numpy(), alpha * X.numpy()))
@@ -22,7 +22,7 @@ def test_each_call_has_its_own():
                                       (X.numpy().T if a else X.numpy()) @ X.numpy())
 
 
-def test_equal_objects_are_the_same_attributes():
+def test_identical_objects_hit_the_cache():
     op = get_op("reduce_sum")
     axes = (0, 1)
     assert make_attrs(op, axes=axes, keepdims=True) is make_attrs(op, axes=axes, keepdims=True)
@@ -30,7 +30,7 @@ def test_equal_objects_are_the_same_attributes():
     assert make_attrs(op, keepdims=True, axes=(1,)).values == ((1,), 1)
 
 
-def test_what_may_change_is_packed_anew():
+def test_mutable_attributes_are_not_cached():
     op = get_op("reduce_sum")
     axes = [0]
     make_attrs(op, axes=axes, keepdims=True)
@@ -38,14 +38,14 @@ def test_what_may_change_is_packed_anew():
     assert make_attrs(op, axes=axes, keepdims=True).values == ((1,), 1)
 
 
-def test_objects_that_died_are_not_taken_for_new_ones():
+def test_freed_attribute_objects_do_not_match_new_ones():
     op = get_op("leaky_relu")
     for k in range(200):
         assert make_attrs(op, alpha=float(k)).values == (float(k),)
         gc.collect(0)
 
 
-def test_wrong_attributes_after_right_ones():
+def test_wrong_attributes_after_valid_ones_raise():
     op = get_op("reduce_sum")
     good = {"axes": (0,), "keepdims": True}
     make_attrs(op, **good)

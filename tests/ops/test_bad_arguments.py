@@ -1,4 +1,4 @@
-"""Errors of ops other than elementwise ones for bad axes, sizes, indices, shapes; no crashes."""
+"""Errors of ops that are not elementwise for invalid axes, sizes, indices, shapes; no crashes."""
 
 import contextlib
 
@@ -11,7 +11,7 @@ import dualflow as df
 HUGE = 10**12
 BEYOND = 2**50                              # as float32, more bytes than any address space
 X = df.constant(np.ones((2, 3), "float32"))
-ONES_254 = df.zeros([1] * 254)              # of the highest rank there is
+ONES_254 = df.zeros([1] * 254)              # of the highest rank
 
 AXES = {
     "reduce_sum": df.reduce_sum, "reduce_mean": df.reduce_mean, "reduce_max": df.reduce_max,
@@ -42,20 +42,20 @@ def test_axis_beyond_64_bits(op):
 
 @pytest.mark.parametrize("axis", [1.5, "a", object(), [1.5], 1j])
 @pytest.mark.parametrize("op", AXES)
-def test_axis_is_no_integer(op, axis):
+def test_axis_that_is_not_an_integer(op, axis):
     with pytest.raises(TypeError):
         AXES[op](X, axis)
 
 
 @pytest.mark.parametrize("axis", [4, -5])
-def test_axis_of_a_new_dimension(axis):
+def test_axis_of_a_new_dimension_out_of_range(axis):
     with pytest.raises(ValueError, match=rf"expand_dims: axis {axis} of 3 dimensions"):
         df.expand_dims(X, axis)
     with pytest.raises(ValueError, match=rf"stack: axis {axis} of 3 dimensions"):
         df.stack([X, X], axis)
 
 
-SIZES = {          # op, call with sizes where -1 means nothing
+SIZES = {          # op: call with sizes for which -1 has no meaning
     "fill": df.zeros, "broadcast_to": lambda s: df.broadcast_to(1.0, s),
     "random_uniform": df.random.uniform, "random_normal": df.random.normal,
     "scatter_nd": lambda s: df.scatter_nd(np.zeros((1, len(s)), "int64"), [1.0], s),
@@ -91,13 +91,13 @@ def test_rank_above_254(call):
         call()
 
 
-def test_the_highest_rank_works():
+def test_highest_rank_works():
     assert df.reduce_sum(ONES_254, 253).ndim == 253
     assert df.transpose(ONES_254).ndim == (ONES_254 + 1.0).ndim == 254
     assert df.reshape(ONES_254, [1]).tolist() == [0.0]
 
 
-ROWS = [      # call, what the message says after the op's name
+ROWS = [      # call, message after the op's name
     (lambda: df.reduce_sum(X, [0, -2]), r"reduce_sum: axis -2 of shape \(2, 3\) is given twice"),
     (lambda: df.argmax(df.zeros([0, 3]), 0), r"argmax: axis 0 of shape \(0, 3\) has no elements"),
     (lambda: df.norm(X, "odd"), "norm: ord of a vector is 'odd'"),
@@ -161,7 +161,7 @@ ERRORS = (ValueError, TypeError, IndexError, OverflowError, MemoryError)
 
 
 @pytest.mark.parametrize("call, message", ROWS, ids=[m[:30] for _, m in ROWS])
-def test_message(call, message):
+def test_invalid_argument_raises_with_message(call, message):
     with pytest.raises(ERRORS, match=message):
         call()
     assert (X + 1).tolist() == [[2, 2, 2], [2, 2, 2]]
@@ -178,7 +178,7 @@ ARGS = st.one_of(INTS, st.lists(INTS, max_size=3), st.lists(st.lists(INTS, max_s
 
 @settings(max_examples=300)
 @given(st.sampled_from(FUNCTIONS), st.lists(ARGS, max_size=3))
-def test_wild_integers_into_public_functions(function, args):
+def test_random_integer_arguments_do_not_crash(function, args):
     with contextlib.suppress(*ERRORS):
         function(X, *args)
     assert (X + 1).tolist() == [[2, 2, 2], [2, 2, 2]]

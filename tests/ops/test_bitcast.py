@@ -1,4 +1,4 @@
-"""Bits of numbers: widths, the next number in each dtype, what does not fit."""
+"""bitcast and nextafter: widths, the next value in each dtype, invalid input."""
 
 import ml_dtypes
 import numpy as np
@@ -8,7 +8,7 @@ import dualflow as df
 from dualflow.errors import DTypeError, ShapeError
 
 
-def test_halves():
+def test_bitcast_of_16_bit_floats():
     x = np.array([1.5, -0.0, np.inf], "f2")
     assert df.bitcast(x, "int16").tolist() == x.view("i2").tolist()
     back = df.bitcast(df.bitcast(x, df.int16), df.bfloat16)
@@ -47,7 +47,7 @@ def test_nextafter(dtype):
             float(info.max), np.inf]
     ends = np.array([*ends, *(-x for x in ends), np.nan]).astype(ml)
     a, b = (g.ravel() for g in np.meshgrid(ends, ends))
-    with np.errstate(over="ignore"):        # C gives b where they are equal, NumPy not always
+    with np.errstate(over="ignore"):    # C returns b if the operands are equal, NumPy not always
         want = np.where(a == b, b, np.nextafter(a, b)).astype("f8")
 
     def tensor(x):

@@ -25,7 +25,7 @@ def test_operators_of_bools_are_logical():
     assert (~a).numpy().tolist() == [False, True]
 
 
-def test_floats_have_no_bits():
+def test_bitwise_operators_of_floats_raise():
     with pytest.raises(df.errors.DTypeError, match=r"bitwise_and.*float32"):
         df.constant([1.0]) & df.constant([2.0])
 

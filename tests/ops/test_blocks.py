@@ -1,10 +1,10 @@
 """Every row at sizes just beyond the block constants of the kernels.
 
-Kernels work in blocks: tiles of 1,024 elements, 2,048 columns of a cumulative sum, 4,096 of a
-reduction or of a search, chunks of 16,384 numbers of a row and grains of as many. Rows of the table
-are small, so a wrong offset of the second block shows only here. A size that occurs in the samples'
-shapes becomes a large one, everywhere it occurs; what does not fit then (an attribute holds the old
-size) is left out.
+Kernels work in blocks: tiles of 1,024 elements, 2,048 columns of a cumulative sum, 4,096 elements
+of a reduction or a search, chunks and grains of 16,384. Rows of the table are small, so only these
+tests find a wrong offset of the second block. A size in the shapes of the samples is replaced by a
+large one wherever it occurs; combinations that become invalid (an attribute holds the old size) are
+skipped.
 """
 
 import dataclasses
@@ -21,14 +21,14 @@ from tests.ops.cases import CASES
 
 SIZES = (2049, 4099, 16_387)
 ELEMENTS_MAX = 400_000
-# Elementwise ops have test_values.py::test_threads. What else is left out, and why:
+# Elementwise ops have test_values.py::test_threads. Other skipped ops, with reasons:
 LEFT_OUT = {
     "unstack": "makes as many tensors as the size",
     "cumprod": "products of many numbers leave the range: below, with numbers next to 1",
     "cumulative_recurrence": "likewise",
     "ctc_beam_search": "scalar code, and slow: a hundred beams in each step",
 } | dict.fromkeys(("simple_rnn", "lstm", "gru"), "errors grow with steps: test_recurrent.py")
-# Sums of both signs cancel, and what is left is as inexact as the levels' chunks are different.
+# Sums of both signs cancel, and the remainder depends on the chunks of the SIMD level.
 OF_ONE_SIGN = "reduce_sum", "reduce_mean"
 ROWS = [pytest.param(c, "float32" if "float32" in c.dtypes else c.dtypes[0], id=str(c))
         for c in CASES if not harness.elementwise(c) and c.op not in LEFT_OUT]
@@ -41,7 +41,7 @@ def samples(args):
 
 
 def stretched(case, old, new):
-    """The row's arguments with one size replaced; None if that makes too many numbers."""
+    """Return the row's arguments with one size replaced; None if they become too large."""
     def change(a):
         if not isinstance(a, sample):
             return a
@@ -52,7 +52,7 @@ def stretched(case, old, new):
 
 
 def fits(case, args):
-    """Whether the arguments fit each other and nothing becomes huge."""
+    """Return True if the arguments are compatible and no result becomes huge."""
     def is_array(a):
         return isinstance(a, np.ndarray | np.generic)
 
@@ -101,8 +101,8 @@ def test_products_along_long_axes(shape, axis):
     (df.math.reduce_variance, np.var), (df.math.reduce_std, np.std),
     (df.reduce_logsumexp, lambda x, axis: np.log(np.exp(x).sum(axis=axis)))])
 @pytest.mark.parametrize("shape, axis", [((64, 5000), 0), ((3, 40_000), 1), ((2, 40_000, 3), 1)])
-def test_later_blocks_find_their_parameter(f, ref, shape, axis):
-    """The mean, or the maximum, of a later block; each row and column has one of its own."""
+def test_reductions_of_later_blocks(f, ref, shape, axis):
+    """Each row or column has another mean and maximum, which its later blocks must use."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=shape) + 9 * rng.normal(size=np.delete(shape, axis)).reshape(
         [1 if d == axis else n for d, n in enumerate(shape)])
@@ -121,8 +121,8 @@ def test_softmax_of_many_columns(shape, axis):
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_rows_far_below_zero(axis):
-    """Their maximum is not 0."""
+def test_softmax_of_large_negative_rows(axis):
+    """The maximum must not be initialised with 0."""
     x = np.full((3, 4), -1e4, "f4")
     assert (df.nn.softmax(x, axis).numpy() == np.float32(1 / x.shape[axis])).all()
     np.testing.assert_allclose(df.nn.log_softmax(x, axis).numpy(), -np.log(x.shape[axis]),
@@ -148,7 +148,7 @@ def test_long_updates(n, dtype):
     ((30, 1, 1023), (30, 3, 1023)), ((30, 1, 1025), (1, 3, 1025)), ((7, 1023), (1, 1023)),
     ((1023, 1), (1, 1025)), ((3, 1, 2049), (1, 5, 1)), ((5, 1, 1), (5, 1031, 3))])
 def test_broadcast_runs_of_a_row(a, b):
-    """Operands whose runs end one short of, at and one beyond a tile."""
+    """Operands have runs of lengths one below, equal to, and one above a tile."""
     rng = np.random.default_rng(4)
     x, y = rng.normal(size=a), rng.normal(size=b)
     np.testing.assert_array_equal((df.constant(x) - df.constant(y)).numpy(), x - y)
@@ -156,8 +156,8 @@ def test_broadcast_runs_of_a_row(a, b):
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])
-def test_operands_that_repeat_at_different_distances(order):
-    """A tile begins where all of them start over."""
+def test_operands_with_different_repeat_periods(order):
+    """A tile starts where all operands start over."""
     rng = np.random.default_rng(6)
     args = [rng.normal(size=[(300, 5, 7), (5, 7), (7,)][k]) for k in order]
     args[0] = args[0] > 0
@@ -167,7 +167,7 @@ def test_operands_that_repeat_at_different_distances(order):
 @pytest.mark.parametrize("f, ref", [(df.argmax, np.argmax), (df.argmin, np.argmin)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [10, 4099, 9000, 70_000])
-def test_the_first_of_two_nans_wins(f, ref, dtype, n):
+def test_first_of_two_nans_wins(f, ref, dtype, n):
     rng = np.random.default_rng(5)
     x = rng.normal(size=(n, 3)).astype(dtype)
     for column in range(3):

@@ -1,4 +1,4 @@
-"""cast: one rounding, the same limits on every machine, gradients back to where they came from."""
+"""cast: one rounding, equal limits on every machine, gradients in the source dtype."""
 
 import numpy as np
 import pytest
@@ -8,19 +8,20 @@ from tests.ops.case import INTS, UNSIGNED
 
 
 def bfloat16(values):
-    """As float64, through the library: bfloat16 has no NumPy dtype."""
+    """Round to bfloat16 and return float64: NumPy has no bfloat16 dtype."""
     return df.cast(df.cast(values, df.bfloat16), df.float64).numpy()
 
 
 def test_float64_to_float16_rounds_once():
-    # 1 + 2^-11 is half way between two halves; float32 cannot see the 2^-40 beyond.
+    # 1 + 2^-11 is halfway between two float16 values; float32 cannot represent the additional
+    # 2^-40.
     x = np.array([1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11, 1 + 3 * 2.0**-11 - 2.0**-40])
     x = np.concatenate([x, -x, x * 2.0**-14, x * 2.0**-20, [65519.9999999, 65520, 1e300, 1e-300]])
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(df.cast(x, df.float16).numpy(), x.astype("f2"))
 
 
-def test_every_float16_comes_back():
+def test_every_float16_round_trips():
     x = np.arange(1 << 16, dtype="u2").view("f2")
     for dtype in (df.float32, df.float64):
         wide = df.cast(x, dtype)
@@ -41,7 +42,7 @@ def test_to_bfloat16_rounds_once():
     half = 1 + 2.0**-8
     assert bfloat16(np.array([half, half + 2.0**-40, half - 2.0**-40])).tolist() == [
         1, 1 + 2.0**-7, 1]
-    n = (1 << 62) + (1 << 54)           # half way between two bfloat16 numbers
+    n = (1 << 62) + (1 << 54)           # halfway between two bfloat16 values
     assert bfloat16(np.array([n, n + 1, n - 1])).tolist() == [2.0**62, 2.0**62 + 2.0**55, 2.0**62]
     assert bfloat16(np.array([-n, -n - 1])).tolist() == [-(2.0**62), -(2.0**62) - 2.0**55]
     assert np.isnan(bfloat16(np.array([np.nan])))
@@ -52,7 +53,7 @@ def test_uint64_rounds_once():
                  "uint64")
     for dtype in ("float32", "float64"):
         np.testing.assert_array_equal(df.cast(n, dtype).numpy(), n.astype(dtype))
-    half = 2**63 + 2**55                # half way between two bfloat16 numbers
+    half = 2**63 + 2**55                # halfway between two bfloat16 values
     assert bfloat16(np.array([half, half + 1, half - 1], "uint64")).tolist() == [
         2.0**63, 2.0**63 + 2.0**56, 2.0**63]
     x = np.array([2049, 2051, 65519, 65520], "uint64")
@@ -60,7 +61,7 @@ def test_uint64_rounds_once():
         np.testing.assert_array_equal(df.cast(x, df.float16).numpy(), x.astype("f2"))
 
 
-def test_the_ends_of_unsigned_dtypes():
+def test_limits_of_unsigned_dtypes():
     for dtype in UNSIGNED:
         top = np.array([np.iinfo(dtype).max, 0, 1], dtype)
         for other in (*INTS, "float64"):
@@ -72,7 +73,7 @@ def test_the_ends_of_unsigned_dtypes():
 
 @pytest.mark.parametrize("source", ["float32", "float64"])
 @pytest.mark.parametrize("target", INTS)
-def test_floats_beyond_an_integer_dtype(source, target):
+def test_floats_out_of_the_integer_range(source, target):
     info = np.iinfo(target)
     ends = [np.inf, -np.inf, np.nan, 1e30, -1e30, float(info.max), float(info.min)]
     got = df.cast(np.array(ends * 5, source), target).numpy()[:7].tolist()
@@ -87,7 +88,7 @@ def test_integers_keep_low_bits_and_saturate_cast_limits():
     assert df.saturate_cast([1e9, -1e9], "float16").numpy().tolist() == [65504, -65504]
 
 
-def test_the_gradient_is_cast_back():
+def test_gradient_has_the_source_dtype():
     x = df.constant([1.0, 2.0])
     with df.GradientTape() as tape:
         tape.watch(x)

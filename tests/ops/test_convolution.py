@@ -1,4 +1,4 @@
-"""Convolutions of random sizes, on any number of threads, traced, and what is refused."""
+"""Convolutions of random sizes, on any number of threads, traced, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ PADDING = st.sampled_from(["SAME", "VALID", "explicit"])
 
 
 def whole(rng, *shape, dtype="float32"):
-    """Small integers, whose products and sums are exact in every order."""
+    """Return small integers, whose products and sums are exact in any order."""
     return rng.integers(-3, 4, shape).astype(dtype)
 
 
@@ -40,7 +40,7 @@ def geometries(draw):
 
 
 def results(x, w, g, kwargs):
-    """A convolution and both its gradients."""
+    """Return a convolution and both its gradients."""
     x, w = df.constant(x), df.constant(w)
     with df.GradientTape() as tape:
         tape.watch([x, w])
@@ -73,7 +73,7 @@ def test_random_sizes(sizes, dtype, first):
                                       results(x, w, g, sizes[2] | {"padding": padding})[0].numpy())
 
 
-# Each goes its own way through the kernels, in several jobs, and beyond one pass or slice.
+# Each takes another path through the kernels, in several jobs, and beyond one pass or slice.
 LARGE = [
     ((9, 14, 15, 3), (5, 5, 3, 40), {"padding": "SAME"}),
     ((3, 30, 31, 3), (7, 7, 3, 64), {"padding": "SAME", "strides": 2}),
@@ -101,12 +101,12 @@ def test_threads_give_the_same_bits(x_shape, w_shape, kwargs):
     assert all(b == bits[0] for b in bits)
     wide = [a.astype("float64") for a in (x, w, g)]
     for got, want in zip(results(x, w, g, kwargs), references(*wide, kwargs), strict=True):
-        # A sum of n products in blocks: errors grow as the root of n, up to 10^4 here.
+        # Blocked sum of n products: errors grow as the square root of n, up to 10^4 here.
         np.testing.assert_allclose(got.numpy(), want, rtol=0, atol=4e-6 * np.abs(want).max())
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_halves_are_summed_in_float32(dtype):
+def test_reduced_precision_is_summed_in_float32(dtype):
     rng = np.random.default_rng(2)
     x, w = (df.cast(rng.standard_normal(s), dtype) for s in ((2, 6, 6, 40), (3, 3, 40, 5)))
     got = df.nn.conv2d(x, w, 1, "SAME")
@@ -146,7 +146,7 @@ def test_unknown_batch_and_sizes(data_format):
             assert got.numpy().tobytes() == want.numpy().tobytes()
 
 
-def test_the_names_of_tensorflow():
+def test_tensorflow_names():
     rng = np.random.default_rng(5)
     x, w = whole(rng, 2, 7, 7, 3), whole(rng, 2, 2, 3, 4)
     dilated = df.nn.atrous_conv2d(x, w, 3, "VALID")
@@ -201,7 +201,7 @@ def test_bad_input(call, error, words):
 
 
 @pytest.mark.parametrize("unknown", ["strides", "dilations", "pads"])
-def test_gradients_refuse_what_is_not_known(unknown):
+def test_gradient_ops_reject_unknown_attributes(unknown):
     attrs = {"strides": [1, 1], "dilations": [1, 1], "same": False, "pads": [1, 1, 1, 1],
              "exact": True}
     attrs[unknown] = [-1, *attrs[unknown][1:]]
@@ -216,8 +216,8 @@ NUMBERS = st.sampled_from([0, 1, 2, 3, 7, -1, -2, 2**31, 2**32 - 1, 2**62, 2**63
 
 @given(st.sampled_from(["conv", "conv_backprop_input", "conv_backprop_filter"]), st.data())
 @settings(max_examples=300, derandomize=True)
-def test_hostile_attributes(op, data):
-    """Any numbers as attributes: a result or an error, no crash and no size that wraps around."""
+def test_random_attributes_do_not_crash(op, data):
+    """Random integers as attributes give a result or an error, without a crash or size overflow."""
     def numbers(n):
         return data.draw(st.lists(NUMBERS, min_size=n, max_size=n + (data.draw(NUMBERS) == 7)))
 
@@ -237,8 +237,8 @@ def test_hostile_attributes(op, data):
 @pytest.mark.parametrize("x_shape, w_shape, strides", [
     ((64, 63, 3), (7, 5, 3, 32), 2), ((75, 40, 2), (5, 5, 1, 34), 3),
     ((20, 17, 18, 2), (3, 4, 3, 2, 32), 2), ((3, 40, 40, 3), (3, 5, 5, 3, 32), 2)])
-def test_the_gradient_of_one_image_is_that_in_a_batch(x_shape, w_shape, strides):
-    """Alone it is cut into bands, for the threads."""
+def test_gradient_of_one_image_equals_the_gradient_in_a_batch(x_shape, w_shape, strides):
+    """A single image is split into bands for the threads."""
     rng = np.random.default_rng(5)
     x, w = (df.constant(rng.standard_normal(s, "float32")) for s in ((9, *x_shape), w_shape))
 

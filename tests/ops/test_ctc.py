@@ -1,5 +1,5 @@
-"""The loss of connectionist temporal classification: numbers of TensorFlow and PyTorch, rows that
-have no path, threads, bad input; the greedy decoder."""
+"""CTC loss: values of TensorFlow and PyTorch, rows without a path, threads, invalid input; the
+greedy decoder and beam search."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ LOGITS = 3 * np.sin(1.3 * t + 2.1 * b + 0.7 * c * c)
 LABELS = np.array([[1, 2, 2, 3, 5], [4, 4, 4, 0, 0], [5, 1, 3, 0, 0], [2, 0, 0, 0, 0]])
 LABEL_LENGTH, LOGIT_LENGTH = np.array([5, 3, 3, 0]), np.array([12, 9, 7, 4])
 # torch.nn.functional.ctc_loss of PyTorch 2, float64, reduction="none", and the gradient of the
-# losses weighed 1, 2, -1, 0.5: that of step 3 in row 1, and sums of squares by rows.
+# losses with weights 1, 2, -1, 0.5: step 3 of row 1, and sums of squares by row.
 LOSS = [15.332786894886429, 20.24616069887549, 16.469845653049763, 10.557753882447265]
 SLOPE_3 = [-1.4602096942033167, 0.6646125830176095, 1.1407099443833895, 0.0895645104700721,
            -0.44455631552361347, 0.009878971855859096]
@@ -29,7 +29,7 @@ def weighed(logits, time_major=True):
     return df.reduce_sum(loss * df.cast([1., 2., -1., .5], logits.dtype))
 
 
-def test_loss_is_that_of_others():
+def test_loss_matches_pytorch_and_tensorflow():
     loss = df.nn.ctc_loss(LABELS, LOGITS, LABEL_LENGTH, LOGIT_LENGTH)
     np.testing.assert_allclose(loss.numpy(), LOSS, rtol=1e-13)
     loss = df.nn.ctc_loss(LABELS.astype("i4") % 5, LOGITS.astype("f4"), LABEL_LENGTH, LOGIT_LENGTH,
@@ -38,7 +38,7 @@ def test_loss_is_that_of_others():
 
 
 @pytest.mark.parametrize("dtype, close", [("float64", 1e-13), ("float32", 1e-6)])
-def test_gradient_is_that_of_others(dtype, close):
+def test_gradient_matches_pytorch(dtype, close):
     x = df.constant(LOGITS.astype(dtype))
     by_batch = df.transpose(x, [1, 0, 2])
     slopes = [df.grad(weighed)(x), df.function(df.grad(weighed))(x),
@@ -52,8 +52,8 @@ def test_gradient_is_that_of_others(dtype, close):
         assert not g[steps:, row].any() and g[:steps, row].any()
 
 
-def test_all_paths():
-    """Against the sum over them, with labels that repeat."""
+def test_loss_is_the_sum_over_all_paths():
+    """Include label sequences with repeated labels."""
     x = np.random.default_rng(1).normal(size=(5, 1, 3))
     for labels in ([], [1], [1, 1], [1, 2], [1, 2, 1], [2, 2, 2], [1, 2, 1, 2, 1]):
         n = len(labels)
@@ -63,7 +63,7 @@ def test_all_paths():
 
 
 def test_rows_without_a_path():
-    """[1, 1] needs three steps; no step at all can only mean no label."""
+    """[1, 1] needs three steps; zero steps can only produce zero labels."""
     x = df.constant(np.random.default_rng(1).normal(size=(4, 4, 3)))
     args = [[1, 1], [1, 1], [1, 2], [0, 0]], [2, 2, 2, 0], [2, 3, 0, 0]
 
@@ -127,14 +127,14 @@ def test_bad_input(change, error, text):
     assert df.nn.ctc_loss(**given).shape == (1,)
 
 
-def test_no_second_derivative():
+def test_second_derivative_raises():
     with pytest.raises(UnimplementedError, match="ctc_loss: it has no second"):
         df.grad(lambda x: df.reduce_sum(df.grad(weighed)(x) ** 2))(df.constant(LOGITS))
 
 
 @pytest.mark.parametrize("mode", ["eager", "traced", "unknown"])
 def test_greedy_decoder(mode):
-    """Numbers of tf.nn.ctc_greedy_decoder."""
+    """Expected values are from tf.nn.ctc_greedy_decoder."""
     def first(x, n):
         return df.nn.ctc_greedy_decoder(x, n, blank_index=0)
 
@@ -166,8 +166,8 @@ def brute(x, steps, blank, k):
     return [path for _, path in labels_by_loss(x, steps, blank, x.shape[-1])[:k]]
 
 
-def test_beams_find_the_likeliest_labels():
-    """With room for all, the order is that of the loss; with less, close to it."""
+def test_beam_search_finds_the_most_likely_labels():
+    """With enough beams the order is that of the loss; with fewer it is close."""
     rng = np.random.default_rng(5)
     for _ in range(20):
         x = rng.normal(size=(4, 1, 3))
@@ -179,7 +179,7 @@ def test_beams_find_the_likeliest_labels():
         np.testing.assert_allclose(log_p.numpy()[0], np.negative(losses), rtol=1e-12)
 
 
-def test_one_beam_is_greedy_where_one_class_is_sure():
+def test_one_beam_is_greedy_if_one_class_dominates():
     best = np.array([[1, 1, 3, 0, 2, 2, 2, 3, 2]])
     x = 30 * np.eye(4)[best.T]
     for width in (1, 5):
@@ -188,8 +188,8 @@ def test_one_beam_is_greedy_where_one_class_is_sure():
         assert -1e-9 < log_p.item() <= 0
 
 
-def test_sequences_that_left_the_beams_are_the_same_when_they_return():
-    """Against the same search with sequences as tuples, narrow beams and many steps."""
+def test_sequences_that_reenter_the_beams():
+    """Compare with a search on sequences as tuples, with narrow beams and many steps."""
     rng = np.random.default_rng(6)
     for width in (2, 3, 7):
         x = rng.normal(size=(30, 3, 4))
@@ -203,7 +203,7 @@ def test_sequences_that_left_the_beams_are_the_same_when_they_return():
 
 
 def search(x, width):
-    """Prefix beam search in a few lines; the last class is blank."""
+    """Return the result of a short prefix beam search; the last class is blank."""
     p = x - np.logaddexp.reduce(x, -1, keepdims=True)
     beams = {(): (0.0, -np.inf)}
     for row in p:
@@ -221,7 +221,7 @@ def search(x, width):
     return [(path, np.logaddexp(*parts)) for path, parts in beams.items()]
 
 
-def test_impossible_classes_and_bad_input_of_beams():
+def test_beam_search_of_impossible_classes_and_invalid_input():
     x = np.full((3, 1, 3), -np.inf)
     x[:, :, 2] = 0                                      # all blank
     decoded, log_p = df.nn.ctc_beam_search_decoder(x, [3], 5, 2)

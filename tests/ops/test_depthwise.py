@@ -1,5 +1,5 @@
-"""Depthwise and separable convolutions of random sizes, on any number of threads, and what is
-refused."""
+"""Depthwise and separable convolutions of random sizes, on any number of threads, and invalid
+arguments."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def geometries(draw):
 
 
 def results(x, w, g, kwargs):
-    """A depthwise convolution and both its gradients."""
+    """Return a depthwise convolution and both its gradients."""
     x, w = df.constant(x), df.constant(w)
     with df.GradientTape() as tape:
         tape.watch([x, w])
@@ -72,7 +72,7 @@ def test_threads_give_the_same_bits(x_shape, w_shape, kwargs):
     assert all(b == bits[0] for b in bits)
     wide = [a.astype("float64") for a in (x, w, g)]
     for got, want in zip(results(x, w, g, kwargs), references(*wide, kwargs), strict=True):
-        # A sum of n products in blocks: errors grow as the root of n, up to 10^4 here.
+        # Blocked sum of n products: errors grow as the square root of n, up to 10^4 here.
         np.testing.assert_allclose(got.numpy(), want, rtol=0, atol=4e-6 * np.abs(want).max())
 
 
@@ -108,7 +108,7 @@ def test_unknown_batch_and_sizes(data_format):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_halves_are_summed_in_float32(dtype):
+def test_reduced_precision_is_summed_in_float32(dtype):
     rng = np.random.default_rng(4)
     x, w = (df.cast(rng.standard_normal(s), dtype) for s in ((2, 6, 6, 20), (5, 5, 20, 1)))
     got = df.nn.depthwise_conv2d(x, w, 1, "SAME")

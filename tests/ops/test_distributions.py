@@ -1,4 +1,4 @@
-"""Samples of distributions with parameters: moments, frequencies, threads, what is out of range."""
+"""Samples of distributions with parameters: moments, frequencies, threads, limits."""
 
 import math
 
@@ -13,7 +13,7 @@ N = 60_000
 
 
 def chi_squared(counts, probabilities):
-    """Standardized: of k classes that are often enough, (chi^2 - k) / sqrt(2 k)."""
+    """Return the standardized statistic over the k frequent classes, (chi^2 - k) / sqrt(2 k)."""
     want = np.asarray(probabilities) * counts.sum()
     often = want >= 10
     statistic = ((counts - want) ** 2 / np.where(often, want, 1))[often].sum()
@@ -63,7 +63,7 @@ def test_categorical_frequencies():
     assert (a == b).all()
 
 
-def test_threads_and_lengths_change_nothing():
+def test_samples_are_independent_of_threads_and_length():
     alphas = np.linspace(0.1, 30, 5001)
     results = []
     for n in (1, 2):
@@ -118,8 +118,8 @@ def test_rate_has_a_gradient():
     np.testing.assert_allclose(tape.gradient(y, b).numpy(), want, rtol=1e-6)
 
 
-def test_ends():
-    """Degenerate parameters, and what is out of range."""
+def test_degenerate_and_invalid_parameters():
+    """Degenerate parameters give constants, invalid ones NaN; gamma samples are at least tiny."""
     def drawn(function, *parameters, **kwargs):
         draw = getattr(df.random, f"stateless_{function}")
         return draw([4], [1, 2], *parameters, **kwargs).numpy()

@@ -1,4 +1,4 @@
-"""Division, and other ops for which integers may have no result."""
+"""Division, and other ops that are undefined for some integers."""
 
 from fractions import Fraction
 
@@ -15,15 +15,15 @@ INTEGERS = [d for d in df.dtypes.ALL if d.is_integer]
 
 
 def refused(op, dtype):
-    """A value that the second input may not have, or None."""
+    """Return a value that the second input must not have, or None."""
     worst = df.constant([0 if op.name != "pow" or not np.iinfo(dtype.name).min else -1], dtype)
     return int(worst.numpy()[0]) if op.refuses(dtype, worst) else None
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 @pytest.mark.parametrize("op", REFUSING, ids=lambda op: op.name)
-def test_what_integers_have_no_result_for_is_refused(op, dtype):
-    """Eagerly and traced, wherever it occurs, with one message; not where nothing is computed."""
+def test_undefined_integer_results_raise(op, dtype):
+    """Eager and traced calls raise the same message for any element, but not for empty operands."""
     f, bad = FUNCTIONS[op.name], refused(op, dtype)
     assert (bad is None) == (op.name == "pow" and dtype.is_unsigned)
     if bad is None:
@@ -49,14 +49,14 @@ def test_what_integers_have_no_result_for_is_refused(op, dtype):
 
 
 @pytest.mark.parametrize("op", REFUSING, ids=lambda op: op.name)
-def test_floats_refuse_nothing(op):
+def test_floats_never_raise(op):
     for dtype in (df.float32, df.float64):
         got = FUNCTIONS[op.name](df.constant([1., -1.], dtype), df.constant([0., -1.], dtype))
         assert np.isnan(got.numpy()[0]) or op.name != "floormod"
 
 
-def test_a_constant_divisor_is_refused_when_the_function_runs():
-    """Not swallowed by folding, nor raised while it is traced."""
+def test_constant_zero_divisor_raises_when_the_function_runs():
+    """Constant folding neither hides the error nor raises it while tracing."""
     nought = df.function(lambda: df.constant([4, 2]) // df.constant([2, 0]))
     power = df.function(lambda: df.constant(2) ** -1)
     for f, op in ((nought, "floordiv"), (power, "pow")):
@@ -64,8 +64,8 @@ def test_a_constant_divisor_is_refused_when_the_function_runs():
             f()
 
 
-def test_a_choice_does_not_spare_the_division():
-    """As in TensorFlow: where computes both sides."""
+def test_where_does_not_guard_a_division():
+    """As in TensorFlow, where computes both operands."""
     f = lambda i, j: df.where(j != 0, i // j, 0)        # noqa: E731
     i, j = df.constant([4, 6]), df.constant([2, 0])
     for call in (f, df.function(f)):
@@ -74,9 +74,9 @@ def test_a_choice_does_not_spare_the_division():
 
 
 @pytest.mark.parametrize("constant", [False, True])
-def test_what_is_refused_leaves_variables_as_python_would(constant):
-    """The update before it is done, the one after it is not; a divisor known to be good may fuse
-    and move."""
+def test_failed_division_leaves_variables_as_in_python(constant):
+    """The update before the division is done, the later one is not; a divisor known to be nonzero
+    may fuse and move."""
     u, v, w = (df.Variable([1, 2]) for _ in range(3))
 
     def step(i, j):
@@ -100,7 +100,7 @@ def test_what_is_refused_leaves_variables_as_python_would(constant):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_floor_division_is_exact_around_whole_quotients(dtype):
+def test_floor_division_is_exact_near_integer_quotients(dtype):
     rng = np.random.default_rng(0)
     b = rng.uniform(-4, 4, 4000).astype(dtype)
     a = (b * rng.integers(-1000, 1000, 4000)).astype(dtype)        # next to a multiple

@@ -1,5 +1,5 @@
-"""Dtypes that no row of an op declares are refused, naming the op and the dtype; float16 and
-bfloat16 are accepted where float32 is (their values: test_halves.py)."""
+"""Dtypes that no row of an op declares are rejected with a message naming op and dtype. float16 and
+bfloat16 are accepted wherever float32 is (test_halves.py tests their values)."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ for row in CASES:
 
 
 def undeclared():
-    """One row per function, with each dtype none of the function's rows declares."""
+    """Return one row per function, with each dtype that no row of the function declares."""
     first = {}
     for case in CASES:
         if any(isinstance(a, sample) for a in case.args):
@@ -29,7 +29,7 @@ def undeclared():
 
 
 def of_dtype(value, dtype):
-    """Samples as tensors of `dtype`: halves are cast here, others drawn."""
+    """Return samples as tensors of `dtype`: 16-bit floats are cast, others drawn."""
     if not callable(value):
         return harness.tensor(value)
     drawn = harness.tensor(value(np.random.default_rng(0), "float32" if dtype in HALVES else dtype))
@@ -47,10 +47,10 @@ def test_undeclared_dtype(case, dtype):
         assert dtype in message, message
         assert case.op in message or case.function.split(".")[-1] in message, message
         return
-    if any([type(a) is float for a in case.args]):      # promotes integers to float32
+    if any([type(a) is float for a in case.args]):      # integers are promoted to float32
         return
     op = _core.get_op(case.op)
-    # no table of dtypes: the kernel is chosen otherwise, as that of cast
+    # no dtype table: the kernel is selected differently, e.g. for cast
     has_kernel = op.kind != "elementwise" or not op.dtypes or dtype in op.dtypes
     as_float32 = dtype in HALVES and has_kernel
-    assert as_float32, f"{case.function} takes {dtype}: declare it in the row's dtypes"
+    assert as_float32, f"{case.function} accepts {dtype}: add it to the row's dtypes"

@@ -1,4 +1,4 @@
-"""Elementwise rows at the ends of their dtypes: NaN, infinities, zeros of both signs, denormals."""
+"""Elementwise rows at the limits of their dtypes: NaN, infinities, signed zeros, subnormals."""
 
 import dataclasses
 
@@ -25,14 +25,14 @@ def edges(dtype):
 
 
 def grid(case, dtype):
-    """Every edge with every other, one array per sample; ordinary numbers stand between them."""
+    """Return all pairs of edge values, one array per sample, interleaved with ordinary values."""
     samples = [a for a in case.args if isinstance(a, sample)]
     rng = np.random.default_rng(1)
     grids = [g.ravel() for g in np.meshgrid(*[edges(dtype)] * len(samples))]
     arrays = []
     for a, at_edge in zip(samples, grids, strict=True):
         drawn = dataclasses.replace(a, shape=(2 * at_edge.size,))(rng, dtype)
-        if drawn.dtype != at_edge.dtype:      # a sample that has a dtype of its own
+        if drawn.dtype != at_edge.dtype:      # a sample with a fixed dtype
             arrays.append(drawn)
             continue
         drawn[::2] = at_edge

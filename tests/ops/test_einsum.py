@@ -39,7 +39,7 @@ def operands(shapes):
 
 
 @pytest.mark.parametrize("equation, shapes", [(e, s) for e, *s in EQUATIONS], ids=str)
-def test_einsum_as_numpy(equation, shapes):
+def test_einsum_matches_numpy(equation, shapes):
     arrays = operands(shapes)
     y = df.einsum(equation, *arrays)
     want = np.einsum(equation, *arrays)
@@ -49,7 +49,7 @@ def test_einsum_as_numpy(equation, shapes):
 
 @pytest.mark.parametrize("equation, shapes", [(e, s) for e, *s in EQUATIONS], ids=str)
 def test_einsum_gradients(equation, shapes):
-    """Along one direction; an einsum is linear in each operand, so the difference is exact."""
+    """Check one direction; einsum is linear in each operand, so the finite difference is exact."""
     arrays = operands(shapes)
     xs = [df.constant(a) for a in arrays]
     with df.GradientTape(persistent=True) as tape:
@@ -100,8 +100,8 @@ def test_plans_are_cached():
     assert module._plan.cache_info().hits == hits + 1
 
 
-def test_greedy_order():
-    """The vector comes first, so that nothing larger than the matrices is made."""
+def test_contraction_order_is_greedy():
+    """Contracting the vector first avoids intermediates larger than the matrices."""
     plan = module._plan("ij,jk,k->i", ((50, 60), (60, 70), (70,)))
     assert [(p.i, p.j) for p in plan.pairs] == [(1, 2), (0, 1)]
 
@@ -122,7 +122,7 @@ def test_bad_equations(equation, shapes, message):
         df.einsum(equation, *[np.ones(s) for s in shapes])
 
 
-def test_no_equation():
+def test_equation_that_is_not_a_string_raises():
     with pytest.raises(TypeError, match="einsum: the equation is a int"):
         df.einsum(3, [1.0])
     with pytest.raises(TypeError, match="einsum"):
@@ -136,7 +136,7 @@ def test_no_equation():
     ((2, 3), (4, 3), (1, 1)), ((2, 3), (4,), ((), ())), ((3,), (3,), 1), ((), (2,), 0),
     ((0, 3), (3, 2), 1), ((2, 0), (0, 3), 1), ((2, 2), (2, 2), [[0, 1], [1, 0]]),
 ])
-def test_tensordot_as_numpy(a, b, axes):
+def test_tensordot_matches_numpy(a, b, axes):
     x, y = operands([a, b])
     z = df.tensordot(x, y, axes)
     want = np.tensordot(x, y, axes)
@@ -160,7 +160,7 @@ def test_tensordot_bad_axes(axes, message):
     ((3,), (3,)), ((3,), (3, 2)), ((2, 3), (3,)), ((3,), (4, 3, 2)), ((4, 2, 3), (3,)),
     ((2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)), ((0,), (0,)), ((3,), (3, 0)),
 ])
-def test_at_as_numpy(a, b):
+def test_matmul_operator_matches_numpy(a, b):
     x, y = operands([a, b])
     want = x @ y
     for z in (df.constant(x) @ df.constant(y), df.constant(x) @ y, x @ df.constant(y)):
@@ -169,12 +169,12 @@ def test_at_as_numpy(a, b):
 
 
 @pytest.mark.parametrize("a, b", [((), (3,)), ((3,), ()), ((2,), (3,)), ((2, 3), (2,))])
-def test_at_bad_shapes(a, b):
+def test_matmul_operator_of_incompatible_shapes_raises(a, b):
     with pytest.raises(ValueError, match="matmul"):
         df.constant(np.ones(a)) @ df.constant(np.ones(b))
 
 
-def test_at_gradient():
+def test_gradient_of_the_matmul_operator():
     m, v = df.constant([[1.0, 2.0], [3.0, 4.0]]), df.constant([5.0, 6.0])
     with df.GradientTape() as tape:
         tape.watch(v)

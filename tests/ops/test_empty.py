@@ -1,6 +1,6 @@
-"""Ops of networks on tensors without elements: batches of nothing, images without channels, steps
-of no sequence. Results and gradients to order 2 have the shapes they would have with elements, and
-traces for any sizes give the same."""
+"""Network ops on tensors without elements: empty batches, images without channels, sequences of no
+steps. Results and gradients to order 2 have the shapes they have with elements, and traces for
+unknown sizes give the same."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def of_channels(op, **kwargs):
 
 
 def same(op, *shapes):
-    """What gives the shape it gets."""
+    """Return a row of an op whose result has the shape of its input."""
     return [(op, [shape], shape) for shape in shapes]
 
 
@@ -97,7 +97,7 @@ ROWS = [      # function, shapes of its tensors, shape of the result
 
 
 def to_order_2(function, given):
-    """The result, its gradients, and those of the sum of their squares."""
+    """Return the result, its gradients, and the gradients of the sum of their squares."""
     with df.GradientTape() as second:
         second.watch(given)
         with df.GradientTape() as first:
@@ -121,6 +121,6 @@ def test_shapes_and_gradients(function, shapes, shape):
 
 
 @pytest.mark.parametrize("a, b", [((0, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (3, 0))])
-def test_products_of_bytes(a, b):
+def test_empty_integer_products(a, b):
     got = df.matmul(df.ones(a, df.int8), df.ones(b, df.int8), output_type=df.int32)
     np.testing.assert_array_equal(got.numpy(), np.zeros((a[0], b[1]), "int32"))

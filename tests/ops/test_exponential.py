@@ -42,7 +42,7 @@ CORNERS = [0., -0., 1., -1., math.inf, -math.inf, math.nan, 2., -2., 0.5, -0.5, 
 
 
 def slopes_of_pow(x, y):
-    """TensorFlow's, and 0 where a factor is 0 and the other infinite: there x**y is constant."""
+    """Return TensorFlow's gradients, but 0 instead of 0 times infinity, where x**y is constant."""
     x, y = np.float64(x), np.float64(y)
     with np.errstate(all="ignore"):
         to_base, out = np.power(x, y - 1), np.power(x, y)
@@ -51,8 +51,8 @@ def slopes_of_pow(x, y):
                 0. if out == 0 else out * log_x)
 
 
-def test_the_corners_of_the_gradient_of_pow():
-    """docs/numerics.md says which of them TensorFlow and PyTorch share."""
+def test_gradient_of_pow_at_special_values():
+    """docs/numerics.md lists the special values on which TensorFlow and PyTorch agree."""
     x, y = (a.ravel() for a in np.meshgrid(CORNERS, CORNERS))
     want = np.array([slopes_of_pow(a, b) for a, b in zip(x, y, strict=True)]).T
 
@@ -73,6 +73,6 @@ def test_the_corners_of_the_gradient_of_pow():
     (-2, 2, -4, 0.), (-2, 3, 12, -0.), (-2, 0.5, math.nan, math.nan), (-2, -1, -0.25, -0.),
     (math.inf, -1, -0., 0), (0.5, math.inf, 0, 0), (2, -math.inf, 0, 0), (1, math.inf, math.inf, 0),
     (math.nan, 0, 0, 0), (2, 0, 0, math.log(2)), (1, math.nan, math.nan, 0)])
-def test_a_few_corners_by_hand(x, y, to_base, to_exponent):
+def test_gradient_of_pow_at_hand_derived_values(x, y, to_base, to_exponent):
     np.testing.assert_equal(slope(df.pow, x, y), pytest.approx([to_base, to_exponent],
                                                                nan_ok=True))

@@ -1,4 +1,4 @@
-"""What rows cannot say of gather and scatter: bad input, empty input, and random layouts."""
+"""gather and scatter beyond the rows of the table: invalid input, empty input, random layouts."""
 
 import numpy as np
 import pytest
@@ -143,7 +143,7 @@ def test_duplicates_are_added_in_order(width):
         np.testing.assert_array_equal(got, want)
 
 
-def test_update_keeps_the_last_and_gives_it_the_gradient():
+def test_update_keeps_the_last_duplicate_and_its_gradient():
     x, updates = df.constant([1.0, 2.0, 3.0]), df.constant([7.0, 8.0, 9.0])
     with df.GradientTape() as tape:
         tape.watch([x, updates])
@@ -154,7 +154,7 @@ def test_update_keeps_the_last_and_gives_it_the_gradient():
     assert gu.numpy().tolist() == [0.0, 4.0, 2.0]
 
 
-def test_second_derivative_of_an_update_by_the_updates():
+def test_second_derivative_with_respect_to_updates():
     x, updates = df.constant([1.0, 2.0, 3.0]), df.constant([7.0, 8.0, 9.0])
     with df.GradientTape() as outer:
         outer.watch([x, updates])
@@ -168,7 +168,7 @@ def test_second_derivative_of_an_update_by_the_updates():
     assert hu.numpy().tolist() == [0.0, 2.0 * 6.0 * 8.0, 3.0 * 6.0 * 9.0]
 
 
-def test_extremes_share_the_gradient():
+def test_gradient_of_scatter_max_ties():
     x, updates = df.constant([1.0, 5.0]), df.constant([1.0, 0.0, 9.0])
     with df.GradientTape() as tape:
         tape.watch([x, updates])
@@ -180,7 +180,7 @@ def test_extremes_share_the_gradient():
 
 @pytest.mark.parametrize("name", ["tensor_scatter_nd_max", "tensor_scatter_nd_min"])
 @pytest.mark.parametrize("width", [(), (3,)])
-def test_a_nan_among_updates_stays(name, width):
+def test_nan_updates_propagate(name, width):
     x, updates = np.zeros((4, *width), "f4"), np.ones((3, *width), "f4")
     updates[1] = np.nan
     y = getattr(df, name)(x, [[0], [2], [2]], updates).numpy()
@@ -188,7 +188,8 @@ def test_a_nan_among_updates_stays(name, width):
 
 
 def test_gradient_of_products_with_zeros():
-    """What flows to a factor is the product of the others: one of 0 at a place, two, and none."""
+    """The gradient of a factor is the product of the others; elements have one, two or no factor
+    0."""
     tensor = df.constant([2.0, 3.0, 0.0, 5.0], df.float64)
     updates = df.constant([0.0, 4.0, 0.0, 0.0, 6.0, 7.0, 8.0], df.float64)
     at = [[0], [0], [1], [1], [2], [3], [3]]
@@ -200,7 +201,7 @@ def test_gradient_of_products_with_zeros():
     assert [g.tolist() for g in slopes] == [[0, 0, 6, 56], [8, 0, 0, 0, 0, 40, 35]]
 
 
-def test_segments_of_what_is_not_there():
+def test_empty_segments():
     x, ids = df.constant([[1., 2.], [3., 4.]]), df.constant([2, 0])
     for name, empty in (("max", -np.inf), ("min", np.inf), ("prod", 1), ("mean", 0),
                         ("sqrt_n", 0)):

@@ -14,7 +14,7 @@ from tests.ops.cases import CASES
 ROWS = [pytest.param(c, id=str(c)) for c in CASES
         if c.grad and "float64" in c.dtypes]
 STEP = 1e-5          # truncation ~ step^2 and rounding ~ 2e-16 / step are both ~ 1e-10
-LIMIT = 1e-6         # leaves room for third derivatives of some thousand
+LIMIT = 1e-6         # leaves a margin for third derivatives of up to a few thousand
 
 
 def inner(weights, arrays):
@@ -55,7 +55,7 @@ class Slope:
         return [y.numpy() for y in self.call([df.constant(a) for a in x])]
 
     def gradients(self, tensors):
-        """Of <weights, results>; zeros where nothing flows."""
+        """Return the gradients of <weights, results>; zeros for unconnected tensors."""
         with df.GradientTape() as tape:
             for t in tensors:
                 tape.watch(t)
@@ -67,13 +67,13 @@ class Slope:
         return tape.gradient(y, tensors, output_gradients=seeds)
 
     def slopes(self, x):
-        """Gradients as arrays."""
+        """Return the gradients as arrays."""
         g = self.gradients([df.constant(a) for a in x])
         return [np.zeros_like(a) if v is None else v.numpy() for a, v in zip(x, g, strict=True)]
 
 
 def moved(x, direction, step):
-    # as arrays: of shape () they would become scalars, which constant() takes for weak numbers
+    # as arrays: of shape () they would become scalars, which constant() treats as weakly typed
     return [np.asarray(a + step * d) for a, d in zip(x, direction, strict=True)]
 
 
@@ -93,7 +93,7 @@ def test_order_1(case):
     change = difference(slope.values, slope.x, direction)
     got, want = inner(g, direction), inner(slope.weights, change)
     scale = 1 + size(g, direction) + size(slope.weights, change)
-    assert abs(got - want) <= LIMIT * scale, f"{case}: {got}, by differences {want}"
+    assert abs(got - want) <= LIMIT * scale, f"{case}: {got}, finite difference {want}"
 
 
 @pytest.mark.parametrize("case", ROWS)
@@ -114,4 +114,4 @@ def test_order_2(case):
     change = difference(slope.slopes, slope.x, direction)
     got, want = inner(arrays, direction), inner(weights, change)
     scale = 1 + size(arrays, direction) + size(weights, change)
-    assert abs(got - want) <= LIMIT * scale, f"{case}: {got}, by differences {want}"
+    assert abs(got - want) <= LIMIT * scale, f"{case}: {got}, finite difference {want}"

@@ -1,7 +1,7 @@
-"""Products of float16 and bfloat16: sums of float32, rounded once, whichever way they are computed.
+"""Products of float16 and bfloat16: sums in float32, rounded once, whatever kernel computes them.
 
-Sums are compared with float64's. They may be off by half a unit of the result, and by float32's
-error of a sum of k products: k units of the sum of their magnitudes.
+Sums are compared with float64. They may differ by half a unit of the result plus the float32 error
+of a sum of k products: k units of the sum of their magnitudes.
 """
 
 import os
@@ -19,9 +19,9 @@ from dualflow import _core
 
 HALVES = {"float16": np.dtype("float16"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
-TINY = {"float16": 2.0**-25, "bfloat16": 2.0**-126}     # half a unit of denormal numbers, or more
+TINY = {"float16": 2.0**-25, "bfloat16": 2.0**-126}     # half a unit of subnormal values, or more
 FLAGS = [(False, False), (True, False), (False, True), (True, True)]
-# One way or another: vectors, tiny ones, whole tiles and parts of them, several passes over k,
+# Sizes for each kernel: vectors, tiny products, whole and partial tiles, several passes over k,
 # several jobs.
 SIZES = [(1, 1, 1), (2, 3, 5), (1, 300, 70), (70, 33, 1), (16, 32, 32), (17, 33, 65), (33, 127, 31),
          (128, 64, 64), (100, 101, 102), (40, 1100, 33), (1100, 40, 20), (9, 3, 600), (600, 35, 9)]
@@ -74,8 +74,8 @@ def test_any_size(half, flags, m, k, n, seed):
 
 
 @pytest.mark.parametrize("half", HALVES)
-def test_same_bits_however_it_is_computed(half):
-    """On any number of threads, traced, with matrices stored the other way round."""
+def test_same_bits_for_any_thread_count_and_layout(half):
+    """Compare numbers of threads, tracing, and matrices stored transposed."""
     rng = np.random.default_rng(2)
     before = df.config.num_threads()
     for size in [(5, 300, 7), (130, 600, 150), (700, 96, 70), (1, 500, 300)]:
@@ -96,8 +96,8 @@ def test_same_bits_however_it_is_computed(half):
 
 @pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("size", [(4, 6, 5), (40, 70, 50), (1, 70, 50), (50, 70, 1)])
-def test_not_numbers(half, size):
-    """NaN and infinities reach what reads them, and nothing else; what overflows is infinite."""
+def test_nan_and_infinities(half, size):
+    """NaN and infinities affect only results that read them; overflow gives infinity."""
     rng = np.random.default_rng(3)
     a, b = operands(rng, half, size, (False, False))
     a[0, 1], b[2, 0] = np.nan, np.inf
@@ -107,14 +107,14 @@ def test_not_numbers(half, size):
     np.testing.assert_array_equal(np.isinf(got), np.isinf(want))
     large = np.full_like(a, 60000 if half == "float16" else 3e38)
     assert np.isposinf(df.matmul(large, np.ones_like(b)).numpy().astype("f4")).all()
-    zeros = np.zeros(size[:2], a.dtype)     # a part of a tile must not meet what lies beside it
+    zeros = np.zeros(size[:2], a.dtype)     # partial tiles must not read adjacent memory
     zeros[0, 0] = np.inf
     ones = np.ones(size[1:], b.dtype)
     assert (df.matmul(zeros, ones).numpy()[1:] == 0).all()
 
 
-def test_small_numbers():
-    """float16's denormals are numbers like others, bfloat16's smallest ones may count as 0."""
+def test_subnormal_values():
+    """float16 subnormals are exact; the smallest bfloat16 values may be flushed to 0."""
     tiny = np.full((64, 64), 2.0**-24)
     got = df.matmul(tiny.astype("float16"), np.eye(64, dtype="float16") * 1024).numpy()
     assert (got == np.float16(2.0**-14)).all()
@@ -148,8 +148,8 @@ LIMIT = "DUALFLOW_BFLOAT16"
 
 @pytest.mark.parametrize("level, way", [("avx512", "float32"), ("avx512", "pairs"), ("avx2", ""),
                                         ("baseline", "")])
-def test_other_ways(level, way):
-    """These tests again in processes that compute otherwise, where this CPU can."""
+def test_other_kernels(level, way):
+    """Run these tests in processes that use other kernels, if this CPU supports them."""
     if LIMIT in os.environ or _core.isa() != "avx512":
         return
     env = {**os.environ, LIMIT: way, "DUALFLOW_ISA": level}

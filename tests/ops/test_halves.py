@@ -1,5 +1,5 @@
-"""Every row that takes float32, in float16 and bfloat16: each op is float32's, rounded once; the
-same traced, with passes off and in a larger cluster.
+"""Every row that takes float32, in float16 and bfloat16: each op computes in float32 and rounds
+once; traced, without passes and in a larger cluster the bits are the same.
 
 By default every third row is traced, all of them with ``pytest --exhaustive``.
 """
@@ -14,13 +14,13 @@ from tests.ops import harness
 from tests.ops.cases import CASES
 from tests.ops.test_traced import bits, calling, compare_call, surrounded
 
-HALF_UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8}      # of 1, in the last place
+HALF_UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8}      # of 1, in units in the last place
 ROWS = [pytest.param(c, half, id=f"{c}-{half}") for c in CASES
         for half in HALF_UNIT if "float32" in c.dtypes]
 
 
 def halves(case, half):
-    """The row's arrays as tensors, the floats among them as halves."""
+    """Return the row's arrays as tensors, with floats cast to the 16-bit dtype."""
     found = []
 
     def take(value):
@@ -38,7 +38,7 @@ def widened(tensors):
 
 
 def narrowed(tensors, like):
-    """Rounded to halves where `like` are."""
+    """Round to 16-bit floats where `like` has them."""
     return [df.cast(x, y.dtype) if y.dtype.is_floating else x
             for x, y in zip(tensors, like, strict=True)]
 
@@ -48,7 +48,7 @@ def tensors_of(values):
 
 
 def forward(case, args):
-    """The row as a function of its tensors."""
+    """Return the row as a function of its tensors."""
     def call(*tensors):
         turn = iter(tensors)
         filled = harness.each(lambda a: next(turn) if isinstance(a, np.ndarray | np.generic) else a,
@@ -58,13 +58,13 @@ def forward(case, args):
 
 
 def n_ops(call, tensors):
-    """How many ops compute; views only move numbers."""
+    """Return the number of ops that compute; views only move elements."""
     graph = df.function(call, passes=False).graph_for(*tensors)
     return len([n for n in graph.nodes if n.op not in LEAVES and n.op.kind != "view"])
 
 
 def close(got, want, half):
-    """Whether halves that were rounded after each of a few ops are near float32's results."""
+    """Check that values rounded after each of a few ops are close to float32 results."""
     for g, w in zip(got, want, strict=True):
         g, w = (df.cast(x, df.float64).numpy() for x in (g, w))
         finite = np.isfinite(g) & np.isfinite(w)
@@ -82,14 +82,14 @@ def test_value(case, half):
     want = narrowed(wide, got)
     for g, w in zip(got, wide, strict=True):
         assert g.dtype == w.dtype or (g.dtype, w.dtype) == (half, "float32"), (g.dtype, w.dtype)
-    if n_ops(call, tensors) <= 1 and case.op != "add_n":        # a chain of additions
+    if n_ops(call, tensors) <= 1 and case.op != "add_n":        # add_n is a chain of additions
         assert bits(got) == bits(want)
     else:
         close(got, wide, half)
 
 
 def numbers_of(half):
-    """NumPy's dtype, whose arithmetic is float32's, rounded."""
+    """Return NumPy's dtype, whose arithmetic is float32 rounded."""
     return np.dtype(half if half == "float16" else ml_dtypes.bfloat16)
 
 
@@ -97,7 +97,7 @@ def numbers_of(half):
 @pytest.mark.parametrize("op", ["add", "subtract", "multiply", "divide", "maximum", "less", "equal",
                                 "sqrt", "negative", "abs", "floor", "square"])
 def test_every_half(half, op):
-    """NaN, infinities, denormals, overflow and ties: every number, each with another one."""
+    """Check NaN, infinities, subnormals, overflow and ties: every value, each with another one."""
     x = np.arange(1 << 16, dtype="u2").view(numbers_of(half))
     y = np.random.default_rng(0).permutation(x)
     args = (x, y) if op in ("add", "subtract", "multiply", "divide", "maximum", "less",
@@ -112,14 +112,14 @@ def test_every_half(half, op):
         return
     assert not np.isnan(got[number].astype("f4")).any() and np.all(got[~number] != got[~number])
     got, want = got.view("u2")[number], want.view("u2")[number]
-    if op == "maximum":                 # which sign of zero NumPy picks is chance
+    if op == "maximum":                 # NumPy's choice among signed zeros is arbitrary
         got, want = (np.where(bits == 0x8000, 0, bits) for bits in (got, want))
     np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("half", HALF_UNIT)
-def test_sums_and_products_are_rounded_once(half):
-    """Long sums of halves do not stop growing, as they would if each step was rounded."""
+def test_sums_and_products_round_once(half):
+    """A long sum rounded at each step would stop growing."""
     x = df.fill([5000], df.cast(1.0, half))
     assert float(df.reduce_sum(x)) == 4992 + 8 * (half == "float16")
     assert float(df.reduce_mean(x)) == 1
@@ -129,11 +129,11 @@ def test_sums_and_products_are_rounded_once(half):
 
 
 @pytest.mark.parametrize("half", HALF_UNIT)
-def test_a_number_is_rounded_once(half):
-    """Beside tensors and in lists, from all its digits; NumPy rounds to float16 alike."""
+def test_python_scalars_round_once(half):
+    """Scalars with tensors and in lists are rounded from float64, as in NumPy for float16."""
     unit = 2 * HALF_UNIT[half]
     x = df.cast([0.0, 0.0], half)
-    number = 1 + unit / 2 + 2.0**-40            # float32 cannot tell it from a tie
+    number = 1 + unit / 2 + 2.0**-40            # float32 cannot distinguish it from a tie
     traced = df.function(lambda x: x + number)
     for y in (x + number, traced(x), df.constant([number] * 2, half),
               df.fill([2], df.constant(number, half)), df.Variable([number] * 2, dtype=half)):
@@ -155,9 +155,9 @@ def test_errors_name_the_dtype(half):
 
 @pytest.mark.parametrize("case, half", [r for r in ROWS if r.values[0].grad])
 def test_gradient(case, half):
-    """That of float32 except for roundings: of the results, and of each op of the gradient rule.
+    """The gradient is float32's up to rounding of the results and of each op of the rule.
 
-    What flows in differs between elements: of equal numbers the softmax would leave its own
+    The cotangent differs between elements: for equal ones the gradient of softmax would consist of
     rounding errors only.
     """
     args, tensors = halves(case, half)
@@ -177,7 +177,7 @@ def test_gradient(case, half):
 
 
 def pytest_generate_tests(metafunc):
-    """Tests of traced rows take some of them, all with --exhaustive."""
+    """Parametrize tests of traced rows with a sample of the rows, or all with --exhaustive."""
     if metafunc.function in (test_traced, test_passes_off, test_inside_a_larger_cluster):
         everything = metafunc.config.getoption("exhaustive")
         metafunc.parametrize("case, half", ROWS if everything else ROWS[::3])

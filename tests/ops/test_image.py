@@ -1,4 +1,4 @@
-"""Images of all sizes against plain references, and what the functions refuse."""
+"""Images of all sizes against naive references, and invalid arguments."""
 
 import contextlib
 from fractions import Fraction
@@ -17,7 +17,7 @@ PIXELS = st.sampled_from([1, 2, 3, 5, 8, 13, 31])
 
 
 def both(threads, f, x):
-    """Result and gradient on some threads."""
+    """Return result and gradient for a number of threads."""
     with harness.threads(threads), df.GradientTape() as tape:
         tape.watch(x)
         y = f(x)
@@ -29,10 +29,10 @@ def both(threads, f, x):
        st.sampled_from([*KERNELS, "area", "nearest"]), st.booleans(),
        st.sampled_from([(0, 3), (2, 1), (1, 3), (2, 37)]))
 def test_resize(before, after, method, antialias, others):
-    """Values, and the gradient as the transposed matrix; the same bits on any threads."""
+    """Check values, the gradient as the transposed matrix, and equal bits for any thread count."""
     batch, channels = others
     x = np.random.default_rng(0).normal(size=(batch, *before, channels))
-    if method == "gaussian":        # it ends with a step, which rounding decides
+    if method == "gaussian":        # its kernel ends with a step, so rounding matters
         before, after = (8, 3), (5, 13)
         x = np.resize(x, (batch, *before, channels))
 
@@ -68,7 +68,7 @@ def test_patches(size, window, strides, rates, padding, channels):
         assert [a.tobytes() for a in again] == [y.tobytes(), dx.tobytes()]
 
 
-def test_a_size_unchanged_changes_nothing():
+def test_resize_to_the_same_size_is_the_identity():
     x = np.random.default_rng(0).normal(size=(2, 5, 7, 3)).astype("f4")
     x[0, 2, 3] = np.inf
     for method in ("bilinear", "bicubic", "area", "nearest"):
@@ -80,7 +80,7 @@ def test_a_size_unchanged_changes_nothing():
 @pytest.mark.parametrize("shape, size, want", [
     ((4, 8, 1), (10, 10), (5, 10, 1)), ((2, 8, 4, 1), (10, 10), (2, 10, 5, 1)),
     ((100, 3, 1), (10, 10), (10, 1, 1)), ((3, 5, 1), (9, 11), (7, 11, 1))])
-def test_proportions(shape, size, want):
+def test_preserve_aspect_ratio(shape, size, want):
     y = df.image.resize(np.ones(shape, "f4"), size, preserve_aspect_ratio=True)
     assert y.shape == want and np.allclose(y.numpy(), 1)
 
@@ -89,21 +89,21 @@ def unknown_sizes(f):
     return df.function(f, input_signature=[df.TensorSpec([None, None, 1])])
 
 
-def test_halves_of_pixels_are_rounded_to_even():
-    """As TensorFlow does, whose scale is rounded to float32, so that some halves are none there."""
+def test_half_pixels_round_to_even():
+    """TensorFlow rounds its scale to float32, so some sizes are no longer halves there."""
     def resize(x):
         return df.image.resize(x, [most, most], preserve_aspect_ratio=True)
 
     for most in (1, 2, 5, 6):
         traced = unknown_sizes(resize)
         for n in range(1, 25):
-            other = max(round(Fraction(most * n, 24)), 1)       # Python rounds halves to even
+            other = max(round(Fraction(most * n, 24)), 1)       # Python rounds to even as well
             for shape, want in (((24, n), (most, other)), ((n, 24), (other, most))):
                 x = df.ones((*shape, 1))
                 assert resize(x).shape == traced(x).shape == (*want, 1)
 
 
-def test_padded_images_touch_two_sides():
+def test_resize_with_pad_fills_one_dimension():
     def resize(x):
         return df.image.resize_with_pad(x, *target)
 
@@ -121,7 +121,8 @@ def test_padded_images_touch_two_sides():
 
 
 def test_dtypes():
-    """Integers become float32 except where pixels are only picked; halves and doubles stay."""
+    """Integers become float32 unless pixels are only selected; float16 and float64 are
+    preserved."""
     x = np.arange(12).reshape(1, 3, 4, 1)
     for dtype in ("uint8", "int64", "float32"):
         assert df.image.resize(x.astype(dtype), [2, 2]).dtype is df.float32
@@ -133,7 +134,7 @@ def test_dtypes():
 
 
 def test_whole_images_cropped():
-    """Corners of a box are pixels' centres, and places between them are exact."""
+    """Box corners are pixel centres, and sampling at pixels is exact."""
     x = np.random.default_rng(0).normal(size=(2, 5, 9, 3)).astype("f4")
     boxes, index = [[0.0, 0, 1, 1], [1.0, 0, 0, 1], [0.25, 0.5, 0.25, 0.5]], [1, 0, 1]
     y = df.image.crop_and_resize(x, boxes, index, [5, 9]).numpy()
@@ -147,7 +148,7 @@ def test_whole_images_cropped():
                                     [2, 2]).shape == (0, 2, 2, 3)
 
 
-def test_no_gradient_to_a_box_at_a_whole_place():
+def test_box_gradient_at_integer_positions():
     x = df.constant(np.arange(9, dtype="f4").reshape(1, 3, 3, 1) ** 2)
     boxes = df.constant([[0.0, 0, 1, 1]])
     with df.GradientTape() as tape:
@@ -212,7 +213,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize("call, message", MESSAGES, ids=range(len(MESSAGES)))
-def test_message(call, message):
+def test_invalid_argument_raises_with_message(call, message):
     with pytest.raises((ValueError, TypeError, IndexError, OverflowError, MemoryError),
                        match=message):
         call()
@@ -225,14 +226,14 @@ LISTS = st.lists(EDGES, max_size=4)
 @settings(max_examples=100)
 @given(st.sampled_from(["resample", "resample_grad"]), EDGES, EDGES, EDGES, st.booleans(),
        st.sampled_from([X, df.zeros([0, 3]), df.zeros([2**40, 0])]))
-def test_hostile_resizing(op, axis, size, method, antialias, x):
+def test_random_resize_attributes_do_not_crash(op, axis, size, method, antialias, x):
     with contextlib.suppress(ValueError, OverflowError, MemoryError):
         _core.apply(op, x, axis=axis, size=size, method=method, antialias=antialias)
 
 
 @settings(max_examples=100)
 @given(LISTS, LISTS, LISTS, LISTS, st.integers(-1, 3), st.lists(EDGES, max_size=4), st.booleans())
-def test_hostile_patches(window, strides, dilations, paddings, rule, shape, back):
+def test_random_patch_attributes(window, strides, dilations, paddings, rule, shape, back):
     op, attrs = ("extract_patches_grad", {"shape": shape}) if back else ("extract_patches", {})
     with contextlib.suppress(ValueError, OverflowError, MemoryError):
         _core.apply(op, X, window=window, strides=strides, dilations=dilations, paddings=paddings,

@@ -1,4 +1,4 @@
-"""Incomplete gamma and beta functions and zeta: exact values, ends of their ranges, gradients."""
+"""Incomplete gamma and beta functions and zeta: exact values, limits of the range, gradients."""
 
 import math
 from fractions import Fraction
@@ -38,7 +38,7 @@ def test_igammac_of_integers_is_a_sum(a):
     close(df.math.igammac(*wide(a, 40)).item(), want, 2e-15)
 
 
-def test_half_is_the_error_function():
+def test_igamma_of_one_half_is_the_error_function():
     x = np.geomspace(1e-6, 200, 500)
     np.testing.assert_allclose(df.math.igamma(*wide(0.5, x)).numpy(), special.erf(np.sqrt(x)),
                                rtol=2e-15)
@@ -52,7 +52,7 @@ def test_against_scipy(scale):
     a = scale * rng.uniform(0.5, 2, 400)
     x = np.abs(a + rng.uniform(-4, 4, 400) * np.sqrt(a))     # beyond, SciPy's sums end early
     p, q = df.math.igamma(*wide(a, x)).numpy(), df.math.igammac(*wide(a, x)).numpy()
-    rel = max(1e-12, 1e-16 * scale)                 # as sensitive to the last bit of a and x
+    rel = max(1e-12, 1e-16 * scale)                 # the condition number in a and x
     np.testing.assert_allclose(p, special.gammainc(a, x), rtol=rel)
     np.testing.assert_allclose(q, special.gammaincc(a, x), rtol=rel)
     np.testing.assert_allclose(p + q, 1, rtol=4e-16)
@@ -86,20 +86,20 @@ def test_float32_is_rounded_once():
     ("zeta", (2.5, -0.5), NAN), ("zeta", (2, INF), 0), ("zeta", (INF, 1), 1), ("zeta", (1e6, 1), 1),
     ("zeta", (3, -1e9 - 0.5), 0), ("zeta", (2, NAN), NAN), ("zeta", (2, 1e300), 1e-300),
 ])
-def test_ends(function, args, want):
+def test_limits_of_the_range(function, args, want):
     got = getattr(df.math, function)(*wide(*args)).item()
     assert (math.isnan(got) and math.isnan(want)) or math.isclose(got, want, rel_tol=0.01,
                                                                   abs_tol=1e-15), got
 
 
-def test_densities_at_the_ends():
+def test_densities_at_the_limits_of_the_range():
     assert gamma_density(*wide([0.5, 1, 2, 2], [0, 0, 0, INF])).tolist() == [INF, 1, 0, 0]
     assert beta_density(*wide([0.5, 1, 2, 2], [2, 2, 0.5, 3], [0, 0, 1, 1])).tolist() == [
         INF, 2, INF, 0]
 
 
 @pytest.mark.parametrize("a, x", [(0.3, 0.1), (0.3, 8), (5, 4), (5, 6), (300, 280), (300, 320)])
-def test_slope_in_a(a, x):
+def test_gradient_in_a(a, x):
     h = min(1e-3 * a, 1e-2)
     p = df.math.igamma(*wide(a + h * np.arange(-2, 3), x)).numpy()
     want = (8 * (p[3] - p[1]) - (p[4] - p[0])) / (12 * h)
@@ -115,7 +115,7 @@ def test_slope_in_a(a, x):
 @pytest.mark.parametrize("function, args, refused", [
     (df.math.betainc, (2., 3., 0.5), (0, 1)), (df.math.zeta, (2., 3.), (0,)),
     (igamma_grad_a, (2., 3.), (0,))])
-def test_refused_gradients_say_so(function, args, refused):
+def test_unsupported_gradients_raise(function, args, refused):
     for k in refused:
         given_ = [df.constant(v) for v in args]
         with df.GradientTape() as tape:

@@ -1,4 +1,4 @@
-"""``x[key]`` against NumPy: basic keys of any kind, integer tensors, masks, and their mixtures."""
+"""``x[key]`` against NumPy: basic keys of any kind, integer tensors, masks, and combinations."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_tensors_as_keys(key):
     np.testing.assert_array_equal(df.constant(X)[key].numpy(), want)
 
 
-def test_gradient_adds_up_where_an_index_repeats():
+def test_gradient_of_repeated_indices_is_summed():
     x = df.constant([1.0, 2.0, 3.0])
     with df.GradientTape() as tape:
         tape.watch(x)
@@ -87,7 +87,7 @@ def test_gradient_adds_up_where_an_index_repeats():
 
 @pytest.mark.parametrize("key", [(), ..., 1, -1, slice(1, 3), slice(0, None, 1), (1, 2),
                                  (1, slice(0, 2)), (1, 2, slice(3, 4)), (0, None, 1)], ids=str)
-def test_neighbours_share_memory(key):
+def test_contiguous_slices_share_memory(key):
     x = df.constant(X)
     assert np.shares_memory(x[key].numpy(), x.numpy())
 
@@ -131,7 +131,7 @@ def test_iteration():
         iter(df.constant(1))
 
 
-# --- plain keys, which the core reads itself ------------------------------------------------------
+# --- plain keys, which the core parses itself -----------------------------------------------------
 
 class Whole(int):
     pass
@@ -147,7 +147,7 @@ KEYS = [0, -1, 2, -3, 2 ** 62, 2 ** 70, -2 ** 63, True, Whole(1), np.int64(1), (
 
 
 @pytest.mark.parametrize("key", KEYS, ids=repr)
-def test_plain_keys_mean_what_python_makes_of_them(key):
+def test_plain_keys_match_the_general_path(key):
     def outcome(f, *args):
         try:
             y = f(*args)

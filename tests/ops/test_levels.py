@@ -1,6 +1,6 @@
-"""The value and edge tests again at every other SIMD level of this build, one process each.
+"""Run the value and edge tests at every other SIMD level of this build, in one process each.
 
-Two dtypes by default; all of them with ``pytest --exhaustive``.
+Two dtypes by default; all dtypes with ``pytest --exhaustive``.
 """
 
 import os
@@ -27,7 +27,7 @@ def test_level(level, request):
     probe = run(level, "-c", "import dualflow")
     if probe.returncode:
         assert f"DUALFLOW_ISA={level}" in probe.stderr, probe.stderr
-        pytest.skip(f"this build on this CPU has no {level}")
+        pytest.skip(f"{level} is not available in this build on this CPU")
     some = "float32 or int32 or epilogue or test_halves and (test_value or every_half)"
     few = [] if request.config.getoption("exhaustive") else ["-k", some]
     ran = run(level, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",

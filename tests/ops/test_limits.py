@@ -1,4 +1,4 @@
-"""Limits: where gradients go when operands are equal, and NaN."""
+"""maximum, minimum and clipping: gradients of ties, and NaN."""
 
 import numpy as np
 import pytest
@@ -7,19 +7,19 @@ import dualflow as df
 from tests.ops.test_arithmetic import slope
 
 
-def test_ties_go_to_the_first():
+def test_gradient_of_ties_goes_to_the_first_operand():
     assert slope(df.maximum, 2, 2) == [1, 0]
     assert slope(df.minimum, 2, 2) == [1, 0]
 
 
-def test_clip_passes_gradients_between_its_limits_and_on_them():
+def test_gradient_of_clip_is_passed_within_and_on_the_limits():
     assert slope(df.clip_by_value, 0, 0, 1) == [1, 0, 0]
     assert slope(df.clip_by_value, 1, 0, 1) == [1, 0, 0]
     assert slope(df.clip_by_value, -1, 0, 1) == [0, 1, 0]
     assert slope(df.clip_by_value, 2, 0, 1) == [0, 0, 1]
 
 
-def test_nan_stays():
+def test_nan_propagates():
     nan = float("nan")
     assert np.isnan(df.maximum([nan, 1.0], [1.0, nan]).numpy()).all()
     assert np.isnan(df.minimum([nan, 1.0], [1.0, nan]).numpy()).all()
@@ -28,7 +28,7 @@ def test_nan_stays():
 
 @pytest.mark.parametrize("dtype, huge", [("float16", 6e4), ("bfloat16", 3e38), ("float32", 3e38),
                                          ("float64", 1e300)])
-def test_gradients_whose_squares_overflow_are_clipped(dtype, huge):
+def test_clip_by_norm_if_squares_overflow(dtype, huge):
     tensors = [df.constant([huge, -huge, huge], dtype), df.constant([[huge]], dtype)]
 
     def clip(a, b):

@@ -1,5 +1,5 @@
-"""Linear algebra and Fourier transforms: values of NumPy, gradients against differences, traced and
-with unknown sizes the same bits, bad input, and nothing of it loaded before it is used."""
+"""Linear algebra and Fourier transforms: NumPy's values, gradients against differences, equal bits
+when traced and with unknown sizes, invalid input, lazy imports."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def solve_triangle(a, b, lower=True, adjoint=False):
 
 
 def parts(f):
-    """A transform of pairs by NumPy's of complex numbers."""
+    """Return NumPy's complex transform as a function of (real, imaginary) pairs."""
     def ref(re, im):
         y = f(re + 1j * im)
         return (y.real, y.imag) if np.iscomplexobj(y) else y
@@ -37,7 +37,7 @@ def of_pair(f, **kwargs):
 
 
 def of_svd(x):
-    """What does not depend on the signs of vectors."""
+    """Return the parts of an SVD that do not depend on the signs of vectors."""
     s, u, v = df.linalg.svd(x)
     return s, df.matmul(u, v, transpose_b=True), df.matmul(u * s[..., None, :] ** 2, v,
                                                            transpose_b=True)
@@ -71,13 +71,13 @@ def np_qr(x):
 
 
 def folded(f):
-    """Of symmetric matrices made of any: LAPACK reads one triangle only."""
+    """Return f of the symmetric part of a matrix: LAPACK reads only one triangle."""
     return lambda x: f(df.linalg.band_part(x, -1, 0) + df.transpose(
         df.linalg.band_part(x, -1, 0), [0, 2, 1]))
 
 
 L, S = df.linalg, df.signal
-# name: function, NumPy's, inputs
+# name: function, NumPy reference, inputs
 TABLE = {
     "cholesky": (L.cholesky, np.linalg.cholesky, [POSITIVE]),
     "inv": (L.inv, np.linalg.inv, [SQUARE]),
@@ -133,7 +133,7 @@ def test_values(name, dtype, close):
 
 
 def with_slopes(function):
-    """Results and gradients of a sum of them, weighed."""
+    """Return a function of results and gradients of a weighted sum of them."""
     def call(*tensors):
         with df.GradientTape() as tape:
             for x in tensors:
@@ -162,7 +162,7 @@ def test_traced(name):
 @ROWS
 @pytest.mark.parametrize("order", [1, 2])
 def test_gradients(name, order):
-    """Along a random direction, by central differences."""
+    """Check one random direction by central differences."""
     function, _, inputs = TABLE[name]
     if name.startswith(("cholesky", "eig")):
         function = folded(function)
@@ -190,7 +190,7 @@ def test_gradients(name, order):
     assert abs(got - (up - down) / 2e-5) < 2e-6 * (1 + abs(got) + abs(y.item()))
 
 
-def test_other_factors():
+def test_lu_qr_and_other_factors():
     for x in (SQUARE, TALL, WIDE):
         factors, p = L.lu(x)
         k = min(x.shape[-2:])
@@ -213,7 +213,7 @@ def test_other_factors():
     assert q.shape == (2, 3, 3) and r.shape == (2, 3, 5)
 
 
-def test_repeated_values_have_finite_gradients():
+def test_gradients_are_finite_for_repeated_eigenvalues():
     x = df.constant(np.eye(3))
     for f in (lambda x: df.add_n(leaves(L.eigh(x)[0])), lambda x: df.reduce_sum(L.eigh(x)[1]),
               lambda x: df.reduce_sum(L.svd(x)[1])):
@@ -243,7 +243,7 @@ def test_empty():
     assert S.fft((none, none))[0].shape == (0, 3, 3) and S.rfft(none)[1].shape == (0, 3, 2)
 
 
-def test_halves():
+def test_reduced_precision():
     x = df.cast(POSITIVE, "float16")
     y = L.cholesky(x)
     assert y.dtype is df.float16
@@ -282,7 +282,7 @@ def test_bad_input(call, error, text):
         call()
 
 
-def test_nothing_is_loaded_early():
+def test_scipy_is_imported_lazily():
     code = ("import sys, dualflow as df; loaded = [m for m in sys.modules if 'scipy' in m or m in "
             "('dualflow.signal', 'dualflow.ops.linear_algebra', 'dualflow.ops.spectral')]; "
             "assert not loaded, loaded; df.linalg.det([[1.]]); "
@@ -291,7 +291,7 @@ def test_nothing_is_loaded_early():
     assert ran.returncode == 0, ran.stderr
 
 
-def test_scipy_is_missed_by_name(monkeypatch):
+def test_missing_scipy_is_named(monkeypatch):
     for module in ("scipy.linalg", "scipy.fft"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ModuleNotFoundError, match=r"lu needs SciPy: pip install dualflow\[linalg"):

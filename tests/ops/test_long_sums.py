@@ -1,4 +1,4 @@
-"""Sums of many numbers keep the digits of their dtype, whatever op makes them."""
+"""Sums of many values keep the accuracy of their dtype, whichever op computes them."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,8 @@ SUMS["gather's gradient"] = (gradient_of_gather, lambda: by_id(IDS, X))
 
 @pytest.mark.parametrize("name", SUMS)
 def test_long_sums(name):
-    """Within 6 ulp, of a million numbers in [0, 1); the same bits on any threads and traced."""
+    """A million values in [0, 1) are summed to within 6 ulp, with equal bits on any thread
+    count."""
     f, ref = SUMS[name]
     with harness.threads(1):
         one = f().numpy()

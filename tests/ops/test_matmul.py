@@ -35,7 +35,8 @@ def int32_product(a, b, transpose_a, transpose_b):
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("transposes", [(False, False), (True, False), (False, True), (True, True)])
 def test_sums_in_int32(dtype, transposes):
-    """Odd and even depths, partial panels and blocks, vectors, several passes, batches, nothing."""
+    """Cover odd and even depths, partial panels and blocks, vectors, several passes, batches,
+    empty."""
     rng = np.random.default_rng(1)
     info = np.iinfo(dtype)
     for m, k, n in [(1, 1, 1), (1, 7, 5), (7, 8, 1), (3, 0, 4), (0, 3, 4), (8, 16, 48),
@@ -62,7 +63,7 @@ def test_int32_of_extremes_and_threads(dtype):
         df.config.set_num_threads(before)
 
 
-def test_output_type_that_says_nothing_new():
+def test_output_type_equal_to_the_default():
     x = df.constant([[1.0, 2.0], [3.0, 4.0]])
     assert df.matmul(x, x, output_type=df.float32).numpy().tolist() == [[7, 10], [15, 22]]
 
@@ -70,13 +71,13 @@ def test_output_type_that_says_nothing_new():
 @pytest.mark.parametrize("a, b, output", [
     ("int8", "uint8", "int32"), ("int8", "int8", "int8"), ("int8", "int8", "int64"),
     ("float32", "float32", "float64"), ("int32", "int8", "int32"), ("int8", "int8", "float32")])
-def test_output_types_there_are_none_of(a, b, output):
+def test_unsupported_output_types_raise(a, b, output):
     x, y = np.ones((2, 2), a), np.ones((2, 2), b)
     with pytest.raises(df.errors.DTypeError, match="matmul"):
         df.matmul(x, y, output_type=output)
 
 
-def test_int32_in_a_trace():
+def test_int32_products_in_a_trace():
     x = np.arange(12, dtype="int8").reshape(3, 4)
 
     @df.function
@@ -93,7 +94,7 @@ def test_int32_in_a_trace():
     ("uint16", "uint16", "uint16"), ("uint8", "int8", "int16"), ("uint16", "int16", "int32"),
     ("int8", "int32", "int32"), ("int8", "float32", "float32")])
 @pytest.mark.parametrize("shapes", [((3, 4), (4, 2)), ((4,), (4, 2)), ((2, 3, 4), (4,))])
-def test_the_operator_takes_narrow_integers(a, b, wanted, shapes):
+def test_operator_of_narrow_integers(a, b, wanted, shapes):
     x = (np.arange(np.prod(shapes[0])) * 37).reshape(shapes[0]).astype(a)
     y = (np.arange(np.prod(shapes[1])) * 91).reshape(shapes[1]).astype(b)
     for left in (df.constant(x), df.Variable(x)):

@@ -13,7 +13,7 @@ TALL, LOW = RNG.normal(size=(2, 5, 3)), RNG.normal(size=(5, 1)) * RNG.normal(siz
 
 
 def symmetric(a):
-    """Cholesky's algorithm reads one triangle only, so the other must follow it."""
+    """Return the symmetric part: Cholesky reads only one triangle, so both must agree."""
     return (a + df.linalg.matrix_transpose(a)) / 2
 
 
@@ -63,13 +63,13 @@ def test_pinv_and_rank_of_singular_matrices():
     assert df.linalg.matrix_rank(df.zeros([2, 2])).item() == 0
 
 
-def test_results_that_are_not_real_are_refused():
+def test_complex_results_raise():
     for function in (df.linalg.logm, df.linalg.sqrtm):
         with pytest.raises(df.errors.InvalidArgumentError, match="no real"):
             function([[-1., 0.], [0., -2.]])
 
 
-def test_halves_are_rounded_once():
+def test_reduced_precision_rounds_once():
     x = df.constant(ANY[0], df.float32)
     wide = df.linalg.expm(df.cast(df.cast(x, df.bfloat16), df.float32))
     got = df.linalg.expm(df.cast(x, df.bfloat16))
@@ -87,7 +87,7 @@ def test_bad_shapes():
 @pytest.mark.parametrize("k", [0, 1, -2, (-1, 1), (0, 2), (-3, -1), (1, 1)])
 @pytest.mark.parametrize("align", ["RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"])
 @pytest.mark.parametrize("shape", [(4, 4), (2, 3, 5), (5, 3)])
-def test_diagonals_there_and_back(k, align, shape):
+def test_diag_and_diag_part_round_trip(k, align, shape):
     a = RNG.normal(size=shape)
     part = df.linalg.diag_part(a, k=k, padding_value=9, align=align)
     low, high = k if isinstance(k, tuple) else (k, k)

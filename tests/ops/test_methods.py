@@ -1,4 +1,4 @@
-"""Methods of tensors and variables: NumPy's answers, in eager mode and traced, with gradients."""
+"""Methods of tensors and variables match NumPy, in eager mode and traced, with gradients."""
 
 import math
 
@@ -34,7 +34,7 @@ SMOOTH = [name for name in METHODS
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_numpys_answers_everywhere(name):
+def test_methods_match_numpy(name):
     f, want = METHODS[name], METHODS[name](A)
     x, v = df.constant(A), df.Variable(A)
     eager = f(x)
@@ -46,7 +46,7 @@ def test_numpys_answers_everywhere(name):
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-def test_gradients_flow(name):
+def test_gradients_of_methods(name):
     weights = df.constant(np.linspace(1, 2, METHODS[name](A).size))
 
     def loss(x):
@@ -58,7 +58,7 @@ def test_gradients_flow(name):
     df.testing.check_gradients(loss, [A.astype("float64")])
 
 
-def test_truth_values_are_counted():
+def test_sums_of_bools_count_true():
     x = df.constant([[True, False], [True, True]])
     assert x.sum().item() == 3 and x.sum().dtype is df.int32
     assert x.mean().item() == 0.75 and x.prod(axis=0).tolist() == [1, 0]
@@ -67,20 +67,20 @@ def test_truth_values_are_counted():
     assert x.sum(dtype=df.float64).dtype is df.float64
 
 
-def test_numbers_are_true_unless_zero():
+def test_any_and_all_of_numbers():
     x = df.constant([[0, 1], [0, 2]])
     assert x.any(axis=0).tolist() == [False, True] and x.all().item() is False
     assert df.constant([math.nan]).any().item() is True
 
 
-def test_sort_gives_a_tensor():
+def test_sort_returns_a_tensor():
     x = df.constant([[3., 1., 2.]])
     assert x.sort().tolist() == [[1., 2., 3.]]
     assert x.sort(descending=True).tolist() == [[3., 2., 1.]]
     assert x.sort(axis=0).tolist() == x.tolist()
 
 
-def test_numpys_functions_call_the_methods():
+def test_numpy_functions_call_the_methods():
     x = df.constant(A)
     for name, options in [("sum", {}), ("max", {"axis": 0}), ("mean", {}), ("std", {"ddof": 1}),
                           ("cumsum", {"axis": 1}), ("argmax", {}), ("prod", {}), ("any", {}),
@@ -103,7 +103,7 @@ def test_numpys_functions_call_the_methods():
     (lambda x: x.sum(dim=0), TypeError, "dim"),
     (lambda x: x.astype("text"), TypeError, "'text' is not a dtype"),
 ])
-def test_what_they_refuse(call, kind, words):
+def test_invalid_arguments_raise(call, kind, words):
     with pytest.raises(kind, match=words):
         call(df.constant(A))
 

@@ -1,7 +1,7 @@
-"""Ops of networks of random sizes, each with its gradients to order 2: the same bits on any number
-of threads, traced with passes and without, and traced for any sizes; and what float64 gives.
+"""Network ops of random sizes with gradients to order 2: equal bits for any thread count, traced
+with and without passes, and traced for unknown sizes; results are close to float64.
 
-A few by default, thousands with ``--exhaustive``. Sizes are odd, prime and 1 as often as not.
+A few examples by default, thousands with ``--exhaustive``. Sizes are often odd, prime or 1.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ def images(draw, n=2, channels=None, least=1):
 
 
 def formats(x, n, first):
-    """The shape, and its data_format."""
+    """Return the shape in the given layout, and its data_format."""
     last, before = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}[n]
     return ((x[0], x[-1], *x[1:-1]), before) if first else (x, last)
 
@@ -189,7 +189,7 @@ def check(function, shapes):
         assert bits(df.function(call)(*given)) == want, "traced, 3 threads"
     wide = call(*[df.cast(x, df.float64) for x in given])
     for y, exact in zip(eager, wide, strict=True):
-        # Second gradients are sums of many products of sums; a wrong one is off by its own size.
+        # Second gradients are long sums of products; a wrong one has an error of its own magnitude.
         limit = 2e-3 * max(1., float(np.abs(exact.numpy()).max(initial=0)))
         np.testing.assert_allclose(y.numpy(), exact.numpy(), rtol=0, atol=limit)
 

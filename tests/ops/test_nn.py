@@ -59,7 +59,7 @@ def test_dropout():
         df.nn.dropout(x, 1)
 
 
-def test_dropout_passes_gradients_where_it_keeps():
+def test_gradient_of_dropout():
     x = df.ones([20])
     with df.GradientTape() as tape:
         tape.watch(x)

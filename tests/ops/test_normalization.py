@@ -1,5 +1,5 @@
-"""Normalizations: what rows of the table can't say. Random shapes, threads, bad input, numbers far
-from 0, unknown batches."""
+"""Normalizations beyond the rows of the table: random shapes, threads, invalid input, large means,
+unknown batches."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def numbers(*shape, seed=0, mean=0.0):
 
 
 def with_gradients(f, arrays):
-    """Results of f, and what flows back to all arguments from random numbers flowing in."""
+    """Return results of f, and the gradients of all arguments for random cotangents."""
     tensors = [df.constant(a) for a in arrays]
     with df.GradientTape() as tape:
         tape.watch(tensors)
@@ -98,8 +98,8 @@ BIG = {
 
 
 @pytest.mark.parametrize("name", BIG)
-def test_any_number_of_threads_gives_the_same_bits(name):
-    """Forwards and backwards; traced, with an unknown batch, too."""
+def test_threads_give_the_same_bits(name):
+    """Check forward and backward, also traced with an unknown batch."""
     f, shapes = BIG[name]
     arrays = [numbers(*s, seed=i).astype("f4") for i, s in enumerate(shapes)]
     with harness.threads(1):
@@ -116,8 +116,8 @@ def test_any_number_of_threads_gives_the_same_bits(name):
 
 
 @pytest.mark.parametrize("dtype, mean, error", [("float32", 1e3, 2e-3), ("float64", 1e6, 1e-8)])
-def test_numbers_far_from_0(dtype, mean, error):
-    """Two passes: the squares of the numbers never meet the variance."""
+def test_values_with_a_large_mean(dtype, mean, error):
+    """Two passes: the squares of the values do not enter the variance."""
     x = numbers(40, 7, 5, 6, mean=mean).astype(dtype)
     exact, one, zero = x.astype("f8"), np.ones(6), np.zeros(6)
     for got, want in [
@@ -130,8 +130,8 @@ def test_numbers_far_from_0(dtype, mean, error):
         np.testing.assert_allclose(got.numpy(), want, atol=error)
 
 
-def test_a_training_loop_of_batch_norm():
-    """Averages as TensorFlow keeps them, then used."""
+def test_batch_norm_training_loop():
+    """Moving averages match TensorFlow's, and are then used for inference."""
     x, mean, variance = numbers(3, 8, 4), np.zeros(4), np.ones(4)
     for batch in x:
         y, mean, variance = df.nn.fused_batch_norm(
@@ -150,7 +150,7 @@ def test_a_training_loop_of_batch_norm():
     np.testing.assert_allclose(y.numpy(), want, rtol=1e-12)
 
 
-def test_averages_pass_no_gradient():
+def test_moving_averages_have_no_gradient():
     x = df.constant(numbers(5, 3))
     with df.GradientTape() as tape:
         tape.watch(x)
@@ -160,7 +160,7 @@ def test_averages_pass_no_gradient():
 
 
 @pytest.mark.parametrize("half", ["float16", "bfloat16"])
-def test_halves_with_moments_of_float32(half):
+def test_reduced_precision_with_float32_moments(half):
     x, one, zero = df.cast(numbers(6, 4), half), df.ones([4]), df.zeros([4])
     y, mean, variance = df.nn.fused_batch_norm(x, one, zero)
     assert (y.dtype, mean.dtype, variance.dtype) == (half, "float32", "float32")
@@ -169,7 +169,7 @@ def test_halves_with_moments_of_float32(half):
     assert df.nn.fused_batch_norm(x, one, zero, zero, one, is_training=False)[0].dtype == half
 
 
-def test_a_variance_of_0():
+def test_variance_of_zero():
     x = df.constant(np.full((3, 4), 2.5, "f4"))
     assert not df.nn.layer_norm(x).numpy().any()
     assert not df.nn.group_norm(x, 2).numpy().any()
@@ -179,7 +179,7 @@ def test_a_variance_of_0():
     assert np.isfinite(d).all()
 
 
-def test_infinities_and_nan_stay_in_their_rows():
+def test_infinities_and_nan_affect_only_their_rows():
     x = numbers(4, 5).astype("f4")
     x[1, 2], x[2, 0] = np.inf, np.nan
     for f in (df.nn.layer_norm, df.nn.rms_norm, lambda x: df.nn.l2_normalize(x, 1),
@@ -256,14 +256,14 @@ def test_bad_input(call, words):
     ("layer_norm", 2), ("layer_norm", 4), ("layer_norm_grad", 1), ("layer_norm_grad", 4),
     ("rms_norm", 3), ("rms_norm_grad", 4)])
 @pytest.mark.parametrize("ndim", [1, -1, 2**62, -2**62])
-def test_hostile_calls_of_rows(op, n_in, ndim):
+def test_invalid_calls_of_row_ops_raise(op, n_in, ndim):
     with pytest.raises(df.errors.DualflowError, match=op):
         df._core.apply(op, *[df.constant(X)] * n_in, ndim=ndim, epsilon=0.0)
 
 
 @pytest.mark.parametrize("op, n_in", [("group_norm", 2), ("group_norm", 4), ("group_norm_grad", 1),
                                       ("fused_batch_norm", 2), ("fused_batch_norm_grad", 4)])
-def test_hostile_calls_of_channels(op, n_in):
+def test_invalid_calls_of_channel_ops_raise(op, n_in):
     attrs = {"groups": 2} if op.startswith("group") else {}
     with pytest.raises(df.errors.DualflowError, match=op):
         df._core.apply(op, *[df.constant(X)] * n_in, channels_first=True, epsilon=0.0, **attrs)

@@ -1,4 +1,4 @@
-"""Pooling on shapes of all kinds against a plain reference, and what it refuses."""
+"""Pooling on random shapes against a naive reference, and invalid arguments."""
 
 import contextlib
 
@@ -17,7 +17,7 @@ SPACE_FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 @st.composite
 def pools(draw):
-    """Arguments of `nn.pool`: odd sizes, images of one pixel, prime numbers of channels."""
+    """Draw arguments of `nn.pool`: odd sizes, images of one pixel, prime numbers of channels."""
     n = draw(st.integers(1, 3))
     sizes = [draw(st.sampled_from([1, 2, 3, 5, 7, 12][:9 - 2 * n])) for _ in range(n)]
     window = [draw(st.integers(1, 4)) for _ in range(n)]
@@ -37,7 +37,7 @@ def pools(draw):
 @settings(max_examples=60)
 @given(pools(), st.sampled_from(["MAX", "AVG"]), st.booleans(), st.integers(0, 9))
 def test_any_windows(given_pool, kind, channels_first, seed):
-    """Values, gradients, formats; the same bits on any number of threads."""
+    """Check values, gradients, layouts, and equal bits for any thread count."""
     shape, args = given_pool
     n = len(shape) - 2
     x = np.random.default_rng(seed).normal(size=shape).astype("f4").round(1)
@@ -71,15 +71,15 @@ def gradient(pool, x, g):
     return tape.gradient(y, x, output_gradients=df.constant(g))
 
 
-def test_the_first_of_equals_gets_the_gradient():
+def test_gradient_of_ties_goes_to_the_first_pixel():
     x = df.constant(np.array([[1, 3, 3, 3, 2, 3]], "f4")[:, :, None])
     dx = gradient(lambda x: df.nn.max_pool1d(x, 3, 1, "VALID"), x, np.array([[1, 2, 4, 8]],
                                                                            "f4")[:, :, None])
     assert dx.numpy().ravel().tolist() == [0, 3, 4, 8, 0, 0]
 
 
-def test_gradients_add_up_in_the_order_of_windows():
-    """A pixel of many windows, whose gradients only that order sums to this."""
+def test_gradients_are_summed_in_window_order():
+    """A pixel is in many windows, whose gradients give this sum only in that order."""
     x = np.zeros((1, 9, 1), "f4")
     x[0, 4] = 1
     g = np.array([1e8, 1, -1e8, 1, 3], "f4")
@@ -91,7 +91,7 @@ def test_gradients_add_up_in_the_order_of_windows():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_first_nan_is_the_largest(dtype):
+def test_first_nan_is_the_maximum(dtype):
     x = np.arange(2 * 4 * 4 * 33, dtype=dtype).reshape(2, 4, 4, 33)
     x[0, 1, 0, 5] = x[0, 1, 1, 5] = x[1, 2, 3, 32] = np.nan
     y, at = df.nn.max_pool_with_argmax(x, 2, 2, "VALID")
@@ -103,8 +103,8 @@ def test_the_first_nan_is_the_largest(dtype):
     assert (y.item(), at.item()) == (-np.inf, 0)
 
 
-def test_a_window_without_a_pixel():
-    """Dilated, over an image smaller than the dilation: nothing is its largest, or its mean."""
+def test_window_without_a_pixel():
+    """The dilation exceeds the image: the window has neither a maximum nor a mean."""
     x = df.constant(np.full((1, 1, 1), 5.0, "f4"))
     pad = [[0, 0], [1, 2], [0, 0]]
     for kind, empty in (("MAX", -np.inf), ("AVG", 0)):
@@ -115,7 +115,7 @@ def test_a_window_without_a_pixel():
         assert dx.numpy().ravel().tolist() == [4]
 
 
-def test_padding_does_not_count():
+def test_padding_is_ignored():
     x = np.full((1, 3, 3, 1), -2, "f4")
     pad = [[0, 0], [1, 1], [1, 1], [0, 0]]
     for padding in ("SAME", pad):
@@ -123,7 +123,7 @@ def test_padding_does_not_count():
         assert (df.nn.avg_pool(x, 3, 1, padding).numpy() == -2).all()
 
 
-def test_the_largest_window_of_a_narrow_integer():
+def test_large_windows_of_int8():
     x = np.random.default_rng(0).integers(-128, 128, (1, 300, 3)).astype("int8")
     assert (df.nn.max_pool(x, 300, 1, "VALID").numpy() == x.max(1, keepdims=True)).all()
 
@@ -174,7 +174,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize("call, message", MESSAGES, ids=range(len(MESSAGES)))
-def test_message(call, message):
+def test_invalid_argument_raises_with_message(call, message):
     with pytest.raises((ValueError, TypeError, OverflowError), match=message):
         call()
 
@@ -186,7 +186,7 @@ LISTS = st.lists(EDGES, max_size=4)
 @settings(max_examples=200)
 @given(st.sampled_from(["max_pool", "avg_pool", "max_pool_pick", "max_pool_grad", "avg_pool_grad"]),
        LISTS, LISTS, LISTS, LISTS, st.integers(-1, 4), st.lists(EDGES, max_size=5), st.booleans())
-def test_hostile_attributes(op, window, strides, dilations, paddings, rule, shape, as_bytes):
+def test_random_attributes(op, window, strides, dilations, paddings, rule, shape, as_bytes):
     places = df.constant(np.array([-1, 0, 7, 2**31 - 1] * 10, "int32").reshape(1, 4, 5, 2))
     places = df.cast(places, "uint8") if as_bytes else places
     attrs = {"shape": shape} if op.endswith("grad") else {}

@@ -1,4 +1,4 @@
-"""Random numbers: the generator's known answers, distributions, reproducibility, bad input."""
+"""Random numbers: published test vectors, distributions, reproducibility, invalid input."""
 
 import math
 import threading
@@ -15,7 +15,7 @@ from tests.ops.cases import CASES
 from tests.ops.philox import philox, words
 
 
-def test_the_reference_is_the_papers():
+def test_philox_matches_published_vectors():
     assert philox(0, 0) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
 
 
@@ -44,7 +44,7 @@ DRAWS = [
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-def test_threads_and_lengths_change_nothing(draw):
+def test_samples_are_independent_of_threads_and_length(draw):
     n = 200_003
     results = []
     before = config.num_threads()
@@ -75,16 +75,16 @@ SOURCES = [c for c in CASES if c.function.startswith("random.stateless")]
 
 
 def of_key(case, key, n):
-    """n draws of a random op; a permutation by its numbers."""
+    """Return n draws of a random op; a permutation is drawn by its values."""
     args = [key if a is case.args[1] else a for a in case.args]
     args[0] = n if case.op == "random_permutation" else [n]
     return harness.function(case)(*args, **case.kwargs).numpy().astype(np.float64)
 
 
 @pytest.mark.parametrize("case", SOURCES, ids=str)
-def test_neighbouring_keys_have_nothing_in_common(case):
-    """Neither at the same places nor at others: a stream is no other one shifted, reversed or
-    scaled. Correlations of n independent pairs are below 5 / sqrt(n)."""
+def test_neighbouring_keys_are_uncorrelated(case):
+    """No stream is another one shifted, reversed or scaled. Correlations of n independent pairs are
+    below 5 / sqrt(n)."""
     n = 4096
     for key in ([0, 0], [1, 0], [7, 2**31], [-1, -1], [2**62, 5]):
         first = of_key(case, key, n)
@@ -102,7 +102,7 @@ def test_neighbouring_keys_have_nothing_in_common(case):
                 assert np.isin(first, second).mean() < 0.01, (key, other)
 
 
-def test_the_two_numbers_of_a_key_are_not_exchangeable():
+def test_key_words_are_not_interchangeable():
     a, b = (df.random.stateless_uniform([1000], k).numpy() for k in ([3, 5], [5, 3]))
     assert abs(np.corrcoef(a, b)[0, 1]) < 0.15 and not np.isin(a, b).all()
 
@@ -114,7 +114,7 @@ def test_the_two_numbers_of_a_key_are_not_exchangeable():
     lambda: df.initializers.glorot_uniform([40, 50]),
 ])
 def test_neighbouring_seeds_of_generators(draw):
-    """Draws of one generator and of its neighbours: all pairs, none alike."""
+    """All pairs of draws of one generator and of its neighbours differ."""
     drawn = []
     for seed in (0, 1, 2, 3, 2**32, 2**32 + 1, -1):
         df.random.set_seed(seed)
@@ -130,7 +130,7 @@ def test_neighbouring_seeds_of_generators(draw):
     (-128, 127, "int8"), (0, 255, "uint8"), (-2**15, 2**15, "int16"),
     (0, 2**16, "uint16"), (2**32 - 3, 2**32, "uint32"), (0, 2**32, "uint32"),
     (0, 2**63 - 1, "uint64")])
-def test_integers_are_the_high_part_of_an_exact_product(low, high, dtype):
+def test_integers_are_the_high_word_of_an_exact_product(low, high, dtype):
     key, n = (77, 5), 500
     w = [int(x) for x in words(*key, -(-n // 8))]
     pairs = [a | b << 32 for a, b in zip(w[::2], w[1::2], strict=True)]
@@ -143,7 +143,7 @@ def test_integers_are_the_high_part_of_an_exact_product(low, high, dtype):
 
 
 def kolmogorov(sample, cdf):
-    """sqrt(n) times the largest distance to the distribution: above 1.95 once in 1000."""
+    """Return sqrt(n) times the largest distance to the distribution; above 1.95 once in 1000."""
     x = np.sort(sample.astype(np.float64))
     n = len(x)
     f = np.array([cdf(v) for v in x])
@@ -183,14 +183,14 @@ def test_moments(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_truncated_is_the_inverse_distribution(dtype):
+def test_truncated_normal_inverts_the_distribution(dtype):
     u = df.random.uniform([500], dtype=dtype, seed=8).numpy().astype(np.float64)
     t = df.random.truncated_normal([500], dtype=dtype, seed=8).numpy().astype(np.float64)
     error = np.abs([cut(x) for x in t] - u).max()
     assert error < (3e-7 if dtype == "float32" else 1e-14)
 
 
-def test_integers_are_even():
+def test_integers_are_uniform():
     x = df.random.uniform([600_000], -2, 4, "int32", seed=2).numpy()
     counts = np.bincount(x + 2, minlength=6)
     assert ((counts - 100_000) ** 2 / 100_000).sum() < 20.5  # chi squared, 5 degrees: 1 in 1000
@@ -257,7 +257,7 @@ def test_shapes_and_dtypes():
     assert df.random.normal([0, 3]).shape == (0, 3)
     assert df.random.uniform([3], dtype="float16").dtype is df.float16
     assert df.random.normal([3], dtype=df.bfloat16).dtype is df.bfloat16
-    for dtype, n in (("float16", 2048), ("bfloat16", 256)):     # every number there is, except 1
+    for dtype, n in (("float16", 2048), ("bfloat16", 256)):     # every value in [0, 1)
         x = df.cast(df.random.stateless_uniform([40_000], [3, 4], dtype=dtype), "float32").numpy()
         assert set(x * n) == set(range(n)) and abs(x.mean() - 0.5) < 0.01
         x = df.cast(df.random.stateless_uniform([40_000], [3, 5], -3, 3, dtype), "float32").numpy()
@@ -288,8 +288,8 @@ def test_bad_input(call, error, text):
         call()
 
 
-def test_permutation_is_the_exchange_of_each_by_a_draw_of_its_own():
-    """Fisher and Yates, inside out; beyond one tile of draws, too."""
+def test_permutation_is_fisher_yates():
+    """The inside-out variant of Fisher and Yates, also beyond one tile of draws."""
     n = 1500
     w = words(7, 3, -(-n // 8))
     pairs = w[::2] | w[1::2] << np.uint64(32)

@@ -1,4 +1,4 @@
-"""Recurrent layers: what the rows of the table do not reach."""
+"""Recurrent layers beyond the rows of the table."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ KINDS = {   # op, gates, step, states, options
 
 
 def arguments(kind, steps, batch, features, units, dtype="float64", seed=0):
-    """x, kernel, recurrent kernel, bias, states as arrays; weights so that nothing grows."""
+    """Return x, kernel, recurrent kernel, bias, states as arrays; the weights keep values small."""
     _, gates, _, n_states, _ = KINDS[kind]
     rng = np.random.default_rng(seed)
 
@@ -43,7 +43,7 @@ def run(kind, tensors, **options):
 
 
 def with_gradients(kind, tensors, **options):
-    """Results, and gradients of some sum of them to all arguments."""
+    """Return results, and gradients of a sum of them with respect to all arguments."""
     with df.GradientTape() as tape:
         tape.watch(tensors)
         y = run(kind, tensors, **options)
@@ -52,7 +52,7 @@ def with_gradients(kind, tensors, **options):
 
 
 def by_steps(kind, tensors, lengths, reverse):
-    """The same from ops step by step, through the tape."""
+    """Compute the same with ops step by step, through the tape."""
     x, kernel, recurrent, bias, *states = tensors
     with df.GradientTape() as tape:
         tape.watch(tensors)
@@ -119,8 +119,8 @@ def test_random_shapes(kind, steps, batch, features, units, reverse, random):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_many_vectors_and_rows(kind, dtype):
-    """Several panels, with and without a rest, at every SIMD level; sums by task."""
+def test_several_panels_and_rows(kind, dtype):
+    """Cover several panels, with and without a remainder, at every SIMD level; sums by task."""
     for units, batch in ((70, 29), (64, 13)):
         tensors = constants(arguments(kind, 11, batch, 19, units, dtype))
         lengths = np.arange(batch, dtype="int32") % 12
@@ -154,7 +154,7 @@ def test_long_sequences(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("units", [40, 330])
 def test_threads(kind, units):
-    """Bits are those of one thread; both where sums are made by task and where they are not."""
+    """Bits equal those of one thread, whether sums are made by task or not."""
     tensors = constants(arguments(kind, 7, 61, 16, units, "float32"))
     lengths = np.arange(61) % 8
     found = []
@@ -165,7 +165,7 @@ def test_threads(kind, units):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_do_not_depend_on_each_other(kind):
+def test_rows_are_independent(kind):
     x, kernel, recurrent, bias, *states = arguments(kind, 6, 37, 5, 21, "float32")
     together = run(kind, constants([x, kernel, recurrent, bias, *states]))
     for i in (0, 17, 36):
@@ -177,7 +177,7 @@ def test_rows_do_not_depend_on_each_other(kind):
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_lengths(kind, reverse):
-    """A sequence gives what it gives alone; what follows its end is not looked at, only zeros."""
+    """A sequence gives what it gives alone; input after its end is ignored and output is zero."""
     x, kernel, recurrent, bias, *states = arguments(kind, 5, 4, 3, 6)
     lengths = np.array([5, 3, 0, 1])
     for i, n in enumerate(lengths):
@@ -229,7 +229,7 @@ def test_traced_with_unknown_batch_and_time(kind):
 
 
 def test_defaults_with_unknown_sizes():
-    """States and lengths that are not given."""
+    """States and lengths are omitted."""
     _, kernel, recurrent, bias, *_ = constants(arguments("lstm", 2, 2, 3, 6, "float32"))
 
     def step(x):
@@ -241,7 +241,7 @@ def test_defaults_with_unknown_sizes():
         assert bits(traced(x)) == bits(step(x))
 
 
-def test_the_gradient_of_x_is_made_only_if_wanted():
+def test_gradient_of_x_is_computed_only_if_requested():
     tensors = constants(arguments("lstm", 3, 4, 5, 6, "float32"))
 
     def step(*tensors):
@@ -257,7 +257,7 @@ def test_the_gradient_of_x_is_made_only_if_wanted():
 
 @pytest.mark.parametrize("kind", ["lstm", "gru_after", "tanh"])
 def test_two_layers_in_both_directions(kind):
-    """Composed as by hand."""
+    """The layers are composed by hand."""
     op, gates, _, n_states, options = KINDS[kind]
     rng = np.random.default_rng(1)
     units, x = 4, df.constant(rng.normal(size=(3, 5, 2)))
@@ -285,7 +285,7 @@ def test_two_layers_in_both_directions(kind):
 
 
 def test_third_derivative():
-    """Gradients of any order: along a line, against differences of the second one."""
+    """Check a third derivative along a line against differences of the second."""
     arrays = arguments("lstm", 2, 2, 2, 3)
     rng = np.random.default_rng(5)
     direction = rng.normal(size=arrays[2].shape)
@@ -326,7 +326,7 @@ LSTM = arguments("lstm", 4, 3, 2, 5)
       "recurrent_kernel": LSTM[2].astype("int32"), "bias": LSTM[3].astype("int32")},
      r"lstm: .*int32.*floating"),
 ])
-def test_refused(change, message):
+def test_invalid_arguments_raise(change, message):
     names = ("x", "kernel", "recurrent_kernel", "bias")
     given = {**dict(zip(names, LSTM, strict=False)), "initial_state": tuple(LSTM[4:]), **change}
     with pytest.raises(errors.DualflowError, match=message):
@@ -337,7 +337,7 @@ def test_refused(change, message):
     (np.zeros(15), r"gru: the bias has shape \(15,\), want \(2, 15\)"),
     (np.zeros((2, 14)), r"gru: the bias has shape \(2, 14\), want \(2, 15\)"),
 ])
-def test_refused_bias(bias, message):
+def test_invalid_bias_raises(bias, message):
     x, kernel, recurrent, *_ = arguments("gru_after", 4, 3, 2, 5)
     with pytest.raises(errors.ShapeError, match=message):
         df.nn.gru(x, kernel, recurrent, bias)
@@ -347,8 +347,8 @@ def test_refused_bias(bias, message):
 
 @pytest.mark.parametrize("op, own", [("lstm_grad", []), ("gru_grad", ["reset_after"]),
                                      ("simple_rnn_grad", ["relu"])])
-def test_hostile_operands_of_gradients(op, own):
-    """Gradient ops are not called by users; with operands of any shape they still only refuse."""
+def test_invalid_operands_of_gradient_ops_raise(op, own):
+    """Users do not call gradient ops; operands of any shape must raise, not crash."""
     handle = _core.get_op(op)
     attrs = dict.fromkeys(["reverse", "time_major", "wants_x", *own], True)
     rng = np.random.default_rng(0)
@@ -361,7 +361,7 @@ def test_hostile_operands_of_gradients(op, own):
             _core.apply(op, *operands, **attrs)
 
 
-def test_kept_of_another_size_is_refused():
+def test_residual_of_another_size_raises():
     arrays = constants(arguments("lstm", 2, 3, 2, 4, "float32"))
     lengths = df.constant([2, 2, 2])
     order = {"reverse": False, "time_major": False}

@@ -1,4 +1,5 @@
-"""What rows cannot say of reductions: bad input, no elements, infinities, NaN, accuracy."""
+"""Reductions beyond the rows of the table: invalid input, no elements, infinities, NaN,
+accuracy."""
 
 import numpy as np
 import pytest
@@ -30,13 +31,13 @@ def test_bad_axes(reduction):
 
 
 @pytest.mark.parametrize("dtype", INTS)
-def test_extremes_of_no_integers(dtype):
+def test_extremes_of_empty_integer_tensors(dtype):
     x = df.zeros([0], dtype)
     assert df.reduce_max(x).numpy() == np.iinfo(dtype).min
     assert df.reduce_min(x).numpy() == np.iinfo(dtype).max
 
 
-def test_dtypes_refused():
+def test_unsupported_dtypes_raise():
     with pytest.raises(df.errors.DTypeError, match=r"reduce_logsumexp: .* int32 \(2,\)"):
         df.reduce_logsumexp([1, 2])
     with pytest.raises(df.errors.DTypeError, match=r"reduce_any: .* expected bool"):
@@ -48,14 +49,14 @@ def test_dtypes_refused():
 
 
 @pytest.mark.parametrize("function", [df.argmax, df.argmin])
-def test_no_place(function):
+def test_arg_reduction_of_an_empty_axis_raises(function):
     with pytest.raises(df.errors.InvalidArgumentError, match=r"axis 0 of shape \(0, 3\) has no"):
         function(df.zeros([0, 3]))
     assert function(df.zeros([3, 0])).shape == (0,)
 
 
 @pytest.mark.parametrize("shape, axis", [((50_000,), 0), ((3, 70), 1), ((70, 3), 0)])
-def test_nan_is_the_extreme(shape, axis):
+def test_extremes_propagate_nan(shape, axis):
     x = np.random.default_rng(0).normal(size=shape).astype("float32")
     x.flat[x.size // 2] = x.flat[x.size // 2 + 1] = np.nan
     for name in ("max", "min"):
@@ -112,7 +113,7 @@ def test_second_derivatives_of_a_product_with_zeros():
     np.testing.assert_array_equal(outer.gradient(first, x).numpy(), [3, 5, 2])
 
 
-def test_gradient_of_ties_is_split():
+def test_gradient_of_tied_extremes_is_split():
     np.testing.assert_array_equal(grad(df.reduce_max, [1., 3., 3.]), [0, 0.5, 0.5])
     np.testing.assert_array_equal(grad(df.reduce_min, [1., 1., 3.]), [0.5, 0.5, 0])
 
@@ -122,7 +123,7 @@ def test_gradients_of_roots_are_0_at_0():
     np.testing.assert_array_equal(grad(df.math.reduce_std, [1., 1.]), [0, 0])
 
 
-def test_norm_refuses():
+def test_unsupported_norm_orders_raise():
     with pytest.raises(df.errors.InvalidArgumentError, match="ord of a vector is -1"):
         df.norm([1., 2.], -1)
     with pytest.raises(df.errors.UnimplementedError, match="singular"):
@@ -131,7 +132,7 @@ def test_norm_refuses():
         df.norm(df.ones([2, 2, 2]), axis=(0, 1, 2))
 
 
-def test_the_gradient_of_logsumexp_where_all_is_minus_infinity():
+def test_gradient_of_logsumexp_of_all_minus_infinity():
     x = df.constant([[-np.inf, -np.inf], [0., -np.inf]])
     with df.GradientTape() as tape:
         tape.watch(x)

@@ -1,5 +1,5 @@
-"""What ops of networks refuse, eagerly, traced, and traced for any sizes: the message names the op
-that was called, the shapes, and the rule that is broken."""
+"""Invalid calls of network ops, eager, traced, and traced for unknown sizes: the message names the
+called op, the shapes, and the violated rule."""
 
 import re
 
@@ -9,7 +9,7 @@ import pytest
 import dualflow as df
 
 nn, image = df.nn, df.image
-X, W, G = (2, 5, 6, 4), (3, 3, 4, 6), (2, 5, 6, 6)       # images, filters, gradients of outputs
+X, W, G = (2, 5, 6, 4), (3, 3, 4, 6), (2, 5, 6, 6)       # images, filters, output gradients
 D, P = (3, 3, 4, 2), (1, 1, 8, 5)                        # filters of separable convolutions
 Q, K = (2, 4, 6, 8), (2, 4, 7, 8)                        # queries and keys
 S, U = (2, 5, 3), 4                                      # sequences, units
@@ -20,7 +20,7 @@ def ints(*values):
 
 
 def of(name, *args, **kwargs):
-    """A call with tensors first."""
+    """Return a call that takes the tensors first."""
     return name, lambda *tensors: getattr(nn, name)(*tensors, *args, **kwargs)
 
 
@@ -38,7 +38,7 @@ def with_lengths(name):
 
 
 ONE = [1, 1, 1, 1]
-ROWS = [      # (op, call), tensors by shape or array, what the message says
+ROWS = [      # (op, call), tensors by shape or array, words of the message
     (of("conv1d", 1, "VALID"), [(2, 2, 4), (3, 4, 6)], "(2, 2, 4) (3, 4, 6) 3 wide fits"),
     (of("conv1d", 0, "SAME"), [(2, 5, 4), (3, 4, 6)], "strides is 0"),
     (of("conv2d", 1, "VALID", "NCHW"), [(2, 4, 2, 3), W], "(2, 4, 2, 3) (3, 3, 4, 6) fits"),
@@ -113,7 +113,7 @@ ROWS = [      # (op, call), tensors by shape or array, what the message says
     (("matmul", lambda a, b: df.matmul(a, b, output_type=df.int32)),
      [np.ones((5, 3), "int8"), np.ones((4, 5), "int8")], "(5, 3) (4, 5)"),
 ]
-# What these are called in messages: an op that does the same by itself.
+# Names in messages of functions that call another op.
 KNOWN_AS = {"max_pool1d": "max_pool", "max_pool2d": "max_pool", "avg_pool3d": "avg_pool",
             "adaptive_avg_pool": "avg_pool", "adaptive_max_pool": "max_pool",
             "softmax_cross_entropy_with_logits": "softmax_cross_entropy",
@@ -128,7 +128,7 @@ def tensors(given):
 
 @pytest.mark.parametrize("sizes", ["eager", "known", "unknown"])
 @pytest.mark.parametrize("call, given, words", ROWS, ids=IDS)
-def test_message(call, given, words, sizes):
+def test_invalid_call_raises_with_message(call, given, words, sizes):
     op, function = call
     given = tensors(given)
     if sizes != "eager":
@@ -137,7 +137,7 @@ def test_message(call, given, words, sizes):
     with pytest.raises((ValueError, TypeError, IndexError)) as info:
         function(*given)
     message = str(info.value)
-    # What only the run of a program finds is named by the op that found it.
+    # Errors found only at run time name the op that found them.
     inner = {op, KNOWN_AS.get(op, op), op.replace("2d_transpose", "_backprop_input")}
     assert message.partition(":")[0] in inner, message
     for word in re.findall(r"\([^)]*\)|\S+", words):

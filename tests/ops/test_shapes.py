@@ -1,4 +1,4 @@
-"""Elementwise rows on empty, scalar and broadcast shapes, and on shapes that do not broadcast."""
+"""Elementwise rows on empty, scalar, broadcast and incompatible shapes."""
 
 import numpy as np
 import pytest
@@ -39,13 +39,13 @@ def test_shapes_that_do_not_broadcast(case):
     message = str(caught.value)
     assert case.op in message or case.function.rpartition(".")[2] in message, message
     assert "3" in message and "4" in message, message
-    harness.check(case, harness.make(case, case.dtypes[0]))      # usable after
+    harness.check(case, harness.make(case, case.dtypes[0]))      # usable afterwards
 
 
 @pytest.mark.parametrize("op", [o for o in _core.ops() if _core.get_op(o).kind == "elementwise"
                                 and _core.get_op(o).n_in > 1 and not _core.get_op(o).attrs])
 def test_broadcast_error_of_the_op(op):
-    """The same for ops a row may not reach."""
+    """Cover ops that rows may not reach."""
     handle = _core.get_op(op)
     dtype = handle.dtypes[0]
     x, y = (df.constant(np.zeros(s, dtype)) for s in ((2, 3), (2, 4)))

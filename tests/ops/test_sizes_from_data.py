@@ -1,6 +1,6 @@
-"""Every row, and functions composed of ops, with inputs whose first size depends on data, all of
-them or one beside known sizes: bit for bit what eager mode gives, gradient included, for masks that
-keep all rows, two, one and none."""
+"""Every row, and composed functions, with inputs of data-dependent first size, all of them or one
+next to known sizes: equal to eager mode to the bit, gradients included, for masks that keep all
+rows, two, one and none."""
 
 import re
 
@@ -12,10 +12,10 @@ from tests.ops import harness
 from tests.ops.cases import CASES
 from tests.ops.test_traced import bits, leaves
 
-KEPT = (None, 2, 1, 0)          # rows that a mask keeps; None: all
+KEPT = (None, 2, 1, 0)          # rows that a mask keeps; None: all rows
 
-# What graph mode refuses, by function, with the message. How many results `unstack` has, and how
-# many dimensions that of `squeeze` without axes has, depends on data.
+# Functions that graph mode rejects, with the message: the number of results of `unstack` and the
+# rank of `squeeze` without axes are data-dependent.
 REFUSED = {"unstack": r"unstack: dimension 0 of .* expected a known size",
            "squeeze": r"squeeze: output 0 is .* the program declares"}
 
@@ -57,7 +57,7 @@ COMPOSED = {
 
 
 def given(row):
-    """Its function, and arrays."""
+    """Return the function of a row, and its arrays."""
     if isinstance(row, str):
         f, *shapes = COMPOSED[row]
         rng = np.random.default_rng(1)
@@ -75,7 +75,7 @@ def given(row):
 
 
 def parameters(everywhere):
-    """(row, which inputs are masked)"""
+    """Return pairs (row, which inputs are masked)."""
     rows = [(name, name) for name in COMPOSED]
     for i, case in enumerate(CASES):
         for dtype in case.dtypes if everywhere else case.dtypes[:1]:
@@ -94,13 +94,13 @@ def pytest_generate_tests(metafunc):
 
 
 def masks(tensors, which, kept):
-    """A mask for each masked tensor, which keeps its first rows."""
+    """Return a mask for each masked tensor, which keeps its first rows."""
     return [df.constant(np.arange(tensors[k].shape[0]) < (10**9 if kept is None else kept))
             for k in which]
 
 
 def masked(call, which):
-    """`call` as a function of tensors and of masks for some of them."""
+    """Return `call` as a function of tensors and of masks for some of them."""
     def forward(tensors, masks):
         found = dict(zip(which, masks, strict=True))
         out = call(*[df.boolean_mask(x, found[k]) if k in found else x
@@ -110,7 +110,7 @@ def masked(call, which):
 
 
 def differentiated(forward):
-    """Its results, then their gradients with respect to the tensors before the masks."""
+    """Return its results, then their gradients with respect to the tensors before the masks."""
     def both(tensors, masks):
         sources = [x for x in tensors if x.dtype.is_floating]
         with df.GradientTape() as tape:
@@ -126,7 +126,7 @@ def differentiated(forward):
 
 
 def outcome(call, *args):
-    """The bits of the results, or the error it raises."""
+    """Return the bits of the results, or the error that was raised."""
     try:
         return bits(call(*args))
     except df.errors.DualflowError as error:

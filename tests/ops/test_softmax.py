@@ -1,4 +1,4 @@
-"""What rows cannot say of softmax and cross entropies: bad input, large numbers."""
+"""Softmax and cross entropies beyond the rows of the table: invalid input, large values."""
 
 import numpy as np
 import pytest

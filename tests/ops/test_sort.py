@@ -1,4 +1,4 @@
-"""What rows cannot say of sorting, searching and counting."""
+"""Sorting, searching and counting beyond the rows of the table."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_random_rows(seed, dtype, n, rows):
     np.testing.assert_array_equal(df.sort(x, direction="DESCENDING").numpy(), picked)
     for a, i in zip(picked, down, strict=True):
         known = a == a
-        assert not known[np.argmin(known):].any() or known.all()      # NaN is last
+        assert not known[np.argmin(known):].any() or known.all()      # NaN is sorted last
         real = a[known].astype("float64") if dtype != "int64" else a[known]
         assert np.all(real[:-1] >= real[1:])
         tied = real[:-1] == real[1:]
@@ -111,7 +111,7 @@ def test_other_axes(axis):
     np.testing.assert_array_equal(df.argsort(x, axis).numpy(), np.argsort(x, axis))
 
 
-def test_sort_on_any_threads():
+def test_sort_with_any_thread_count():
     x = np.random.default_rng(0).normal(size=(3, 300_000)).astype("float32")
     for n in (1, 2, 3):
         with threads(n):
@@ -131,7 +131,7 @@ def test_long_rows(dtype, n):
             np.testing.assert_array_equal(df.argsort(x).numpy(), order)
 
 
-def test_long_rows_of_one_number_and_of_extremes():
+def test_long_rows_of_equal_and_extreme_values():
     same = np.full(70_000, 7)
     np.testing.assert_array_equal(df.argsort(same).numpy(), np.arange(70_000))
     ends = np.resize(np.array([2**63 - 1, -(2**63), 0]), 70_000)
@@ -188,8 +188,8 @@ def test_in_top_k_ties_and_bad_rows():
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "float32"])
 @pytest.mark.parametrize("n", [33, 64, 65, 128, 129, 256, 257, 1000, 4097, 65_537])
-def test_lengths_at_which_methods_change(dtype, n):
-    """Random, few different ones, in order, in the opposite order, all equal; alone and in rows."""
+def test_lengths_at_which_algorithms_change(dtype, n):
+    """Values are random, few, ascending, descending, or equal; single rows and batches."""
     rng = np.random.default_rng(n)
     rows = np.stack([rng.integers(-2**31, 2**31, n), rng.integers(0, 3, n), np.arange(n),
                      -np.arange(n), np.full(n, 7)]).astype("int32").astype(dtype)

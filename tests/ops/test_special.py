@@ -17,7 +17,7 @@ def test_gradients_at_zero():
     assert slope(df.math.xdivy, 0, 0) == [0, 0]
 
 
-def test_nothing_overflows():
+def test_sigmoid_and_softplus_do_not_overflow():
     x = np.array([-1e4, 1e4], "f4")
     assert df.sigmoid(x).numpy().tolist() == [0, 1]
     assert df.math.softplus(x).numpy().tolist() == [0, 1e4]
@@ -40,8 +40,8 @@ def test_polygamma():
             df.math.polygamma(n, [1.0])
 
 
-def test_digamma_and_polygamma_keep_their_digits():
-    """Next to the root of digamma, and where many terms add up; by mpmath, to 3 ulp."""
+def test_digamma_and_polygamma_are_accurate():
+    """Near the root of digamma, and where many terms are summed; references by mpmath, to 3 ulp."""
     x = np.array([1.4616321449683623, 1.4616321449683625, 1.4616, 1.2, 1.75, 16.2])
     psi = [-9.241265521729427e-17, 1.2245374622004068e-16, -3.110625123034165e-05,
            -0.2890398965921884, 0.24747245354686118, 2.753829632584969]

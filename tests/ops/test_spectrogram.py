@@ -14,7 +14,7 @@ X = RNG.normal(size=(2, 50))
 def test_windows(n):
     for own, name in ((df.signal.hann_window, "hann"), (df.signal.hamming_window, "hamming")):
         for periodic in (True, False):
-            # An odd window is symmetric in TensorFlow either way.
+            # An odd window is symmetric in TensorFlow in both cases.
             want = signal.get_window(name, n, fftbins=periodic and n % 2 == 0)
             np.testing.assert_allclose(own(n, periodic, df.float64).numpy(), want, atol=1e-15)
 
@@ -32,7 +32,7 @@ def test_frames(length, step, pad_end):
             == got.numpy().transpose(1, 2, 0)).all()
 
 
-def test_overlapping_frames_are_added():
+def test_overlap_and_add():
     frames = RNG.normal(size=(2, 3, 4))
     want = np.zeros((2, 8))
     for k in range(3):
@@ -61,7 +61,7 @@ def test_stft(options):
 
 
 @pytest.mark.parametrize("length, step", [(8, 4), (12, 3), (16, 5)])
-def test_inverse(length, step):
+def test_inverse_stft(length, step):
     parts = df.signal.stft(df.constant(X), length, step)
     window = df.signal.inverse_stft_window_fn(step)
     back = df.signal.inverse_stft(parts, length, step, window_fn=window).numpy()
@@ -69,7 +69,7 @@ def test_inverse(length, step):
     np.testing.assert_allclose(back[:, inner], X[:, inner], atol=1e-12)
 
 
-def test_bad_sizes():
+def test_invalid_sizes_raise():
     for call in (lambda: df.signal.frame(X, 0, 1), lambda: df.signal.stft(X, 4, 0),
                  lambda: df.signal.frame(X, 4, 1, axis=2)):
         with pytest.raises(df.errors.InvalidArgumentError):

@@ -1,4 +1,4 @@
-"""Gradients and activations far from 0: none vanishes or overflows before the true value does."""
+"""Gradients and activations far from 0 do not vanish or overflow before the exact value does."""
 
 import math
 
@@ -9,17 +9,17 @@ import dualflow as df
 from tests.ops import harness
 from tests.ops.cases import CASES
 
-# The first row of each op; float32 numbers judged in float64, where a product or a square of them
-# still has room.
+# The first row of each op; float32 values are compared with float64, in which their products and
+# squares do not overflow.
 ROWS = {c.op: c for c in CASES
         if harness.elementwise(c) and c.grad and {"float32", "float64"} <= set(c.dtypes)
-        and not c.op.endswith("_grad")}     # a tail times any number, again
+        and not c.op.endswith("_grad")}     # these multiply a tail by any value
 SIZES = np.float32(10.0) ** np.concatenate([np.arange(-37, 38, 3), np.linspace(-1, 2.2, 40)])
 LEFT_OUT = {"floormod": "jumps", "polygamma": "poles", "where": "takes a bool"}
 
 
 def gradients(case, arrays, dtype):
-    """One array per sample of the row."""
+    """Return one array per sample of the row."""
     xs = [df.constant(a.astype(dtype)) for a in arrays]
     turn = iter(xs)
     args = [next(turn) if callable(a) else a for a in case.args]
@@ -32,8 +32,8 @@ def gradients(case, arrays, dtype):
 
 
 @pytest.mark.parametrize("case", [c for c in ROWS.values() if c.op not in LEFT_OUT], ids=str)
-def test_gradients_of_float32_are_those_of_float64(case):
-    """To 1 in 1000 wherever these are normal numbers of float32."""
+def test_float32_gradients_match_float64(case):
+    """Values agree to 1 in 1000 wherever they are normal float32 numbers."""
     n = sum(map(callable, case.args))
     values = np.concatenate([SIZES, -SIZES]).astype(np.float32)
     grid = [a.ravel() for a in np.meshgrid(*[values[::n * n]] * n)]
@@ -105,8 +105,8 @@ FUNCTIONS = {"gelu": df.nn.gelu, "gelu_tanh": lambda x: df.nn.gelu(x, approximat
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", TRUE)
-def test_activations_keep_their_digits_in_the_tails(name, dtype):
-    """To 6 ulp, down to the denormal numbers."""
+def test_activations_are_accurate_in_the_tails(name, dtype):
+    """Values are accurate to 6 ulp, down to subnormals."""
     f = FUNCTIONS[name.removesuffix("_slope")]
     x = df.constant(np.array(AT, dtype))
     with df.GradientTape() as tape:
@@ -127,7 +127,7 @@ def test_activations_keep_their_digits_in_the_tails(name, dtype):
     (lambda x: df.atan2(x, 2e-25), 1e-25, 4e24),
     (lambda x: df.math.xdivy(1e25, x), 1e25, -1e-25),
     (lambda x: df.nn.sigmoid_cross_entropy_with_logits(1., x), 30., -math.exp(-30))])
-def test_gradients_do_not_vanish_early(f, x, want):
+def test_gradients_do_not_underflow_early(f, x, want):
     def slope(x):
         with df.GradientTape() as tape:
             tape.watch(x)

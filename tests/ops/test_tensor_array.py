@@ -1,4 +1,4 @@
-"""`TensorArray`, eagerly and in loops of traced functions."""
+"""`TensorArray`, in eager mode and in loops of traced functions."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.graph.build import assert_same
 
 
 def both(f, *args):
-    """What a function gives, which is the same traced."""
+    """Return the result of a function, which must be the same traced."""
     want = df.nest.flatten(f(*args))
     for passes in (True, False):
         got = df.nest.flatten(df.function(f, passes=passes)(*args))
@@ -16,8 +16,8 @@ def both(f, *args):
     return want
 
 
-def test_written_in_a_loop():
-    """Its elements are known only there."""
+def test_writes_in_a_loop():
+    """The shape of the elements becomes known only in the loop."""
     def f(x, n):
         def body(i, a, b):
             return i + 1, a.write(i, x * df.cast(i, "float32")), b.write(4 - i, i)
@@ -50,8 +50,8 @@ def test_in_nested_loops_branches_and_structures():
     assert made[1].item() == 9.
 
 
-def test_written_at_known_numbers_in_branches():
-    """What a branch puts together stays there."""
+def test_writes_at_known_indices_in_branches():
+    """A value stacked in a branch is not used outside of it."""
     def f(x):
         a = df.TensorArray(df.float32, 2)
         a = df.cond(x > 0., lambda: a.write(0, x), lambda: a.write(1, -x))
@@ -63,8 +63,8 @@ def test_written_at_known_numbers_in_branches():
     assert both(f, df.constant(-3.))[0].tolist() == [0., 3.]
 
 
-def test_grown_in_a_loop():
-    """The structure and the shapes of the others are still checked."""
+def test_growth_in_a_loop():
+    """The structure and the shapes of the other carries are still checked."""
     def f(x, n):
         def body(i, a, s):
             return i + 1, a.write(2 * i, s), s + x
@@ -83,8 +83,8 @@ def test_grown_in_a_loop():
                 df.float32, 1, dynamic_size=True, element_shape=[2]), x)))(df.ones([2]))
 
 
-def test_a_loop_writes_in_place():
-    """No round copies the array, nor its gradient."""
+def test_loop_writes_in_place():
+    """No iteration copies the array or its gradient."""
     @df.function
     def f(x, n):
         with df.GradientTape() as tape:
@@ -119,7 +119,7 @@ def test_without_loops():
     assert made[0].tolist() == [[1., 2.], [7., 8.], [0., 0.], [2., 4.]]
 
 
-def test_an_array_never_changes():
+def test_arrays_are_immutable():
     a = df.TensorArray(df.float32, 2)
     b = a.write(0, 1.)
     c = b.write(0, 2.)

@@ -1,6 +1,6 @@
-"""Every integer argument of every row that may be a tensor eagerly, as a traced tensor: sizes,
-bounds, depths, axes, shifts. Bit for bit what eager mode gives, gradient included. Of those
-given as a tensor for each integer one in four is tried; all with ``pytest --exhaustive``."""
+"""Integer arguments that may be tensors in eager mode, as traced tensors: sizes, bounds, depths,
+axes, shifts. Results and gradients have the bits of eager mode. One in four rows is sampled if each
+integer is a separate tensor; all rows run with ``pytest --exhaustive``."""
 
 import numpy as np
 import pytest
@@ -10,13 +10,13 @@ from tests.ops import harness
 from tests.ops.cases import CASES
 from tests.ops.test_traced import bits, leaves
 
-# What decides how something is computed rather than a size, a bound or an axis, by op and argument:
-# a Python integer while it is traced.
+# Arguments that select an algorithm, by (op, argument), rather than give a size, a bound or an
+# axis: they are Python integers while tracing.
 STRUCTURE = {
     "kind", "ndim", "ord", "batch_dims", "block_size", "strides", "dilations", "padding",
     "ellipsis_mask", "new_axis_mask", "shrink_axis_mask", "begin_mask", "end_mask", "beam_width",
     "top_paths", "blank_index", "n_rows", ("group_norm", 1), ("transpose", 1),
-    ("unstack", "axis"),                    # decides how many results there are
+    ("unstack", "axis"),                    # decides the number of results
     *[(op, k) for op in ("max_pool", "avg_pool", "max_pool_grad", "max_pool_pick",
                          "extract_patches", "avg_pool_grad", "extract_patches_grad")
       for k in range(1, 5)],
@@ -30,7 +30,7 @@ def is_int(value):
 
 
 def integers(value):
-    """Whether an argument is an integer, or a nest of some of one length per level."""
+    """Return True if an argument is an integer, or a nest of integers of regular lengths."""
     if isinstance(value, list | tuple):
         return bool(value) and all(map(integers, value))
     return is_int(value)
@@ -41,7 +41,7 @@ def flat(value):
 
 
 def as_tensors(value, way):
-    """The tensors that an argument becomes, and a function from these to the argument."""
+    """Return the tensors that replace an argument, and a function from these to the argument."""
     if way == ONE or is_int(value):
         try:
             return [df.constant(np.array(value), df.int32)], lambda given: given[0]
@@ -57,8 +57,8 @@ def as_tensors(value, way):
 
 
 def places(case):
-    """The arguments of a row that are integers, by position or name; not the number of parts, which
-    is how many results there are."""
+    """Return the positions or names of a row's integer arguments, without the number of parts,
+    which is the number of results."""
     found = [(k, a) for k, a in enumerate(case.args) if not callable(a)]
     found += list(case.kwargs.items())
     return [(where, value) for where, value in found
@@ -71,7 +71,7 @@ ROWS = [(i, where, way) for i, case in enumerate(CASES) for where, value in plac
 
 
 def calling(case, args, where, build, n):
-    """A function of the tensors that stand for integers, then of the row's own."""
+    """Return a function of the tensors that replace integers, then of the row's tensors."""
     def call(*tensors):
         rest = iter(tensors[n:])
         with df.GradientTape() as tape:
@@ -107,7 +107,7 @@ def pytest_generate_tests(metafunc):
     metafunc.parametrize("row", rows, ids=identify)
 
 
-def test_traced(row):
+def test_traced_matches_eager(row):
     i, where, way = row
     case = CASES[i]
     value = dict(places(case))[where]
@@ -126,7 +126,7 @@ def test_traced(row):
     try:
         want = call(*tensors)
     except (TypeError, ValueError, df.errors.DualflowError):
-        pytest.skip("takes no tensor eagerly")
+        pytest.skip("accepts no tensor in eager mode")
     for options in ({}, {"passes": False}):
         got = df.function(call, **options)(*tensors)
         assert bits(got) == bits(want)

@@ -1,7 +1,7 @@
-"""Every row as part of a graph: traced, with passes off, with unknown dimensions, among elementwise
-ops that fuse with it; bit for bit what eager mode gives, gradient included.
+"""Every row as part of a graph: traced, without passes, with unknown dimensions, and among
+elementwise ops that fuse with it; results and gradients have the bits of eager mode.
 
-Of dtypes that are alike a row takes one; all of them with ``pytest --exhaustive``.
+A row takes one of several similar dtypes; all of them with ``pytest --exhaustive``.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ def pytest_generate_tests(metafunc):
 
 
 def leaves(args):
-    """The arrays among the arguments, as tensors, in order."""
+    """Return the arrays among the arguments as tensors, in order."""
     found = []
     harness.each(lambda a: found.append(harness.tensor(a))
                  if isinstance(a, np.ndarray | np.generic) else None, list(args))
@@ -24,7 +24,8 @@ def leaves(args):
 
 
 def calling(case, args, n_grad):
-    """A function of the row's tensors: results, then gradients of the first `n_grad` floats."""
+    """Return a function of the row's tensors: results, then gradients of the first `n_grad`
+    floats."""
     def call(*tensors):
         rest = iter(tensors)
         filled = harness.each(lambda a: next(rest) if isinstance(a, np.ndarray | np.generic) else a,
@@ -56,7 +57,7 @@ def compare(case, dtype, args, make):
 def compare_call(call, tensors, make):
     want = bits(call(*tensors))
     traced = make(call, tensors)
-    for _ in range(2):                  # the second run reuses a frame
+    for _ in range(2):                  # the second run reuses the frame
         got = bits(traced(*tensors))
         assert got == want, traced.graph_for(*tensors)
 
@@ -79,8 +80,8 @@ def test_unknown_dimensions(case, dtype):
 
 
 def surrounded(call):
-    """`call` with elementwise ops before its float arguments and behind its float results, each
-    read by several others, of the same and of another dtype, and reduced."""
+    """Return `call` with elementwise ops before its float arguments and after its float results;
+    each has several readers, of the same and of another dtype, and is reduced."""
     def around(*tensors):
         before = [x * 1. + 0. if x.dtype.is_floating else x for x in tensors]
         side = [df.exp(df.minimum(df.cast(x, df.float32), 1.)) for x in before]

@@ -1,4 +1,4 @@
-"""NumPy, SciPy, pandas and Matplotlib with tensors and variables in the place of arrays."""
+"""NumPy, SciPy, pandas and Matplotlib with tensors and variables in place of arrays."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ B = np.array([2.0, 2.0, -1.0], np.float32)
 
 
 @pytest.mark.parametrize("make", [df.constant, df.Variable])
-def test_what_is_no_operator_is_computed_on_arrays(make):
+def test_ufuncs_without_an_operator_return_arrays(make):
     x = make(A)
     for function in (np.sin, np.isnan, np.exp, np.abs, np.sign, np.negative):
         got = function(x)
@@ -26,7 +26,7 @@ def test_what_is_no_operator_is_computed_on_arrays(make):
 
 
 @pytest.mark.parametrize("name", [*OPERATORS, *COMPARISONS])
-def test_operators_give_tensors(name):
+def test_ufuncs_with_an_operator_return_tensors(name):
     function = getattr(np, name)
     a, b = (A, B) if "shift" not in name and "bitwise" not in name else (
         np.array([5, 6, 7]), np.array([1, 2, 3]))
@@ -41,7 +41,7 @@ def test_operators_give_tensors(name):
                 np.testing.assert_allclose(one.numpy(), other, rtol=1e-6)
 
 
-def test_gradients_flow_through_operators():
+def test_gradients_through_ufunc_operators():
     x = df.constant(A)
     for f in (lambda x: np.multiply(B, x), lambda x: B * x, lambda x: x * B):
         for g in (df.grad(lambda x: df.reduce_sum(f(x))),                      # noqa: B023
@@ -49,7 +49,7 @@ def test_gradients_flow_through_operators():
             assert g(x).tolist() == B.tolist()
 
 
-def test_an_array_on_the_left_is_written():
+def test_augmented_assignment_to_an_array():
     a = A.copy()
     kept = a
     a += df.constant(B)
@@ -59,14 +59,14 @@ def test_an_array_on_the_left_is_written():
         np.add(A, B, out=df.constant(A))
 
 
-def test_scalars_stay_weak():
+def test_numpy_scalars_stay_weakly_typed():
     x = df.constant([0.1, 0.2])
     for got in (np.float64(0.1) == x, x == np.float64(0.1), np.float64(0.1) >= x):
         assert got.tolist() == [True, False]
     assert (np.float64(2) * x).dtype is df.float32 and (np.array(2.) * x).dtype is df.float64
 
 
-def test_a_traced_tensor_names_the_function_to_use():
+def test_ufunc_of_a_traced_tensor_names_the_function_to_use():
     for function, words in [(np.sin, "NumPy's sin needs .* use dualflow.sin"),
                             (np.isnan, "use dualflow.math.is_nan"),
                             (np.arctan2, "use dualflow.atan2"),
@@ -79,12 +79,12 @@ def test_a_traced_tensor_names_the_function_to_use():
             df.function(call)(df.constant(A))
 
 
-def test_nodes_are_made_at_the_users_line():
+def test_nodes_have_the_users_line():
     graph = df.function(lambda x: np.sum(x)).graph_for(df.constant(A))
     assert "test_ufuncs.py" in str(graph) and "fromnumeric" not in str(graph)
 
 
-def test_the_functions_that_are_named_exist():
+def test_functions_named_in_messages_exist():
     for name in [*NAMES, *OPERATORS, *COMPARISONS]:
         words = instead_of(name, "__call__")
         if name == "divmod":
@@ -97,7 +97,7 @@ def test_the_functions_that_are_named_exist():
         assert callable(getattr(df, name, None) or getattr(df.math, name.removeprefix("math.")))
 
 
-def test_dtypes_are_numpys():
+def test_dtypes_convert_to_numpy():
     for dtype in df.dtypes.ALL:
         if dtype is not df.bfloat16:
             assert np.dtype(dtype) == dtype.as_numpy_dtype and np.zeros(2, dtype).dtype == dtype
@@ -106,7 +106,7 @@ def test_dtypes_are_numpys():
     assert np.asarray(df.constant([1.5], df.bfloat16)).dtype == ml_dtypes.bfloat16
 
 
-def test_scalars_are_numpys():
+def test_scalar_results_are_numpy_scalars():
     for dtype in df.dtypes.ALL:
         value = df.constant(1, dtype).numpy()
         assert isinstance(value, np.generic) and value.dtype == dtype and value == 1
@@ -115,7 +115,7 @@ def test_scalars_are_numpys():
     assert df.constant([1.]).numpy().shape == (1,)
 
 
-def test_scipys_functions():
+def test_scipy_functions():
     special = pytest.importorskip("scipy.special")
     x = df.constant(A)
     assert special.expit(x).tobytes() == special.expit(A).tobytes()

@@ -1,6 +1,7 @@
-"""Values of every row against its reference, eagerly: as written, long, sliced, on 1 and 2 threads.
+"""Values of every row against its reference in eager mode: as written, long, sliced, 1 and 2
+threads.
 
-Run as it is by tests/ops/test_levels.py at every SIMD level.
+tests/ops/test_levels.py runs this file at every SIMD level.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ from tests.ops import harness
 from tests.ops.cases import CASES
 
 ELEMENTWISE = [c for c in CASES if harness.elementwise(c)]
-LONG = 40_003          # beyond a tile, beyond a thread's block, and no multiple of a vector
+LONG = 40_003          # more than a tile and a thread's block, not a multiple of a vector
 ODD = (1, 2, 3, 7, 15, 17, 31, 33, 65, 1023, 1025)
 
 
@@ -22,7 +23,7 @@ def test_value(case, dtype):
 
 @pytest.mark.parametrize("case, dtype", harness.rows())
 def test_value_of_slices(case, dtype):
-    """Slices of the first dimension share memory, so their data begins anywhere."""
+    """Slices of the first dimension share memory, so their data is not aligned."""
     def sliced(value):
         if isinstance(value, np.ndarray) and value.ndim and value.shape[0]:
             return harness.tensor(np.concatenate([value[:1], value]))[1:]
@@ -40,7 +41,7 @@ def test_tails(case, dtype):
 @pytest.mark.parametrize("case, dtype", harness.rows([c for c in CASES if c in ELEMENTWISE
                                                        or c.large is not None]))
 def test_threads(case, dtype):
-    """Long inputs are right, and the same bit for bit on any number of threads."""
+    """Long inputs give correct results, with equal bits for any thread count."""
     large = harness.reshaped(case, (LONG,)) if case.large is None else case.large
     args = harness.make(case, dtype, large)
     with harness.threads(1):

@@ -1,4 +1,4 @@
-"""Parts of variables that are written, against NumPy, in eager mode and traced."""
+"""Assignment to slices of variables against NumPy, in eager mode and traced."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_values_broadcast(key, value, traced):
     assert assigned(key, value, traced).tobytes() == want.tobytes()
 
 
-def test_keys_that_are_traced():
+def test_traced_keys():
     v = df.Variable(START)
 
     @df.function(input_signature=[df.TensorSpec([], df.int32), df.TensorSpec([None])])
@@ -76,7 +76,7 @@ def test_keys_that_are_traced():
         assert write(df.constant(i), df.constant([7., 8.])).tolist()[1] == [7., 8.]
 
 
-def test_what_a_slice_cannot_be_given():
+def test_invalid_slice_assignments_raise():
     v = df.Variable(START)
     with pytest.raises(ValueError, match=r"assign: the value has shape \(5,\), the part"):
         v[0].assign(np.zeros(5, np.float32))
@@ -87,14 +87,14 @@ def test_what_a_slice_cannot_be_given():
     assert v.numpy().tobytes() == START.tobytes()
 
 
-def test_a_slice_is_an_ordinary_tensor():
+def test_slice_is_an_ordinary_tensor():
     v = df.Variable([1., 2., 3.])
     part = v[1:]
     v.assign_add([1., 1., 1.])
     assert part.tolist() == [2., 3.] and type(part) is df.Tensor
     assert part.assign(part).numpy().tolist() == [2., 2., 3.]
     for _ in range(1000):
-        v[0]            # what remembers the variable is given back
+        v[0]            # releases its reference to the variable
     assert v[0].item() == 2.
 
 
@@ -104,7 +104,7 @@ ROWS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum
 
 @pytest.mark.parametrize("traced", [False, True])
 @pytest.mark.parametrize("name", ROWS)
-def test_rows(name, traced):
+def test_scatter_methods_of_rows(name, traced):
     values = np.array([[50., -3.], [2., 2.], [0.5, 9.]], np.float32)
     rows = [2, 0, 2]
     start = START[:, :, 0].T.copy()[:, :2]
@@ -122,7 +122,7 @@ def test_rows(name, traced):
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "max", "min", "update"])
-def test_parts(name):
+def test_scatter_nd_methods(name):
     indices, updates = [[0, 2], [3, 1]], np.float32([[5., -5.], [1., 100.]])
     want = getattr(df, f"tensor_scatter_nd_{name}")(START, indices, updates).numpy()
     v = df.Variable(START)
@@ -133,7 +133,7 @@ def test_parts(name):
     assert v.numpy().tobytes() == want.tobytes()
 
 
-def test_what_they_refuse():
+def test_invalid_scatter_arguments_raise():
     v = df.Variable([1., 2.])
     with pytest.raises(TypeError, match=r"scatter_add: sparse_delta is \[1\], want IndexedSlices"):
         v.scatter_add([1])

@@ -1,4 +1,5 @@
-"""Filters of 3 x 3 and 5 x 5 by Winograd's method: its error, its switch, and where it is used."""
+"""Winograd convolutions of 3 x 3 and 5 x 5 filters: error, configuration, and when they are
+used."""
 
 import numpy as np
 import pytest
@@ -18,13 +19,13 @@ SHAPES = [
 
 @pytest.fixture
 def exactly():
-    """Sets whether convolutions are exact, for one test."""
+    """Return a function that sets exact convolutions for one test."""
     yield df.config.set_exact_convolutions
     df.config.set_exact_convolutions(False)
 
 
 def operands(x_shape, w_shape, padding):
-    """x and g of unit variance, and w that keeps it."""
+    """Return x and g of unit variance, and w that preserves it."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal(x_shape, "float32")
     w = rng.standard_normal(w_shape, "float32") / np.float32(w_shape[0] * w_shape[2] ** 0.5)
@@ -42,7 +43,7 @@ def results(x, w, g, padding):
 
 @pytest.mark.parametrize("x_shape, w_shape, padding", SHAPES)
 def test_error(x_shape, w_shape, padding, exactly):
-    """What docs/numerics.md promises, relative to the root mean square of the result."""
+    """The error relative to the root mean square of the result is what docs/numerics.md states."""
     x, w, g = operands(x_shape, w_shape, padding)
     wide = [a.astype("float64") for a in (x, w, g)]
     want = [convolution(*wide[:2], padding=padding),
@@ -65,7 +66,7 @@ def test_threads_give_the_same_bits(x_shape, w_shape, padding):
     assert all(b == bits[0] for b in bits)
 
 
-def test_switch_is_read_when_a_function_is_traced(exactly):
+def test_option_is_read_when_a_function_is_traced(exactly):
     x, w, _ = operands(*SHAPES[0])
     exactly(True)
     traced = df.function(lambda x, w: df.nn.conv2d(x, w, 1, "SAME"))
@@ -79,8 +80,8 @@ def test_switch_is_read_when_a_function_is_traced(exactly):
     assert again(x, w).numpy().tobytes() == fast.tobytes()
 
 
-def test_gradients_are_computed_as_the_convolution(exactly):
-    """Also of a tape that is asked after the switch has changed."""
+def test_gradients_use_the_option_of_the_forward_pass(exactly):
+    """Also if the option changes before the tape computes the gradient."""
     x, w, g = operands(*SHAPES[0])
     exactly(True)
     want = [y.numpy() for y in results(x, w, g, "SAME")[1:]]
@@ -120,9 +121,9 @@ def test_float64_is_exact(exactly):
     assert fast.tobytes() == df.nn.conv2d(x, w, 1, "SAME").numpy().tobytes()
 
 
-def test_values_that_are_not_finite_reach_their_neighbours(exactly):
-    """A tile of 4 x 4 with one of them has no finite value left; exact convolutions keep it to the
-    windows that meet it."""
+def test_non_finite_values_affect_their_tile(exactly):
+    """A tile of 4 x 4 with a non-finite value has no finite value; exact convolutions limit the
+    effect to the windows that contain it."""
     x, w, _ = operands(*SHAPES[0])
     x[0, 5, 5, 0] = np.nan
     lost = ~np.isfinite(df.nn.conv2d(x, w, 1, "SAME").numpy()).all(-1)
@@ -132,8 +133,8 @@ def test_values_that_are_not_finite_reach_their_neighbours(exactly):
 
 
 @pytest.mark.parametrize("w_shape", [(3, 3, 16, 20), (3, 3, 1, 16), (5, 5, 16, 20)])
-def test_images_of_zeros_alone(w_shape):
-    """No rows, but zeros before and after: there are outputs, and nothing to differentiate."""
+def test_images_without_rows(w_shape):
+    """Padding alone gives output rows, and there is nothing to differentiate."""
     x, w = np.ones((8, 0, 20, 16), "f4"), np.ones(w_shape, "f4")
     edge = w_shape[0] // 2
     g = np.ones((8, 18 - 2 * edge, 20, w_shape[3]), "f4")

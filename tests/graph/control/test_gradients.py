@@ -327,8 +327,7 @@ def test_lstm_matches_the_unrolled_one():
 
 def test_which_residuals_are_stacked():
     """Captured values and input rows are read again instead of stacked; values that no gradient
-    reads
-    are not stacked."""
+    reads are not stacked."""
     def f(x, w):
         with df.GradientTape() as tape:
             tape.watch(w)

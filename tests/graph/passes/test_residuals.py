@@ -115,8 +115,7 @@ def test_second_order():
 
 def test_memory_of_a_long_lstm():
     """Per iteration: four rows before the gates' activations, two carries, one requested row, and
-    its
-    cotangent."""
+    its cotangent."""
     units, batch, steps = 8, 4, 50
     parameters = [df.random.normal(s, seed=k)
                   for k, s in enumerate([[units, 4 * units], [units, 4 * units], [4 * units]])]

@@ -1,4 +1,4 @@
-"""Importing this package fills the table: one module per family of ops."""
+"""The op test table, filled on import: one module per family of ops."""
 
 from tests.ops.case import CASES
 from tests.ops.cases import (  # noqa: F401

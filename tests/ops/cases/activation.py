@@ -10,7 +10,7 @@ erf = np.vectorize(math.erf, otypes=[float])
 
 
 def finite(x):
-    """The largest numbers stand for the infinities, so that a factor that vanishes makes 0."""
+    """Replace infinities by the largest finite values, so that a factor of 0 gives 0."""
     return np.where(np.isinf(x), np.copysign(np.finfo(np.float64).max, x), x)
 
 
@@ -43,7 +43,7 @@ def activation(op, ulp=0, **rest):
 
 
 def backward(op, ulp=0, low=-3, grad=(0,), edges=False, family="activation", **rest):
-    """Not at the edges: products overflow in float32 that do not in the reference."""
+    """Add a row without edges: products overflow in float32 that do not in the reference."""
     case(f"{op}_grad", args=[normal(3, 4), sample((3, 4), low, 3)], edges=edges, grad=grad,
          function=f"ops.{family}.{op}_grad", ulp=ulp, **rest)
 
@@ -53,15 +53,15 @@ backward("elu", ref=lambda g, x: np.where(x > 0, g, g * np.exp(x)), ulp=3, grad=
 activation("selu", ref=lambda x: SCALE * np.where(x > 0, x, ALPHA * np.expm1(x)), ulp=4)
 backward("selu", ref=lambda g, x: g * SCALE * np.where(x > 0, 1, ALPHA * np.exp(x)), ulp=4,
          grad=(0, 1))
-# Where the sigmoid is a denormal number, so is its error: not at the edges.
+# If the sigmoid is subnormal, so is its error: no edges.
 for op in ("silu", "swish"):
     case("silu", args=[normal(3, 4)], ref=np_silu, function=f"nn.{op}", ulp=4, edges=False)
 activation("softsign", ref=lambda x: finite(x) / (1 + np.abs(finite(x))), ulp=2)
-# Above their minima, where nothing cancels; tests/ops/test_activation.py covers the rest.
+# Above their minima, where terms do not cancel; tests/ops/test_activation.py covers the rest.
 backward("silu", ref=np_silu_grad, low=-0.5, ulp=5, grad=(0, 1))
 for approximate in (False, True):
     attrs = {"approximate": approximate}
     case("gelu", args=[sample((3, 4), -0.5, 3)], ref=np_gelu, kwargs=attrs, function="nn.gelu",
          ulp=5, edges=False)
-    # 1 less a sigmoid next to 1 is off by half an ulp of 1, and is multiplied by up to ten
+    # 1 minus a sigmoid near 1 has an error of half an ulp of 1, multiplied by up to ten
     backward("gelu", ref=np_gelu_grad, kwargs=attrs, low=-0.3, ulp=20, grad=(0, 1))

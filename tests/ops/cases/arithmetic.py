@@ -15,7 +15,7 @@ def unless_zero(f):
 
 case("multiply_no_nan", args=[normal(3, 4), normal(4)], ref=unless_zero(np.multiply),
      function="math.multiply_no_nan", grad=(0, 1))
-# two roundings
+# rounded twice
 case("squared_difference", args=[normal(3, 4), normal(4)], ref=lambda a, b: (a - b) * (a - b),
      function="math.squared_difference", dtypes=NUMBERS, grad=(0, 1), ulp=2)
 case("negative", args=[normal(3, 4)], ref=np.negative, dtypes=NUMBERS)
@@ -23,7 +23,7 @@ case("abs", args=[normal(3, 4)], ref=np.abs, dtypes=NUMBERS)
 case("sign", args=[normal(3, 4)], ref=np.sign, dtypes=NUMBERS)
 case("square", args=[normal(3, 4)], ref=np.square, dtypes=NUMBERS)
 
-# Two roundings of partial sums no larger than three times the largest element.
+# Two roundings of partial sums of at most three times the largest element.
 case("add_n", args=[[normal(3, 4), normal(3, 4), normal(3, 4)]], ref=sum, dtypes=INTS)
 case("add_n", args=[[normal(3, 4), normal(3, 4), normal(3, 4)]], ref=sum, dtypes=("float32",),
      rel=3e-7, large=[[normal(40_003), normal(40_003), normal(40_003)]])

@@ -4,7 +4,7 @@ from tests.ops.case import MOVABLE, case, normal
 
 
 def moved(op, dims, ref, /, large=None, function=None, **kwargs):
-    """A row of an op that only moves elements: any dtype, exact, NaN like any other number."""
+    """Add a row of an op that only moves elements: any dtype, exact, NaN included."""
     case(op, args=[normal(*dims)], kwargs=kwargs, ref=ref, dtypes=MOVABLE,
          function=function, large=large and [normal(*large)])
 

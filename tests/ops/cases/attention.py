@@ -1,10 +1,10 @@
-"""Attention of every kind; larger shapes and hostile arguments are in test_attention.py."""
+"""Attention of every kind; test_attention.py has larger shapes and invalid arguments."""
 
 import numpy as np
 
 from tests.ops.case import case, normal, sample
 
-# Relative to the largest result: scores of up to 16,387 terms (test_blocks.py) and their e^x.
+# Relative to the largest result: scores of up to 16,387 terms (test_blocks.py), and their exp.
 REL = 5e-6
 
 
@@ -13,7 +13,8 @@ def turned(x, data_format):
 
 
 def weights(q, k, mask=None, is_causal=False, scale=None):
-    """Softmax of the scores, zeros where a query sees no key; q and k as (batch, heads, T, d)."""
+    """Return the softmax of the scores, zeros for queries with no visible key; (batch, heads, T,
+    d)."""
     k = np.repeat(k, q.shape[1] // max(k.shape[1], 1), 1)
     scores = q @ np.swapaxes(k, -1, -2) * (max(q.shape[-1], 1)**-0.5 if scale is None else scale)
     if mask is not None:
@@ -33,7 +34,7 @@ def attention(query, key, value, attn_mask=None, is_causal=False, scale=None, da
 
 
 def attention_grads(g, query, key, value, mask=None, is_causal=False, scale=1.0):
-    """Of queries, keys and values with as many heads each."""
+    """Return the gradients of queries, keys and values that have equally many heads."""
     scale = scale / query.shape[-1]**0.5
     p = weights(query, key, mask, is_causal, scale)
     dp = g @ np.swapaxes(value, -1, -2)
@@ -42,7 +43,7 @@ def attention_grads(g, query, key, value, mask=None, is_causal=False, scale=1.0)
 
 
 def seen(*shape):
-    """A bool mask in which most keys take part."""
+    """Return a bool mask in which most keys are visible."""
     return lambda rng, dtype: rng.random(shape) < 0.7
 
 
@@ -61,7 +62,7 @@ add("attention-causal", (1, 2, 7, 4), (1, 2, 9, 4), (1, 2, 9, 4), is_causal=True
 add("attention-grouped", (1, 4, 3, 4), (1, 2, 5, 4), (1, 2, 5, 2), scale=0.3)
 add("attention-heads-inner", (2, 6, 2, 3), (2, 5, 1, 3), (2, 5, 1, 3), is_causal=True,
     data_format="BTHD")
-# A row of a head is half a vector of AVX-512, and so is the one of the next head beside it.
+# A row of a head is half an AVX-512 vector; the other half is the next head's row.
 add("attention-heads-beside", (1, 3, 2, 8), (1, 5, 2, 8), (1, 5, 2, 8), data_format="BTHD")
 add("attention-bool", (2, 2, 5, 3), (2, 2, 4, 3), (2, 2, 4, 3), seen(2, 1, 5, 4))
 add("attention-keys-hidden", (2, 2, 5, 3), (2, 2, 4, 3), (2, 2, 4, 3), seen(2, 1, 1, 4),

@@ -2,12 +2,12 @@ import numpy as np
 
 from tests.ops.case import case, normal, positive, sample
 
-# Relative to the largest result: a few roundings, and those of sums around joined means.
+# Relative to the largest result: a few roundings, and the sums around combined means.
 REL = 2e-6
 
 
 def spread(v, x, first):
-    """A number per channel, as x sees it."""
+    """Reshape one value per channel to broadcast against x."""
     return v.reshape(-1, *(1,) * (x.ndim - 2)) if first else v
 
 
@@ -19,7 +19,7 @@ def grouped(x, groups, first):
 
 
 def standard(x, groups, epsilon, first):
-    """x normalized, and what it was multiplied by; groups None: channels over the whole batch."""
+    """Return x normalized, and its factors; groups None: channels over the whole batch."""
     seen, axes = grouped(x, -1 if groups is None else groups, first)
     axes = (0, *axes) if groups is None else axes
     rate = 1 / np.sqrt(seen.var(axes, keepdims=True) + epsilon)
@@ -79,8 +79,8 @@ def only_y(f):
 
 GRAD = "ops.batch_norm."
 GROUP_GRAD = "ops.group_norm."
-# With channels last, what makes rows, columns and areas differ: one channel, a fold of rows and
-# none, blocks of columns.
+# Channels last uses different kernels for rows, columns and areas: one channel, with and without
+# a column reduction, blocks of columns.
 SHAPES = (((8, 3), None), ((5, 6), None), ((2, 4, 6), None), ((3, 2, 3, 4), (9, 16, 17, 12)),
           ((2, 1, 3, 2, 4), (2, 3, 5, 2, 600)), ((1, 5, 1), None), ((2, 3, 700), None))
 for shape, large in SHAPES:
@@ -104,7 +104,7 @@ for shape, large in SHAPES:
             continue
         for groups in sorted({1, c, 2 if c % 2 == 0 else 1}):
             if np.prod(shape[1:]) // groups < 2:
-                continue        # every result is 0, and what is left are roundings
+                continue        # every result is 0 up to rounding errors
             case("group_norm", args=[x, groups, scale, offset], kwargs={"data_format": data_format},
                  ref=group_norm, function="nn.group_norm", rel=REL, grad=(0, 2, 3),
                  signed_zero=False,

@@ -4,14 +4,15 @@ from tests.ops.case import ANY, MOVABLE, case, sample
 
 
 def np_cast(x, dtype):
-    """Floats are truncated and clamped, which C leaves open and NumPy does not do everywhere."""
+    """Cast; floats are truncated and clamped, which C leaves undefined and NumPy does not
+    ensure."""
     if np.dtype(dtype).kind in "iu" and x.dtype.kind == "f":
         info = np.iinfo(dtype)
         inside = np.nan_to_num(np.clip(x, -(2.0**62), 2.0**62)).astype("int64")
         cut = np.clip(inside, info.min, info.max).astype(dtype)
         return np.where(x >= float(info.max), info.max, np.where(x <= info.min, info.min, cut))
     if np.dtype(dtype).kind == "f":
-        return x.astype("float64")        # compared within half an ulp of the result
+        return x.astype("float64")        # compared to half an ulp of the result
     return x.astype(dtype)
 
 

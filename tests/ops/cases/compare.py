@@ -4,7 +4,7 @@ from tests.ops.case import ANY, BOOL, NUMBERS, case, normal, sample
 
 
 class flags(sample):
-    """Bools, whatever the dtype of the row."""
+    """Bools, for any dtype of the row."""
 
     def __call__(self, rng, dtype):
         return super().__call__(rng, "bool")

@@ -1,4 +1,4 @@
-"""Convolutions against sums over taps, written plainly."""
+"""Convolutions against naive sums over taps."""
 
 import itertools
 
@@ -13,7 +13,7 @@ def per_dimension(value, n):
 
 
 def zeros_around(size, kernel, stride, dilation, padding, d):
-    """Before and after, of dimension `d` of the spatial ones."""
+    """Return the padding before and after spatial dimension `d`."""
     if padding == "VALID":
         return 0, 0
     if padding == "SAME":
@@ -23,7 +23,7 @@ def zeros_around(size, kernel, stride, dilation, padding, d):
 
 
 def windows(shape, kernel, strides, dilations, padding):
-    """Zeros around, output sizes, and for each tap the slices of the padded input it meets."""
+    """Return the padding, output sizes, and for each tap its slices of the padded input."""
     n = len(kernel)
     s, d = per_dimension(strides, n), per_dimension(dilations, n)
     pads = [zeros_around(shape[i], kernel[i], s[i], d[i], padding, i) for i in range(n)]
@@ -35,7 +35,7 @@ def windows(shape, kernel, strides, dilations, padding):
 
 
 def grouped(x, w):
-    """Channels of x and of w's outputs by group."""
+    """Return x and w with the channels of x and of w's outputs split by group."""
     groups = max(x.shape[-1] // max(w.shape[-2], 1), 1)
     return (x.reshape(*x.shape[:-1], groups, x.shape[-1] // groups),
             w.reshape(*w.shape[:-1], groups, w.shape[-1] // groups))
@@ -63,7 +63,7 @@ def backprop_input(sizes, w, g, strides=1, padding="VALID", dilations=None):
 
 
 def lines(x):
-    """The pixels of images one after another."""
+    """Return the pixels of all images as rows of one matrix."""
     return x.reshape(x.shape[0], int(np.prod(x.shape[1:-2])), *x.shape[-2:])
 
 
@@ -78,7 +78,7 @@ def backprop_filter(x, sizes, g, strides=1, padding="VALID", dilations=None):
 
 
 def channels_first(reference, *layouts):
-    """`reference` for arrays whose channels come second, at the positions `layouts`."""
+    """Return `reference` for arrays with channels in dimension 1, at the positions `layouts`."""
     def of_first(*args, data_format, **kwargs):
         args = [np.moveaxis(a, 1, -1) if k in layouts else a for k, a in enumerate(args)]
         return np.moveaxis(reference(*args, **kwargs), -1, 1)
@@ -86,7 +86,8 @@ def channels_first(reference, *layouts):
 
 
 def row(x, w, function="nn.convolution", ref=convolution, large=None, **kwargs):
-    # Error of a sum of k products, relative to the largest: k * 2^-24 with room for cancellation.
+    # Error of a sum of k products, relative to the largest: k * 2^-24, with a margin for
+    # cancellation.
     case("conv", args=[normal(*x), normal(*w)], ref=ref, function=function, rel=1e-5, grad=(0, 1),
          edges=False, signed_zero=False, large=large, kwargs=kwargs)
 
@@ -100,7 +101,7 @@ row((2, 4, 4, 6), (3, 3, 2, 9), padding="SAME")                                #
 row((2, 5, 4, 6), (2, 2, 1, 6), strides=2)                                     # depthwise
 row((2, 3, 4, 17), (1, 1, 17, 5), strides=1, padding="VALID", function="nn.conv2d")
 row((2, 5, 4, 3), (1, 1, 3, 5), strides=2)
-row((1, 5, 4, 2), (2, 3, 2, 3), padding=[[0, 0], [3, 0], [1, 4], [0, 0]])      # more than a window
+row((1, 5, 4, 2), (2, 3, 2, 3), padding=[[0, 0], [3, 0], [1, 4], [0, 0]])    # larger than a window
 row((1, 1, 1, 1), (1, 1, 1, 1))
 row((1, 1, 1, 2), (3, 3, 2, 2), padding="SAME")
 row((2, 4, 3, 20), (2, 2, 20, 35), padding="SAME")
@@ -121,7 +122,7 @@ row((1, 2, 3, 4, 3), (2, 2, 2, 2, 3), data_format="NCDHW", padding="SAME",
 
 
 def gradients(x, w, y, **kwargs):
-    """Rows of both gradients of a convolution of these shapes."""
+    """Add rows of both gradients of a convolution of these shapes."""
     shared = {"rel": 1e-5, "edges": False, "signed_zero": False, "kwargs": kwargs}
     first = kwargs.get("data_format") == "NCHW"
     sizes = (x[0], *x[2:], x[1]) if first else x

@@ -2,14 +2,14 @@ import numpy as np
 
 from tests.ops.case import ANY, case, normal
 
-# No place of a pixel is whole, where the gradient to a box jumps.
+# No sampled position is an integer, where the gradient with respect to a box is discontinuous.
 BOXES = np.array([[0.05, 0.1, 0.9, 0.75], [0.8, 0.91, 0.15, -0.23], [0.02, 0.03, 0.96, 0.98],
                   [-0.31, 0.21, 0.43, 1.37]])
 INDICES = np.array([1, 0, 1, 1], "int32")
 
 
 def np_crops(x, boxes, indices, size, method="bilinear", extrapolation_value=0.0):
-    """Pixel by pixel."""
+    """Return the crops, computed pixel by pixel."""
     y = np.full((len(boxes), *size, x.shape[3]), extrapolation_value)
     for b, h, w in np.ndindex(y.shape[:3]):
         at = []

@@ -1,5 +1,5 @@
-"""The loss by the forward recurrence in NumPy; its gradient by the sum over all paths; labels
-by their loss, each in turn."""
+"""CTC loss by the forward recurrence in NumPy; its gradient by the sum over all paths; beam search
+by the loss of every label sequence."""
 
 import itertools
 
@@ -33,7 +33,7 @@ def np_ctc(labels, logits, label_length, logit_length, logits_time_major=True, u
 
 
 def of_all_paths(labels, x, n, steps, blank):
-    """-log of the probability of the paths that mean the labels; x may be complex."""
+    """Return -log of the probability of the paths that yield the labels; x may be complex."""
     p = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
     total = 0
     for path in itertools.product(range(x.shape[-1]), repeat=steps):
@@ -43,7 +43,7 @@ def of_all_paths(labels, x, n, steps, blank):
 
 
 def np_ctc_grad(labels, logits, label_length, logit_length, g, blank_index, time_major):
-    """By steps into the imaginary."""
+    """Return the gradient by complex-step differentiation."""
     x = logits if time_major else logits.swapaxes(0, 1)
     slope = np.zeros_like(x)
     for t, b, c in np.ndindex(*x.shape):
@@ -68,7 +68,7 @@ for given, time_major in ((X, True), (X.swapaxes(0, 1).copy(), False)):
 
 
 def labels_by_loss(x, steps, blank, classes):
-    """All sequences of labels of one row that have a path, the most likely first."""
+    """Return all label sequences of one row that have a path, the most likely first."""
     labels = [c for c in range(classes) if c != blank]
     found = []
     for n in range(steps + 1):

@@ -4,7 +4,7 @@ from tests.ops.case import NUMBERS, case, normal
 
 
 def running(f, identity):
-    """NumPy's function with TensorFlow's arguments, in the dtype of the input."""
+    """Return NumPy's function with TensorFlow's arguments, in the dtype of the input."""
     def ref(x, axis=0, exclusive=False, reverse=False):
         x = np.flip(x, axis) if reverse else x
         y = f(x, axis=axis, dtype=x.dtype)
@@ -26,11 +26,11 @@ for kwargs in ATTRS:
     case("cumulative_logsumexp", args=[normal(5, 4)], kwargs=kwargs, rel=1e-6,
          ref=lambda x, **how: np.log(running(np.cumsum, 0)(np.exp(x), **how)),
          function="math.cumulative_logsumexp", large=[normal(301, 257)],
-         grad=() if kwargs["exclusive"] else (0,))   # -inf has no differences: test_softmax.py
+         grad=() if kwargs["exclusive"] else (0,))  # -inf has no differences: test_softmax.py
 
 
 def np_recurrence(a, b, axis, exclusive, reverse):
-    """s[k] = b[k] + a[k - 1] s[k - 1] along the last axis, the only one of its rows."""
+    """Return s[k] = b[k] + a[k - 1] s[k - 1] along the last axis; its rows use no other axis."""
     order = range(a.shape[-1])[::-1 if reverse else 1]
     s = np.zeros_like(b)
     for before, k in zip([None, *order], order, strict=False):

@@ -1,4 +1,4 @@
-"""Depthwise and separable convolutions: those in as many groups as channels."""
+"""Depthwise and separable convolutions: the number of groups is the number of channels."""
 
 import numpy as np
 
@@ -24,7 +24,8 @@ def separable(x, w, mix, **kwargs):
 
 
 def row(x, w, ref=depthwise, large=None, **kwargs):
-    # Error of a sum of k products, relative to the largest: k * 2^-24 with room for cancellation.
+    # Error of a sum of k products, relative to the largest: k * 2^-24, with a margin for
+    # cancellation.
     case("conv", args=[normal(*x), normal(*w)], ref=ref, function="nn.depthwise_conv2d", rel=1e-5,
          grad=(0, 1), edges=False, signed_zero=False, large=large, kwargs=kwargs)
 
@@ -44,7 +45,7 @@ row((1, 3, 5, 6), (2, 2, 3, 2), strides=[1, 1, 1, 2], padding="SAME", data_forma
 
 
 def gradients(x, w, y, **kwargs):
-    """Rows of both gradients of a convolution of these shapes."""
+    """Add rows of both gradients of a convolution of these shapes."""
     shared = {"rel": 1e-5, "edges": False, "signed_zero": False, "kwargs": kwargs}
     case("conv_backprop_input", args=[x, normal(*w), normal(*y)], grad=(1, 2),
          ref=lambda _, w, g, **kwargs: backprop_input(x, grouped(w), g, **kwargs),

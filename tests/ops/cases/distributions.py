@@ -1,4 +1,4 @@
-"""The methods from the papers, in plain Python."""
+"""Sampling algorithms as in the papers, in plain Python."""
 
 import math
 
@@ -73,7 +73,7 @@ def binomial(d, n, p):
 
 
 def each(draw):
-    """A reference: `draw` for each element, with parameters that repeat along rows."""
+    """Return a reference that calls `draw` per element, with parameters broadcast along rows."""
     def ref(shape, key, *parameters, dtype="float64", output_dtype="float64"):
         rows = [np.broadcast_to(np.asarray(p, "f8"), shape).ravel() for p in parameters]
         made = [draw(Element(*key, i), *map(float, each)) for i, each in

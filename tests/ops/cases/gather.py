@@ -87,7 +87,7 @@ case("tensor_scatter_nd_min", args=[normal(3, 2, 5), PAIRS, normal(4, 5)],
      ref=np_scatter(np.minimum), dtypes=NUMBERS, grad=(0, 2))
 case("tensor_scatter_nd_max", args=[normal(3, 2, 5), PAIRS, normal(4, 5)],
      ref=np_scatter(np.maximum), dtypes=NUMBERS, grad=(0, 2))
-# Updates of 0 share a place with others, once alone and once twice.
+# Updates of 0 target the same element as others, once a single one and once two.
 WITH_ZEROS = np.array([[0, 2, 0], [3, 4, 5], [6, 0, 0], [7, 0, 8]], float)
 case("tensor_scatter_nd_mul", args=[normal(3, 2, 5), PAIRS, normal(4, 5)],
      ref=np_scatter(np.multiply), dtypes=NUMBERS, grad=(0, 2), rel=1e-6)
@@ -104,7 +104,7 @@ case("segment_gather", args=[normal(4), np.array([3, -1, 0, 3]), 4],
 
 
 def np_extremes(ufunc, empty, mean=False):
-    """Of segments; `empty` for those without rows."""
+    """Return the segment reduction by `ufunc`; `empty` is the value of segments without rows."""
     def ref(data, ids, n=4):
         y = np.empty((n, *data.shape[ids.ndim:]), data.dtype)
         for i in range(n):

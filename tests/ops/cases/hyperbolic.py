@@ -4,7 +4,7 @@ from tests.ops.case import case, normal, sample
 
 INSIDE = sample((3, 4), -0.9, 0.9)
 
-# docs/numerics.md has the measured errors of these formulas.
+# docs/numerics.md lists the measured errors of these formulas.
 case("sinh", args=[normal(3, 4)], ref=np.sinh, ulp=2)
 case("cosh", args=[normal(3, 4)], ref=np.cosh, ulp=2)
 case("tanh", args=[normal(3, 4)], ref=np.tanh, ulp=2)

@@ -26,7 +26,7 @@ KERNELS = {"bilinear": lambda x: np.maximum(1 - np.abs(x), 0), "bicubic": keys_c
 
 
 def weights(before, after, method, antialias):
-    """The matrix of a resizing along one dimension."""
+    """Return the matrix of a resize along one dimension."""
     edges = np.arange(after + 1) * before / after
     pixels = np.arange(before)
     if method == "nearest":
@@ -54,7 +54,7 @@ def np_resize(x, size, method="bilinear", antialias=False):
 def np_patches(x, sizes, strides, rates, padding):
     n = x.ndim - 2
     pads = [padding] * n if isinstance(padding, str) else padding[1:-1]
-    # A pixel of zeros behind the image stands for padding.
+    # An appended pixel of zeros represents padding.
     x = np.pad(x, [(0, 0), *[(0, 1)] * n, (0, 0)])
     for d, each in enumerate(zip(listed(sizes, n), listed(strides, n), pads, listed(rates, n),
                                  strict=True), 1):

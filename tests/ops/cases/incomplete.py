@@ -13,7 +13,7 @@ def beta_density(a, b, x):
 
 
 def grad_a(a, x):
-    """The slope of P(a, x) in a, by differences of eighth order."""
+    """Return the derivative of P(a, x) in a, by differences of eighth order."""
     h = 0.02 * a
     weights = 4 / 5, -1 / 5, 4 / 105, -1 / 280
     return sum(w * (special.gammainc(a + k * h, x) - special.gammainc(a - k * h, x))
@@ -21,13 +21,13 @@ def grad_a(a, x):
 
 
 def both(op, args, ref, function, grad):
-    """float32 is rounded once from float64, where SciPy's own errors are up to 4e-14."""
+    """Add rows for both dtypes: float32 is rounded once; SciPy's float64 errors are up to 4e-14."""
     for dtype, limit in (("float32", {"ulp": 1}), ("float64", {"rel": 1e-13})):
         case(op, args=args, ref=ref, function=function, grad=grad, dtypes=(dtype,), edges=False,
              **limit)
 
 
-FIXED, OTHER = 2.5, 1.25         # arguments without a gradient: numbers, not tensors
+FIXED, OTHER = 2.5, 1.25         # arguments without a gradient: Python numbers, not tensors
 SHAPE, RATE, FRACTION = positive(3, 4), positive(4), sample((3, 4), 0.05, 0.95)
 
 both("igamma", [SHAPE, RATE], special.gammainc, "math.igamma", (1,))

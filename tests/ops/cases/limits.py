@@ -7,7 +7,7 @@ def np_clip(x, low, high):
     return np.maximum(np.minimum(x, high), low)
 
 
-# Which of two equal zeros is taken is left open.
+# Either of two equal zeros may be returned.
 case("maximum", args=[normal(3, 4), normal(4)], ref=np.maximum, dtypes=NUMBERS, grad=(0, 1),
      signed_zero=False)
 case("minimum", args=[normal(3, 4), normal(4)], ref=np.minimum, dtypes=NUMBERS, grad=(0, 1),

@@ -13,7 +13,8 @@ def product(a, b, transpose_a=False, transpose_b=False):
 
 
 def row(a, b, **kwargs):
-    # Error of a sum of k products, relative to the largest: k * 2^-24 with room for cancellation.
+    # Error of a sum of k products, relative to the largest: k * 2^-24, with a margin for
+    # cancellation.
     case("matmul", args=[normal(*a), normal(*b)], ref=product, dtypes=DTYPES, rel=1e-5,
          grad=(0, 1), edges=False, kwargs=kwargs)
 

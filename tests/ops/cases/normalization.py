@@ -2,7 +2,7 @@ import numpy as np
 
 from tests.ops.case import case, normal, positive, sample
 
-# Relative to the largest result: a few roundings, and those of two sums.
+# Relative to the largest result: a few roundings, and the roundings of two sums.
 REL = 1e-6
 LAST = (((4, 9), -1), ((3, 2, 5), (1, 2)), ((2, 70), -1), ((7,), None), ((5, 1), 1))
 OTHER = (((3, 5, 4), 1), ((6, 3), 0), ((2, 3, 4, 2), (-1, 1)))
@@ -29,7 +29,7 @@ def l2_normalize(x, axis=None, epsilon=1e-12):
 
 
 def flow(g, z, rate, axes, squares):
-    """What flows back through z = (x - mean) rate, of which mean(z^2) or sum(z^2) is fixed."""
+    """Return the cotangent of x for z = (x - mean) rate, with mean(z^2) or sum(z^2) fixed."""
     mean = np.sum if squares == "sum" else np.mean
     flow = g - z * mean(g * z, axes, keepdims=True)
     return rate * (flow - g.mean(axes, keepdims=True) if squares == "deviation" else flow)
@@ -92,7 +92,7 @@ for shape, axis in LAST + OTHER:
          ref=l2_normalize_grad, function=function + "l2_normalize_grad", rel=4 * REL, grad=(0, 1),
          signed_zero=False)
 
-# Rows in L1, rows of several chunks, and more rows than a block.
+# Rows that fit in L1, rows of several chunks, and more rows than a block.
 for shape in ((300, 70), (3, 40_000), (2000, 5)):
     small = tuple(min(n, 6) for n in shape)
     case("layer_norm", args=[normal(*small), positive(small[1]), normal(small[1])], ref=layer_norm,
@@ -110,7 +110,7 @@ for shape in ((300, 70), (3, 40_000), (2000, 5)):
          function="ops.normalization.l2_normalize_grad", rel=4 * REL, grad=(0, 1),
          signed_zero=False, large=[normal(*shape), normal(*shape)])
 
-# Parameters that are broadcast, or one without the other.
+# Broadcast parameters, and only one of the two.
 case("layer_norm", args=[normal(3, 4), positive(3, 1), normal(1)], ref=layer_norm, rel=REL,
      function="nn.layer_norm", grad=(0, 1, 2), signed_zero=False)
 case("layer_norm", args=[normal(3, 8), positive(8)], ref=layer_norm, function="nn.layer_norm",

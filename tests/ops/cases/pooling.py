@@ -6,7 +6,7 @@ POOLED = tuple(d for d in NUMBERS if d != "uint64")
 
 
 def windows(size, k, stride, padding, dilation=1):
-    """The pixels of each window along one dimension, written plainly."""
+    """Return the pixels of each window along one dimension, by a naive loop."""
     reach = (k - 1) * dilation + 1
     if padding == "SAME":
         count = -(-size // stride)
@@ -23,13 +23,14 @@ def spread(size, count):
 
 
 def listed(value, n):
-    """One number per dimension of space."""
+    """Return a list with one value per spatial dimension."""
     value = [value] if np.ndim(value) == 0 else list(value)
     return value * n if len(value) == 1 else value
 
 
 def np_pooled(kind, x, lists, data_format):
-    """`lists`: for each dimension of space the pixels of its windows."""
+    """Return the pooled images; `lists` has the pixels of the windows for each spatial
+    dimension."""
     first = data_format is not None and data_format.startswith("NC")
     x = np.moveaxis(x, 1, -1) if first else x
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
@@ -65,12 +66,12 @@ def np_avg(x, ksize, strides, padding, data_format=None):
 
 
 def np_with_argmax(x, ksize, strides, padding, include_batch_in_index=False):
-    """All windows as one array of pixels, with their numbers beside them."""
+    """Return the maxima and flat indices, from one array of the pixels of all windows."""
     numbers = np.broadcast_to(np.arange(x[0].size).reshape(x[:1].shape), x.shape)
     if include_batch_in_index:
         numbers = np.arange(x.size).reshape(x.shape)
     taken, outside = x.astype("f8"), np.zeros(x.shape, bool)
-    for d in (1, 3):                # height, then width behind the pixels of each height
+    for d in (1, 3):                # height, then width after the pixels of each height
         pixels = windows(x.shape[(d + 1) // 2], listed(ksize, 2)[d // 2],
                          listed(strides, 2)[d // 2], padding)
         longest = max(map(len, pixels))
@@ -89,7 +90,7 @@ def np_with_argmax(x, ksize, strides, padding, include_batch_in_index=False):
             np.take_along_axis(flat(numbers), best, -1)[..., 0])
 
 
-UNEVEN = [[0, 0], [1, 0], [1, 2], [0, 0]]       # explicit paddings, of windows of 3 pixels
+UNEVEN = [[0, 0], [1, 0], [1, 2], [0, 0]]       # explicit padding for windows of 3 pixels
 LARGE = normal(4, 61, 50, 37)
 
 case("max_pool", args=[normal(2, 5, 6, 3), 2, 2, "VALID"], ref=np_max, function="nn.max_pool",

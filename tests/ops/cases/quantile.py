@@ -1,4 +1,4 @@
-"""Inverses, found by Newton's method on Python's erf and erfc, whichever is exact to the digit."""
+"""Inverses by Newton's method on Python's erf and erfc, whichever is accurate at the point."""
 
 import math
 
@@ -8,7 +8,7 @@ from tests.ops.case import case, sample
 
 
 def inverse_of_tail(t):
-    """y >= 0 with erfc(y) = t, t from 0 to 1."""
+    """Return y >= 0 with erfc(y) = t, for t from 0 to 1."""
     if t == 0:
         return math.inf
     low, high = 0.0, 28.0
@@ -16,7 +16,7 @@ def inverse_of_tail(t):
         middle = (low + high) / 2
         low, high = (middle, high) if math.erfc(middle) > t else (low, middle)
     y = (low + high) / 2
-    if t < 1e-200:                  # where erfc loses digits: by the series of its logarithm
+    if t < 1e-200:                  # erfc loses digits: use the series of its log
         for _ in range(9):
             z = 1 / (2 * y * y)
             series = 1 - z * (1 - 3 * z * (1 - 5 * z * (1 - 7 * z * (1 - 9 * z))))

@@ -17,7 +17,7 @@ def integers(shape, key, low, high, dtype):
 
 
 def normal(shape, key):
-    """Box and Muller by groups of 16 words: 8 radii, 8 angles, of float64."""
+    """Return normals by Box and Muller, in groups of 16 words: 8 radii and 8 angles in float64."""
     pairs = draws(key, shape[0]).reshape(-1, 2, 8) >> np.uint64(11)
     r = np.sqrt(-2 * np.log((pairs[:, 0] + 0.5) * 2.0**-53))
     angle = pairs[:, 1] * 2.0**-53 * (2 * np.pi)

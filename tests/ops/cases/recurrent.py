@@ -2,7 +2,7 @@ import numpy as np
 
 from tests.ops.case import case, sample
 
-REL = 1e-5      # sums of few terms, through at most five steps that do not enlarge errors
+REL = 1e-5      # sums of few terms, over at most five steps that do not amplify errors
 T, B, F, H = 4, 3, 2, 5
 LENGTHS = np.array([4, 0, 2], dtype="int32")
 
@@ -40,7 +40,7 @@ def relu_step(a, u, bias, h):
 
 
 def layer(step, x, kernel, recurrent, bias, states, lengths, backwards):
-    """Outputs and last states of (batch, time, features), by the definition."""
+    """Return outputs and final states for (batch, time, features), by the definition."""
     steps = x.shape[1]
     lengths = np.full(len(x), steps) if lengths is None else lengths
     bias = np.zeros(kernel.shape[1]) if bias is None else bias
@@ -55,7 +55,7 @@ def layer(step, x, kernel, recurrent, bias, states, lengths, backwards):
 
 
 def reference(step, n_states):
-    """The function of that step, on NumPy arrays; results follow each other."""
+    """Return the layer function of a step on NumPy arrays; it returns a flat list of results."""
     def run(x, kernel, recurrent, bias=None, initial=None, lengths=None, time_major=False,
             bidirectional=False, go_backwards=False, **rest):
         several = isinstance(kernel, list)

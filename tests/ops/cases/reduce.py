@@ -2,17 +2,17 @@ import numpy as np
 
 from tests.ops.case import BOOL, FLOATS, MOVABLE, NUMBERS, case, normal, positive, sample
 
-# Sums: relative to the largest result, since terms cancel.
+# Sums: relative to the largest result, since terms may cancel.
 REL = 1e-6
 
 
 def over(f):
-    """NumPy's reduction `f` with our argument names."""
+    """Return NumPy's reduction `f` with dualflow's argument names."""
     return lambda x, axis=None, keepdims=False: f(x, axis=axis, keepdims=keepdims)
 
 
 def same_dtype(f):
-    """The same, in the dtype of the input: integers wrap around."""
+    """Return `over(f)` in the dtype of the input: integers wrap around."""
     return lambda x, axis=None, keepdims=False: f(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 

@@ -9,14 +9,14 @@ def euclidean(x, axis=None, keepdims=False):
 
 
 def wide_mean(x, axis=None, keepdims=False):
-    """Integers are averaged in float32, int64 in float64."""
+    """Return the mean; integers are averaged in float32, int64 in float64."""
     dtype = x.dtype if x.dtype.kind == "f" else "float64" if x.dtype == "int64" else "float32"
     return np.mean(x, axis=axis, keepdims=keepdims, dtype=dtype)
 
 
 reduction("reduce_mean", wide_mean, NUMBERS + BOOL)
 reduction("reduce_variance", over(np.var), FLOATS, "math.reduce_variance")
-# The deviation of one number is 0, where it has no derivative.
+# The deviation of one value is 0, where it has no derivative.
 reduction("reduce_std", over(np.std), FLOATS, "math.reduce_std",
           has_gradient=lambda kwargs: kwargs.get("axis") != ())
 reduction("reduce_euclidean_norm", euclidean, FLOATS, "math.reduce_euclidean_norm")

@@ -8,7 +8,7 @@ activation("relu", ref=lambda x: np.where(x <= 0, 0, x).astype(x.dtype), dtypes=
 backward("relu", family="relu", ref=lambda g, y: np.where(y > 0, g, 0), edges=True)
 activation("relu6", ref=lambda x: np.clip(x, 0, 6), dtypes=NUMBERS, signed_zero=False)
 backward("relu6", family="relu", ref=lambda g, y: np.where((y > 0) & (y < 6), g, 0), edges=True)
-# 0.2 is rounded to float32 first
+# 0.2 is rounded to float32 before use
 activation("leaky_relu", ref=lambda x, alpha: np.where(x > 0, x, alpha * x), ulp=2,
            kwargs={"alpha": 0.2})
 backward("leaky_relu", family="relu", ref=lambda g, x, alpha: np.where(x > 0, g, alpha * g), ulp=2,

@@ -2,9 +2,9 @@ import numpy as np
 
 from tests.ops.case import FLOATS, case, normal, sample
 
-# Relative to the largest result: a few roundings of e^x, the sum and the quotient.
+# Relative to the largest result: a few roundings of exp, the sum and the quotient.
 REL = 5e-7
-# Sums of thousands of numbers of both signs.
+# Sums of thousands of values of both signs.
 SUMS = 4e-6
 
 
@@ -19,7 +19,7 @@ def log_softmax(x, axis=-1):
 
 
 def labels(n, *shape):
-    """Class numbers below n."""
+    """Return random class indices below n."""
     return lambda rng, dtype: rng.integers(0, n, shape)
 
 

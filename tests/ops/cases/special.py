@@ -28,7 +28,7 @@ def lgamma(x):
 
 
 def np_trigamma(n, x):
-    """Terms of the series, and the integral over the rest of them with three corrections."""
+    """Return terms of the series, plus the integral over the remainder with three corrections."""
     terms, rest = 1 / (x[..., None] + np.arange(1000)) ** 2, x + 1000
     tail = 1 / rest + 1 / (2 * rest**2) + 1 / (6 * rest**3) - 1 / (30 * rest**5)
     return terms[..., ::-1].sum(-1) + tail
@@ -49,16 +49,16 @@ case("xdivy", args=[normal(3, 4), positive(4)], ref=with_zero(np.divide), functi
      grad=(0, 1))
 case("erf", args=[normal(3, 4)], ref=np.vectorize(math.erf, otypes=[float]), function="math.erf",
      ulp=2)
-# float64 erfc is the C library's, 3.7 ulp at worst
+# float64 erfc is the C library's, with errors up to 3.7 ulp
 case("erfc", args=[normal(3, 4)], ref=np.vectorize(math.erfc, otypes=[float]),
      function="math.erfc", ulp=5)
-# Python's lgamma loses digits around its zeros 1 and 2, so it cannot judge float64 in ulp.
+# Python's lgamma loses digits near its zeros 1 and 2, so float64 errors cannot be given in ulp.
 np_lgamma = np.vectorize(lgamma, otypes=[float])
 case("lgamma", args=[positive(3, 4)], ref=np_lgamma, dtypes=("float32",), function="math.lgamma",
      ulp=2)
 case("lgamma", args=[sample((3, 4), 3, 9)], ref=np_lgamma, dtypes=("float64",),
      function="math.lgamma", rel=1e-15, edges=False)
-# Values from NIST DLMF 5.4: -euler_gamma and what the recurrence and reflection make of it.
+# Values from NIST DLMF 5.4: -euler_gamma, and values that follow by recurrence and reflection.
 EULER = 0.57721566490153286061
 case("digamma", args=[np.array([1, 2, 0.5, -0.5, 10])], dtypes=("float64",), rel=4e-16,
      function="math.digamma", ref=lambda x: np.array([
