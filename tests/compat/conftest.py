@@ -1,4 +1,4 @@
-"""Each test begins with a new graph in force, outside of all blocks, as programs do."""
+"""Each test starts with a new default graph outside of all graph blocks, as programs do."""
 
 import pytest
 

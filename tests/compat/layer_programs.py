@@ -1,7 +1,7 @@
-"""Programs with layers and recurrent cells, and what TensorFlow gives for them.
+"""Programs with layers and recurrent cells, and TensorFlow's results for them.
 
 `layer_reference.json` holds TensorFlow's results; with tensorflow and tf_keras installed and
-``TF_USE_LEGACY_KERAS=1`` set, ``python -m tests.compat.layer_programs`` writes it anew.
+``TF_USE_LEGACY_KERAS=1`` set, ``python -m tests.compat.layer_programs`` writes it again.
 """
 
 import json
@@ -21,7 +21,7 @@ LENGTHS = np.array([5, 2, 0], "int32")
 
 
 class Numbers:
-    """An initializer of numbers that look random, and are the same everywhere."""
+    """An initializer of deterministic values that look random."""
 
     def __init__(self, tf):
         self.tf = tf
@@ -33,7 +33,8 @@ class Numbers:
 
 
 def gradients(tf, y):
-    """Of the variables, each as one row of weighted sums, to keep the reference short."""
+    """Return the gradients of the variables, each reduced to one row of weighted sums for
+    brevity."""
     variables = tf.trainable_variables()
     found = tf.gradients(tf.reduce_sum(tf.square(y)), variables)
     weights = [Numbers(tf)(v.get_shape().as_list()) for v in variables]
@@ -42,7 +43,7 @@ def gradients(tf, y):
 
 
 def layered(make):
-    """What a layer gives, the gradients of its variables, and their names."""
+    """Return a function of a layer's output, the gradients of its variables, and their names."""
     def run(tf):
         with tf.variable_scope("net", initializer=Numbers(tf)):
             y = make(tf)
@@ -57,7 +58,7 @@ def layered(make):
 
 
 def normalized(make):
-    """Batch normalization: what it gives, and the averages, after each of some steps."""
+    """Return a function of batch normalization's output and moving averages after each step."""
     def run(tf):
         training = tf.placeholder(tf.bool, [])
         y = make(tf, training)
@@ -74,7 +75,7 @@ def normalized(make):
 
 
 def shared(tf):
-    """Layers of the same names share their variables where that is asked for."""
+    """Return results of layers that share variables by name on request."""
     def net(x, reuse):
         with tf.variable_scope("net", reuse=reuse):
             x = tf.layers.dense(x, 3, activation=tf.nn.relu)
@@ -218,7 +219,8 @@ def dynamic_both(tf, lengths=None):
 
 
 def called_twice(tf):
-    """Cells keep their variables, and others of a name get others."""
+    """Return results of cells that keep their variables, while other cells of a name get new
+    ones."""
     x = tf.constant(X)
     a, b = tf.nn.rnn_cell.BasicRNNCell(3), tf.nn.rnn_cell.BasicRNNCell(3)
     state = a.zero_state(3, tf.float32)
@@ -252,7 +254,7 @@ PROGRAMS = {
 
 
 def short(x):
-    """Numbers with as many digits as float32 has."""
+    """Round numbers to the digits of float32."""
     if isinstance(x, dict):
         return {key: short(item) for key, item in x.items()}
     if isinstance(x, list):
@@ -261,7 +263,7 @@ def short(x):
 
 
 def results(tf):
-    """What all programs give."""
+    """Return the results of all programs."""
     found = {}
     for name, program in PROGRAMS.items():
         tf.reset_default_graph()

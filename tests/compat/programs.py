@@ -1,7 +1,7 @@
-"""Small programs for `dualflow.compat.v1` and TensorFlow alike, and what TensorFlow gives.
+"""Small programs for both `dualflow.compat.v1` and TensorFlow, and TensorFlow's results.
 
-`reference.json` holds the results of TensorFlow's own ``compat.v1``; where that is installed,
-``python -m tests.compat.programs`` writes it anew.
+`reference.json` holds the results of TensorFlow's own ``compat.v1``; if that is installed,
+``python -m tests.compat.programs`` writes it again.
 """
 
 import json
@@ -23,7 +23,7 @@ def image(tf):
 
 
 def measures(tf):
-    """Metrics whose updates ran twice."""
+    """Return metrics after their updates ran twice."""
     said = tf.constant([0.1, 0.8, 0.4, 0.9])
     classes, others = tf.constant([1, 0, 2, 2]), tf.constant([2, 2, 0, 1])
     given = [tf.constant(x) for x in ([0, 1, 1, 1], [1, 1, 0, 1], [0, 0, 1, 1], [0, 1, 1, 0])]
@@ -283,7 +283,7 @@ CASES = {
 
 
 def updates(make, sparse):
-    """Variables and slots after each of some updates."""
+    """Return a program of variables and slots after each update."""
     def run(tf):
         w = tf.Variable([[1., 2.], [3., 4.], [5., 6.]])
         rows = tf.nn.embedding_lookup(w, [0, 2, 0]) if sparse else w
@@ -355,7 +355,7 @@ PROGRAMS = {
 
 
 def plain(x):
-    """Results as they are written down: dtypes, shapes and values."""
+    """Return results in a form for JSON: dtypes, shapes and values."""
     if isinstance(x, dict):
         return [plain(x[key]) for key in sorted(x)]
     if isinstance(x, list | tuple):
@@ -371,7 +371,7 @@ def plain(x):
 
 
 def results(tf):
-    """What all programs give."""
+    """Return the results of all programs."""
     found = {}
     for name, program in PROGRAMS.items():
         tf.reset_default_graph()

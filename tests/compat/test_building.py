@@ -1,11 +1,11 @@
-"""What is in force while a graph is built: names, scopes, control inputs, devices, collections."""
+"""Context while a graph is built: names, scopes, control inputs, devices, collections."""
 
 import pytest
 
 import dualflow.compat.v1 as tf
 
 
-def test_names_as_tensorflow_gives_them():
+def test_default_names_match_tensorflow():
     x = tf.placeholder(tf.float32, [2])
     made = [x, tf.placeholder(tf.int32), tf.constant(1.), x + 1, tf.add(x, 1.), x * 2, x - 1,
             tf.matmul([[1.]], [[1.]]), tf.Variable(1.), tf.reduce_mean(x), tf.nn.relu(x),
@@ -50,10 +50,10 @@ def test_control_dependencies(session):
     assert free.op.control_inputs == ()
     assert session.run(free) == 5. and session.run(v) == 1.
     assert session.run(after) == 20. and session.run(v) == 2.
-    assert session.run(v * 10.) == 20.      # runs nothing else
+    assert session.run(v * 10.) == 20.      # does not run the assignment
 
 
-def test_control_inputs_are_only_run(session):
+def test_operations_as_control_inputs(session):
     v, w = tf.Variable(1.), tf.Variable(1.)
     session.run(tf.global_variables_initializer())
     both = tf.group(v.assign_add(1.), w.assign_add(2.), name="both")
@@ -115,7 +115,7 @@ def test_elements_by_name():
         x.op.get_attr("T")
 
 
-def test_a_finalized_graph(session):
+def test_finalized_graph_raises(session):
     x = tf.constant(1.)
     tf.get_default_graph().finalize()
     with pytest.raises(RuntimeError, match=r"^Graph is finalized and cannot be modified.$"):

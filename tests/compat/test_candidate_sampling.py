@@ -1,4 +1,4 @@
-"""Losses over a sample of classes."""
+"""Losses over sampled classes."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import dualflow.compat.v1 as tf
 
 @pytest.mark.parametrize("unique", [True, False])
 def test_samples_follow_their_distribution(session, unique):
-    """How often classes come is what the sampler expects."""
+    """The frequencies of classes match the sampler's expected counts."""
     n, of = 5, 30
     found = tf.nn.log_uniform_candidate_sampler([[0], [9]], 1, n, unique, of)
     k = np.arange(of)
@@ -35,7 +35,7 @@ def test_uniform_samples(session):
 
 
 def reference(weights, biases, labels, inputs, sampled, true_count, sampled_count, hits):
-    """Logits of true and sampled classes, as the papers have them."""
+    """Return logits of true and sampled classes, by the formulas of the papers."""
     true = (inputs * weights[labels]).sum(1) + biases[labels] - np.log(true_count[:, 0])
     other = inputs @ weights[sampled].T + biases[sampled] - np.log(sampled_count)
     if hits:
@@ -62,8 +62,8 @@ def test_losses_given_a_sample(session):
     np.testing.assert_allclose(session.run(soft), wanted, rtol=1e-5)
 
 
-def test_training_with_them(session):
-    """Words that follow each other end up with high logits."""
+def test_training_with_sampled_losses(session):
+    """Successive words get high logits."""
     emb = tf.Variable(tf.random_uniform([20, 8], -1., 1., seed=1))
     w = tf.Variable(tf.truncated_normal([20, 8], stddev=0.3, seed=2))
     b = tf.Variable(tf.zeros([20]))

@@ -1,4 +1,4 @@
-"""Printing, assertions and the first NaN: in sessions, in eager mode and in traced functions."""
+"""Print, assertions and numerics checks, in sessions, eager mode and traced functions."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ def fed(value):
 
 @pytest.fixture(params=["session", "eager", "function"])
 def run(request):
-    """Runs a program of TensorFlow 1 and gives the value of what it returns, as lists."""
+    """Return a function that runs a TensorFlow 1 program in a mode and returns its result as
+    lists."""
     def in_session(program):
         with tf.Graph().as_default(), tf.Session() as session:
             found = session.run(program())
@@ -31,7 +32,7 @@ def run(request):
 
 
 def value(x):
-    """What is computed while a program runs, in each of the modes."""
+    """Return a tensor that is unknown until the program runs, in each mode."""
     return tf.add(tf.constant(x), 0)
 
 
@@ -52,7 +53,7 @@ def test_print_passes_gradients_and_counts(session, capfd):
     for _ in range(3):
         assert session.run(gradient).tolist() == [2., 4.]
     assert capfd.readouterr().err == "[1...]\n[1...]\n"
-    session.run(w + 1.)                     # nothing that is printed is needed
+    session.run(w + 1.)                     # does not depend on the printed value
     assert capfd.readouterr().err == ""
 
 
@@ -93,13 +94,13 @@ FAILS = {
 
 
 @pytest.mark.parametrize("name", FAILS)
-def test_what_does_not_hold(run, name):
+def test_failed_assertions_raise(run, name):
     program, message = FAILS[name]
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         run(program)
 
 
-def test_assertions_are_waited_for(session):
+def test_assertions_as_control_dependencies(session):
     x = tf.placeholder(tf.float32, [None])
     with tf.control_dependencies([tf.assert_positive(x)]):
         y = tf.log(x)
@@ -154,7 +155,7 @@ def test_static_checks():
     assert not tf.is_numeric_tensor(1.)
 
 
-def test_ranks_that_are_fed(session):
+def test_rank_assertions_of_fed_values(session):
     x = tf.placeholder(tf.float32)
     with tf.control_dependencies([tf.assert_rank(x, 1)]):
         y = tf.identity(x)

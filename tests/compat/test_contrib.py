@@ -1,4 +1,4 @@
-"""The parts of tf.contrib."""
+"""The supported parts of tf.contrib."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_fully_connected():
     np.testing.assert_allclose(c.mean(0), 0, atol=1e-6)
 
 
-def test_functions_of_python():
+def test_py_func_and_numpy_function():
     x = tf.constant([3., 1.])
     made = [tf.numpy_function(np.sort, [x], tf.float32), tf.py_func(np.sort, [x], tf.float32)]
     with tf.Session() as session:

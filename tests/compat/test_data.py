@@ -1,4 +1,4 @@
-"""Datasets in graphs: each run draws an element, and is made for the sizes it has."""
+"""Datasets in graphs: each run draws an element, and is compiled for the element's sizes."""
 
 import threading
 
@@ -19,7 +19,7 @@ def until_the_end(session, fetches, feeds=None):
     return found
 
 
-def test_a_one_shot_iterator(session):
+def test_one_shot_iterator(session):
     dataset = tf.data.Dataset.from_tensor_slices((ROWS, LABELS)).batch(4)
     x, y = dataset.make_one_shot_iterator().get_next()
     assert (x.shape.as_list(), x.dtype, y.dtype) == ([None, 2], tf.float32, tf.int64)
@@ -29,24 +29,24 @@ def test_a_one_shot_iterator(session):
     np.testing.assert_array_equal(np.concatenate([b for _, b in found]), LABELS)
 
 
-def test_each_session_has_a_place_of_its_own(fresh_graph):
+def test_each_session_has_its_own_position(fresh_graph):
     x = tf.data.Dataset.range(3).make_one_shot_iterator().get_next()
     with tf.Session() as one, tf.Session() as other:
         assert [one.run(x), one.run(x), other.run(x), one.run(x)] == [0, 1, 0, 2]
 
 
-def test_a_run_draws_once_and_only_what_it_needs(session):
+def test_run_draws_at_most_one_element(session):
     iterator = tf.data.Dataset.from_tensor_slices((ROWS, LABELS)).make_one_shot_iterator()
     (x, y), other = iterator.get_next(), tf.constant(1.)
     assert session.run(other) == 1.
     assert session.run([x, y, x + 1.])[1] == 0
     assert session.run(y) == 1
     assert session.run([y, y * 2]) == [2, 4]
-    assert session.run(tf.reduce_sum(x), {x: [5., 6.]}) == 11.      # fed, so nothing is drawn
+    assert session.run(tf.reduce_sum(x), {x: [5., 6.]}) == 11.      # fed, so no element is drawn
     assert session.run(y) == 3
 
 
-def test_an_initializable_iterator_is_made_of_what_is_fed(session):
+def test_initializable_iterator_reads_fed_values(session):
     features, labels = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.int64, [None])
     size = tf.placeholder(tf.int64, [])
     dataset = tf.data.Dataset.from_tensor_slices((features, labels)).batch(size)
@@ -62,7 +62,7 @@ def test_an_initializable_iterator_is_made_of_what_is_fed(session):
             len(LABELS[k:k + n]) for k in range(0, 10, n)]
 
 
-def test_an_iterator_of_several_datasets(session):
+def test_iterator_of_several_datasets(session):
     train = tf.data.Dataset.range(3).map(lambda v: tf.cast(v, tf.float32) * 10.)
     test = tf.data.Dataset.from_tensor_slices(np.float32([7.]))
     iterator = tf.data.Iterator.from_structure(train.output_types, train.output_shapes)
@@ -74,7 +74,7 @@ def test_an_iterator_of_several_datasets(session):
     assert until_the_end(session, x) == [7.]
 
 
-def test_functions_may_use_this_package(session):
+def test_dataset_functions_may_use_compat_ops(session):
     dataset = tf.data.Dataset.from_tensor_slices({"x": ROWS, "y": LABELS})
     dataset = dataset.filter(lambda e: tf.equal(e["y"] % 2, 0)).map(
         lambda e: (tf.reduce_sum(e["x"]), tf.one_hot(e["y"], 10)))
@@ -100,7 +100,7 @@ def test_zip_concatenate_and_generators(session):
     assert [r.tolist() for r in until_the_end(session, row)] == [[1.], [2., 3.]]
 
 
-def test_a_model_is_trained_by_it(session):
+def test_training_from_a_dataset(session):
     tf.set_random_seed(0)
     x, y = tf.data.Dataset.from_tensor_slices(
         (ROWS / 10, (ROWS @ [[2.], [-1.]] / 10).astype(np.float32))).shuffle(10, seed=1).batch(
@@ -112,7 +112,7 @@ def test_a_model_is_trained_by_it(session):
     assert losses[-1] < 1e-2 < losses[0]
 
 
-def test_threads_share_a_place(session):
+def test_threads_share_a_position(session):
     x = tf.data.Dataset.range(400).make_one_shot_iterator().get_next()
     found = []
 
@@ -127,7 +127,7 @@ def test_threads_share_a_place(session):
     assert sorted(found) == list(range(400))
 
 
-def test_what_is_refused(session):
+def test_unsupported_uses_raise(session):
     x = tf.placeholder(tf.float32, [None])
     dataset = tf.data.Dataset.from_tensor_slices(x)
     with pytest.raises(ValueError, match="Cannot capture a placeholder"):

@@ -46,8 +46,8 @@ def in_session(make):
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_an_optimizer_in_all_modes(name):
-    """Sessions, eager programs in two styles and traced functions give the same bits."""
+def test_optimizer_in_all_modes(name):
+    """Sessions, eager programs in two styles, and traced functions give equal bits."""
     wanted = in_session(OPTIMIZERS[name]).tobytes()
     tf.enable_eager_execution()
     try:
@@ -77,8 +77,8 @@ def test_an_optimizer_in_all_modes(name):
     assert w.numpy().tobytes() == wanted
 
 
-def test_a_program(eager):
-    """A model of layers, as tutorials for eager execution have it."""
+def test_eager_training_program(eager):
+    """Train a model of layers as in tutorials of eager execution."""
     step = tf.train.get_or_create_global_step()
     before = tf.train.global_step(None, step)
     assert tf.train.get_or_create_global_step() is step is tf.train.get_global_step()
@@ -101,7 +101,7 @@ def test_a_program(eager):
     assert len(optimizer.variables()) == 5
 
 
-def test_gradients_of_rows(eager):
+def test_sparse_gradients(eager):
     table = tf.Variable(START)
     for make in (tf.train.GradientDescentOptimizer, tf.train.AdagradOptimizer):
         make(0.5).minimize(lambda: tf.reduce_sum(tf.nn.embedding_lookup(table, [0, 2, 0])),
@@ -109,7 +109,7 @@ def test_gradients_of_rows(eager):
     assert (table.numpy() != START).any(1).tolist() == [True, False, True, False, False]
 
 
-def test_what_eager_optimizers_refuse(eager):
+def test_invalid_arguments_of_eager_optimizers_raise(eager):
     w, optimizer = tf.Variable(1.), tf.train.GradientDescentOptimizer(0.1)
     with pytest.raises(RuntimeError, match=r"`loss` passed to Optimizer.compute_gradients "):
         optimizer.minimize(w * w)
@@ -119,7 +119,7 @@ def test_what_eager_optimizers_refuse(eager):
         optimizer.apply_gradients([(None, w)])
 
 
-def test_writes_give_the_variable(eager):
+def test_assignments_return_the_variable(eager):
     w = tf.Variable([1., 2.])
     assert tf.assign(w, [3., 4.]) is w and tf.assign_add(w, [1., 1.]) is w
     assert tf.assign_sub(w, [2., 2.]) is w and w.numpy().tolist() == [2., 3.]

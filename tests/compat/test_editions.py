@@ -1,4 +1,4 @@
-"""Placeholders of unknown rank: each run takes what fits the ranks that are fed."""
+"""Placeholders of unknown rank: each run uses the graph specialised for the fed ranks."""
 
 import threading
 
@@ -20,14 +20,14 @@ def test_scalars_and_vectors_through_one_graph(session):
     assert session.run(pred, {x: [[1., 2.]]}).tolist() == [[3., 5.]]
     session.run(step, {x: 1., y: 1.})
     np.testing.assert_allclose(session.run([w, b]), [1.9, 0.9], rtol=1e-6)
-    session.run(step, {x: [1., 2.], y: [2.8, 4.7]})         # the gradient of w is summed
+    session.run(step, {x: [1., 2.], y: [2.8, 4.7]})         # the gradient of w is a sum
     np.testing.assert_allclose(session.run([w, b]), [1.9, 0.9], rtol=1e-6)
     session.run(step, {x: [1., 2.], y: [1.8, 2.7]})
     np.testing.assert_allclose(session.run([w, b]), [1.9 - 0.1 * (1 + 4) / 2, 0.9 - 0.15],
                                rtol=1e-5)
 
 
-def test_what_is_known_of_shapes():
+def test_static_shapes_of_unknown_rank():
     x = tf.placeholder(tf.float32, name="x")
     assert str(x) == 'Tensor("x:0", dtype=float32)' and x.get_shape().ndims is None
     assert str(x + 1) == 'Tensor("add:0", dtype=float32)'
@@ -38,7 +38,7 @@ def test_what_is_known_of_shapes():
         x.get_shape().as_list()
 
 
-def test_functions_that_take_no_scalars(session):
+def test_functions_that_reject_scalars(session):
     x = tf.placeholder(tf.float32)
     y = tf.matmul(x, tf.ones([2, 3]))
     z = tf.reduce_mean(y * 2. + 1., 1)
@@ -68,7 +68,7 @@ def test_branches_loops_and_control_inputs(session):
     assert session.run(loop, {x: [1., 1.]}) == [3, 6.]
 
 
-def test_more_is_added_between_runs(session):
+def test_graph_grows_between_runs(session):
     x = tf.placeholder(tf.float32)
     y = x * 2.
     assert session.run(y, {x: [1.]}).tolist() == [2.]
@@ -81,7 +81,7 @@ def test_more_is_added_between_runs(session):
     assert session.run(both, {z: [1.], other: 2.}).tolist() == [3.]
 
 
-def test_random_numbers_and_variables_beside_them(session):
+def test_random_numbers_and_variables_with_unknown_ranks(session):
     x, keep = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.float32)
     w = tf.get_variable("w", [3, 2])
     y = tf.reduce_mean(tf.nn.dropout(tf.matmul(x, w), keep))
@@ -94,7 +94,7 @@ def test_random_numbers_and_variables_beside_them(session):
     with tf.Session() as other:
         other.run(tf.global_variables_initializer())
         assert np.isfinite(other.run(y, {x: np.ones([4, 3]), keep: 1.}))
-    assert len(tf.global_variables()) == 4          # w, its two slots and the count of updates
+    assert len(tf.global_variables()) == 4          # w, its two slots and the step count
 
 
 def test_first_runs_on_eight_threads(session):
@@ -118,7 +118,7 @@ def test_first_runs_on_eight_threads(session):
     assert wrong == []
 
 
-def test_one_that_is_not_fed(session):
+def test_unfed_placeholder_of_unknown_rank_raises(session):
     x, y = tf.placeholder(tf.float32, name="x"), tf.placeholder(tf.float32, name="y")
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"placeholder tensor 'y' with dtype "):
         session.run(x + y, {x: [1.]})

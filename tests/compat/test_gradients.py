@@ -1,4 +1,4 @@
-"""df.gradients: the same numbers as a tape gives, in linear time."""
+"""df.gradients: the values of a tape, in linear time."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from dualflow.errors import InvalidArgumentError, TracedValueError
 
 
 def both(f, *arrays):
-    """Gradients of f by a tape, eagerly, and by df.gradients."""
+    """Return gradients of f by a tape in eager mode, and by df.gradients."""
     eager = [df.constant(a) for a in arrays]
     with df.GradientTape() as tape:
         tape.watch(eager)
@@ -61,7 +61,7 @@ def test_grad_ys_several_targets_and_repeated_ones():
     assert twice.tolist() == [6., 6.]
 
 
-def test_a_source_between():
+def test_intermediate_source():
     g = df.Graph()
     with g.as_default():
         a = g.placeholder([])
@@ -85,8 +85,8 @@ def test_unconnected():
 
 
 def test_variables_and_their_versions():
-    """As with a tape: the gradient with respect to every value the variable has had, and none
-    through what was assigned to it."""
+    """As with a tape, the gradient covers every value the variable has had, and does not pass
+    through assignments."""
     v, w = df.Variable(2.), df.Variable(5.)
     g = df.Graph()
     with g.as_default():
@@ -122,7 +122,7 @@ def test_broadcast_gradients_are_summed():
     assert g.run([db], feeds)[0].tolist() == [4., 4., 4.]
 
 
-def test_nodes_stand_in_a_scope():
+def test_gradient_nodes_are_in_a_scope():
     g = df.Graph()
     with g.as_default():
         x = g.placeholder([])
@@ -131,7 +131,7 @@ def test_nodes_stand_in_a_scope():
     assert {n.name.split("/")[0] for n in g.nodes[before + 1:]} == {"d"}
 
 
-def test_outside_of_blocks():
+def test_gradients_outside_of_graph_blocks():
     g = df.Graph()
     with g.as_default():
         x = g.placeholder([])
@@ -143,7 +143,7 @@ def test_outside_of_blocks():
         df.gradients(y, x)
 
 
-def test_a_long_chain():
+def test_long_chain():
     g = df.Graph()
     with g.as_default():
         x = y = g.placeholder([])
@@ -153,8 +153,9 @@ def test_a_long_chain():
     assert g.run([dx], {x: df.constant(1.)})[0].item() == 1.
 
 
-def test_a_ladder_of_diamonds():
-    """Each value is used twice: paths double on every rung, nodes do not."""
+def test_stacked_diamonds():
+    """Each value is used twice: the number of paths doubles per level, the number of nodes does
+    not."""
     g = df.Graph()
     with g.as_default():
         x = y = g.placeholder([], df.float64)
@@ -162,5 +163,5 @@ def test_a_ladder_of_diamonds():
             y = y + y
         n = len(g.nodes)
         dx, = df.gradients(y, x)
-    assert len(g.nodes) < 5 * n         # what flows into each use is a value of its own
+    assert len(g.nodes) < 5 * n         # the cotangent of each use is a value
     assert g.run([dx], {x: df.constant(1., df.float64)})[0].item() == 2. ** 60

@@ -1,4 +1,4 @@
-"""Graphs built by hand: scopes, names, lookup, sizes."""
+"""Explicit graphs: scopes, names, lookup, sizes."""
 
 import threading
 
@@ -32,7 +32,7 @@ def test_graphs_nest():
     assert (a.graph, b.graph, c.graph) == (outer, inner, outer)
 
 
-def test_another_threads_ops_run():
+def test_other_threads_run_eagerly():
     g, found = df.Graph(), []
     with g.as_default():
         thread = threading.Thread(target=lambda: found.append((df.constant(1.) + 1.).item()))
@@ -42,7 +42,7 @@ def test_another_threads_ops_run():
     assert g.get_operations() == []
 
 
-def test_names_are_given_and_made_different():
+def test_names_are_made_unique():
     g = df.Graph()
     with g.as_default():
         x = g.placeholder([], name="x")
@@ -65,7 +65,7 @@ def test_scopes():
     assert [t.name for t in (y, z, w)] == ["a/b/square:0", "a/z:0", "a_1/square:0"]
 
 
-def test_a_scope_ends_with_an_exception():
+def test_exception_closes_a_scope():
     g = df.Graph()
     with g.as_default():
         with pytest.raises(KeyError), df.name_scope("a"):
@@ -73,13 +73,13 @@ def test_a_scope_ends_with_an_exception():
         assert df.zeros([], name="z").name == "z:0"
 
 
-def test_a_scope_does_nothing_eagerly():
+def test_scope_has_no_effect_in_eager_mode():
     with df.name_scope("a") as scope:
         assert scope == "a/"
         assert (df.constant(1.) + 1.).item() == 2.
 
 
-def test_looking_up():
+def test_lookup_by_name():
     g = df.Graph()
     with g.as_default():
         x = g.placeholder([4], name="x")
@@ -97,7 +97,7 @@ def test_looking_up():
     ("q", KeyError, "The name 'q' refers to an Operation not in the graph"),
     ("q:0", ValueError, "Name 'q:0' appears to refer to a Tensor, not a Operation"),
     (3, TypeError, "Operation names are strings")])
-def test_no_such_operation(name, error, says):
+def test_unknown_operation_raises(name, error, says):
     g = df.Graph()
     with pytest.raises(error, match=says):
         g.get_operation_by_name(name)
@@ -108,7 +108,7 @@ def test_no_such_operation(name, error, says):
     ("x:one", ValueError, "is not a valid one"), (3, TypeError, "Tensor names are strings"),
     ("x:1", KeyError, "The operation, 'x', exists but only has 1 outputs"),
     ("q:0", KeyError, "The operation, 'q', does not exist in the graph")])
-def test_no_such_tensor(name, error, says):
+def test_unknown_tensor_raises(name, error, says):
     g = df.Graph()
     with g.as_default():
         g.placeholder([], name="x")
@@ -125,7 +125,7 @@ def test_placeholder_of_unknown_size():
     assert x.shape[0] == None  # noqa: E711  as TensorFlow writes an unknown dimension
 
 
-def test_a_long_chain_is_traced():
+def test_long_chain():
     g = df.Graph()
     with g.as_default():
         y = g.placeholder([4])
@@ -135,7 +135,7 @@ def test_a_long_chain_is_traced():
     check(g)
 
 
-def test_run_parts_of_a_graph():
+def test_run_subgraphs():
     g = df.Graph()
     with g.as_default():
         x, y = g.placeholder([2], name="x"), g.placeholder([], name="y")
@@ -195,7 +195,7 @@ def test_run_with_bad_feeds():
     assert g.run(y, {y: [[1., 2.]]}).tolist() == [[1., 2.]]
 
 
-def test_a_huge_constant_costs_nothing_until_it_must_exist():
+def test_unused_huge_constant_costs_nothing():
     g = df.Graph()
     with g.as_default():
         huge = df.zeros([10**12, 10**12])
@@ -210,12 +210,12 @@ def test_a_huge_constant_costs_nothing_until_it_must_exist():
     assert g.run(y).item() == 2.
 
 
-def test_what_does_not_fit_is_refused_when_it_runs_at_once():
+def test_huge_tensor_raises_in_eager_mode():
     with pytest.raises(OverflowError, match=r"more elements than 64 bits"):
         df.zeros([10**12, 10**12])
 
 
-def test_what_is_done_with_tensors_of_another_graph_is_recorded_there():
+def test_ops_are_recorded_in_the_graph_of_their_operands():
     g, other = tf.Graph(), tf.Graph()
     with g.as_default():
         c = tf.constant([1., 2.])

@@ -1,4 +1,4 @@
-"""Which graph records: the one in force, the one of a tensor, and none for dualflow's own ops."""
+"""The graph that records an op: the default graph, a tensor's graph, or none for dualflow's ops."""
 
 import threading
 
@@ -10,13 +10,13 @@ import dualflow.compat.v1 as tf
 
 
 def outside(f):
-    """What f gives in a thread of its own, outside of all blocks."""
+    """Run f in a new thread, outside of all graph blocks, and return its result."""
     found = []
 
     def run():
         try:
             found.append(f())
-        except Exception as error:      # handed on to the test
+        except Exception as error:      # raised in the calling thread
             found.append(error)
 
     thread = threading.Thread(target=run)
@@ -37,17 +37,17 @@ def test_programs_record_without_a_block():
     assert outside(program) == [5., 7.]
 
 
-def test_own_ops_run_beside_it():
+def test_dualflow_ops_run_eagerly_outside_of_blocks():
     def program():
         x = tf.placeholder(tf.float32, [])
         eager = df.constant(2.) * 3.
-        y = df.square(x) + eager            # on a tensor of the graph
+        y = df.square(x) + eager            # on a graph tensor
         return eager.item(), y.graph is x.graph, tf.Session().run(y, {x: 2.})
 
     assert outside(program) == (6., True, 10.)
 
 
-def test_own_ops_are_recorded_in_a_graphs_block_and_run_in_a_sessions():
+def test_dualflow_ops_in_graph_and_session_blocks():
     def program():
         with tf.Graph().as_default() as g:
             recorded = df.constant(1.) + 1.
@@ -72,7 +72,7 @@ def test_graphs_nest(fresh_graph):
     assert tf.get_default_graph() is fresh_graph
 
 
-def test_a_session_puts_its_graph_in_force():
+def test_session_block_sets_the_default_graph():
     g = tf.Graph()
     with tf.Session(graph=g) as sess:
         assert tf.get_default_graph() is g is sess.graph
@@ -80,13 +80,13 @@ def test_a_session_puts_its_graph_in_force():
     assert tf.get_default_session() is None
 
 
-def test_each_thread_has_a_graph(fresh_graph):
+def test_each_thread_has_a_default_graph(fresh_graph):
     other = outside(tf.get_default_graph)
     assert other is not fresh_graph
     assert outside(tf.get_default_session) is None
 
 
-def test_tensors_of_two_graphs_do_not_meet():
+def test_combining_tensors_of_two_graphs_raises():
     a = tf.constant(1., name="a")
     with tf.Graph().as_default():
         b = tf.constant(2., name="b")
@@ -139,7 +139,7 @@ def test_inside_a_traced_function():
     assert f(df.constant([1., 2.])).item() == 5.
 
 
-def test_operators_take_arrays_and_quotients_of_integers_as_tensorflow_does(session):
+def test_operators_with_arrays_and_integer_division(session):
     x = tf.constant([1., 2.])
     assert (x * np.array([3., 4.])).dtype == tf.float32
     assert (np.array([3., 4.]) * x).dtype == tf.float32
@@ -149,7 +149,7 @@ def test_operators_take_arrays_and_quotients_of_integers_as_tensorflow_does(sess
     assert session.run(tf.equal(x, x)).all()
 
 
-def test_tensors_tell_what_they_are(session):
+def test_str_and_repr_of_tensors(session):
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     assert str(x) == f"{x}" == 'Tensor("x:0", shape=(?, 3), dtype=float32)'
     assert repr(x) == "<tf.Tensor 'x:0' shape=(?, 3) dtype=float32>"
@@ -208,12 +208,12 @@ def tenfold_back(x):
 @pytest.mark.parametrize("make", [
     lambda: tf.placeholder(tf.float32, [2]), lambda: tf.Variable([1., 2.])],
     ids=["placeholder", "variable"])
-def test_what_needs_numbers_is_refused_outside_of_blocks(make, use):
+def test_conversion_to_python_values_raises(make, use):
     with pytest.raises((TypeError, ValueError, AttributeError)):
         use(make())
 
 
-def test_own_ops_on_tensors_and_variables_of_a_graph(session):
+def test_dualflow_ops_on_graph_tensors_and_variables(session):
     x, w = tf.placeholder(tf.float32, [2]), tf.Variable([1., 2.])
     session.run(w.initializer)
     made = [df.square(w), df.stack([w, x]), df.concat([w, x], 0), df.constant([x[0], 1.]),

@@ -1,4 +1,4 @@
-"""Layers and recurrent cells give what TensorFlow's give: numbers, gradients and names."""
+"""Layers and recurrent cells match TensorFlow's values, gradients and names."""
 
 import json
 
@@ -13,6 +13,6 @@ EXPECTED = json.loads(REFERENCE.read_text())
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
-def test_as_tensorflow(name):
+def test_matches_tensorflow(name):
     tf.reset_default_graph()
     compare(json.loads(json.dumps(plain(PROGRAMS[name](tf)))), EXPECTED[name], name)

@@ -1,4 +1,4 @@
-"""Layers: what they refuse, what sessions and placeholders see of them, and training with them."""
+"""Layers: invalid arguments, behaviour in sessions and with placeholders, training."""
 
 import numpy as np
 import pytest
@@ -18,8 +18,8 @@ def initialized():
     return session
 
 
-def test_scopes_opened_again_begin_again():
-    """Default names inside count anew, so that networks without names can be shared."""
+def test_reopened_scopes_restart_default_names():
+    """Default names restart, so that networks with unnamed layers can be shared."""
     for reuse in (False, True):
         with tf.variable_scope("net", reuse=reuse):
             with tf.variable_scope(None, "layer"):
@@ -41,7 +41,7 @@ def test_unknown_sizes():
             assert session.run(y, {x: np.ones([n, 6, 6, 2])}).shape == (n, 4)
 
 
-def test_an_unknown_last_dimension_is_refused():
+def test_unknown_last_dimension_raises():
     with pytest.raises(ValueError, match="last dimension of the inputs to `Dense` should be def"):
         tf.layers.dense(tf.placeholder(tf.float32, [3, None]), 2)
 
@@ -74,12 +74,12 @@ def test_channels_first():
     (lambda: [tf.layers.dense([[1.]], 2, name="d") for _ in range(2)], "d/kernel already exists"),
     (lambda: tf.layers.dense([[1.]], 2, name="d", reuse=True), "d/kernel does not exist"),
 ])
-def test_refused(make, message):
+def test_invalid_arguments_raise(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
 
-def test_renorm_is_not_there():
+def test_renorm_raises_not_implemented():
     with pytest.raises(NotImplementedError, match="renorm"):
         tf.layers.batch_normalization([[1.]], renorm=True)
 
@@ -99,8 +99,8 @@ def test_dropout():
         assert set(session.run(always)) == {0., 2.}
 
 
-def test_a_branch_that_is_left_out_needs_no_state():
-    """What draws in a branch that the program does not have need not have been initialized."""
+def test_removed_branch_needs_no_initialized_state():
+    """Random state that only a removed branch uses need not be initialized."""
     x, training = tf.ones([100]), tf.placeholder_with_default(False, [])
     y = tf.cond(training, lambda: tf.nn.dropout(x, 0.5), lambda: tf.identity(x))
     with tf.Session() as session:
@@ -108,7 +108,7 @@ def test_a_branch_that_is_left_out_needs_no_state():
         assert set(session.run(y, {training: True})) == {0., 2.}
 
 
-def test_gradients_flow_through_branches_that_draw():
+def test_gradients_through_branches_with_random_ops():
     x, training = tf.placeholder(tf.float32, [None, 3]), tf.placeholder_with_default(False, [])
     outputs = [tf.layers.dropout(x, 0.5, training=training),
                tf.cond(training, lambda: x * 2. + tf.random_uniform([3]), lambda: tf.identity(x))]
@@ -120,8 +120,8 @@ def test_gradients_flow_through_branches_that_draw():
         assert set(dropped.ravel()) <= {0., 2.} and set(doubled.ravel()) == {2.}
 
 
-def test_a_flag_without_a_shape():
-    """`tf.placeholder(tf.bool)`: what decides is a scalar."""
+def test_flag_of_unknown_shape():
+    """`tf.placeholder(tf.bool)` as a condition is a scalar."""
     training = tf.placeholder(tf.bool)
     x = tf.placeholder(tf.float32, [None, 2])
     y = tf.layers.dropout(tf.layers.batch_normalization(x, training=training), training=training)
@@ -160,7 +160,7 @@ def test_layers_are_objects():
         assert session.run(tf.layers.Dropout()(tf.ones([2]))).tolist() == [1., 1.]
 
 
-def test_ones_own_layer():
+def test_user_defined_layer():
     class Scale(tf.layers.Layer):
         def build(self, shape):
             self.factor = self.add_variable("factor", [shape[-1].value], tf.ones_initializer())
@@ -183,7 +183,7 @@ def test_activity_regularizer():
 
 
 def test_training_with_updates():
-    """The averages follow when the training step waits for UPDATE_OPS."""
+    """Moving averages are updated if the training step depends on UPDATE_OPS."""
     rng = np.random.RandomState(1)
     x, training = tf.placeholder(tf.float32, [None, 3]), tf.placeholder_with_default(False, [])
     y = tf.layers.dense(tf.layers.batch_normalization(x, momentum=0.5, training=training), 1)
@@ -200,7 +200,7 @@ def test_training_with_updates():
 
 
 def test_sequences(session):
-    """A convolution over sequences is one over images of height 1."""
+    """A convolution over sequences equals one over images of height 1."""
     x = np.random.RandomState(0).randn(2, 7, 3).astype("f")
     y = tf.layers.conv1d(x, 4, 3, padding="same", activation=tf.nn.relu, name="text")
     kernel, bias = tf.trainable_variables()

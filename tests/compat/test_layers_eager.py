@@ -1,4 +1,4 @@
-"""Layers and cells where everything runs at once."""
+"""Layers and cells in eager mode."""
 
 import dualflow.compat.v1 as tf
 

@@ -1,4 +1,4 @@
-"""Averages of variables, templates, custom gradients, draws, graphs in files, and switches."""
+"""Moving averages, templates, custom gradients, draws, graph files, and configuration functions."""
 
 from pathlib import Path
 
@@ -115,7 +115,7 @@ GRADIENTS = {
 
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients_in_all_modes(session, name):
-    """Sessions, tapes and traced functions give the same bits."""
+    """Sessions, tapes and traced functions give equal bits."""
     program = GRADIENTS[name]
     start = np.array([[1., -2.], [3., 0.5], [-1., 4.]], "f")
     x = tf.placeholder(tf.float32, [3, 2])
@@ -158,7 +158,7 @@ def test_random_crop(session):
     assert seen == {0, 1, 2, 5, 6, 7, 10, 11, 12}
 
 
-# --- graphs in files, switches, and the rest ------------------------------------------------------
+# --- graph files, configuration functions, and others ---------------------------------------------
 
 def test_graphs_as_protobufs(session, tmp_path):
     pytest.importorskip("tensorboard")
@@ -174,7 +174,7 @@ def test_graphs_as_protobufs(session, tmp_path):
     assert type(found).FromString(Path(path).read_bytes()) == found
 
 
-def test_switches():
+def test_configuration_functions():
     for name in ("disable_v2_behavior", "disable_control_flow_v2", "disable_resource_variables",
                  "disable_tensor_equality", "disable_v2_tensorshape", "enable_resource_variables"):
         assert getattr(tf, name)() is None
@@ -184,7 +184,7 @@ def test_switches():
     assert not tf.executing_eagerly()
 
 
-def test_names_of_before():
+def test_deprecated_names():
     assert tf.initialize_variables is tf.variables_initializer
     assert tf.initialize_local_variables is tf.local_variables_initializer
     assert tf.__version__ == tf.VERSION and tf.OpError is tf.errors.OpError
@@ -205,7 +205,7 @@ def test_dtypes():
     assert not tf.float32.is_complex
 
 
-def test_text_that_is_computed(session):
+def test_computed_strings(session):
     x = tf.placeholder(tf.int32, [None])
     told = tf.string_join(["n = ", tf.as_string(x)])
     assert session.run(told, {x: [3, 4]}).tolist() == [b"n = 3", b"n = 4"]

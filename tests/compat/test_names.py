@@ -1,4 +1,4 @@
-"""Every public name of compat.v1 has a test, and the modules only hand names on."""
+"""Every public name of compat.v1 appears in a test, and the modules only re-export names."""
 
 import operator
 import re
@@ -23,7 +23,7 @@ PUBLIC += [f"{name}.{public}" for name, space in SPACES.items()
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_has_a_test(name):
+def test_name_appears_in_a_test(name):
     word = name.rpartition(".")[2]
     assert re.search(rf"\b{re.escape(word)}\b", SOURCES), f"no test in {HERE.name} names {name}"
 
@@ -54,7 +54,7 @@ def test_errors():
         assert error.op is None and error.node_def is None
 
 
-def test_messages(caplog):
+def test_logging(caplog):
     tf.logging.set_verbosity(tf.logging.INFO)
     assert tf.logging.get_verbosity() == tf.logging.INFO
     for level, log in (("DEBUG", tf.logging.debug), ("INFO", tf.logging.info),
@@ -67,7 +67,7 @@ def test_messages(caplog):
     tf.logging.set_verbosity(tf.logging.WARN)
 
 
-def test_a_few_older_names(session):
+def test_older_names(session):
     assert tf.all_variables is tf.global_variables and tf.__version__.split(".")[0] == "1"
     x = tf.reshape(tf.range(8.), [1, 2, 2, 2])
     y = tf.space_to_depth(x, 2)

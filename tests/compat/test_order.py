@@ -1,4 +1,4 @@
-"""Random graphs of reads and writes: each run does what the documented order says."""
+"""Random graphs of reads and writes: each run follows the documented order."""
 
 import random
 
@@ -9,7 +9,7 @@ import dualflow.compat.v1 as tf
 
 
 class Program:
-    """Steps that read and write two variables, recorded, and played by Python."""
+    """Steps that read and write two variables, recorded in a graph and simulated in Python."""
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
@@ -45,7 +45,7 @@ class Program:
         return sorted(found)
 
     def play(self, wanted, values):
-        """What a run gives for steps `wanted`, and the variables after it."""
+        """Return the results of a run of the steps `wanted`, and the variables after it."""
         needed, late, made = self.needed(wanted), set(), {}
         for k in needed:
             kind, _, of, waits = self.steps[k]
@@ -63,7 +63,7 @@ class Program:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_runs_do_what_the_order_says(seed):
+def test_runs_follow_the_documented_order(seed):
     program, sess = Program(seed), tf.Session()
     sess.run(tf.global_variables_initializer())
     values = [1., 2.]

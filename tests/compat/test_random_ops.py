@@ -1,4 +1,4 @@
-"""Random operations: other numbers in each run, the same in each session where they are seeded."""
+"""Random ops: each run draws new values; sessions repeat the values of seeded ops."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ def draws(tensor, n=3):
         return [sess.run(tensor).tolist() for _ in range(n)]
 
 
-def test_sessions_repeat_what_is_seeded():
+def test_sessions_repeat_seeded_values():
     tf.set_random_seed(7)
     a, b = tf.random_normal([3]), tf.random_normal([3])
     assert draws(a) == draws(a) and len({tuple(x) for x in draws(a)}) == 3
@@ -55,7 +55,7 @@ def test_distributions(session):
         tf.random_uniform([2], dtype=tf.int32)
 
 
-def test_all_that_reads_a_draw_reads_the_same(session):
+def test_readers_of_a_draw_get_the_same_values(session):
     x = tf.random_normal([4])
     a, b = session.run([x * 2., x * 4.])
     assert (2 * a == b).all()

@@ -1,5 +1,5 @@
-"""Random programs whose sizes are fed, found from what is fed, or those of what is fed: built once,
-they give the bits of eager mode for any of them."""
+"""Random programs whose sizes are fed, computed from fed values, or the sizes of fed tensors: a
+graph built once gives the bits of eager mode for all of them."""
 
 import math
 import random
@@ -14,8 +14,8 @@ ATOMS = ("n", "m", "rows", "k")
 
 
 class Program:
-    """A random chain of ops on a tensor. Each of its sizes is a product of atoms and numbers, so
-    that the chain is valid whatever these are."""
+    """A random chain of ops on a tensor. Each size is a product of symbols and constants, so that
+    the chain is valid for any values of the symbols."""
 
     def __init__(self, seed):
         draw = self.draw = random.Random(seed)
@@ -27,7 +27,7 @@ class Program:
                       for _ in range(draw.randrange(2, 7))]
 
     def given(self, sizes):
-        """A program that makes a tensor of some sizes of numbers."""
+        """Append an op that creates a tensor of sizes given as numbers."""
         sizes = list(sizes)
         return lambda at: [at.size(s) for s in sizes]
 
@@ -89,7 +89,7 @@ class Program:
         return lambda at, x: f(x) if len(x.shape) else x
 
     def segments(self):
-        """As many rows as there were, each the sum of every second."""
+        """Append a segment sum with as many segments as rows; each adds every second row."""
         if not self.sizes:
             return lambda at, x: x
         f = self.draw.choice([df.math.unsorted_segment_sum, df.math.unsorted_segment_mean])
@@ -121,7 +121,7 @@ class Program:
 
 
 class Sizes:
-    """Atoms as a graph or eager mode has them."""
+    """The size symbols in graph or eager mode."""
 
     def __init__(self, x, atoms):
         self.x, self.atoms = x, atoms
@@ -145,7 +145,7 @@ def test_sizes_in_random_programs(session, seed):
     x = tf.placeholder(tf.float32, program.shape)
     y = program(Sizes(x, {"n": n, "m": m, "k": tf.reduce_max(tf.stack([n, m])),
                           "rows": tf.shape(x)[0]}))
-    gradient = tf.convert_to_tensor(tf.gradients(tf.reduce_sum(y * y), x)[0])   # some are rows
+    gradient = tf.convert_to_tensor(tf.gradients(tf.reduce_sum(y * y), x)[0])  # IndexedSlices
     for rows, a, b in ((2, 3, 3), (3, 2, 4), (1, 1, 1), (4, 4, 2)):
         numbers = np.random.default_rng(seed).random((rows, *program.shape[1:]), np.float32) - 0.5
         feeds = {x: numbers, n: a} if b == 3 else {x: numbers, n: a, m: b}

@@ -1,4 +1,4 @@
-"""The same programs give what TensorFlow gives: structure, dtypes, shapes and numbers."""
+"""The programs match TensorFlow: structure, dtypes, shapes and values."""
 
 import json
 
@@ -25,5 +25,5 @@ def compare(found, wanted, path):
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
-def test_as_tensorflow(name):
+def test_matches_tensorflow(name):
     compare(json.loads(json.dumps(plain(PROGRAMS[name](tf)))), EXPECTED[name], name)

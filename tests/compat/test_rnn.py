@@ -1,4 +1,4 @@
-"""Recurrent networks: sizes known late, cells of one's own, dropout, and what is refused."""
+"""Recurrent networks: unknown sizes, user-defined cells, dropout, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def initialized():
     return session
 
 
-def test_batches_and_steps_of_any_number():
+def test_unknown_batch_and_number_of_steps():
     x = tf.placeholder(tf.float32, [None, None, 3])
     lengths = tf.placeholder(tf.int32, [None])
     cell = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.BasicLSTMCell(4),
@@ -36,7 +36,7 @@ def test_batches_and_steps_of_any_number():
                 assert not row[end:].any() and row[:end].all()
 
 
-def test_static_and_dynamic_agree():
+def test_static_and_dynamic_rnn_agree():
     x = tf.placeholder(tf.float32, [None, 4, 3])
     cell = tf.nn.rnn_cell.BasicLSTMCell(5)
     with tf.variable_scope("both") as scope:
@@ -50,7 +50,7 @@ def test_static_and_dynamic_agree():
     np.testing.assert_array_equal(values[2], values[3])
 
 
-def test_ones_own_cell_with_variables():
+def test_user_defined_cell_with_variables():
     class Scaled(tf.nn.rnn_cell.RNNCell):
         state_size = output_size = 3
 
@@ -123,6 +123,6 @@ def cells():
     (lambda: cells().GRUCell(2)(tf.placeholder(tf.float32, [2, None]), tf.ones([2, 2])),
      ValueError, "last dimension of the inputs to `GRUCell`"),
 ])
-def test_refused(make, error, message):
+def test_invalid_arguments_raise(make, error, message):
     with pytest.raises(error, match=message):
         make()

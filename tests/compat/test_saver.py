@@ -1,4 +1,4 @@
-"""Checkpoints: saved and restored, whole or not at all."""
+"""Checkpoints are saved and restored atomically."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def test_round_trip(session, prefix):
     assert path == prefix and tf.train.checkpoint_exists(prefix)
     assert sorted(os.listdir(os.path.dirname(prefix))) == ["checkpoint", "model.safetensors"]
     with tf.Session() as other:
-        saver.restore(other, path)              # initializes what it restores
+        saver.restore(other, path)              # initializes the restored variables
         for x, y in zip(other.run([w, n, flag, empty, half]), before, strict=True):
             np.testing.assert_array_equal(x, y)
             assert x.dtype == y.dtype and x.shape == y.shape
@@ -43,7 +43,7 @@ def test_round_trip(session, prefix):
     assert tf.train.load_checkpoint(os.path.dirname(prefix))["n"] == 7
 
 
-def test_other_readers_can_read_it(session, prefix):
+def test_safetensors_can_read_checkpoints(session, prefix):
     from safetensors.numpy import load_file
 
     w, _ = two_variables()
@@ -53,7 +53,7 @@ def test_other_readers_can_read_it(session, prefix):
     assert found["layer/w"].tolist() == [[1., 2.], [3., 4.]]
 
 
-def test_the_last_ones_are_kept(session, prefix):
+def test_most_recent_checkpoints_are_kept(session, prefix):
     two_variables()
     session.run(tf.global_variables_initializer())
     step = tf.train.get_or_create_global_step()
@@ -74,7 +74,7 @@ def test_the_last_ones_are_kept(session, prefix):
     assert isinstance(state, tf.train.CheckpointState)
     assert len(state.all_model_checkpoint_timestamps) == 2 and "model-10" in repr(state)
     with open(os.path.join(folder, "checkpoint")) as file:
-        assert json.load(file)["model_checkpoint_path"] == "model-10"     # may be moved elsewhere
+        assert json.load(file)["model_checkpoint_path"] == "model-10"  # a relative path
     again = tf.train.Saver(max_to_keep=1)
     again.recover_last_checkpoints([f"{prefix}-5", f"{prefix}-77"])
     again.save(session, prefix, global_step=11)
@@ -104,7 +104,7 @@ def test_some_variables_under_other_names(session, prefix):
     assert session.run(flat).tolist() == [1., 2., 3., 4.] and session.run(n) == 7
 
 
-def test_bad_savers(session, prefix):
+def test_invalid_arguments_raise(session, prefix):
     with pytest.raises(ValueError, match=r"No variables to save"):
         tf.train.Saver()
     tf.train.Saver(defer_build=True)
@@ -129,7 +129,7 @@ def test_bad_savers(session, prefix):
         tf.train.load_checkpoint(prefix)
 
 
-def test_a_bad_checkpoint_changes_nothing(session, prefix):
+def test_invalid_checkpoint_changes_nothing(session, prefix):
     w, n = two_variables()
     saver = tf.train.Saver()
     session.run(tf.global_variables_initializer())
@@ -161,7 +161,7 @@ def test_a_bad_checkpoint_changes_nothing(session, prefix):
     assert session.run(w).tolist() == values[0] and session.run(n) == values[1]
 
 
-def test_a_save_that_fails_leaves_what_was_there(session, prefix, monkeypatch):
+def test_failed_save_keeps_the_previous_checkpoint(session, prefix, monkeypatch):
     w, _ = two_variables()
     saver = tf.train.Saver()
     session.run(tf.global_variables_initializer())
@@ -214,14 +214,15 @@ KILLED = textwrap.dedent("""
 """)
 
 
-def test_killed_while_it_saves(tmp_path):
-    """kill -9 at any moment of a save: what the index names is whole, the new or the one before."""
+def test_kill_during_a_save(tmp_path):
+    """After kill -9 at any point of a save, the index names a complete checkpoint, new or
+    previous."""
     ran = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(KILLS)],
                          capture_output=True, text=True, timeout=120, check=False)
     assert ran.stdout.startswith("survived") and ran.returncode == 0, ran.stderr
 
 
-def test_the_global_step(session):
+def test_global_step(session):
     assert tf.train.get_global_step() is None
     step = tf.train.get_or_create_global_step()
     assert tf.train.get_global_step() is step is tf.train.get_or_create_global_step()

@@ -1,4 +1,4 @@
-"""Writing rows and parts of variables."""
+"""Scatter updates of rows and elements of variables."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ PARTS = {"scatter_nd_update": 7., "scatter_nd_add": 11., "scatter_nd_sub": -3.}
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_rows(session, name):
+def test_scatter_updates_of_rows(session, name):
     w = tf.Variable(START)
     updates = np.array([[9., 9.], [7., 7.]], "f")
     step = getattr(tf, name)(w, [2, 0], updates)
@@ -37,7 +37,7 @@ def test_rows(session, name):
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_parts(session, name):
+def test_scatter_nd_updates(session, name):
     w = tf.Variable(START)
     for op in (getattr(tf, name)(w, [[1, 1]], [7.]), getattr(w, name)([[1, 1]], [7.])):
         session.run(w.initializer)
@@ -46,7 +46,7 @@ def test_parts(session, name):
         assert session.run(op).tolist() == wanted.tolist()
 
 
-def test_every_write_of_a_run_counts(session):
+def test_all_writes_of_a_run_are_applied(session):
     w = tf.Variable([0, 0, 0])
     steps = [tf.scatter_add(w, [0, 0, 1], [1, 1, 5]), tf.scatter_add(w, 2, 3),
              w.assign_add([10, 10, 10]), tf.scatter_sub(w, [1], 1)]
@@ -58,7 +58,7 @@ def test_every_write_of_a_run_counts(session):
     assert session.run(after).tolist() == [2, 1, 1]
 
 
-def test_in_a_loop(session):
+def test_scatter_in_a_loop(session):
     w = tf.Variable([0, 0, 0])
 
     def body(i):
@@ -70,7 +70,7 @@ def test_in_a_loop(session):
     assert session.run(loop) == 3 and session.run(w).tolist() == [1, 2, 3]
 
 
-def test_what_is_refused():
+def test_invalid_arguments_raise():
     with pytest.raises(TypeError, match="'ScatterAdd' Op requires l-value input"):
         tf.scatter_add(tf.constant([1.]), [0], [1.])
     with pytest.raises(TypeError, match="sparse_delta is not IndexedSlices"):

@@ -1,4 +1,4 @@
-"""Variables by name: scopes, reuse, defaults of scopes, initializers."""
+"""Variables by name: scopes, reuse, scope defaults, initializers."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_scopes_and_reuse():
     assert a.trainable_variables() == a.global_variables() == [w, inner]
 
 
-def test_default_names_are_made_different():
+def test_default_names_are_made_unique():
     def layer():
         with tf.variable_scope(None, "dense") as scope:
             tf.get_variable("w", [1])
@@ -52,14 +52,14 @@ def test_default_names_are_made_different():
     ("n", [None], {}, False, "Shape of a new variable (n) must be fully defined, but instead was"),
     ("n", [2], {"initializer": 3.}, False, "If initializer is a constant, do not specify shape"),
 ])
-def test_what_cannot_be_had(name, shape, options, reuse, says):
+def test_invalid_get_variable_raises(name, shape, options, reuse, says):
     tf.get_variable("v", [2])
     with tf.variable_scope("", reuse=reuse or None), pytest.raises(ValueError) as caught:
         tf.get_variable(name, shape, **options)
     assert says in str(caught.value)
 
 
-def test_bad_scopes():
+def test_invalid_scopes_raise():
     with pytest.raises(TypeError, match=r"name_or_scope is required"):
         tf.variable_scope(None)
     with pytest.raises(ValueError, match=r"reuse parameter must be"):
@@ -118,7 +118,7 @@ def test_initial_values_by_default(session):
     (tf.variance_scaling_initializer(mode="fan_out", distribution="untruncated_normal"), 0.1),
     (tf.uniform_unit_scaling_initializer(), np.sqrt(1 / 200)),
 ], ids=lambda x: type(x).__name__)
-def test_spread_of_initializers(session, make, stddev):
+def test_standard_deviation_of_initializers(session, make, stddev):
     found = session.run(make([200, 100]))
     assert found.dtype == np.float32
     assert abs(found.mean()) < stddev / 20 and abs(found.std() / stddev - 1) < 0.03
@@ -154,7 +154,7 @@ def test_exact_initializers(session):
 
 
 @pytest.mark.parametrize("name", ["a b", "a:0", "_x", "-a", "\u00e9"])
-def test_names_that_nodes_cannot_have(name):
+def test_invalid_node_names_raise(name):
     for make in (lambda: tf.constant(1., name=name), lambda: tf.add(1., 2., name=name),
                  lambda: tf.placeholder(tf.float32, name=name)):
         with pytest.raises(ValueError, match=rf"'{name}(_\d)?' is not a valid node name"):
@@ -169,7 +169,7 @@ def test_names_that_nodes_cannot_have(name):
             tf.name_scope("b c").__enter__()
 
 
-def test_names_of_functions_and_eager_variables_are_made_fit():
+def test_names_of_functions_and_eager_variables_are_sanitized():
     with df.Graph().as_default():
         assert df.function(lambda x: x + 1.)(tf.constant(1.)).shape == ()
         own = df.custom_gradient(lambda x: (x * 2., lambda g: g))
@@ -178,24 +178,24 @@ def test_names_of_functions_and_eager_variables_are_made_fit():
         assert v.op.inputs[0].op.name == "my.variable"
 
 
-def test_unique_name_need_not_be_taken():
+def test_unique_name_without_marking_it_used():
     g = tf.get_default_graph()
     names = [g.unique_name("c", mark_as_used=False), g.unique_name("c"), g.unique_name("c"),
              g.unique_name("c", False), g.unique_name("c")]
     assert names == ["c", "c", "c_1", "c_2", "c_2"]
 
 
-def test_a_variable_without_shape_and_initializer():
+def test_variable_without_shape_and_initializer_raises():
     with pytest.raises(ValueError, match="Variable w did not get an initializer, so its `shape`"):
         tf.get_variable("w")
 
 
-def test_whether_a_variable_is_initialized_is_a_bool_of_numpy(session):
+def test_is_variable_initialized_returns_a_numpy_bool(session):
     found = session.run(tf.is_variable_initialized(tf.Variable(1.)))
     assert type(found).__name__ == "bool" and type(found) is not bool and not found
 
 
-def test_branches_must_return_something():
+def test_branches_without_a_return_value_raise():
     for then, otherwise, who in ((lambda: None, lambda: 1., "true_fn"),
                                  (lambda: 1., lambda: None, "false_fn")):
         with pytest.raises(ValueError, match=f"{who} must have a return value"):

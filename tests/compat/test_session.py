@@ -1,4 +1,4 @@
-"""Sessions: what may be asked for and fed, what comes back, and how they end."""
+"""Sessions: fetches and feeds, results, and closing."""
 
 import collections
 import gc
@@ -15,7 +15,7 @@ from dualflow._core import arrays_of
 Pair = collections.namedtuple("Pair", "a b")
 
 
-def test_results_are_what_tensorflow_gives(session):
+def test_result_types_match_tensorflow(session):
     found = session.run([tf.constant(1), tf.constant("a"), tf.constant(["a", "b"]),
                          tf.constant(2.), tf.constant([1.]), tf.constant(True), tf.no_op(),
                          tf.constant(1., tf.bfloat16)])
@@ -26,7 +26,7 @@ def test_results_are_what_tensorflow_gives(session):
     assert session.run(tf.constant([1.])).tolist() == [1.]
 
 
-def test_results_are_arrays_of_their_own(session):
+def test_results_share_no_memory_with_the_session(session):
     w = tf.Variable([1., 2.])
     x = tf.placeholder(tf.float32, [2])
     c = tf.constant([5., 6.])
@@ -44,7 +44,7 @@ def test_results_are_arrays_of_their_own(session):
     assert keeps.tolist() == [1., 2.]
 
 
-def test_fetches_nest(session):
+def test_nested_fetches(session):
     x = tf.placeholder(tf.float32, [], name="x")
     y, v = x * 2, tf.Variable(7.)
     session.run(v.initializer)
@@ -59,7 +59,7 @@ def test_fetches_nest(session):
     assert session.run([[text], y, Pair(text, None or y)], feed) == [[b"t"], 6., (b"t", 6.)]
 
 
-def test_rows_can_be_fetched(session):
+def test_fetching_indexed_slices(session):
     w = tf.Variable(tf.ones([4, 2]))
     slope = tf.gradients(tf.reduce_sum(tf.nn.embedding_lookup(w, [2, 0])), w)
     session.run(w.initializer)
@@ -93,14 +93,14 @@ def test_graphs_and_sessions_are_collectable():
     ("q", ValueError, "(The name 'q' refers to an Operation not in the graph.)"),
     ([["q"]], ValueError, "not in the graph"),
 ])
-def test_what_cannot_be_fetched(session, fetch, error, says):
+def test_invalid_fetches_raise(session, fetch, error, says):
     tf.constant(1.)
     with pytest.raises(error) as caught:
         session.run(fetch)
     assert says in str(caught.value)
 
 
-def test_a_fetch_from_another_graph(session):
+def test_fetch_from_another_graph_raises(session):
     tf.constant(1.)
     with tf.Graph().as_default():
         other = tf.constant(1., name="other")
@@ -110,7 +110,7 @@ def test_a_fetch_from_another_graph(session):
         session.run("Const:0", {other: 1.})
 
 
-def test_only_what_is_needed_runs(session):
+def test_only_required_ops_run(session):
     seen = []
     x = tf.placeholder(tf.float32, [])
     with tf.get_default_graph().as_default():
@@ -121,7 +121,7 @@ def test_only_what_is_needed_runs(session):
 
 
 class Sink(list):
-    """A stream that keeps what is written."""
+    """A stream that stores what is written."""
 
     def __init__(self, kept):
         self.write = kept.append
@@ -152,7 +152,7 @@ def test_values_that_can_be_fed(session, value):
     assert session.run(x * 1., {x: value}).tolist() == [1., 2.]
 
 
-def test_fractions_are_cut_off(session):
+def test_fed_floats_are_truncated_to_integers(session):
     x, y = tf.placeholder(tf.int32, [None]), tf.placeholder(tf.int8, [])
     assert session.run(x * 1, {x: [1.7, -1.7]}).tolist() == [1, -1]
     assert session.run(x * 1, {x: np.array([1.7, -1.7])}).tolist() == [1, -1]
@@ -170,12 +170,12 @@ def test_scalars_that_can_be_fed(session):
         assert found == value and found.dtype.name == dtype.name
 
 
-def test_shapes_that_differ_from_run_to_run(session):
+def test_shapes_that_differ_between_runs(session):
     x = tf.placeholder(tf.float32, [None, 3])
     y = tf.reduce_sum(tf.reshape(x, [-1]) * 2.) + tf.cast(tf.shape(x)[0], tf.float32)
     for n in (1, 2, 5, 1, 0):
         assert session.run(y, {x: np.ones([n, 3])}) == 6. * n + n
-    for n in range(200):                    # more than are kept
+    for n in range(200):                    # more than are cached
         assert session.run(y, {x: np.ones([n, 3])}) == 7. * n
 
 
@@ -192,7 +192,7 @@ def test_values_that_cannot_be_fed(session, value, error, says):
         session.run(x * 2., {x: value})
 
 
-def test_numbers_that_do_not_fit(session):
+def test_numbers_out_of_range_raise(session):
     x = tf.placeholder(tf.int8, [], name="x")
     with pytest.raises(TypeError, match=r"300 .* not compatible with Tensor type int8. Try expl"):
         session.run(x, {x: 300})
@@ -205,7 +205,7 @@ def test_numbers_that_do_not_fit(session):
     (tf.int32, [None, 3], "int32 and shape [?,3]"),
     (tf.float64, [], "dtype double and shape []"), (tf.float32, None, "'x' with dtype float (made"),
     (tf.string, [], "'x' with dtype string")])
-def test_placeholders_that_are_not_fed(session, dtype, shape, says):
+def test_unfed_placeholders_raise(session, dtype, shape, says):
     x = tf.placeholder(dtype, shape, name="x")
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         session.run(tf.identity(x))
@@ -226,7 +226,7 @@ def test_placeholder_with_default(session):
         tf.placeholder_with_default([1.], [2])
 
 
-def test_an_uninitialized_variable(session):
+def test_uninitialized_variable_raises(session):
     w = tf.Variable(1., name="w")
     y = w * 2.
     for fetch in (w, y, [y], w.assign_add(1.)):
@@ -238,7 +238,7 @@ def test_an_uninitialized_variable(session):
     assert session.run(y) == 6.
 
 
-def test_an_error_while_it_runs(session):
+def test_error_during_a_run_names_the_line(session):
     x, i = tf.constant([1., 2.]), tf.placeholder(tf.int32, [])
     y = tf.gather(x, i, name="pick")
     with pytest.raises(tf.errors.OutOfRangeError, match=r"made at .*test_session"):
@@ -249,7 +249,7 @@ def test_an_error_while_it_runs(session):
     assert session.run(y, {i: 1}) == 2.
 
 
-def test_closed_sessions():
+def test_closed_sessions_raise():
     x = tf.constant(1.)
     sess = tf.Session()
     call = sess.make_callable(x)
@@ -264,7 +264,7 @@ def test_closed_sessions():
         inner.run(x)
 
 
-def test_an_empty_graph(session):
+def test_empty_graph_raises(session):
     with pytest.raises(RuntimeError, match=r"The Session graph is empty"):
         session.run("x:0")
 
@@ -280,7 +280,7 @@ def test_default_sessions():
         assert entered is one is tf.get_default_session() and x.eval() == 3.
         with tf.Session():
             assert tf.get_default_session() is not one
-    assert one.run(x) == 3.         # as_default does not close
+    assert one.run(x) == 3.         # as_default does not close the session
     with tf.Session(graph=tf.Graph()), pytest.raises(ValueError, match=r"graph is different"):
         x.eval()
     with pytest.raises(ValueError, match=r"given session's graph is different"):
@@ -320,7 +320,7 @@ def test_options_are_accepted():
     assert config.gpu_options.allow_growth and config.other.option is not None
 
 
-def test_text_is_fed_and_fetched(session):
+def test_feeding_and_fetching_strings(session):
     x = tf.placeholder(tf.string, [])
     y = tf.identity(x)
     assert session.run(y, {x: "hello"}) == "hello" and x.dtype == tf.string
@@ -331,7 +331,7 @@ def test_text_is_fed_and_fetched(session):
     assert words.eval().shape == (2, 1) and words.get_shape().as_list() == [2, 1]
 
 
-def test_text_fed_on_eight_threads(session):
+def test_feeding_strings_on_eight_threads(session):
     word, x = tf.placeholder(tf.string, []), tf.placeholder(tf.float32, [])
     both, wrong = [tf.identity(word), x * 2.], []
 
@@ -367,10 +367,10 @@ def test_one_session_on_eight_threads(session):
                 assert session.run([y, x], {x: [float(k)]})[0] == 2. * k
                 session.run(more)
                 row = session.run(both)
-                assert (row == row[0]).all()        # never half of an update
-                with tf.Session() as own:           # another session, another graph in force
+                assert (row == row[0]).all()        # never a partial update
+                with tf.Session() as own:           # another session and default graph
                     assert own.run(tf.constant(float(seed)) + 1.) == seed + 1.
-        except Exception as error:      # told to the main thread
+        except Exception as error:      # raised in the main thread
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
@@ -382,20 +382,20 @@ def test_one_session_on_eight_threads(session):
     assert session.run([count, w])[0] == 480 and session.run(w).tolist() == [480.] * 4
 
 
-def test_a_graph_of_many_nodes(session):
+def test_graph_of_many_nodes(session):
     y = x = tf.placeholder(tf.float32, [2])
     for _ in range(5_000):
         y = tf.tanh(y) + x
     slope, = tf.gradients(y, x)
     found = session.run([y, slope], {x: [0.5, 1.]})
     want, one = np.array([0.5, 1.]), np.array([0.5, 1.])
-    for _ in range(200):                # by then it does not change any more
+    for _ in range(200):                # by then nothing is compiled any more
         want = np.tanh(want) + one
     np.testing.assert_allclose(found[0], want, rtol=1e-5)
     assert np.isfinite(found[1]).all()
 
 
-def test_slices_are_fetched_as_their_parts(session):
+def test_fetching_the_fields_of_indexed_slices(session):
     emb = tf.get_variable("emb", initializer=np.ones((3, 2), np.float32))
     grad = tf.gradients(tf.nn.embedding_lookup(emb, [1, 1]), emb)[0]
     bare = tf.IndexedSlices(tf.ones([2, 2]), tf.constant([1, 0]))

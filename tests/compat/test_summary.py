@@ -1,4 +1,4 @@
-"""Summaries in graphs: operations that give bytes, writers, what TensorBoard reads."""
+"""Summaries in graphs: ops that return bytes, writers, and what TensorBoard reads."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def values(made):
 
 
 def test_training(tmp_path):
-    """As the tutorials do it: merge_all, a writer with the graph, a summary in each step."""
+    """Train as in tutorials: merge_all, a writer with the graph, a summary per step."""
     x = tf.placeholder(tf.float32, [4, 3], name="x")
     with tf.name_scope("model"):
         w = tf.Variable(tf.ones([3, 2]), name="w")
@@ -47,8 +47,8 @@ def test_training(tmp_path):
     assert "^model/loss" in names["Merge/MergeSummary"].input
 
 
-def test_times(tmp_path):
-    """The advanced tutorial: a step's times beside the graph."""
+def test_run_metadata(tmp_path):
+    """The advanced tutorial writes a step's run times with the graph."""
     x = tf.placeholder(tf.float32, [64, 64], name="x")
     w = tf.Variable(tf.ones([64, 64]), name="w")
     y = tf.matmul(tf.matmul(x, w, name="first"), w, name="second")
@@ -70,7 +70,7 @@ def test_times(tmp_path):
     assert {"first", "second"} <= {n.name for n in found.Graph().node}
 
 
-def test_each_kind():
+def test_each_summary_type():
     text = tf.placeholder(tf.string, name="text")
     made = [tf.summary.scalar("s", 2), tf.summary.histogram("h", [1, 2, 3]),
             tf.summary.image("i", tf.zeros([2, 3, 4, 1])), tf.summary.text("t", text),
@@ -96,7 +96,7 @@ def test_collections_scopes_and_families(graph):
         assert list(values(sess.run(tf.summary.merge_all("mine")))) == [third.op.name]
 
 
-def test_errors():
+def test_invalid_summaries_raise():
     with tf.Session() as sess:
         with pytest.raises(ValueError, match=r"summary.scalar: 's' has shape \(2,\)"):
             sess.run(tf.summary.scalar("s", [1., 2.]))
@@ -104,7 +104,7 @@ def test_errors():
             sess.run(tf.summary.histogram("h", [float("nan")]))
 
 
-# --- functions of Python --------------------------------------------------------------------------
+# --- Python functions -----------------------------------------------------------------------------
 
 def test_py_func():
     x = tf.placeholder(tf.float32, [None], name="x")
@@ -124,7 +124,7 @@ def test_py_func():
         assert tf.gradients(y, [x]) == [None]
 
 
-def test_only_what_is_fetched_is_called():
+def test_only_fetched_functions_are_called():
     seen = []
     a, b = [tf.py_func(lambda k=k: seen.append(k) or np.float32(k), [], tf.float32)
             for k in (1, 2)]
@@ -143,7 +143,7 @@ def test_py_function():
         assert [v.tolist() for v in sess.run([y, g])] == [[1., 8.], [3., 12.]]
 
 
-def test_a_registered_op():
+def test_registered_op():
     import dualflow as df
 
     op = df.register_op("square_plus", lambda x, b: x.numpy() ** 2 + b,

@@ -1,4 +1,4 @@
-"""Tensor arrays of as many tensors as a fed one has rows: recurrent networks written by hand."""
+"""Tensor arrays with as many elements as a fed tensor has rows: recurrent networks by hand."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ W = RNG.randn(3, 3).astype("f")
 
 
 def network(x, w, form, ops=tf):
-    """What a loop of as many rounds as there are rows writes."""
+    """Return the array that a loop with one iteration per row writes."""
     n = ops.shape(x)[0]
     shape = {"element_shape": [1, 3]} if form == "element_shape" else {}
     made = ops.TensorArray(ops.float32, size=n, **shape)
@@ -52,19 +52,19 @@ def test_gradient_of_a_loop_over_fed_rows(session, form):
             assert one.tobytes() == other.numpy().tobytes()
 
 
-def test_an_array_of_no_tensors(session):
+def test_array_without_elements(session):
     x = tf.placeholder(tf.float32, [None, 3])
     y = network(x, tf.constant(W), "read")
     assert session.run(y, {x: np.zeros([0, 3])}).shape == (0, 1, 3)
 
 
-def test_what_does_not_fit():
+def test_incompatible_element_shape_raises():
     x = tf.placeholder(tf.float32, [None, 3])
     with pytest.raises(ValueError, match=r"unstack: value is float32 .*want the shape \(None, 2\)"):
         tf.TensorArray(tf.float32, tf.shape(x)[0], element_shape=[2]).unstack(x)
 
 
-def test_what_a_round_raises_is_told(session):
+def test_exception_in_a_loop_body_is_raised(session):
     x = tf.placeholder(tf.float32, [None, 3])
 
     def body(i):

@@ -1,4 +1,4 @@
-"""Optimizers as objects: steps, slots, gradients of one's own, what they refuse."""
+"""Optimizer objects: steps, slots, user-supplied gradients, invalid arguments."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_learning_rates_that_are_fed_or_called(session):
     assert session.run(w) == -0.5
 
 
-def test_an_optimizer_of_ones_own(session):
+def test_user_defined_optimizer(session):
     class Signs(tf.train.Optimizer):
         def __init__(self):
             super().__init__(False, "Signs")
@@ -80,7 +80,7 @@ def test_an_optimizer_of_ones_own(session):
     assert session.run(optimizer.get_slot(w, "seen")).tolist() == [2., 2.]
 
 
-def test_what_optimizers_refuse():
+def test_invalid_arguments_raise():
     optimizer = tf.train.GradientDescentOptimizer(0.1)
     with pytest.raises(ValueError, match=r"No variables to optimize"):
         optimizer.minimize(tf.constant(1.))
@@ -103,7 +103,7 @@ def test_what_optimizers_refuse():
         tf.train.piecewise_constant(1, [1], [1.])
 
 
-def test_training_reaches_the_goal(session):
+def test_training_converges(session):
     tf.set_random_seed(1)
     rng = np.random.RandomState(0)
     inputs = rng.randn(200, 5).astype("float32")
@@ -138,8 +138,8 @@ def test_training_reaches_the_goal(session):
     (lambda: tf.train.AdagradOptimizer(0.1),
      lambda: df.optimizers.Adagrad(0.1, 0.1, epsilon=0.)),
 ], ids=["sgd", "adam", "adagrad"])
-def test_same_bits_three_ways(session, session_optimizer, own):
-    """A session, a traced function and a tape give the same weights, to the bit."""
+def test_same_bits_in_all_modes(session, session_optimizer, own):
+    """A session, a traced function and a tape give equal weights, to the bit."""
     rng = np.random.RandomState(1)
     inputs, targets = rng.randn(7, 5).astype("f"), rng.randn(7, 3).astype("f")
     start = rng.randn(5, 3).astype("f")
@@ -170,7 +170,7 @@ def test_same_bits_three_ways(session, session_optimizer, own):
     assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
 
 
-def test_the_global_step_may_be_any_variable_of_that_name():
+def test_global_step_is_found_by_name():
     step = tf.Variable(0, name="global_step", trainable=False)
     assert tf.train.get_global_step() is step
     assert tf.train.get_or_create_global_step() is step

@@ -1,5 +1,5 @@
-"""Sizes that are known only when a graph runs: what programs are told of them, and that what one
-part takes for granted is no matter of the others."""
+"""Sizes known only when a graph runs: what programs can observe of them; assumptions of one part of
+a graph do not affect others."""
 
 import numpy as np
 import pytest
@@ -30,14 +30,14 @@ def test_a_comparison_with_an_unknown_size_is_none(session, x, ask):
 
 @pytest.mark.parametrize("ask", [
     int, float, range, hash, lambda n: [1, 2][n], np.zeros, "abc".__getitem__])
-def test_an_unknown_size_is_no_number(session, x, ask):
+def test_number_conversion_of_an_unknown_size_raises(session, x, ask):
     with pytest.raises((TypeError, ValueError)) as error:
         ask(x.shape[1])
     assert "5040" not in str(error.value)
     assert runs(session, x)
 
 
-def test_what_else_an_unknown_size_says(session, x):
+def test_str_and_comparison_of_an_unknown_size(session, x):
     n = x.shape[1]
     assert not n and n.value is None and n == None  # noqa: E711
     assert [str(n), str(n + 1), f"{n // 2}", repr(n * n)] == ["None"] * 4
@@ -47,7 +47,7 @@ def test_what_else_an_unknown_size_says(session, x):
     assert runs(session, x)
 
 
-def test_arithmetic_with_an_unknown_size_is_computed_when_it_runs(session, x):
+def test_arithmetic_with_an_unknown_size(session, x):
     y = tf.reshape(x, [x.shape[0] * x.shape[1]])
     assert session.run(y, {x: ONES}).shape == (6,)
 
@@ -56,13 +56,13 @@ def test_arithmetic_with_an_unknown_size_is_computed_when_it_runs(session, x):
     lambda x: tf.boolean_mask(x, [[[True]]]), lambda x: tf.argmax(x, 3),
     lambda x: tf.reduce_sum(x, 3), lambda x: tf.transpose(x, [0, 1, 2]), lambda x: x[0, 0, 0],
     lambda x: apply("argmax", x, axis=3, output_type="int64")])
-def test_what_cannot_be_made_does_not_matter_to_others(session, x, fails):
+def test_failed_construction_does_not_affect_other_nodes(session, x, fails):
     with pytest.raises((df.errors.DualflowError, ValueError)):
         fails(x)
     assert runs(session, x)
 
 
-def test_a_decision_belongs_to_what_was_made_by_it(session, x):
+def test_guard_affects_only_nodes_created_under_it(session, x):
     def decide():
         assert x.graph.guards == {}
         x.graph.guard("eq", (sizes[0], sizes[0].hint), True)
@@ -77,7 +77,7 @@ def test_a_decision_belongs_to_what_was_made_by_it(session, x):
     assert session.run(made + 1., {made: ONES}).tolist() == [[2.] * 3] * 2
 
 
-def test_a_part_of_unknown_rank_that_does_not_fit_does_not_matter_to_others(session):
+def test_incompatible_rank_affects_only_its_readers(session):
     u = tf.placeholder(tf.float32)
     tf.reduce_sum(u, 1)
     assert session.run(u * 2., {u: [1., 2.]}).tolist() == [2., 4.]
@@ -93,7 +93,7 @@ def test_elements_of_a_tensor_of_unknown_rank(session):
     assert session.run(tf.shape(u)[1], {u: ONES}) == 3
 
 
-def test_unstack_must_know_how_many_there_are(session, x):
+def test_unstack_of_an_unknown_size_raises(session, x):
     u = tf.placeholder(tf.float32)
     for value in (x, u):
         with pytest.raises(ValueError, match="Cannot infer argument `num` from shape"):
@@ -108,7 +108,7 @@ def test_unstack_must_know_how_many_there_are(session, x):
     assert runs(session, x)
 
 
-def test_a_mask_of_a_known_size_for_an_unknown_one(session, x):
+def test_mask_of_known_size_for_an_unknown_dimension(session, x):
     y = tf.boolean_mask(x, [True, False])
     assert session.run(y, {x: ONES}).tolist() == [[1.] * 3]
     with pytest.raises(tf.errors.InvalidArgumentError, match="size"):
@@ -117,7 +117,7 @@ def test_a_mask_of_a_known_size_for_an_unknown_one(session, x):
     assert runs(session, x)
 
 
-def test_dropout_keeps_the_shape_whatever_the_rank_of_its_rate(session):
+def test_dropout_with_a_rate_of_unknown_rank_keeps_the_shape(session):
     x4, keep = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.float32)
     y = tf.nn.dropout(x4, keep)
     assert y.shape.as_list() == [None, 4]
@@ -125,7 +125,7 @@ def test_dropout_keeps_the_shape_whatever_the_rank_of_its_rate(session):
     assert session.run(y, {x4: np.ones([1, 4]), keep: 1.}).tolist() == [[1.] * 4]
 
 
-def test_set_shape_adds_to_what_is_known(session, x):
+def test_set_shape_refines_the_static_shape(session, x):
     x.set_shape([None, 3])
     assert x.shape.as_list() == (x * 2.).shape.as_list() == [None, 3]
     assert int(x.shape[1]) == 3 and tf.layers.dense(x, 2).shape.as_list() == [None, 2]
@@ -162,7 +162,7 @@ def test_arg_max_takes_its_arguments_in_the_older_order(session):
 
 
 @pytest.mark.parametrize("a, b", [(0, 2), (1, 3), (-2, 5), (-9, -1), (3, 1), (4, 9), (2, -3)])
-def test_slices_by_tensors_are_those_of_python(session, a, b):
+def test_slices_with_tensor_bounds_match_python(session, a, b):
     i, j = tf.placeholder(tf.int32, []), tf.placeholder(tf.int64, [])
     z = tf.placeholder(tf.float32, [None, 4, None])
     value = np.arange(60, dtype=np.float32).reshape(5, 4, 3)
@@ -176,7 +176,7 @@ def test_slices_by_tensors_are_those_of_python(session, a, b):
     assert made[0].shape.as_list() == [None, 4, None] and made[5].shape.as_list() == [None, None]
 
 
-def test_slice_takes_tensors(session, x):
+def test_slice_with_tensor_bounds(session, x):
     i = tf.placeholder(tf.int32, [])
     made = [tf.slice(x, [0, 0], [i, 1]), tf.slice(x, tf.stack([i, 0]), [1, 2]),
             tf.slice(x, [0, i], [-1, -1]), tf.slice(x, [0, 0], tf.stack([-1, i])),
@@ -190,14 +190,14 @@ def test_slice_takes_tensors(session, x):
         session.run(made[1], {x: value, i: 7})
 
 
-def test_the_gradient_of_a_slice_by_tensors_is_dense(session, x):
+def test_gradient_of_a_slice_with_tensor_bounds_is_dense(session, x):
     i = tf.placeholder(tf.int32, [])
     grads = [tf.gradients(y, x)[0] for y in (x[i:], tf.slice(x, [0, i], [1, 2]))]
     found = session.run(grads, {x: ONES, i: 1})
     assert [y.tolist() for y in found] == [[[0.] * 3, [1.] * 3], [[0., 1., 1.], [0.] * 3]]
 
 
-def test_a_batch_of_one_takes_the_gradients_of_any(session):
+def test_gradients_of_a_possibly_broadcast_batch(session):
     x, w = tf.placeholder(tf.float32, [None, 3]), tf.Variable(np.ones((1, 3), np.float32))
     other = tf.placeholder(tf.float32, [None, 3])
     gradients = tf.gradients(tf.reduce_sum(x * w + other), [w, x, other])
@@ -209,7 +209,7 @@ def test_a_batch_of_one_takes_the_gradients_of_any(session):
         assert session.run(gradients[0], {x: rows, other: rows}).tolist() == [[n] * 3]
 
 
-def test_what_is_of_an_unknown_size_is_recorded_wherever_it_is_made(session, x):
+def test_dualflow_ops_with_unknown_sizes_are_recorded(session, x):
     made = [df.zeros([x.shape[0], 2]), df.random.uniform([tf.shape(x)[1]]),
             df.fill([x.shape[0]], 2.), df.one_hot([1], x.shape[0])]
     assert [v.shape for v in session.run(made, {x: ONES})] == [(2, 2), (3,), (2,), (1, 2)]

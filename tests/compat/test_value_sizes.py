@@ -1,4 +1,4 @@
-"""Sizes that are values: fed ones, and those computed from variables or from what is fed."""
+"""Sizes that are values: fed, or computed from variables or fed values."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def vector():
     return tf.placeholder(tf.float32, [None])
 
 
-# What is built of a number and a vector of unknown size, and what NumPy gives.
+# Functions of a number and a vector of unknown size, and NumPy's results.
 CASES = {
     "zeros": (lambda n, x: tf.zeros([n, 3]), lambda n, x: np.zeros([n, 3])),
     "ones of a tuple": (lambda n, x: tf.ones((2, n)), lambda n, x: np.ones([2, n])),
@@ -62,14 +62,14 @@ CASES = {
 
 @pytest.mark.parametrize("fed", ["placeholder", "no shape", "default", "variable", "int64"])
 @pytest.mark.parametrize("case", CASES)
-def test_a_number_is_a_size(session, case, fed):
+def test_tensor_value_as_a_size(session, case, fed):
     build, expected = CASES[case]
     n = {"placeholder": scalar, "no shape": lambda: tf.placeholder(tf.int32),
          "default": lambda: tf.placeholder_with_default(4, []),
          "variable": lambda: tf.Variable(4, trainable=False),
          "int64": lambda: tf.placeholder(tf.int64, [])}[fed]()
     if fed == "int64" and case in ("largest", "of the loop", "in each round", "reshape by two"):
-        n = tf.cast(n, tf.int32)        # its neighbours are int32
+        n = tf.cast(n, tf.int32)        # the other operands are int32
     x = vector()
     y = build(n, x)
     for k in (3, 4, 3, 2):
@@ -81,7 +81,7 @@ def test_a_number_is_a_size(session, case, fed):
         np.testing.assert_array_equal(got, expected(k, X))
 
 
-def test_what_is_known_of_the_shapes():
+def test_static_shapes():
     n, x = scalar(), vector()
     assert tf.zeros([n, 3]).shape.as_list() == [None, 3]
     assert tf.zeros(tf.stack([n, 3])).shape.as_list() == [None, 3]
@@ -91,7 +91,7 @@ def test_what_is_known_of_the_shapes():
     assert (tf.zeros([default]) + tf.zeros([3])).shape.as_list() == [3]
 
 
-def test_a_shape_is_fed(session):
+def test_fed_shape(session):
     shape, x = tf.placeholder(tf.int32, [2]), vector()
     y = tf.reshape(x, shape)
     assert y.shape.as_list() == [None, None]
@@ -99,7 +99,7 @@ def test_a_shape_is_fed(session):
     assert session.run(y, {x: X, shape: [2, -1]}).shape == (2, 12)
 
 
-def test_a_batch_size_is_fed_to_a_recurrent_layer(session):
+def test_fed_batch_size_of_a_recurrent_layer(session):
     n, x = scalar(), tf.placeholder(tf.float32, [None, 5, 4])
     cell = tf.nn.rnn_cell.BasicLSTMCell(6)
     outputs, _ = tf.nn.dynamic_rnn(cell, x, initial_state=cell.zero_state(n, tf.float32))
@@ -112,7 +112,7 @@ def test_a_batch_size_is_fed_to_a_recurrent_layer(session):
     np.testing.assert_allclose(whole[1], sum(p[1] for p in parts), atol=1e-5)
 
 
-def test_the_longest_of_a_batch(session):
+def test_maximum_length_of_a_batch_as_a_size(session):
     lengths = tf.placeholder(tf.int32, [None])
     mask = tf.sequence_mask(lengths, tf.reduce_max(lengths))
     state = tf.zeros([tf.reduce_max(lengths), 2])
@@ -122,7 +122,7 @@ def test_the_longest_of_a_batch(session):
         assert got[0].sum(1).tolist() == batch
 
 
-def test_a_number_that_is_drawn_or_assigned_in_the_run(session):
+def test_random_or_assigned_size(session):
     n = tf.random_uniform([], 1, 10, tf.int32)
     drawn = tf.zeros([n])
     v = tf.Variable(2)
@@ -139,7 +139,7 @@ def test_a_number_that_is_drawn_or_assigned_in_the_run(session):
     assert session.run(filled).shape == (4, 2)
 
 
-def test_what_does_not_need_the_number_does_without(session):
+def test_fetch_that_does_not_need_the_size(session):
     n, x = scalar(), vector()
     y, other = tf.zeros([n]), x * 2.
     assert session.run(other, {x: [1.]}).tolist() == [2.]
@@ -148,7 +148,7 @@ def test_what_does_not_need_the_number_does_without(session):
         session.run(y)
 
 
-def test_numbers_that_do_not_fit(session):
+def test_incompatible_sizes_raise(session):
     n, x = scalar(), tf.placeholder(tf.float32, [None, 4])
     y = x + tf.zeros([n, 4])
     rows = np.ones((2, 4))
@@ -159,7 +159,7 @@ def test_numbers_that_do_not_fit(session):
     assert session.run(y, {n: 2, x: rows}).tolist() == rows.tolist()
 
 
-def test_times_of_a_run(session):
+def test_run_metadata(session):
     pytest.importorskip("tensorboard")
     n = scalar()
     y = tf.zeros([n]) + 1.
@@ -169,7 +169,7 @@ def test_times_of_a_run(session):
     assert metadata.step_stats.dev_stats
 
 
-def test_programs_are_forgotten(session):
+def test_more_sizes_than_cached_programs(session):
     n = scalar()
     y = tf.zeros([n])
     assert [len(session.run(y, {n: k})) for k in range(150)] == list(range(150))

@@ -1,4 +1,4 @@
-"""Variables of graphs: made, initialized, assigned, listed, and kept apart by sessions."""
+"""Variables of graphs: creation, initialization, assignment, collections, values per session."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_initial_values(session):
     assert whole.get_shape() == [] and w.device == ""
 
 
-def test_what_a_variable_is(session):
+def test_variable_attributes(session):
     w = tf.Variable([1., 2.], name="w")
     assert (w.name, w.op.name, w.op.type, w.initializer.name) == ("w:0", "w", "VariableV2",
                                                                   "w/Assign")
@@ -55,7 +55,7 @@ def test_operators(session):
         [[4.]], [[6.]], [False], [True], [True], [False]]
 
 
-def test_bad_initial_values():
+def test_invalid_initial_values_raise():
     with pytest.raises(ValueError, match=r"^initial_value must be specified.$"):
         tf.Variable()
     with pytest.raises(ValueError, match=r"initial_value must have a shape specified"):
@@ -83,7 +83,7 @@ def test_assignments(session):
         session.run(w.assign_add([1., 0.]), {w: [1., 1.]})
 
 
-def test_what_cannot_be_assigned():
+def test_invalid_assignments_raise():
     w = tf.Variable([1., 2.], name="w")
     with pytest.raises(TypeError, match=r"'Const:0|Const.* is not a variable and cannot be ass"):
         tf.assign(tf.constant(1.), 2.)
@@ -96,8 +96,8 @@ def test_what_cannot_be_assigned():
 
 
 def test_reads_and_writes_of_one_run(session):
-    """What waits for no write sees variables as they were when the run began; what a fetch of a
-    variable gives is its value in the end."""
+    """A read without dependencies on writes returns the value at the start of the run; fetching a
+    variable returns its final value."""
     w = tf.Variable(1.)
     before = w * 10.
     more = w.assign_add(1.)
@@ -110,7 +110,7 @@ def test_reads_and_writes_of_one_run(session):
     assert session.run([late, read, before]) == [40., 4., 30.]
 
 
-def test_sessions_have_values_of_their_own(fresh_graph):
+def test_sessions_have_separate_values(fresh_graph):
     w = tf.Variable(1.)
     more = w.assign_add(1.)
     one, other = tf.Session(), tf.Session()
@@ -118,10 +118,10 @@ def test_sessions_have_values_of_their_own(fresh_graph):
     other.run(w.assign(10.))
     assert [one.run(more), one.run(more), other.run(more)] == [2., 3., 11.]
     assert (one.run(w), other.run(w)) == (3., 11.)
-    assert len(fresh_graph.programs._known) == 4        # shared by both
+    assert len(fresh_graph.programs._known) == 4        # shared by both sessions
 
 
-def test_eager_variables_are_shared():
+def test_eager_variables_are_shared_by_sessions():
     v = df.Variable(1.)
     y = tf.constant(2.) * v
     one, other = tf.Session(), tf.Session()
@@ -150,7 +150,7 @@ def test_lists_of_variables(session):
     assert session.run(tf.report_uninitialized_variables([d])).tolist() == [b"Variable"]
 
 
-def test_gradients_reach_variables(session):
+def test_gradients_of_variables(session):
     w = tf.Variable([1., 2.])
     unused = tf.Variable(1.)
     x = tf.constant([3., 4.])
@@ -180,7 +180,7 @@ def test_variables_in_loops_and_branches(session):
     assert session.run(w) == 5.
 
 
-def test_a_variable_made_in_a_round(session):
+def test_variable_created_in_a_loop_body(session):
     def body(i, x):
         return i + 1, x * tf.get_variable("w", [], initializer=tf.constant_initializer(3.))
 

@@ -1,7 +1,7 @@
-"""Random programs whose tapes are around calls of functions, which are traced or not.
+"""Random programs with tapes around calls of functions, traced or not.
 
-A program calls its functions several times, on tensors it uses before and after, too, and asks for
-gradients of first, second or third order. All bits must be those of plain Python.
+A program calls its functions several times, also on tensors it uses before and after a call, and
+computes gradients of first to third order. All bits must equal those of plain Python.
 """
 
 import warnings
@@ -12,7 +12,7 @@ import dualflow as df
 from tests.programs.program import difference
 from tests.programs.steps import STEPS
 
-LARGEST = 256                # elements; larger results are left out
+LARGEST = 256                # elements; larger results are skipped
 PLAIN = ["add", "multiply", "subtract", "add", "multiply", "add", "smooth", "sum", "number",
          "square", "transpose", "matmul", "concat", "gather", "row", "softmax", "maximum",
          "normalize", "root", "stop", "broadcast", "where", "wide"]
@@ -44,7 +44,7 @@ def scaled(x, y):
 
 @df.custom_gradient
 def handed_on(x, y):
-    """Both unchanged, the second first."""
+    """Return both operands unchanged, the second first."""
     return (y, x), lambda g, h: (h * 2., g * df.reduce_mean(x))
 
 
@@ -65,7 +65,7 @@ def taped(x):
 
 
 class Program:
-    """Everything random is decided here; `run` does the same each time."""
+    """A program in which all random choices are made at construction; `run` is deterministic."""
 
     def __init__(self, seed, forms=True):
         rng = self.rng = np.random.default_rng(seed)
@@ -94,7 +94,7 @@ class Program:
                 for name in names]
 
     def step(self, name, a, b, k, pool, variables, call):
-        """The results of one step, a list."""
+        """Return the results of one step as a list."""
         if name in STEPS:
             n, op = STEPS[name]
             return [op(*[a, b][:n], k)]
@@ -130,7 +130,7 @@ class Program:
                 made = self.step(name, a, b, k, pool, variables, call)
             except (df.errors.InvalidArgumentError, df.errors.OutOfRangeError,
                     df.errors.DTypeError, ZeroDivisionError, IndexError):
-                continue            # shapes alone decide
+                continue            # depends only on shapes
             pool = pool + [y for y in made if y.size <= LARGEST]
         return pool
 
@@ -185,7 +185,7 @@ class Program:
 
 
 def check(seed: int) -> None:
-    """The gradients of a seed's program are those of plain Python."""
+    """Check that the gradients of a seed's program equal those of plain Python."""
     program = Program(seed)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -1,8 +1,8 @@
-"""Random programs with branches and loops, nested to depth 3, which read and assign variables, draw
+"""Random programs with branches and loops, nested to depth 3, that read and assign variables, draw
 random numbers and call the host.
 
-Everything that can be seen of the runs must be what plain Python gives: results, what a call
-raises, variables, the generator's counter, and what the host was told, in order.
+All observable effects must match plain Python: results, exceptions of calls, variables, the
+generator's counter, and the host calls in order.
 """
 
 import dataclasses
@@ -18,14 +18,14 @@ from dualflow.ops.host import host_call
 from tests.programs.program import difference
 from tests.programs.steps import STEPS
 
-LARGEST = 256               # elements; larger results are left out
+LARGEST = 256               # elements; larger results are skipped
 DEPTH = 3
-ROUNDS = 5                  # at most, of a loop that ends by data
+ROUNDS = 5                  # maximum trip count of a data-dependent loop
 SIMPLE = {"ops": 34, "number": 8, "assign": 8, "read": 6, "draw": 5, "tell": 4, "may fail": 1,
           "masked": 2}
 NESTED = {"cond": 6, "switch": 3, "case": 2, "while": 6, "scan": 5, "fold": 3, "map": 3,
           "array": 3}
-# Those whose results do not depend on how a size is known, and that never take long.
+# Steps whose results do not depend on how a size is known, and that are fast.
 TABLE = [name for name in sorted(STEPS) if name not in ("attention", "cross entropy")]
 
 
@@ -39,7 +39,7 @@ class Step(NamedTuple):
 
 
 def block(rng: np.random.Generator, depth: int, most: int) -> tuple[Step, ...]:
-    """Random steps, which may own blocks."""
+    """Return random steps, which may own blocks."""
     kinds = SIMPLE if depth == DEPTH else {**SIMPLE, **NESTED}
     names, weights = list(kinds), np.array(list(kinds.values()), float)
     made = []
@@ -54,7 +54,7 @@ def block(rng: np.random.Generator, depth: int, most: int) -> tuple[Step, ...]:
 
 
 class State:
-    """What a program reads and writes besides its arguments."""
+    """State that a program reads and writes besides its arguments."""
 
     def __init__(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -66,16 +66,16 @@ class State:
 
 
 def settled(x: Any, like: Any) -> Any:
-    """Something of `x` in the shape of another tensor: what is carried keeps its shape."""
+    """Return a value computed from `x` in the shape of `like`: carries must keep their shape."""
     if x.shape == like.shape and x.dtype is like.dtype:
         return x
     return df.tanh(like) + df.cast(df.reduce_mean(df.tanh(x)), like.dtype)
 
 
 def number(x: Any, most: int) -> Any:
-    """An int32 from 0 to `most` that data decides about."""
+    """Return a data-dependent int32 from 0 to `most`."""
     x = df.reduce_sum(df.tanh(df.cast(x, df.float32)))
-    x = df.where(x < 1e9, x, 0.)            # no NaN
+    x = df.where(x < 1e9, x, 0.)            # removes NaN
     return df.cast(df.abs(x) * 3., df.int32) % (most + 1)
 
 
@@ -90,13 +90,13 @@ class Program:
                       for shape in [(3, 4), (4,), ()]] for _ in range(3)]
 
     def body(self, state: State, *args: Any) -> list[Any]:
-        """What is traced."""
+        """The function that is traced."""
         pool = [state.table, *args]
         self.do(state, self.steps, pool)
         return pool[-6:]
 
     def do(self, state: State, steps: tuple[Step, ...], pool: list[Any]) -> list[Any]:
-        """Appends what the steps make."""
+        """Append the results of the steps to the pool."""
         for step in steps:
             a, b = pool[-1 - step.i % len(pool)], pool[-1 - step.j % len(pool)]
             y = getattr(self, step.kind.replace(" ", "_"))(state, step, a, b, pool)
@@ -105,7 +105,7 @@ class Program:
         return pool
 
     def inside(self, state: State, step: Step, k: int, pool: list[Any], like: Any) -> Any:
-        """What block `k` of a step makes, in the shape of another tensor."""
+        """Return the result of block `k` of a step, in the shape of another tensor."""
         return settled(self.do(state, step.blocks[k], list(pool))[-1], like)
 
     # --- steps ---
@@ -114,7 +114,7 @@ class Program:
         n, f = STEPS[step.name]
         try:
             return f(a, step.k) if n == 1 else f(a, b, step.k)
-        except (df.errors.DualflowError, ZeroDivisionError, IndexError):    # does not fit
+        except (df.errors.DualflowError, ZeroDivisionError, IndexError):    # incompatible
             return None
 
     def number(self, state: State, step: Step, a: Any, b: Any, pool: list[Any]) -> Any:
@@ -206,7 +206,7 @@ class Program:
         return t.read(0) + df.reduce_sum(t.stack(), 0)
 
     def run(self, wrap: Callable[[Any], Any]) -> list[Any]:
-        """What the calls gave, and what else they did."""
+        """Return the results and other effects of the calls."""
         state = State(self.seed)
         f = wrap(lambda *args: self.body(state, *args))
         seen: list[Any] = []
@@ -224,7 +224,7 @@ setattr(Program, "while", Program.while_)
 
 
 def check(seed: int) -> None:
-    """The program of a seed does the same traced, with passes and without, as in plain Python."""
+    """Check that the program of a seed, traced with and without passes, matches plain Python."""
     program = Program(seed)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -1,9 +1,9 @@
 """Derivatives of order 0 to 3 of random written programs, in float64.
 
-The program of a seed is run in eager mode, traced, and traced without passes; tapes and transforms
+The program of a seed runs in eager mode, traced, and traced without passes; tapes and transforms
 are inside the traced function, around it, or on both sides. Results, derivatives and variables must
-agree to rounding: a traced branch returns a tensor of its own, so sums of gradients may be
-associated in another order. The eager derivatives must agree with differences along a direction.
+agree up to rounding: a traced branch returns a new tensor, so cotangents may be summed in another
+order. The eager derivatives must agree with finite differences along a direction.
 """
 
 import warnings
@@ -19,17 +19,17 @@ from tests.programs.reference import differences, moved
 from tests.programs.taped import Writer
 from tests.programs.written import losses
 
-TOLERANCE = 1e-9            # of traced against eager mode, beside the largest value
+TOLERANCE = 1e-9            # of traced against eager mode, relative to the largest value
 SHAPES = [(3, 2), (2,), (2,), ()]       # of xs, a, b and c
 WAYS = ["tape"] * 6 + ["persistent", "grad", "grad", "jvp", "vjp"]
 
 
 class State:
-    """What a program reads and writes besides its arguments.
+    """State that a program reads and writes besides its arguments.
 
-    An assignment passes no gradient on, so differences must hold what is assigned fixed. A first
-    run with `trail` as a list notes the variables after each assignment; a run with `shift` sets
-    them to what the first run noted, moved by `shift`. `stop` does that for `stop_gradient`.
+    An assignment has no gradient, so finite differences must hold assigned values fixed. A first
+    run with a list as `trail` records the variables after each assignment; a run with `shift` sets
+    them to the recorded values plus `shift`. `stop` does the same for `stop_gradient`.
     """
 
     def __init__(self, seed: int, values: list[np.ndarray]) -> None:
@@ -49,12 +49,12 @@ class State:
         self.begin = [(v, v.value()) for v in [*self.variables, *slots]]
 
     def reset(self) -> None:
-        """Give the variables their first values again."""
+        """Reset the variables to their initial values."""
         for v, value in self.begin:
             v.assign(value)
 
     def note(self) -> None:
-        """Called after each assignment."""
+        """Record or replay the variables; programs call it after each assignment."""
         if self.shift is not None:
             for v, value, by in zip(self.variables, self.next(), self.shift, strict=True):
                 v.assign(value + by)
@@ -80,11 +80,11 @@ def unwrapped(f: Any) -> Any:
 
 
 class Elsewhere(Exception):
-    """A run near the first one that takes another branch."""
+    """Raised if a run near the first one takes another branch."""
 
 
 class Program:
-    """The program of a seed, what is asked for, and the arguments."""
+    """The program of a seed, the derivative to compute, and the arguments."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -104,14 +104,14 @@ class Program:
         self.trips = [int(n) for n in rng.permutation(4)[:2]]
 
     def problem(self, f: Callable[..., Any], values: list[np.ndarray]) -> tuple[Problem, State]:
-        """The program with variables of its own, at some values of arguments and variables."""
+        """Return the program with new variables, at given values of arguments and variables."""
         state = State(self.seed, values[4:])
         directions = [[df.constant(u) for u in us] for us in self.directions]
         return Problem(lambda n, xs, a, b, c: losses(f(state, xs, n, a, b, c)), state.variables,
                        directions), state
 
     def run(self, wrap: Callable[[Any], Any]) -> list[Any]:
-        """The derivatives and the variables of each call."""
+        """Return the derivatives and the variables of each call."""
         f = compiled(self.text, wrap=wrap)
         problem, state = self.problem(f, self.values)
         xs = [df.constant(x) for x in self.values[:4]]
@@ -122,10 +122,10 @@ class Program:
         forget(f)
         return seen
 
-    # --- differences ---
+    # --- finite differences ---
 
     def below(self, n: int, t: float, trail: list[Any], first: bool) -> float:
-        """The derivative of one order less, at a distance along the last direction."""
+        """Return the derivative of the next lower order at a distance along the last direction."""
         direction = self.directions[-1]
         problem, state = self.problem(self.plain, moved(self.values, direction, t))
         state.trail = trail
@@ -135,7 +135,8 @@ class Program:
         return float(slope(problem, question)(df.constant(n), *xs).numpy())
 
     def reference(self, n: int) -> float | None:
-        """The last derivative along its direction, or None if another branch is taken nearby."""
+        """Return the last derivative along its direction, or None if another branch is taken
+        nearby."""
         trail: list[Any] = []
         try:
             self.below(n, 0., trail, True)
@@ -150,7 +151,7 @@ class Program:
 
 
 def check(seed: int) -> None:
-    """The derivatives of a seed's program are those of eager mode and of differences."""
+    """Check the derivatives of a seed's program against eager mode and finite differences."""
     program = Program(seed)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -163,7 +164,7 @@ def check(seed: int) -> None:
 
 
 def against_differences(program: Program) -> int:
-    """Compare eager mode with differences; return in how many calls that was possible."""
+    """Compare eager mode with differences; return the number of calls where that was possible."""
     if not program.question.ways:
         return 0
     compared = 0
@@ -173,6 +174,6 @@ def against_differences(program: Program) -> int:
             compared += 1
             got = program.eager(n)
             assert abs(got - want) <= 1e-4 * max(1., abs(want)), (
-                f"seed {program.seed}, {program.question}, n = {n}: eager {got}, by differences "
+                f"seed {program.seed}, {program.question}, n = {n}: eager {got}, finite difference "
                 f"{want}")
     return compared

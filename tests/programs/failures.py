@@ -1,8 +1,8 @@
-"""Random programs of a seed that update variables and fail: the variables afterwards.
+"""Random programs of a seed that update variables and fail: the variables after the failure.
 
-Steps that may fail come between updates, and an argument says which of them does. Whichever it is,
-eager mode has done the updates written before it and none of those after it; so must every traced
-form, whatever its passes merge and move.
+Steps that may fail are placed between updates; an argument selects the one that fails. Eager mode
+completes the updates before the failing step and none after it; every traced form must do the same,
+whatever its passes merge and move.
 """
 
 import warnings
@@ -14,7 +14,7 @@ import numpy as np
 import dualflow as df
 from tests.programs.program import difference
 
-SMALL, LARGE = (3, 4), (300, 250)       # of large tensors steps run side by side, in threads
+SMALL, LARGE = (3, 4), (300, 250)       # large tensors: steps run concurrently in threads
 FORMS = ["call", "call", "tape inside", "tape outside", "inlined", "checked"]
 OPTIMIZERS = [lambda: df.optimizers.SGD(.1), lambda: df.optimizers.SGD(.1, momentum=.9),
               lambda: df.optimizers.Adam(.01), lambda: df.optimizers.RMSprop(.01, momentum=.5),
@@ -22,18 +22,18 @@ OPTIMIZERS = [lambda: df.optimizers.SGD(.1), lambda: df.optimizers.SGD(.1, momen
 
 
 def refused(x: Any) -> Any:
-    """Raises in the host where an element is negative."""
+    """Raise in the host if an element is negative."""
     df.debugging.assert_non_negative(x)
     return x
 
 
 @df.custom_gradient
 def gathered(x: Any, k: Any) -> Any:
-    """x, and in its gradient an index that may be out of range."""
+    """Return x; its gradient gathers at an index that may be out of range."""
     return x * 1., lambda g: (g * df.gather(df.ones([3], g.dtype), k), None)
 
 
-# Each fails where `bad` is 1 and not where it is 0; gives a tensor that depends on what may fail.
+# Each fails if `bad` is 1 and not if it is 0; returns a tensor that depends on the failing op.
 FAILING: dict[str, Callable[[Any, Any], Any]] = {
     "gather": lambda x, bad: df.gather(x, bad * 9999),
     "gather_nd": lambda x, bad: df.gather_nd(x, [[bad * 9999]]),
@@ -48,7 +48,7 @@ FAILING: dict[str, Callable[[Any, Any], Any]] = {
     "bincount": lambda x, bad: df.math.bincount(
         df.concat([df.cast(x[0] > 0., df.int32), df.zeros([80_000 * (x.shape[0] > 9)], df.int32)
                    - bad], 0), minlength=2, maxlength=2),
-    "divide": lambda x, bad: x / df.cast(1 - bad, x.dtype),     # where numerics are checked
+    "divide": lambda x, bad: x / df.cast(1 - bad, x.dtype),     # if numerics are checked
     "masked": lambda x, bad: df.reshape(df.boolean_mask(df.range(4), df.range(4) > bad), [3]),
     "masked sum": lambda x, bad: df.boolean_mask(df.ones([4]), df.range(4) > bad) + df.ones([3]),
 }
@@ -86,7 +86,7 @@ class Program:
         self.x = df.constant(rng.normal(size=self.shape).astype("float32"))
 
     def body(self, state: State, x: Any, which: Any) -> list[Any]:
-        """What is traced; the failing step number `which` fails."""
+        """The function that is traced; failing step number `which` fails."""
         made, results, failing = [x], [], 0
         for kind, i, j, k, n in self.steps:
             a, b = made[-1 - i % len(made)], made[-1 - j % len(made)]
@@ -119,7 +119,7 @@ class Program:
         return [loss, *made[-2:], *results]
 
     def value(self, kind: str, i: int, a: Any, b: Any, v: Any) -> Any:
-        """A step that only computes."""
+        """Return the result of a step that only computes."""
         if kind == "read":
             return [v.value(), v + 1., v * v][i % 3]
         if kind == "heavy":
@@ -134,7 +134,7 @@ class Program:
         return [df.tanh(a), a + b, a * .5, df.maximum(a, b), df.sin(a) * b, a - b][i % 6]
 
     def run(self, which: int, wrap: Callable[[Any], Any]) -> list[Any]:
-        """The outcomes of calls that fail at `which`, and the variables after each."""
+        """Return the outcomes of calls that fail at `which`, and the variables after each."""
         state, seen = State(self.seed, self.shape), list[Any]()
         f = wrap(lambda x, which: self.body(state, x, which))
         form = {"tape inside": wrap(lambda *args: self.differentiated(state, f, *args)),
@@ -149,7 +149,7 @@ class Program:
         return seen
 
     def differentiated(self, state: State, f: Any, x: Any, which: Any) -> Any:
-        """A training step around the function; its gradient may fail, too."""
+        """A training step around the function; its gradient may fail as well."""
         bad = df.cast(df.equal(which, self.n_failing + 1), df.int32)
         with df.GradientTape() as tape:
             y = f(x, which)
@@ -162,7 +162,7 @@ class Program:
 
 
 def check(seed: int) -> None:
-    """The program of a seed leaves variables as eager mode does, wherever it fails."""
+    """Check that the variables of a seed's program match eager mode, wherever it fails."""
     program = Program(seed)
     numerics = df.debugging
     with warnings.catch_warnings():

@@ -1,7 +1,7 @@
-"""Random programs whose names `with`, `try`, `match`, `:=` and starred targets assign first.
+"""Random programs in which `with`, `try`, `match`, `:=` and starred targets introduce names.
 
 The programs of `written.py` with statements that introduce a name, on some paths only, and read it
-where it has a value. A program that reads an unassigned name in eager mode must be refused.
+where it has a value. A program that reads an unassigned name in eager mode must be rejected.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ OPENING = {"in_with", "in_try", "in_match", "in_walrus", "star_rows", "loop_else
 class Writer(written.Writer):
     kinds = {**written.KINDS, **NEW}            # noqa: RUF012
     opening = written.OPENING | OPENING
-    doubts = False          # whether a name is read that some run may not have assigned
-    aliases = False         # whether loops return rows or variables unchanged: see `distance`
+    doubts = False          # True if a name is read that some run may not have assigned
+    aliases = False         # True if loops may return rows or variables unchanged: see `distance`
 
     def use(self, depth: int, name: str) -> None:
-        """Reads a name that is a vector."""
+        """Write a statement that reads a name of a vector."""
         target = self.pick(written.VECTORS)
         self.add(depth, f"{target} = " + self.pick(
             [f"{name} * 0.5", f"df.tanh({target} + {name})", f"{name} - {target}",
@@ -146,7 +146,7 @@ class Writer(written.Writer):
         self.use(depth, t)
 
     def breaks(self, line: int) -> bool:
-        """Whether some loop ends early in the text from a line on."""
+        """Return True if a loop ends early in the text from a line on."""
         return any([x.strip() == "break" for x in self.lines[line:]])
 
     def nested(self, depth: int, inside: bool) -> None:
@@ -210,7 +210,7 @@ class Writer(written.Writer):
         self.use(depth, t)
 
     def doubtful(self, depth: int, inside: bool) -> None:
-        """A name that some runs may not have assigned."""
+        """Write a read of a name that some runs may not have assigned."""
         t = self.fresh("t")
         self.add(depth, f"if c < {self.pick(written.NUMBERS)}:")
         self.add(depth + 1, f"{t} = b * 0.5")
@@ -220,7 +220,7 @@ class Writer(written.Writer):
 
 
 def distance(got: object, want: object) -> str | None:
-    """The first tensor that differs by more than sums in another order do."""
+    """Describe the first tensor whose difference exceeds that of reordered sums."""
     pairs = zip(df.nest.flatten(got), df.nest.flatten(want), strict=True)
     for x, y in pairs:
         x, y = (z.numpy() if isinstance(z, df.TensorBase) else np.asarray(z) for z in (x, y))
@@ -231,7 +231,7 @@ def distance(got: object, want: object) -> str | None:
 
 
 def check(seed: int) -> str:
-    """The program of a seed does the same traced as in plain Python. Returns what became of it."""
+    """Compare the traced program of a seed with plain Python, and return the kind of outcome."""
     writer = Writer(seed)
     f = compiled(writer.text, contextlib=contextlib)
     refused = 0

@@ -1,5 +1,5 @@
-"""What Python code does with a number or a size to get another number: by name, a function of an
-int, a float, a shape and a flag."""
+"""Python expressions that compute a number from numbers or sizes: by name, a function of an int, a
+float, a shape and a flag."""
 
 import copy
 import math

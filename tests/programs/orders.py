@@ -1,8 +1,8 @@
 """Derivatives of order k of a function, with a choice of transform for each order.
 
 `derivative` applies one transform per order and can wrap the function at every level in between, so
-that tapes and transforms are inside a traced function, around it, or on both sides. Used by the
-generator of derivatives and by the sweep over forms of control flow.
+that tapes and transforms are inside a traced function, around it, or on both sides. The generator
+of derivatives and the sweep over forms of control flow use it.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,14 +63,14 @@ def number(gradients: Function, direction: Sequence[Any]) -> Function:
     """Return the inner product of the gradients and a direction."""
     def f(n: Any, *xs: Any) -> Any:
         found = gradients(n, *xs)
-        if not isinstance(found, list):         # along the direction already
+        if not isinstance(found, list):         # already the derivative along the direction
             return found
         return df.add_n([df.reduce_sum(g * u) for g, u in zip(found, direction, strict=False)])
 
     return f
 
 
-# --- transforms: each makes a function of (n, *xs) that returns gradients or a number ---
+# --- transforms: each returns a function of (n, *xs) that returns gradients or a number ---
 
 def tape(f: Function, variables: Sequence[Any], direction: Sequence[Any]) -> Function:
     def g(n: Any, *xs: Any) -> Any:
@@ -83,7 +83,7 @@ def tape(f: Function, variables: Sequence[Any], direction: Sequence[Any]) -> Fun
 
 
 def persistent(f: Function, variables: Sequence[Any], direction: Sequence[Any]) -> Function:
-    """Several gradients of one tape, of targets that it goes on to compute."""
+    """Several gradients of one persistent tape, whose block continues after each."""
     def g(n: Any, *xs: Any) -> Any:
         with df.GradientTape(persistent=True) as tape:
             for x in xs:
@@ -122,7 +122,7 @@ def jvp(f: Function, variables: Sequence[Any], direction: Sequence[Any]) -> Func
 
 
 def jacrev(f: Function, variables: Sequence[Any], direction: Sequence[Any]) -> Function:
-    """The gradient as a Jacobian of one row."""
+    """The gradient as a Jacobian with one row."""
     def g(n: Any, *xs: Any) -> Any:
         rows = df.jacrev(lambda *xs: df.stack([f(n, *xs)]), tuple(range(len(xs))))(*xs)
         return [df.reduce_sum(r, 0) for r in rows]
@@ -139,13 +139,13 @@ def jacfwd(f: Function, variables: Sequence[Any], direction: Sequence[Any]) -> F
 
 WAYS = {"tape": tape, "persistent": persistent, "grad": grad, "vjp": vjp, "jvp": jvp,
         "jacrev": jacrev, "jacfwd": jacfwd}
-OF_VARIABLES = {"tape", "persistent"}       # these have gradients of variables as well
+OF_VARIABLES = {"tape", "persistent"}       # these compute gradients of variables as well
 
 
 # --- comparing ---
 
 def flat(result: Any) -> list[np.ndarray]:
-    """The tensors of a result as float64 arrays."""
+    """Return the tensors of a result as float64 arrays."""
     return [np.asarray(x.numpy(), np.float64) for x in df.nest.flatten(result)]
 
 

@@ -1,8 +1,8 @@
 """Random programs of a seed: Python functions as users write them, called many times.
 
-A program is a list of steps on tensors, numbers, sizes and variables, and a list of calls. It is
-run as plain Python and traced; all that can be seen of the runs must be the same: what the calls
-return or raise, and the variables after each.
+A program is a list of steps on tensors, numbers, sizes and variables, and a list of calls. It runs
+as plain Python and traced; all observable effects must agree: results or exceptions of calls, and
+the variables after each.
 """
 
 import contextlib
@@ -18,11 +18,11 @@ import dualflow as df
 from tests.programs.numbers import NUMBERS
 from tests.programs.steps import STEPS
 
-LARGEST = 1024              # elements; larger results are left out
+LARGEST = 1024              # elements; larger results are skipped
 INTS = [0, 1, 2, 3, 4, 5, 7]
 FLOATS = [0., -0., .1, .3, .5, .7, 2., 2.5, -1.5, 1e20]
 SIZES = [1, 2, 3, 4, 5]
-OTHER_STEPS = {             # kinds of steps besides those of the table, and how often they come
+OTHER_STEPS = {             # kinds of steps besides those of the table, and their weights
     "ops": 30, "number": 12, "use": 8, "update": 8, "read": 4, "may fail": 2, "own gradient": 3,
     "masked": 3, "draw": 2, "function": 4, "inner tape": 2, "grad": 1, "made": 2, "given": 2,
     "half": 2, "integers": 2,
@@ -61,16 +61,16 @@ def scaled(x, y):
 
 @df.custom_gradient
 def handed_on(x, y):
-    """Both as they are, and what another with a gradient of its own makes of them."""
+    """Return both operands unchanged, and the result of another function with a custom gradient."""
     return (y, x, scaled(x, y)), lambda g, h, k: (h * 2. + k, df.tanh(g))
 
 
 class Refused(ValueError):
-    """What a program raises for an argument it rejects."""
+    """The exception of a program that rejects an argument."""
 
 
 class State:
-    """What a program reads and writes besides its arguments."""
+    """State that a program reads and writes besides its arguments."""
 
     def __init__(self, seed: int, wrap: Callable[[Any], Any]) -> None:
         rng = np.random.default_rng(seed)
@@ -106,7 +106,7 @@ class Program:
         self.parts = self._cut(rng)
 
     def _cut(self, rng: np.random.Generator) -> list[tuple[int, list[Step]]]:
-        """The steps in pieces, and how many functions each is inside of."""
+        """Return the steps in parts, each with the number of functions around it."""
         cuts = sorted({0, *rng.integers(0, len(self.steps) + 1, 3).tolist(), len(self.steps)})
         depths = rng.choice([0, 0, 1, 2], len(cuts)).tolist()
         return [(depth, self.steps[a:b])
@@ -127,7 +127,7 @@ class Program:
 
     def body(self, state: State, inner: Callable[..., Any], x: Any, index: Any,
              numbers: dict[str, Any], flag: bool, given: Any) -> dict[str, Any]:
-        """What is traced."""
+        """The function that is traced."""
         if numbers["n"] == self.refused:
             raise Refused
         made, found = [x, state.w], [1.]
@@ -141,14 +141,14 @@ class Program:
             part = functools.partial(do, steps)
             for _ in range(depth):
                 part = state.wrap(part)
-            part()                      # it leaves tensors in `made`, not only what it returns
+            part()                      # leaves tensors in `made` that it does not return
         loss = df.add_n([df.reduce_mean(df.sin(df.cast(y, df.float32))) for y in made[-5:]])
         return {"loss": loss, "made": made[-3:], "found": found[-3:]}
 
     def do(self, step: Step, made: list[Any], found: list[Any], state: State,
            inner: Callable[..., Any], index: Any, numbers: dict[str, Any], flag: bool,
            given: Any) -> None:
-        """One step: appends what it makes."""
+        """Append the results of one step."""
         a, b = made[-1 - step.i % len(made)], made[-1 - step.j % len(made)]
         v = state.variables[step.k % len(state.variables)]
         y = None
@@ -156,7 +156,7 @@ class Program:
             arity, f = STEPS[step.name]
             try:
                 y = f(a, step.k) if arity == 1 else f(a, b, step.k)
-            except (df.errors.DualflowError, ZeroDivisionError, IndexError):    # does not fit
+            except (df.errors.DualflowError, ZeroDivisionError, IndexError):    # incompatible
                 return
         elif step.kind == "number":
             try:
@@ -220,7 +220,7 @@ class Program:
             y = df.grad(lambda t: df.reduce_sum(df.sin(t) * t))(a)
         elif step.kind == "made":
             size, n = made[0].shape[0], numbers["n"]
-            with contextlib.suppress(df.errors.InvalidArgumentError):       # does not fit
+            with contextlib.suppress(df.errors.InvalidArgumentError):       # incompatible
                 y = [lambda: df.ones([size, 4]) * 3., lambda: df.zeros([n + 1, 4]) + 1.,
                      lambda: df.cast(df.range(n), df.float32), lambda: df.reshape(a, [size, -1]),
                      lambda: df.fill([2, size], numbers["r"])][step.k % 5]()
@@ -237,10 +237,10 @@ class Program:
         if y is not None and y.dtype.is_floating and y.size <= LARGEST:
             made.append(y)
 
-    # --- running it ---
+    # --- execution ---
 
     def run(self, wrap: Callable[[Any], Any]) -> list[Any]:
-        """What the calls gave, and the variables after each."""
+        """Return the results of the calls, and the variables after each."""
         state = State(self.seed, wrap)
         inner_function = lambda a, p: df.tanh(a) * p + df.cast(  # noqa: E731
             df.reduce_sum(state.variables[2]), a.dtype)
@@ -320,7 +320,7 @@ FORM = {"call": lambda state, f, loss, *args, **named: f(*args, **named), "insid
 
 
 def difference(got: Any, want: Any, at: str = "") -> str | None:
-    """The first place where two results differ in type, shape or bits; any NaN is like another."""
+    """Describe the first difference of two results in type, shape or bits; NaNs count as equal."""
     if type(got) is not type(want):
         return f"{at}: {got!r}, want {want!r}"
     if isinstance(want, dict):
@@ -349,7 +349,7 @@ def _bits(x: np.ndarray) -> bytes:
 
 
 def check(seed: int) -> None:
-    """The program of a seed does the same traced as in plain Python."""
+    """Check that the traced program of a seed matches plain Python."""
     program = Program(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

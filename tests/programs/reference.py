@@ -1,7 +1,7 @@
 """Derivatives along a direction by central differences, in float64.
 
-The functions are run eagerly with Python's own control flow. No derivative of the order in question
-is computed by the library, so an error of a gradient rule in any mode is seen.
+The functions run eagerly with Python's own control flow. The library does not compute the
+derivative of the order in question, so an error of a gradient rule in any mode is detected.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 STEP = 2e-3
-TOLERANCE = 2e-6        # of what two steps must agree to
+TOLERANCE = 2e-6        # two step sizes must agree to this
 
 
 def differences(f: Callable[[float], float]) -> float | None:
     """Return df/dt at t = 0, or None if the differences of two steps disagree.
 
-    They disagree where another branch is taken nearby. The error of each is O(step⁴).
+    The differences disagree if another branch is taken nearby. The error of each is O(step⁴).
     """
     values = {k: f(k * STEP / 2) for k in (-4, -2, -1, 1, 2, 4)}
 
@@ -29,5 +29,5 @@ def differences(f: Callable[[float], float]) -> float | None:
 
 
 def moved(xs: Sequence[np.ndarray], direction: Sequence[np.ndarray], t: float) -> list[np.ndarray]:
-    """The point at distance t along a direction."""
+    """Return the point at distance t along a direction."""
     return [x + t * u for x, u in zip(xs, direction, strict=True)]

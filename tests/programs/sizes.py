@@ -1,16 +1,16 @@
 """Random programs in which traced integers are sizes, bounds, depths, axes, shifts and repeats.
 
-A program is a chain of ops on matrices, whose integers are drawn among the arguments `n`, `m` and
-what is computed of them, in straight code, branches and loops. Eager mode, graph mode and graph
-mode with passes off must give the same bits or refuse the same numbers. Gradients may differ by
-rounding: a branch or a loop is one term of a sum, of which eager mode adds each part by itself.
+A program is a chain of ops on matrices with integers drawn among the arguments `n`, `m` and values
+computed from them, in straight code, branches and loops. Eager mode, graph mode and graph mode
+without passes must give equal bits or reject the same integers. Gradients may differ by rounding: a
+branch or a loop is one term of a sum, whereas eager mode adds its parts one by one.
 """
 
 import numpy as np
 
 import dualflow as df
 
-SMALL = 7               # rows and columns at most, by slices after each op
+SMALL = 7               # maximum rows and columns; ops are followed by slices
 
 
 class Writer:
@@ -24,7 +24,7 @@ class Writer:
         return options[int(self.rng.integers(len(options)))]
 
     def number(self):
-        """An integer of a run: an argument, or an expression of both, of 0 to 4 mostly."""
+        """Return an integer known at run time: an argument or an expression, mostly from 0 to 4."""
         k = int(self.rng.integers(1, 4))
         return self.pick([
             lambda n, m: n, lambda n, m: m, lambda n, m: n - m + k, lambda n, m: n * k - m,
@@ -123,10 +123,10 @@ def gradient(f):
 
 
 def outcome(f, *args):
-    """A result as an array, or None if it is refused."""
+    """Return a result as an array, or None if the call raises."""
     try:
         return f(*args).numpy()
-    except (ValueError, IndexError, ArithmeticError):   # and errors of dualflow, which are these
+    except (ValueError, IndexError, ArithmeticError):   # dualflow's errors derive from these
         return None
 
 
@@ -139,7 +139,7 @@ def same(a, b, exact):
 
 
 def is_straight(f, *args):
-    """Whether a program has no branches and no loops."""
+    """Return True if a program has no branches and no loops."""
     return not any([node.bodies for node in f.graph_for(*args).nodes])
 
 

@@ -1,8 +1,8 @@
-"""Random programs that read Python's state, which changes between calls.
+"""Random programs that read Python state, which changes between calls.
 
-A program has a module with globals, classes, helpers, lists and dicts, all of text that is
-executed, and a function that reads some of them. After each of a sequence of changes the traced
-function, with passes and without, must do what eager mode does.
+A program is a module with globals, classes, helpers, lists and dicts, generated as text, and a
+function that reads some of them. After each change the traced function, with and without passes,
+must match eager mode.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""What a step of a random program may be: ops on tensors, by name."""
+"""The steps of random programs: ops on tensors, by name."""
 
 import dualflow as df
 
@@ -12,8 +12,8 @@ def doubled(a):
     return df.py_function(lambda x: df.tanh(x) + x, [a], a)
 
 
-# name: (how many operands, function of them and of an integer k). Rows may refuse what they get:
-# then the step is left out, in every mode alike, because shapes alone decide.
+# name: (number of operands, function of the operands and an integer k). A step that rejects its
+# operands is skipped, in every mode alike, because only shapes decide.
 STEPS = {
     # elementwise and broadcasts
     "negative": (1, lambda a, k: -a),
@@ -70,7 +70,7 @@ STEPS = {
         df.tanh(df.matmul(a, a, transpose_b=True) + df.reduce_sum(a, -1)), a)),
     "stop": (1, lambda a, k: df.stop_gradient(a)),
     "in Python": (1, lambda a, k: [squared, column, doubled][k % 3](a)),
-    # functions, each where it is finite
+    # functions within their finite range
     "trigonometry": (1, lambda a, k: [
         df.cos, df.atan, df.asinh, lambda x: df.tan(df.tanh(x)), lambda x: df.asin(df.tanh(x) * .9),
         lambda x: df.acos(df.tanh(x) * .9), lambda x: df.atanh(df.tanh(x) * .9),
@@ -124,7 +124,7 @@ STEPS = {
         df.math.unsorted_segment_sum, df.math.unsorted_segment_mean, df.math.unsorted_segment_max,
         df.math.unsorted_segment_prod][k % 4](
             df.tanh(a), df.math.floormod(df.range(a.shape[0]) * (k + 1), 3), 3))),
-    # elements by their places
+    # elements by index
     "scattered": (2, lambda a, b, k: [
         df.tensor_scatter_nd_update, df.tensor_scatter_nd_add, df.tensor_scatter_nd_sub,
         df.tensor_scatter_nd_max, df.tensor_scatter_nd_min, df.tensor_scatter_nd_mul,
@@ -169,11 +169,11 @@ STEPS = {
 
 
 def by_hand(a):
-    """Softmax along the last axis."""
+    """Return the softmax along the last axis, composed of ops."""
     e = df.exp(a - df.reduce_max(a, -1, keepdims=True))
     return e / df.reduce_sum(e, -1, keepdims=True)
 
 
 def sequence(a):
-    """A batch of one sequence of rows."""
+    """Return a batch of one sequence of rows."""
     return df.reshape(a, [1, -1, a.shape[-1]])

@@ -1,13 +1,13 @@
-"""Random programs as text, with tapes, transforms and calls of functions at any place.
+"""Random programs as text, with tapes, transforms and function calls at any position.
 
-The statements of `written` and more: tapes inside loops and branches, watching what control flow
-returned; variables first read in nested bodies that assign them; optimizers; `df.cond`,
-`df.while_loop` and `df.scan`; nested functions and functions traced by themselves; inner loops
-whose trip count varies. A program is smooth apart from its branches, so that differences are a
-reference for its derivatives.
+The statements of `written` and more: tapes in loops and branches, watching outputs of control flow;
+variables first read in nested bodies that assign them; optimizers; `df.cond`, `df.while_loop` and
+`df.scan`; nested functions and separately traced functions; inner loops with varying trip count. A
+program is smooth apart from its branches, so that finite differences are a reference for its
+derivatives.
 
-Where a tape watches the output of control flow, no other name may stand for the same tensor: a
-traced branch returns a tensor of its own, eager mode the one that it was given.
+If a tape watches an output of control flow, no other name may refer to the same tensor: a traced
+branch returns a new tensor, eager mode the one that was passed in.
 """
 
 import textwrap
@@ -15,18 +15,18 @@ from collections.abc import Sequence
 
 from tests.programs import written
 
-NUMBERS = ["0.13", "0.31", "-0.47", "1.53"]         # no value is equal to these by chance
+NUMBERS = ["0.13", "0.31", "-0.47", "1.53"]         # constants that no value equals by chance
 KINDS = {"assign": 8, "number": 3, "choice": 7, "while": 3, "count": 8, "rows": 2, "leave": 2,
          "update": 4, "draw": 1, "keep": 1, "item": 1, "help": 1, "stacked": 2,
          "tape": 7, "training": 2, "cond": 2, "while loop": 4, "scan": 3, "function": 2, "call": 4,
          "transform": 3, "match": 1, "walrus": 1, "stop": 1}
 OPENING = {"choice", "while", "count", "rows", "stacked", "tape", "while loop", "scan", "match",
            "walrus"}
-DERIVING, DERIVED = {"tape", "transform"}, 4        # how many derivatives at most, of each other
-SIMPLE = ["assign", "number", "update"]     # all that comes after many lines
-PLAIN = {"keep", "item"}        # write what a function of `df.while_loop` may not
+DERIVING, DERIVED = {"tape", "transform"}, 4        # maximum number of nested derivatives
+SIMPLE = ["assign", "number", "update"]     # the only statements after many lines
+PLAIN = {"keep", "item"}        # assign what a function of `df.while_loop` must not
 NAMING = {"while", "count", "rows", "stacked", "tape", "training", "while loop", "scan", "function",
-          "match", "walrus"}    # assign names that a branch inside a `with` may not
+          "match", "walrus"}    # assign names that a branch inside a `with` must not
 HEAD = """
     @df.custom_gradient
     def curved(x, y):
@@ -53,9 +53,9 @@ HEAD = """
 
 
 class Writer(written.Writer):
-    """The text of `f(s, xs, n, a, b, c)` and of functions that it calls.
+    """Writes the text of `f(s, xs, n, a, b, c)` and of functions that it calls.
 
-    `order` is that of the derivatives that are taken of it: the higher, the fewer tapes nest.
+    `order` is the order of the derivatives of the program: the higher, the fewer nested tapes.
     """
 
     kinds = KINDS
@@ -68,8 +68,8 @@ class Writer(written.Writer):
     def program(self) -> str:
         self.counters: list[str] = []       # of enclosing loops
         self.plain = False                  # in a function of `df.while_loop`
-        self.left = int(self.rng.integers(6, 30))       # lines, before statements are simple
-        self.within = 0                     # depth inside the block of a tape
+        self.left = int(self.rng.integers(6, 30))       # lines until only simple statements follow
+        self.within = 0                     # number of enclosing tape blocks
         self.outlined: list[str] = []       # functions made of single statements
         parts = [self.part(k) for k in range(int(self.rng.integers(1, 3)))]
         self.parts = len(parts)
@@ -86,9 +86,9 @@ class Writer(written.Writer):
             "\n    return a, b, c, e, d, s.kept\n")
 
     def part(self, k: int) -> str:
-        """A function that others call, traced by itself or with its caller."""
+        """Write a function that others call, traced separately or with its caller."""
         self.lines, self.parts, self.plain = [], k, True
-        self.derived += 1           # it may be called inside the block of a tape
+        self.derived += 1           # it may be called in a tape block
         self.block(0, False, 3)
         self.derived -= 1
         self.plain = False
@@ -156,7 +156,7 @@ class Writer(written.Writer):
         super().add(depth, line)
 
     def function_of_one(self, depth: int, inside: bool) -> None:
-        """A statement that assigns names, as a function of its own."""
+        """Write a statement that assigns names, moved to a separate function."""
         name, lines, within, plain = self.fresh("one"), self.lines, self.within, self.plain
         counters = self.counters
         self.lines, self.within, self.plain, self.counters = [], 0, True, []
@@ -204,7 +204,7 @@ class Writer(written.Writer):
         self.after(depth, inside)
 
     def leave(self, depth: int, inside: bool) -> None:
-        """A jump: no return from inside the block of a tape or a function of `df.while_loop`."""
+        """Write a jump; tape blocks and functions of `df.while_loop` contain no return."""
         if inside or not (self.within or self.plain):
             jumps = ["break", "continue", "break"] if inside else []
             returns = [] if self.within or self.plain else [f"return {self.leaves}"]
@@ -227,7 +227,7 @@ class Writer(written.Writer):
         self.add(depth, f"{self.pick('ab')} = {self.vector()} + s.stop({self.pick('ab')})")
 
     def function(self, depth: int, inside: bool) -> None:
-        """A nested function that returns early and reads names around it."""
+        """Write a nested function that returns early and reads names of enclosing scopes."""
         name, x = self.fresh("inner"), self.pick("ab")
         self.add(depth, f"def {name}(z):")
         self.add(depth + 1, f"if df.reduce_sum(z) > {self.number_text()}:")
@@ -236,7 +236,7 @@ class Writer(written.Writer):
         self.add(depth, f"{x} = {name}({self.vector()})")
 
     def call(self, depth: int, inside: bool) -> None:
-        """A call of a function, which has its own variables and loops."""
+        """Write a call of a function, which has its own variables and loops."""
         if not self.parts:
             return self.help(depth, inside)
         n = self.pick(["n", *self.counters])
@@ -260,14 +260,14 @@ class Writer(written.Writer):
         self.add(depth + 1, f"{self.pick('ab')} = {self.pick('ab')} * df.tanh({q})")
         self.inner(depth, inside)
 
-    # --- control flow by functions ---
+    # --- control flow functions ---
 
     def cond(self, depth: int, inside: bool) -> None:
         self.add(depth, f"{self.pick('ab')} = df.cond({self.condition()}, lambda: {self.vector()}, "
                         f"lambda: {self.vector()})")
 
     def body(self, depth: int, head: str, last: str) -> str:
-        """A function of loop variables."""
+        """Write a function of loop variables."""
         name = self.fresh("body")
         self.add(depth, f"def {name}{head}:")
         plain, self.plain = self.plain, True
@@ -299,7 +299,7 @@ class Writer(written.Writer):
     # --- derivatives ---
 
     def apart(self, depth: int, watched: Sequence[str]) -> None:
-        """Leaves no other name for a tensor that a tape is about to watch."""
+        """Copy all other names, so that none refers to a tensor that a tape is about to watch."""
         others = [x for x in "abce" if x not in watched]
         self.add(depth, f"{', '.join(others)} = {', '.join([f'{x} * 1.' for x in others])}")
         if not self.plain:
@@ -315,11 +315,11 @@ class Writer(written.Writer):
             self.add(depth, f"{', '.join(watched)} = {', '.join([f'{x} * 1.' for x in watched])}")
         self.apart(depth, watched)
         late = persistent and self.chance(2)
-        if depth or self.chance(2):     # a `with` may leave names as they were, so in a loop all
-            self.add(depth, f"{y}, {g} = c, [a]")       # that it assigns needs a value before it
+        if depth or self.chance(2):     # a `with` may not assign names, so in a loop all
+            self.add(depth, f"{y}, {g} = c, [a]")    # names that it assigns need a value before it
             self.add(depth, f"{', '.join(sources)}, = {', '.join(watched)},")
         self.add(depth, f"with df.GradientTape({'persistent=True' * persistent}) as {t}:")
-        if self.chance(4):      # what is computed before it is watched does not count
+        if self.chance(4):      # computed before the watch: not differentiated
             self.add(depth + 1, f"e = df.reduce_sum({watched[0]}) * e")
         self.add(depth + 1, f"{', '.join(sources)} = {', '.join(watched)}")
         self.add(depth + 1, f"{t}.watch([{', '.join(sources)}])")
@@ -350,7 +350,7 @@ class Writer(written.Writer):
             self.add(depth, f"e = e * 0.5 + df.tanh(df.reduce_sum({g}[0]))")
 
     def training(self, depth: int, inside: bool) -> None:
-        """A step of an optimizer, which leaves a variable alone if no gradient flows to it."""
+        """Write an optimizer step, which leaves variables without a gradient unchanged."""
         t, y = self.fresh("t"), self.fresh("y")
         v, u = self.pick([("s.v", "s.u"), ("s.u", "s.v")])
         self.add(depth, f"{y} = c")

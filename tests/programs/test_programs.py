@@ -1,4 +1,4 @@
-"""Random programs do the same traced as in plain Python; `pytest -m soak` runs more of them."""
+"""Random programs match plain Python when traced; `pytest -m soak` runs more of them."""
 
 import pytest
 
@@ -17,12 +17,12 @@ def test_branches_and_loops(seed):
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_python_s_own_control_flow(seed):
+def test_python_control_flow(seed):
     written.check(seed)
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_names(seed):
+def test_names_introduced_by_statements(seed):
     names.check(seed)
 
 
@@ -32,7 +32,7 @@ def test_tensors_as_sizes(seed):
 
 
 @pytest.mark.parametrize("seeds", range(0, 200, 50))
-def test_state_that_changes(seeds):
+def test_changing_python_state(seeds):
     for seed in range(seeds, seeds + 50):
         state.check(seed)
 
@@ -44,7 +44,7 @@ def test_derivatives(seed):
 
 @pytest.mark.filterwarnings("ignore")
 def test_eager_derivatives():
-    """The reference of the others against differences, which nearly all programs allow."""
+    """Check the eager reference against differences, which nearly all programs allow."""
     programs = [derivatives.Program(seed) for seed in range(1000, 1100)]
     compared = [derivatives.against_differences(program) for program in programs]
     assert sum(compared) > .9 * sum([len(p.trips) for p in programs if p.question.ways])
@@ -52,7 +52,7 @@ def test_eager_derivatives():
 
 def test_many_programs(request):
     if not request.config.getoption("exhaustive"):
-        pytest.skip("takes long: run with --exhaustive")
+        pytest.skip("slow: run with --exhaustive")
     for seed in range(100_000, 110_000):
         check(seed)
         control.check(seed)

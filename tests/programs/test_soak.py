@@ -1,8 +1,8 @@
-"""Random programs for as long as asked: ``pytest -m soak --minutes 60``.
+"""Random programs for a given time: ``pytest -m soak --minutes 60``.
 
-Prints how many ran, how fast, the last seed and the memory of the process, and checks whether
-finished programs leave a trace. A failure names its seed; with ``--minutes 0
---seed N`` only that one runs.
+Prints the number of programs, the rate, the last seed and the process memory, and checks that
+finished programs leak nothing. A failure names its seed; ``--minutes 0 --seed N`` runs only that
+seed.
 """
 
 import gc
@@ -35,18 +35,18 @@ CHECKS = {"programs": program.check, "gradients around calls": around.check,
 
 
 def left():
-    """What programs that are done should not leave: traces, and bytes of tensors."""
+    """Return what finished programs must not leave: numbers of traces, and bytes of tensors."""
     live = live_bytes()
     return sum(isinstance(x, Trace) for x in gc.get_objects()), live
 
 
 def resident():
-    """MB of this process in memory."""
+    """Return the resident memory of this process in MB."""
     with open("/proc/self/statm") as f:
         return (int(f.read().split()[1]) * resource.getpagesize()) >> 20
 
 
-def test_nothing_is_left():
+def test_finished_programs_leak_nothing():
     for one in CHECKS.values():
         one(0)
     before = left()

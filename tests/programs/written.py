@@ -1,7 +1,7 @@
 """Random programs as text: Python's own `if`, `while` and `for` on tensors, as users write them.
 
-Each is run as plain Python, traced, and traced without passes; results, gradients, variables and
-the numbers drawn must be the same, bit for bit.
+Each runs as plain Python, traced, and traced without passes; results, gradients, variables and
+random draws must agree, bit for bit.
 """
 
 import textwrap
@@ -25,16 +25,16 @@ OPENING = {"choice", "while", "count", "rows", "stacked"}
 
 
 class Writer:
-    """The text of a function `f(s, xs, n, a, b, c)`, and that of one it calls."""
+    """Writes the text of a function `f(s, xs, n, a, b, c)`, and of a function that it calls."""
 
     kinds = KINDS
     opening = OPENING
     deepest = DEPTH
-    leaves = "b, a, c, e, d, s.kept"        # the result of an early return
+    leaves = "b, a, c, e, d, s.kept"        # returned by an early return
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng([seed, 29])
-        self.n = 0                      # names made
+        self.n = 0                      # number of fresh names
         self.lines: list[str] = []
         self.text = self.program()
 
@@ -117,7 +117,7 @@ class Writer:
     # --- statements ---
 
     def block(self, depth: int, inside: bool, most: int) -> None:
-        """Some statements, in a loop or not."""
+        """Write some statements, inside a loop or not."""
         kinds = {k: w for k, w in self.kinds.items()
                  if not (depth >= self.deepest and k in self.opening)
                  and not (k == "leave" and not depth)}
@@ -183,13 +183,13 @@ class Writer:
         self.after(depth, inside)
 
     def leave(self, depth: int, inside: bool) -> None:
-        """A jump, in a choice of its own."""
+        """Write a jump inside an `if`."""
         self.add(depth, f"if {self.condition()}:")
         jumps = ["break", "continue", "break"] if inside else []
         self.add(depth + 1, self.pick([*jumps, f"return {self.leaves}"]))
 
     def stacked(self, depth: int, inside: bool) -> None:
-        """A list that grows."""
+        """Write a loop that appends to a list."""
         out, x = self.fresh("out"), self.fresh("x")
         self.add(depth, f"{out} = []")
         self.add(depth, f"for {x} in xs:")
@@ -226,7 +226,7 @@ setattr(Writer, "while", Writer.while_)
 
 
 class State:
-    """What a program reads and writes besides its arguments."""
+    """State that a program reads and writes besides its arguments."""
 
     def __init__(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -241,7 +241,7 @@ def losses(result: Any) -> Any:
 
 
 def first(f: Callable[..., Any], s: State, *args: Any) -> Any:
-    """Results and gradients."""
+    """Return results and gradients."""
     sources = [args[0], *args[2:], s.v]
     with df.GradientTape() as tape:
         for x in sources[:-1]:
@@ -252,7 +252,7 @@ def first(f: Callable[..., Any], s: State, *args: Any) -> Any:
 
 
 def second(f: Callable[..., Any], s: State, *args: Any) -> Any:
-    """Results, gradients, and gradients of these."""
+    """Return results, gradients, and gradients of these."""
     sources = [args[0], *args[2:], s.v]
     with df.GradientTape() as tape:
         for x in sources[:-1]:
@@ -263,7 +263,7 @@ def second(f: Callable[..., Any], s: State, *args: Any) -> Any:
 
 
 def run(seed: int, f: Callable[..., Any], wrap: Callable[[Any], Any]) -> list[Any]:
-    """What the calls gave, and what else they did."""
+    """Return the results and other effects of the calls."""
     rng, s, seen = np.random.default_rng([seed, 17]), State(seed), []
     order = second if seed % 4 == 2 else first
     inside = wrap(lambda *args: f(s, *args) if seed % 4 == 0 else order(f, s, *args))
@@ -278,7 +278,7 @@ def run(seed: int, f: Callable[..., Any], wrap: Callable[[Any], Any]) -> list[An
 
 
 def check(seed: int) -> None:
-    """The program of a seed does the same traced, with passes and without, as in plain Python."""
+    """Check that the program of a seed, traced with and without passes, matches plain Python."""
     f = compiled(Writer(seed).text)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
