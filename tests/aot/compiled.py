@@ -1,4 +1,4 @@
-"""Runs tile code compiled, many clusters in one library, beside the interpreter."""
+"""Runs tile code compiled, many clusters in one library, and compares it with the interpreter."""
 
 from dualflow import _core
 from dualflow._core import Program, get_op, make_attrs
@@ -19,7 +19,7 @@ CLUSTER = get_op("cluster")
 
 
 def program_of(cluster, outputs, results):
-    """The specification of a program of one cluster, whose results are like `results`."""
+    """Return the specification of a program of one cluster, whose results are like `results`."""
     args = [ArgumentSpec(Argument(k, "x"), x.dtype, tuple(x.shape))
             for k, x in enumerate(cluster.inputs)]
     slots = [SlotSpec(SlotKind.ARG, x.dtype, x.shape, k) for k, x in enumerate(args)]
@@ -33,8 +33,8 @@ def program_of(cluster, outputs, results):
 
 
 def check_compiled(cases, threads=(1, 2)):
-    """Compiles (cluster, outputs) pairs and compares each with the interpreter; those that are
-    refused, and why."""
+    """Compile (cluster, outputs) pairs and compare each with the interpreter; return the rejected
+    pairs with reasons."""
     made = []
     for cluster, outputs in cases:
         want = cluster.run(*outputs)

@@ -1,4 +1,5 @@
-"""What the programs of examples/ train and predict with, small, on made-up data of their shapes."""
+"""The training and prediction functions of examples/, small, on generated data of the same
+shapes."""
 
 import argparse
 import functools
@@ -18,7 +19,7 @@ OPTIONS = argparse.Namespace(seed=1, epochs=2, batch=8, hidden=16, channels=4, d
 
 @functools.cache
 def module(name):
-    """A module of the folder, as Python finds it from there."""
+    """Import a module of examples/ with that folder on the path."""
     sys.path.insert(0, str(FOLDER))
     try:
         return importlib.import_module(name)
@@ -27,7 +28,7 @@ def module(name):
 
 
 def images(side, n=16):
-    """Pixels in [0, 1], shape (n, side * side), and labels."""
+    """Return pixels in [0, 1] of shape (n, side * side), and labels."""
     rng = np.random.default_rng(3)
     return (df.constant(rng.random((n, side * side), np.float32)),
             df.constant(rng.integers(0, 10, n), df.int32))

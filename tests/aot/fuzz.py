@@ -1,11 +1,11 @@
-"""Program files changed at random, loaded and run: `python -m tests.aot.fuzz --seconds 60`.
+"""Fuzzer that loads and runs changed program files: `python -m tests.aot.fuzz --seconds 60`.
 
-Files are of random programs, branches, loops, a training step. A changed file is refused, or its
-program runs, to the end or until an alarm; nothing else may happen. Run it under the sanitizers.
-The file that was last tried stays at `--file`.
+The files hold random programs, branches, loops, and a training step. A changed file must be
+rejected, or its program must run to the end or to an alarm; any other outcome is a bug. Run the
+fuzzer under the sanitizers. The last file tried is kept at `--file`.
 
-`--through PROGRAM` lets a program do the trying that reads names of files: swallow.c, of a library
-of C that was built with another sanitizer."""
+With `--through PROGRAM`, a program that reads file names tries the files: swallow.c, linked with a
+C library built with another sanitizer."""
 
 import argparse
 import faulthandler
@@ -33,9 +33,9 @@ from tests.aot.misplaced import misplaced
 from tests.aot.models import control, mlp
 from tests.aot.random_programs import RandomFunction, random_program
 
-SECONDS = 0.3                     # of a run that is left to itself
+SECONDS = 0.3                     # time limit of a run
 HANG = 60
-LARGE = 1 << 20                   # bytes and elements beyond which a program is not run
+LARGE = 1 << 20                   # programs with more bytes or elements are not run
 STRINGS, WORDS, CONSTANTS, STRUCTURE, WEIGHTS = range(5)
 NUMBERS = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 31, 32, 63, 64, 100, 127, 128, 255, 256, 257, 1023,
            4096, 65536, 2**31 - 1, 2**31, 2**32, 2**52, 2**60, 2**62, 2**63 - 1]
@@ -43,18 +43,18 @@ NUMBERS += [-x for x in NUMBERS] + [-2**63, struct.unpack("<q", struct.pack("<d"
 
 
 class Late(BaseException):
-    """The alarm."""
+    """Raised by the alarm."""
 
 
 class Sample(NamedTuple):
-    """A valid file: its sections, and what its programs were written from."""
+    """A valid file: its sections, and the contents its programs were written from."""
 
     sections: list
     contents: Contents
     flat: Flat
 
     def written(self, programs):
-        """Its sections with other programs."""
+        """Return its sections with other programs."""
         flat, (_, places) = copy(self.flat), laid_out(self.flat.constants)
         flat.programs = programs
         words = Words(self.contents, flat, "f", places)
@@ -68,7 +68,7 @@ def sample(function):
 
 
 def corpus(seeds):
-    """Valid files."""
+    """Return valid files."""
     step, predict, x, y = mlp(rate=0.5)
     run, z, n = control()
     functions = [step.get_concrete_function(x, y), predict.get_concrete_function(x),
@@ -77,19 +77,19 @@ def corpus(seeds):
     functions += [RandomFunction(seed).concrete() for seed in seeds]
     files = []
     for f in functions:
-        with suppress(df.errors.UnimplementedError):        # it calls Python
+        with suppress(df.errors.UnimplementedError):        # calls Python
             files.append(sample(f))
     return files
 
 
 def kept():
-    """A function that keeps what it computes of a variable, and is given a constant back."""
+    """Return a function that caches results of a variable and returns a constant."""
     w = df.Variable(df.ones([8, 8]), name="w")
     return df.function(lambda x: (x @ (w @ w), df.logical_not(df.constant([True, False])), x))
 
 
 def sections_of(data):
-    """The parts that a header names."""
+    """Return the sections that a header lists."""
     table = HEADER.unpack(data[:HEADER.size])[5:]
     return [data[at:at + n] for at, n in zip(table[::2], table[1::2], strict=True)]
 
@@ -103,14 +103,14 @@ def packed(words):
 
 
 def change_words(rng, words):
-    """One thing of the programs replaced."""
+    """Replace one word or range of words of the programs."""
     at, other = rng.randrange(len(words)), rng.randrange(len(words))
     kind = rng.randrange(10)
     if kind < 3:
         words[at] += rng.choice([-1, 1, 1, 2, -2, 8, 64, -64])
     elif kind < 5:
         words[at] = rng.choice(NUMBERS)
-    elif kind < 7:                              # something that stands elsewhere, often nearby
+    elif kind < 7:                              # copied from another position, often nearby
         words[at] = words[rng.choice([other, max(0, min(len(words) - 1, at + rng.randrange(
             -40, 41)))])]
     elif kind == 7:
@@ -132,7 +132,7 @@ def change_bytes(rng, data, n=1):
 
 
 def changed(rng, file):
-    """The bytes of a file with a few things replaced."""
+    """Return the bytes of a file with a few changes."""
     if rng.randrange(2):
         programs = file.flat.programs
         for _ in range(rng.choice([1, 1, 1, 2, 4])):
@@ -158,7 +158,7 @@ def changed(rng, file):
         return data[:rng.randrange(len(data))]
     if kind == 1:
         return change_bytes(rng, data[:HEADER.size], 2) + data[HEADER.size:]
-    if kind == 2:                               # a field of the header
+    if kind == 2:                               # a header field
         fields = list(HEADER.unpack(data[:HEADER.size]))
         k = rng.randrange(3, len(fields))
         fields[k] = max(0, min(2**64 - 1, rng.choice([fields[k] + rng.choice([-64, -8, 8, 64]),
@@ -168,7 +168,7 @@ def changed(rng, file):
 
 
 def change_json(rng, text):
-    """JSON with one part replaced by another."""
+    """Return JSON with one part replaced by another."""
     try:
         said = json.loads(text)
     except ValueError:
@@ -187,12 +187,12 @@ def change_json(rng, text):
         x[key] = rng.choice([y[other], None, -1, 1, [], {}, "x", 1e300])
     try:
         return json.dumps(said).encode()
-    except (ValueError, RecursionError):        # it holds itself
+    except (ValueError, RecursionError):        # contains itself
         return text
 
 
 def is_small(spec):
-    """Whether running a program, once through, is no long work."""
+    """Return True if one run of the program is short."""
     def elements(shape):
         n = 1
         for d in shape:
@@ -215,7 +215,7 @@ def is_small(spec):
 
 
 def drawn(rng, dtype, shape):
-    """A tensor of numbers, mostly small ones."""
+    """Return a tensor of values, mostly small ones."""
     key = df.constant([rng.randrange(2**31), 0], df.int64)
     if dtype.is_floating:
         return df.cast(df.random.stateless_normal(shape, key), dtype)
@@ -225,7 +225,7 @@ def drawn(rng, dtype, shape):
 
 
 def attempt(rng, path):
-    """Loads and runs a file; what became of it."""
+    """Load and run a file, and return the outcome."""
     try:
         f = df.load_program(path)
     except DualflowError as error:
@@ -252,7 +252,7 @@ def attempt(rng, path):
 
 
 def fuzz(seconds, seed, path):
-    """Tries files for so many seconds; how often what became of them."""
+    """Try files for some seconds, and return the number of each outcome."""
     def late(number, frame):
         raise Late
 
@@ -265,9 +265,9 @@ def fuzz(seconds, seed, path):
         faulthandler.dump_traceback_later(HANG, exit=True, file=sys.__stderr__)
         try:
             what = attempt(rng, path)
-        except Late:                    # between a run and the end of the alarm
+        except Late:                    # alarm after the end of a run
             what = "stopped"
-        except Exception as error:      # swallows nothing: it is what the fuzzer looks for
+        except Exception as error:      # unexpected errors are the fuzzer's findings
             raise AssertionError(f"{path}, of seed {seed}") from error
         faulthandler.cancel_dump_traceback_later()
         assert " " not in what or what == "too large", what
@@ -276,7 +276,7 @@ def fuzz(seconds, seed, path):
 
 
 def pour(seconds, seed, program, n=500):
-    """Lets a program try files, `n` in a folder at a time; how often what became of them."""
+    """Let a program try files, `n` in a folder at a time; return the number of each outcome."""
     rng = random.Random(seed)
     files, counts, end = corpus(range(seed, seed + 12)), {}, time.monotonic() + seconds
     while time.monotonic() < end:

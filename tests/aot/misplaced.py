@@ -1,5 +1,5 @@
-"""Programs with something in the wrong place: operands, slots, instructions. Each part is still one
-that could be right, so that such files come further than those with random numbers."""
+"""Programs with one misplaced operand, slot or instruction. Every part is valid by itself, so such
+files pass more checks than files with random words."""
 
 from dualflow.graph.program.spec import SlotKind
 
@@ -11,13 +11,13 @@ def replaced(items, k, item):
 
 
 def alike(rng, slots, k):
-    """A slot of the dtype and the shape of slot k, often another one."""
+    """Return a slot of the dtype and shape of slot k, often another one."""
     return rng.choice([j for j, x in enumerate(slots)
                        if (x.dtype, x.shape) == (slots[k].dtype, slots[k].shape)])
 
 
 def other_operand(rng, p):
-    """An instruction reads, or makes, another slot of the same type."""
+    """Let an instruction read or write another slot of the same type."""
     k = rng.randrange(len(p.instructions))
     x = p.instructions[k]
     field = rng.choice([f for f in ("inputs", "outputs") if getattr(x, f)])
@@ -28,7 +28,7 @@ def other_operand(rng, p):
 
 
 def moved_slot(rng, p):
-    """A slot lies elsewhere: a little further, or where another one does."""
+    """Move a slot a little, or to the offset of another one."""
     k, other = rng.randrange(len(p.slots)), rng.choice(p.slots)
     x = p.slots[k]
     by = rng.choice([1, 4, 8, 64, 256]) * rng.choice([-1, 1])
@@ -37,7 +37,7 @@ def moved_slot(rng, p):
 
 
 def swapped_slots(rng, p):
-    """Two slots change their places."""
+    """Swap the offsets of two slots."""
     j, k = rng.randrange(len(p.slots)), rng.randrange(len(p.slots))
     a, b = p.slots[j], p.slots[k]
     if SlotKind.CONSTANT in (a.kind, b.kind):
@@ -48,7 +48,7 @@ def swapped_slots(rng, p):
 
 
 def other_kind(rng, p):
-    """A slot of the arena is a result, or the other way round."""
+    """Turn an arena slot into a result, or vice versa."""
     k = rng.randrange(len(p.slots))
     x = p.slots[k]
     if x.kind is SlotKind.CONSTANT:
@@ -70,15 +70,15 @@ def swapped_instructions(rng, p):
 
 
 def one_again(rng, p):
-    """An instruction comes a second time."""
+    """Repeat an instruction."""
     x, k = rng.choice(p.instructions), rng.randrange(len(p.instructions) + 1)
-    if x.bodies:                    # each has one owner
+    if x.bodies:                    # a body has one owner
         return p
     return p._replace(instructions=(*p.instructions[:k], x, *p.instructions[k:]))
 
 
 def one_wave(rng, p):
-    """Some instructions that follow each other may run side by side."""
+    """Put successive instructions into one wave."""
     k, n = rng.randrange(len(p.instructions)), rng.choice([2, 2, 3, 8])
     wave = rng.choice([0, 77])
     found = [x._replace(wave=wave) if k <= j < k + n else x for j, x in enumerate(p.instructions)]
@@ -86,7 +86,7 @@ def one_wave(rng, p):
 
 
 def moved_workspace(rng, p):
-    """Scratch memory lies elsewhere, or where some slot does."""
+    """Move a workspace, possibly to the offset of a slot."""
     found = [k for k, x in enumerate(p.instructions) if x.workspace >= 0]
     if not found:
         return p
@@ -97,7 +97,7 @@ def moved_workspace(rng, p):
 
 
 def other_result(rng, p):
-    """A body returns another slot."""
+    """Let a body return another slot."""
     if not p.returned:
         return p
     k = rng.randrange(len(p.returned))
@@ -110,7 +110,7 @@ CHANGES = (other_operand, other_operand, other_operand, moved_slot, moved_slot, 
 
 
 def misplaced(rng, programs):
-    """The programs of a file with one thing in another place."""
+    """Return the programs of a file with one misplaced part."""
     k = rng.randrange(len(programs))
     p = programs[k]
     return [*programs[:k], rng.choice(CHANGES)(rng, p) if p.instructions else p, *programs[k + 1:]]

@@ -1,17 +1,17 @@
-"""Small models whose functions are exported by tests."""
+"""Small models whose functions tests export."""
 
 import dualflow as df
 
 
 def dense(n_in, n_out, name, seed):
-    """A layer's kernel and bias."""
+    """Return a layer's kernel and bias."""
     kernel = df.random.stateless_normal([n_in, n_out], [seed, 0]) * 0.3
     return df.Variable(kernel, name=f"{name}/kernel"), df.Variable(df.zeros([n_out]),
                                                                    name=f"{name}/bias")
 
 
 def mlp(rate=0.0):
-    """A training step and a prediction of two layers, and their inputs; `rate` of dropout."""
+    """Return a training step and a prediction of two layers, and inputs; `rate` is for dropout."""
     hidden, last = dense(8, 16, "hidden", 1), dense(16, 4, "last", 2)
     variables = [*hidden, *last]
     optimizer = df.optimizers.Adam(0.01)
@@ -41,7 +41,7 @@ def mlp(rate=0.0):
 
 
 def normalized():
-    """A training step and a prediction whose clusters are compiled, and their inputs."""
+    """Return a training step and a prediction whose clusters are compiled, and inputs."""
     hidden, last = dense(8, 64, "normalized/hidden", 5), dense(64, 4, "normalized/last", 6)
     variables = [*hidden, *last]
     optimizer = df.optimizers.Adam(0.01)
@@ -69,8 +69,8 @@ def normalized():
 
 
 def recurrent(kind):
-    """A training step and a prediction of a layer, "lstm" or "gru", in both directions and over
-    sequences of different lengths, and their inputs."""
+    """Return a training step and a prediction of a layer, "lstm" or "gru", bidirectional, with
+    sequences of different lengths, and inputs."""
     units, gates = 5, {"lstm": 4, "gru": 3}[kind]
     shapes = {"kernel": [3, gates * units], "recurrent": [units, gates * units],
               "bias": [gates * units] if kind == "lstm" else [2, gates * units]}
@@ -102,7 +102,7 @@ def recurrent(kind):
 
 
 def scaled():
-    """A step that takes Python numbers that change, one of them as two dtypes, and its inputs."""
+    """Return a step that takes varying Python numbers, one of them as two dtypes, and inputs."""
     w = df.Variable([1.0, -2.0, 3.0], name="scaled")
 
     @df.function
@@ -117,8 +117,8 @@ def scaled():
 
 
 def returned_as_is():
-    """A function that returns constants, arguments and values of a variable, also twice, and its
-    inputs."""
+    """Return a function that returns constants, arguments and variable values, some of them twice,
+    and inputs."""
     v = df.Variable([1.0, 2.0], name="returned")
     known, flags = df.constant([1.5, -0.0, float("nan")]), df.constant([True, False, True])
 
@@ -134,7 +134,7 @@ def returned_as_is():
 
 
 def control():
-    """Branches and loops, which draw, write a variable, and have sizes that depend on data."""
+    """Return branches and loops with random draws, variable updates and data-dependent sizes."""
     state = df.Variable([1.0, -2.0, 3.0], name="state")
     generator = df.random.Generator(5)
 

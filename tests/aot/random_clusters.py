@@ -1,8 +1,8 @@
-"""Random functions whose elementwise steps, rows and updates of variables become clusters.
+"""Random functions whose elementwise steps, row reductions and variable updates become clusters.
 
-They are of all dtypes and of 0 to 1023 elements. Sizes 0 and 1, a single row and rows of one
-element are drawn often: there an input that is repeated elsewhere has the shape of the cluster, so
-that an output may lie in its memory.
+They have all dtypes and 0 to 1023 elements. Sizes 0 and 1, a single row and rows of one element are
+drawn often: there an input that is usually repeated has the shape of the cluster, so that an output
+may reuse its memory.
 """
 
 import numpy as np
@@ -21,14 +21,14 @@ CALLS = 3
 
 
 def drawn(rng, shape, dtype):
-    """A tensor of special values and others."""
+    """Return a tensor of special and ordinary values."""
     if dtype in ("float16", "bfloat16"):
         return df.cast(df.constant(values(rng, shape, "float32")), dtype)
     return df.constant(values(rng, shape, dtype))
 
 
 def shape_of(rng):
-    """A shape of up to `LARGEST` elements."""
+    """Return a shape of up to `LARGEST` elements."""
     size = int(rng.choice([0, 1, 1, int(rng.integers(2, 9)), int(rng.integers(LARGEST + 1))]))
     rows = int(rng.choice([1, 1, int(rng.integers(1, 9)), max(size, 1)]))
     return [(), (size,), (rows, size // rows), (size // rows, rows), (1, size)][
@@ -36,7 +36,7 @@ def shape_of(rng):
 
 
 class RandomClusters:
-    """The function of a seed, with variables of its own; `restart` gives them their first values.
+    """The function of a seed, which owns variables; `restart` resets them.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class RandomClusters:
         self.shape = shape_of(rng)
         smaller = [tuple([1 if rng.integers(2) else n for n in self.shape]), self.shape[1:],
                    tuple([1 if k else n for k, n in enumerate(self.shape)])]
-        few = bool(rng.integers(2))         # then most of what is computed is one cluster
+        few = bool(rng.integers(2))         # then most of the function is one cluster
         self.dtypes = [str(x) for x in rng.choice(DTYPES, 1 if few else 2)]
         shapes = [self.shape, self.shape, *[smaller[k] for k in rng.integers(0, 3, 2)]]
         shapes = shapes[1:3] if few else shapes
@@ -70,17 +70,17 @@ class RandomClusters:
         for kind, numbers in self.steps:
             try:
                 y = getattr(self, kind)(made, *numbers)
-            except df.errors.DualflowError:             # does not fit
+            except df.errors.DualflowError:             # incompatible
                 continue
             if y is not None and y.size <= LARGEST:
                 made.append(y)
-        # Values from before are not returned: the variables would keep their memory.
+        # Earlier values are not returned: they would keep the memory of variables alive.
         return made[max(len(made) - 2, len(args) + len(self.variables)):]
 
-    # --- steps: the tensors so far, and numbers that choose ---
+    # --- steps: the previous tensors, and integers that choose ---
 
     def op(self, made, i, j, k, m, n, _):
-        """An op of the table on tensors of the dtype of one of them."""
+        """Apply an op of the table to tensors of the dtype of one of them."""
         x = made[-1 - i % min(3, len(made))]
         fits = [op for op in OPS if x.dtype.name in dtypes_of(op) and op.name != "cast"]
         op = fits[j % len(fits)]
@@ -90,7 +90,7 @@ class RandomClusters:
         given[op.key] = x
         if op.n_in == 3 and op.key == 1:                # a condition
             given[0] = df.cast(given[0], df.bool)
-        if op.refuses(x.dtype):         # by a constant the step may join a cluster
+        if op.refuses(x.dtype):         # with a constant operand the op may be fused
             given[op.looks_at] = df.cast(df.constant(2 + m % 3), x.dtype)
         attrs = attrs_of(op)
         return _core.apply(op.name, *given, **attrs[n % len(attrs)])
@@ -99,13 +99,13 @@ class RandomClusters:
         return df.cast(made[-1 - i % len(made)], self.dtypes[j % len(self.dtypes)])
 
     def row(self, made, i, j, k, *_):
-        """A reduction of the last dimensions."""
+        """Reduce the last dimensions."""
         x = made[-1 - i % len(made)]
         return REDUCTIONS[j % len(REDUCTIONS)](x, list(range(k % max(x.ndim, 1), x.ndim)),
                                                keepdims=True)
 
     def latest(self, made, i, j, k, *_):
-        """Arithmetic of the latest tensor and an earlier one, what a variable held, or a number."""
+        """Combine the latest tensor with an earlier one, an old variable value, or a number."""
         x = made[-1]
         same = [y for y in made if y.dtype is x.dtype]
         other = same[i % len(same)] if k % 4 else df.cast(df.constant(1 + i % 3), x.dtype)
@@ -114,12 +114,12 @@ class RandomClusters:
         return [df.add, df.multiply, df.subtract, df.maximum][j % 4](x, other)
 
     def divide(self, made, i, j, *_):
-        """A step that is a call of the library, between loops over elements."""
+        """Divide: a library call between elementwise loops."""
         x = made[-1 - i % 2]
         return [df.math.floordiv, df.math.floormod][j % 2](x, df.cast(df.constant(3), x.dtype))
 
     def assign(self, made, i, j, *_):
-        """An update of a variable by the latest computed tensor that fits."""
+        """Update a variable by the latest computed tensor that is compatible."""
         for y in made[:len(self.args) + len(self.variables) - 1:-1]:
             fits = [v for v in self.variables if y.dtype is v.dtype and y.shape == v.shape]
             if fits:
@@ -133,7 +133,7 @@ class RandomClusters:
 
 
 def seen(program, f, calls):
-    """The results of calls, and the variables after each."""
+    """Return the results of calls, and the variables after each."""
     found = []
     for _ in range(calls):
         found += f(*program.args)
@@ -143,7 +143,7 @@ def seen(program, f, calls):
 
 def check_clusters(seeds):
     """Compile the clusters of the functions of some seeds in one batch and compare the calls with
-    those in eager mode; return the number of compiled clusters."""
+    eager mode; return the number of compiled clusters."""
     cases = []
     for seed in seeds:
         program = RandomClusters(seed)

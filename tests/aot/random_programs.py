@@ -1,4 +1,4 @@
-"""Random programs that leave Python: traced, saved and loaded, exported."""
+"""Random programs that are traced and then saved and loaded, or exported."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from tests.programs.steps import STEPS
 
 
 def random_program(seed, n=25):
-    """A random program of `n` steps, none of which calls Python, as a concrete function, and its
+    """Return a random program of `n` steps without Python calls as a concrete function, and its
     arguments."""
     rng = np.random.default_rng(seed)
     names = sorted(STEPS.keys() - {"in Python"}) + VARIABLE_STEPS
@@ -21,8 +21,8 @@ def random_program(seed, n=25):
 
 
 class RandomFunction:
-    """The function of a seed, of any dtype and size, with variables of its own. Besides what it
-    computes it returns arguments, constants and variables as they are, some of them twice.
+    """The function of a seed, of any dtype and size, which owns variables. It also returns
+    unchanged arguments, constants and variables, some of them twice.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class RandomFunction:
 
 
 def products(x):
-    """Products of some rows of a tensor with themselves, if its dtype has products."""
+    """Return products of some rows of a tensor with themselves, if its dtype supports products."""
     if x.ndim == 0 or x.shape[-1] == 0 or x.dtype.is_bool or x.dtype.name in ("int16", "uint16"):
         return []
     rows = df.reshape(x, [-1, x.shape[-1]])[:17]
@@ -60,13 +60,12 @@ def products(x):
 
 
 def tensors(result):
-    """What a call returns, with the values of variables."""
+    """Return the results of a call, with variables replaced by their values."""
     return [df.identity(x) for x in df.nest.flatten(result)]
 
 
 def check_file(seed, path):
-    """Save the function of a seed, load it, and compare its calls and its variables with those of
-    eager mode."""
+    """Save the function of a seed, load it, and compare its calls and variables with eager mode."""
     random = RandomFunction(seed)
     program = random.program
     df.save_program(random.concrete(), path)
@@ -85,7 +84,7 @@ def check_file(seed, path):
 
 
 def export(seeds, folder):
-    """Export the functions of some seeds as one folder, with their arguments as examples."""
+    """Export the functions of some seeds to one folder, with their arguments as examples."""
     made = {f"f{seed}": RandomFunction(seed) for seed in seeds}
     df.export(folder, {name: f.concrete() for name, f in made.items()},
               examples={name: f.program.args for name, f in made.items()})

@@ -1,5 +1,5 @@
-"""Exported folders are built and give the recorded bits: one folder by default, with as much as
-possible in it; other compilers, libraries, machines and many random programs under soak."""
+"""Exported folders are built and give the recorded bits: by default one folder with as many
+features as possible; under soak other compilers, libraries, machines and many random programs."""
 
 import os
 import re
@@ -46,7 +46,7 @@ MAYBE = ("clang", "gcc-11", "musl-gcc", CROSS, "qemu-aarch64-static")
 
 
 def write(folder, seeds=(1,)):
-    """A folder with every kind of program."""
+    """Export a folder with every kind of program."""
     step, predict, x, y = mlp(rate=0.5)
     run, z, n = control()
     functions = {"train": step.get_concrete_function(x, y),
@@ -70,7 +70,7 @@ def write(folder, seeds=(1,)):
 
 
 def make(folder, *arguments, env=os.environ):
-    """What a build and its check print."""
+    """Return the output of a build and its check."""
     env = {key: value for key, value in env.items() if key not in ("LD_PRELOAD", "CC")}
     cc = f"CC={shutil.which('ccache') or ''} {COMPILER}"
     ran = subprocess.run(["make", "-j2", cc, *arguments], cwd=folder, env=env, text=True,
@@ -84,7 +84,7 @@ def works(*command):
 
 
 def variant_or_skip(name):
-    """The arguments of a variant, and what a check of it says first."""
+    """Return the arguments of a variant, and the start of its check's output."""
     arguments = VARIANTS[name]
     for word in " ".join(arguments).replace("=", " ").split():
         if word in MAYBE and not works(word):
@@ -93,25 +93,25 @@ def variant_or_skip(name):
 
 
 def build_by_cmake(folder):
-    """Builds the model of a folder there, and runs its check."""
+    """Build the model of a folder with CMake, and run its check."""
     for command in (["cmake", "-S", "model", "-B", "out"], ["cmake", "--build", "out", "-j2"],
                     ["ctest", "--test-dir", "out", "--output-on-failure"]):
         ran = subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False)
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-needs_make = pytest.mark.skipif(not (works("make") and works(COMPILER)), reason="no make, or no C")
+needs_make = pytest.mark.skipif(not (works("make") and works(COMPILER)), reason="no make or cc")
 
 
 @needs_make
-def test_a_folder_gives_the_bits_of_python(tmp_path):
+def test_exported_folder_gives_the_bits_of_python(tmp_path):
     write(tmp_path / "model")
     assert make(tmp_path / "model", "OPT=-O0 -Wno-error").startswith("bit-equal")
 
 
 @needs_make
-def test_compiled_clusters_are_what_runs(tmp_path, cache):
-    """The check finds out if they do nothing."""
+def test_export_runs_compiled_clusters(tmp_path, cache):
+    """The check fails if the compiled clusters do nothing."""
     step, predict, x, y = normalized()
     df.export(tmp_path / "model", {"train": step.get_concrete_function(x, y),
                                    "predict": predict.get_concrete_function(x)})
@@ -126,7 +126,8 @@ def test_compiled_clusters_are_what_runs(tmp_path, cache):
 
 
 def products(dtype):
-    """A function of all kinds of products of a dtype, and nothing else, and its arguments."""
+    """Return a function of all kinds of products of a dtype and of no other ops, and its
+    arguments."""
     def drawn(k, *shape):
         return df.cast(df.random.stateless_uniform(shape, [k, 5], -3, 4, df.int64), dtype)
 
@@ -141,7 +142,7 @@ def products(dtype):
     return df.function(multiply).get_concrete_function(*args), args
 
 
-FEW = [("bfloat16", "pairs"), ("int8", "")]         # packed in pairs
+FEW = [("bfloat16", "pairs"), ("int8", "")]         # packed as pairs
 MANY = [*[("bfloat16", way) for way in ("", "float32")],
         *[(name, "") for name in ("float16", "float32", "float64", "uint8", "int32", "uint32",
                                   "int64", "uint64")]]
@@ -151,8 +152,8 @@ PRODUCTS = [*FEW, *[pytest.param(*x, marks=pytest.mark.soak) for x in MANY]]
 @needs_make
 @pytest.mark.parametrize("dtype, way", PRODUCTS)
 def test_products_of_one_dtype(dtype, way, tmp_path):
-    """The runtime of an export has no kernels of other dtypes. `way`: DUALFLOW_BFLOAT16, of Python
-    and of the program that checks."""
+    """The runtime of an export has no kernels of other dtypes. `way` is DUALFLOW_BFLOAT16 of Python
+    and of the checking program."""
     script = ("import sys, dualflow as df\nfrom tests.aot.test_build import products\n"
               "f, args = products(sys.argv[1])\ndf.export(sys.argv[2], {'f': f})")
     env = os.environ | ({"DUALFLOW_BFLOAT16": way} if way else {})
@@ -161,7 +162,7 @@ def test_products_of_one_dtype(dtype, way, tmp_path):
     assert make(tmp_path / "model", "OPT=-O0 -Wno-error", env=env).startswith("bit-equal")
 
 
-def test_without_jit_compile_there_are_none(tmp_path):
+def test_export_without_jit_compile_has_no_clusters(tmp_path):
     _, predict, x, _ = mlp()
     df.export(tmp_path / "model", {"predict": predict.get_concrete_function(x)})
     assert not (tmp_path / "model/clusters.c").exists()
@@ -189,7 +190,7 @@ int main(void)
 
 
 @needs_make
-def test_two_models_are_linked_into_one_program(tmp_path):
+def test_two_models_in_one_program(tmp_path):
     w = df.Variable([2.0, 3.0, 4.0], name="df_run")
     functions = {"model": df.function(lambda x: df.cumsum(df.sin(x) * w)),
                  "other": df.function(lambda x: df.reduce_sum(w * x) - x[0])}
@@ -209,8 +210,8 @@ def test_two_models_are_linked_into_one_program(tmp_path):
 
 
 @needs_make
-@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="make is preloaded what Python wants")
-def test_the_example_trains_on_in_c(tmp_path):
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="make would preload the sanitizer as well")
+def test_example_continues_training_in_c(tmp_path):
     for module in ("sklearn", "tqdm", "safetensors"):
         pytest.importorskip(module)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
@@ -234,7 +235,7 @@ def test_variants(variant, tmp_path):
 
 @needs_make
 def test_random_functions(tmp_path):
-    """Of all dtypes and sizes, every other one with compiled clusters."""
+    """Functions have all dtypes and sizes; the clusters of every other one are compiled."""
     export(range(20), tmp_path / "model")
     assert make(tmp_path / "model", "OPT=-O0 -Wno-error").startswith("bit-equal")
 

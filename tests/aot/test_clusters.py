@@ -26,11 +26,11 @@ from tests.tables import DTYPES, OPS, attrs_of, dtypes_of
 pytestmark = [pytest.mark.usefixtures("cache"),
               pytest.mark.skipif(compiler.command() is None, reason="no C compiler")]
 
-SHAPE = (3, 37)         # whole strips and one that is not, at every level
+SHAPE = (3, 37)         # whole strips and a partial one, at every level
 
 
 def operands(op, dtype, seed):
-    """Tensors that an op takes, special values among them, none that it refuses."""
+    """Return operands that an op accepts, with special values."""
     rng = np.random.default_rng(seed)
     found = []
     for k in range(op.n_in):
@@ -44,7 +44,8 @@ def operands(op, dtype, seed):
 
 
 def cluster_of(op, dtype, attrs, seed=0):
-    """An op between two others, on operands in memory, made before, and single numbers."""
+    """Return a cluster of an op between two others, with operands in memory, computed, and
+    scalar."""
     given = operands(op, dtype, seed)
     c = Cluster(*given, *[df.reshape(x, (-1,))[5] for x in given], shape=SHAPE)
     n = op.n_in
@@ -68,7 +69,7 @@ def check_ops(cases):
 
 
 def test_ops():
-    """Each op for one dtype."""
+    """Test each op with one dtype."""
     cases = all_cases()
     of_each = [[x for x in cases if x[0] is op] for op in OPS]
     check_ops([found[k % len(found)] for k, found in enumerate(of_each)])
@@ -80,10 +81,10 @@ def test_all_ops(dtype):
     check_ops([x for x in all_cases() if x[1] == dtype])
 
 
-# --- the clusters that the tests of the interpreter run ---
+# --- the clusters of the interpreter's tests ---
 
 def clusters_of(monkeypatch, calls):
-    """What tests of tests/graph/test_cluster.py check, given their arguments."""
+    """Return the clusters that tests of tests/graph/test_cluster.py check with these arguments."""
     found = []
     with monkeypatch.context() as patch:
         patch.setattr(interpreted, "check",
@@ -135,18 +136,18 @@ def test_many_clusters(monkeypatch):
         assert check_compiled(found[k:k + 40]) == []
 
 
-# --- rows that are reduced ---
+# --- reduced rows ---
 
 ALONE = ("reduce_sum_of_squares", "reduce_mean_of_squares")
 REDUCED = ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_mean",
            "reduce_euclidean_norm", "reduce_variance", "reduce_std", "reduce_logsumexp", *ALONE]
 LENGTHS = [1, 3, 16, 17, 63, 64, 127, 128, 255, 300, 1000, 8192]
-LONG = [16_384, 16_385, 40_000]         # the library reduces all but the first in pieces
+LONG = [16_384, 16_385, 40_000]         # the library reduces all but the first in chunks
 
 
 def rows_cluster(name, dtype, length, n_rows=5, seed=0):
-    """Reductions of an input, of what a step yields, and of what needs the rows' numbers; special
-    values in some rows, none in others."""
+    """Return reductions of an input, of a step, and of values that need a row's result; every other
+    row has special values."""
     rng = np.random.default_rng(seed)
     drawn = values(rng, (n_rows, length), dtype)
     drawn[1::2] = rng.standard_normal((n_rows // 2, length)).astype(drawn.dtype)
@@ -155,7 +156,7 @@ def rows_cluster(name, dtype, length, n_rows=5, seed=0):
     c = Cluster(x, y, shape=x.shape, row_dims=1)
     product = c.step("multiply", 0, 1)
     first, other = c.reduce(name, product), c.reduce("reduce_max", 0)
-    c.reduce("reduce_min", product)     # nobody reads it
+    c.reduce("reduce_min", product)     # unused
     apart = c.step("subtract", product, first)
     second = c.reduce(name, c.step("tanh", apart))
     scale = c.step("multiply", second, other, space=interpreted.ROW)
@@ -163,7 +164,7 @@ def rows_cluster(name, dtype, length, n_rows=5, seed=0):
 
 
 def rows_cases(lengths):
-    """(op, dtype, length)"""
+    """Return triples (op, dtype, length)."""
     return [(name, dtype, n) for name, dtype, n in itertools.product(REDUCED, FLOATS, lengths)
             if dtype in ("float32", "float64") or (n <= 8192 and name not in ALONE)]
 
@@ -186,7 +187,7 @@ def test_all_reduced_rows(length):
 
 @pytest.mark.parametrize("length, reduces", [(63, False), (64, True), (16_384, True),
                                              (16_385, False)])
-def test_rows_are_reduced_where_they_are_computed(length, reduces):
+def test_rows_are_reduced_in_the_loop_that_computes_them(length, reduces):
     c, outputs = rows_cluster("reduce_mean", "float32", length)
     spec = program_of(c, outputs, c.run(*outputs))
     text = written(spec, spec.instructions[0]).text
@@ -194,7 +195,7 @@ def test_rows_are_reduced_where_they_are_computed(length, reduces):
 
 
 def test_rows_of_several_widths():
-    """What is wider than the rows' values is computed in another loop."""
+    """Values wider than the reduced rows are computed in another loop."""
     x = normal(9, 300)
     c = Cluster(x, shape=x.shape, row_dims=1)
     wide = c.step("square", c.step("cast", 0, dtype=df.float64))
@@ -209,7 +210,7 @@ def test_rows_of_several_widths():
 # --- programs ---
 
 def check_program(steps, dtype, seed, scale=1):
-    """Runs of a random program, the first of which asks for its clusters."""
+    """Run a random program; the first run starts compiling its clusters."""
     def waiting(f):
         compiled = df.function(f, jit_compile=True)
 
@@ -246,7 +247,7 @@ def test_many_random_programs(steps, dtype, seed):
 # --- outputs in the memory of inputs ---
 
 def halves(v):
-    """A later loop reads the value before."""
+    """A later loop reads the old value."""
     old = v.value()
     half = old // 2
     v.assign(half)
@@ -254,7 +255,7 @@ def halves(v):
 
 
 def largest(v):
-    """A loop behind a reduction reads it."""
+    """A loop after a reduction reads the old value."""
     old = v.value()
     half = old // 2
     v.assign(half)
@@ -262,7 +263,7 @@ def largest(v):
 
 
 def quotient(v, w):
-    """The variable has one number for each row of another tensor."""
+    """The variable has one element per row of another tensor."""
     old = v.value()
     ratio = df.reduce_max(w * 2, -1, keepdims=True) // old
     v.assign(ratio)
@@ -275,8 +276,8 @@ def with_values(function, variables):
 
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "float32"])
 def test_values_before_an_update(dtype):
-    """An output that is computed where a variable lies does not replace what is read later, be it a
-    single number, a row that is the only one, or numbers of rows."""
+    """An output written to a variable's memory does not overwrite values that are read later: a
+    scalar, a single row, or one value per row."""
     def variable(*shape):
         n = int(np.prod(shape))
         return df.Variable(df.reshape(df.cast(df.range(n) % 40 + 7, dtype), shape),
@@ -311,8 +312,8 @@ def test_many_random_clusters(request):
     soak(request, lambda seed: check_clusters(range(seed, seed + 40)), 40)
 
 
-def test_runs_that_go_on_meanwhile():
-    """Threads run a function while its cluster is swapped."""
+def test_runs_while_a_cluster_is_swapped():
+    """Threads run a function while its compiled cluster is installed."""
     x = normal(40, 100)
     f = df.function(lambda x: df.tanh(x) * x - df.reduce_max(df.sin(x), 1, keepdims=True),
                     jit_compile=True)
@@ -335,8 +336,8 @@ def test_runs_that_go_on_meanwhile():
     assert said.endswith(": compiled")
 
 
-def test_layouts_are_checked():
-    """Whatever a layout says, it is refused or points at what there is."""
+def test_invalid_layouts_are_rejected():
+    """Any layout is rejected, or refers only to existing memory."""
     c, y, mean, _ = interpreted.layer_norm(normal(8, 6), normal(6), normal(6))
     spec = program_of(c, (y, mean), c.run(y, mean))
     layout = written(spec, spec.instructions[0]).layout

@@ -1,4 +1,4 @@
-"""Compiling in the background: caches, compilers that are missing or fail, forks, exits."""
+"""Compilation in the background: caches, missing or failing compilers, forks, process exits."""
 
 import os
 import shlex
@@ -27,8 +27,8 @@ CODE = "tanh, multiply, add"
 
 
 def run(place, code=SCRIPT, number=1.5, **environment):
-    """What a process prints, to both streams, that compiles to a folder."""
-    # Two processes write to one pipe: whole lines, where output is buffered.
+    """Return the output of a process, both streams, that compiles to a cache folder."""
+    # Two processes write to one pipe: buffering ensures whole lines.
     environment = {"XDG_CACHE_HOME": str(place), "PYTHONUNBUFFERED": ""} | environment
     made = subprocess.run([sys.executable, "-c", code.format(number=number)],
                           env=os.environ | environment,
@@ -39,9 +39,9 @@ def run(place, code=SCRIPT, number=1.5, **environment):
 
 @pytest.fixture
 def place(folder, tmp_path):
-    """A folder for the cache, where the header is compiled already."""
+    """A cache folder in which the header is already compiled."""
     run(folder)
-    # Other libraries keep caches beside ours.
+    # Other libraries keep caches in the same folder.
     shutil.copytree(folder / "dualflow", tmp_path / "cache/dualflow",
                     ignore=shutil.ignore_patterns(".*", "*.so"))
     return tmp_path / "cache"
@@ -52,7 +52,7 @@ def libraries(place):
 
 
 def script(path, text):
-    """An executable shell script."""
+    """Write an executable shell script."""
     path.write_text("#!/bin/sh\n" + text)
     path.chmod(0o755)
     return str(path)
@@ -62,7 +62,7 @@ def real_compiler():
     return shlex.join(compiler.command())
 
 
-def test_processes_share_what_they_compile(place, tmp_path):
+def test_processes_share_compiled_clusters(place, tmp_path):
     log = tmp_path / "log"
     cc = script(tmp_path / "cc", f'echo "$@" >> {log}\nexec {real_compiler()} "$@"\n')
     assert run(place, CC=cc) == f"{CODE}: compiled\n"
@@ -72,12 +72,12 @@ def test_processes_share_what_they_compile(place, tmp_path):
             if path.is_dir() and path.name != "dualflow"} == {0o700}
     assert run(place, CC=cc) == f"{CODE}: compiled\n"
     assert log.read_text() == calls + "--version\n"
-    assert run(place, number=2.5, CC=cc) == f"{CODE}: compiled\n"       # numbers are operands
+    assert run(place, number=2.5, CC=cc) == f"{CODE}: compiled\n"       # constants are operands
     assert log.read_text() == calls + "--version\n" * 2
-    assert not list(place.rglob(".*"))      # nothing half-made
+    assert not list(place.rglob(".*"))      # no partial files
 
 
-def test_damaged_files_are_made_again(place):
+def test_damaged_files_are_compiled_again(place):
     run(place)
     found, = libraries(place)
     whole = found.read_bytes()
@@ -91,7 +91,7 @@ def test_damaged_files_are_made_again(place):
     assert run(place) == f"{CODE}: compiled\n"
 
 
-def test_a_cache_that_cannot_be_written(tmp_path):
+def test_unwritable_cache(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     temporary = tmp_path / "temporary"
@@ -100,7 +100,7 @@ def test_a_cache_that_cannot_be_written(tmp_path):
     assert list(temporary.iterdir()) == []
 
 
-def test_a_cache_that_others_could_write(place):
+def test_cache_writable_by_others_is_made_private(place):
     of_clusters = next(place.rglob("clusters"))
     of_clusters.chmod(0o777)
     assert run(place) == f"{CODE}: compiled\n"
@@ -114,8 +114,8 @@ def test_a_cache_that_others_could_write(place):
     ('[ "$1" = --version ] || for f; do [ "$p" = -o ] && echo junk > $f; p=$f; done\n',
      "cannot be loaded"),
 ])
-def test_compilers_that_do_not_compile(tmp_path, text, why):
-    """One warning; results are those of the interpreter."""
+def test_failing_compilers_warn_once(tmp_path, text, why):
+    """Results are computed by the interpreter."""
     cc = str(tmp_path / "cc") if text is None else script(tmp_path / "cc", text)
     said = run(tmp_path, SCRIPT + SCRIPT, CC=cc)
     assert said.count(f"{CODE}: not compiled: ") == 2
@@ -123,8 +123,8 @@ def test_compilers_that_do_not_compile(tmp_path, text, why):
     assert why in said
 
 
-def test_a_call_does_not_wait_for_the_compiler(place, tmp_path):
-    """The compiler hangs; the process computes, and ends."""
+def test_calls_do_not_wait_for_the_compiler(place, tmp_path):
+    """The compiler hangs; the process still computes and exits."""
     hangs = script(tmp_path / "cc", f'[ "$1" = --version ] || exec sleep 1000\n'
                                     f'exec {real_compiler()} --version\n')
     said = run(place, "import dualflow as df\n"
@@ -135,8 +135,8 @@ def test_a_call_does_not_wait_for_the_compiler(place, tmp_path):
     assert "0 of 1 clusters compiled" in said
 
 
-def test_processes_at_once(place):
-    """They make the same file, and each finds it whole."""
+def test_concurrent_processes(place):
+    """They compile the same file, and each finds it complete."""
     env = os.environ | {"XDG_CACHE_HOME": str(place)}
     many = [subprocess.Popen([sys.executable, "-c", SCRIPT.format(number=1.5)], env=env,
                              stdout=subprocess.PIPE, text=True) for _ in range(3)]
@@ -146,7 +146,7 @@ def test_processes_at_once(place):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_forks(place):
-    """Children compile what the parent had not yet, and go on with what it had."""
+    """Children compile pending clusters of the parent, and keep using its compiled ones."""
     code = SCRIPT + """
 g = df.function(lambda x: df.exp(x) * x - 0.5, jit_compile=True)
 want = g(x).tolist()
@@ -162,16 +162,16 @@ else:
     assert sorted(said.splitlines(True)) == sorted([f"{CODE}: compiled\n", line, line, "0\n"])
 
 
-# --- what is compiled ---
+# --- which clusters are compiled ---
 
 @pytest.mark.usefixtures("cache")
-def test_what_is_compiled():
+def test_clusters_after_products_and_in_loops_are_compiled():
     v = df.Variable([[1.0, 2.0], [3.0, 4.0]])
 
     @df.function(jit_compile=True)
     def step(x, n):
-        y = df.nn.gelu(x @ v) * 2.0                 # behind a product
-        for _ in df.range(n):                       # in the body of a loop
+        y = df.nn.gelu(x @ v) * 2.0                 # after a product
+        for _ in df.range(n):                       # in a loop body
             y = df.sin(y) + df.cos(y) * 0.5
         v.assign_add(df.tanh(v.value()) * 0.5)
         return y, df.nn.relu(x @ v)
@@ -220,7 +220,7 @@ def test_options_of_the_decorator():
     assert f.clusters_for(df.constant(1.0)) == ""
 
 
-def test_the_folder_of_another_compiler_is_kept_while_it_is_used(tmp_path):
+def test_recently_used_folders_of_other_compilers_are_kept(tmp_path):
     kept, old = tmp_path / "kept", tmp_path / "old"
     for path in (kept, old, tmp_path / "mine"):
         path.mkdir()
@@ -233,11 +233,11 @@ def test_the_folder_of_another_compiler_is_kept_while_it_is_used(tmp_path):
 @pytest.mark.soak
 @pytest.mark.parametrize("isa", ["baseline", "avx2", "neon"])
 def test_other_levels(isa, tmp_path):
-    """The same tests where the library runs at another SIMD level."""
+    """Run these tests with the library at another SIMD level."""
     env = os.environ | {"DUALFLOW_ISA": isa}
     load = [sys.executable, "-c", "import dualflow"]
     if subprocess.run(load, env=env, capture_output=True, check=False).returncode:
-        pytest.skip(f"no {isa} here")
+        pytest.skip(f"{isa} is not available")
     made = subprocess.run([sys.executable, "-m", "pytest", "-q", f"--basetemp={tmp_path / 'base'}",
                            Path(__file__).with_name("test_clusters.py")],
                           env=env, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""csrc built alone: the same files with the same flags as setup.py's, and the bits of Python."""
+"""csrc built without Python: the files and flags of setup.py, and the bits of Python."""
 
 import json
 import os
@@ -14,10 +14,10 @@ from tests.test_c import RUNTIME, build
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CSRC = ROOT / "csrc"
-# Of setup.py's flags, those that change what code computes, and which instructions it has.
+# The flags of setup.py that affect results or instructions.
 TELLING = ("-fwrapv", "-ffp-", "-fno-math", "-fno-trap", "-mavx", "-mfma", "-mf16c", "-mbmi",
            "-mprefer")
-needs_x86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="levels of x86-64")
+needs_x86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="needs x86-64")
 
 
 def telling(flags):
@@ -25,7 +25,7 @@ def telling(flags):
 
 
 def wanted(monkeypatch):
-    """Source, level or None, flags: of each object of setup.py."""
+    """Return (source, level or None, flags) of each object of setup.py."""
     pytest.importorskip("setuptools")
     monkeypatch.chdir(ROOT)
     names = {}
@@ -38,7 +38,7 @@ def wanted(monkeypatch):
 
 
 def compiled(commands):
-    """The same of command lines."""
+    """Return the same triples for command lines."""
     found = []
     for words in map(shlex.split, commands):
         source = os.path.relpath(CSRC / words[words.index("-c") + 1], CSRC)
@@ -86,7 +86,7 @@ def test_c_gives_the_bits_of_python(options, tmp_path):
 @pytest.mark.soak
 @needs_make
 @pytest.mark.skipif(not works("cmake"), reason="no cmake")
-def test_what_cmake_installs_gives_the_bits_of_python(tmp_path):
+def test_cmake_install_gives_the_bits_of_python(tmp_path):
     prefix = tmp_path / "prefix"
     for command in (["-S", CSRC, "-B", tmp_path / "build", f"-DCMAKE_C_COMPILER={COMPILER}",
                      "-DCMAKE_C_FLAGS_RELEASE=-O1 -Werror", f"-DLEVELS={_core.isa()}",
@@ -101,7 +101,7 @@ def test_what_cmake_installs_gives_the_bits_of_python(tmp_path):
 @pytest.mark.soak
 @needs_x86
 @pytest.mark.skipif(not works("gcc-11"), reason="no gcc 11")
-def test_gcc_11_knows_all_that_is_used(tmp_path, monkeypatch):
+def test_gcc_11_compiles_all_sources(tmp_path, monkeypatch):
     for source, level, flags in wanted(monkeypatch):
         said = run("gcc-11", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",
                    f"-I{CSRC}", *flags, *([f"-DDF_ISA={level}"] if level else []), "-fsyntax-only",

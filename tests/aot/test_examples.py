@@ -1,6 +1,6 @@
-"""What every example trains and predicts with leaves Python: as program files, and as C, built and
-compared with what Python recorded. One folder holds all; other compilers, libraries and machines
-are soaked."""
+"""The training and prediction functions of every example are saved as program files and exported as
+C, which is built and compared with Python. One folder holds them all; other compilers, libraries
+and machines run under soak."""
 
 import importlib.util
 
@@ -28,7 +28,7 @@ def bits(made):
 
 
 def write(folder, names=tuple(EXAMPLES)):
-    """A folder of the functions of these examples."""
+    """Export a folder of the functions of these examples."""
     functions, examples = {}, {}
     for name in names:
         for entry, (function, *args) in EXAMPLES[name]().items():
@@ -39,7 +39,7 @@ def write(folder, names=tuple(EXAMPLES)):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_they_are_saved_as_programs(name, tmp_path):
+def test_functions_are_saved_as_program_files(name, tmp_path):
     for function, *args in EXAMPLES[name]().values():
         loaded = saved(tmp_path, function, *args)
         for _ in range(2):
@@ -52,7 +52,7 @@ def test_no_example_is_missing():
 
 
 @needs_make
-def test_some_give_the_bits_of_python_in_c(tmp_path):
+def test_some_examples_give_the_bits_of_python_in_c(tmp_path):
     write(tmp_path / "model", ["lines", "gpt"])
     assert make(tmp_path / "model", "OPT=-O0 -Wno-error").startswith("bit-equal")
 
@@ -60,7 +60,7 @@ def test_some_give_the_bits_of_python_in_c(tmp_path):
 @needs_make
 @pytest.mark.soak
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_all_give_the_bits_of_python_in_c(variant, tmp_path):
+def test_all_examples_give_the_bits_of_python_in_c(variant, tmp_path):
     arguments, end = variant_or_skip(variant)
     write(tmp_path / "model")
     assert make(tmp_path / "model", *arguments).startswith(end)

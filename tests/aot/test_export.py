@@ -1,4 +1,5 @@
-"""What an export writes and refuses; that it builds and computes right is in test_build.py."""
+"""Files that an export writes, and errors; test_build.py checks that they build and run
+correctly."""
 
 import errno
 import json
@@ -30,7 +31,7 @@ def weights(path):
             .reshape(x["shape"]) for name, x in header.items()}
 
 
-def test_a_folder_holds_all_that_is_needed(tmp_path):
+def test_exported_folder_is_complete(tmp_path):
     step, predict, x, y = mlp(rate=0.5)
     texts = exported(tmp_path, {"train": step.get_concrete_function(x, y),
                                 "predict": predict.get_concrete_function(x)})
@@ -46,7 +47,7 @@ def test_a_folder_holds_all_that_is_needed(tmp_path):
     assert {"hidden/kernel", "last/bias", "hidden/kernel/m", "iterations"} < held.keys()
 
 
-def test_nothing_that_is_exported_changes(tmp_path):
+def test_exports_are_reproducible(tmp_path):
     step, _, x, y = mlp(rate=0.5)
     f = step.get_concrete_function(x, y)
     other, _, _, _ = mlp(rate=0.5)
@@ -54,7 +55,7 @@ def test_nothing_that_is_exported_changes(tmp_path):
     assert [float(step(x, y)) for _ in range(3)] == [float(other(x, y)) for _ in range(3)]
 
 
-def test_weights_are_those_of_now(tmp_path):
+def test_export_has_current_weights(tmp_path):
     w = df.Variable([1.0, 2.0], name="w")
     f = df.function(lambda x: w * x).get_concrete_function(df.ones([2]))
     w.assign([3.0, 4.0])
@@ -62,14 +63,14 @@ def test_weights_are_those_of_now(tmp_path):
     assert weights(tmp_path / "model/weights.safetensors")["w"].tolist() == [3, 4]
 
 
-def test_variables_of_one_name_get_numbers(tmp_path):
+def test_variables_of_equal_names_are_numbered(tmp_path):
     v, w = df.Variable(1.0, name="v"), df.Variable(2.0, name="v")
     exported(tmp_path, {"f": df.function(lambda: v + w).get_concrete_function()})
     assert {name: float(x) for name, x in
             weights(tmp_path / "model/weights.safetensors").items()} == {"v": 1, "v_1": 2}
 
 
-def test_several_sizes_are_several_entries(tmp_path):
+def test_each_size_is_an_entry(tmp_path):
     f = df.function(lambda x: x + 1)
     sizes = [f.get_concrete_function(df.ones([n, 3])) for n in (1, 32)]
     texts = exported(tmp_path, {"f": sizes})
@@ -79,8 +80,8 @@ def test_several_sizes_are_several_entries(tmp_path):
 
 
 @pytest.mark.parametrize("signature", [None, [df.TensorSpec([None, 3])]])
-def test_sizes_are_those_that_were_asked_for(signature, tmp_path):
-    """Where a trace is for any sizes, too: of a signature, or because there were several before."""
+def test_exported_sizes_are_the_requested_ones(signature, tmp_path):
+    """The trace is for any size, by its signature or because there were several sizes before."""
     f = df.function(lambda x: x + 1, input_signature=signature)
     sizes = [f.get_concrete_function(df.TensorSpec([n, 3]) if n == 8 else df.ones([n, 3]))
              for n in (1, 2, 8, 4)]
@@ -101,7 +102,7 @@ def refuse(tmp_path, function, *args, match, error=df.errors.UnimplementedError,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_calls_python_is_refused_with_its_line(tmp_path):
+def test_python_calls_raise_with_their_line(tmp_path):
     @df.function
     def f(x):
         df.print(x)
@@ -111,19 +112,19 @@ def test_what_calls_python_is_refused_with_its_line(tmp_path):
                                             r"test_export.py:\d+")
 
 
-def test_results_of_unknown_size_are_refused(tmp_path):
+def test_results_of_unknown_size_raise(tmp_path):
     f = df.function(lambda x: df.where(x > 0))
     refuse(tmp_path, f, df.ones([2]), match="the size of result depends on data")
 
 
-def test_unknown_sizes_are_refused(tmp_path):
+def test_unknown_sizes_raise(tmp_path):
     f = df.function(lambda x: x + 1, input_signature=[df.TensorSpec([None, 3])])
     with pytest.raises(df.errors.InvalidArgumentError, match=r"x has shape \(\?, 3\)"):
         df.export(tmp_path / "model", {"f": f.get_concrete_function()})
     assert list(tmp_path.iterdir()) == []
 
 
-def test_variables_as_arguments_are_refused(tmp_path):
+def test_variable_arguments_raise(tmp_path):
     refuse(tmp_path, df.function(lambda v: v + 1), df.Variable(1.0), match="v is a variable",
            error=df.errors.InvalidArgumentError)
 
@@ -137,7 +138,7 @@ def test_constants_are_outputs(tmp_path):
 
 
 def changing(function, *numbers):
-    """The trace of a function for any numbers behind a tensor."""
+    """Return the trace of a function for any numbers after a tensor."""
     f = df.function(function)
     x = df.constant([1.0, 2.0])
     for k in (0, 1):
@@ -145,7 +146,7 @@ def changing(function, *numbers):
     return f.get_concrete_function(x, *numbers)
 
 
-def test_numbers_that_may_change_are_given_by_value(tmp_path):
+def test_number_inputs_are_passed_by_value(tmp_path):
     f = changing(lambda x, rate, n: (x * rate + n, df.cast(x, df.int64) + n), 0.5, 3)
     texts = exported(tmp_path, {"f": f})
     assert "int model_f(model *model, const float *x, float rate, int64_t n, " in " ".join(
@@ -153,7 +154,7 @@ def test_numbers_that_may_change_are_given_by_value(tmp_path):
 
 
 @pytest.mark.parametrize("function", [lambda x, n: x[:n], lambda x, n: x if n > 100 else -x])
-def test_numbers_that_decide_are_traced_in(tmp_path, function):
+def test_static_numbers_are_not_arguments(tmp_path, function):
     texts = exported(tmp_path, {"f": changing(function, 1)})
     assert "int model_f(model *model, const float *x, float *result);" in texts["model.h"]
 
@@ -162,7 +163,7 @@ def test_numbers_that_decide_are_traced_in(tmp_path, function):
     (lambda x, n: x * (n + 1), "computes a number from n, which may change"),
     (lambda x, n: df.cast(x, df.float16) * n + df.cast(df.cast(x, df.bfloat16) * n, df.float16),
      "n is a Python number that becomes float16 and bfloat16")])
-def test_numbers_that_c_cannot_give_are_refused(tmp_path, function, match):
+def test_unsupported_uses_of_numbers_raise(tmp_path, function, match):
     with pytest.raises(df.errors.InvalidArgumentError, match=match):
         df.export(tmp_path / "model", {"f": changing(function, 1)})
     assert list(tmp_path.iterdir()) == []
@@ -172,13 +173,13 @@ def test_numbers_that_c_cannot_give_are_refused(tmp_path, function, match):
     ({}, "expected a dict"), (None, "expected a dict"), ({"f": 3}, "f is a int"),
     ({"f": df.function(abs)}, "get_concrete_function"), ({"a b": None}, "expected a C ident"),
     ({"load": None}, "model_load"), ({3: None}, "expected a C ident")])
-def test_what_is_no_function_is_refused(tmp_path, functions, match):
+def test_invalid_functions_raise(tmp_path, functions, match):
     with pytest.raises(df.errors.InvalidArgumentError, match=match):
         df.export(tmp_path / "model", functions)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_overwritten(tmp_path):
+def test_existing_files_are_not_overwritten(tmp_path):
     f = df.function(lambda x: x).get_concrete_function(df.ones([2]))
     (tmp_path / "model").mkdir()
     with pytest.raises(FileExistsError, match="already exists"):
@@ -187,7 +188,7 @@ def test_nothing_is_overwritten(tmp_path):
         df.export(tmp_path / "other", {"f": f}, format="d")
 
 
-def test_nothing_half_written_stays(tmp_path, monkeypatch):
+def test_failed_export_leaves_no_files(tmp_path, monkeypatch):
     f = df.function(lambda x: x).get_concrete_function(df.ones([2]))
 
     def full(path, text):
@@ -199,7 +200,7 @@ def test_nothing_half_written_stays(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_examples_must_fit(tmp_path):
+def test_incompatible_examples_raise(tmp_path):
     f = df.function(lambda x: df.gather([1, 2, 3], x))
     for given, match in (({"f": (1, 2)}, "2 tensors, expected 1"), ({"f": ([1.5],)}, "float"),
                          ({"f": ([1, 2],)}, r"^export: the example of f has int32 \(2,\) for x, "
@@ -211,7 +212,7 @@ def test_examples_must_fit(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_runtime_holds_what_is_used(tmp_path):
+def test_runtime_has_only_used_ops(tmp_path):
     run, x, n = control()
     texts = exported(tmp_path, {"run": run.get_concrete_function(x, n)})
     ops = re.search(r"enum \{(.*?)\};", texts["model.c"], re.S)[1]
@@ -228,17 +229,17 @@ def test_the_runtime_holds_what_is_used(tmp_path):
     assert built["F32"] == built["I64"] == "1" and built["U16"] == built["F16"] == "0"
 
 
-def test_a_function_may_have_no_ops(tmp_path):
+def test_function_without_ops(tmp_path):
     f = df.function(lambda x: x).get_concrete_function(df.ones([2]))
     assert "enum {N_OPS};" in exported(tmp_path, {"f": f})["model.c"]
 
 
-def test_every_op_has_a_file():
+def test_every_op_has_a_source_file():
     assert set(runtime.file_of_ops()) == set(df._core.ops())
     assert all((runtime.root() / path).exists() for path in runtime.file_of_ops().values())
 
 
-def test_levels_are_those_of_the_build():
+def test_levels_match_setup():
     setup = (runtime.root().parent / "setup.py").read_text()
     for name, flags in builds.LEVELS.items():
         listed = re.search(rf'"{name}": \[(.*?)\]', setup, re.S)[1]
@@ -246,7 +247,7 @@ def test_levels_are_those_of_the_build():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_nans_are_told(dtype):
+def test_nan_payloads_are_unified(dtype):
     x = df.constant([1.0, float("nan"), float("inf"), -float("nan"), -1.0], dtype)
     data, n = one_nan(x), x.dtype.itemsize
     assert [data[k:k + n] == b"\xff" * n for k in range(0, len(data), n)] == [
@@ -254,7 +255,7 @@ def test_nans_are_told(dtype):
     assert is_nan(b"\xff" * n, dtype) and fnv(b"") == 14695981039346656037
 
 
-def test_all_names_have_the_prefix(tmp_path):
+def test_names_have_the_prefix(tmp_path):
     v = df.Variable([1.0], name="df_model_new")
     f = df.function(lambda df_x: df_x * v).get_concrete_function(df.ones([1]))
     texts = exported(tmp_path, {"f": f}, prefix="digits")
@@ -267,13 +268,13 @@ def test_all_names_have_the_prefix(tmp_path):
 
 
 @pytest.mark.parametrize("prefix", ["", "a b", "2", "int", "check", "df", "DF_model", 3, None])
-def test_what_is_no_prefix_is_refused(tmp_path, prefix):
+def test_invalid_prefixes_raise(tmp_path, prefix):
     f = df.function(lambda x: x).get_concrete_function(df.ones([2]))
     with pytest.raises(df.errors.InvalidArgumentError, match="prefix is"):
         df.export(tmp_path / "model", {"f": f}, prefix=prefix)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_names_in_c():
+def test_c_identifiers():
     assert [identifier(x) for x in ("x", "batch[0]", "d['a b']", "for", "2")] == [
         "x", "batch_0", "d_a_b", "for_", "value_2"]

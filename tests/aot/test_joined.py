@@ -1,5 +1,5 @@
-"""All of csrc joined into two sources compiles: no names clash, no macro leaks into what follows.
-What is exported is always a part of this."""
+"""All of csrc joined into two sources compiles: no names clash, and no macro affects later files.
+Every export is a subset of these sources."""
 
 import re
 import subprocess
@@ -33,7 +33,7 @@ def compiles(folder, source, *flags, compiler=COMPILER):
 
 @needs_make
 @pytest.mark.parametrize("dtypes", [ALL, SOME], ids=["all dtypes", "some dtypes"])
-def test_all_of_csrc_is_two_sources(tmp_path, dtypes):
+def test_two_sources_of_all_of_csrc_compile(tmp_path, dtypes):
     made = write(tmp_path, dtypes)
     compiles(tmp_path, "runtime.c")
     compiles(tmp_path, "kernels.c", f"-DDF_ISA={isa()}", *LEVEL_FLAGS[isa()].split())
@@ -49,7 +49,7 @@ def test_all_of_csrc_is_two_sources(tmp_path, dtypes):
 @pytest.mark.parametrize("level, compiler", [
     ("baseline", "gcc"), ("avx2", "gcc"), ("avx512", "gcc"), ("baseline", "clang"),
     ("avx2", "clang"), ("avx512", "clang"), ("neon", CROSS)])
-def test_all_of_csrc_at_every_level(level, compiler, tmp_path):
+def test_all_of_csrc_compiles_at_every_level(level, compiler, tmp_path):
     if not works(compiler):
         pytest.skip(f"{compiler} is not installed")
     write(tmp_path, ALL)
@@ -59,7 +59,7 @@ def test_all_of_csrc_at_every_level(level, compiler, tmp_path):
              compiler=compiler)
 
 
-def test_names_that_clash_begin_with_their_file():
+def test_clashing_names_get_their_file_as_prefix():
     built = {BUILT: reduced_kernels(set(), SOME, SOME)}
     text = Joined(built, set()).text([path for path in side(True) if path.startswith("ops/")])
     assert "infer" in clashing(True).plain
@@ -77,7 +77,7 @@ def test_conditions_on_dtypes(condition, holds):
     assert joined.holds(condition, built) is holds
 
 
-def test_what_is_not_built_is_not_there():
+def test_kernels_of_unused_dtypes_are_omitted():
     def count(built):
         text = Joined({BUILT: built}, set()).text(["ops/arithmetic.c"])
         return text.count("csrc/ops/arithmetic_formulas.h */")

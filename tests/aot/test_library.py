@@ -1,4 +1,4 @@
-"""Program files loaded by C: the bits that Python gives, and words where that fails."""
+"""Program files loaded by C: the bits of Python, and error messages."""
 
 import os
 import shlex
@@ -27,7 +27,7 @@ def run(*command):
 
 
 def lines(f, variable):
-    """What load.c prints, of Python."""
+    """Return the expected output of load.c, computed by Python."""
     found = []
     for turn in range(3):
         made = f(*[df.cast(df.fill(shape, turn), dtype) for _, dtype, shape
@@ -40,7 +40,7 @@ def lines(f, variable):
 
 
 def saved(folder):
-    """Functions, a variable of each, and their files."""
+    """Return functions, a variable of each, and their files."""
     step, _, x, y = mlp(rate=0.5)
     program, z, n = control()
     functions = {"step": (step.get_concrete_function(x, y), "hidden/kernel"),
@@ -52,7 +52,7 @@ def saved(folder):
 
 
 def link(source, library, header, program, *flags):
-    """Links a program of this folder with a library."""
+    """Link a program of this folder with a library."""
     built = run(*CC, *flags, "-Wall", "-Wextra", "-Werror", "-I", str(header),
                 str(HERE / source), str(library), "-o", str(program), "-lm", "-pthread")
     assert built.returncode == 0, built.stderr
@@ -60,7 +60,7 @@ def link(source, library, header, program, *flags):
 
 @df.function
 def counts(n):
-    """Counts to n, in more than one instruction."""
+    """Count to n, in more than one instruction."""
     k, total = df.constant(0, df.int64), df.zeros([3])
     while k < n:
         k += 1
@@ -69,7 +69,7 @@ def counts(n):
 
 
 def compare(files, library, header, program, *flags):
-    """Links load.c with a library, and compares what it prints with what Python says."""
+    """Link load.c with a library and compare its output with Python's."""
     link("load.c", library, header, program, *flags)
     for file, variable in files.items():
         f = df.load_program(file)
@@ -101,7 +101,7 @@ def test_c_gives_the_bits_of_python(way, tmp_path):
     assert ran.returncode == 0 and ran.stdout == "by a signal, by a thread, before it begins\n"
 
 
-def test_what_is_refused(tmp_path):
+def test_invalid_arguments_raise(tmp_path):
     with pytest.raises(df.errors.InvalidArgumentError, match="expected a list of program files"):
         df.export_library(tmp_path / "library", "f.df")
     with pytest.raises(FileNotFoundError):

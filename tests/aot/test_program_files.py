@@ -1,4 +1,4 @@
-"""Program files: what was saved is loaded, and what is damaged is refused, by its place."""
+"""Program files: saved programs are loaded; damaged files raise with the position of the damage."""
 
 import errno
 import json
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def same(a, b):
-    """Whether two results are built alike, of the same bits."""
+    """Return True if two results have equal structure and bits."""
     left, right = df.nest.flatten(a), df.nest.flatten(b)
     df.nest.assert_same_structure(a, b)
     return all([type(x) is type(y) and (
@@ -39,7 +39,7 @@ def saved(tmp_path, function, *args):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_training_step_goes_on(tmp_path, threads):
+def test_loaded_training_step_continues(tmp_path, threads):
     step, _, x, y = mlp(rate=0.5)
     step(x, y)
     f = saved(tmp_path, step, x, y)
@@ -55,7 +55,7 @@ def test_a_training_step_goes_on(tmp_path, threads):
     assert named["hidden/kernel"].trainable and not named["random_generator"].trainable
 
 
-def test_branches_loops_and_what_is_kept(tmp_path):
+def test_branches_loops_and_cached_results(tmp_path):
     run, x, n = control()
     f = saved(tmp_path, run, x, n)
     for k in (4, 0, 7):
@@ -81,7 +81,7 @@ def test_random_programs(seed, tmp_path):
 
 @pytest.mark.parametrize("dtype", df.dtypes.ALL, ids=str)
 def test_variables_and_constants_of_any_size(dtype, tmp_path):
-    """Blocks of memory are larger than the tensors in them, and hold bytes of earlier ones."""
+    """Memory blocks are larger than the tensors in them, and contain old bytes."""
     def function(v, constant):
         return df.function(lambda x: (v.value(), constant, x,
                                       df.where(x, df.reshape(v, [-1, 1]), constant)))
@@ -99,8 +99,8 @@ def test_variables_and_constants_of_any_size(dtype, tmp_path):
             assert same(concrete(df.constant(x)), loaded(df.constant(x)))
 
 
-def test_what_is_returned_as_it_is(tmp_path):
-    """Constants, arguments and values of variables, each also twice."""
+def test_results_returned_unchanged(tmp_path):
+    """Return constants, arguments and variable values, each also twice."""
     f, x, y = returned_as_is()
     loaded = saved(tmp_path, f, x, y)
     for _ in range(2):
@@ -109,8 +109,9 @@ def test_what_is_returned_as_it_is(tmp_path):
         assert got["constants"][0] is got["constants"][2][0] and got["arguments"][0] is x
 
 
-def test_variables_that_are_returned(tmp_path):
-    """Calls return the variables of the loaded program, also those that it does not read."""
+def test_returned_variables(tmp_path):
+    """Calls return the variables of the loaded program, including variables that it does not
+    read."""
     v, unread = df.Variable([1.0, 2.0], name="v"), df.Variable(3, name="unread")
     f = df.function(lambda x: (v.assign_add(x), [unread, v], v.value()))
     x = df.constant([0.5, -1.0])
@@ -124,7 +125,7 @@ def test_variables_that_are_returned(tmp_path):
 
 @pytest.mark.parametrize("make", [lambda: df.constant([1, 2]), lambda: df.Variable([1, 2]),
                                   lambda: None, lambda: df.zeros([0])])
-def test_functions_that_compute_nothing(make, tmp_path):
+def test_functions_without_ops(make, tmp_path):
     value = make()
     got = saved(tmp_path, df.function(lambda: value))()
     assert type(got) is type(value)
@@ -142,8 +143,8 @@ def test_many_random_functions(request, tmp_path, cache):
     soak(request, lambda seed: check_file(seed, tmp_path / "f.df"))
 
 
-def test_the_same_program_is_written_again(tmp_path):
-    """What is read is what was written, to the last number."""
+def test_saving_a_loaded_program_gives_the_same_file(tmp_path):
+    """Reading and writing a file preserves every word."""
     step, _, x, y = mlp()
     concrete = step.get_concrete_function(x, y)
     df.save_program(concrete, tmp_path / "f.df")
@@ -177,13 +178,13 @@ def test_structures(tmp_path):
         g()
 
 
-def test_it_is_not_traced(tmp_path):
+def test_loaded_program_cannot_be_traced(tmp_path):
     g = saved(tmp_path, df.function(lambda x: x + 1), df.ones([2]))
     with pytest.raises(df.errors.InvalidArgumentError, match="cannot be traced"):
         df.function(g)(df.ones([2]))
 
 
-def test_what_cannot_be_saved(tmp_path):
+def test_unsupported_functions_raise(tmp_path):
     file = tmp_path / "f.df"
     file.write_text("before")
     calls_python = df.function(lambda x: df.py_function(lambda y: y, [x], df.float32))
@@ -203,7 +204,7 @@ def test_what_cannot_be_saved(tmp_path):
     assert file.read_text() == "before" and os.listdir(tmp_path) == ["f.df"]
 
 
-def test_nothing_half_written_stays(tmp_path, monkeypatch):
+def test_failed_save_keeps_the_old_file(tmp_path, monkeypatch):
     f = df.function(lambda x: x + 1).get_concrete_function(df.ones([2]))
     (tmp_path / "f.df").write_text("before")
 
@@ -241,7 +242,7 @@ def header(data, **fields):
     return HEADER.pack(*values.values()) + data[HEADER.size:]
 
 
-def test_headers(tmp_path, sections):
+def test_damaged_headers_raise(tmp_path, sections):
     good = b"".join(with_header(sections))
     refused(tmp_path, b"", "is not a program file")
     refused(tmp_path, b"PK" + good, "is not a program file")
@@ -264,7 +265,7 @@ def with_section(sections, k, data):
     return b"".join(with_header([*sections[:k], data, *sections[k + 1:]]))
 
 
-def test_sections(tmp_path, sections):
+def test_damaged_sections_raise(tmp_path, sections):
     weights = json.loads(sections[WEIGHTS][8:8 + struct.unpack("<q", sections[WEIGHTS][:8])[0]])
     assert list(weights) == ["w"]
     for k, old, new, match in (
@@ -288,8 +289,8 @@ def test_sections(tmp_path, sections):
     refused(tmp_path, with_section(sections, WORDS, sections[WORDS] + bytes(8)), "unused words")
 
 
-def test_every_word_may_be_wrong(tmp_path, sections):
-    """Each in turn is far too large: none is used before it is checked."""
+def test_any_invalid_word_is_handled(tmp_path, sections):
+    """Each word in turn is far too large: none is used before it has been checked."""
     words = struct.unpack(f"<{len(sections[WORDS]) // 8}q", sections[WORDS])
     free = 0
     for k in range(len(words)):
@@ -297,7 +298,7 @@ def test_every_word_may_be_wrong(tmp_path, sections):
         (tmp_path / "f.df").write_bytes(with_section(sections, WORDS, changed))
         try:
             df.load_program(tmp_path / "f.df")
-            free += 1               # a cost, the index of a slot that has none
+            free += 1               # a cost, or the offset of a slot without one
         except df.errors.DualflowError as error:
             assert str(tmp_path) in str(error)
     assert free < len(words) / 4
@@ -312,12 +313,12 @@ def test_versions_of_ops(tmp_path, sections):
 
 
 @pytest.mark.parametrize("name", ["host_call", "host_compute", "host_start", "host_wait"])
-def test_ops_that_call_python_are_refused(tmp_path, sections, name):
+def test_ops_that_call_python_raise(tmp_path, sections, name):
     names = sections[STRINGS].replace(b"cluster\0", name.encode() + b"\0")
     refused(tmp_path, with_section(sections, STRINGS, names), f"{name}, which calls functions of")
 
 
-def test_another_level_plans_its_own_workspace(tmp_path):
+def test_workspace_is_planned_for_the_loading_level(tmp_path):
     x = df.random.stateless_normal([64, 64], [1, 2])
     f = df.function(lambda x: df.nn.softmax(x @ x))
     data = sections_of(b"".join(program_bytes(f.get_concrete_function(x))))
@@ -326,12 +327,12 @@ def test_another_level_plans_its_own_workspace(tmp_path):
     assert same(f(x), df.load_program(tmp_path / "f.df")(x))
 
 
-def test_the_page_tells_the_numbers():
+def test_documentation_lists_the_codes():
     page = (ROOT / "docs/program_files.md").read_text()
     text = (ROOT / "csrc/base/dtype.h").read_text()
     dtypes = re.findall(r"^    DF_([A-Z]+\d*)\b", text[:text.index("DF_N_DTYPES")], re.M)
     assert dtypes == ["BOOL", "U8", "U16", "U32", "U64", "I8", "I16", "I32", "I64", "F16", "BF16",
-                      "F32", "F64"], "files have these numbers: a new dtype comes last"
+                      "F32", "F64"], "files contain these numbers: append new dtypes"
     for header, name in (("exec/program.h", "DF_SLOT_"), ("model/model.h", "DF_FROM_")):
         text = (ROOT / "csrc" / header).read_text()
         for k, kind in enumerate(re.findall(rf"^    {name}(\w+)", text, re.M)):
@@ -339,7 +340,7 @@ def test_the_page_tells_the_numbers():
     assert str(HEADER.size) in page
 
 
-# --- anything -----------------------------------------------------------------------------------
+# --- fuzzing ------------------------------------------------------------------------------------
 
 def run_fuzzer(tmp_path, seconds, seed):
     command = [sys.executable, "-m", "tests.aot.fuzz", "--seconds", str(seconds), "--seed",

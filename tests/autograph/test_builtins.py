@@ -1,5 +1,5 @@
-"""Python's builtins on traced tensors mean what they mean eagerly: results and gradients bit for
-bit, with passes and without; errors name the builtin and the user's line."""
+"""Python builtins on traced tensors behave as in eager mode: results and gradients have equal bits,
+with and without passes; errors name the builtin and the user's line."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.autograph.referee import compiled
 from tests.autograph.test_errors import fails
 
 NAN = float("nan")
-SETS = [                # the arguments of some calls: x, y, m, s, t, i, j, k, b, c, d
+SETS = [                # argument tuples (x, y, m, s, t, i, j, k, b, c, d)
     ([.5, -1.5, 2., 2., -.25], [1., -1.5, 3., .5, 0.], [[1., -2.], [0., 3.], [2.5, .5]],
      1.5, -.5, 3, 2, [3, -1, 2, 3], True, [True, False, True], .1),
     ([-3., -1., -2., -7., -.0], [0., 1., 3., 1., 0.], [[0., 0.], [-1., 3.], [2.5, -.5]],
@@ -28,7 +28,7 @@ def arguments(values):
 
 
 def written(text):
-    """A function of a text that returns an expression or has lines of its own."""
+    """Return a function whose text is an expression to return, or statements."""
     lines = [x for x in text.strip("\n").split("\n")]
     if len(lines) == 1 and not lines[0].startswith("return "):
         lines = ["return " + lines[0].strip()]
@@ -38,14 +38,14 @@ def written(text):
 
 
 def bits(x):
-    """The value of a leaf, exactly; a number of Python's as a tensor takes it."""
+    """Return the exact value of a leaf; a Python number as a tensor converts it."""
     if isinstance(x, df.TensorBase):
         return x.numpy().tobytes(), x.dtype.name, tuple(x.shape)
     return x
 
 
 def alike(got, want):
-    """Whether two results are the same. A traced number may be a tensor."""
+    """Assert that two results are equal. A traced number may be a tensor."""
     assert type(got) is type(want) or isinstance(want, bool | int | float), (got, want)
     a, b = flatten(got), flatten(want)
     assert len(a) == len(b), (got, want)
@@ -59,7 +59,7 @@ def alike(got, want):
 
 
 def gradients(f, args):
-    """What a function returns, and the gradients of what is floating in that."""
+    """Return the results of a function, and the gradients of the floating ones."""
     sources = [x for x in args if x.dtype.is_floating]
     with df.GradientTape() as tape:
         tape.watch(sources)
@@ -386,7 +386,7 @@ return (x - low) / (high - low + 1.)
 """]
 
 
-# --- what has a length only when the graph runs --------------------------------------------------
+# --- lengths known only at run time --------------------------------------------------------------
 
 BY_DATA = """
 [v * 2. for v in z]
@@ -411,22 +411,22 @@ df.concat([z, x], 0)[max(len(z), 1)]
 
 
 @pytest.mark.parametrize("text", BY_DATA)
-def test_a_length_that_depends_on_data(text):
+def test_builtins_of_data_dependent_length(text):
     same(f"z = df.boolean_mask(x, x > -2.5)\nreturn {text}", SETS)
 
 
 @pytest.mark.parametrize("text", ["max(z)", "min(z)", "max(z, key=abs)",
                                   "min(z, key=lambda v: -v)"])
-def test_the_best_of_rows_that_depend_on_data(text):
+def test_max_and_min_of_data_dependent_rows(text):
     same(f"z = df.boolean_mask(x, x > -2.5)\nreturn {text}")
 
 
 @pytest.mark.parametrize("text", [x.replace("\\n", "\n") for x in PROGRAMS] + BLOCKS)
-def test_the_same_as_eagerly(text):
+def test_builtins_match_eager_mode(text):
     same(text)
 
 
-# --- what a graph cannot express -----------------------------------------------------------------
+# --- unsupported in a graph ----------------------------------------------------------------------
 
 @pytest.mark.parametrize("text, says", [
     ("list(z)", r"list\(\) of a traced tensor .*depends on data .*use a `for` statement"),
@@ -451,7 +451,7 @@ def test_the_same_as_eagerly(text):
     ("str(float(x[0]))", "the text of the number"), ("f'{x[0]:.2f}'", "formatting as a number"),
     ("[min, max][n](x)", "use as an index"), ("'abc'[n]", "use as an index"),
 ])
-def test_what_has_no_value(text, says):
+def test_unavailable_values_raise(text, says):
     message = fails(f"""
         def f(x, n):
             z = df.boolean_mask(x, x > 0.)
@@ -472,7 +472,7 @@ def test_what_has_no_value(text, says):
     ("max(x[0], x[1], default=2)", TypeError, "default"),
     ("max()", TypeError, "at least 1 argument"),
 ])
-def test_what_is_refused(text, kind, says):
+def test_invalid_arguments_raise(text, kind, says):
     fails(f"""
         def f(x, n):
             return {text}
@@ -484,7 +484,7 @@ def test_what_is_refused(text, kind, says):
     (float("inf"), OverflowError, "cannot convert float infinity to integer"),
     (3e9, OverflowError, r"int\(\) of a traced float32: 3000000000 does not fit in int32"),
 ])
-def test_integers_that_do_not_fit(value, kind, says):
+def test_int_of_values_out_of_range_raises(value, kind, says):
     f = df.function(compiled("def f(x):\n    return int(x) * 2\n"))
     assert f(df.constant(-2.7)).item() == -4
     with pytest.raises(kind, match=says):
@@ -502,7 +502,7 @@ def test_comparisons_of_nan(text):
         assert got.tobytes() == want.tobytes() or (np.isnan(got) and np.isnan(want))
 
 
-def test_items_are_asked_for_in_turn():
+def test_items_are_evaluated_lazily_in_order():
     v = df.Variable(0)
     f = compiled("""
         def f(x):
@@ -531,7 +531,7 @@ def test_numbers_have_no_gradient():
     assert df.function(f)(x).item() == f(x).item() == 5.5
 
 
-def test_names_that_mean_other_functions():
+def test_shadowed_builtins():
     module = {"sum": lambda x: x[1], "len": lambda x: x.shape[0] * 10}
     f = compiled("""
         def f(x, max=lambda a, b: a - b):
@@ -555,6 +555,6 @@ def test_builtins_of_variables():
     assert [float(x) for x in got] == [float(x) for x in df.nest.flatten(f())]
 
 
-def test_the_text_of_converted_builtins():
+def test_code_of_converted_builtins():
     text = df.autograph.to_code(compiled("def f(x, y):\n    return max(x, abs(y)) in (x, y)\n"))
     assert text.split("return ")[1] == "ag.in_(ag.call(max, x, abs(y)), (x, y))"

@@ -1,5 +1,5 @@
-"""Python's decisions by sizes that only a run knows: branches and loops of the graph or, where a
-graph cannot have them, checks in each run."""
+"""Python branches on sizes known only at run time: they become branches and loops of the graph or,
+if a graph cannot express them, guards checked in each run."""
 
 import numpy as np
 import pytest
@@ -99,14 +99,14 @@ def helper(x, n):
 
 @pytest.mark.parametrize("passes", [True, False])
 @pytest.mark.parametrize("f", PROGRAMS.values(), ids=PROGRAMS)
-def test_any_size_after_one_trace(f, passes):
+def test_one_trace_serves_any_size(f, passes):
     traced = df.function(f, passes=passes)
     for n in (3, 1, 0, 5, 2):
         np.testing.assert_array_equal(traced(X, df.constant(n)), f(X, df.constant(n)))
     assert ": 1 trace\n" in traced.trace_report()
 
 
-def test_gradients_are_those_of_the_branch_taken():
+def test_gradients_of_the_branch_taken():
     traced = df.function(negation)
     for n in (3, 0):
         with df.GradientTape() as tape:
@@ -117,12 +117,12 @@ def test_gradients_are_those_of_the_branch_taken():
                                                       0))
 
 
-def test_a_branch_no_graph_can_have_is_checked_in_each_run():
+def test_inexpressible_branch_is_guarded():
     @df.function
     def f(x, n):
         y = x[:n]
         if y.shape[0] == 1:
-            y = y[0]                    # of another rank
+            y = y[0]                    # another rank
         return y * 2.0
 
     np.testing.assert_array_equal(f(X, df.constant(3)), [0.0, 2.0, 4.0])
@@ -131,7 +131,7 @@ def test_a_branch_no_graph_can_have_is_checked_in_each_run():
         f(X, df.constant(1))
 
 
-def test_an_error_of_the_program_is_raised_where_the_check_fails():
+def test_program_error_is_raised_if_the_guard_fails():
     @df.function
     def f(x, n):
         y = x[:n]
@@ -144,7 +144,7 @@ def test_an_error_of_the_program_is_raised_where_the_check_fails():
         f(X, df.constant(0))
 
 
-def test_comparisons_inside_of_tuples_are_checked():
+def test_tuple_comparisons_are_guarded():
     @df.function
     def f(x, n):
         y = x[:n]

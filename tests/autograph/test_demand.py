@@ -1,4 +1,4 @@
-"""What is converted, when, and what is left as it was."""
+"""Conversion on demand: which functions are converted, when, and which are not."""
 
 import ast
 import copy
@@ -25,14 +25,14 @@ def calls_relu(x):
 
 
 def run(text):
-    """Runs a program of its own; returns what it prints."""
+    """Run a program in a new process and return its output."""
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True,
                           text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_nothing_is_loaded_before_the_first_question():
+def test_autograph_is_imported_on_demand():
     assert run("""
         import sys, dualflow as df
         f = df.function(lambda x: x + 1)
@@ -48,7 +48,7 @@ def test_functions_keep_their_code():
     assert not demand._active
 
 
-def test_what_asks_nothing_is_not_converted():
+def test_functions_without_tensor_branches_are_not_converted():
     def outer(x):
         return relu(x) * 2
 
@@ -57,7 +57,7 @@ def test_what_asks_nothing_is_not_converted():
     assert [x.__name__ for x in f._conversion._replaced.codes] == ["relu"]
 
 
-def test_a_code_object_is_converted_once(monkeypatch):
+def test_code_objects_are_converted_once(monkeypatch):
     made = []
     monkeypatch.setattr(convert, "source_of",
                         lambda code, of=convert.source_of: made.append(code) or of(code))
@@ -68,7 +68,7 @@ def test_a_code_object_is_converted_once(monkeypatch):
     assert made == [g.__code__]
 
 
-def test_later_traces_begin_with_what_is_known():
+def test_later_traces_convert_at_once():
     runs = []
 
     @df.function
@@ -104,7 +104,7 @@ def test_do_not_convert():
         df.function(lambda x: left(x) if x > 0 else x)(df.constant(1))
 
 
-def test_tensorflow_s_options():
+def test_tensorflow_options():
     f = df.function(relu, jit_compile=True, reduce_retracing=True)
     assert f(df.constant(-1)).item() == 0
 
@@ -117,7 +117,7 @@ def test_copies_and_pickles_keep_the_option():
     assert pickle.loads(pickle.dumps(df.function(relu)))(df.constant(4)).item() == 4
 
 
-def test_to_code_is_python():
+def test_to_code_returns_valid_python():
     for f in (relu, calls_relu, df.function(relu), Loops().fall):
         assert isinstance(ast.parse(df.autograph.to_code(f)).body[0], ast.FunctionDef)
     text = df.autograph.to_code(Loops.fall)
@@ -136,7 +136,7 @@ class Loops:
         return self.fall(x) + self.fall(x + 1)
 
 
-def test_methods_that_are_functions():
+def test_traced_methods():
     a, b = Loops(), Loops()
     assert [a.fall(df.constant(4)).item(), b.twice(df.constant(4)).item()] == [-2, -3]
 
@@ -157,7 +157,7 @@ def test_threads():
     assert not demand._active and not convert.is_converted(relu.__code__)
 
 
-def test_sizes_and_numbers_are_relaxed():
+def test_loops_over_changing_sizes_and_numbers_share_traces():
     @df.function
     def f(xs, k):
         s = 0.
@@ -173,7 +173,7 @@ def test_sizes_and_numbers_are_relaxed():
     assert f.experimental_get_tracing_count() <= 5
 
 
-def test_a_concrete_function_of_any_length():
+def test_concrete_function_of_any_length():
     def f(xs):
         s, n = 0., 0
         for i, x in enumerate(xs):
@@ -216,7 +216,7 @@ def test_prints_run_each_time(capsys):
     assert [x.split()[0] for x in capsys.readouterr().out.splitlines()] == ["odd", "odd"]
 
 
-def test_a_branch_not_taken_raises_nothing():
+def test_branch_not_taken_raises_nothing():
     @df.function
     def f(x, k):
         if k < 3:
@@ -227,8 +227,8 @@ def test_a_branch_not_taken_raises_nothing():
     assert [f(x, df.constant(k)).item() for k in (2, 7)] == [3, 1]
 
 
-def test_gradient_rules():
-    """Converted in a function's trace; a rule that is traced after it has nothing to leave."""
+def test_gradient_rules_are_converted():
+    """Rules are converted in the trace of a function; one that is traced later needs nothing."""
     @df.custom_gradient
     def square(x):
         def grad(g):
@@ -247,7 +247,7 @@ def test_gradient_rules():
         gradient(df.function(lambda x: square(x)), x)
 
 
-def test_conditions_are_lazy():
+def test_boolean_operators_are_lazy():
     @df.function
     def f(x, k):
         return 1 if k < 3 and x[k] > 2 else 0
@@ -256,7 +256,7 @@ def test_conditions_are_lazy():
     assert [f(x, df.constant(k)).item() for k in (2, 1, 9)] == [1, 0, 0]
 
 
-def test_eager_functions_are_python():
+def test_run_functions_eagerly_runs_unconverted_code():
     df.config.run_functions_eagerly(True)
     try:
         check(calls_relu, (3,), (-1,))
@@ -265,7 +265,7 @@ def test_eager_functions_are_python():
 
 
 def test_doctests_and_prompts():
-    """Text that only `linecache` or the history of a prompt has."""
+    """Find source text that only `linecache` or the history of a prompt has."""
     assert run("""
         import doctest, types, dualflow as df
         text = '''
@@ -293,7 +293,7 @@ def test_doctests_and_prompts():
         """) == "4\n"
 
 
-def test_memory_of_code_is_given_back():
+def test_memory_of_converted_code_is_freed():
     import gc
 
     def once():

@@ -1,4 +1,5 @@
-"""Python's numbers beside tensors of any dtype: they take that of what they meet, as eagerly."""
+"""Python numbers combined with tensors of any dtype take the dtype of the tensor, as in eager
+mode."""
 
 # ruff: noqa: SIM108, B905
 
@@ -12,10 +13,10 @@ FLOATS = DTYPES[:4]
 
 
 def same(f, *args):
-    """Compares results in dtype and bits."""
+    """Compare eager and traced results in dtype and bits."""
     want, got = [df.nest.flatten(g(*args)) for g in (f, df.function(f))]
     for a, b in zip(want, got, strict=True):
-        assert b.dtype is df.convert_to_tensor(a).dtype, f"{b}, want {a}"
+        assert b.dtype is df.convert_to_tensor(a).dtype, f"{b}, expected {a}"
         assert b.tolist() == df.convert_to_tensor(a).tolist()
 
 
@@ -71,12 +72,12 @@ def attribute(xs):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("f", [total, total_in_while, total_of_some, twice, in_a_structure,
                                attribute])
-def test_loops_that_begin_with_a_number(f, dtype):
+def test_accumulators_that_start_as_a_number(f, dtype):
     same(f, df.constant([1, 2, 3], dtype))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_loops_that_begin_with_a_float(dtype):
+def test_accumulators_that_start_as_a_float(dtype):
     def f(xs):
         s, t, m = 0., 1., 0.
         for x in xs:
@@ -87,7 +88,7 @@ def test_loops_that_begin_with_a_float(dtype):
     same(f, df.constant([1.1, 2.2, 3.3], dtype))
 
 
-def test_a_number_beside_two_dtypes():
+def test_number_combined_with_two_dtypes():
     def f(xs, ys):
         a, b, n = 0, 0., 0
         for x, y in zip(xs, ys):
@@ -99,7 +100,7 @@ def test_a_number_beside_two_dtypes():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_number_in_one_branch(dtype):
+def test_number_in_one_branch(dtype):
     def f(x):
         y = 1
         if x > 2:

@@ -1,5 +1,5 @@
-"""What a traced tensor cannot decide: errors at the user's line that name the variable, both places
-and what to write instead."""
+"""Errors of unsupported control flow on tensors: they name the user's line, the variable, both
+definitions, and a replacement."""
 
 import re
 import traceback
@@ -12,17 +12,17 @@ from tests.autograph.referee import compiled, tensor
 
 
 def fails(text, kind, says, line, *args, **names):
-    """Traces a function made of text, which must fail at a line of it with a message."""
+    """Trace a function from text; it must fail at a line with a message, which is returned."""
     f = compiled(text, **names)
     with pytest.raises(kind, match=says) as info:
         df.function(f)(*[x if isinstance(x, df.TensorBase) else tensor(x) for x in args])
     file = f.__code__.co_filename
     lines = [x.lineno for x in traceback.extract_tb(info.value.__traceback__) if x.filename == file]
-    assert lines and lines[-1] == line, f"at {lines}, want {line}"
+    assert lines and lines[-1] == line, f"at {lines}, expected {line}"
     return str(info.value)
 
 
-def test_a_variable_in_one_branch_only():
+def test_variable_assigned_in_one_branch_only():
     says = fails("""
         def f(x):
             if x > 0:
@@ -34,7 +34,7 @@ def test_a_variable_in_one_branch_only():
     assert "in the second one it has no value" in says and re.search("read at .*:5: in", says)
 
 
-def test_branches_of_two_dtypes():
+def test_branches_of_different_dtypes():
     says = fails("""
         def f(x):
             if x > 0:
@@ -46,7 +46,7 @@ def test_branches_of_two_dtypes():
     assert ":4, in f" in says and ":6, in f" in says
 
 
-def test_branches_of_two_ranks():
+def test_branches_of_different_ranks():
     fails("""
         def f(x):
             if x > 0:
@@ -57,7 +57,7 @@ def test_branches_of_two_ranks():
         """, ShapeError, r"y differs .* int32 \(2,\).* int32 \(\).*rank", 3, 1)
 
 
-def test_branches_of_two_structures():
+def test_branches_of_different_structures():
     fails("""
         def f(x):
             if x > 0:
@@ -76,7 +76,7 @@ def test_branches_with_and_without_a_result():
         """, InvalidArgumentError, "the return value differs .* None in the second", 3, 1)
 
 
-def test_branches_that_are_two_texts():
+def test_branches_with_different_strings():
     fails("""
         def f(x):
             name = "a"
@@ -91,7 +91,7 @@ def test_conditional_expressions():
           "conditional expression differs .*'no'", 2, 1)
 
 
-def test_a_carry_of_two_dtypes():
+def test_carry_that_changes_dtype():
     says = fails("""
         def f(x):
             while x < 10:
@@ -102,7 +102,7 @@ def test_a_carry_of_two_dtypes():
     assert ":4, in f" in says
 
 
-def test_a_carry_of_two_shapes():
+def test_carry_that_changes_shape():
     says = fails("""
         def f(x):
             while df.reduce_sum(x) < 10:
@@ -112,7 +112,7 @@ def test_a_carry_of_two_shapes():
     assert "argument" not in says
 
 
-def test_a_carry_of_two_structures():
+def test_carry_that_changes_structure():
     fails("""
         def f(x):
             p = x, x
@@ -122,7 +122,7 @@ def test_a_carry_of_two_structures():
         """, InvalidArgumentError, "p is a tuple of 2 before", 4, 1)
 
 
-def test_a_variable_that_only_a_loop_makes():
+def test_variable_assigned_only_in_a_loop():
     fails("""
         def f(n):
             for i in range(n):
@@ -132,7 +132,7 @@ def test_a_variable_that_only_a_loop_makes():
         5, 3)
 
 
-def test_a_list_that_one_branch_grows():
+def test_list_appended_in_one_branch():
     fails("""
         def f(xs):
             out = []
@@ -143,7 +143,7 @@ def test_a_list_that_one_branch_grows():
         """, InvalidArgumentError, "out differs .*append in both", 5, [1, 2])
 
 
-def test_a_list_that_is_read_while_it_grows():
+def test_list_read_in_the_loop_that_appends():
     fails("""
         def f(xs):
             out = [xs[0]]
@@ -154,7 +154,7 @@ def test_a_list_that_is_read_while_it_grows():
         [1, 2])
 
 
-def test_a_list_of_different_things():
+def test_list_of_different_structures():
     fails("""
         def f(xs):
             out = []
@@ -186,11 +186,11 @@ def test_jumps_in_finally(jump):
     ("[1 for y in (1, 2) if x[0] > y]", "the `if` of a comprehension"),
     ("complex(x[0])", "complex"), ("range(x[0])", "range"),
 ])
-def test_what_is_not_converted(text, says):
+def test_unsupported_expressions_raise(text, says):
     fails(f"def f(x):\n    return {text}\n", TracedValueError, says, 2, [1, 2])
 
 
-def test_text_that_has_changed(tmp_path):
+def test_changed_source_file_raises(tmp_path):
     path = tmp_path / "changing.py"
     path.write_text("def f(x):\n    return x if x > 0 else -x\n")
     module = {}
@@ -200,7 +200,7 @@ def test_text_that_has_changed(tmp_path):
         df.function(module["f"])(df.constant(1))
 
 
-def test_errors_of_the_users_own_pass_through():
+def test_user_errors_are_raised_unchanged():
     fails("""
         def f(x):
             while x > 0:
@@ -224,7 +224,7 @@ def test_raise_in_a_branch():
     assert "condition holds at run time, use assert" in info.value.__notes__[0]
 
 
-def test_an_error_that_is_caught_inside():
+def test_error_caught_in_a_branch():
     def f(x):
         if x > 0:
             try:
@@ -237,8 +237,8 @@ def test_an_error_that_is_caught_inside():
 
 
 @pytest.mark.parametrize("opening", ["if x > 0:", "while x > 0:", "for i in range(x):"])
-def test_an_error_that_is_caught_outside_of_what_a_tensor_decides(opening):
-    """Not every run raises it."""
+def test_error_caught_around_a_tensor_branch_raises(opening):
+    """Only some runs would raise the error."""
     f = compiled(f"""
         def f(x):
             try:
@@ -252,7 +252,7 @@ def test_an_error_that_is_caught_outside_of_what_a_tensor_decides(opening):
         df.function(f)(df.constant(2))
 
 
-def test_a_bare_except_does_not_hide_the_question():
+def test_bare_except_does_not_stop_conversion():
     def f(x):
         try:
             y = 1 if x > 0 else 2
@@ -263,7 +263,7 @@ def test_a_bare_except_does_not_hide_the_question():
     assert [df.function(f)(df.constant(x)).item() for x in (1, -1)] == [1, 2]
 
 
-def test_generators_are_left_to_python():
+def test_generators_are_not_converted():
     def f(x):
         def parts():
             if x > 0:
@@ -274,14 +274,14 @@ def test_generators_are_left_to_python():
         df.function(f)(df.constant(1))
 
 
-def test_tensors_of_several_elements_decide_nothing():
+def test_branch_on_a_tensor_of_several_elements_raises():
     with pytest.raises(InvalidArgumentError, match=r"bool\(\) expected .*one element, got int32"):
         df.function(lambda x: 1 if x else 2)(df.constant([1, 2]))
     assert df.function(lambda x: 1 if x else 2)(df.constant([[0]])).item() == 2
 
 
-def test_branches_of_two_dtypes_in_a_loop_that_begins_with_a_number():
-    """The number takes another dtype, which does not excuse the branches."""
+def test_branches_of_different_dtypes_in_a_loop_from_a_number():
+    """The number takes another dtype, but the branches must still agree."""
     says = fails("""
         def f(x):
             k, y = 0, x
@@ -296,7 +296,7 @@ def test_branches_of_two_dtypes_in_a_loop_that_begins_with_a_number():
     assert ":7, in f" in says
 
 
-def test_a_number_takes_the_dtype_of_what_a_branch_adds():
+def test_number_takes_the_dtype_added_in_a_branch():
     def f(xs):
         total = 0
         for x in xs:

@@ -1,4 +1,4 @@
-"""Small functions of this file, over ints, floats and lists of them."""
+"""Small functions of ints, floats and lists, converted and compared with Python."""
 # ruff: noqa: SIM108, SIM110, B007, B905
 
 import functools
@@ -530,7 +530,7 @@ def test_rows(f):
     check(f, *[([float(x) for x in xs],) for (xs,) in LISTS])
 
 
-def test_a_list_of_unknown_length_becomes_a_tensor():
+def test_list_of_unknown_length_becomes_a_tensor():
     @df.function
     def f(n):
         out = []
@@ -544,7 +544,7 @@ def test_a_list_of_unknown_length_becomes_a_tensor():
     assert f(df.constant(0))[0].tolist() == []
 
 
-def test_rows_of_a_matrix_and_vectors_carried():
+def test_matrix_rows_and_carried_vectors():
     def f(m):
         s = 0
         for row in m:
@@ -558,7 +558,7 @@ def test_rows_of_a_matrix_and_vectors_carried():
     assert df.function(f)(m).tolist() == f(m).tolist() == [4., 5.]
 
 
-# --- how functions come about --------------------------------------------------------------------
+# --- kinds of functions --------------------------------------------------------------------------
 
 def twice(f):
     @functools.wraps(f)
@@ -622,11 +622,11 @@ class Derived(Base):
     Derived(4).adder, Derived(3), functools.partial(lambda k, x: x if x > k else k, 2),
     lambda x: x if x > 0 else -x, lambda x: 1 if 0 < x < 9 else 2, twice(lambda x: -x if x else 1),
 ], ids=range(12))
-def test_ways_to_make_functions(f):
+def test_kinds_of_functions(f):
     check(f, *INTS)
 
 
-def test_helpers_are_converted_whoever_calls_them():
+def test_helpers_are_converted_at_any_call_site():
     def helper(x):
         if x > 1:
             return x * x
@@ -638,13 +638,13 @@ def test_helpers_are_converted_whoever_calls_them():
     check(f, *INTS)
 
 
-def test_lambdas_of_one_line_are_told_apart():
+def test_two_lambdas_on_one_line():
     a, b = (lambda x: x if x > 0 else -x), (lambda x: 1 if x > 0 else 2)
     check(a, *INTS)
     check(b, *INTS)
 
 
-def test_helpers_made_while_tracing():
+def test_helpers_defined_while_tracing():
     def make(k):
         def inner(x):
             def innermost(y):
@@ -655,7 +655,7 @@ def test_helpers_made_while_tracing():
     check(lambda x: make(2)(x) + make(3)(x), *INTS)
 
 
-def test_classes_made_while_tracing():
+def test_classes_defined_while_tracing():
     def f(x):
         class Counter:
             n = 0
@@ -671,7 +671,7 @@ def test_classes_made_while_tracing():
     check(f, *INTS)
 
 
-def test_text_without_a_file():
+def test_functions_without_a_source_file():
     f = compiled("""
         def f(x):
             while x > 2:
@@ -702,7 +702,7 @@ def test_functions_called_by_traced_functions():
     check(lambda x: inner(x) + inner(x - 2), *INTS)
 
 
-def test_a_variable_decides():
+def test_branch_on_a_variable():
     v = df.Variable(3)
 
     @df.function
@@ -730,7 +730,7 @@ def test_variables_written_in_loops():
     assert f(df.constant(6)).item() == 9 and f(df.constant(4)).item() == 13
 
 
-def test_variables_made_on_the_first_call():
+def test_variables_created_on_the_first_call():
     made = []
 
     @df.function
@@ -744,7 +744,7 @@ def test_variables_made_on_the_first_call():
     assert f(df.constant(3)).item() == 6 and f(df.constant(-3)).item() == -3
 
 
-def test_variables_made_before_and_after_the_question():
+def test_variables_created_before_and_after_a_branch():
     made = {}
 
     def variable(name, value):
@@ -765,7 +765,7 @@ def test_variables_made_before_and_after_the_question():
         late(df.constant(1))
 
 
-def test_functions_whose_asserts_pytest_has_replaced():
+def test_functions_with_asserts_rewritten_by_pytest():
     @df.function
     def f(x):
         assert x.shape == ()

@@ -1,4 +1,4 @@
-"""Gradients through converted control flow: what eager mode gives, bit for bit."""
+"""Gradients through converted control flow have the bits of eager mode."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,8 @@ def test_tapes_inside_and_around(f, args):
 
 
 def used_twice(xs, w):
-    """What is appended is used several times in the next round: sums have an order."""
+    """An appended value is used several times in the next iteration, so the order of sums
+    matters."""
     s, out = w * 0.3, []
     for x in xs:
         s = df.tanh(s * w + x) * 0.7 + s * 0.9 + df.sin(s)
@@ -111,8 +112,8 @@ def rows_and_the_whole(xs, w):
 @pytest.mark.parametrize("f", [used_twice, gated, until_large, two_steps, appended_at_first,
                                rows_and_the_whole])
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_appended_and_goes_on(f, seed):
-    """Bit for bit, of order 1 and, unless two carried values are one tensor, 2."""
+def test_gradients_of_appended_carries(f, seed):
+    """Check bits of order 1 and, unless two carries are one tensor, order 2."""
     rng = np.random.default_rng(seed)
     xs = df.constant(rng.normal(size=(5, 16)).astype("float32"))
     w = df.constant(rng.uniform(.1, .9, size=16).astype("float32"))
@@ -133,7 +134,7 @@ def test_what_is_appended_and_goes_on(f, seed):
 
 
 def test_sequences_of_unknown_size():
-    """Tries at a round backwards that are given up leave nothing behind."""
+    """Abandoned attempts to trace a backward iteration leave no state behind."""
     w = df.Variable(np.linspace(-.5, .7, 9, dtype=np.float32).reshape(3, 3))
 
     def f(codes, lengths):
@@ -153,8 +154,8 @@ def test_sequences_of_unknown_size():
     assert g.experimental_get_tracing_count() == 1
 
 
-def test_a_variable_written_in_a_branch_and_read_in_a_loop():
-    """What the branch makes of the variable is no value inside it."""
+def test_variable_written_in_a_branch_and_read_in_a_loop():
+    """The new value of the variable belongs to the branch and is not used in the loop body."""
     def f(v, x):
         if x > 0.:
             v.assign(df.tanh(v * x))
@@ -179,7 +180,7 @@ def test_a_variable_written_in_a_branch_and_read_in_a_loop():
 
 
 def test_rows_after_a_break():
-    """Nothing flows into rows of rounds that did not run."""
+    """Rows of iterations that did not run get no cotangent."""
     def f(xs, limit):
         with df.GradientTape() as tape:
             tape.watch(xs)

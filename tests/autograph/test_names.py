@@ -1,5 +1,5 @@
-"""Names as Python has them: a program that runs eagerly gives the same results traced, and a name
-is refused only if some run could read it unassigned."""
+"""Python's rules for names: a program that runs eagerly gives the same results traced; a name is
+rejected only if some run could read it unassigned."""
 
 import contextlib
 import re
@@ -21,7 +21,7 @@ def cases(**texts):
 
 
 def with_gradients(f):
-    """Results of a function and the gradients of all numbers in them."""
+    """Return results of a function and the gradients of all numbers in them."""
     def run(x, xs, n):
         with df.GradientTape() as tape:
             tape.watch([x, xs])
@@ -44,7 +44,7 @@ def check(text):
             got, found = traced(*given)
             assert numbers(got) == numbers(want), args
             for a, b in zip(found, slopes, strict=True):
-                # Sums for an output of control flow may be associated differently.
+                # The cotangents of an output of control flow may be summed in another order.
                 np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-13, atol=1e-13)
 
 
@@ -1422,7 +1422,7 @@ def f(x, xs, n):
 
 
 @pytest.mark.parametrize("text", PROGRAMS + JUMPS_IN_TRY + WALRUS + ACROSS_ITERATIONS)
-def test_names(text):
+def test_programs_match_eager(text):
     check(text)
 
 
@@ -1658,13 +1658,13 @@ def f(x, xs, n):
 
 
 @pytest.mark.parametrize("text", UNASSIGNED)
-def test_names_that_some_run_reads_unassigned(text):
+def test_possibly_unassigned_names_raise(text):
     f = compiled(text, contextlib=contextlib)
     with pytest.raises(InvalidArgumentError, match=r"(assigned|no value).*read at <test "):
         df.function(f)(*[tensor(x) for x in CALLS[1]])
 
 
-def test_the_message_shows_the_path():
+def test_message_shows_the_path():
     f = compiled("""
         def f(x):
             if x > 1.:

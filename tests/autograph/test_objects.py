@@ -1,4 +1,4 @@
-"""Lists, dicts and objects that statements change, and the ways functions are found."""
+"""Lists, dicts and objects mutated by statements, and the ways functions are found."""
 # ruff: noqa: B023, SIM108
 
 import contextlib
@@ -14,14 +14,14 @@ NUMBERS = [(3,), (0,), (-2,)]
 
 
 class Cell:
-    """A place for a value."""
+    """An object with one attribute."""
 
     def __init__(self, value=0):
         self.value = value
         self.inner = None
 
 
-# --- what is changed in place ---
+# --- in-place changes ---
 
 def item_of_an_item(x):
     m = [[x, x], [x, x]]
@@ -230,11 +230,11 @@ def left_behind_by_a_branch(x):
     list_method_of_an_item, dict_of_dicts, one_object_twice, items_deleted, slices,
     made_in_the_round, returned_early_in_a_tuple, in_a_tuple_of_both_branches,
     returned_early_from_a_loop, returned_early_twice, left_behind_by_a_branch])
-def test_what_is_changed_in_place(f):
+def test_in_place_changes(f):
     check(f, *NUMBERS)
 
 
-def test_objects_stay_themselves():
+def test_objects_keep_their_identity():
     def f(x):
         row, cell = [x], Cell()
         m = [row, [x]]
@@ -337,7 +337,7 @@ def test_names(f):
     check(f, *NUMBERS)
 
 
-# --- statements around it ---
+# --- surrounding statements ---
 
 @contextlib.contextmanager
 def given(k):
@@ -427,11 +427,11 @@ def matched_by_python(x):
 
 
 @pytest.mark.parametrize("f", [in_with, in_try, matched, matched_in_a_loop, matched_by_python])
-def test_statements_around(f):
+def test_surrounding_statements(f):
     check(f, *NUMBERS, (1,), (7,))
 
 
-# --- ways to a function ---
+# --- kinds of callables ---
 
 def magnitude(x):
     return x if x > 0 else -x
@@ -546,18 +546,18 @@ WAYS = Ways()
     lambda x: [y if y > 0 else -y for y in [x, x + 1]],
     lambda x: sum(y if y > 0 else -y for y in [x, x + 1]),
 ], ids=lambda f: getattr(f, "__name__", type(f).__name__))
-def test_ways_to_a_function(f):
+def test_kinds_of_callables(f):
     check(f, *NUMBERS)
 
 
-def test_lambdas_of_one_line():
+def test_several_lambdas_on_one_line():
     f, g, h = (lambda x: x if x > 0 else 0), (lambda x: x if x < 0 else 0), (lambda x: x)
     check(f, *NUMBERS)
     check(g, *NUMBERS)
     check(h, *NUMBERS)
 
 
-def test_coroutines_are_left_to_python():
+def test_coroutines_are_not_converted():
     async def f(x):
         return x if x > 0 else -x
 

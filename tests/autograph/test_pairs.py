@@ -1,4 +1,4 @@
-"""Each construct inside each other one."""
+"""Each construct nested inside each other construct."""
 
 import itertools
 import textwrap
@@ -7,7 +7,7 @@ import pytest
 
 from tests.autograph.referee import check, compiled
 
-# `a` and `b` are numbers, `n` a small one, `xs` a list; INNER is another construct.
+# `a` and `b` are numbers, `n` a small one, `xs` a list; INNER is replaced by another construct.
 CONSTRUCTS = {
     "if": """
         if a > b:
@@ -138,7 +138,7 @@ CALLS = [(1, 2, 2, [1, 2, 3]), (5, 0, 3, [4, -1]), (-3, 8, 0, [3, 1, 2]), (12, 1
 
 
 def text_of(outer, inner):
-    """A function with one construct inside another."""
+    """Return the text of a function with one construct inside another."""
     body = INNERMOST
     for construct, mark in ((inner, "_2"), (outer, "_1")):
         text = textwrap.dedent(CONSTRUCTS[construct]).strip("\n")
@@ -165,5 +165,5 @@ def rename(text, old, new):
 
 
 @pytest.mark.parametrize("outer, inner", list(itertools.product(CONSTRUCTS, CONSTRUCTS)))
-def test_each_construct_inside_each(outer, inner):
+def test_each_construct_inside_each_other(outer, inner):
     check(compiled(text_of(outer, inner)), *CALLS)

@@ -1,6 +1,6 @@
-"""Gradients where a branch returns, or a loop carries, a tensor unchanged, which then has two
-names: those of eager mode up to the association of sums, to order 3, with tapes inside the traced
-function, around it and both. The result of a branch or loop is a tensor of its own."""
+"""Gradients if a branch returns, or a loop carries, a tensor unchanged, so that it has two names.
+They match eager mode up to the order of sums, to order 3, with tapes inside the traced function,
+around it and both. The result of a branch or loop is a new tensor."""
 
 from functools import partial
 
@@ -141,8 +141,8 @@ CASES = [branch, branch_of_several, of_other_sizes, no_iteration, newton, read_a
 
 
 def gradients(f, order, x, k, n):
-    """The gradients of some order with respect to x and k, each of the sum of the last ones' sines.
-    """
+    """Return the gradients of an order with respect to x and k, each of the sum of sines of the
+    last."""
     if not order:
         return f(x, k, n)
     with df.GradientTape() as tape:
@@ -153,7 +153,7 @@ def gradients(f, order, x, k, n):
 
 
 def draws(seed, count=4):
-    """Arguments: two float64 vectors, and a trip count from 0 on."""
+    """Yield arguments: two float64 vectors, and trip counts from 0."""
     rng = np.random.default_rng(seed)
     for n in range(count):
         x, k = (df.constant(rng.normal(size=5)) for _ in range(2))
@@ -170,7 +170,7 @@ def assert_close(got, want):
 @pytest.mark.parametrize(("order", "inside"), [(k, j) for k in (1, 2, 3) for j in range(k + 1)])
 @pytest.mark.parametrize("f", CASES)
 def test_gradients(f, order, inside):
-    """`inside`: how many of the tapes are in the traced function."""
+    """`inside` is the number of tapes in the traced function."""
     traced = df.function(partial(gradients, f, inside))
     for args in draws(order):
         assert_close(gradients(traced, order - inside, *args), gradients(f, order, *args))
@@ -187,8 +187,8 @@ def test_gradients_of_first_order_in_float32(f):
 
 @pytest.mark.parametrize("f", [f for f in CASES if f not in (
     handed_on_and_returned, a_loop_in_one_branch)])
-def test_a_result_of_control_flow_as_the_source(f):
-    """The gradient with respect to a result of a branch counts the uses of that result alone."""
+def test_gradient_with_respect_to_a_result_of_control_flow(f):
+    """The gradient with respect to a branch's result counts only the uses of that result."""
     def both(x, k, n, name):
         with df.GradientTape(persistent=True) as tape:
             tape.watch(x)
@@ -199,12 +199,12 @@ def test_a_result_of_control_flow_as_the_source(f):
 
     traced = df.function(lambda *args: both(*args, lambda y: y))
     for args in draws(7):
-        # eagerly, identity gives the result a name of its own
+        # in eager mode, identity gives the result its own identity
         assert_close(traced(*args), both(*args, df.identity))
 
 
 @pytest.mark.parametrize(("n", "by_x"), [(0, 4.), (1, 12.), (2, 28.)])
-def test_a_result_of_a_loop_as_the_source(n, by_x):
+def test_gradient_with_respect_to_a_result_of_a_loop(n, by_x):
     """The derivatives of x y by y, which is x, and by x, where y = (2^(n + 1) - 1) x, at x = 2."""
     @df.function
     def f(x, n):
@@ -219,7 +219,7 @@ def test_a_result_of_a_loop_as_the_source(n, by_x):
     assert [g.item() for g in f(df.constant(2.), df.constant(n))] == [2., by_x]
 
 
-def test_sizes_that_change_from_call_to_call():
+def test_sizes_that_differ_between_calls():
     def f(x, z, p):
         with df.GradientTape() as tape:
             tape.watch([x, z])

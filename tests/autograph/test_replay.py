@@ -1,4 +1,4 @@
-"""Code without source: traced once for each way through it, if these are few."""
+"""Functions without source: traced once per execution path, if there are few."""
 
 import textwrap
 
@@ -10,7 +10,7 @@ from tests.autograph.referee import check, tensor
 
 
 def unseen(text, name="f", **names):
-    """A function whose text nobody has."""
+    """Return a function whose source text is unavailable."""
     module = {"df": df, **names}
     exec(textwrap.dedent(text), module)
     return module[name]
@@ -74,11 +74,11 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_ways_through_a_function(text):
+def test_execution_paths(text):
     check(unseen(text), *NUMBERS)
 
 
-def test_beside_converted_code():
+def test_calls_to_and_from_converted_code():
     def loop(x):
         while x > 5:
             x = x - 2
@@ -111,7 +111,7 @@ def test_gradients():
         assert df.function(lambda x: gradient(f, x))(x).item() == want
 
 
-def test_variables_after_a_decision():
+def test_variables_written_after_a_branch():
     v = df.Variable(1)
     f = df.function(unseen("""
         def f(x):
@@ -129,14 +129,14 @@ def test_variables_after_a_decision():
     ("def f(x):\n    v.assign(x)\n    return 1 if v > 0 else 2\n", "nothing may be written"),
     ("def f(x):\n    return [y for y in df.unique(df.stack([x, x]))[0]]\n", "iteration"),
 ])
-def test_too_many_ways(text, says):
+def test_too_many_paths_raise(text, says):
     with pytest.raises(TracedValueError, match=r"the source of f is not available .*a file or a "
                                                r"notebook, or use dualflow\.cond") as info:
         df.function(unseen(text, v=df.Variable(0)))(tensor(3))
     assert says in str(info.value)
 
 
-def test_ways_that_differ():
+def test_paths_with_different_results_raise():
     with pytest.raises(InvalidArgumentError, match=r"the return value differs between the "
                                                    r"branches at <string>:2,.*'no' in the second"):
         df.function(unseen("def f(x):\n    return x if x > 0 else 'no'\n"))(tensor(3))

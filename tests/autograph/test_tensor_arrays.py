@@ -1,5 +1,4 @@
-"""Tensor arrays in converted loops and branches: what eager mode gives, bit for bit, with
-gradients."""
+"""Tensor arrays in converted loops and branches have the bits of eager mode, gradients included."""
 
 import pytest
 

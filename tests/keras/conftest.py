@@ -1,4 +1,4 @@
-"""Keras is optional: without it there is nothing to test."""
+"""Skips the folder if Keras is not installed."""
 
 import importlib.util
 

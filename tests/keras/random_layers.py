@@ -1,7 +1,7 @@
-"""Layers with options that are drawn at random, for `random_models.py`.
+"""Layers with randomly drawn options, for `random_models.py`.
 
-A function for each family takes a `Draw` and the shape of a value without its batch, and returns a
-layer that takes the value. Options that Keras itself refuses are not drawn.
+The function of a family takes a `Draw` and the shape of a value without its batch, and returns a
+layer that accepts the value. Options that Keras itself rejects are not drawn.
 """
 
 import itertools
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-# Not `sparsemax`: Keras's other backends compute its threshold from a sum of partial sums, so that
-# their results do not sum to 1. Not `glu`: Keras infers the shape of its argument for its result.
+# `sparsemax` is omitted: Keras's other backends compute its threshold from partial sums, so their
+# results do not sum to 1. `glu` is omitted: Keras infers its argument's shape for its result.
 ACTIVATIONS = ["relu", "relu6", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "tanh",
                "sigmoid", "softplus", "softsign", "hard_sigmoid", "hard_silu", "hard_tanh",
                "hard_shrink", "soft_shrink", "sparse_plus", "squareplus", "mish", "tanh_shrink",
@@ -21,14 +21,14 @@ INSIDE = ["tanh", "relu", "sigmoid", "hard_sigmoid", "linear", "gelu", "softsign
 
 @dataclass
 class Draw:
-    """The state of a draw: the generator, the inputs and the values that layers may take."""
+    """The state of a draw: the generator, the inputs, and the values that layers may take."""
 
     rng: np.random.Generator
     keras: Any
     batch: int = 1
     training: bool = False
     exact: bool = True
-    first_there: bool = True            # no mask leaves out the first step
+    first_there: bool = True            # no mask excludes the first step
     inputs: list[Any] = field(default_factory=list)
     arrays: list[np.ndarray] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Draw:
         return self.one(*[k for k in range(1, n + 1) if n % k == 0])
 
     def layout(self, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...], int]:
-        """Draw a data format. Returns its name, the sizes in space and the channels."""
+        """Draw a data format. Return its name, the spatial sizes and the channels."""
         if self.maybe(0.3):
             return "channels_first", shape[1:], shape[0]
         return "channels_last", shape[:-1], shape[-1]
@@ -78,14 +78,14 @@ def tree(args: Any) -> list[Any]:
 
 
 def described(layer: Any) -> str:
-    """Return the name of a layer with its options, without those of training."""
+    """Return the name of a layer with its options, except training options."""
     if type(layer).__name__ == "Lambda":
         return "noise"
     return options(type(layer).__name__, layer.get_config())
 
 
 def options(name: str, config: dict[str, Any]) -> str:
-    """Return the options of a configuration of Keras that have to do with numbers."""
+    """Return the options of a Keras configuration that affect values."""
     told = {k: options(v["class_name"], v["config"]) if isinstance(v, dict) else v
             for k, v in config.items()
             if k not in ("name", "dtype", "trainable", "seed", "quantization_config")
@@ -108,7 +108,7 @@ def windows(draw, spatial, dilated=True):
 
 
 def convolution(draw, shape):
-    """A convolution of any kind."""
+    """Return a convolution of any kind."""
     layers, rank = draw.keras.layers, len(shape) - 1
     layout, spatial, channels = draw.layout(shape)
     size, padding, strides, dilation = windows(draw, spatial)
@@ -128,7 +128,7 @@ def convolution(draw, shape):
 
 
 def transposed(draw, shape):
-    """A transposed convolution whose result has elements."""
+    """Return a transposed convolution whose result has elements."""
     layout, spatial, _ = draw.layout(shape)
     size, padding, strides, dilation = windows(draw, spatial)
     outer = None
@@ -143,7 +143,7 @@ def transposed(draw, shape):
 
 
 def pooling(draw, shape):
-    """A pooling layer over windows, over parts or over everything."""
+    """Return a pooling layer over windows, over parts or over everything."""
     layout, spatial, _ = draw.layout(shape)
     kind, rank = draw.one("Max", "Average"), len(spatial)
     if draw.maybe(0.15):
@@ -151,7 +151,7 @@ def pooling(draw, shape):
         if layer is not None:           # in Keras 3.15, not in 3.12
             return layer(tuple(draw.size(n) for n in spatial), data_format=layout)
     if draw.maybe(0.2):
-        if rank == 1:                   # a mask is that of the first dimension
+        if rank == 1:                   # masks cover the first dimension
             layout = "channels_last"
         layer = getattr(draw.keras.layers, f"Global{kind}Pooling{rank}D")
         return layer(data_format=layout, keepdims=draw.maybe())
@@ -161,7 +161,7 @@ def pooling(draw, shape):
 
 
 def resized(draw, shape):
-    """A layer that crops, pads or repeats in space."""
+    """Return a layer that crops, pads or repeats along spatial dimensions."""
     layers, rank = draw.keras.layers, len(shape) - 1
     layout, spatial, _ = draw.layout(shape)
     options = {"data_format": layout}
@@ -186,7 +186,7 @@ def resized(draw, shape):
 # --- layers of any rank ---
 
 def dense(draw, shape):
-    """A dense layer along the last axis or along any."""
+    """Return a dense layer along the last axis or any axis."""
     activation = draw.one(None, "relu", "tanh", "softmax", "silu")
     if draw.maybe(0.2):
         axis, size = int(draw.rng.integers(len(shape))), draw.size(3)
@@ -199,7 +199,7 @@ def dense(draw, shape):
 
 
 def normalization(draw, shape):
-    """A normalization over any axes."""
+    """Return a normalization over any axes."""
     layers = draw.keras.layers
     axis = int(draw.rng.integers(1, len(shape) + 1))
     options = {"axis": draw.one(axis, -1), "epsilon": draw.one(1e-3, 0.1)}
@@ -220,20 +220,20 @@ def normalization(draw, shape):
 
 
 def activation(draw, shape):
-    """An activation, as a layer of its own or by its name."""
+    """Return an activation, as a layer or by its name."""
     layers = draw.keras.layers
     kind = draw.rng.integers(9)
     if kind == 0:
         return layers.PReLU(shared_axes=draw.one(None, [1]))
     if kind == 1:
         return layers.ReLU(draw.one(None, 1.0), draw.one(0.0, 0.2), draw.one(0.0, 0.3))
-    if kind == 2 and len(shape) > 2:        # the layer refuses masks of sequences
+    if kind == 2 and len(shape) > 2:        # the layer rejects masks of sequences
         return layers.Softmax(axis=int(draw.rng.integers(1, len(shape) + 1)))
     return layers.Activation(draw.one(*ACTIVATIONS))
 
 
 def shaped(draw, shape):
-    """A layer that leaves all elements as they are, or dropout."""
+    """Return a layer that keeps all elements unchanged, or dropout."""
     layers = draw.keras.layers
     kind, n = draw.one("reshape", "permute", "flatten", "dropout"), int(np.prod(shape))
     if len(shape) == 1 and draw.maybe(0.3):
@@ -254,7 +254,7 @@ def shaped(draw, shape):
 # --- sequences ---
 
 def recurrent(draw, shape):
-    """A recurrent layer, in one direction or in both."""
+    """Return a recurrent layer, unidirectional or bidirectional."""
     layers = draw.keras.layers
     kind = draw.one("LSTM", "GRU", "SimpleRNN")
     options = {"return_sequences": draw.maybe(0.7), "go_backwards": draw.maybe(0.3),
@@ -280,13 +280,14 @@ def recurrent(draw, shape):
 def attention(draw, x, others):
     """Apply an attention layer to sequences.
 
-    Each query has a key. Scores of other queries are rounded to 1e-7, as Keras adds -1e9 to them.
+    Each query has a key. Scores of other queries are accurate to 1e-7, since Keras adds -1e9 to
+    them.
     """
     layers = draw.keras.layers
     value = draw.one(x, *[y for y in others if len(y.shape) == 3])
     grouped = draw.maybe(0.3)
     if grouped and value.shape[-1] != x.shape[-1]:
-        value = x                       # Keras wants the last sizes to be equal
+        value = x                       # Keras requires equal last sizes
     options = {"use_causal_mask": True} if draw.maybe(0.3) else {}
     if draw.maybe(0.3):
         return simple_attention(draw, x, value, options)
@@ -294,8 +295,8 @@ def attention(draw, x, others):
         mask = draw.rng.random((draw.batch, x.shape[1], value.shape[1])) < 0.6
         mask[..., 0] = True
         options["attention_mask"] = draw.input(mask)
-    # The fused attention of JAX computes a softmax in float32 and takes keys and values of one size
-    # only. Keras does not call it for layers with dropout.
+    # The fused attention of JAX computes a softmax in float32 and requires keys and values of one
+    # size. Keras does not call it for layers with dropout.
     rate = draw.one(0.0, 0.3) if not draw.training else 0.0
     draw.exact &= rate > 0
     if grouped:
@@ -345,7 +346,7 @@ def merged(draw, x, others):
 
 
 def apart(draw, shape):
-    """A layer that adds noise. The gradient of a maximum of equal values differs among backends."""
+    """Return a noise layer. The gradient of a maximum of equal values differs among backends."""
     noise = draw.rng.normal(0, 0.3, shape)
     layers, ops = draw.keras.layers, draw.keras.ops
     return layers.Lambda(lambda x: x + ops.convert_to_tensor(noise, x.dtype), output_shape=shape)
@@ -362,7 +363,7 @@ BY_RANK = {
 
 
 def over_time(draw, shape):
-    """A layer for each step, or a convolutional recurrent layer."""
+    """Return a layer applied to each step, or a convolutional recurrent layer."""
     layers = draw.keras.layers
     if len(shape) == 3 and draw.maybe():
         return layers.ConvLSTM1D(draw.size(2), draw.size(2), padding="same",

@@ -1,8 +1,8 @@
 """Random small Keras models with inputs and weights, drawn from a seed, on any backend of Keras.
 
 `test_random_models.py` runs them on dualflow. As a program (`python -m tests.keras.random_models
-FILE SEED...`) this module runs them on JAX and stores the results. Draws depend on shapes alone, so
-that each backend builds one and the same model from a seed.
+FILE SEED...`) this module runs them on JAX and stores the results. Draws depend only on shapes, so
+that every backend builds the same model from a seed.
 """
 
 import sys
@@ -23,7 +23,7 @@ from tests.keras.random_layers import (
     recurrent,
 )
 
-LARGEST = 200                           # elements of a value, without the batch
+LARGEST = 200                           # maximum elements of a value, without the batch
 KINDS = ("outputs", "gradients", "states")
 
 
@@ -37,7 +37,7 @@ class Drawn:
     inputs : list of ndarray
         One array for each input of the model.
     training : bool
-        Whether layers run as in training. Rates of dropout are 0 if so.
+        Whether layers run as in training. Dropout rates are then 0.
     along : list of ndarray
         The loss is the sum of the outputs times these.
     text : str
@@ -55,7 +55,7 @@ class Drawn:
 
 
 def first(draw: Draw) -> Any:
-    """Draw an input, for sequences with the layer that makes their mask."""
+    """Draw an input; for sequences with the layer that creates their mask."""
     layers, rank = draw.keras.layers, draw.one(1, 2, 2, 2, 3, 3, 3, 4)
     shape = [draw.size((6, 6, 4, 3)[rank - 1]) for _ in range(rank)]
     if rank == 2 and draw.maybe(0.4):
@@ -73,7 +73,7 @@ def first(draw: Draw) -> Any:
 
 
 def step(draw: Draw, values: list[Any]) -> Any:
-    """Apply a layer to one of the values, mostly to the last."""
+    """Apply a layer to one of the values, usually the last."""
     x = values[-1] if draw.maybe(0.7) else draw.one(*values)
     shape = x.shape[1:]
     if np.prod(shape) > LARGEST:
@@ -122,7 +122,7 @@ def build(seed: int, floatx: str) -> Drawn:
 # --- results ---
 
 def statistics(model: Any) -> list[Any]:
-    """Return the variables that layers assign in training, without the states of generators."""
+    """Return the variables that layers assign in training, without generator states."""
     return [v for v in model.non_trainable_variables if "float" in v.dtype]
 
 
@@ -156,7 +156,7 @@ def main(path: str, seeds: list[int]) -> None:
     """Store the results of models, computed in float64 on JAX."""
     from keras.src.backend.common import dtypes
 
-    # Keras narrows float64 to float32 where it promotes.
+    # Keras converts float64 to float32 in promotions.
     dtypes.BIT64_TO_BIT32_DTYPE["float64"] = "float64"
     told: dict[str, np.ndarray] = {}
     for seed in seeds:

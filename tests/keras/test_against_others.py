@@ -1,4 +1,4 @@
-"""Ten steps of the introductory programs are those of Keras on another backend, if there is one."""
+"""Ten steps of the introductory programs match another Keras backend, if one is installed."""
 
 import importlib.util
 import json
@@ -71,8 +71,8 @@ def run(backend):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.skipif(not OTHERS, reason="Keras has no other backend here")
-def test_ten_steps_are_those_of_another_backend():
+@pytest.mark.skipif(not OTHERS, reason="no other Keras backend is installed")
+def test_ten_steps_match_another_backend():
     ours, theirs = run("dualflow"), run(OTHERS[0])
     for name, expected in theirs.items():
         assert ours[name] == pytest.approx(expected, rel=2e-4), name

@@ -1,4 +1,4 @@
-"""`fit`, `evaluate` and `predict` on datasets of `df.data`: what arrays give, batch by batch."""
+"""`fit`, `evaluate` and `predict` on datasets of `df.data` match arrays, batch by batch."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def rows(size=16):
 @settings(max_examples=12)
 @given(size=st.integers(1, 60), epochs=st.integers(1, 3), eager=st.booleans(),
        several=st.sampled_from([1, 2, 5]), build=st.booleans())
-def test_history_is_that_of_arrays(size, epochs, eager, several, build):
+def test_history_matches_arrays(size, epochs, eager, several, build):
     options = {"run_eagerly": eager, "steps_per_execution": several, "build": build}
     want = fitted(X, Y, batch_size=size, shuffle=False, epochs=epochs, model=made(**options),
                   validation_data=(X, Y))
@@ -61,7 +61,7 @@ def test_class_weights_and_sample_weights():
         fitted(Dataset.from_tensor_slices((X, Y, each)).batch(16), class_weight=weights)
 
 
-def test_the_first_epoch_is_shuffled_as_the_first():
+def test_shuffling_of_epochs():
     def shuffled():
         return Dataset.from_tensor_slices((X, Y)).shuffle(50, seed=3).batch(16)
 
@@ -76,7 +76,7 @@ def test_the_first_epoch_is_shuffled_as_the_first():
     assert again[0] == by_hand[0][0] and again[4] != by_hand[0][0]
 
 
-def test_steps_go_on_through_a_dataset_without_end():
+def test_epochs_continue_through_an_infinite_dataset():
     endless = Dataset.from_tensor_slices((X, Y)).repeat().batch(10)
     want = fitted(X, Y, batch_size=10, shuffle=False, epochs=4)["loss"]
     assert fitted(endless, steps_per_epoch=5, epochs=4)["loss"] == want
@@ -88,7 +88,7 @@ def test_steps_go_on_through_a_dataset_without_end():
     lambda: Dataset.from_iterable((X[i:i + 10], Y[i:i + 10]) for i in range(0, 50, 10)),
     lambda: Dataset.range(0, 50, 10).map(lambda i: (X[int(i):int(i) + 10], Y[int(i):int(i) + 10])),
 ])
-def test_sources_that_do_not_know_their_sizes(source):
+def test_sources_of_unknown_size(source):
     want = fitted(X, Y, batch_size=10, shuffle=False)
     assert fitted(source()) == want
 
@@ -104,7 +104,7 @@ def test_named_inputs():
     assert fitted(Dataset.from_tensor_slices((given, Y)).batch(16), model=model) == want
 
 
-def test_bad_arguments():
+def test_invalid_arguments_raise():
     model = made()
     for call, said in [
             (lambda: model.fit(rows().repeat(), verbose=0), "infinite Dataset"),
@@ -117,7 +117,7 @@ def test_bad_arguments():
             call()
 
 
-def test_a_dataset_that_ends_early_warns():
+def test_dataset_that_ends_early_warns():
     with pytest.warns(UserWarning, match="ran out of data"):
         fitted(rows(), steps_per_epoch=10)
 

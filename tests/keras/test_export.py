@@ -1,4 +1,4 @@
-"""Models as files of other formats."""
+"""Keras models exported to other formats."""
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_onnx(make, tmp_path):
     assert make is subclassed or sizes[0].dim_param
 
 
-def test_arguments_of_others_are_refused(tmp_path):
+def test_unknown_arguments_raise(tmp_path):
     model, _ = sequential()
     with pytest.raises(ValueError, match="opset_version"):
         model.export(tmp_path / "model.onnx", format="onnx", opset_version=9)

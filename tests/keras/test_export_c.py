@@ -1,4 +1,4 @@
-"""Keras's models are exported as C."""
+"""Keras models exported as C."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from dualflow import keras
 
 
-def test_a_model_becomes_c(tmp_path):
+def test_export_of_a_model(tmp_path):
     model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16, activation="relu"),
                               keras.layers.BatchNormalization(), keras.layers.Dropout(0.5),
                               keras.layers.Dense(4, activation="softmax")])
@@ -27,7 +27,7 @@ def test_several_inputs_and_outputs(tmp_path):
     assert "const float *inputs_0, const float *inputs_1, float *same, float *y);" in header
 
 
-def test_a_signature_may_be_given(tmp_path):
+def test_export_with_a_signature(tmp_path):
     model = keras.Sequential([keras.layers.Dense(2)])
     model.build((None, 5))
     model.export(tmp_path / "model", format="c",
@@ -35,7 +35,7 @@ def test_a_signature_may_be_given(tmp_path):
     assert "input x: float32 (7, 5)" in (tmp_path / "model/model.h").read_text()
 
 
-def test_other_formats_are_left_to_keras(tmp_path):
+def test_unknown_formats_are_passed_to_keras(tmp_path):
     model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
     with pytest.raises(ValueError, match="Unrecognized format"):
         model.export(tmp_path / "model", format="nothing")

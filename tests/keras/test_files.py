@@ -1,5 +1,5 @@
-"""Models in files and checkpoints: programs that are killed while they save, training that goes on
-as if it had not been interrupted."""
+"""Models in files and checkpoints: processes killed during a save, and training that continues as
+if it had not been interrupted."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from dualflow.keras import layers
 
 ROWS = 300
 
-# A dense layer whose numbers are all the number of the save, as told after each.
+# A dense layer filled with the number of the save, which is printed after each.
 SAVES = """
 import os, sys
 import dualflow.keras as keras
@@ -40,7 +40,7 @@ while True:
 
 
 def killed(path, by, after, random):
-    """Saves, from `after` on, until it is killed: the last one that was told."""
+    """Save repeatedly, from number `after` on, until killed; return the last number printed."""
     child = subprocess.Popen([sys.executable, "-c", SAVES, path, by, str(ROWS), str(after)],
                              stdout=subprocess.PIPE, text=True)
     told = int(child.stdout.readline())
@@ -62,29 +62,29 @@ def numbers(path):
 
 
 def survive(folder, name, by, times, seed):
-    """After each kill the file holds the last save that was told, or the next, whole; and the next
-    save sweeps up."""
+    """After each kill the file holds the last save reported, or the next one, complete; the next
+    save removes temporary files."""
     path, random, last = os.path.join(folder, name), np.random.default_rng(seed), 0
     for _ in range(times):
         told = killed(path, by, last, random)
         found = np.unique(numbers(path))
         assert found.size == 1 and told <= found[0] <= told + 1
         last = int(found[0])
-        assert len(os.listdir(folder)) <= 2     # and what was begun
+        assert len(os.listdir(folder)) <= 2     # and a temporary file
     model = keras.Sequential([keras.Input((ROWS,)), layers.Dense(ROWS, use_bias=False)])
     model.compile("sgd", "mse")
     (model.save if name.endswith(".keras") else model.save_weights)(path)
     assert os.listdir(folder) == [name]
 
 
-def test_killed_while_a_model_is_saved(tmp_path):
+def test_kill_during_a_save(tmp_path):
     survive(str(tmp_path), "m.keras", "callback", 1, 7)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("by", ["save", "callback"])
 @pytest.mark.parametrize("name", ["m.keras", "m.weights.h5"])
-def test_killed_a_hundred_times(tmp_path, name, by, request):
+def test_hundred_kills_during_saves(tmp_path, name, by, request):
     survive(str(tmp_path), name, by, 100, request.config.getoption("--seed") or 7)
 
 
@@ -95,7 +95,7 @@ Y = np.random.default_rng(1).integers(0, 3, (6, 16))
 
 
 def program(seed, optimizer="Adam"):
-    """Everything that has a state: statistics, numbers drawn, slots."""
+    """Return a model with all kinds of state: statistics, random generators, slots."""
     keras.utils.set_random_seed(seed)
     model = keras.Sequential([keras.Input((5,)), layers.Dense(8, "relu"),
                               layers.BatchNormalization(), layers.Dropout(0.3), layers.Dense(3)])
@@ -117,7 +117,7 @@ def bits(model):
 
 
 @pytest.mark.parametrize("optimizer", ["Adam", "RMSprop"])
-def test_training_goes_on_from_every_batch(tmp_path, optimizer):
+def test_training_continues_from_every_batch(tmp_path, optimizer):
     model, checkpoint = program(1, optimizer)
     paths, losses = [], []
     model.optimizer.build(model.trainable_variables)
@@ -132,14 +132,14 @@ def test_training_goes_on_from_every_batch(tmp_path, optimizer):
         assert bits(again) == bits(model)
 
 
-def test_layers_and_optimizers_are_objects_of_checkpoints(tmp_path):
+def test_checkpoints_of_layers_and_optimizers(tmp_path):
     dense, adam = layers.Dense(3), keras.optimizers.Adam(0.1)
     dense.build((None, 2)), adam.build(dense.trainable_variables)
     path = df.train.Checkpoint(dense=dense, adam=adam).save(str(tmp_path / "c"))
     other, fresh = layers.Dense(3), keras.optimizers.Adam(0.5)
     other.build((None, 2))
     checkpoint = df.train.Checkpoint(dense=other, adam=fresh)
-    with pytest.raises(errors.DualflowError, match="adam"):     # its slots are not there yet
+    with pytest.raises(errors.DualflowError, match="adam"):     # its slots do not exist yet
         checkpoint.restore(path)
     assert fresh.learning_rate.numpy() == np.float32(0.5)
     fresh.build(other.trainable_variables)

@@ -1,4 +1,4 @@
-"""Functions of Keras on ops of the core: numbers drawn, bits, divisors, aligned sequences."""
+"""Keras functions implemented by core ops: random values, bits, divisors, aligned sequences."""
 
 import numpy as np
 import pytest
@@ -9,11 +9,11 @@ from dualflow.keras import ops, random
 
 
 def since(name):
-    """Functions that Keras has not always had."""
+    """Skip a test of a function that older Keras versions lack."""
     return pytest.mark.skipif(not hasattr(ops, name), reason=f"this Keras has no {name}")
 
 
-def test_numbers_of_distributions():
+def test_distributions():
     gamma = random.gamma((20_000,), 2., seed=1).numpy()
     beta = random.beta((20_000,), 2., 3., seed=1).numpy()
     heads = random.binomial((20_000,), 10, 0.3, seed=1).numpy()
@@ -24,7 +24,7 @@ def test_numbers_of_distributions():
 
 
 @since("nextafter")
-def test_divisors_neighbours_and_bits():
+def test_divisors_nextafter_and_bits():
     a, b = np.array([12, 18, 0]), np.array([8, 27, 5])
     np.testing.assert_array_equal(ops.gcd(a, b), np.gcd(a, b))
     np.testing.assert_array_equal(ops.lcm(a, b), np.lcm(a, b))
@@ -38,13 +38,13 @@ def test_divisors_neighbours_and_bits():
         ops.view(x[:3], "int16")
 
 
-def test_unsigned_integers_keep_their_kind():
+def test_unsigned_integers_stay_unsigned():
     assert keras.backend.standardize_dtype(ops.sum(np.ones(3, "uint8")).dtype) == "uint32"
     assert keras.backend.standardize_dtype(
         ops.add(np.ones(2, "uint16"), np.ones(2, "uint8")).dtype) == "uint16"
 
 
-def test_the_loss_of_aligned_sequences_trains():
+def test_training_with_ctc_loss():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(4, 6, 3)).astype("float32")
     labels = np.array([[1, 2], [2, 1], [1, 1], [2, 2]])
@@ -64,7 +64,7 @@ UNIQUE = {"numbers": (np.array([3, 1, 2, 1, 3]), {}),
 
 @since("unique")
 @pytest.mark.parametrize("name", UNIQUE)
-def test_what_there_is_once(name):
+def test_unique(name):
     x, options = UNIQUE[name]
     every = {"return_index": True, "return_inverse": True, "return_counts": True, **options}
     wanted = np.unique(x, equal_nan=False, **every)
@@ -74,7 +74,7 @@ def test_what_there_is_once(name):
 
 
 @since("unique")
-def test_what_there_is_once_in_a_size():
+def test_unique_of_a_fixed_size():
     x = df.constant([3, 1, 2, 1])
     for run in (ops.unique, df.function(ops.unique)):
         got = run(x, size=5, fill_value=-1, return_index=True, return_counts=True)
@@ -95,8 +95,8 @@ def test_segments():
 
 
 @pytest.mark.parametrize("strategy", ["greedy", "beam_search"])
-def test_labels_are_decoded(strategy):
-    """Confident logits say 1 1 0 1 2, then 2 2 0 and nothing that counts."""
+def test_ctc_decode(strategy):
+    """Confident logits encode 1 1 0 1 2, then 2 2 0 and nothing within the length."""
     best = np.array([[1, 1, 0, 1, 2], [2, 2, 0, 1, 1]])
     logits = 9 * np.eye(3, dtype="float32")[best]
     for run in (ops.ctc_decode, df.function(ops.ctc_decode)):
@@ -111,7 +111,7 @@ ENDS = np.array([0., -0., 1., -3., 8., 1e30, np.inf, -np.inf, np.nan], "float32"
 
 @pytest.mark.parametrize("name", ["signbit", "sign", "cbrt", "log2", "log10"])
 @np.errstate(all="ignore")
-def test_functions_at_the_ends_of_the_numbers(name):
+def test_unary_functions_at_extreme_values(name):
     got, want = getattr(ops, name)(ENDS).numpy(), getattr(np, name)(ENDS)
     np.testing.assert_allclose(got, want, rtol=1e-6)
     np.testing.assert_array_equal(np.signbit(got[:6]), np.signbit(want[:6]))
@@ -119,12 +119,12 @@ def test_functions_at_the_ends_of_the_numbers(name):
 
 @pytest.mark.parametrize("name", ["hypot", "logaddexp", "logaddexp2"])
 @np.errstate(all="ignore")
-def test_functions_of_two_at_the_ends_of_the_numbers(name):
+def test_binary_functions_at_extreme_values(name):
     got, want = [getattr(m, name)(ENDS[:, None], ENDS) for m in (ops, np)]
     np.testing.assert_allclose(got.numpy(), want, rtol=3e-7, atol=1e-7)
 
 
-def test_promotion_keeps_float64_if_that_is_the_default():
+def test_promotion_keeps_a_float64_default():
     x = np.full((3, 3), 1 / 3)
     functions = [lambda x: ops.matmul(x, x), lambda x: ops.add(x, x), lambda x: ops.mean(x, 0),
                  lambda x: ops.einsum("ij,jk->ik", x, x), ops.var, ops.exp]

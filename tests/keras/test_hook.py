@@ -1,4 +1,4 @@
-"""Keras is loaded on dualflow, and says so where it cannot be."""
+"""Importing Keras with dualflow as its backend, and errors if that is impossible."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from dualflow import keras
 
 
 def run(program, *arguments, backend=None):
-    """A Python of its own: what it printed, or the last line of its error."""
+    """Run a program in a new process; return its output, or the last line of its error."""
     env = {k: v for k, v in os.environ.items() if k != "KERAS_BACKEND"}
     if backend is not None:
         env["KERAS_BACKEND"] = backend
@@ -19,25 +19,25 @@ def run(program, *arguments, backend=None):
     return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
 
 
-def test_both_names_give_keras_on_dualflow_and_nothing_else_changes():
+def test_both_imports_select_dualflow_without_side_effects():
     assert run("import os, sys, dualflow; before = 'keras' in sys.modules; import dualflow.keras; "
                "import keras; print(before, keras.backend.backend(), "
                "'KERAS_BACKEND' in os.environ)") == "False dualflow False"
 
 
-def test_another_backend_is_an_error_that_names_it():
+def test_another_backend_raises_and_is_named():
     error = run("import dualflow.keras", backend="jax")
     assert error.startswith("ImportError") and "KERAS_BACKEND is 'jax'" in error
 
 
-def test_keras_that_runs_already_is_an_error():
+def test_keras_imported_before_raises():
     error = run("import sys, types; config = types.ModuleType('config'); "
                 "config.backend = lambda: 'numpy'; "
                 "sys.modules['keras.src.backend.config'] = config; import dualflow.keras")
     assert error.startswith("ImportError") and "imported already, on 'numpy'" in error
 
 
-def test_a_program_runs_by_python_m(tmp_path):
+def test_programs_run_by_python_m(tmp_path):
     (tmp_path / "beside.py").write_text("word = 'beside'")
     program = tmp_path / "program.py"
     program.write_text("import sys, keras, beside\n"
@@ -46,7 +46,7 @@ def test_a_program_runs_by_python_m(tmp_path):
         "dualflow beside a b __main__")
 
 
-def test_what_is_here_is_keras():
+def test_dualflow_keras_is_keras():
     import keras as plain
     from dualflow.keras.layers import Dense
 
@@ -58,14 +58,14 @@ def test_what_is_here_is_keras():
         _ = keras.nothing_like_it
 
 
-def test_classes_derive_from_ours():
+def test_keras_classes_derive_from_the_backend():
     from dualflow.keras.src.trainer import Trainer
     from dualflow.keras.src.variable import Variable
 
     assert issubclass(keras.Variable, Variable) and issubclass(keras.Model, Trainer)
 
 
-def test_kerases_switch_knows_the_backend():
+def test_dynamic_backend_knows_dualflow():
     from keras.src.utils.backend_utils import DynamicBackend
 
     switch = DynamicBackend()

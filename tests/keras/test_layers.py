@@ -1,4 +1,4 @@
-"""Layers whose definition Keras shares between its backends, against plain NumPy."""
+"""Layers that Keras defines for all backends, against plain NumPy."""
 
 import itertools
 
@@ -14,7 +14,7 @@ KINDS = {1: layers.Conv1DTranspose, 2: layers.Conv2DTranspose, 3: layers.Conv3DT
 
 
 def along(n, size, stride, padding, output_padding, dilation):
-    """The terms of a transposed convolution along one dimension, as Keras' JAX backend defines it.
+    """Return the terms of a transposed convolution along one dimension, as in Keras's JAX backend.
 
     Returns the output size, and (output, input, kernel element) for each term.
     """
@@ -35,7 +35,7 @@ def along(n, size, stride, padding, output_padding, dilation):
 
 
 def transposed(x, w, *options):
-    """A transposed convolution, term by term; channels come last."""
+    """Return a transposed convolution computed term by term; channels are last."""
     rank = x.ndim - 2
     told = [along(n, size, *options) for n, size in zip(x.shape[1:-1], w.shape, strict=False)]
     y = np.zeros((x.shape[0], *[n for n, _ in told], w.shape[-2]))
@@ -78,7 +78,7 @@ def test_transposed_convolutions(rank, layout):
 
 @pytest.mark.parametrize("size", [2, 3, 4])
 @pytest.mark.parametrize("rank", KINDS)
-def test_layers_of_transposed_convolutions_train(rank, size):
+def test_training_of_transposed_convolutions(rank, size):
     x = np.random.default_rng(0).normal(size=(2, *[3] * rank, 2)).astype("float32")
     for known in (3, None):
         layer = KINDS[rank](2, size, strides=2, padding="same", output_padding=0)
@@ -97,7 +97,7 @@ def test_layers_of_transposed_convolutions_train(rank, size):
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("kind", ["SimpleRNN", "GRU", "LSTM"])
-def test_loops_keep_the_dtype_of_states(kind, masked):
+def test_recurrent_loops_keep_the_state_dtype(kind, masked):
     x = np.random.default_rng(0).normal(size=(2, 4, 3))
     mask = np.array([[1, 1, 0, 1], [0, 1, 1, 0]], bool) if masked else None
     layer = getattr(layers, kind)(3, activation="relu", return_sequences=True, dtype="float64")
@@ -109,7 +109,7 @@ def test_loops_keep_the_dtype_of_states(kind, masked):
 # --- attention ---
 
 def attention(query, key, value, bias, mask, is_causal):
-    """Attention as Keras' other backends define it: masked scores are a large negative number."""
+    """Return attention as Keras's other backends define it: masked scores are very negative."""
     key, value = [df.repeat(x, query.shape[2] // x.shape[2], 2) for x in (key, value)]
     scores = df.einsum("bthd,bshd->bhts", query, key) / query.shape[-1] ** 0.5
     if bias is not None:
@@ -130,7 +130,7 @@ MASKS = {"no key": (1, 1, 1, 1), "keys": (2, 1, 1, 6), "queries": (2, 1, 5, 1),
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("kind", MASKS)
-def test_a_query_without_keys_attends_to_all(kind, biased, is_causal):
+def test_query_without_keys_attends_to_all(kind, biased, is_causal):
     rng = np.random.default_rng(len(kind))
     query, key, value = [df.constant(rng.normal(size=(2, n, heads, 3)), "float32")
                          for n, heads in ((5, 4), (6, 2), (6, 2))]
@@ -159,7 +159,7 @@ def test_a_query_without_keys_attends_to_all(kind, biased, is_causal):
             np.testing.assert_allclose(got, want, atol=2e-6)
 
 
-def test_attention_layers_give_the_mean_where_all_keys_are_masked():
+def test_attention_is_the_mean_if_all_keys_are_masked():
     x = np.random.default_rng(0).normal(size=(2, 4, 6)).astype("float32")
     mask = np.ones((2, 4, 4), bool)
     mask[0, 1] = mask[1, :, 2] = False

@@ -1,4 +1,4 @@
-"""What goes wrong with models, and what is said about it: NaNs, labels, lengths, ends of data."""
+"""Common mistakes with models, and their messages: NaN, labels, lengths, ends of data."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ X, Y = np.ones((8, 4), "float32"), np.ones((8, 2), "float32")
 
 @pytest.mark.parametrize("eagerly", [False, True])
 @pytest.mark.parametrize("method", ["fit", "evaluate", "predict"])
-def test_the_layer_that_makes_the_first_nan_is_named(checked, method, eagerly):
+def test_layer_of_the_first_nan_is_named(checked, method, eagerly):
     model = compiled(layers.Dense(3, name="before"), Log(name="culprit"),
                      layers.Dense(2, name="after"), run_eagerly=eagerly)
     with pytest.raises(errors.InvalidArgumentError, match="NaN") as raised:
@@ -44,7 +44,7 @@ def test_the_layer_that_makes_the_first_nan_is_named(checked, method, eagerly):
     assert "before" not in told and "after" not in told
 
 
-def test_layers_of_keras_are_named_and_the_line_is_the_users(checked):
+def test_keras_layers_are_named_with_the_users_line(checked):
     model = compiled(layers.Dense(2, name="narrow"), layers.Dense(2, name="wide"))
     model.layers[1].set_weights([np.full((2, 2), 3e38, "float32"), np.zeros(2, "float32")])
     with pytest.raises(errors.InvalidArgumentError) as raised:
@@ -53,7 +53,7 @@ def test_layers_of_keras_are_named_and_the_line_is_the_users(checked):
     assert "wide/matmul of predict_step" in note and __file__ in note
 
 
-def test_nodes_have_the_names_of_layers():
+def test_nodes_have_layer_names():
     model = compiled(layers.Dense(2, name="only"))
     f = df.function(lambda x: model(x) + model(2. * x))
     names = [node.name for node in f.get_concrete_function(df.constant(X)).graph.nodes]
@@ -62,7 +62,7 @@ def test_nodes_have_the_names_of_layers():
 
 @pytest.mark.parametrize("eagerly", [False, True])
 @pytest.mark.parametrize("label", [2, -1])
-def test_labels_out_of_range(label, eagerly):
+def test_labels_out_of_range_raise(label, eagerly):
     labels = np.array([0, 1, 1, 0, label, 1, 0, 0])
     model = compiled(layers.Dense(2), run_eagerly=eagerly, loss=keras.losses.
                      SparseCategoricalCrossentropy(from_logits=True))
@@ -90,7 +90,7 @@ def test_data_that_ends_early():
         model.fit(batches(3), steps_per_epoch=2, epochs=2, verbose=0)
     assert model.optimizer.iterations.numpy() == 3
     with pytest.raises((ValueError, IndexError), match=r"at least one batch|out of range"):
-        model.fit(batches(0), verbose=0)        # an IndexError of older Keras
+        model.fit(batches(0), verbose=0)        # an IndexError in older Keras
 
 
 class Broken(keras.utils.PyDataset):
@@ -103,7 +103,7 @@ class Broken(keras.utils.PyDataset):
         return X, Y
 
 
-def test_data_that_cannot_be_read_say_so():
+def test_errors_of_data_sources_are_raised():
     with pytest.raises(OSError, match=r"17\.png"):
         compiled(layers.Dense(2)).fit(Broken(), shuffle=False, verbose=0)
 
@@ -111,6 +111,6 @@ def test_data_that_cannot_be_read_say_so():
 def test_inputs_of_another_shape():
     model = compiled(layers.Dense(2))
     with pytest.raises((ValueError, RuntimeError), match="axis -1 of input shape to have value 4"):
-        model.fit(X[:, :3], Y, verbose=0)       # a RuntimeError of older Keras
+        model.fit(X[:, :3], Y, verbose=0)       # a RuntimeError in older Keras
     with pytest.raises(ValueError, match=r"\(8, 2\).*\(8, 5\)|\(8, 5\).*\(8, 2\)"):
         model.fit(X, np.ones((8, 5)), verbose=0)

@@ -1,4 +1,5 @@
-"""The introductory programs of Keras, on small data: they learn, and eagerly as traced."""
+"""The introductory programs of Keras on small data: they learn, and eager and traced modes
+agree."""
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ def seeded():
 
 
 def digits(n=96):
-    """Images of 8x8 in which one of three bars is lit, and which."""
+    """Return images of 8x8 in which one of three bars is bright, and its index."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, n)
     x = rng.normal(0, 0.3, (n, 8, 8, 1))
@@ -26,7 +27,7 @@ def digits(n=96):
 
 
 def words(n=64, length=12):
-    """Sequences of numbers, and whether there are more of the upper half in them."""
+    """Return sequences of numbers, and whether most of them are in the upper half."""
     rng = np.random.default_rng(1)
     x = rng.integers(1, 20, (n, length))
     return x, (x.mean(1) > 10).astype("float32")
@@ -116,7 +117,7 @@ def history(program, eagerly, epochs=EPOCHS, **options):
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
-def test_eager_and_traced_histories_are_one(program):
+def test_eager_and_traced_histories_are_equal(program):
     eager, traced = history(program, True), history(program, False)
     assert eager == traced
     assert set(traced) == {"loss", "accuracy", "val_loss", "val_accuracy"}
@@ -128,7 +129,7 @@ def test_programs_learn(program):
     assert losses[-1] < 0.6 * losses[0]
 
 
-def test_frozen_layers_stay():
+def test_frozen_layers_are_unchanged():
     model, (x, y) = sequential()
     base = keras.Model(model.inputs, model.layers[-2].output)
     base.trainable = False
@@ -142,7 +143,7 @@ def test_frozen_layers_stay():
     assert losses[-1] < 0.7 * losses[0]
 
 
-def test_a_training_loop_of_ones_own():
+def test_custom_training_loop():
     model, (x, y) = sequential()
     optimizer = keras.optimizers.SGD(0.1)
     loss_of = keras.losses.SparseCategoricalCrossentropy()
@@ -166,7 +167,7 @@ def test_a_training_loop_of_ones_own():
 
 
 class Gan(keras.Model):
-    """A generator of points and who tells them from those of a ring."""
+    """A generator of points, and a discriminator between them and points of a ring."""
 
     def __init__(self):
         super().__init__()
@@ -215,7 +216,7 @@ def gan(eagerly):
     return model.fit(ring, epochs=4, batch_size=16, verbose=0).history
 
 
-def test_a_gan_goes_on_eagerly_as_traced():
+def test_gan_eager_and_traced_agree():
     traced = gan(False)
     assert traced == gan(True)
     assert all(0.2 < v < 3 for v in traced["d"] + traced["g"])
@@ -256,7 +257,7 @@ def vae(eagerly, epochs):
     return model.fit(x, x, epochs=epochs, verbose=0).history["loss"]
 
 
-def test_a_vae_learns_eagerly_as_traced():
+def test_vae_learns_and_eager_and_traced_agree():
     assert vae(True, 2) == vae(False, 2)
     losses = vae(False, 10)
     assert losses[-1] < 0.7 * losses[0]

@@ -1,9 +1,9 @@
-"""Random Keras models on dualflow, against Keras on JAX and against differences.
+"""Random Keras models on dualflow, compared with Keras on JAX and with finite differences.
 
-`pytest -m soak --minutes 60 tests/keras/test_random_models.py` draws many. Models run in float64,
-in which a tolerance of 1e-9 holds, then traced, and in float32. Without JAX, gradients are compared
-with differences alone. Of Keras's other backends, that of NumPy needs JAX, and that of PyTorch has
-other conventions for bicubic interpolation, averages at a border and queries without keys.
+`pytest -m soak --minutes 60 tests/keras/test_random_models.py` draws many. Models run in float64
+with a tolerance of 1e-9, then traced, and in float32. Without JAX, only gradients are compared,
+with finite differences. Among Keras's other backends, NumPy's needs JAX, and PyTorch's has other
+conventions for bicubic interpolation, averages at borders and queries without keys.
 """
 
 import importlib.util
@@ -24,7 +24,7 @@ from tests.keras import random_models as r
 
 JAX = importlib.util.find_spec("jax") is not None
 STEP = 1e-4
-LARGE = 1e6                             # beyond it, float32 and differences say little
+LARGE = 1e6                             # beyond it, float32 and differences are too inaccurate
 
 
 @pytest.fixture(autouse=True)
@@ -55,14 +55,14 @@ def moderate(results):
 
 
 def loss_of(drawn, xs):
-    """The loss and the outputs of a model."""
+    """Return the loss and the outputs of a model."""
     ys = drawn.model(xs if len(xs) > 1 else xs[0], training=drawn.training)
     ys = ys if isinstance(ys, list) else [ys]
     return sum(df.reduce_sum(y * a) for y, a in zip(ys, drawn.along, strict=True)), ys
 
 
 def on_dualflow(drawn, traced=False):
-    """Outputs, gradients of weights and of inputs, and statistics after the call."""
+    """Return outputs, gradients of weights and of inputs, and statistics after the call."""
     statistics = r.statistics(drawn.model)
     before = [v.numpy() for v in statistics]
     weights = drawn.model.trainable_variables
@@ -85,8 +85,9 @@ def on_dualflow(drawn, traced=False):
 
 
 def check_differences(drawn, grads):
-    """The gradient along a random direction, by differences of fourth order. They are no reference
-    where differences of second order change with the step: beside a kink, or for large values."""
+    """Compare the gradient along a random direction with differences of fourth order. They are
+    unreliable if differences of second order change with the step: near a kink, or for large
+    values."""
     weights = drawn.model.trainable_variables
     rng, places = np.random.default_rng(0), [w.numpy() for w in weights]
     ways = [rng.normal(size=p.shape) for p in places]
@@ -135,11 +136,11 @@ def check(seed, wanted=None):
 
 
 def on_jax(seeds, folder):
-    """Results of Keras on JAX in a process for all the seeds; nothing without JAX."""
+    """Return results of Keras on JAX, in one process for all seeds; none without JAX."""
     if not JAX:
         return {}
     env = {**os.environ, "KERAS_BACKEND": "jax", "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu",
-           "XLA_FLAGS": "--xla_backend_optimization_level=0"}      # most of the time is compilation
+           "XLA_FLAGS": "--xla_backend_optimization_level=0"}      # compilation dominates
     done = subprocess.run([sys.executable, "-m", "tests.keras.random_models",
                            str(folder / "results.npz"), *map(str, seeds)], env=env,
                           cwd=Path(__file__).parents[2], capture_output=True, text=True)
@@ -153,13 +154,13 @@ def on_jax(seeds, folder):
 
 
 @pytest.mark.parametrize("begin", [0, 100])
-def test_models_by_differences(begin):
+def test_models_match_differences(begin):
     for seed in range(begin, begin + 8):
         check(seed)
 
 
 @pytest.mark.skipif(not JAX, reason="JAX is not installed")
-def test_models_like_jax(tmp_path):
+def test_models_match_jax(tmp_path):
     for seed, wanted in on_jax(range(200, 203), tmp_path).items():
         check(seed, wanted)
 

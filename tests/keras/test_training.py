@@ -1,4 +1,4 @@
-"""What people ask of `fit` and its relatives: weights, callbacks, precisions, files, data."""
+"""Features of `fit` and related methods: weights, callbacks, precision, files, data."""
 
 import pickle
 import threading
@@ -23,7 +23,7 @@ def data(n=64):
 
 
 def made(**options):
-    """A model that is compiled, always with the same weights."""
+    """Return a compiled model, always with the same weights."""
     keras.utils.set_random_seed(11)
     model = keras.Sequential([keras.Input((6,)), layers.Dense(8, "tanh"), layers.Dense(2)])
     options = {"optimizer": keras.optimizers.Adam(0.05), "metrics": ["accuracy"], **options}
@@ -44,7 +44,7 @@ OPTIMIZERS = ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax"
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_optimizers_are_eager_as_traced(name):
+def test_optimizers_eager_and_traced_agree(name):
     made = getattr(keras.optimizers, name)
     assert fitted(2, optimizer=made(0.01), run_eagerly=True) == fitted(2, optimizer=made(0.01))
 
@@ -60,7 +60,7 @@ MORE = {"nesterov": lambda: keras.optimizers.SGD(0.1, momentum=0.9, nesterov=Tru
 
 
 @pytest.mark.parametrize("make", MORE.values(), ids=MORE)
-def test_options_of_optimizers_are_eager_as_traced(make):
+def test_optimizer_options_eager_and_traced_agree(make):
     eager, traced = fitted(2, optimizer=make(), run_eagerly=True), fitted(2, optimizer=make())
     assert eager == traced and traced["loss"][1] < traced["loss"][0]
 
@@ -69,7 +69,7 @@ def test_options_of_optimizers_are_eager_as_traced(make):
     ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("Adam", {}), ("Adagrad", {}),
     ("Adam", {"amsgrad": True}), ("RMSprop", {}), ("RMSprop", {"momentum": 0.9}),
     ("RMSprop", {"centered": True}), ("RMSprop", {"centered": True, "momentum": 0.9})])
-def test_fused_updates_are_those_of_keras(name, options, monkeypatch):
+def test_fused_updates_match_keras(name, options, monkeypatch):
     cls = getattr(keras.optimizers, name)
     fused = fitted(4, optimizer=cls(0.05, **options))["loss"]
     composed = cls.update_step.__closure__
@@ -79,7 +79,7 @@ def test_fused_updates_are_those_of_keras(name, options, monkeypatch):
     assert np.allclose(fused, fitted(4, optimizer=cls(0.05, **options))["loss"], rtol=1e-5)
 
 
-def test_several_steps_per_execution_are_the_same_steps():
+def test_steps_per_execution_gives_the_same_steps():
     assert fitted(steps_per_execution=3)["loss"] == fitted()["loss"]
     assert fitted(jit_compile=True) == fitted(jit_compile=False)
 
@@ -88,11 +88,11 @@ def test_several_steps_per_execution_are_the_same_steps():
     {"class_weight": {0: 1.0, 1: 3.0}}, {"sample_weight": np.linspace(0, 1, 64)},
     {"validation_split": 0.25, "validation_freq": 2}, {"steps_per_epoch": 2},
     {"shuffle": "batch"}], ids=lambda g: next(iter(g)))
-def test_options_of_fit_are_eager_as_traced(given):
+def test_fit_options_eager_and_traced_agree(given):
     assert fitted(given=given, run_eagerly=True) == fitted(given=given)
 
 
-def test_rows_of_weight_0_are_not_there():
+def test_rows_of_weight_0_have_no_effect():
     x, y = data()
     weight = (np.arange(64) % 2).astype("float32")
     whole, part = made(), made()
@@ -101,7 +101,7 @@ def test_rows_of_weight_0_are_not_there():
     assert np.isclose(2 * a[0], b[0], rtol=1e-6)
 
 
-def test_a_last_batch_that_is_smaller_takes_one_more_trace():
+def test_smaller_last_batch_takes_one_more_trace():
     x, y = data(50)
     model = made()
     model.fit(x, y, batch_size=16, epochs=3, verbose=0)
@@ -123,7 +123,7 @@ def test_callbacks():
     model = made()
     history = model.fit(x, y, epochs=9, verbose=0, batch_size=16, callbacks=[stop, lower, each])
     assert len(history.history["loss"]) == 2                    # stopped
-    assert float(model.optimizer.learning_rate) < 0.05          # lowered, in the traced step too
+    assert float(model.optimizer.learning_rate) < 0.05          # lowered in the traced step as well
     assert seen == [(k, float) for k in range(4)] * 2
 
 
@@ -137,7 +137,7 @@ def test_assigned_learning_rates_are_read_by_the_traced_step():
     assert all((a == b).all() for a, b in zip(before, model.get_weights(), strict=True))
 
 
-# --- models of one's own ---
+# --- user-defined models ---
 
 class Penalized(keras.Model):
     def __init__(self):
@@ -157,13 +157,13 @@ class Penalized(keras.Model):
         return {**logs, "twice": 2 * logs["loss"]}
 
 
-def test_steps_and_losses_of_ones_own():
+def test_custom_train_step_and_losses():
     x, y = data()
     model = Penalized()
     model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     history = model.fit(x, y, epochs=4, batch_size=16, verbose=0).history
     assert np.allclose(history["twice"], np.multiply(2, history["loss"]), rtol=0.5)
-    assert model.calls < 6                              # traced, not called for each batch
+    assert model.calls < 6                              # traced, so not called per batch
 
 
 def test_inputs_and_outputs_by_name():
@@ -199,7 +199,7 @@ def test_mixed_precision(policy):
         losses = model.fit(x, y, epochs=12, verbose=0).history["loss"]
         assert model.layers[0].kernel.dtype == "float32"
         assert model.layers[0](x).dtype.name == policy[6:]
-        if policy == "mixed_float16":                       # it was too large, and was lowered
+        if policy == "mixed_float16":                       # initially too large, then lowered
             assert float(optimizer.dynamic_scale) < 2.0**24
         return losses
 
@@ -210,7 +210,7 @@ def test_mixed_precision(policy):
 
 # --- masks and embeddings ---
 
-def test_masked_steps_are_not_there():
+def test_masked_steps_have_no_effect():
     rng = np.random.default_rng(2)
     x = rng.normal(size=(4, 7, 3)).astype("float32")
     x[:, 5:] = 0
@@ -220,7 +220,7 @@ def test_masked_steps_are_not_there():
         assert np.allclose(masked, layer(x[:, :5]), atol=1e-6)
 
 
-def test_kernels_of_recurrent_layers_are_their_cells():
+def test_recurrent_kernels_match_their_cells():
     x = np.random.default_rng(2).normal(size=(4, 7, 3)).astype("float32")
     for made in (layers.LSTM, layers.GRU):
         for back in (False, True):
@@ -240,7 +240,7 @@ MASKS = np.array([[1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 0, 1], [0
 @pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize("back", [False, True])
 @pytest.mark.parametrize("made", [layers.LSTM, layers.GRU])
-def test_kernels_leave_out_what_cells_leave_out(made, back, zeros):
+def test_recurrent_kernels_mask_the_steps_that_cells_mask(made, back, zeros):
     x = df.constant(np.random.default_rng(2).normal(size=(*MASKS.shape, 3)).astype("float32"))
     start = [df.ones((5, 4)) * k for k in (1., 2.)][:1 + (made is layers.LSTM)]
     for sequences in (False, True):
@@ -263,7 +263,7 @@ def test_kernels_leave_out_what_cells_leave_out(made, back, zeros):
             np.testing.assert_array_equal(a.numpy(), b.numpy())
 
 
-def test_rows_of_embeddings_give_what_dense_gradients_give(monkeypatch):
+def test_sparse_embedding_gradients_match_dense_ones(monkeypatch):
     from dualflow.keras.src import trainer
 
     def run(optimizer):
@@ -286,7 +286,7 @@ def test_rows_of_embeddings_give_what_dense_gradients_give(monkeypatch):
 
 # --- files ---
 
-def test_a_saved_model_goes_on_as_it_would_have(tmp_path):
+def test_saved_model_continues_training(tmp_path):
     x, y = data()
     model = made()
     model.fit(x, y, verbose=0)
@@ -316,7 +316,7 @@ class Breaks(layers.Layer):
         raise RuntimeError("no room")
 
 
-def test_a_save_that_fails_leaves_the_file_that_was_there(tmp_path):
+def test_failed_save_keeps_the_old_file(tmp_path):
     path = tmp_path / "m.keras"
     model = made()
     model.save(path)
@@ -340,7 +340,7 @@ def test_checkpoints_of_the_best_epoch(tmp_path):
     assert path.exists()
 
 
-# --- where data comes from ---
+# --- data sources ---
 
 class Parts(keras.utils.PyDataset):
     def __len__(self):
@@ -364,7 +364,7 @@ def test_data_from_generators_datasets_and_tensors():
     assert made().evaluate(df.constant(x), df.constant(y), batch_size=16, verbose=0) == expected
 
 
-def test_threads_may_predict_at_once():
+def test_concurrent_predictions():
     x, _ = data()
     model = made()
     expected = model.predict_on_batch(x)
@@ -380,7 +380,7 @@ def test_threads_may_predict_at_once():
 
 # --- variables and gradients ---
 
-def test_gradients_reach_variables_of_keras():
+def test_gradients_of_keras_variables():
     w = keras.Variable(np.ones((3, 2), "float32"))
     x = df.ones([4, 3])
     with df.GradientTape() as tape:
@@ -389,7 +389,7 @@ def test_gradients_reach_variables_of_keras():
     assert (g.numpy() == 6).all()
 
 
-def test_frozen_variables_that_are_freed_are_watched():
+def test_unfrozen_variables_are_watched():
     w = keras.Variable(2.0, trainable=False)
     w.trainable = True
     with df.GradientTape() as tape:
@@ -397,7 +397,7 @@ def test_frozen_variables_that_are_freed_are_watched():
     assert tape.gradient(y, [w])[0].item() == 4
 
 
-def test_what_is_computed_again_gives_the_same_gradients():
+def test_rematerialized_layers_give_the_same_gradients():
     def run(again):
         keras.utils.set_random_seed(1)
         dense, norm, drop = layers.Dense(4, "tanh"), layers.BatchNormalization(), layers.Dropout(
@@ -416,7 +416,7 @@ def test_what_is_computed_again_gives_the_same_gradients():
     assert all((a == b).all() for a, b in zip(run(False), run(True), strict=True))
 
 
-def test_what_is_missing_is_absent_and_named():
+def test_missing_functions_raise_and_are_named():
     from dualflow.keras.src import math
 
     assert not hasattr(math, "no_such_function")

@@ -1,4 +1,4 @@
-"""Numbers at the ends of each dtype, and the comparison of what two runtimes compute of them."""
+"""Extreme values of each dtype, and the comparison of what two runtimes compute from them."""
 
 import ml_dtypes
 import numpy as np
@@ -16,7 +16,7 @@ def numpy_dtype(name):
 
 
 def ends(dtype, few=False):
-    """Return limits, zeros, small numbers of both signs, infinities and NaN."""
+    """Return limits, zeros, small values of both signs, infinities and NaN."""
     if dtype == "bool":
         return np.array([False, True])
     if dtype not in FLOATS:
@@ -33,16 +33,16 @@ def ends(dtype, few=False):
 
 
 def outer(dtypes):
-    """Return arrays that broadcast to all combinations of the ends of some dtypes."""
+    """Return arrays that broadcast to all combinations of the extreme values of some dtypes."""
     n = len(dtypes)
     return [ends(d, few=n > 2).reshape([-1 if j == k else 1 for j in range(n)])
             for k, d in enumerate(dtypes)]
 
 
 def compare(want, got, rtol=0., atol=0., zeros=True, where=True, nan=True):
-    """Assert equal infinities and NaN, numbers within a tolerance, and equal signs of zeros.
+    """Assert equal infinities and NaN, values within a tolerance, and equal signs of zeros.
 
-    `zeros` and `nan` say whether signs of zeros, and results where NaN is expected, count.
+    With `zeros` or `nan` False, signs of zeros, or results where NaN is expected, are ignored.
     """
     want, got = np.asarray(want), np.asarray(got)
     assert (want.dtype, want.shape) == (got.dtype, got.shape)
@@ -58,7 +58,7 @@ def compare(want, got, rtol=0., atol=0., zeros=True, where=True, nan=True):
             same &= ~((a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b)))
     bad = ~(same | ~np.broadcast_to(where, same.shape))
     assert not bad.any(), (f"{bad.sum()} of {bad.size} at {np.argwhere(bad)[:3].tolist()}: "
-                           f"got {got[bad][:3]}, want {want[bad][:3]}")
+                           f"got {got[bad][:3]}, expected {want[bad][:3]}")
 
 
 def loaded(model, *arrays):
@@ -67,7 +67,7 @@ def loaded(model, *arrays):
 
 
 def by_runtime(model, *arrays):
-    """The outputs of onnxruntime; None if it has no kernel for an operator or a dtype."""
+    """Return the outputs of onnxruntime; None if it has no kernel for an operator or a dtype."""
     try:
         return runtime(model, *arrays)
     except Exception as error:
@@ -77,7 +77,7 @@ def by_runtime(model, *arrays):
 
 
 def check(want, model, arrays, exact=False, rtol=0., atol=0., skip=(), where=True, zeros=True):
-    """Compare the results of a file in each runtime that is not skipped with eager mode's.
+    """Compare the results of a file in each runtime that is not skipped with eager mode.
 
     onnxruntime selects and compares without regard to the sign of zero, and loses some NaN.
     """

@@ -1,4 +1,4 @@
-"""What reads files: the reference evaluator, and onnxruntime if it is there."""
+"""The runtimes that read files: the reference evaluator, and onnxruntime if installed."""
 
 import importlib.util
 
@@ -14,7 +14,7 @@ HAS_RUNTIME = importlib.util.find_spec("onnxruntime") is not None
 
 
 def tensor(x):
-    """An array, or a TensorProto of a dtype that NumPy lacks, as a Tensor."""
+    """Return an array, or a TensorProto of a dtype that NumPy lacks, as a Tensor."""
     if isinstance(x, list):
         return [tensor(y) for y in x]
     if x is None or isinstance(x, onnx.TensorProto):
@@ -23,7 +23,7 @@ def tensor(x):
 
 
 def leaves(values):
-    """The tensors of values, some of which are sequences or None."""
+    """Return the tensors of values, some of which are sequences or None."""
     for x in values:
         if isinstance(x, list):
             yield from leaves(x)
@@ -32,7 +32,7 @@ def leaves(values):
 
 
 def model_of(fn, *args):
-    """The checked model of a function, for arguments as `save` takes them."""
+    """Return the checked model of a function, for arguments as `save` takes them."""
     model = to_model(df.function(fn).get_concrete_function(*args))
     onnx.checker.check_model(model, full_check=True)
     return model
@@ -56,7 +56,7 @@ RUNTIMES = [reference, runtime] if HAS_RUNTIME else [reference]
 
 
 def assert_close(want, got):
-    """The same dtypes and shapes, and numbers up to rounding in other orders."""
+    """Assert equal dtypes and shapes, and values equal up to rounding in another order."""
     assert len(want) == len(got)
     for a, b in zip(want, got, strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)

@@ -1,4 +1,4 @@
-"""Files of single ops at the ends of each dtype: integer limits, infinities, NaN, signed zeros."""
+"""Files of single ops at extreme values: integer limits, infinities, NaN, signed zeros."""
 
 import warnings
 
@@ -17,7 +17,7 @@ FLOATS = ["float16", "float32", "float64"]
 
 
 def ends(dtype):
-    """Return the numbers of a dtype where operators overflow or lose a sign."""
+    """Return the values of a dtype for which operators overflow or lose a sign."""
     if dtype in FLOATS:
         limits = np.finfo(dtype)
         return np.array([0., -0., 1., -1., 3., -3., 0.5, -2.5, limits.max, -limits.max,
@@ -34,7 +34,7 @@ def pairs(dtype, divisors=False):
 
 
 def check(fn, *arrays, rtol=0.):
-    """The file of `fn` gives the numbers of eager mode, signs of zeros included."""
+    """Assert that the file of `fn` has the results of eager mode, signs of zeros included."""
     model = model_of(fn, *[df.TensorSpec(a.shape, a.dtype) for a in arrays])
     want = fn(*map(df.constant, arrays)).numpy()
     with warnings.catch_warnings():
@@ -69,7 +69,7 @@ def test_atan2(dtype):
 @pytest.mark.parametrize("dtype", ["int32", "int64", *FLOATS])
 @pytest.mark.parametrize("low, high", [(-1, 2), (2, -1), (3, 3)])
 def test_clip(dtype, low, high):
-    """Also with bounds in the wrong order: the lower one wins, as in eager mode."""
+    """Include bounds in the wrong order: the lower one is returned, as in eager mode."""
     x = ends(dtype)
     check(lambda x: df.clip_by_value(x, df.constant(low, dtype), df.constant(high, dtype)), x)
 
@@ -77,7 +77,7 @@ def test_clip(dtype, low, high):
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("scale", [0., 1e-4, 1., 300., 1e4])
 def test_rows_of_extreme_sizes(dtype, scale):
-    """Squares that float16 cannot hold, and zeros, which an epsilon divides."""
+    """Cover squares beyond the range of float16, and zero rows, where epsilon matters."""
     x = (np.random.default_rng(0).normal(size=(3, 5)) * scale).astype(dtype)
     rtol = 4 * np.finfo(dtype).eps if dtype == "float16" else 1e-5
     for fn in (df.math.l2_normalize, lambda x: df.nn.layer_norm(x, axis=-1)):

@@ -1,4 +1,4 @@
-"""Ops that files hold as formulas of several operators, where a plain formula goes wrong: limits of
+"""Ops that files express as several operators, at values where a plain formula fails: limits of
 dtypes, zeros, infinities, NaN and 16-bit floats."""
 
 import numpy as np
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def check(fn, *arrays, **options):
-    """A file of `fn` gives what `fn` gives, in each runtime."""
+    """Assert that a file of `fn` has the results of `fn` in each runtime."""
     model = model_of(fn, *[df.TensorSpec(a.shape, a.dtype.name) for a in arrays])
     made = fn(*map(df.constant, arrays))
     want = [y.numpy() for y in (made if isinstance(made, list | tuple) else [made])]
@@ -27,19 +27,19 @@ def check(fn, *arrays, **options):
 @pytest.mark.parametrize("dtype", [*INTS, *FLOATS])
 @pytest.mark.parametrize("function", [df.math.floordiv, df.math.floormod])
 def test_quotients_and_remainders(function, dtype):
-    """The smallest integer by -1 must not trap either."""
+    """The smallest integer divided by -1 must not trap either."""
     a, b = outer([dtype, dtype])
     check(function, a, b[b != 0] if dtype in INTS else b, exact=True)
 
 
-def test_quotients_keep_what_fits():
+def test_quotients_near_the_limits():
     a = np.array([-128, -128, 127, -127], "int8")
     model = check(lambda a: a // 3, a)
     assert extremes.loaded(model, a)[0].tolist() == [-43, -43, 42, -43]
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", *FLOATS])
-def test_bounds_in_the_wrong_order(dtype):
+def test_clip_with_bounds_in_the_wrong_order(dtype):
     low, high = [np.array(k, extremes.numpy_dtype(dtype)) for k in (2, 1)]
     check(df.clip_by_value, ends(dtype), low, high, exact=True, zeros=False)
 
@@ -114,7 +114,7 @@ def test_silu_of_infinities(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_gradient_of_tanh_keeps_its_digits(dtype):
+def test_gradient_of_tanh_is_accurate(dtype):
     x = np.linspace(-12, 12, 49).astype(dtype)
 
     def fn(x):
@@ -122,13 +122,13 @@ def test_the_gradient_of_tanh_keeps_its_digits(dtype):
             tape.watch(x)
             y = df.reduce_sum(df.tanh(x))
         return tape.gradient(y, x)
-    check(fn, x, skip=("runtime",))         # its sigmoids are accurate to 1e-7, not relatively
+    check(fn, x, skip=("runtime",))    # its sigmoids have absolute, not relative, accuracy 1e-7
 
 
 @pytest.mark.parametrize("to", ["int8", "uint8", "int16", "uint16"])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_casts_saturate(dtype, to):
-    """65535 and 32767 are not float16 numbers."""
+    """float16 cannot represent 65535 and 32767."""
     check(lambda x: df.cast(x, to), ends(dtype), skip=("runtime",) if dtype == "bfloat16" else ())
 
 
@@ -139,7 +139,7 @@ def test_nan_is_sorted_last(side):
     check(lambda a, b: df.searchsorted(a, b, side=side), table, values)
 
 
-def test_rows_that_are_not_finite_have_no_largest_numbers():
+def test_in_top_k_of_non_finite_rows():
     rows = np.array([[1., 2., 3.], [1., np.nan, 3.], [1., 2., np.inf], [3., 2., -np.inf]],
                     "float32")
     check(lambda x: df.math.in_top_k(df.constant([2, 2, 1, 0]), x, 2), rows)
@@ -147,8 +147,8 @@ def test_rows_that_are_not_finite_have_no_largest_numbers():
 
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("start", [1, 3, -7, 6])
-def test_a_range_of_data(start, dtype):
-    """Python does not know how many numbers there are."""
+def test_range_with_traced_bounds(start, dtype):
+    """The number of elements is unknown while tracing."""
     step = 1 if dtype.startswith("int") else 0.1
     for fn in (lambda a: df.range(a, 6, step), lambda a: df.range(a, a + 6, 2),
                lambda a: df.range(a, -3, -1), lambda a: df.range(a)):
@@ -156,20 +156,20 @@ def test_a_range_of_data(start, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_many_numbers_in_a_row(dtype):
-    """Each is rounded once; indices above 2048 are not float16 numbers."""
+def test_long_ranges_in_reduced_precision(dtype):
+    """Each element is rounded once; float16 cannot represent indices above 2048."""
     x = np.array(1, extremes.numpy_dtype(dtype))
     for fn in (lambda a: df.range(a, 6000, 2), lambda a: df.linspace(a, 5000.7, 3000)):
         check(fn, x, exact=True, skip=("runtime",) if dtype == "bfloat16" else ())
 
 
-def test_numbers_up_to_a_limit_that_is_a_size():
+def test_linspace_with_a_symbolic_size():
     model = model_of(lambda x: df.linspace(1., 3., x.shape[0]), df.TensorSpec([None]))
     for n in (1, 2, 5):
         extremes.check([df.linspace(1., 3., n).numpy()], model, [np.ones(n, "float32")])
 
 
-def test_a_confusion_matrix_of_as_many_classes_as_there_are():
+def test_confusion_matrix_with_inferred_classes():
     for labels in ([0, 2, 1], [3, 3, 3]):
         a = np.array(labels, "int32")
         check(df.math.confusion_matrix, a, a[::-1].copy())
@@ -180,6 +180,6 @@ def test_a_confusion_matrix_of_as_many_classes_as_there_are():
 @pytest.mark.parametrize("size", [(4, 6), (13, 6), (2, 6), (1, 1), (13, 20), (4, 20), (3, 2)])
 def test_edges_of_resized_images(size, method, antialias):
     x = np.random.default_rng(0).normal(size=(1, 9, 6, 2)).astype("float32")
-    small = method == "bicubic" and not antialias       # which onnxruntime has for 4D images only
+    small = method == "bicubic" and not antialias       # onnxruntime supports it for 4D only
     check(lambda x: df.image.resize(x, size, method, antialias=antialias), x,
           skip=("runtime",) if small else (), rtol=1e-4, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Operators of loaded files on 16-bit floats: as accurate as in float32, rounded once."""
+"""Operators of loaded files on 16-bit floats: float32 accuracy, rounded once."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ import dualflow as df
 CODES = {"float16": TensorProto.FLOAT16, "bfloat16": TensorProto.BFLOAT16,
          "float32": TensorProto.FLOAT}
 BY_CHANNEL, BY_PLACE = [1., 2., .5, 1.], [1., 2., .5, 1., 3., 1.]
-# Operator, further inputs, attributes, outputs, version.
+# Operator, other inputs, attributes, outputs, version.
 CASES = [
     *[(kind, [], {"keepdims": 0}, 1, 24) for kind in (
         "ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare",
@@ -59,15 +59,15 @@ def run(dtype, x, kind, more, attrs, outputs, version):
 @pytest.mark.parametrize("scale", [1e-4, 1., 300., 1e4])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[2]} {case[4]}")
-def test_as_in_float32(case, dtype, scale):
-    """The result is that of float32, rounded, for numbers whose squares are out of range."""
+def test_results_match_float32_rounded(case, dtype, scale):
+    """The values have squares out of range."""
     x = np.random.default_rng(0).normal(size=(2, 4, 6)) * scale
     x = df.cast(df.cast(df.constant(x), dtype), "float32").numpy()
     rounding = 2. ** -10 if dtype == "float16" else 2. ** -7
     more = [df.cast(df.cast(df.constant(a), dtype), "float32").numpy() for a in case[1]]
     narrow = run(dtype, x, case[0], more, *case[2:])
     for y, want in zip(narrow, run("float32", x, case[0], more, *case[2:]), strict=True):
-        # the moments that LayerNormalization gives are in float32
+        # the moments that LayerNormalization returns are in float32
         assert y.dtype.name == dtype or (case[3] == 3 and y.dtype.name == "float32")
         want = df.cast(df.cast(want, y.dtype), "float64").numpy()
         largest = np.max(np.abs(want), where=np.isfinite(want), initial=0)
@@ -77,7 +77,7 @@ def test_as_in_float32(case, dtype, scale):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_factors_of_a_product(dtype):
-    """A product beyond the range of float16 times alpha is within it."""
+    """A product beyond the range of float16 is within it when multiplied by alpha."""
     a = np.full((2, 4), 200.)
     y, = run(dtype, a, "Gemm", [a], {"transB": 1, "alpha": 0.125}, 1, 24)
     assert y.dtype.name == dtype
@@ -86,7 +86,7 @@ def test_factors_of_a_product(dtype):
 
 
 def test_running_moments_keep_their_dtype():
-    """Moments in float32 beside float16 images stay in float32."""
+    """float32 moments with float16 images stay in float32."""
     names = ["x", "scale", "offset", "mean", "variance"]
     codes = [CODES["float16"]] * 3 + [CODES["float32"]] * 2
     info = helper.make_tensor_value_info

@@ -1,4 +1,4 @@
-"""Files as functions: how they are called, what they hold, and round trips."""
+"""Files as functions: calls, contents, and round trips."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def network(w, b):
     return fn
 
 
-def test_a_round_trip_has_the_same_bits(tmp_path):
+def test_round_trip_has_the_same_bits(tmp_path):
     fn = network(df.constant(W), df.constant(B))
     model = df.onnx.load(saved(fn, tmp_path, X))
     general = df.function(model, input_signature=[X])
@@ -79,7 +79,7 @@ def test_rows_of_a_loop_round_trip(tmp_path):
                 np.testing.assert_array_equal(a.numpy(), b.numpy())
 
 
-def test_what_it_is_given(tmp_path):
+def test_sources_and_arguments(tmp_path):
     path = saved(lambda a, b: a - b, tmp_path, X, X, input_names=["a", "b/0"])
     for given in (path, str(path), path.read_bytes(), onnx.load(path)):
         model = df.onnx.load(given)
@@ -118,7 +118,7 @@ def test_trainable(tmp_path):
     assert not np.array_equal(w.numpy(), W)
 
 
-def test_all_that_is_not_known_is_listed():
+def test_all_unknown_operators_are_listed():
     model = of_nodes(helper.make_node("Sin", ["x"], ["a"]),
                      helper.make_node("Nonsense", ["a"], ["b"], domain="some.where"),
                      helper.make_node("StringConcat", ["b", "b"], ["c"]),
@@ -128,7 +128,7 @@ def test_all_that_is_not_known_is_listed():
         df.onnx.load(model)
 
 
-def test_attributes_that_are_not_known_are_listed_too():
+def test_unsupported_attributes_are_listed():
     model = of_nodes(helper.make_node("Cast", ["x"], ["a"], to=TensorProto.STRING),
                      helper.make_node("Constant", [], ["b"], value_string="b"),
                      helper.make_node("StringConcat", ["a", "b"], ["y"]))
@@ -137,7 +137,7 @@ def test_attributes_that_are_not_known_are_listed_too():
         df.onnx.load(model)
 
 
-def test_attributes_and_strings_that_operators_do_not_have():
+def test_invalid_attributes_are_listed():
     model = of_nodes(helper.make_node("Relu", ["x"], ["a"], alpha=1.0),
                      helper.make_node("Pad", ["a", "p"], ["b"], mode="mirror"),
                      helper.make_node("Relu", ["b"], ["c"], alpha=2.0),
@@ -149,8 +149,8 @@ def test_attributes_and_strings_that_operators_do_not_have():
         df.onnx.load(model)
 
 
-def test_every_attribute_that_is_a_string_has_its_choices():
-    """But for names, and those whose strings are checked elsewhere."""
+def test_string_attributes_have_known_choices():
+    """Exceptions are names, and attributes whose strings are checked by operators."""
     free = {"to", "value_string", "value_strings", "pool_strings", "equation", "activations", "y",
             "xs", "zs"}
     for schema in onnx.defs.get_all_schemas_with_history():
@@ -163,11 +163,11 @@ def test_every_attribute_that_is_a_string_has_its_choices():
                 known = CHOICES.get(f"{kind}.{name}", CHOICES.get(name))
                 default = attribute.default_value.s.decode()
                 assert known, (kind, name)
-                assert default in (*known, "", "foward"), (kind, name)      # GRU 1 misspells it
+                assert default in (*known, "", "foward"), (kind, name)      # GRU 1 has this typo
 
 
 @pytest.mark.parametrize("version", [0, 99])
-def test_versions_that_are_not_known(version):
+def test_unknown_versions_raise(version):
     model = of_nodes(helper.make_node("Sin", ["x"], ["y"]))
     model.opset_import[0].version = version
     with pytest.raises(df.errors.UnimplementedError, match=f"needs opset {version}; the onnx"):
@@ -186,12 +186,12 @@ def test_versions_that_are_not_known(version):
     (helper.make_node("Sin", ["x"], ["y", "z"]), "has 2 outputs, expected at most 1"),
     (helper.make_node("Sin", ["x"], ["x"]), "there is another 'x'"),
     (helper.make_node("Sin", ["x"], ["z"]), "no node makes the output 'y'")])
-def test_nodes_that_do_not_fit(node, message):
+def test_invalid_nodes_raise(node, message):
     with pytest.raises(df.errors.InvalidArgumentError, match=message):
         df.onnx.load(of_nodes(node))
 
 
-def test_a_node_that_cannot_be_computed_is_named():
+def test_failing_node_is_named():
     model = df.onnx.load(of_nodes(helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2],
                                                    strides=[1])))
     with pytest.raises(df.errors.InvalidArgumentError, match="MaxPool, which makes 'y'"):
@@ -203,8 +203,8 @@ GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
 
 @pytest.mark.parametrize("kind", GATES)
 @pytest.mark.parametrize("options", [{}, {"layout": 1}, {"linear_before_reset": 1}])
-def test_recurrent_layers_by_steps_are_those_of_kernels(kind, options):
-    """A clip so large that it does nothing asks for the formulas."""
+def test_composed_recurrent_layers_match_kernels(kind, options):
+    """A clip so large that it has no effect selects the composed formulas."""
     if "linear_before_reset" in options and kind != "GRU":
         return
     gates, units, batch = GATES[kind], 3, 2
@@ -232,7 +232,7 @@ def test_recurrent_layers_by_steps_are_those_of_kernels(kind, options):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_what_is_no_model(tmp_path):
+def test_invalid_models_raise(tmp_path):
     for given in (b"\x00\xff rubbish", b"", bytearray(b"x" * 10_000)):
         with pytest.raises(df.errors.InvalidArgumentError,
                            match=f"no ONNX model in the {len(given)} bytes$"):
@@ -246,7 +246,7 @@ def test_what_is_no_model(tmp_path):
         df.onnx.load(tmp_path / "none.onnx")
 
 
-def test_a_file_cut_short(tmp_path):
+def test_truncated_file_raises(tmp_path):
     whole = saved(network(df.constant(W), df.constant(B)), tmp_path, X).read_bytes()
     for n in range(0, len(whole) - 1, 37):
         with pytest.raises(df.errors.DualflowError):
@@ -254,7 +254,7 @@ def test_a_file_cut_short(tmp_path):
 
 
 def beside(path, **where):
-    """A model at a path that adds a table kept in another file."""
+    """Save a model that adds a table stored in another file."""
     table = TensorProto(name="w", dims=[3], data_type=TensorProto.FLOAT,
                         data_location=TensorProto.EXTERNAL)
     for key, value in where.items():
@@ -264,7 +264,7 @@ def beside(path, **where):
     return path
 
 
-def test_tensors_in_files_of_their_own(tmp_path, monkeypatch):
+def test_external_tensors(tmp_path, monkeypatch):
     folder, w = tmp_path / "model", np.array([1., 2., 3.], "float32")
     (folder / "data").mkdir(parents=True)
     (folder / "data" / "w.bin").write_bytes(b"    " + w.tobytes())
@@ -272,7 +272,7 @@ def test_tensors_in_files_of_their_own(tmp_path, monkeypatch):
     (folder / "link.bin").symlink_to(tmp_path / "w.bin")
     path = beside(folder / "m.onnx", location="data/w.bin", offset=4, length=12)
     np.testing.assert_array_equal(df.onnx.load(path)(w).numpy(), w + w)
-    monkeypatch.chdir(folder)               # bytes are of no folder, not of this one
+    monkeypatch.chdir(folder)               # bytes belong to no folder, not to the current one
     for given in (path.read_bytes(), onnx.load(path, load_external_data=False)):
         with pytest.raises(df.errors.InvalidArgumentError, match="by its path"):
             df.onnx.load(given)
@@ -286,13 +286,13 @@ def test_tensors_in_files_of_their_own(tmp_path, monkeypatch):
             df.onnx.load(beside(folder / "bad.onnx", location="data/w.bin", **options))
 
 
-def test_dtypes_that_are_none_here():
+def test_unsupported_dtypes_raise():
     model = of_nodes(helper.make_node("Identity", ["x"], ["y"]), dtype=TensorProto.COMPLEX64)
     with pytest.raises(df.errors.UnimplementedError, match="'x' is COMPLEX64"):
         df.onnx.load(model)
 
 
-def test_functions_of_the_file():
+def test_functions_defined_in_the_file():
     double = helper.make_function("own", "Double", ["a"], ["b"],
                                   [helper.make_node("Add", ["a", "a"], ["b"])],
                                   [helper.make_opsetid("", 20)])
@@ -304,7 +304,7 @@ def test_functions_of_the_file():
 
 
 def test_operators_of_old_versions():
-    """Axes were attributes once."""
+    """Axes were attributes in old versions."""
     model = of_nodes(helper.make_node("Squeeze", ["x"], ["h"], axes=[0]),
                      helper.make_node("Unsqueeze", ["h"], ["i"], axes=[1]),
                      helper.make_node("ReduceSum", ["i"], ["j"], axes=[1], keepdims=0),
@@ -312,8 +312,8 @@ def test_operators_of_old_versions():
     np.testing.assert_array_equal(df.onnx.load(model)([[1., 2., 3., 4.]]).numpy(), [2., 3.])
 
 
-def test_sizes_are_computed_from_sizes():
-    """The nodes that flatten all but the first dimension, as people's exporters write them."""
+def test_shape_arithmetic_is_static():
+    """Exporters write these nodes to flatten all but the first dimension."""
     n = helper.make_node
     constants = [helper.make_tensor(name, TensorProto.INT64, shape, values) for name, shape, values
                  in (("zero", [], [0]), ("axis", [1], [0]), ("minus", [1], [-1]))]
@@ -326,8 +326,8 @@ def test_sizes_are_computed_from_sizes():
     assert fn.experimental_get_tracing_count() == 1
 
 
-def test_transpositions_that_only_turn_factors_are_none(tmp_path):
-    """The transposed factor is read elsewhere, in a branch, or nowhere else."""
+def test_transposes_of_factors_are_fused(tmp_path):
+    """The transposed factor has another reader, a reader in a branch, or no other reader."""
     def fn(a, b):
         t = df.transpose(b)
         y = df.matmul(a, b, transpose_b=True)
@@ -348,8 +348,8 @@ def test_transpositions_that_only_turn_factors_are_none(tmp_path):
     (helper.make_node("RandomUniform", [], ["y"], shape=[4000], low=1., high=3.), 1., 3.),
     (helper.make_node("RandomNormal", [], ["y"], shape=[4000], mean=2., scale=0.5), -3., 7.),
     (helper.make_node("Dropout", ["twos", "half", "yes"], ["y"]), 0., 4.)])
-def test_random_numbers_are_others_in_each_run(node, least, most):
-    """Even where all that they follow from is constant."""
+def test_random_operators_differ_in_each_run(node, least, most):
+    """The inputs are constant, but the results are not folded."""
     constants = [helper.make_tensor("twos", TensorProto.FLOAT, [4000], [2.] * 4000),
                  helper.make_tensor("half", TensorProto.FLOAT, [], [0.5]),
                  helper.make_tensor("yes", TensorProto.BOOL, [], [True])]

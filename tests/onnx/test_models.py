@@ -1,4 +1,4 @@
-"""The small models that come with the onnx package, most of them converted from PyTorch."""
+"""The small models shipped with the onnx package, most of them converted from PyTorch."""
 
 import functools
 import re
@@ -26,7 +26,7 @@ def models():
 
 
 def sets(case):
-    """Inputs and outputs, from memory or files."""
+    """Return inputs and outputs, from memory or files."""
     if case.model is not None:
         return case.data_sets
     folders = sorted(Path(case.model_dir).glob("test_data_set_*"))
@@ -63,7 +63,7 @@ def test_every_model(name):
 
 
 @pytest.mark.parametrize("pattern", REFUSED)
-def test_refused(pattern):
+def test_unsupported_models_raise(pattern):
     for name in [n for n in models() if re.search(pattern, n)]:
         with pytest.raises(df.errors.UnimplementedError):
             check(name)

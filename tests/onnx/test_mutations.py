@@ -1,4 +1,4 @@
-"""Files in which something is wrong: they end in errors of dualflow, or compute something."""
+"""Damaged files: loading raises dualflow's errors, or the model computes something."""
 
 import random
 
@@ -18,7 +18,7 @@ WORDS = ["", "x", "y", "Add", "Concat", "If", "Loop"]
 
 
 def messages(proto):
-    """A message and all inside."""
+    """Yield a message and all messages inside it."""
     found, waiting = [], [proto]
     while waiting:
         found.append(waiting.pop())
@@ -29,7 +29,7 @@ def messages(proto):
 
 
 def other(chance, value):
-    """A wrong value in the place of one."""
+    """Return a wrong value in place of a valid one."""
     if isinstance(value, int):
         return chance.choice([*INTS, value + 1, value * 3])
     if isinstance(value, float):
@@ -41,7 +41,7 @@ def other(chance, value):
 
 
 def change(chance, proto):
-    """One field of one message: cleared, or another value; of lists one part."""
+    """Clear or replace one field of one message; in a list, one element."""
     message = chance.choice(messages(proto))
     fields = message.ListFields()
     if not fields:
@@ -61,7 +61,7 @@ def change(chance, proto):
 
 
 def damaged(chance, data):
-    """Bytes: some others, some less, some twice, or the rest cut off."""
+    """Return bytes with some replaced, removed or repeated, or with the rest cut off."""
     data = bytearray(data)
     for _ in range(chance.choice([1, 2, 5])):
         k, how = chance.randrange(len(data)), chance.random()
@@ -86,7 +86,7 @@ def mutation(chance, case):
     for _ in range(chance.choice([1, 1, 2, 4])):
         try:
             change(chance, proto)
-        except (TypeError, ValueError):     # a number that the field does not hold
+        except (TypeError, ValueError):     # a number out of the field's range
             continue
     return proto
 

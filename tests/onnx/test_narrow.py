@@ -1,4 +1,4 @@
-"""Dtypes that files have and dualflow has not: each number is that of ml_dtypes."""
+"""Dtypes that files have and dualflow lacks: each value is the one of ml_dtypes."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 import dualflow as df
 from dualflow.onnx.narrow import SCALE, TYPES, cast
 
-# All numbers of float16, and those of float32 halfway between two and just beside.
+# All float16 values, and float32 values halfway between two of them and next to that.
 HALF = np.arange(1 << 16, dtype="uint16").view("float16").astype("float32")
 with np.errstate(invalid="ignore"):
     BETWEEN = (HALF[:-1] + HALF[1:]) / 2
@@ -22,7 +22,7 @@ both = pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", 
 
 
 def same(a, b):
-    """Equal, and of equal sign, or no number both."""
+    """Assert equal values of equal sign, or NaN in both."""
     a, b = a.astype("float32"), b.astype("float32")
     np.testing.assert_array_equal(a, b)
     number = ~np.isnan(a)
@@ -60,7 +60,7 @@ def test_integers_keep_the_lowest_bits(t, run):
 
 @pytest.mark.parametrize("t", TYPES, ids=repr)
 def test_tensors_of_files_and_arrays(t):
-    """A file that hands on a table of the dtype, moved, beside an input of it."""
+    """Cover a file that returns a table of the dtype, transposed, and an input of the dtype."""
     table = np.array([[1, 0, 1], [0, 1, 1]]).astype(t.as_numpy_dtype)
     info = lambda name: helper.make_tensor_value_info(name, t.code, None)  # noqa: E731
     graph = helper.make_graph([helper.make_node("Transpose", ["w"], ["t"]),

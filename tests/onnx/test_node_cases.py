@@ -1,5 +1,5 @@
-"""The node cases that come with the onnx package: what is loaded computes what they say, eagerly
-and traced, sizes known and not."""
+"""The node cases shipped with the onnx package: loaded files compute the expected outputs, eager
+and traced, with known and unknown sizes."""
 
 import functools
 import re
@@ -17,14 +17,14 @@ from onnx import TensorProto
 import dualflow as df
 from tests.onnx.runtimes import leaves, tensor
 
-# Why cases are not computed, or not compared, which follows from what is in them.
+# Reasons why cases are skipped or not compared, derived from their contents.
 NOT_KNOWN = {
     "strings": "there is no dtype of strings",
     "ml": "the domain ai.onnx.ml is of trees and tables of strings",
     "random": "numbers drawn are those of no standard",
     "codec": "needs decoders of images",
 }
-# What is wanted is itself rounded, where the right answer is zero.
+# The expected output has rounding errors where the exact result is zero.
 NOISE = {"test_dft_inverse": 1e-6, "test_dft_inverse_opset19": 1e-6}
 
 
@@ -44,7 +44,7 @@ def nodes(graph):
 
 
 def reason(name):
-    """Of NOT_KNOWN; None if a case is computed."""
+    """Return the reason from NOT_KNOWN; None if a case is computed."""
     model = cases()[name].model
     inside = [*nodes(model.graph), *[n for f in model.functions for n in f.node]]
     kinds = {n.op_type for n in inside}
@@ -60,18 +60,18 @@ def reason(name):
 
 
 def is_operand(k, x):
-    """Whether an input is a shape, axes or the like, which traced functions want as constants."""
+    """Return True if an input is a shape, axes or the like, which must be constant when traced."""
     return isinstance(x, df.TensorBase) and (
         (k > 0 and x.dtype.is_integer and x.ndim <= 1) or (x.dtype.is_bool and x.ndim == 0))
 
 
 ALL_OPERANDS = {"ConstantOfShape", "Range", "MelWeightMatrix"}
-THE_FIRST = {"Loop"}                    # how many rounds
+THE_FIRST = {"Loop"}                    # the trip count
 ALL_BUT_THE_FIRST = {"Resize", "Upsample", "OneHot", "Dropout"}
 
 
 def traced(model, given, case):
-    """The model with operands fixed, as a function of the rest, of any sizes."""
+    """Return the model with operands fixed as a function of the other inputs, of any sizes."""
     kinds = {node.op_type for node in case.model.graph.node}
     fixed = [is_operand(k, x) or bool(kinds & ALL_BUT_THE_FIRST and k > 0)
              or bool(kinds & ALL_OPERANDS) or bool(kinds & THE_FIRST and k == 0)
@@ -134,8 +134,8 @@ def test_every_case_traced(name):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("why", sorted(set(NOT_KNOWN) - {"random"}))
-def test_what_is_not_known_is_refused(why):
-    """Of the cases of a reason, the first and the last."""
+def test_unsupported_cases_raise(why):
+    """Test the first and the last case of a reason."""
     found = [n for n in NAMES if reason(n) == why]
     for name in (found[0], found[-1]):
         with pytest.raises(df.errors.UnimplementedError):

@@ -1,4 +1,4 @@
-"""Operators of loaded files on numbers where a plain formula goes wrong."""
+"""Operators of loaded files at values where a plain formula fails."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def model_of(kind, arrays, dtype, **attrs):
 @pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "traced"])
 @pytest.mark.parametrize("dtype", [*INTS, "float16", "float32", "float64"])
 def test_remainders_with_the_sign_of_the_dividend(dtype, run):
-    """As in C: of a finite number and an infinite one that number, also if signs differ."""
+    """As in C, a finite number modulo an infinite one is the number, also if signs differ."""
     a, b = outer([dtype, dtype])
     b = b[b != 0].reshape(1, -1) if dtype in INTS else b
     model = df.onnx.load(model_of("Mod", [a, b], dtype, fmod=1))
@@ -55,7 +55,7 @@ REDUCTIONS = ["ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin",
 @pytest.mark.parametrize("axes", [[], [1], [0, 1]])
 @pytest.mark.parametrize("kind", REDUCTIONS)
 def test_reductions_over_no_axes(kind, axes):
-    """What is not a reduction remains: squares, absolute values, logarithms."""
+    """The rest of the operator is applied: squares, absolute values, logarithms."""
     x, axes = np.array([[1., -2.5, 3.], [4., 5., -6.]], "float32"), np.array(axes, "int64")
     model = model_of(kind, [x, axes], "float32", noop_with_empty_axes=1)
     compare(reference(model, x, axes)[0], df.onnx.load(model)(x, axes).numpy(), rtol=1e-5)
@@ -63,7 +63,7 @@ def test_reductions_over_no_axes(kind, axes):
 
 @pytest.mark.parametrize("kind, want", [("Mean", [5e4, 5 / 3]), ("Sum", [np.inf, 5.])])
 def test_sums_of_three_in_reduced_precision(kind, want):
-    """Partial sums are beyond the range of float16, or between its numbers."""
+    """Partial sums are beyond the range of float16, or between its values."""
     arrays = [np.array(x, "float16") for x in ([6e4, 2048.], [6e4, 1.], [3e4, -2044.])]
     model = df.onnx.load(model_of(kind, arrays, "float16"))
     np.testing.assert_array_equal(model(*arrays).numpy(), np.array(want, "float16"))

@@ -1,4 +1,4 @@
-"""Every op is written, or there is a reason; what is written computes what the op does."""
+"""Every op can be saved, or has a reason why not; saved ops compute the same."""
 
 import numpy as np
 import pytest
@@ -12,11 +12,11 @@ from tests.onnx.runtimes import assert_close, model_of, reference, runtime
 from tests.ops import harness
 from tests.ops.cases import CASES
 
-OWN_NODES = {"call"}                # written node by node
+OWN_NODES = {"call"}                # saved node by node
 DTYPES = ("float32", "int32", "bool")
 WRITTEN = [c for c in CASES if c.op in RULES]
 
-# What the reference evaluator of onnx 1.23 gets wrong; the other runtime is asked.
+# Errors of the reference evaluator of onnx 1.23; the other runtime is used.
 FAULTS = {
     "conv_backprop_input": "ConvTranspose in groups: reshapes to a wrong size",
     "local_response_normalization": "LRN: windows begin at a wrong channel",
@@ -28,7 +28,7 @@ FAULTS = {
 }
 
 
-def test_every_op_is_written_or_has_a_reason():
+def test_every_op_has_a_rule_or_a_reason():
     assert set(RULES) & set(REASONS) == set()
     assert set(RULES) | set(REASONS) | OWN_NODES == set(_core.ops()) - LEAVES
     assert all(REASONS.values())
@@ -73,7 +73,7 @@ def check(case, dtype):
 
 @pytest.mark.parametrize("op", sorted({c.op for c in WRITTEN}))
 def test_values(op):
-    """Of each op the first rows."""
+    """Test the first rows of each op."""
     for case in [c for c in WRITTEN if c.op == op][:2]:
         if _first_dtype(case) is not None:
             check(case, _first_dtype(case))

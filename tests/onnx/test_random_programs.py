@@ -1,5 +1,5 @@
-"""Random programs of up to 30 ops, with their gradients: written, read by another runtime, and
-loaded again."""
+"""Random programs of up to 30 ops with gradients: saved, run by another runtime, and loaded
+again."""
 
 import random
 
@@ -12,13 +12,13 @@ import dualflow as df
 from tests.onnx.runtimes import HAS_RUNTIME, model_of, reference, runtime
 from tests.programs.steps import STEPS
 
-# Where rounding in another order may give another whole number, Python is called, ONNX has no form,
-# or the reference evaluator forgets the padding: of pooling along one dimension.
+# Steps where rounding in another order may give another integer, that call Python, that ONNX cannot
+# express, or where the reference evaluator ignores padding (pooling along one dimension).
 STEP_WISE = {"floor", "compare", "integers", "argmax", "half", "in Python", "pool", "rounded",
              "of two", "bits", "logic", "hot", "sorted", "incomplete"}
-NO_FORM = {"error functions", "logarithms", "accumulated"}      # some of their functions
+NO_FORM = {"error functions", "logarithms", "accumulated"}      # for some of their functions
 NAMES = sorted(set(STEPS) - STEP_WISE - NO_FORM)
-# Written as formulas of several operators, which round in between, where the op rounds once.
+# Saved as several operators, which round in between, where the op rounds once.
 FORMULAS = {"activations", "attention", "batch norm", "cross entropy", "losses", "normalization",
             "reduced", "resize"}
 EXACT = sorted(set(NAMES) - FORMULAS)
@@ -27,7 +27,7 @@ LARGEST = 2048
 
 
 def program(steps, with_gradient):
-    """The steps as a function of tensors; those that do not fit their operands are left out."""
+    """Return the steps as a function of tensors; steps with incompatible operands are skipped."""
     def fn(*args):
         with df.GradientTape() as tape:
             tape.watch(list(args))
@@ -43,13 +43,13 @@ def program(steps, with_gradient):
                     made.append(y)
             loss = df.add_n([df.reduce_mean(df.sin(y)) for y in made[-4:]])
         gradients = tape.gradient(loss, list(args), unconnected_gradients="zero")
-        gradients = [df.convert_to_tensor(g) for g in gradients]        # some are rows
+        gradients = [df.convert_to_tensor(g) for g in gradients]        # may be IndexedSlices
         return [*made[-3:], loss, *(gradients if with_gradient else [])]
     return fn
 
 
 def drawn(seed, names, dtype):
-    """Steps and arrays."""
+    """Return random steps and arrays."""
     chosen = random.Random(seed)
     steps = [(chosen.choice(names), *[chosen.randrange(n) for n in (61, 61, 12)])
              for _ in range(chosen.randrange(3, 30))]
@@ -64,7 +64,7 @@ def check(seed):
         try:
             model = model_of(fn, *specs)
         except df.errors.UnimplementedError:
-            continue                    # a gradient that has no form
+            continue                    # a gradient that cannot be saved
         want = [y.numpy() for y in fn(*map(df.constant, arrays))]
         back = [y.numpy() for y in df.onnx.load(model)(*arrays)]
         for made in (reference(model, *arrays), back):
@@ -75,7 +75,7 @@ def check(seed):
 
 
 def check_bits(seed):
-    """What is loaded again, and traced, has the same bits; another runtime agrees."""
+    """Check that loaded and traced programs have equal bits, and that another runtime agrees."""
     steps, arrays, specs = drawn(seed, EXACT, "float32")
     fn = program(steps, False)
     model = model_of(fn, *specs)

@@ -1,4 +1,4 @@
-"""Functions as files: sizes, names, branches and loops, and what is refused."""
+"""Functions as files: sizes, names, branches and loops, and unsupported functions."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from tests.onnx.runtimes import RUNTIMES, assert_close, model_of, runtime
 
 
 def check(fn, specs, *calls, runtimes=RUNTIMES):
-    """That files of `fn`, written once, do what it does for the arguments of each call."""
+    """Check that one file of `fn` matches `fn` for the arguments of each call."""
     model = model_of(fn, *specs)
     for arrays in calls:
         made = fn(*[df.constant(a) for a in arrays])
@@ -33,7 +33,7 @@ def normal(*shape, seed=0):
 X = df.TensorSpec([None, 4])
 
 
-def test_sizes_that_may_be_any():
+def test_unknown_sizes():
     def fn(x):
         n = x.shape[0]
         return [df.reshape(x, [n * 2, 2]), df.zeros([n, 3]), x[1:, ::2], x[:, 1], df.shape(x),
@@ -42,7 +42,7 @@ def test_sizes_that_may_be_any():
     assert [d.dim_param for d in model.graph.input[0].type.tensor_type.shape.dim] == ["x_0", ""]
 
 
-def test_sizes_that_depend_on_data():
+def test_data_dependent_sizes():
     def fn(x):
         y = df.boolean_mask(x, x > 0)
         return [df.reshape(y, [y.shape[0], 1]) / y.shape[0]]
@@ -58,11 +58,11 @@ def branch(x):
     return [y, z]
 
 
-def test_a_branch():
+def test_branch():
     check(branch, [X], [np.ones((2, 4), "float32")], [-np.ones((3, 4), "float32")])
 
 
-def test_a_choice_of_many():
+def test_switch_case():
     def fn(i, x):
         return df.switch_case(i, {0: lambda: x + 1., 1: lambda: x * x, 2: lambda: -x})
     model = check(fn, [df.TensorSpec([], df.int32), df.TensorSpec([3])],
@@ -78,21 +78,21 @@ def halve(x):
     return [x, n]
 
 
-def test_a_loop_that_ends_by_a_test():
+def test_while_loop():
     check(halve, [X], [normal(2, 4) * 100], [normal(2, 4) / 100])
 
 
 @pytest.mark.skipif(runtime not in RUNTIMES, reason="the reference evaluator joins rows of Loop "
                     "instead of stacking them; onnxruntime is not installed")
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_loop_over_rows(reverse):
+def test_scan(reverse):
     def fn(x):
         return list(df.scan(lambda c, r: (c + r, df.reshape(c * r, [2, 2])), df.zeros([4]), x,
                             reverse=reverse))
     check(fn, [X], [normal(5, 4)], [normal(1, 4)], runtimes=[runtime])
 
 
-def test_functions_that_call_functions():
+def test_nested_functions():
     inner = df.function(lambda x, k: (x * k, x.shape[0]))
 
     def fn(x):
@@ -102,13 +102,13 @@ def test_functions_that_call_functions():
     check(fn, [X], [normal(3, 4)])
 
 
-def test_variables_are_constants_of_the_file():
+def test_variables_become_initializers():
     w = df.Variable(normal(4, 2), name="w")
     model = check(lambda x: [x @ w + w[0]], [X], [normal(3, 4)])
     assert [i.name for i in model.graph.initializer].count("w") == 1
 
 
-def test_a_deep_chain_of_calls():
+def test_deeply_nested_calls():
     def fn(x):
         for _ in range(300):
             x = df.function(lambda y, before=x: df.sin(y) + before)(x)
@@ -157,8 +157,8 @@ RETURNED = {
 
 @pytest.mark.parametrize("concrete", [False, True])
 @pytest.mark.parametrize("name", RETURNED)
-def test_all_that_is_returned_is_an_output(name, concrete, tmp_path):
-    """Constants, inputs and variables are outputs like other values, in the same order."""
+def test_every_result_is_an_output(name, concrete, tmp_path):
+    """Constants, inputs and variables are outputs like computed values, in the same order."""
     fn, n = RETURNED[name]
     path, spec, x = tmp_path / "a.onnx", df.TensorSpec([2]), np.array([3., 4.], "float32")
     want = fn(df.constant(x))
@@ -179,7 +179,7 @@ def test_all_that_is_returned_is_an_output(name, concrete, tmp_path):
 
 
 @pytest.mark.parametrize("concrete", [False, True])
-def test_sizes_that_are_returned(concrete, tmp_path):
+def test_returned_sizes(concrete, tmp_path):
     path = tmp_path / "a.onnx"
     fn = df.function(lambda x: (x.shape[0] + 1, x * 2., x.shape[0] / 2))
     if concrete:
@@ -192,7 +192,7 @@ def test_sizes_that_are_returned(concrete, tmp_path):
 
 
 @pytest.mark.parametrize("returned", [lambda n: n, lambda n: {"n": n}, lambda n: [n, [n * 2]]])
-def test_nothing_but_sizes_is_returned(returned, tmp_path):
+def test_results_that_are_only_sizes(returned, tmp_path):
     df.onnx.save(lambda x: returned(x.shape[0]), tmp_path / "a.onnx", X)
     got = RUNTIMES[0](onnx.load(tmp_path / "a.onnx"), normal(5, 4))
     assert got == [5, 10][:len(got)]
@@ -200,21 +200,21 @@ def test_nothing_but_sizes_is_returned(returned, tmp_path):
 
 @pytest.mark.parametrize("fn", [lambda x: (df.constant(x.shape[0]), x),
                                 lambda x: {"n": df.convert_to_tensor([2, x.shape[0]])}])
-def test_constants_made_of_sizes_are_refused(fn, tmp_path):
-    """They would be those of the trace, which no one asked for."""
+def test_constants_computed_from_sizes_raise(fn, tmp_path):
+    """They would be fixed to the sizes of the trace."""
     with pytest.raises(df.errors.InvalidArgumentError, match=r"x: \(8, 4\).*dualflow.shape"):
         df.onnx.save(fn, tmp_path / "a.onnx", X)
     df.onnx.save(fn, tmp_path / "a.onnx", df.TensorSpec([3, 4]))
 
 
 @pytest.mark.parametrize("other", [None, "text"])
-def test_concrete_functions_that_return_no_tensors(other, tmp_path):
+def test_concrete_functions_without_tensor_results_raise(other, tmp_path):
     concrete = df.function(lambda x: (x, other)).get_concrete_function(X)
     with pytest.raises(df.errors.InvalidArgumentError, match=f"returns {other!r}"):
         df.onnx.save(concrete, tmp_path / "a.onnx")
 
 
-def test_a_concrete_function(tmp_path):
+def test_concrete_function(tmp_path):
     f = df.function(lambda x: x + 1.)
     df.onnx.save(f.get_concrete_function(X), tmp_path / "a.onnx")
     with pytest.raises(df.errors.InvalidArgumentError, match="ConcreteFunction"):
@@ -224,7 +224,7 @@ def test_a_concrete_function(tmp_path):
 @pytest.mark.parametrize("fn, told", [
     (lambda x: None, "returns None"), (lambda x: "text", "returns 'text'"),
     (lambda x: [], r"returns \[\]"), (lambda x: {"a": x, "b": object()}, "returns <object")])
-def test_functions_that_return_no_tensors(fn, told, tmp_path):
+def test_functions_without_tensor_results_raise(fn, told, tmp_path):
     path = tmp_path / "model.onnx"
     with pytest.raises(df.errors.InvalidArgumentError, match=f"^onnx.save: <lambda> {told}"):
         df.onnx.save(fn, path, df.TensorSpec([2]))
@@ -233,7 +233,7 @@ def test_functions_that_return_no_tensors(fn, told, tmp_path):
 
 @pytest.mark.parametrize("args, told", [
     ((), "x"), ((df.TensorSpec([2]),) * 2, "argument"), ((df.TensorSpec([2], df.int32),), "int32")])
-def test_bad_arguments(args, told, tmp_path):
+def test_invalid_arguments_raise(args, told, tmp_path):
     path = tmp_path / "model.onnx"
     with pytest.raises((df.errors.DualflowError, TypeError), match=told):
         df.onnx.save(lambda x: df.sqrt(x[0]) @ x, path, *args)
@@ -241,7 +241,7 @@ def test_bad_arguments(args, told, tmp_path):
 
 
 def test_paths(tmp_path):
-    """What was there is replaced, as a whole; folders that are not there are made."""
+    """Existing files are replaced atomically; missing folders are created."""
     df.onnx.save(lambda x: x * 2.0, tmp_path / "a.onnx", df.TensorSpec([2]))
     before = (tmp_path / "a.onnx").read_bytes()
     df.onnx.save(lambda x: x + 2.0, tmp_path / "a.onnx", df.TensorSpec([2]))
@@ -252,7 +252,7 @@ def test_paths(tmp_path):
         df.onnx.save(lambda x: x * 2.0, tmp_path / "a.onnx" / "b.onnx", df.TensorSpec([2]))
 
 
-def test_all_that_is_refused_is_listed(tmp_path):
+def test_all_unsupported_ops_are_listed(tmp_path):
     v = df.Variable(1.)
 
     def fn(x):
@@ -266,14 +266,14 @@ def test_all_that_is_refused_is_listed(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_nobody_reads_is_not_in_the_file():
+def test_unused_ops_are_not_saved():
     def fn(x):
         df.math.lgamma(x)
         return [x + 1.]
     assert len(model_of(fn, X).graph.node) == 2
 
 
-def test_a_decision_by_a_size_is_warned_of(tmp_path):
+def test_branch_on_a_size_warns(tmp_path):
     def fn(x):
         return x * 2. if x.shape[0] > 100 else x
     with pytest.warns(UserWarning, match=r"test_save.py:\d+"):
@@ -283,7 +283,7 @@ def test_a_decision_by_a_size_is_warned_of(tmp_path):
         df.onnx.save(fn, tmp_path / "a.onnx", normal(3, 4))
 
 
-def test_it_is_loaded_when_used():
+def test_onnx_is_imported_lazily():
     code = ("import sys, dualflow\nassert 'onnx' not in sys.modules\n"
             "sys.modules['onnx'] = None\n"
             "try: dualflow.onnx.save(abs, 'x', 1.)\n"
@@ -292,7 +292,7 @@ def test_it_is_loaded_when_used():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_gradients_that_are_rows(tmp_path):
+def test_sparse_gradients(tmp_path):
     table = df.Variable(normal(5, 3))
 
     def fn(i):

@@ -1,7 +1,7 @@
-"""Files of elementwise ops, and of random programs of them, at the ends of every dtype.
+"""Files of elementwise ops, and of random programs of them, at the extreme values of every dtype.
 
-`pytest -m soak` takes every row of the op table in every dtype; the default run takes one dtype of
-each. onnxruntime is asked too if it is installed.
+`pytest -m soak` tests every row of the op table in every dtype; the default run tests one dtype of
+each. onnxruntime is used as well if installed.
 """
 
 import random
@@ -20,7 +20,7 @@ from tests.ops import harness
 from tests.ops.case import INTS, sample
 from tests.ops.cases import CASES
 
-# What is not compared, by op: runtimes, and why.
+# Runtimes whose results are not compared, by op, with reasons.
 RUNTIMES = ("reference", "runtime")
 SKIPPED = {
     "erf": (RUNTIMES, "approximated in float32 by the reference evaluator"),
@@ -36,9 +36,9 @@ SKIPPED = {
     "gelu_grad": (RUNTIMES, "by erf"),
     "normalize_by": (("runtime",), "drops pairs of casts, and so the rounding to float16"),
 }
-# Relative errors of formulas that subtract nearly equal numbers, or multiply subnormal ones.
+# Relative errors of formulas with cancellation, or with subnormal factors.
 ERRORS = {"gelu_grad": 0.05, "silu_grad": 0.05, "selu_grad": 0.05}
-# Formulas that round to zero, and operators that may take either zero.
+# Formulas that round to zero, and operators that may return either zero.
 UNSIGNED_ZEROS = {"gelu_grad", "selu_grad", "elu_grad", "maximum", "minimum", "clip_by_value",
                   "relu", "relu6", "sign"}
 ROWS = [c for c in CASES if c.op in RULES and harness.elementwise(c)]
@@ -49,9 +49,9 @@ SAMPLED = [(c, d) for k, c in enumerate(ROWS)
 
 
 def arguments(case, dtype):
-    """The row's arguments with the ends of a dtype as samples, or None for no such numbers."""
+    """Return the row's arguments with the extreme values of a dtype as samples, or None."""
     if case.op == "pow" and dtype in INTS:
-        return None                     # negative exponents are refused
+        return None                     # negative exponents are rejected
     samples = [a for a in case.args if isinstance(a, sample)]
     first = ["bool"] if case.op == "where" else []
     arrays = extremes.outer([*first, *[dtype] * (len(samples) - len(first))])
@@ -62,7 +62,7 @@ def arguments(case, dtype):
 
 
 def compared(case, arrays, want):
-    """Where results count: a cast to 32 or 64 bits is up to the runtime beyond their range."""
+    """Return where results count: casts to 32 or 64 bits beyond their range are undefined."""
     wide = want[0].dtype.kind in "iu" and want[0].dtype.itemsize >= 4
     if case.op == "cast" and wide and arrays[0].dtype.kind not in "biu":
         return np.abs(np.nan_to_num(arrays[0].astype("float64"), nan=np.inf)) < 2. ** 31
@@ -85,7 +85,7 @@ def check(case, dtype):
     try:
         model = model_of(fn, *[df.TensorSpec(a.shape, a.dtype.name) for a in arrays])
     except df.errors.UnimplementedError:
-        return                          # Pow does not take all integers
+        return                          # Pow does not support all integers
     skip, _ = SKIPPED.get(case.op, ((), ""))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -127,12 +127,12 @@ STEPS = {
 
 
 def nonzero(b):
-    """Integers refuse a divisor of 0, and the sign of a zero may be lost before."""
+    """Replace zeros: integers reject a divisor of 0, and the sign of a zero may be lost before."""
     return df.where(df.equal(b, 0), 1, b)
 
 
 def check_program(seed):
-    """Signs of zeros do not count: `maximum` and its siblings may take either."""
+    """Compare without signs of zeros: `maximum` and similar ops may return either."""
     chosen = random.Random(seed)
     dtype = chosen.choice([*INTS, "float32", "float64"])
     steps = [(chosen.choice(sorted(STEPS)), *[chosen.randrange(60) for _ in range(3)])
