@@ -1,4 +1,4 @@
-"""A function of the namespace and NumPy's of the same name, on the same arrays."""
+"""Comparison of a function of the namespace with NumPy's function of the same name."""
 
 import warnings
 
@@ -21,7 +21,8 @@ quick = settings.get_profile("array_api")
 
 
 def arrays(dtypes, shapes=SHAPES, **elements):
-    """Arrays of some dtypes; with `elements` floats have those bounds, else also inf and NaN."""
+    """Return a strategy of arrays; with `elements` floats have those bounds, else also inf and
+    NaN."""
     def of(dtype):
         kind = np.dtype(dtype).kind
         bounds = dict(elements) if kind == "f" else {}
@@ -34,12 +35,12 @@ def arrays(dtypes, shapes=SHAPES, **elements):
 
 
 def small(dtypes, shapes=SHAPES):
-    """Arrays whose sums and products neither overflow nor cancel much."""
+    """Return a strategy of arrays whose sums and products neither overflow nor cancel much."""
     return arrays(dtypes, shapes, min_value=-5, max_value=5)
 
 
 def axes(data, ndim, several=True):
-    """None, an axis, or a tuple of different ones."""
+    """Draw None, an axis, or a tuple of distinct axes."""
     choices = [st.none()]
     if ndim:
         choices.append(st.integers(-ndim, ndim - 1))
@@ -50,7 +51,7 @@ def axes(data, ndim, several=True):
 
 
 def given_to(module, x):
-    """Arrays of NumPy as arrays of the module."""
+    """Convert NumPy arrays to arrays of the module."""
     if isinstance(x, np.ndarray | np.generic):
         return df.constant(x) if module is xp else x
     if isinstance(x, list | tuple):
@@ -65,7 +66,8 @@ def find(module, name):
 
 
 def assert_same(got, want, rtol=None, atol=0.0):
-    """Equal shapes and kinds; integers equal, floats within a few units of the last place."""
+    """Assert equal shapes and kinds, equal integers, and floats within a few units in the last
+    place."""
     if isinstance(want, list | tuple):
         assert len(got) == len(want)
         for g, w in zip(got, want, strict=True):
@@ -82,7 +84,7 @@ def assert_same(got, want, rtol=None, atol=0.0):
 
 
 def check(name, *args, rtol=None, atol=0.0, numpy_name=None, **kwargs):
-    """The result of dualflow, which must be NumPy's."""
+    """Return the result of dualflow, which must match NumPy's."""
     got = find(xp, name)(*given_to(xp, args), **given_to(xp, kwargs))
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")

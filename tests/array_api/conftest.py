@@ -1,4 +1,4 @@
-"""How many examples are drawn for each test: a few, hundreds with ``pytest --exhaustive``."""
+"""Number of examples per test: a few, or hundreds with ``pytest --exhaustive``."""
 
 from hypothesis import settings
 

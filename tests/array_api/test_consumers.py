@@ -1,5 +1,5 @@
-"""Libraries written to the standard: their functions of tensors give tensors, with the numbers that
-they have of NumPy's arrays."""
+"""Libraries written for the standard: given tensors they return tensors, with the values that they
+compute for NumPy arrays."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Functions of each element against NumPy's: all real dtypes, any shape, special values too."""
+"""Elementwise functions against NumPy: all real dtypes, any shape, special values."""
 
 import numpy as np
 import pytest
@@ -32,12 +32,12 @@ BROADCAST = hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side
 @pytest.mark.parametrize("name", UNARY)
 @given(st.data())
 @quick
-def test_of_one(name, data):
+def test_unary_functions(name, data):
     check(name, data.draw(arrays(UNARY[name])))
 
 
 def pair(data, dtypes, **elements):
-    """Two arrays of one dtype whose shapes broadcast, or an array and a number."""
+    """Draw two arrays of one dtype that broadcast, or an array and a number."""
     dtype = data.draw(st.sampled_from(dtypes))
     shapes = data.draw(BROADCAST).input_shapes
     a, b = [data.draw(arrays([dtype], st.just(s), **elements)) for s in shapes]
@@ -49,7 +49,7 @@ def pair(data, dtypes, **elements):
 @pytest.mark.parametrize("name", BINARY)
 @given(st.data())
 @quick
-def test_of_two(name, data):
+def test_binary_functions(name, data):
     check(name, *pair(data, BINARY[name]))
 
 
@@ -89,16 +89,16 @@ def test_clip(data):
     assert xp.clip(df.constant(x)).shape == x.shape
 
 
-def test_logarithms_of_powers_are_whole():
+def test_logarithms_of_powers_are_exact():
     for dtype in (df.float32, df.float64):
         for k in range(-100, 100):
             assert xp.log2(xp.asarray(2.0 ** k, dtype=dtype)).item() == k
-        for k in range(11 if dtype is df.float32 else 23):      # the powers of 10 that are exact
+        for k in range(11 if dtype is df.float32 else 23):      # exactly representable powers of 10
             assert xp.log10(xp.asarray(10.0 ** k, dtype=dtype)).item() == k
 
 
 def test_gradients():
-    """Where they are not those of one op."""
+    """Cover functions composed of several ops."""
     a, b = [0.3, -2.0, 5.0], [1.5, 3.0, -1.0]
     for name in ("hypot", "logaddexp", "copysign", "atan2"):
         df.testing.check_gradients(getattr(xp, name), [a, b])

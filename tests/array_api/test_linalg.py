@@ -1,4 +1,4 @@
-"""Products, factors and norms against NumPy's."""
+"""Products, factorizations and norms against NumPy."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ NEAR = {"rtol": 1e-4, "atol": 1e-4}
 
 
 def square(dtype, *batch, n=3, seed=0):
-    """Matrices far from singular."""
+    """Return well-conditioned matrices."""
     x = np.random.default_rng(seed).normal(size=(*batch, n, n))
     return (x + 4 * np.eye(n)).astype(dtype)
 
@@ -50,7 +50,7 @@ def test_diagonals_and_cross(data):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("batch", [(), (2,), (2, 0)])
-def test_equations(dtype, batch):
+def test_det_inv_and_solve(dtype, batch):
     x = square(dtype, *batch)
     for name in ("det", "inv", "slogdet"):
         check(f"linalg.{name}", x, **NEAR)
@@ -63,7 +63,7 @@ def test_equations(dtype, batch):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4, 3), (3, 4), (2, 0, 3), (0, 3, 3)])
-def test_factors(dtype, shape):
+def test_factorizations(dtype, shape):
     x = np.random.default_rng(1).normal(size=shape).astype(dtype)
     y = df.constant(x)
     for full in (False, True):

@@ -1,4 +1,4 @@
-"""The namespace has what the standard says, under its names and with its signatures."""
+"""The namespace has the names and signatures of the standard."""
 
 import inspect
 import subprocess
@@ -11,7 +11,7 @@ import dualflow as df
 
 xp = df.array_api
 
-# What the standard has besides its extension fft: names of functions and methods, and arguments.
+# Functions, methods and arguments of the standard, without its fft extension.
 SIGNATURES = (Path(__file__).parent / "signatures.txt").read_text().splitlines()
 METHODS = [line.partition("(")[0].removeprefix("array.") for line in SIGNATURES
            if line.startswith("array.")]
@@ -25,7 +25,7 @@ def find(name):
 
 
 def parameters(function):
-    """Kinds, names (of positional ones none) and defaults."""
+    """Return kinds, names (none for positional-only parameters) and defaults."""
     found = []
     for p in inspect.signature(function).parameters.values():
         name = p.name if p.kind is not p.POSITIONAL_ONLY else None
@@ -47,14 +47,14 @@ def test_arrays_have(name):
         assert hasattr(kind, name), name
 
 
-def test_nothing_else():
+def test_no_other_names():
     known = {name for name in FUNCTIONS if "." not in name} | {"linalg"}
     known |= {"e", "inf", "nan", "newaxis", "pi", *xp.__array_namespace_info__().dtypes()}
     assert set(xp.__all__) == known
     assert set(xp.linalg.__all__) == {n[7:] for n in FUNCTIONS if n.startswith("linalg.")}
 
 
-def test_what_it_tells():
+def test_namespace_info():
     info = xp.__array_namespace_info__()
     assert xp.__array_api_version__ == "2024.12"
     assert info.devices() == [info.default_device()] == [xp.ones(1).device]
@@ -100,7 +100,7 @@ def test_matrix_transpose():
         df.constant([1]).mT  # noqa: B018
 
 
-def test_it_is_loaded_late():
+def test_namespace_is_imported_lazily():
     code = ("import sys, dualflow as df; late = 'dualflow.array_api' in sys.modules; "
             "df.array_api.ones(1); sys.exit(late)")
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""The table of the standard, said again: dtypes of results, of operators as of functions."""
+"""The promotion table of the standard: result dtypes of functions and operators."""
 
 import itertools
 
@@ -13,7 +13,7 @@ FLOATS = ["float32", "float64"]
 
 
 def table():
-    """Every pair of dtypes for which the standard names a result."""
+    """Return every pair of dtypes for which the standard defines a result, with the result."""
     found = {("bool", "bool"): "bool"}
     for row in (SIGNED, UNSIGNED, FLOATS):
         for (i, a), (k, b) in itertools.product(enumerate(row), repeat=2):
@@ -50,7 +50,7 @@ def test_products():
         assert (x @ y).dtype == xp.tensordot(x, y).dtype == TABLE[a, b], (a, b)
 
 
-def test_functions_of_two():
+def test_binary_functions():
     for (a, b), wanted in TABLE.items():
         x, y = xp.ones((2, 2), dtype=a), xp.ones((2, 2), dtype=b)
         assert xp.where(xp.asarray(True), x, y).dtype == wanted
@@ -63,7 +63,7 @@ def test_functions_of_two():
             assert xp.hypot(x, y).dtype == xp.atan2(x, y).dtype == wanted
 
 
-def test_python_numbers_are_weak():
+def test_python_scalars_are_weakly_typed():
     for name in SIGNED + UNSIGNED + FLOATS:
         x = xp.ones((2,), dtype=name)
         assert (x + 1).dtype == (1 - x).dtype == xp.maximum(x, 1).dtype == name
@@ -77,7 +77,7 @@ def test_python_numbers_are_weak():
     ("int8", "int32"), ("int16", "int32"), ("int32", "int32"), ("int64", "int64"),
     ("uint8", "uint32"), ("uint16", "uint32"), ("uint32", "uint32"), ("uint64", "uint64"),
     ("float32", "float32"), ("float64", "float64")])
-def test_sums_are_wide(name, wanted):
+def test_sums_have_a_wider_dtype(name, wanted):
     x = xp.ones((2, 2), dtype=name)
     for y in (xp.sum(x), xp.prod(x, axis=0), xp.cumulative_sum(x, axis=0), xp.linalg.trace(x),
               xp.cumulative_prod(x, axis=1, include_initial=True)):
@@ -85,7 +85,7 @@ def test_sums_are_wide(name, wanted):
     assert xp.sum(x, dtype=df.float64).dtype == "float64"
 
 
-def test_places_are_int64():
+def test_indices_are_int64():
     x = xp.asarray([3, 1])
     for y in (xp.argmax(x), xp.argmin(x), xp.argsort(x), xp.count_nonzero(x), xp.nonzero(x)[0],
               xp.searchsorted(x, x), *xp.unique_all(x)[1:]):

@@ -1,5 +1,5 @@
-"""Every function works in a traced function, with the bits it has eagerly, and is looked at by the
-other tests of this folder."""
+"""Every function returns the bits of eager mode when traced, and is covered by the other tests of
+this folder."""
 
 import re
 from pathlib import Path
@@ -103,12 +103,12 @@ def test_traced(name):
             assert got.numpy().tobytes() == want.numpy().tobytes()
 
 
-# Sizes that become known when the function is called; these functions need them before.
+# These functions need sizes that are known while tracing.
 SIZED = {"unstack", "nonzero"}
 
 
 @pytest.mark.parametrize("name", [n for n, (_, x) in CALLS.items() if x is ROW and n not in SIZED])
-def test_traced_with_an_open_size(name):
+def test_traced_with_an_unknown_size(name):
     f = CALLS[name][0]
     traced = df.function(f, input_signature=[df.TensorSpec([None], "float32")])
     want = parts(f(df.constant(ROW)))
@@ -116,7 +116,7 @@ def test_traced_with_an_open_size(name):
         assert got.shape == w.shape and got.numpy().tobytes() == w.numpy().tobytes()
 
 
-def test_all_are_traced():
+def test_all_functions_are_traced():
     functions = {n for n in xp.__all__ if callable(getattr(xp, n)) and not isinstance(
         getattr(xp, n), df.DType)} - {"__array_namespace_info__"}
     not_of_arrays = {"can_cast", "finfo", "iinfo", "isdtype", "result_type", "from_dlpack"}
@@ -124,7 +124,7 @@ def test_all_are_traced():
     assert set(xp.linalg.__all__) <= {n.removeprefix("linalg.") for n in CALLS}
 
 
-def test_all_are_compared():
+def test_all_functions_are_tested():
     text = "".join(p.read_text() for p in Path(__file__).parent.glob("test_*.py")
                    if p.name != Path(__file__).name)
     for name in [*xp.__all__, *xp.linalg.__all__]:

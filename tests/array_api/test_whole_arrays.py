@@ -1,4 +1,5 @@
-"""Functions of whole arrays against NumPy's: reductions, order, sets, shapes, picking, making."""
+"""Functions of whole arrays against NumPy: reductions, sorting, sets, shapes, indexing,
+creation."""
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ AXIS = hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4)
 
 
 def wide(x):
-    """The dtype of NumPy's sums that is the standard's here: int32 is the default integer."""
+    """Return the dtype of sums; the default integer of the standard is int32 here."""
     if x.dtype.kind in "iu" and x.dtype.itemsize < 4:
         return np.dtype("int32" if x.dtype.kind == "i" else "uint32")
     return x.dtype
@@ -64,7 +65,7 @@ def test_extremes(name, data):
 @pytest.mark.parametrize("name", ["all", "any", "count_nonzero"])
 @given(st.data())
 @quick
-def test_truth(name, data):
+def test_any_and_all(name, data):
     x = data.draw(arrays(ALL))
     check(name, x, axis=axes(data, x.ndim), keepdims=data.draw(st.booleans()))
 
@@ -72,7 +73,7 @@ def test_truth(name, data):
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 @given(st.data())
 @quick
-def test_places(name, data):
+def test_argmax_and_argmin(name, data):
     x = data.draw(arrays(ALL, FILLED))
     check(name, x, axis=axes(data, x.ndim, several=False), keepdims=data.draw(st.booleans()))
 
@@ -124,7 +125,7 @@ def test_sets(name, data):
     x = data.draw(arrays(ALL) | small(ALL))
     got, want = getattr(xp, name)(df.constant(x)), getattr(np, name)(x)
     if name == "unique_values":
-        got, want = (got,), (np.sort(want),)            # NumPy's come in any order
+        got, want = (got,), (np.sort(want),)            # NumPy's order is unspecified
     assert_same(tuple(got), tuple(want))
     if name != "unique_values":
         assert got._fields == want._fields
@@ -160,7 +161,7 @@ def test_shapes(data):
 
 @given(st.data())
 @quick
-def test_parts(data):
+def test_concat_and_parts(data):
     x = data.draw(arrays(ALL, AXIS))
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
     check("concat", [x, x[::-1].copy()], axis=axis)
@@ -193,7 +194,7 @@ def test_take(data):
 
 @given(st.data())
 @quick
-def test_making(data):
+def test_creation(data):
     shape = data.draw(SHAPES)
     dtype = data.draw(st.sampled_from(ALL))
     for name in ("ones", "zeros"):
@@ -249,7 +250,7 @@ def test_errors(call, message):
         call()
 
 
-def test_ranges_fit_their_dtype():
+def test_arange_beyond_the_dtype_raises():
     with pytest.raises(OverflowError, match="299 does not fit int8"):
         xp.arange(300, dtype=df.int8)
 
@@ -264,7 +265,7 @@ def test_copies():
     assert xp.asarray(x) is x and xp.astype(x, df.float64, copy=False) is x
 
 
-def test_masks_without_dimensions():
+def test_zero_dimensional_masks():
     x = xp.asarray([1, 2])
     assert x[xp.asarray(True)].tolist() == [[1, 2]] and x[xp.asarray(False)].shape == (0, 2)
     assert x[xp.zeros((0,), dtype=df.bool_)].shape == (0,)

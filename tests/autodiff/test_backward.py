@@ -37,7 +37,7 @@ def test_time_is_linear():
     assert seconds(40_000) < 40 * seconds(4_000)       # ten times the work; quadratic: a hundred
 
 
-def test_ladder_of_60_diamonds():
+def test_gradient_of_60_stacked_diamonds():
     x = df.Variable(np.float64(1.))
     with df.GradientTape() as tape:
         y = x
@@ -54,7 +54,7 @@ def test_one_value_used_100_000_times():
     assert tape.gradient(y, x).item() == 100_000
 
 
-def test_records_themselves_can_be_walked():
+def test_backward_pass_over_python_records():
     x = df.Variable([1., 2.])
     with df.GradientTape(persistent=True) as tape:
         y = x * x
@@ -71,7 +71,7 @@ def test_records_themselves_can_be_walked():
         np.testing.assert_array_equal(found[key].numpy(), again[key].numpy())
 
 
-def test_only_what_leads_to_a_source_is_computed():
+def test_only_paths_to_sources_are_computed():
     calls = []
 
     @df.custom_gradient
@@ -85,7 +85,7 @@ def test_only_what_leads_to_a_source_is_computed():
     assert tape.gradient(y, x).item() == 3 and calls == [1]
 
 
-def test_lambda_results_of_unwanted_inputs_are_not_called():
+def test_lazy_results_of_inactive_inputs_are_not_called():
     v = df.Variable([1., 2.])
     c = df.constant([3., 4.])
     with df.GradientTape() as outer:
@@ -96,7 +96,7 @@ def test_lambda_results_of_unwanted_inputs_are_not_called():
         assert len(outer._log) - before <= 1
 
 
-def test_outputs_nothing_flowed_into_get_zeros():
+def test_outputs_without_a_cotangent_get_zeros():
     x = df.Variable([1., 2., 3., 4.])
     with df.GradientTape() as tape:
         _, b = df.split(x, 2)
@@ -104,7 +104,7 @@ def test_outputs_nothing_flowed_into_get_zeros():
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [0., 0., 6., 8.])
 
 
-def test_errors_in_a_rule_say_where():
+def test_errors_in_a_rule_name_the_op_and_line():
     x = df.Variable(2.)
 
     @df.custom_gradient
@@ -120,7 +120,7 @@ def test_errors_in_a_rule_say_where():
     assert "broken" in caught.value.__notes__[0]
 
 
-def test_wrong_shapes_from_a_rule():
+def test_wrong_shape_from_a_rule_raises():
     @df.custom_gradient
     def odd(x):
         return x * 2., lambda g: df.constant([1., 2., 3.])
@@ -132,7 +132,7 @@ def test_wrong_shapes_from_a_rule():
         tape.gradient(y, x)
 
 
-def test_wrong_number_of_results():
+def test_wrong_number_of_results_raises():
     @df.custom_gradient
     def odd(x):
         return x * 2., lambda g: (g, g)
@@ -144,7 +144,7 @@ def test_wrong_number_of_results():
         tape.gradient(y, x)
 
 
-def test_a_tape_is_not_reset_while_it_is_walked():
+def test_reset_during_a_backward_pass_raises():
     x = df.Variable(2.)
     refused = []
 

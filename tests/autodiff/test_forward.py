@@ -58,8 +58,8 @@ def test_jvp(traced):
     np.testing.assert_array_equal(y, f(df.constant(X)))
 
 
-def test_the_first_reverse_pass_is_dead_code_in_a_graph():
-    """The tangent of a product costs two products, as by a rule of its own."""
+def test_jvp_in_a_graph_has_no_dead_reverse_pass():
+    """The tangent of a product costs two products, as with a dedicated rule."""
     @df.function
     def along(a, v):
         return df.jvp(lambda a: df.matmul(df.tanh(a), a), (a,), (v,))[1]
@@ -130,8 +130,8 @@ def test_errors(error, message, call):
     assert message in str(raised.value)
 
 
-def test_a_rule_is_linear_where_nothing_flows():
-    """What flows into the sums cancels, and still their derivative is theirs."""
+def test_jvp_of_a_rule_whose_cotangents_cancel():
+    """The cotangents of the sums cancel, but the tangent is that of the sums."""
     def centred(x):
         y = df.math.cumulative_logsumexp(x)
         return y - df.reduce_mean(y)

@@ -45,7 +45,7 @@ def test_aux():
         df.grad(cube, has_aux=True)(3.)
 
 
-def test_the_same_tensor_as_two_arguments():
+def test_same_tensor_as_two_arguments():
     x = df.constant(3.)
     for g in (df.grad(lambda a, b: a * b * b)(x, x), df.grad(lambda a, b: b * a, 1)(x, x) * 3.):
         assert g.item() == 9
@@ -113,7 +113,7 @@ def test_custom_gradient():
     np.testing.assert_allclose(slopes, [s, s * (1 - s), s * (1 - s) * (1 - 2 * s)], rtol=1e-12)
 
 
-def test_custom_gradient_replaces_what_would_flow():
+def test_custom_gradient_replaces_the_derivative():
     @df.custom_gradient
     def reverse(x):
         return x, lambda g: -g
@@ -124,7 +124,7 @@ def test_custom_gradient_replaces_what_would_flow():
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [-2., -4.])
 
 
-def test_custom_gradient_of_several():
+def test_custom_gradient_of_several_arguments():
     @df.custom_gradient
     def swap(a, b):
         return {"b": b * 2., "a": (a * 3.,)}, lambda ga, gb: (gb, None)
@@ -150,7 +150,7 @@ def test_custom_gradient_takes_keywords():
     assert df.grad(lambda x: scaled(x, by=7.))(2.).item() == 7
 
 
-def test_custom_gradient_wants_a_pair():
+def test_custom_gradient_must_return_a_pair():
     with pytest.raises(InvalidArgumentError, match="cube"):
         df.custom_gradient(cube)(2.)
 
@@ -164,7 +164,7 @@ def test_custom_gradient_nested():
     testing.assert_close(df.grad(df.grad(outer))(0.), 0.5)
 
 
-def test_functions_die_with_the_tape():
+def test_gradient_functions_are_freed_with_the_tape():
     class Held:
         pass
 
@@ -185,7 +185,7 @@ def test_functions_die_with_the_tape():
     assert gone() is None
 
 
-# --- gradients of one's own for variables ---
+# --- custom gradients of variables ---
 
 def own_product(w, b):
     @df.custom_gradient
@@ -249,7 +249,7 @@ def test_custom_gradient_that_drops_variables_raises(w):
 
 
 @pytest.mark.parametrize("give", [lambda g: g, lambda g: (g, []), lambda g: (g, g)])
-def test_a_custom_gradient_has_to_give_one_for_each_variable(give, w):
+def test_custom_gradient_must_return_one_gradient_per_variable(give, w):
     f = df.custom_gradient(lambda x: (x * w, lambda g, variables: give(g)))
     with df.GradientTape() as tape:
         y = f(df.constant(1.))
@@ -257,7 +257,7 @@ def test_a_custom_gradient_has_to_give_one_for_each_variable(give, w):
         tape.gradient(y, w)
 
 
-def test_variables_a_custom_gradient_is_not_asked_for(w):
+def test_variables_excluded_from_a_custom_gradient(w):
     frozen = df.Variable(5., trainable=False)
 
     @df.custom_gradient
@@ -270,7 +270,7 @@ def test_variables_a_custom_gradient_is_not_asked_for(w):
     assert tape.gradient(y, w).item() == 3.
 
 
-def test_variables_read_by_a_function_a_custom_gradient_calls(w):
+def test_variables_read_by_functions_inside_a_custom_gradient(w):
     inner = df.function(lambda x: x * w)
     inner(df.constant(1.))
 

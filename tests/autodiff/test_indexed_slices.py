@@ -1,4 +1,4 @@
-"""Gradients of tables as rows: what keeps them so, what makes them dense, and equal bits."""
+"""Gradients of tables as IndexedSlices: when they stay sparse or become dense, and equal bits."""
 
 import itertools
 
@@ -31,7 +31,7 @@ def gradient(loss, t):
 
 
 @pytest.mark.parametrize("source", [df.Variable, df.constant])
-def test_rows_stay_rows(source):
+def test_gradient_of_gather_is_sparse(source):
     t = source(TABLE)
     g = gradient(rows, t)
     assert isinstance(g, df.IndexedSlices)
@@ -44,7 +44,7 @@ def test_rows_stay_rows(source):
     np.testing.assert_array_equal(g.numpy(), np.asarray(g))
 
 
-def test_a_sum_is_concatenated_in_the_order_of_arrival():
+def test_sparse_sums_are_concatenated_in_order_of_accumulation():
     g = gradient(lambda t: rows(t, FEW) + rows(t, MORE), df.Variable(TABLE))
     assert g.indices.numpy().tolist() == [1, 2, 2, 2, 0, 2, -1]
     assert g.indices.dtype is df.int64 and g.values.shape == (7, 3)
@@ -54,11 +54,11 @@ def test_a_sum_is_concatenated_in_the_order_of_arrival():
     lambda t: rows(t) + dense(t), lambda t: dense(t) + rows(t), lambda t: rows(t * 2.),
     lambda t: df.reduce_sum(df.gather(t, [0, 0], axis=1)),
 ], ids=["after", "before", "computed", "axis"])
-def test_what_makes_it_dense(loss):
+def test_uses_that_make_the_gradient_dense(loss):
     assert isinstance(gradient(loss, df.Variable(TABLE)), df.Tensor)
 
 
-def test_narrow_numbers_are_dense():
+def test_gradients_of_reduced_precision_are_dense():
     g = gradient(rows, df.Variable(TABLE.astype("float16"), dtype="float16"))
     assert isinstance(g, df.Tensor) and g.dtype is df.float16
 
@@ -70,7 +70,7 @@ PIECES = {"rows": rows, "more": lambda t: rows(t, MORE), "dense": dense,
 @pytest.mark.parametrize("names", [
     *itertools.product(PIECES, repeat=2), ("rows", "more", "dense"), ("rows", "dense", "more"),
     ("dense", "rows", "more"), ("more", "both", "rows")], ids="-".join)
-def test_the_bits_do_not_depend_on_what_is_traced(names):
+def test_bits_are_independent_of_tracing(names):
     found = []
     for traced in [(), (0,), (1,), (0, 1, 2)]:
         pieces = [df.function(PIECES[n]) if k in traced else PIECES[n]
@@ -86,7 +86,7 @@ def test_the_bits_do_not_depend_on_what_is_traced(names):
         np.testing.assert_array_equal(np.asarray(g), np.asarray(found[0]))
 
 
-def test_no_index_at_all():
+def test_empty_indices():
     t = df.Variable(TABLE)
     ids = df.constant(np.zeros((0, 2), "int32"))
     for f in (lambda: gradient(lambda x: rows(x, ids), t),
@@ -125,7 +125,7 @@ def test_second_order(wrap):
     np.testing.assert_allclose(np.asarray(wrap(of_the_rows)()), reference(lambda g: g), rtol=1e-5)
 
 
-def test_functions_of_functions_give_tensors():
+def test_functional_transforms_return_tensors():
     assert isinstance(df.grad(rows)(TABLE), df.Tensor)
     assert df.autodiff.hessian(rows)(TABLE).shape == (6, 3, 6, 3)
     t = df.Variable(TABLE)
@@ -135,7 +135,7 @@ def test_functions_of_functions_give_tensors():
     assert jacobian.sum() == 6 and jacobian[1, 2, 1, 2] == 1
 
 
-def test_a_custom_rule_gets_a_tensor():
+def test_custom_rules_get_dense_cotangents():
     seen = []
 
     @df.custom_gradient
@@ -183,7 +183,7 @@ def test_arithmetic():
         df.convert_to_tensor(df.IndexedSlices(g.values, g.indices))
 
 
-def test_clipping_adds_up_rows_of_one_index_first():
+def test_clipping_sums_rows_of_equal_index_first():
     g = df.IndexedSlices(df.constant([[3., 0.], [5., 0.], [0., 4.]]), df.constant([1, 0, -2]),
                          [3, 2])
     full = g.numpy()
@@ -198,7 +198,7 @@ def test_clipping_adds_up_rows_of_one_index_first():
     assert df.linalg.global_norm([g]).numpy() == np.float32(np.sqrt(50))
 
 
-def test_an_index_outside_names_op_and_shapes():
+def test_index_out_of_range_names_op_and_shapes():
     g = df.IndexedSlices(df.zeros([2, 2]), df.constant([0, 7]), [3, 2])
     with pytest.raises(OutOfRangeError, match=r"gather_grad: indices\[1\] is 7.*\(3, 2\)"):
         df.convert_to_tensor(g)
@@ -210,7 +210,7 @@ def test_an_index_outside_names_op_and_shapes():
 
 @pytest.mark.usefixtures("no_garbage")
 @pytest.mark.parametrize("wrap", [lambda f: f, df.function], ids=["eager", "traced"])
-def test_a_step_makes_nothing_of_the_size_of_the_table(wrap):
+def test_training_step_allocates_nothing_of_table_size(wrap):
     t = df.Variable(df.zeros([100_000, 16]))
     optimizer = df.optimizers.SGD(0.1)
     ids = df.constant([1, 5, 1, 99_999])
@@ -226,7 +226,7 @@ def test_a_step_makes_nothing_of_the_size_of_the_table(wrap):
     assert memory_stats()["peak"] - before < 100_000 * 16
 
 
-def test_bits_on_any_number_of_threads():
+def test_bits_are_independent_of_the_thread_count():
     t = df.constant(RNG.normal(size=(500, 40)).astype("float32"))
     ids = df.constant(RNG.integers(-500, 500, 9000))
     found = []
@@ -240,8 +240,8 @@ def test_bits_on_any_number_of_threads():
             np.testing.assert_array_equal(a, b)
 
 
-def test_output_gradients_of_rows_in_nested_targets():
-    """What flows into the dense gradient flows into each value of a row."""
+def test_output_gradients_of_sparse_targets():
+    """The output gradient of the dense gradient is gathered for each row of values."""
     x = df.constant([[1., 2.], [3., 4.], [5., 6.]])
     with df.GradientTape() as tape:
         tape.watch(x)

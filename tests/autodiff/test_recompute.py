@@ -1,4 +1,4 @@
-"""Gradients that compute again what they read."""
+"""Gradient checkpointing: gradients that recompute intermediate values."""
 
 import gc
 
@@ -38,7 +38,7 @@ WRAPPED = {
 @pytest.mark.parametrize("traced", [False, True])
 @pytest.mark.parametrize("name", WRAPPED)
 def test_same_bits(name, traced):
-    """Of values and of gradients, with respect to all that is read, random numbers included."""
+    """Compare values and gradients with respect to everything read, random numbers included."""
     made = []
     for f in (block, WRAPPED[name]):
         df.random.set_seed(3)
@@ -51,7 +51,7 @@ def test_same_bits(name, traced):
     assert made[0][2] == made[1][2]
 
 
-def test_runs_twice_and_keeps_nothing():
+def test_block_runs_twice_and_keeps_no_intermediates():
     calls = []
 
     @df.recompute_grad
@@ -72,7 +72,7 @@ def test_runs_twice_and_keeps_nothing():
 
 
 def test_memory_of_a_graph():
-    """What is between two blocks is all that lasts from forward to backward."""
+    """Only values between two blocks are kept from the forward to the backward pass."""
     def deep(f, x):
         for _ in range(6):
             x = f(x)
@@ -118,7 +118,7 @@ def test_structures():
         assert [g.item() for g in tape.gradient(y["a"], [a, b])] == [30., 20.]
 
 
-def test_a_variable_assigned_since():
+def test_variable_assigned_before_the_gradient_raises():
     w = df.Variable(2., name="w")
     f = df.recompute_grad(lambda x: x * w)
     x = df.constant(3.)

@@ -1,5 +1,5 @@
-"""Logs of tapes that repeat: the program that runs in the place of the walk gives the same bits,
-and the same log is the same walk."""
+"""Cached tape signatures: the compiled backward pass gives the bits of the interpreted one, and
+equal signatures mean equal backward passes."""
 
 import gc
 import subprocess
@@ -19,12 +19,12 @@ from dualflow.graph.calls import log_program
 from tests.gradients_both import bits
 
 LOGS = repeated.LOGS
-EXPECTED = repeated.Cost.of         # what it is outside of these tests
+EXPECTED = repeated.Cost.of         # the value outside of these tests
 
 
 @pytest.fixture(autouse=True)
 def table(monkeypatch):
-    """Each test has a table of its own, and logs are due at first sight."""
+    """Give each test an empty cache, and compile backward passes at the first call."""
     monkeypatch.setattr(repeated.Cost, "of", classmethod(lambda cls, known: 0.))
     monkeypatch.setattr(repeated.Cost, "ns_per_record", repeated.Cost.ns_per_record)
     monkeypatch.setattr(tape_module, "flow_back", repeated.flow_back)
@@ -39,7 +39,7 @@ def table(monkeypatch):
 
 
 def walked(call):
-    """What a call gives while nothing is compiled."""
+    """Return the result of a call without compiled backward passes."""
     LOGS.on = False
     try:
         return call()
@@ -52,7 +52,7 @@ def numbers(*shape, dtype="float32", seed=0):
 
 
 def same(call, runs=1):
-    """That a call gives the same bits by walks and by programs; how many programs ran."""
+    """Compare the bits of interpreted and compiled passes; return how many compiled passes ran."""
     want = [bits(g) for g in walked(call)]
     for _ in range(2):
         assert [bits(g) for g in call()] == want
@@ -75,7 +75,7 @@ def through(x, variables, act=df.nn.relu):
     return x
 
 
-# --- the same bits -------------------------------------------------------------------------------
+# --- equal bits ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
@@ -116,7 +116,7 @@ def test_targets_that_are_sources():
     same(call, 8)
 
 
-def test_what_does_not_depend():
+def test_unconnected_sources():
     x, y = df.Variable(2.), df.Variable(3.)
 
     def call(unconnected):
@@ -129,7 +129,7 @@ def test_what_does_not_depend():
     assert LOGS.programs[0].runs == 3
 
 
-def test_rows_of_tables():
+def test_sparse_gradients():
     table, w = df.Variable(numbers(6, 3)), df.Variable(numbers(3, 2))
 
     def call(rows):
@@ -143,7 +143,7 @@ def test_rows_of_tables():
     assert isinstance(call([1, 1, 1])[0], df.IndexedSlices)
 
 
-def test_numbers_and_saved_constants_are_not_baked():
+def test_numbers_and_residuals_are_arguments():
     x = df.Variable(numbers(3))
 
     def call(a, b):
@@ -154,7 +154,7 @@ def test_numbers_and_saved_constants_are_not_baked():
         same(lambda a=a, b=b: call(a, b))
 
 
-def test_attributes_and_shapes_make_other_logs():
+def test_attributes_and_shapes_change_the_signature():
     x = df.Variable(numbers(4, 6))
 
     def call(axis, shape):
@@ -170,7 +170,7 @@ def test_attributes_and_shapes_make_other_logs():
 
 
 def test_variables_assigned_between_reads():
-    """Values of one variable are one source, and several arguments."""
+    """The values of one variable are one source, but several arguments."""
     v = df.Variable(numbers(3))
 
     def call(between, again):
@@ -189,7 +189,7 @@ def test_variables_assigned_between_reads():
             same(lambda between=between, again=again: call(between, again))
 
 
-def test_dropout_is_an_argument():
+def test_random_masks_are_arguments():
     x = df.Variable(numbers(8, 8))
 
     def call():
@@ -244,8 +244,8 @@ OPS = [df.tanh, df.exp, df.sin, df.nn.relu, df.sigmoid, df.square, df.negative,
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_random_programs(data):
-    """Straight lines with values used several times, variables written on the way, and several
-    targets and sources; each run twice with other numbers."""
+    """Straight-line programs that use values several times and write variables, with several
+    targets and sources; each runs twice with different values."""
     steps = data.draw(st.lists(st.tuples(st.integers(0, len(OPS) - 1), st.integers(0, 5),
                                          st.integers(0, 5)), min_size=1, max_size=10))
     shape = data.draw(st.sampled_from([(2, 2), (1, 3), (3, 3), (4, 1)]))
@@ -274,7 +274,7 @@ def test_random_programs(data):
         assert not any([known.why for known in LOGS.counted]), repeated.report(None)
 
 
-def test_values_are_one_where_the_walk_makes_them_one():
+def test_gradients_alias_as_in_the_interpreted_pass():
     a, b = df.Variable(1.), df.Variable(2.)
     for call in (lambda: a + b, lambda: (a + b) * 2., lambda: a * 3. + b):
         def gradients(call=call):
@@ -288,7 +288,7 @@ def test_values_are_one_where_the_walk_makes_them_one():
         same(gradients, 2)
 
 
-# --- when -----------------------------------------------------------------------------------------
+# --- when to compile ------------------------------------------------------------------------------
 
 
 def square_step(x):
@@ -297,7 +297,7 @@ def square_step(x):
     return tape.gradient(y, x), tape
 
 
-def test_a_log_is_due_when_its_walks_have_cost_what_compiling_costs(monkeypatch):
+def test_signature_is_compiled_once_interpretation_cost_as_much(monkeypatch):
     monkeypatch.setattr(repeated.Cost, "of", classmethod(lambda cls, known: 1000.))
     x = df.Variable(3.)
     square_step(x)
@@ -311,7 +311,7 @@ def test_a_log_is_due_when_its_walks_have_cost_what_compiling_costs(monkeypatch)
     assert (known.runs, known.walks, LOGS.programs, LOGS.counted) == (1, 4, [known], [])
 
 
-def test_cost_is_learnt():
+def test_compilation_cost_is_estimated_from_measurements():
     known = LOGS.find(df.GradientTape()._log, [df.constant(1.)], None, [])
     assert type(known) is KnownLog
     before = repeated.Cost.ns_per_record
@@ -319,7 +319,7 @@ def test_cost_is_learnt():
     assert repeated.Cost.ns_per_record == pytest.approx(before * (0.7 + 0.3 * 10))
 
 
-def test_the_first_log_waits_for_the_compiler_to_be_loaded_too(monkeypatch):
+def test_first_compilation_includes_the_import_cost(monkeypatch):
     known = LOGS.find(df.GradientTape()._log, [df.constant(1.)], None, [])
     monkeypatch.setattr(repeated.Cost, "ns_per_record", 1000.)
     monkeypatch.setitem(sys.modules, repeated.COMPILER, log_program)
@@ -328,7 +328,7 @@ def test_the_first_log_waits_for_the_compiler_to_be_loaded_too(monkeypatch):
     assert EXPECTED(known) == repeated.LOAD_NS + 2 * 1000.
 
 
-def test_the_table_is_bounded(monkeypatch):
+def test_cache_is_bounded(monkeypatch):
     for n in range(1, 70):
         square_step(df.Variable(df.zeros([n])))
     monkeypatch.setattr(repeated.Cost, "of", classmethod(lambda cls, known: 1e18))
@@ -337,10 +337,10 @@ def test_the_table_is_bounded(monkeypatch):
     assert (len(LOGS.programs), len(LOGS.counted)) == (64, 64)
     for n, how in ((69, "run by"), (6, "run by"), (5, "not due"), (399, "not due")):
         found = [square_step(df.Variable(df.zeros([n])))[1].report() for _ in range(8)]
-        assert how in found[-1].splitlines()[0]         # at the latest: see the next test
+        assert how in found[-1].splitlines()[0]         # see the next test
 
 
-def test_while_no_log_is_seen_twice_only_some_are_looked_up(monkeypatch):
+def test_lookups_are_sampled_while_no_signature_repeats(monkeypatch):
     monkeypatch.setattr(repeated.Cost, "of", classmethod(lambda cls, known: 1e18))
     hows = [square_step(df.Variable(df.zeros([n])))[1].report() for n in range(1, 64 + 80)]
     passed = [k for k, how in enumerate(hows) if "seen twice lately" in how.splitlines()[0]]
@@ -350,7 +350,7 @@ def test_while_no_log_is_seen_twice_only_some_are_looked_up(monkeypatch):
     assert all(["run by its program" in how.splitlines()[0] for how in hows[8:]])
 
 
-def test_logs_that_are_long_are_walked():
+def test_long_tapes_are_interpreted():
     x = df.Variable(1.)
     with df.GradientTape() as tape:
         y = x
@@ -361,7 +361,7 @@ def test_logs_that_are_long_are_walked():
     assert not LOGS.counted
 
 
-def test_switch():
+def test_config_option():
     x = df.Variable(3.)
     square_step(x)
     assert df.config.compiled_gradients() is True and len(LOGS.programs) == 1
@@ -373,7 +373,7 @@ def test_switch():
     assert "run by its program" in text and "1 record (multiply)" in text
 
 
-def test_another_rule_is_another_log():
+def test_another_gradient_rule_changes_the_signature():
     op, x = get_op("tanh"), df.Variable(0.5)
     rule, saves, why = op.rule, op.saves, op.why_no_gradient
 
@@ -399,7 +399,7 @@ def test_importing_does_not_load_graph_mode():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-# --- what is walked ------------------------------------------------------------------------------
+# --- interpreted tapes ---------------------------------------------------------------------------
 
 
 def test_custom_gradients_run_each_time(capfd):
@@ -421,7 +421,7 @@ def test_custom_gradients_run_each_time(capfd):
     assert "f has a custom gradient" in tape.report()
 
 
-def test_checked_numbers_and_traces_are_walked():
+def test_numerics_checks_and_traces_are_interpreted():
     x = df.Variable(2.)
     df.debugging.enable_check_numerics()
     try:
@@ -432,7 +432,7 @@ def test_checked_numbers_and_traces_are_walked():
     assert not LOGS.programs
 
 
-def test_a_rule_that_reads_values_is_walked(monkeypatch):
+def test_rules_that_read_values_are_interpreted(monkeypatch):
     op, x = get_op("exp"), df.Variable(1.)
     rule = op.rule
 
@@ -450,7 +450,7 @@ def test_a_rule_that_reads_values_is_walked(monkeypatch):
         op.rule = rule
 
 
-def test_rules_that_fail_say_so_as_the_walk_does():
+def test_failing_rules_raise_as_in_the_interpreted_pass():
     op, x = get_op("exp"), df.Variable(1.)
     rule = op.rule
 
@@ -469,7 +469,7 @@ def test_rules_that_fail_say_so_as_the_walk_does():
         op.rule = rule
 
 
-def test_what_fails_in_a_program_is_walked(monkeypatch):
+def test_failure_of_a_compiled_pass_falls_back_to_interpretation(monkeypatch):
     x = df.Variable(3.)
     square_step(x)
     (known,) = LOGS.programs
@@ -479,7 +479,7 @@ def test_what_fails_in_a_program_is_walked(monkeypatch):
 
 
 def known_arguments(known):
-    """As many as its program takes."""
+    """Return as many arguments as the compiled pass takes."""
     for n in range(9):
         try:
             known.compiled(known.program, [0] * n, [None])
@@ -492,7 +492,7 @@ def known_arguments(known):
 # --- memory, threads -----------------------------------------------------------------------------
 
 
-def test_a_tape_that_is_not_persistent_forgets():
+def test_non_persistent_tape_drops_its_records():
     x = df.Variable(numbers(4))
     for _ in range(2):
         with df.GradientTape() as tape:
@@ -507,7 +507,7 @@ def test_a_tape_that_is_not_persistent_forgets():
 
 
 def test_memory_peak(no_garbage):
-    """Arguments are let go on the way, as in the walk."""
+    """Arguments are released during the pass, as in the interpreted one."""
     variables, x = mlp([128] * 13), numbers(4096, 128)
 
     def peak():
@@ -527,14 +527,14 @@ def test_memory_peak(no_garbage):
     assert most <= 1.05 * limit
 
 
-def test_programs_that_take_more_memory_are_not_used(monkeypatch):
+def test_compiled_passes_that_take_more_memory_are_not_used(monkeypatch):
     monkeypatch.setattr(log_program, "MORE", 0.)
     monkeypatch.setattr(log_program, "MORE_BYTES", 0)
     tape = square_step(df.Variable(numbers(100)))[1]
     assert "MB, the interpreted backward pass takes" in tape.report()
 
 
-def test_results_that_are_lent_are_their_own(no_garbage):
+def test_results_allocated_during_the_run_are_independent(no_garbage):
     w = df.Variable(numbers(256, 256))
 
     def call():
@@ -563,7 +563,7 @@ def test_nothing_leaks(no_garbage):
     gc.collect()
 
 
-def test_threads_on_one_log():
+def test_threads_share_one_signature():
     variables = mlp([16, 32, 4])
     xs = [numbers(64, 16, seed=k) for k in range(4)]
 
@@ -585,13 +585,13 @@ def test_threads_on_one_log():
         t.join()
     assert not wrong and not LOGS.counted
     (known,) = LOGS.programs
-    assert known.runs + known.walks == 400          # walked while one thread compiles
+    assert known.runs + known.walks == 400          # interpreted while one thread compiles
 
 
 @pytest.mark.parametrize("n, told", [(3, "run by its program"),
                                      (40, "walked back: all rows at once")])
 @pytest.mark.parametrize("name", ["jacobian", "batch_jacobian"])
-def test_a_report_of_jacobians(name, n, told):
+def test_report_of_jacobians(name, n, told):
     x = numbers(2, n) if name == "batch_jacobian" else numbers(n)
     with df.GradientTape(persistent=True) as tape:
         tape.watch(x)

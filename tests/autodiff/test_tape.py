@@ -27,7 +27,7 @@ def test_tensor_has_to_be_watched():
     same(tape.gradient(y, x), [2., 4.])
 
 
-def test_trainable_variables_are_watched_unasked():
+def test_trainable_variables_are_watched_automatically():
     v, w = df.Variable(2.), df.Variable(3., trainable=False)
     with df.GradientTape() as tape:
         y = v * w
@@ -62,7 +62,7 @@ def test_watch_integer_warns_with_dtype():
 
 
 @pytest.mark.parametrize("what", [1.0, "x", None, np.ones(2)])
-def test_watch_wants_tensors(what):
+def test_watch_rejects_other_objects(what):
     with df.GradientTape() as tape, pytest.raises(DTypeError, match="watch"):
         tape.watch(what)
 
@@ -70,7 +70,7 @@ def test_watch_wants_tensors(what):
 # --- structure of targets and sources ---
 
 
-def test_targets_add_up():
+def test_gradients_of_several_targets_are_summed():
     x = df.Variable([1., 2.])
     with df.GradientTape() as tape:
         a, b = x * x, x * 3.
@@ -129,7 +129,7 @@ def test_empty_sources():
 
 
 @pytest.mark.parametrize("target, source", [(1.0, None), (None, 2.0)])
-def test_what_is_no_tensor(target, source):
+def test_targets_and_sources_must_be_tensors(target, source):
     x = df.Variable(2.)
     with df.GradientTape() as tape:
         y = x * x
@@ -250,7 +250,7 @@ def test_unconnected_zero():
         tape.gradient(y, v, unconnected_gradients="zeros")
 
 
-# --- asking again, persistence, memory ---
+# --- repeated gradients, persistence, memory ---
 
 
 def test_second_gradient_raises():
@@ -378,13 +378,13 @@ def test_exception_inside_stop_recording():
     same(tape.gradient(y, x), 4.)
 
 
-def test_stop_recording_wants_a_recording_tape():
+def test_stop_recording_of_an_inactive_tape_raises():
     tape = df.GradientTape()
     with pytest.raises(ValueError, match="not recording"), tape.stop_recording():
         pass
 
 
-def test_entering_twice():
+def test_entering_a_tape_twice_raises():
     with df.GradientTape() as tape, pytest.raises(RuntimeError, match="records already"):
         tape.__enter__()
     x = df.Variable(2.)
@@ -393,14 +393,14 @@ def test_entering_twice():
     same(tape.gradient(y, x), 4.)
 
 
-def test_deleting_tapes_midway():
+def test_exiting_tapes_in_another_order():
     x = df.Variable(2.)
     outer = df.GradientTape()
     outer.__enter__()
     inner = df.GradientTape()
     inner.__enter__()
     y = x * x
-    outer.__exit__(None, None, None)         # before the inner one
+    outer.__exit__(None, None, None)         # before the inner tape
     del outer
     z = y * x
     inner.__exit__(None, None, None)
@@ -429,7 +429,7 @@ def test_gradient_inside_its_own_block():
     with df.GradientTape() as tape:
         y = x * x
         g = tape.gradient(y, x)
-        x * x                                 # no longer recorded
+        x * x                                 # not recorded any more
     same(g, 6.)
     with df.GradientTape(persistent=True) as tape:
         g = tape.gradient(cube(x), x)
@@ -448,7 +448,7 @@ def test_tapes_watching_different_things():
     same(outer.gradient(g, y), 4.)
 
 
-def test_inner_tape_sees_nothing_of_the_outer():
+def test_inner_tape_does_not_record_outer_values():
     x = df.constant(2.)
     with df.GradientTape() as outer:
         outer.watch(x)
@@ -461,7 +461,7 @@ def test_inner_tape_sees_nothing_of_the_outer():
     same(outer.gradient(g, x), 8.)
 
 
-def test_threads_have_their_own_tapes():
+def test_threads_have_separate_tapes():
     results = {}
 
     def work(i):
@@ -484,7 +484,7 @@ def test_threads_have_their_own_tapes():
     assert results == {i: (1 + 400. * i, 400.) for i in range(8)}
 
 
-def test_a_tape_stops_in_its_own_thread():
+def test_tape_must_exit_in_its_own_thread():
     tape = df.GradientTape()
     caught = []
 
@@ -533,7 +533,7 @@ def test_jacobian_is_differentiable(rows):
     same(outer.gradient(j, x), [6., 12.])
 
 
-def test_jacobian_of_nothing(rows):
+def test_jacobian_of_unconnected_sources(rows):
     x = df.Variable([1., 2.])
     y = df.Variable(3.)
     with df.GradientTape(persistent=True) as tape:
@@ -554,8 +554,8 @@ def test_batch_jacobian(rows):
         tape.batch_jacobian(y, df.Variable([1., 2.]))
 
 
-def test_jacobians_of_both_ways_are_one(monkeypatch):
-    """Of layers, a product of halves, rows picked, a branch and a loop, in both modes."""
+def test_compiled_and_interpreted_jacobians_are_equal(monkeypatch):
+    """Cover layers, reduced-precision products, gather, a branch and a loop, in both modes."""
     w = df.Variable(np.random.default_rng(1).normal(size=(3, 3)).astype("float32"))
 
     def f(x, v):
@@ -580,7 +580,7 @@ def test_jacobians_of_both_ways_are_one(monkeypatch):
         assert len({bytes(j) for j in one}) == 1
 
 
-def test_jacobian_past_a_rule_that_wants_numbers(rows):
+def test_jacobian_of_a_rule_that_reads_values(rows):
     @df.custom_gradient
     def clipped(x):
         return x * 1., lambda g: g if float(df.reduce_sum(g)) > 0.5 else -g
@@ -591,7 +591,7 @@ def test_jacobian_past_a_rule_that_wants_numbers(rows):
     same(tape.jacobian(y, x), [[1., 0.], [0., -0.25]])
 
 
-def test_reset_keeps_what_is_watched_unasked():
+def test_reset_keeps_automatic_watching():
     v = df.Variable(3.)
     for watches in (True, False):
         tape = df.GradientTape(watch_accessed_variables=watches)
@@ -602,7 +602,7 @@ def test_reset_keeps_what_is_watched_unasked():
         assert g.item() == (6. if watches else 0.)
 
 
-def test_the_variables_that_a_tape_watches():
+def test_watched_variables():
     a, b, c = df.Variable(1., name="a"), df.Variable(2., trainable=False), df.Variable(3., name="c")
     x = df.constant(4.)
 

@@ -1,16 +1,16 @@
-"""Pipelines as lists of steps, run by a library or by plain Python on lists.
+"""Pipelines as lists of steps, run by a library, or by plain Python on lists.
 
-Elements are numbers, and lists of them once they are batched. A step is a name and its arguments.
+Elements are numbers, or nested lists once batched. A step is a name with its arguments.
 """
 
 import itertools
 
 from hypothesis import assume, strategies as st
 
-# --- on a dataset, of dualflow or of tf.data ------------------------------------------------------
+# --- as datasets, of dualflow or of tf.data -------------------------------------------------------
 
 def build(steps, data):
-    """The dataset that steps make: `data` is the module that has Dataset."""
+    """Return the dataset of the steps; `data` is the module that has Dataset."""
     dataset = None
     for name, *args in steps:
         dataset = BUILD[name](data.Dataset, dataset, *args)
@@ -18,7 +18,7 @@ def build(steps, data):
 
 
 def last(x):
-    """The sum of an element, whatever its rank: a number that a rule can look at."""
+    """Return the sum of an element of any rank: a number for predicates."""
     while len(x.shape):
         x = x[-1]
     return x
@@ -50,12 +50,12 @@ BUILD = {
 }
 
 
-# --- on lists -------------------------------------------------------------------------------------
+# --- as lists -------------------------------------------------------------------------------------
 
 def run(steps, epoch, order):
-    """What a pass gives, as lists; ``order(seed, epoch, window, n)`` shuffles a window."""
+    """Return a pass as lists; ``order(seed, epoch, window, n)`` shuffles a window."""
     def passes(k, epoch):
-        """The elements behind step k, in the pass of a number."""
+        """Yield the elements after step k in a pass of an epoch."""
         name, *args = steps[k]
         if name in SOURCES:
             return SOURCES[name](*args)
@@ -107,7 +107,7 @@ def added(x, y):
 
 def grouped(xs, n, drop):
     found = [xs[i:i + n] for i in range(0, len(xs), n) if not drop or i + n <= len(xs)]
-    assume(all(len({str(shape(x)) for x in batch}) < 2 for batch in found))    # others do not stack
+    assume(all(len({str(shape(x)) for x in batch}) < 2 for batch in found))    # stackable
     return found
 
 
@@ -121,7 +121,7 @@ def windows(xs, n, shift, stride, drop):
 
 
 def interleaved(xs, cycle, block, n, threads):
-    """As tf.data describes it: places in a cycle; one that ends is opened anew in its next turn."""
+    """Interleave as tf.data describes: slots in a cycle; an exhausted slot is refilled in turn."""
     rest, places, found, turn = iter(xs), [None] * cycle, [], 0
     more = True
     while more or any(p is not None for p in places):
@@ -162,7 +162,7 @@ RUN = {
 }
 
 
-# --- at random ------------------------------------------------------------------------------------
+# --- random pipelines -----------------------------------------------------------------------------
 
 small = st.integers(1, 4)
 THREADS = st.sampled_from([None, None, 2])
@@ -170,7 +170,7 @@ SOURCE = st.one_of(
     st.tuples(st.just("range"), st.integers(0, 12)),
     st.tuples(st.just("range"), st.integers(-3, 3), st.integers(4, 20), small),
     st.tuples(st.just("slices"), st.integers(1, 12)))
-# Steps that leave the rank of elements, which decides whether others may follow.
+# Steps that preserve the rank of elements; the rank decides which steps may follow.
 ANY_RANK = [
     st.tuples(st.just("map"), small, THREADS),
     st.tuples(st.just("filter"), st.integers(2, 4)),
@@ -194,7 +194,7 @@ FLAT = [st.tuples(st.just("enumerate")), st.tuples(st.just("zip"), st.integers(0
 
 @st.composite
 def pipelines(draw, shuffles=True):
-    """A source and up to six steps."""
+    """Draw a source and up to six steps."""
     steps, rank = [draw(SOURCE)], 0
     for _ in range(draw(st.integers(0, 6))):
         choices = [*ANY_RANK, *[SHUFFLE] * (3 * shuffles)]

@@ -1,4 +1,4 @@
-"""What each source and transformation gives, beside what random pipelines cover."""
+"""Sources and transformations, beyond what random pipelines cover."""
 
 import collections
 import dataclasses
@@ -35,7 +35,7 @@ def plain(x):
 
 @pytest.mark.parametrize("structure", [
     X, (X, Y), {"x": X, "y": Y}, ({"x": X}, (Y, Y)), Pair(X, {"y": Y}), Example(X, Y), (X,)])
-def test_structures_are_kept(structure):
+def test_structures_are_preserved(structure):
     dataset = D.from_tensor_slices(structure).batch(4)
     first, second = dataset
     df.nest.assert_same_structure(first, df.nest.map_structure(df.constant, structure))
@@ -46,21 +46,21 @@ def test_structures_are_kept(structure):
     assert df.nest.flatten(second)[0].shape[0] == 2
 
 
-def test_elements_are_tensors_of_their_own():
+def test_elements_share_no_memory_with_the_array():
     x = X.copy()
     dataset = D.from_tensor_slices(x)
     x[:] = -1
     assert all(type(e) is df.Tensor for e in dataset) and values(dataset) == X.tolist()
 
 
-def test_lists_are_tensors_and_tuples_are_structure():
+def test_lists_become_tensors_and_tuples_are_structure():
     assert values(D.from_tensor_slices([[1, 2], [3, 4]])) == [[1, 2], [3, 4]]
     assert values(D.from_tensor_slices(([1, 2], [3, 4]))) == [(1, 3), (2, 4)]
     assert D.from_tensors([1., 2.]).element_spec == df.TensorSpec([2], df.float32)
     assert values(D.range(2).map(lambda x: [x, x + 1])) == [[0, 1], [1, 2]]
 
 
-def test_what_is_no_tensor_is_handed_on():
+def test_other_leaves_are_passed_through():
     dataset = D.from_tensor_slices(({"name": ["a", "b", "c"]}, [1, 2, 3]))
     assert dataset.element_spec == ({"name": str}, df.TensorSpec([], df.int32))
     assert values(dataset.shuffle(3, seed=1).batch(2, drop_remainder=True))[0][0]["name"]
@@ -74,7 +74,7 @@ def test_what_is_no_tensor_is_handed_on():
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float16", "bfloat16", "float64"])
-def test_dtypes_are_kept(dtype):
+def test_dtypes_are_preserved(dtype):
     x = df.cast(df.range(5), dtype)
     for dataset in (D.from_tensor_slices(x), D.from_tensor_slices(x).shuffle(5).batch(2),
                     D.from_tensor_slices(x).map(lambda x: x).batch(2).unbatch()):
@@ -125,7 +125,7 @@ def test_zip():
 
 # --- transformations -----------------------------------------------------------------------------
 
-def test_map_takes_tuples_apart_only():
+def test_map_unpacks_only_tuples():
     assert values(D.from_tensor_slices((Y, Y)).map(lambda a, b: a + b).take(2)) == [0, 2]
     assert values(D.from_tensor_slices({"y": Y}).map(lambda d: d["y"] * 2).take(2)) == [0, 2]
     assert values(D.from_tensor_slices(Pair(Y, Y)).map(lambda p: p.a + p.b).take(2)) == [0, 2]
@@ -147,11 +147,11 @@ def test_map_runs_a_traced_function_as_a_program():
                                     df.TensorSpec([None], df.int32))
 
 
-def test_specs_of_functions():
+def test_element_specs_of_map():
     batches = D.from_tensor_slices((X, Y)).batch(4)
     assert batches.map(lambda x, y: (x / 2, df.one_hot(y, 3))).element_spec == (
         df.TensorSpec([None, 2], df.float32), df.TensorSpec([None, 3], df.float32))
-    # What is left to Python has the sizes of its first result, which may be others later.
+    # A spec from a Python call has the sizes of the first result; later ones may differ.
     by_python = D.range(1, 4).map(lambda n: np.zeros((n.item(), 5), np.float32))
     assert by_python.element_spec == df.TensorSpec([None, None], df.float32)
     assert D.range(3).filter(lambda x: x > 1).element_spec == df.TensorSpec([], df.int64)
@@ -186,7 +186,7 @@ def test_padded_batch():
 
 
 def test_bucket_by_sequence_length():
-    """The example of tf.data's documentation."""
+    """Run the example of tf.data's documentation."""
     elements = [[0], [1, 2, 3, 4], [5, 6, 7], [7, 8, 9, 10, 11], [13, 14, 15, 16, 19, 20],
                 [21, 22]]
     dataset = D.from_generator(lambda: elements, df.int64, [None])
@@ -212,7 +212,7 @@ def test_windows_are_datasets_for_each_leaf():
     assert spec == df.data.DatasetSpec(df.TensorSpec([2], df.float32))
 
 
-def test_take_a_look_and_go_on():
+def test_iterator_next_and_get_next():
     dataset = D.range(5)
     it = iter(dataset)
     assert next(it).item() == 0 and it.get_next().item() == 1
@@ -234,12 +234,12 @@ def test_shuffle_is_a_function_of_seed_and_epoch():
     assert orders(1, 1) == orders(1, 1, reshuffle_each_iteration=False)
     d = D.range(50).shuffle(50, seed=1)
     assert values(d.repeat(3)) == [x for order in orders(1, 3) for x in order]
-    # What is done to the shuffled elements later does not begin anew.
+    # Later steps do not restart the shuffle.
     d = D.range(50).shuffle(50, seed=1)
     assert [tuple(values(d.batch(50).unbatch())) for _ in range(3)] == orders(1, 3)
 
 
-def test_seeds_that_are_drawn():
+def test_random_seeds_follow_set_seed():
     def order():
         df.random.set_seed(4)
         return values(D.range(30).shuffle(30)), values(D.range(30).shuffle(30))
@@ -254,18 +254,18 @@ def test_shuffle_within_windows():
     assert [sorted(got[k:k + 6]) for k in range(0, 20, 6)] == [
         list(range(k, min(k + 6, 20))) for k in range(0, 20, 6)]
     assert got != sorted(got)
-    # the same, whether rows are picked or elements are held
+    # the same, whether rows are gathered or elements are buffered
     assert values(D.range(20).map(lambda x: x).shuffle(6, seed=3)) == got
     assert values(D.range(20).shuffle(6, seed=3).batch(8).unbatch().batch(20)) == [got]
 
 
-def test_every_order_is_about_as_likely():
+def test_orders_are_uniform():
     d = D.range(3).shuffle(3, seed=5)
     counts = collections.Counter(tuple(values(d)) for _ in range(1200))
     assert len(counts) == 6 and all(150 < n < 250 for n in counts.values())
 
 
-def test_batches_of_epochs_run_on():
+def test_batches_continue_across_epochs():
     d = D.range(5).shuffle(5, seed=2).repeat(2).batch(4)
     got = values(d)
     assert [len(b) for b in got] == [4, 4, 2]
@@ -273,7 +273,7 @@ def test_batches_of_epochs_run_on():
     assert sorted(flat[:5]) == sorted(flat[5:]) == list(range(5))
 
 
-# --- numbers of elements -------------------------------------------------------------------------
+# --- cardinality ---------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("dataset, n", [
     (D.range(7), 7), (D.range(7).batch(3), 3), (D.range(7).batch(3, True), 2),
@@ -300,7 +300,7 @@ def test_repr():
     assert repr(dataset) == "<Dataset Range -> Shuffle -> Batch>"
 
 
-def test_caches_keep_the_first_pass():
+def test_cache_stores_the_first_pass():
     calls = []
     dataset = D.range(6).shuffle(6).map(lambda x: calls.append(0) or x).cache()
     first = values(dataset.take(3))

@@ -1,4 +1,4 @@
-"""What bad input gets: an error that names the thing, and the user's line."""
+"""Errors for invalid input name the object and the user's line."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def raised(kind, call, *words):
 
 # --- sources -------------------------------------------------------------------------------------
 
-def test_lengths_that_differ():
+def test_different_lengths_raise():
     x, y = np.zeros((10, 2)), np.zeros(9)
     raised(errors.ShapeError, lambda: D.from_tensor_slices((x, y)),
            "from_tensor_slices: lengths differ: 10 at [0], 9 at [1]")
@@ -30,11 +30,11 @@ def test_lengths_that_differ():
 @pytest.mark.parametrize("given, words", [
     (3., "scalar"), ((np.zeros(3), 1), "scalar at [1]"), ((), "nothing"),
     (None, "expected tensors or lists"), ("abc", "expected tensors or lists")])
-def test_what_has_no_rows(given, words):
+def test_values_without_rows_raise(given, words):
     raised(errors.InvalidArgumentError, lambda: D.from_tensor_slices(given), words)
 
 
-def test_what_is_no_element():
+def test_unsupported_elements_raise():
     raised(errors.DTypeError, lambda: D.from_tensor_slices([object()]), "from_tensor_slices",
            "object")
     raised(errors.DTypeError, lambda: next(iter(D.range(2).map(lambda x: {1, 2}))), "map", "set")
@@ -42,7 +42,7 @@ def test_what_is_no_element():
     raised(errors.DTypeError, lambda: D(), "from_tensor_slices")
 
 
-def test_generators_that_break_their_promise():
+def test_generators_that_contradict_their_spec_raise():
     spec = {"x": df.TensorSpec([2], df.float32), "n": str}
 
     def first(value):
@@ -56,7 +56,7 @@ def test_generators_that_break_their_promise():
     raised(errors.InvalidArgumentError, lambda: first([1, 2]), "got a list")
 
 
-def test_datasets_that_end_early():
+def test_wrong_cardinality_raises():
     raised(errors.InvalidArgumentError, lambda: list(D.range(3).assert_cardinality(5)),
            "expected to have 5 elements and has only 3")
     raised(errors.InvalidArgumentError, lambda: list(D.range(9).assert_cardinality(5)),
@@ -77,9 +77,9 @@ def test_datasets_that_end_early():
     raised(errors.InvalidArgumentError, lambda: D.range(2).get_single_element(), "more than one")
 
 
-def test_a_generator_is_gone_through_once():
+def test_generator_is_consumed_once():
     dataset = D.from_iterable(x for x in range(3))
-    assert dataset.element_spec == df.TensorSpec([], df.int32)      # takes nothing
+    assert dataset.element_spec == df.TensorSpec([], df.int32)      # consumes no element
     assert [x.item() for x in dataset] == [0, 1, 2]
     raised(errors.InvalidArgumentError, lambda: list(dataset), "only once", "from_generator")
 
@@ -113,7 +113,7 @@ def test_errors_keep_their_type_and_carry_their_line(build):
     assert "failing, which" in note and __file__ in note and "passed to Dataset." in note
 
 
-def test_a_generator_that_fails_half_way():
+def test_generator_that_fails():
     def generator():
         yield 1
         raise Special("half way")
@@ -124,7 +124,7 @@ def test_a_generator_that_fails_half_way():
     assert "generator, which" in error.__notes__[0]
 
 
-def test_a_function_cannot_end_the_dataset():
+def test_stop_iteration_in_a_function_raises():
     def ending(x):
         raise StopIteration
 
@@ -132,14 +132,14 @@ def test_a_function_cannot_end_the_dataset():
     assert isinstance(error.__cause__, StopIteration)
 
 
-def test_after_an_error_the_next_element_comes():
+def test_iterator_continues_after_an_error():
     it = iter(D.range(3).map(lambda x: 6 // (x.item() - 1)))
     assert next(it).item() == -6
     raised(ZeroDivisionError, lambda: next(it))
     assert next(it).item() == 6 and list(it) == []
 
 
-def test_functions_that_give_something_else():
+def test_functions_with_invalid_results_raise():
     raised(errors.DTypeError, lambda: list(D.range(2).flat_map(lambda x: x.item())),
            "flat_map: got 0, expected a Dataset")
     raised(errors.DTypeError, lambda: D.range(2).map(3), "map: got 3, expected a function")
@@ -150,7 +150,7 @@ def test_functions_that_give_something_else():
 
 # --- batches -------------------------------------------------------------------------------------
 
-def test_elements_that_do_not_stack():
+def test_batching_of_different_shapes_raises():
     rows = D.range(1, 4).map(lambda n: {"x": df.ones([n.item()])})
     raised(errors.ShapeError, lambda: list(rows.batch(2)), "elements 0 and 1 of a batch differ "
            "at ['x']: float32 (1,), float32 (2,)", "padded_batch")
@@ -160,7 +160,7 @@ def test_elements_that_do_not_stack():
     raised(errors.InvalidArgumentError, lambda: list(built.batch(2)), "0 and 1", "in structure")
 
 
-def test_padding_that_does_not_fit():
+def test_invalid_padding_raises():
     rows = D.range(1, 4).map(lambda n: df.ones([n.item()]))
     raised(errors.ShapeError, lambda: list(rows.padded_batch(3, [2])), "padded_batch: got shape "
            "(3,), which exceeds (2,)")
@@ -196,13 +196,13 @@ def test_padding_that_does_not_fit():
     (lambda d: df.data.Iterator(d), errors.DTypeError, "iter(dataset) returns"),
     (lambda d: D.list_files(3), errors.DTypeError, "file_pattern is 3"),
 ])
-def test_arguments(call, kind, words):
+def test_invalid_arguments_raise(call, kind, words):
     raised(kind, lambda: call(D.range(3)), words)
 
 
 # --- traced functions ----------------------------------------------------------------------------
 
-def test_no_iteration_while_tracing():
+def test_iteration_while_tracing_raises():
     dataset, it = D.range(3), iter(D.range(3))
 
     @df.function

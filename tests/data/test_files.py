@@ -1,4 +1,4 @@
-"""Names of files, lines of text, and caches in files."""
+"""File names, lines of text, and file caches."""
 
 import collections
 import gzip
@@ -66,8 +66,8 @@ def test_compressed_lines(folder, kind, pack):
     assert list(other) == list(it) == ["two", "three"]
 
 
-def test_lines_resume_where_they_were(folder):
-    """By the number of bytes: what comes before is not read again."""
+def test_lines_resume_at_a_byte_offset(folder):
+    """Text before the offset is not read again."""
     it = iter(df.data.TextLineDataset(names(folder)))
     for k in range(len(LINES) + 1):
         other = iter(df.data.TextLineDataset(names(folder)))
@@ -76,7 +76,7 @@ def test_lines_resume_where_they_were(folder):
         next(it, None)
 
 
-def test_lines_that_are_no_text(folder):
+def test_invalid_utf_8_raises(folder):
     (folder / "bad").write_bytes(b"good\n\xff\xfe\n")
     it = iter(D.text_lines(str(folder / "bad")))
     assert next(it) == "good"
@@ -87,7 +87,7 @@ def test_lines_that_are_no_text(folder):
         list(D.text_lines("nowhere"))
 
 
-# --- caches in files -----------------------------------------------------------------------------
+# --- file caches ---------------------------------------------------------------------------------
 
 def pipeline(path, calls=None, n=6):
     def work(x):
@@ -103,7 +103,7 @@ def values(dataset):
             for x in dataset]
 
 
-def test_a_cache_is_read_instead_of_the_dataset(tmp_path):
+def test_cache_replaces_the_dataset(tmp_path):
     path, calls = str(tmp_path / "sub" / "cache"), []
     wanted = values(pipeline(path, calls))
     assert len(calls) == 6 and os.path.exists(path)
@@ -134,7 +134,7 @@ def test_dtypes_in_a_cache(tmp_path, dtype):
         assert a.dtype is b.dtype and a.tolist() == b.tolist()
 
 
-def test_a_cache_appears_when_it_is_whole(tmp_path):
+def test_cache_file_appears_when_complete(tmp_path):
     path = str(tmp_path / "cache")
     it = iter(pipeline(path))
     next(it)
@@ -146,7 +146,7 @@ def test_a_cache_appears_when_it_is_whole(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_killed_process_leaves_no_cache(tmp_path):
+def test_killed_process_leaves_no_cache(tmp_path):
     path = str(tmp_path / "cache")
     code = f"""
 import os, signal, dualflow as df
@@ -160,7 +160,7 @@ list(df.data.Dataset.range(6).map(work).cache({path!r}))
     assert not os.path.exists(path)
 
 
-def test_caches_that_are_none_of_this_pipeline(tmp_path):
+def test_cache_of_another_pipeline_raises(tmp_path):
     path = str(tmp_path / "cache")
     values(pipeline(path))
     with pytest.raises(errors.InvalidArgumentError, match="written by another pipeline"):
@@ -175,7 +175,7 @@ def test_caches_that_are_none_of_this_pipeline(tmp_path):
         values(pipeline(path))
 
 
-def test_resumed_in_a_cache(tmp_path):
+def test_resuming_within_a_cache(tmp_path):
     path = str(tmp_path / "cache")
     it = iter(pipeline(path))
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""What is accepted wherever a dataset is: as PyTorch's DataLoader and Keras's PyDataset behave."""
+"""Iterables accepted in place of a dataset: like PyTorch's DataLoader and Keras's PyDataset."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ D = df.data.Dataset
 
 
 class Foreign:
-    """A tensor of another package, with DLPack and an array only."""
+    """A tensor of another package, with only DLPack and `__array__`."""
 
     def __init__(self, x):
         self.x, self.shape = np.asarray(x), np.shape(x)
@@ -26,7 +26,7 @@ class Foreign:
 
 
 class Loader:
-    """As a DataLoader: lists of batches, another order in each pass, and a length."""
+    """Like a DataLoader: lists of batches, another order in each pass, and a length."""
 
     def __init__(self, n):
         self.n, self.passes = n, 0
@@ -41,7 +41,7 @@ class Loader:
 
 
 class Sequence:
-    """As a PyDataset: batches by their numbers, and a call after each pass."""
+    """Like a PyDataset: batches by index, and a callback after each pass."""
 
     def __init__(self, n, num_batches=...):
         self.n, self.ends, self.got = n, 0, []
@@ -76,7 +76,7 @@ def test_loader():
     assert labels(dataset.prefetch(2).map(lambda x, y: (x, y + 1))) == [[1, 1], [2, 2], [3, 3]]
 
 
-def test_loaders_that_do_not_know_their_length():
+def test_loaders_without_a_length():
     class Endless(Loader):
         def __len__(self):
             raise TypeError("no length")
@@ -93,7 +93,7 @@ def test_py_dataset(value):
     assert dataset.element_spec[0] == df.TensorSpec([None, None], df.float32)
 
 
-def test_a_py_dataset_resumes_without_the_batches_before():
+def test_py_dataset_resumes_without_earlier_batches():
     value = Sequence(6)
     it = iter(D.from_iterable(value))
     next(it), next(it)
@@ -103,7 +103,7 @@ def test_a_py_dataset_resumes_without_the_batches_before():
     assert labels(other) == [[k, k] for k in range(2, 6)] and value.got == [2, 3, 4, 5]
 
 
-def test_an_endless_py_dataset():
+def test_infinite_py_dataset():
     dataset = D.from_iterable(Sequence(0, None))
     assert dataset.cardinality() == df.data.INFINITE_CARDINALITY
     assert len(labels(dataset.take(7))) == 7
@@ -120,7 +120,7 @@ def test_plain_iterables():
     assert as_dataset(dataset) is dataset
 
 
-def test_where_a_dataset_is_wanted():
+def test_iterables_as_dataset_arguments():
     assert [x.item() for x in D.range(2).concatenate([7, 8])] == [0, 1, 7, 8]
     assert [(a.item(), b) for a, b in D.zip(D.range(2), ["a", "b"])] == [(0, "a"), (1, "b")]
     assert [x.item() for x in D.range(3).flat_map(lambda n: range(n.item()))] == [0, 0, 1]

@@ -1,4 +1,4 @@
-"""Random pipelines against plain Python, and resumed from every element of a pass."""
+"""Random pipelines against plain Python, and resumed at every element of a pass."""
 
 import json
 
@@ -13,7 +13,8 @@ CHECKS = settings(max_examples=120, derandomize=True,
 
 
 def order(seed, epoch, window, n):
-    """As docs/data.md says: a permutation by the seed, and by the epoch and the window, mixed."""
+    """Return the documented order (docs/data.md): a permutation by seed, epoch and window,
+    mixed."""
     key = [seed, signed(mixed(mixed(epoch) + window))]
     return df.random.stateless_permutation(n, key).tolist()
 
@@ -30,20 +31,21 @@ def test_passes(steps):
         wanted = model.run(steps, epoch if shuffles(steps) else 0, order)
         assert values(dataset) == wanted
     n = dataset.cardinality().item()
-    # Where nobody knows whether there are any, an endless repeat counts as endless, as in tf.data.
+    # If it is unknown whether there are elements, an infinite repeat counts as infinite, as in
+    # tf.data.
     empty = any(name == "endless" for name, *_ in steps)
     assert n in (df.data.UNKNOWN_CARDINALITY, len(wanted)) or (empty and n > len(wanted))
 
 
 def shuffles(steps):
-    """Without a shuffle nothing counts passes, and none differs from another."""
+    """Return True if the pipeline shuffles; otherwise all passes are equal."""
     return any(name == "shuffle" for name, *_ in steps)
 
 
 @CHECKS
 @given(model.pipelines())
 def test_resumed(steps):
-    """From every place, in a pipeline that is built anew; what comes after the pass included."""
+    """Resume at every position in a newly built pipeline; later passes must match as well."""
     model.run(steps, 0, order)
     dataset = model.build(steps, df.data)
     values(dataset)
@@ -65,7 +67,7 @@ def test_resumed(steps):
 @CHECKS
 @given(model.pipelines())
 def test_specs(steps):
-    """Every element is what `element_spec` says."""
+    """Every element matches `element_spec`."""
     dataset = model.build(steps, df.data)
     model.run(steps, 0, order)
     elements = list(dataset)

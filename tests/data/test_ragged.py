@@ -1,4 +1,4 @@
-"""Batches of elements whose shapes differ: refused where they are complete, dropped otherwise."""
+"""Batches of elements of different shapes: complete ones raise, incomplete ones may be dropped."""
 
 import hypothesis.strategies as st
 import pytest
@@ -10,12 +10,12 @@ D = df.data.Dataset
 
 
 def ragged(lengths):
-    """Rows of the given lengths; row k holds k."""
+    """Return rows of the given lengths; row k is filled with k."""
     return D.from_generator(lambda: (df.fill([n], k) for k, n in enumerate(lengths)),
                             output_signature=df.TensorSpec([None], "int32"))
 
 
-# Each gives a dataset and a list of rows.
+# Each entry has a function for datasets and one for lists of rows.
 STEPS = {
     "take": (lambda d, n: d.take(n), lambda rows, n: rows[:n]),
     "skip": (lambda d, n: d.skip(n), lambda rows, n: rows[n:]),
@@ -34,7 +34,7 @@ STEPS = {
 
 
 def batches(dataset):
-    """The batches up to the end, or up to an error, and the error."""
+    """Return the batches up to the end or an error, and the error."""
     found = []
     try:
         for x in dataset:
@@ -73,7 +73,7 @@ def test_random_pipelines(lengths, steps, n, drop):
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_dropped_batch_is_not_stacked(name):
+def test_dropped_batches_are_not_stacked(name):
     check([1, 1, 2, 2, 1], [(name, 1)], 4, True)
     check([2, 1, 3], [(name, 0)], 4, True)
     check([2, 1, 3], [(name, 2)], 9, True)

@@ -1,5 +1,4 @@
-"""Iterators that tell their place, and go back to it: in another process, and to no other pipeline.
-"""
+"""Iterator states: saved, restored, also in another process, and rejected by other pipelines."""
 
 import copy
 import json
@@ -32,14 +31,14 @@ def test_states_are_json_and_pickle():
     assert state["epoch"] == 0 and len(json.dumps(state)) < 600
     kept = copy.deepcopy(state)
     wanted = values(it)
-    assert state == kept                # it is a copy of the place, not the place
+    assert state == kept                # a copy of the position
     for _ in range(2):
         other = iter(pipeline())
         other.restore(state)
         assert values(other) == wanted and state == kept
 
 
-def test_in_another_process():
+def test_restore_in_another_process():
     code = """
 import json, sys, dualflow as df
 D = df.data.Dataset
@@ -58,7 +57,7 @@ print(json.dumps([[x.tolist() for x in it], [x.tolist() for x in d]]))
     assert json.loads(found) == [values(it), values(dataset)]
 
 
-def test_the_seed_that_was_drawn_is_in_the_state():
+def test_state_contains_the_random_seed():
     def dataset():
         return D.range(30).shuffle(30).batch(4)
 
@@ -73,8 +72,8 @@ def test_the_seed_that_was_drawn_is_in_the_state():
     assert values(other) == rest and values(two) == after
 
 
-def test_the_epoch_goes_on():
-    """Training that stops in the third pass, and goes on, sees what it would have seen."""
+def test_epoch_continues_after_restore():
+    """Training that stops in the third pass and resumes gets the elements it would have got."""
     dataset = D.range(10).shuffle(10, seed=3).batch(4)
     wanted = [values(dataset) for _ in range(6)]
     resumed = D.range(10).shuffle(10, seed=3).batch(4)
@@ -87,7 +86,7 @@ def test_the_epoch_goes_on():
     other = iter(fresh)
     other.restore(state)
     assert [values(other), values(fresh), values(fresh)] == [wanted[2][1:], *wanted[3:5]]
-    # at the end of a pass, too
+    # also at the end of a pass
     for _ in it:
         pass
     fresh = D.range(10).shuffle(10, seed=3).batch(4)
@@ -96,7 +95,7 @@ def test_the_epoch_goes_on():
     assert list(other) == [] and values(fresh) == wanted[3]
 
 
-def test_places_are_computed_not_gone_through_again():
+def test_restore_seeks_without_iterating():
     calls = []
     dataset = D.range(10**9).map(lambda x: calls.append(0) or x).batch(4)
     it = iter(D.range(10**9).map(lambda x: x).batch(4))
@@ -131,7 +130,7 @@ def test_places_are_computed_not_gone_through_again():
     (lambda: D.range(20), "Shuffle"),
     (lambda: D.from_tensor_slices(df.ones([20])), "Range"),
 ])
-def test_states_of_other_pipelines_are_refused(other, words):
+def test_states_of_other_pipelines_raise(other, words):
     it = iter(pipeline())
     next(it)
     wrong = iter(other())
@@ -139,18 +138,18 @@ def test_states_of_other_pipelines_are_refused(other, words):
     with pytest.raises(errors.InvalidArgumentError, match="of another pipeline") as caught:
         wrong.restore(it.state())
     assert words in str(caught.value)
-    assert values(wrong) == values(first)       # it stays where it was
+    assert values(wrong) == values(first)       # the position is unchanged
 
 
 @pytest.mark.parametrize("state", [None, {}, {"format": "x"}, [1], "state", 3])
-def test_what_is_no_state(state):
+def test_invalid_states_raise(state):
     it = iter(pipeline())
     with pytest.raises(errors.InvalidArgumentError, match="restore: got"):
         it.restore(state)
     assert len(values(it)) == 14
 
 
-def test_threads_and_prefetch_are_no_part_of_the_pipeline():
+def test_state_ignores_threads_and_prefetch():
     one = D.range(20).shuffle(20, seed=1).map(lambda x: x * 2, 3).batch(3).repeat(2)
     it = iter(pipeline())
     next(it)
@@ -193,7 +192,7 @@ def test_resumed_from_every_element(build):
         assert json.loads(json.dumps(other.state())) == end
 
 
-def test_what_cannot_be_in_a_state():
+def test_unsupported_states_raise():
     windows = D.range(9).window(2).window(3, shift=1)
     it = iter(windows)
     next(it)
@@ -201,8 +200,9 @@ def test_what_cannot_be_in_a_state():
         it.state()
 
 
-def test_what_waits_becomes_json_when_somebody_asks(monkeypatch):
-    """Threads tell a place for every element: what waits in buckets is only pointed at."""
+def test_buffered_elements_are_serialised_on_demand(monkeypatch):
+    """Threads record a state per element; it refers to buffered elements without serialising
+    them."""
     encoded = []
     monkeypatch.setattr(structure, "encode_leaf", lambda x: encoded.append(x) or x.tolist())
     rows = D.range(1, 40).map(lambda n: df.ones([n.item() % 7]))
@@ -215,7 +215,7 @@ def test_what_waits_becomes_json_when_somebody_asks(monkeypatch):
 
 
 @pytest.mark.parametrize("ahead", [lambda d: d.prefetch(2), lambda d: d.map(lambda w: w, 2)])
-def test_threads_go_on_without_a_state(ahead):
+def test_threads_work_without_a_serialisable_state(ahead):
     windows = ahead(D.range(9).window(2).window(3, shift=1))
     it = iter(windows)
     next(it)
@@ -224,7 +224,7 @@ def test_threads_go_on_without_a_state(ahead):
     assert len(list(it)) == 4
 
 
-def test_bytes_and_lists_wait_in_a_state():
+def test_bytes_and_lists_in_a_state():
     def dataset():
         names = D.from_tensor_slices([b"a", b"bb", b"c", b"dd", b"e"])
         return D.zip(names, names.batch(1).repeat()).window(3, shift=1, drop_remainder=True
@@ -237,7 +237,7 @@ def test_bytes_and_lists_wait_in_a_state():
     assert list(other) == list(it) == [b"bb!", b"c!"]
 
 
-def test_skipped_elements_are_not_made():
+def test_skipped_elements_are_not_computed():
     calls = []
     source = D.range(1000).map(lambda x: calls.append(0) or x)
     picked = D.range(10**12).shuffle(10, seed=1).take(10**11).skip(10**10).batch(2).skip(10**9)

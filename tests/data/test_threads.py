@@ -1,4 +1,4 @@
-"""Threads of pipelines: they change no result, end with their iterator, and pass on errors."""
+"""Pipeline threads: they do not change results, end with their iterator, and pass errors on."""
 
 import gc
 import json
@@ -21,9 +21,9 @@ def ours():
 
 
 def settled(n):
-    """Whether there are `n` threads of pipelines, in a moment."""
+    """Return True once there are `n` pipeline threads; waits a moment for it."""
     for _ in range(300):
-        gc.collect()            # tracebacks hold frames
+        gc.collect()            # tracebacks reference frames
         if len(ours()) == n:
             return True
         time.sleep(.01)
@@ -47,7 +47,7 @@ PLAIN = {"interleave": lambda d: d.map(slow).interleave(lambda x: [x] * 6)}
 
 
 @pytest.mark.parametrize("name", PARALLEL)
-def test_results_are_those_of_one_thread(name):
+def test_results_match_one_thread(name):
     source = D.range(20).shuffle(6, seed=3).map(lambda x: x + 1)
     plain = PLAIN.get(name, lambda d: d.map(slow))(source)
     wanted = [[x.item() for x in plain] for _ in range(2)]
@@ -71,8 +71,8 @@ def test_resumed_from_every_element(name):
         assert [x.item() for x in other] == wanted[k:]
 
 
-def test_a_state_does_not_depend_on_threads():
-    """What one number of threads has begun, another goes on with."""
+def test_state_is_independent_of_threads():
+    """Another number of threads can continue from the state."""
     def dataset(n):
         d = D.range(10).shuffle(10, seed=1).map(slow, num_parallel_calls=n)
         return d.prefetch(2) if n else d
@@ -84,7 +84,7 @@ def test_a_state_does_not_depend_on_threads():
     assert first + [x.item() for x in other] == [x.item() for x in dataset(None).take(-1)]
 
 
-def test_out_of_order_gives_all_and_resumes():
+def test_non_deterministic_map_yields_all_and_resumes():
     def dataset(n):
         return D.range(12).map(slow, num_parallel_calls=n, deterministic=n is None)
 
@@ -113,7 +113,7 @@ def test_threads_end_with_the_pass():
     assert settled(0)
 
 
-def test_prefetch_works_ahead_and_no_further():
+def test_prefetch_is_bounded():
     calls = []
     it = iter(D.range(100).map(lambda x: calls.append(0) or x).prefetch(5))
     next(it)
@@ -122,7 +122,7 @@ def test_prefetch_works_ahead_and_no_further():
             break
         time.sleep(.01)
     time.sleep(.02)
-    assert len(calls) in (6, 7)             # one may wait for room
+    assert len(calls) in (6, 7)             # one may wait for space in the queue
 
 
 def test_prefetch_of_rows_starts_no_thread():
@@ -132,7 +132,7 @@ def test_prefetch_of_rows_starts_no_thread():
 
 
 @pytest.mark.parametrize("name", PARALLEL)
-def test_errors_come_in_their_place(name):
+def test_errors_are_raised_in_order(name):
     class Special(Exception):
         pass
 
@@ -150,8 +150,8 @@ def test_errors_come_in_their_place(name):
     assert any("failing, which" in note and __file__ in note for note in caught.value.__notes__)
 
 
-def test_a_fork_goes_on_where_its_parent_was():
-    """The child has no threads of its parent's; both give the rest of the elements."""
+def test_fork_continues_the_iteration():
+    """The child has no threads of the parent; both yield the remaining elements."""
     it = iter(D.range(8).map(slow, num_parallel_calls=2).prefetch(2))
     got = [next(it).item() for _ in range(3)]
     read, write = os.pipe()
@@ -185,7 +185,7 @@ def test_ctrl_c_while_waiting():
         assert settled(0)
 
 
-def test_iterators_at_the_same_time_do_not_disturb_each_other():
+def test_concurrent_iterators_are_independent():
     dataset = D.range(30).shuffle(30, seed=1).map(slow, 2).prefetch(2)
     wanted = [[x.item() for x in D.range(30).shuffle(30, seed=1).map(slow)]]
     a, b = iter(dataset), iter(dataset)
@@ -194,7 +194,7 @@ def test_iterators_at_the_same_time_do_not_disturb_each_other():
     assert sorted(y for _, y in pairs) == sorted(wanted[0])
 
 
-def test_a_cache_is_filled_once_by_several_threads():
+def test_cache_is_filled_once_by_several_threads():
     calls = []
     dataset = D.range(40).map(lambda x: calls.append(x.item()) or x).cache()
     results = []
@@ -209,8 +209,8 @@ def test_a_cache_is_filled_once_by_several_threads():
 
 @pytest.mark.parametrize("build", ["d.map(work).prefetch(3)", "d.map(work, 3)",
                                    "d.interleave(lambda x: d.map(work), num_parallel_calls=2)"])
-def test_a_program_ends_while_threads_work(build):
-    """Without waiting for more than the calls that are being made, and without a crash."""
+def test_process_exits_while_threads_work(build):
+    """The process waits only for calls in progress, and does not crash."""
     code = f"""
 import dualflow as df
 d, a = df.data.Dataset.range(10**6), df.ones([300, 300])

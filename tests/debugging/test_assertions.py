@@ -1,4 +1,4 @@
-"""Assertions take effect at their place in the program, in both modes."""
+"""Assertions take effect at their position in the program, in both modes."""
 
 import re
 
@@ -9,7 +9,7 @@ from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 
 
 def both(f, *args):
-    """Runs f eagerly and traced; what each raised."""
+    """Run f eagerly and traced; return what each raised."""
     caught = []
     for call in (f, df.function(f)):
         try:
@@ -45,14 +45,14 @@ def test_assertions_about_values(name, good, bad):
         assert re.search(r"expected .* fails for \d of 2 elements", str(error)), str(error)
 
 
-def test_messages_and_values_are_shown():
+def test_message_and_values_are_shown():
     with pytest.raises(InvalidArgumentError, match=(
             r"^sizes: expected x == y, which fails for 1 of 2 elements: "
             r"x = \[1 2\]; y = \[1 3\]$")):
         df.debugging.assert_equal([1, 2], [1, 3], message="sizes")
 
 
-def test_a_failing_assertion_stops_what_follows():
+def test_failed_assertion_stops_later_steps():
     v = df.Variable(1.)
 
     @df.function

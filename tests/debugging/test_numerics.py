@@ -18,14 +18,14 @@ def checking():
 
 
 def line_of(text):
-    """The number of the line of this file that ends with a comment."""
+    """Return the number of the line of this file that ends with a comment."""
     with open(__file__) as f:
         return next(n for n, line in enumerate(f, 1) if line.rstrip().endswith(f"# {text}"))
 
 
 # --- eagerly ---
 
-def test_the_first_op_is_named():
+def test_first_op_is_named():
     x = df.constant([1., 0., -1.])
     with pytest.raises(InvalidArgumentError, match=(
             r"^log: output 0, float32 \(3,\), has 1 NaN and 1 infinite of 3 elements, the first at "
@@ -55,7 +55,7 @@ def test_masks_of_infinities_pass_through():
     assert df.reshape(x, [2, 1]).shape == (2, 1)
 
 
-def test_nan_that_came_in_is_reported_where_it_is_read():
+def test_nan_inputs_are_reported_where_they_are_read():
     x = df.constant([1., float("nan")])
     with pytest.raises(InvalidArgumentError, match=(
             r"^add: output 0, .*; of float32 \(2,\) with 1 NaN and 0 infinite, float32 \(\)$")):
@@ -72,7 +72,7 @@ def test_backward_names_the_op_of_the_gradient():
     assert "in the gradient of sqrt" in caught.value.__notes__
 
 
-def test_it_can_be_switched_off():
+def test_check_can_be_disabled():
     df.debugging.disable_check_numerics()
     assert df.math.log(df.constant(0.)).item() == float("-inf")
 
@@ -94,7 +94,7 @@ def test_traced_names_op_and_line():
     assert f(df.constant([3.])).shape == (1,)
 
 
-def test_a_function_traced_before_is_checked_too():
+def test_functions_traced_before_are_checked():
     df.debugging.disable_check_numerics()
 
     @df.function

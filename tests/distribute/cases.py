@@ -1,8 +1,8 @@
-"""What the ranks of a job check, a function each; started by test_ranks.py under mpiexec.
+"""The checks that each rank of a job runs; test_ranks.py starts them under mpiexec.
 
     mpiexec -n N python -m tests.distribute.cases FOLDER [gathered]
 
-A case is the same on all ranks, and may return what has to be equal for every number of ranks.
+A case is a function that runs on all ranks; its result must be equal for every number of ranks.
 """
 
 import copy
@@ -26,7 +26,7 @@ SHARDS = 12
 
 
 def given(rank, shape, dtype="float32"):
-    """What a rank has: numbers of either sign and many sizes, none of them zero."""
+    """Return the data of a rank: values of both signs and many magnitudes, none of them zero."""
     rng = np.random.default_rng([rank, *shape])
     x = rng.normal(size=shape) * 10. ** rng.integers(-3, 4, shape) if "float" in dtype else (
         rng.integers(1, 5, shape))
@@ -38,7 +38,7 @@ def of_all(shape, dtype="float32"):
 
 
 def tree(op, xs):
-    """The definition: the left child has as many leaves as the largest power of two below n."""
+    """Reduce by definition: the left child has the largest power of two below n as leaves."""
     if len(xs) == 1:
         return xs[0]
     half = 1 << (len(xs) - 1).bit_length() - 1
@@ -71,7 +71,7 @@ def case_bools():
 
 
 def case_sizes():
-    """Small, shared memory in one part and in several, and slices that travel."""
+    """Cover small messages, shared memory in one and several parts, and slices sent by MPI."""
     group = d.global_process_set.transport
     for n in (0, 1, 17, 4095, 4097, 100_003, 700_001):
         x, want = given(d.rank(), (n,)), tree(df.add, of_all((n,)))
@@ -82,7 +82,7 @@ def case_sizes():
 
 
 def case_large_again():
-    """One after another in the same memory."""
+    """Reduce repeatedly in the same memory."""
     want = tree(df.add, of_all((300_000,)))
     x = given(d.rank(), (300_000,))
     for _ in range(20):
@@ -147,7 +147,7 @@ def case_alltoall():
 
 
 def case_gradients():
-    """Of the sum over ranks of what each weighs by its own factors: by definition."""
+    """Check gradients of a sum over ranks, weighted by each rank, against the definition."""
     rank, size = d.rank(), d.size()
     x = given(rank, (4, 2))
     weights = [given(100 + r, (4, 2)) for r in range(size)]
@@ -236,7 +236,7 @@ def case_process_sets():
     d.remove_process_set(even)
 
 
-MISMATCHES = {      # what rank 0 does, what the others do, and what all are told
+MISMATCHES = {      # (rank 0's call, the others' call, words of the error)
     "shape": (lambda: d.allreduce(df.zeros([2]), name="w"),
               lambda: d.allreduce(df.zeros([3]), name="w"),
               r"allreduce w: ranks differ in dtypes and shapes: .*\(2,\).* on rank 0; .*\(3,\)"),
@@ -262,7 +262,7 @@ def case_mismatches():
 
 
 def case_late_rank():
-    """A rank that comes late is named; here another thread's set, so that the job goes on."""
+    """A late rank is named; the late call is another thread's, so that the job continues."""
     if d.size() == 1:
         return
     for wrap in (lambda f: f, df.function):
@@ -306,7 +306,7 @@ def case_tape():
 
 
 def trained(graph, sparse, noise=False, **options):
-    """Variables after a few updates by SHARDS micro-batches, in their order, as a digest."""
+    """Return a digest of the variables after updates by SHARDS micro-batches, in order."""
     rng = np.random.default_rng(3)
     images = rng.normal(size=(SHARDS, 5, 7)).astype("float32")
     rows = rng.integers(0, 6, (SHARDS, 5)).astype("int32")
@@ -336,7 +336,7 @@ def trained(graph, sparse, noise=False, **options):
 
 
 def case_shards():
-    """The same bits however micro-batches are spread, eagerly and in a graph."""
+    """The bits do not depend on how micro-batches are distributed, in eager mode and in a graph."""
     found = []
     for options in ({}, {"compression": df.float16}, {"noise": True}, {"op": "max"}):
         for sparse in (False,) if "op" in options else (False, True):
@@ -348,7 +348,7 @@ def case_shards():
 
 
 def case_copies():
-    """A copy and a pickle go on as the optimizer does."""
+    """A copy and a pickle continue like the optimizer."""
     def update(v, optimizer):
         optimizer.apply_gradients([(df.constant([1. + d.rank(), 2.]), v)])
         return v.numpy().tolist()
@@ -363,8 +363,8 @@ def case_copies():
 
 
 def case_update_overlaps():
-    """One micro-batch each: reductions that are started and waited for, in several buckets, done by
-    who waits and by a thread."""
+    """One micro-batch per rank: asynchronous reductions in several buckets, run by the waiting
+    thread or by the progress thread."""
     digests, before = [], progress.Beside.wanted
     for graph, progress.Beside.wanted in ((False, False), (True, False), (True, True)):
         vs = [df.Variable(given(7 + k, (20, 20))) for k in range(4)]
@@ -390,8 +390,8 @@ def case_update_overlaps():
 
 
 def case_gradients_in_graphs():
-    """From the memory of the program into its own: small and large, in one bucket and in many,
-    travelling as they are and narrower; one is the value of a variable, which is updated."""
+    """Reduce from and to the program's memory: small and large gradients, in one and many buckets,
+    with and without compression; one gradient is the value of an updated variable."""
     shapes = [(3,), (300_000,), (17, 5), (1,), (40, 40)]
     vs = [df.Variable(given(20 + k, shape)) for k, shape in enumerate(shapes)]
     xs = [given(d.rank(), shape) for shape in shapes]
@@ -400,7 +400,7 @@ def case_gradients_in_graphs():
             def step(op=op, options=options):
                 with df.GradientTape() as tape:
                     loss = df.add_n([df.reduce_sum(v * x) for v, x in zip(vs, xs, strict=True)])
-                    loss += df.reduce_sum(vs[0] * vs[0]) / 2.       # whose gradient is vs[0]
+                    loss += df.reduce_sum(vs[0] * vs[0]) / 2.       # its gradient is vs[0]
                     loss -= df.reduce_sum(vs[0] * xs[0])
                 tape = d.DistributedGradientTape(tape, op, **options)
                 return [df.identity(g) for g in tape.gradient(loss, vs)]
@@ -412,7 +412,7 @@ def case_gradients_in_graphs():
 
 
 def case_failure_between_start_and_wait():
-    """All ranks fail there: what was started ends beside them, and they are in step again."""
+    """All ranks fail there: outstanding reductions complete, and the ranks are in step again."""
     v = df.Variable(given(5, (200_000,)))
     tape_of = d.DistributedGradientTape
 
@@ -436,7 +436,7 @@ def case_failure_between_start_and_wait():
 def main():
     folder = Path(sys.argv[1])
     if "gathered" in sys.argv:
-        headers.FEW = 0                 # as if these were many ranks
+        headers.FEW = 0                 # as for many ranks
     d.init()
     d.timeout = 30.
     assert transport.PART == 1 << 20

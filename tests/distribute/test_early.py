@@ -1,4 +1,4 @@
-"""Where a program starts reductions and waits for them."""
+"""The positions at which programs start reductions and wait for them."""
 
 import pytest
 
@@ -8,7 +8,7 @@ pytest.importorskip("mpi4py", reason="training on many machines needs mpi4py")
 
 
 def lines_of(passes, **options):
-    """The instructions of a training step of three layers, by name."""
+    """Return the instructions of a training step of three layers, by name."""
     df.distribute.init()
     vs = [df.Variable(df.random.normal([8, 8], seed=k), name=f"v{k}") for k in range(3)]
     optimizer = df.distribute.DistributedOptimizer(df.optimizers.SGD(0.1), bucket_bytes=1,
@@ -28,7 +28,7 @@ def lines_of(passes, **options):
     return [word for line in text.splitlines() for word in words if word in line]
 
 
-def test_started_when_ready_and_waited_for_when_needed():
+def test_reductions_start_when_ready_and_wait_when_needed():
     start, wait, product = "host_start", "host_wait", "matmul"
     assert lines_of(True) == [
         *[product] * 4, start, *[product] * 2, start, *[product] * 2, start,
@@ -36,11 +36,11 @@ def test_started_when_ready_and_waited_for_when_needed():
 
 
 def test_updates_do_not_wait_for_other_buckets():
-    """What is made of a result is computed with it: casts back, averages."""
+    """Ops on a result, such as casts and averages, are computed with it."""
     assert lines_of(True, compression=df.float16)[-6:] == ["host_wait", "sgd_update"] * 3
 
 
-def test_reductions_in_a_graph_overlap_too():
+def test_reductions_in_a_graph_overlap():
     df.distribute.init()
 
     @df.function
@@ -57,14 +57,14 @@ def test_reductions_in_a_graph_overlap_too():
     assert (a[0, 0].item(), b[0, 0].item(), c[0, 0].item()) == (4., 1., 2.)
 
 
-def test_as_traced():
+def test_order_without_passes():
     start, wait, product = "host_start", "host_wait", "matmul"
     assert [word for word in lines_of(False) if word in (start, wait, product)] == [
         *[product] * 8, *[start] * 3, *[wait] * 3]
 
 
 def test_numerics_of_micro_batches_are_checked():
-    """What is not there yet has no numbers to look at; what is there has."""
+    """Outputs of outstanding reductions are not checked; completed ones are."""
     df.distribute.init()
     v = df.Variable([1., 2.])
     optimizer = df.distribute.DistributedOptimizer(df.optimizers.SGD(0.5), shards=2)

@@ -40,15 +40,15 @@ def tell(value):
 
 
 def told(source, n=2):
-    """What each rank tells."""
+    """Return what each rank prints."""
     job = launch(n, "-c", HEAD + source)
     out, err = job.communicate(timeout=120)
     assert job.returncode == 0, out + err
     return json.loads(out.splitlines()[-1])
 
 
-def test_fit_is_that_of_micro_batches():
-    """Traced and eager, with the bits of one process that takes the means of both gradients."""
+def test_fit_matches_micro_batches():
+    """Traced and eager, the bits match one process that averages both gradients."""
     found = told("""
 def trained(**options):
     keras.utils.set_random_seed(d.rank())
@@ -91,7 +91,7 @@ tell([alone(start), traced, eager, history, same])
         assert history == same == found[0][3] and set(history) == {"loss", "mae"}
 
 
-def test_learning_rates_grow_to_that_of_all_ranks():
+def test_learning_rate_warmup():
     for rates in told("""
 model, seen = made(d.DistributedOptimizer(keras.optimizers.SGD(0.0))), []
 see = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: seen.append(
@@ -103,8 +103,8 @@ tell(seen)
         assert rates == [0.4, 0.5, 0.6, 0.7, 0.8, 0.8]
 
 
-def test_files_are_those_of_one_process(tmp_path):
-    """And go on on other ranks, with their optimizer's state."""
+def test_files_match_one_process(tmp_path):
+    """Other numbers of ranks can continue from them, including the optimizer state."""
     file = str(tmp_path / "model.keras")
     for iterations, same, again in told(f"""
 model = made(d.DistributedOptimizer(keras.optimizers.Adam(0.01)))
@@ -122,7 +122,7 @@ tell([int(read.optimizer.iterations), same, bits(read)])
         assert iterations == 4 and same and again
 
 
-def test_what_is_refused():
+def test_unsupported_uses_raise():
     assert told("""
 said = []
 for make in (lambda: d.DistributedOptimizer(keras.optimizers.SGD(0.1), shards=2),

@@ -1,4 +1,4 @@
-"""Who does what was started, and in which order."""
+"""Which thread runs started tasks, and in which order."""
 
 import threading
 
@@ -13,14 +13,14 @@ def beside(request, monkeypatch):
     return request.param
 
 
-def test_in_order(beside):
+def test_tasks_run_in_order(beside):
     seen = []
     tasks = [progress.start(lambda k=k: seen.append(k) or k * k) for k in range(50)]
     assert progress.run(lambda: list(seen)) == [*range(50)]
     assert [task.result() for task in reversed(tasks)] == [k * k for k in reversed(range(50))]
 
 
-def test_a_result_waits_for_those_before(beside):
+def test_result_waits_for_earlier_tasks(beside):
     seen = []
     tasks = [progress.start(lambda k=k: seen.append(k)) for k in range(9)]
     tasks[4].result()
@@ -29,7 +29,7 @@ def test_a_result_waits_for_those_before(beside):
     assert seen == [*range(9)]
 
 
-def test_errors_are_of_their_task(beside):
+def test_errors_belong_to_their_task(beside):
     bad = progress.start(lambda: 1 // 0)
     good = progress.start(lambda: progress.Beside.here())
     assert good.result() in ([False, True] if beside else [False])
@@ -38,14 +38,14 @@ def test_errors_are_of_their_task(beside):
             bad.result()
 
 
-def test_the_thread_needs_nobody_who_waits(monkeypatch):
+def test_progress_thread_runs_without_a_waiter(monkeypatch):
     monkeypatch.setattr(progress.Beside, "wanted", True)
     done = threading.Event()
     progress.start(done.set)
     assert done.wait(30)
 
 
-def test_ctrl_c_reaches_who_waits(monkeypatch):
+def test_ctrl_c_is_raised_in_the_waiting_thread(monkeypatch):
     monkeypatch.setattr(progress.Beside, "wanted", False)
 
     def interrupted():
@@ -58,7 +58,7 @@ def test_ctrl_c_reaches_who_waits(monkeypatch):
     assert late.result() == 3
 
 
-def test_from_several_threads(beside):
+def test_tasks_from_several_threads(beside):
     seen, lock = [], threading.Lock()
 
     def work():

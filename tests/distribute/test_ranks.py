@@ -1,4 +1,4 @@
-"""The cases of cases.py under mpiexec, for one to four ranks; and jobs in which a rank fails."""
+"""The cases of cases.py under mpiexec, for one to four ranks; jobs in which a rank fails."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def launch(n, *arguments, **options):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """What the ranks of a job of n say, by n; each is run when first asked for."""
+    """A function from n to the results of the ranks of a job, which runs at the first request."""
     folder, found = tmp_path_factory.mktemp("ranks"), {}
 
     def of(n):
@@ -50,12 +50,12 @@ def results(tmp_path_factory):
 @pytest.mark.parametrize("n", SIZES)
 def test_case(results, n, name):
     for rank, result in enumerate(results(n)):
-        good, said = result.get(name, (False, "a case before it failed"))
+        good, said = result.get(name, (False, "an earlier case failed"))
         assert good, f"rank {rank} of {n}: {said}"
 
 
-def test_spread_changes_no_bit(results):
-    """Cases that return something return the same for every number of ranks."""
+def test_results_are_independent_of_the_number_of_ranks(results):
+    """Cases that return a value return the same value for every number of ranks."""
     for name in NAMES:
         said = [result[name][1] for n in SIZES for result in results(n)]
         assert all(one == said[0] for one in said), name
@@ -82,7 +82,7 @@ if rank == 0:                   # lines of two ranks would mix
     print("ready", os.getpid(), flush=True)
 time.sleep(0.2)
 """
-FAILURES = {        # what rank 1 does, the code of the job (0: any but 0), what is said
+FAILURES = {        # rank 1's code, exit code (0: any other than 0), output
     "raises": ("raise KeyError('lost')", 1, "KeyError: 'lost'"),
     "exits": ("sys.exit(3)", 3, "rank 1 ends the job: sys.exit(3)"),
     "ends": ("pass", 1, "allreduce: rank 1 ended, or called shutdown, while rank 0 started it"),
@@ -91,7 +91,7 @@ FAILURES = {        # what rank 1 does, the code of the job (0: any but 0), what
 
 
 @pytest.mark.parametrize("what", FAILURES)
-def test_a_rank_that_fails_ends_the_job(what):
+def test_failing_rank_ends_the_job(what):
     does, code, told = FAILURES[what]
     wait = "df.distribute.allreduce(1.)" if what != "exits" else "time.sleep(600)"
     job = launch(2, "-c", START + f"if rank == 1:\n    {does}\nelse:\n    {wait}\n")
@@ -112,8 +112,8 @@ time.sleep(600)
     assert job.returncode and "KeyboardInterrupt" in err
 
 
-def test_ctrl_c_ends_the_wait_of_a_program():
-    """What was started goes on in memory that nobody else gets."""
+def test_ctrl_c_ends_a_wait_in_a_program():
+    """The outstanding operation continues in memory that is not reused."""
     job = launch(2, "-c", """
 import os, threading, time
 import dualflow as df
@@ -162,7 +162,7 @@ except df.errors.InvalidArgumentError as error:
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
-def test_mpi_is_loaded_by_init_alone():
+def test_mpi_is_imported_only_by_init():
     code = ("import sys, dualflow as df; df.distribute.allreduce; "
             "assert 'mpi4py' not in sys.modules; df.distribute.init(); "
             "assert 'mpi4py.MPI' in sys.modules")
@@ -195,7 +195,7 @@ if d.rank() == 0:
 """
 
 
-def test_a_lost_job_goes_on_with_other_ranks(tmp_path):
+def test_killed_job_continues_with_other_ranks(tmp_path):
     whole, lost = tmp_path / "whole", tmp_path / "lost"
     job = launch(1, "-c", TRAIN, str(whole), "0")
     want, err = job.communicate(timeout=60)
@@ -208,7 +208,7 @@ def test_a_lost_job_goes_on_with_other_ranks(tmp_path):
     assert (job.returncode, said) == (0, want), err
 
 
-def test_the_example(tmp_path):
+def test_example_runs(tmp_path):
     pytest.importorskip("sklearn")
     pytest.importorskip("tqdm")
     pytest.importorskip("matplotlib")

@@ -1,4 +1,4 @@
-"""Random numbers of a micro-batch, by its numbers alone."""
+"""Random numbers of a micro-batch depend only on its indices."""
 
 import dualflow as df
 from dualflow.distribute import shard
@@ -9,7 +9,7 @@ def noise(step, number, draw=lambda: df.random.normal([2])):
         return [draw().tolist(), draw().tolist()]
 
 
-def test_numbers_are_those_of_the_shard():
+def test_random_numbers_depend_on_the_shard():
     df.random.set_seed(1)
     first = noise(0, 3)
     assert first == noise(0, 3) and first[0] != first[1]
@@ -18,7 +18,7 @@ def test_numbers_are_those_of_the_shard():
     assert noise(0, 3) != first
 
 
-def test_generators_count_nothing_meanwhile():
+def test_generators_do_not_advance_inside_a_shard():
     df.random.set_seed(1)
     plain = df.random.normal([2]).tolist()
     df.random.set_seed(1)
@@ -26,8 +26,8 @@ def test_generators_count_nothing_meanwhile():
     assert df.random.normal([2]).tolist() == plain
 
 
-def test_a_generator_whose_count_is_a_variable():
-    """From when a loop of a graph has drawn from it."""
+def test_generator_with_a_counter_variable():
+    """A loop in a graph that draws from a generator turns its counter into a variable."""
     generator = df.random.Generator(1)
     draw = lambda: generator.normal([2])  # noqa: E731
     first = noise(0, 3, draw)
@@ -44,7 +44,7 @@ def test_a_generator_whose_count_is_a_variable():
     assert noise(0, 3, draw) == first != noise(0, 4, draw) and generator.counter == count
 
 
-def test_eagerly_and_traced():
+def test_eager_and_traced_draws_agree():
     df.random.set_seed(1)
     traced = df.function(lambda: df.random.normal([2]))
     traced()

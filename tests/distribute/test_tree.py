@@ -1,4 +1,4 @@
-"""The tree along which arrays are combined, by its definition."""
+"""The reduction tree, checked against its definition."""
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -9,7 +9,7 @@ from dualflow.distribute.tree import Pile, nodes_of
 
 
 def whole(n):
-    """Every node of the tree of n leaves, and its children."""
+    """Return every node of the tree of n leaves, with its children."""
     found, queue = {}, [(0, n)]
     while queue:
         a, b = queue.pop()
@@ -22,7 +22,7 @@ def whole(n):
 
 
 @given(st.integers(1, 200), st.data())
-def test_what_leaves_make_by_themselves(n, data):
+def test_nodes_of_a_range_of_leaves(n, data):
     first = data.draw(st.integers(0, n - 1))
     end = data.draw(st.integers(first + 1, n))
     nodes, spans = whole(n), nodes_of(n, first, end)
@@ -39,8 +39,8 @@ def combined(op, xs, spans):
 
 @settings(deadline=None)
 @given(st.integers(1, 40), st.lists(st.integers(1, 39)), st.sampled_from([1, 511, 513, 20_000]))
-def test_the_kernel_adds_as_add_does(n, cuts, size):
-    """Cut anywhere into ranks: by nodes, the bits of one rank that has all leaves."""
+def test_kernel_matches_add(n, cuts, size):
+    """For any division into ranks, the bits match one rank with all leaves."""
     leaves = [df.random.normal([size], seed=k) * 10. ** (k % 7) for k in range(n)]
     one = Pile(n, 0, df.add)
     for x in leaves:
@@ -57,7 +57,7 @@ def test_the_kernel_adds_as_add_does(n, cuts, size):
     assert combined("add", xs, spans).numpy().tobytes() == one.values[0].numpy().tobytes()
 
 
-def test_what_is_refused():
+def test_ranges_that_are_not_nodes_raise():
     x = df.ones([4])
     for spans in ([(0, 1), (2, 3)], [(1, 2), (2, 3)], [(0, 3), (3, 4)], [(0, 0), (0, 1)]):
         with pytest.raises(df.errors.InvalidArgumentError, match="not the nodes of one tree"):

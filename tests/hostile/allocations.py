@@ -1,10 +1,10 @@
-"""Every allocation fails once: `python -m tests.hostile.allocations [python|c] [--upto N]`.
+"""Fails every allocation once: `python -m tests.hostile.allocations [python|c] [--upto N]`.
 
-A scenario is run with its n-th allocation failing, for n = 1, 2, ... until it gets through. It may
-raise MemoryError, then it must work; it may not crash, and nothing it held may stay held.
+A scenario runs with its n-th allocation failing, for n = 1, 2, ... until it succeeds. It may raise
+MemoryError and must work afterwards; it must not crash, and must not leak.
 
-`python`: Python's allocators, by CPython's own `_testcapi.set_nomemory`. `c`: malloc and its like
-as called from the extension module, by failing_malloc.c, which has to be preloaded."""
+`python`: Python's allocators fail by CPython's `_testcapi.set_nomemory`. `c`: malloc and similar
+functions fail when called from the extension module, by failing_malloc.c, which must be preloaded."""
 
 import argparse
 import contextlib
@@ -85,7 +85,7 @@ def call():
 
 
 class Copied:
-    """Started, and over at once."""
+    """An asynchronous operation that completes immediately."""
 
     def __init__(self, reads, fills):
         fills[0][2][:] = reads[0][2]
@@ -104,7 +104,7 @@ SHIFTED = df.function(shifted)
 
 
 def left():
-    """A run that fails with something beside it, and one that does not."""
+    """Run a program that fails with an outstanding operation, and one that succeeds."""
     said = []
     for k in (2, 0):
         try:
@@ -167,16 +167,16 @@ def c_fails(n):
         shim.fail_malloc(0)
 
 
-# What CPython 3.11 raises for a failure of its own: a lock, the frame that a traceback wants, the
-# attributes of an object. For a function of ours it would say that it returned NULL.
+# Errors of CPython 3.11 for its own allocation failures: a lock, the frame of a traceback, the
+# attributes of an object. For one of our functions the message would say that it returned NULL.
 PYTHONS_OWN = re.compile("can't allocate lock|error return without exception set|"
                          r"<class 'dualflow\.(?!_core).*'> returned a result with an exception set")
 
 
 def attempt(scenario, fails, n):
-    """What the scenario returned, or None if it ran out of memory."""
+    """Return the scenario's result, or None if it ran out of memory."""
     gc.collect()
-    df.config.trim_memory()                       # so that buffers are allocated anew
+    df.config.trim_memory()                       # forces new allocations of buffers
     try:
         with fails(n):
             return scenario()
@@ -193,7 +193,7 @@ def sweep(name, fails, first, upto, step):
     want = scenario()
     scenario()
     refused = 0
-    got_through = 0                  # some allocations may fail unnoticed: caches, hints
+    got_through = 0                  # caches and hints may fail silently
     for n in itertools.count(first, step):
         if n >= upto:
             break
@@ -202,11 +202,11 @@ def sweep(name, fails, first, upto, step):
         refused += got is None
         got_through = 0 if got is None else got_through + 1
         if got is not None and got != want:
-            raise AssertionError(f"{name}: {got} where allocation {n} failed, want {want}")
+            raise AssertionError(f"{name}: {got} where allocation {n} failed, expected {want}")
         if got_through * step >= 60:
             break
     if scenario() != want:
-        raise AssertionError(f"{name}: not {want} any more")
+        raise AssertionError(f"{name}: {want} is no longer returned")
     print(f"{name}: up to allocation {n}, {refused} times MemoryError")
     if not refused:
         raise AssertionError(f"{name}: no allocation failed")

@@ -1,8 +1,8 @@
-"""Each kernel called with hostile attributes and inputs: `python -m tests.hostile.kernels`.
+"""Calls each kernel with invalid attributes and inputs: `python -m tests.hostile.kernels`.
 
-Calls that are right come from the rows of the op table: traced with their gradients, each node is a
-call. In each, one to three attributes or inputs are replaced. It may then give a result or refuse,
-and a trace for any sizes does the same."""
+Valid calls come from the rows of the op table: traced with their gradients, each node is a call. In
+each call, one to three attributes or inputs are replaced. The call may then return a result or
+raise, and a trace for unknown sizes must do the same."""
 
 import argparse
 import faulthandler
@@ -23,7 +23,7 @@ from tests.ops import harness
 from tests.ops.cases import CASES
 from tests.ops.test_traced import bits, calling, leaves
 
-MEMORY = 512 << 20                # more than any call needs that should succeed
+MEMORY = 512 << 20                # more than any call that should succeed needs
 INTEGERS = [0, 1, 2, 3, 4, 5, 7, -1, -2, -7, 255, 256, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**52,
             2**60, 2**61, 2**62, 2**63 - 1, -2**31, -2**62, -2**63]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, 1e300, float("inf"), -float("inf"), float("nan")]
@@ -32,7 +32,7 @@ OTHER_THAN_DATA = {"parameter", "constant", "variable"}
 
 
 def known_calls():
-    """By op, what calls of it look like: (shape, dtype) of inputs, and attributes."""
+    """Return valid calls by op: (shape, dtype) of the inputs, and attributes."""
     found = {}
     for case in CASES:
         args = harness.make(case, case.dtypes[0])
@@ -87,7 +87,7 @@ def hostile_input(rng, shape, dtype):
 
 
 def values(rng, shape, dtype):
-    """Numbers in range for most ops; now and then one that is no index of anything."""
+    """Return values in range for most ops, occasionally one that is no valid index."""
     generator = np.random.default_rng(rng.randrange(2**32))
     if dtype.is_floating or dtype is df.bool_:
         return df.cast(df.constant(generator.normal(size=shape)), dtype)
@@ -98,7 +98,7 @@ def values(rng, shape, dtype):
 
 
 def changed(rng, op, inputs, attrs):
-    """The call with one to three things replaced."""
+    """Return the call with one to three parts replaced."""
     inputs, attrs = list(inputs), list(attrs)
     kinds = _core.get_op(op).attr_types
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
@@ -112,7 +112,7 @@ def changed(rng, op, inputs, attrs):
 
 
 def outcome(call, tensors):
-    """The bits of the results, or None if it is refused."""
+    """Return the bits of the results, or None if the call raises."""
     try:
         return bits(harness.results(call(*tensors)))
     except (DualflowError, TypeError, ValueError, OverflowError, MemoryError, IndexError):
@@ -120,7 +120,7 @@ def outcome(call, tensors):
 
 
 def attempt(rng, op, inputs, attrs):
-    """What is wrong with a call, or None."""
+    """Return what is wrong with a call, or None."""
     tensors = [values(rng, *spec) for spec in inputs]
     named = dict(zip(_core.get_op(op).attrs, attrs, strict=True))
     text = f"{op}({', '.join(f'{d.name} {s}' for s, d in inputs)}; {str(named)[:400]})"
@@ -150,7 +150,7 @@ def _shown(result):
 
 
 def limit_memory():
-    """So that large sizes are refused, rather than filled for minutes."""
+    """Limit memory, so that large sizes raise instead of being filled for minutes."""
     sizes = Path("/proc/self/statm")
     if sizes.exists() and "LD_PRELOAD" not in os.environ:     # sanitizers need address space
         limit = int(sizes.read_text().split()[0]) * resource.getpagesize() + MEMORY

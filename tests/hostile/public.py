@@ -1,7 +1,7 @@
-"""Public functions called with hostile values: `python -m tests.hostile.public --seed S`.
+"""Calls public functions with invalid values: `python -m tests.hostile.public --seed S`.
 
-Prints each call before it is made, so that the last line names what crashed or hung. A call may
-give a result or an exception of the kinds users can expect; everything else is a failure."""
+Prints each call before it runs, so that the last line names a call that crashed or hung. A call may
+return a result or raise a documented kind of exception; anything else is a failure."""
 
 import argparse
 import contextlib
@@ -25,18 +25,18 @@ from tests.hostile.values import VALUES, EvilError
 ALLOWED = (DualflowError, TypeError, ValueError, IndexError, OverflowError, MemoryError,
            BufferError, NotImplementedError, EvilError, decimal.InvalidOperation,
            FileNotFoundError)
-ENDLESS = {"very deep"}     # its repr alone overflows the stack
-SECONDS = 20                      # for one call, on a busy machine
+ENDLESS = {"very deep"}     # even its repr overflows the stack
+SECONDS = 20                      # limit of one call on a loaded machine
 
 
 class Hang(BaseException):
-    """A call took too long."""
+    """Raised if a call takes too long."""
 
 
 def give_up(signum, frame):
     raise Hang
 
-# Valid arguments by the names that parameters have.
+# Valid arguments by parameter name.
 USUAL = {
     "axis": lambda: 0, "axes": lambda: 1, "perm": lambda: [1, 0], "shape": lambda: [2, 2],
     "dtype": lambda: df.float32, "name": lambda: None, "keepdims": lambda: False,
@@ -59,7 +59,7 @@ def tensor():
 
 
 def public(namespace):
-    """Names of a module that only re-exports those of others."""
+    """Return the names of a module that only re-exports names."""
     return [name for name in vars(namespace) if name[0] != "_"]
 
 
@@ -79,17 +79,17 @@ def methods(owner, make, kind):
             yield f"{owner}.{name}", method, make
 
 
-# Python's own machinery, and what waits, prints or changes the whole process.
+# Python's own machinery, and functions that wait, print or change the whole process.
 SPARED = {"__class__", "__init_subclass__", "__subclasshook__", "__new__", "__getattribute__",
           "__dir__", "__sizeof__", "__reduce__", "__reduce_ex__", "__setattr__", "__delattr__",
           "__getstate__", "__setstate__", "__init__", "mro"}
 SPARED_FUNCTIONS = {"set_num_threads", "run_functions_eagerly", "enable_check_numerics",
                     "functions_run_eagerly", "disable_check_numerics", "trim_memory",
-                    "Operation"}        # made by graphs alone
+                    "Operation"}        # only graphs create these
 
 
 def targets():
-    """(name, callable, callable that makes its first argument or None)."""
+    """Yield (name, callable, callable that creates its first argument or None)."""
     seen = set()
     for owner, module in modules():
         for name in sorted(getattr(module, "__all__", None) or public(module)):
@@ -112,14 +112,14 @@ def targets():
 
 
 def parameters(target, bound):
-    """Names and defaults of the positional parameters, a few for what has no signature."""
+    """Return names and defaults of the positional parameters; a few if there is no signature."""
     try:
         signature = inspect.signature(target).parameters.values()
     except (TypeError, ValueError):
         return [("x", None), ("y", None)]
     found = [p for p in signature if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD,
                                                p.KEYWORD_ONLY)
-             and p.name != "runs"]             # so many are done as were asked for
+             and p.name != "runs"]             # would repeat the call
     many = [p for p in signature if p.kind is p.VAR_POSITIONAL]
     if bound:
         found = found[1:]
@@ -128,7 +128,7 @@ def parameters(target, bound):
 
 
 def call(target, make, chosen):
-    """Calls with hostile values by parameter name; usual ones, or defaults, for the others."""
+    """Call with invalid values by parameter name; the others are valid ones or defaults."""
     args, options = [], {}
     if make is not None:
         args.append(make())
@@ -146,20 +146,20 @@ def call(target, make, chosen):
     result = target(*args, **options)
     if inspect.iscoroutine(result):
         result.close()
-    if isinstance(result, df.data.Dataset):         # which does nothing yet
+    if isinstance(result, df.data.Dataset):         # lazy: nothing has run yet
         list(itertools.islice(result, 3))
         result.cardinality(), result.element_spec
     return result
 
 
 def problem(name, exception, chosen):
-    """What is wrong with the exception of a call, or None."""
+    """Return what is wrong with the exception of a call, or None."""
     if name.startswith(("df.debugging.assert", "df.testing.assert", "df.testing.check")) \
             and isinstance(exception, AssertionError):
         return None
     if isinstance(exception, AttributeError) and ".__" in name:
         return None
-    if "Inconsistent object during array creation" in str(exception):    # NumPy's, of lists
+    if "Inconsistent object during array creation" in str(exception):    # NumPy's error for lists
         return None
     if isinstance(exception, RecursionError) and ENDLESS & {*chosen.values()}:
         return None
@@ -207,7 +207,7 @@ def main():
     singles = [(n, t, m, {p: v}) for n, t, m in found
                for p, _ in parameters(t, m is not None) for v in VALUES]
     todo = singles if options.all else [rng.choice(singles) for _ in range(options.count)]
-    if not options.all:                                   # two hostile values at once
+    if not options.all:                                   # two invalid values at once
         for name, target, make in rng.choices(found, k=options.count // 3):
             names = [p for p, _ in parameters(target, make is not None)]
             chosen = {p: rng.choice(list(VALUES)) for p in rng.sample(names, min(2, len(names)))}

@@ -1,5 +1,5 @@
-"""An owner that writes into shared memory while an op reads it: `python -m tests.hostile.races
-SECONDS [NAME]`. The op may give anything or raise; it may not crash, nor give an index outside."""
+"""Owners that write to shared memory while an op reads it: `python -m tests.hostile.races SECONDS
+[NAME]`. The op may return anything or raise, but must not crash or return invalid indices."""
 
 import sys
 import threading
@@ -64,7 +64,7 @@ OPS = {
 }
 
 
-INDICES = ("where", "argmax", "argsort")        # what gives indices of its operand
+INDICES = ("where", "argmax", "argsort")        # ops that return indices into their operand
 
 
 def main(name, seconds):

@@ -1,5 +1,5 @@
-"""Hostile values and failing allocations, each in a process of its own: a crash or a hang is one
-failing test, and its output ends with the call or the allocation that did it."""
+"""Invalid values and failing allocations, each in a separate process: a crash or a hang fails one
+test, whose output ends with the call or allocation responsible."""
 
 import os
 import random
@@ -18,7 +18,7 @@ ROOT = HERE.parent.parent
 
 
 def run(module, *args, log=None, **env):
-    """The output of a module that must end well."""
+    """Return the output of a module, which must exit with 0."""
     done = subprocess.run([sys.executable, "-m", f"tests.hostile.{module}", *map(str, args)],
                           cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True,
                           timeout=3 * 3600, check=False)
@@ -38,7 +38,7 @@ def test_public_functions(pytestconfig, tmp_path):
 
 def test_kernels(pytestconfig, tmp_path):
     log = tmp_path / "calls"
-    # A sanitizer's address space cannot be limited, what it allocates can.
+    # Address space cannot be limited under a sanitizer; its allocations can.
     sanitizer = "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=256"
     options = {"log": log, "HOSTILE_LOG": str(log), "ASAN_OPTIONS": sanitizer}
     if pytestconfig.getoption("exhaustive"):
@@ -49,7 +49,7 @@ def test_kernels(pytestconfig, tmp_path):
 SHORT = [name for name in SCENARIOS if name not in ("trace", "second_order")]
 
 
-def test_python_has_no_memory(pytestconfig):
+def test_failing_python_allocations(pytestconfig):
     pytest.importorskip("_testcapi", reason="CPython's own failing allocator")
     if pytestconfig.getoption("exhaustive"):
         run("allocations", "python", *SCENARIOS)
@@ -58,8 +58,8 @@ def test_python_has_no_memory(pytestconfig):
 
 
 @pytest.mark.skipif("LD_PRELOAD" in os.environ or sys.platform != "linux",
-                    reason="another library stands in for malloc")
-def test_c_has_no_memory(pytestconfig, tmp_path):
+                    reason="another library replaces malloc")
+def test_failing_c_allocations(pytestconfig, tmp_path):
     shim = tmp_path / "failing_malloc.so"
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     subprocess.run([*compiler, "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror",

@@ -1,5 +1,5 @@
-"""Values nobody means to pass: wrong types, numbers beyond every range, odd arrays, and objects
-whose methods lie, raise, or take away what is being looked at."""
+"""Invalid values: wrong types, numbers out of every range, unusual arrays, and objects whose
+methods lie, raise, or mutate the container being read."""
 
 import array
 import ctypes
@@ -12,11 +12,11 @@ import dualflow as df
 
 
 class EvilError(Exception):
-    """What evil objects raise; whoever calls them may let it through."""
+    """Raised by the objects below; callers may let it propagate."""
 
 
 class Raises:
-    """Answers everything with an exception."""
+    """Raises an exception in every method."""
 
     def _raise(self, *args):
         raise EvilError("raised on purpose")
@@ -30,7 +30,7 @@ class Raises:
 
 
 class Lies:
-    """Answers of the wrong type or size."""
+    """Returns values of the wrong type or size."""
 
     def __len__(self):
         return 3
@@ -64,7 +64,7 @@ class Lies:
 
 
 class Clearing(float):
-    """A number that empties the list it is in when it is converted."""
+    """A number that empties its list when it is converted."""
 
     def __new__(cls, around):
         self = super().__new__(cls, 1.0)
@@ -105,7 +105,7 @@ class ClearingInt(int):
 
 
 class Grows(list):
-    """A list that is a different one each time it is looked at."""
+    """A list that changes each time it is read."""
 
     def __iter__(self):
         self.append(1)
@@ -156,7 +156,7 @@ def read_only():
     return x
 
 
-# name -> callable that makes the value anew
+# name -> callable that creates a new value
 VALUES = {
     "None": lambda: None,
     "NotImplemented": lambda: NotImplemented,

@@ -1,4 +1,4 @@
-"""Small trainings for the tests of checkpoints."""
+"""Small training programs for the tests of checkpoints."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ import dualflow as df
 
 
 class Batches:
-    """An iterator over shuffled batches, with the protocol of datasets: the order is a function of
+    """An iterator over shuffled batches with the protocol of datasets; the order depends only on
     seed and epoch."""
 
     def __init__(self, n, size, seed=0):
@@ -48,7 +48,7 @@ class Net(df.Module):
 
 
 class Training:
-    """A net, an optimizer, data and all randomness; and the checkpoint of these."""
+    """A net, an optimizer, data and random state, with a checkpoint of them."""
 
     def __init__(self, seed=0, optimizer=None, traced=True, batches=None):
         rng = np.random.default_rng(11)
@@ -72,7 +72,7 @@ class Training:
         return loss
 
     def run(self, n):
-        """The losses of some steps."""
+        """Return the losses of some steps."""
         losses = []
         for _ in range(n):
             batch = next(self.batches)
@@ -80,5 +80,5 @@ class Training:
         return losses
 
     def weights(self):
-        """All values, as bytes."""
+        """Return all variable values as bytes."""
         return [v.numpy().tobytes() for v in (*self.net.variables, *self.optimizer.variables)]

@@ -1,4 +1,4 @@
-"""Checkpoints: saved and restored, whole or not at all; training goes on bit for bit."""
+"""Checkpoints are saved and restored atomically; training continues bit for bit."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ def test_every_dtype_and_shape(prefix):
         assert v.dtype is x.dtype and v.shape == x.shape
 
 
-def test_other_readers_can_read_it(prefix):
+def test_safetensors_can_read_checkpoints(prefix):
     from safetensors.numpy import load_file
 
     checkpoint = df.train.Checkpoint(net=Net(), half=df.Variable(df.ones([3], df.float16)))
@@ -75,7 +75,7 @@ def test_all_kinds_of_objects(prefix):
 
 
 @pytest.mark.parametrize("bits", ["PCG64", "MT19937", "Philox", "SFC64"])
-def test_generators_of_numpy(prefix, bits):
+def test_numpy_generators(prefix, bits):
     generator = np.random.Generator(getattr(np.random, bits)(3))
     generator.random(3, dtype="float32")
     checkpoint = df.train.Checkpoint(texts=generator)
@@ -85,7 +85,7 @@ def test_generators_of_numpy(prefix, bits):
     assert generator.random(5).tolist() == expected
 
 
-def test_what_is_reached_twice_is_saved_once(prefix):
+def test_shared_objects_are_saved_once(prefix):
     net = Net()
     net.itself, net.first = net, net.layers[0]["w"]
     checkpoint = df.train.Checkpoint(net=net, w=net.first, again=[net, net])
@@ -107,19 +107,19 @@ def test_keys_with_slashes_stay_apart(prefix):
         df.train.Checkpoint(d={1: df.Variable(1.), "1": df.Variable(1.)})
 
 
-def test_nothing_is_loaded_before_it_is_used():
+def test_modules_are_imported_lazily():
     code = ("import sys, dualflow; sys.exit(any(name.startswith(('dualflow.io', 'dualflow.train', "
             "'dualflow.modules', 'safetensors')) for name in sys.modules))")
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-# --- training goes on ---
+# --- training continues ---
 
 @pytest.mark.parametrize("make", [
     lambda: df.optimizers.Adam(0.01), lambda: df.optimizers.SGD(0.1, momentum=0.9),
     lambda: df.optimizers.RMSprop(0.01, centered=True), lambda: df.optimizers.Adagrad(0.1)])
 @pytest.mark.parametrize("traced", [True, False])
-def test_every_optimizer_goes_on_bit_for_bit(prefix, make, traced):
+def test_every_optimizer_continues_bit_for_bit(prefix, make, traced):
     whole = Training(3, make(), traced)
     whole.run(4)
     path = whole.checkpoint.save(prefix)
@@ -141,7 +141,7 @@ def test_resume_from_every_batch_of_two_epochs(prefix, k):
     assert part.run(k) == losses[:k]
     path = part.checkpoint.save(prefix)
     again = Training(99)
-    again.run(k % 3)                            # built, or not
+    again.run(k % 3)                            # built or not
     again.checkpoint.restore(path).assert_existing_objects_matched()
     assert again.run(12 - k) == losses[k:]
     assert again.weights() == whole.weights()
@@ -165,7 +165,7 @@ def test_resume_of_a_pipeline_from_every_batch(prefix, k):
     assert again.weights() == whole.weights()
 
 
-def test_slots_are_those_of_their_variables_in_any_order(prefix):
+def test_slots_are_matched_by_variable_in_any_order(prefix):
     v, w = df.Variable([1.]), df.Variable([2.])
     one = df.optimizers.Adam(0.1)
     one.apply_gradients([(df.constant([1.]), v), (df.constant([5.]), w)])
@@ -181,7 +181,7 @@ def test_slots_are_those_of_their_variables_in_any_order(prefix):
     assert three.slots[v]["v"].item() == one.slots[v]["v"].item()
 
 
-def test_an_optimizer_without_its_variables_counts_them(prefix):
+def test_restored_slots_are_matched_in_build_order(prefix):
     v, w = df.Variable([1.]), df.Variable([2., 2.])
     one = df.optimizers.Adam(0.1)
     one.apply_gradients([(df.constant([1.]), v), (df.constant([5., 5.]), w)])
@@ -201,7 +201,7 @@ def test_an_optimizer_without_its_variables_counts_them(prefix):
         three.build([w])
 
 
-def test_a_copy_of_an_optimizer_has_the_slots_that_wait(prefix):
+def test_optimizer_copy_has_the_pending_slots(prefix):
     import copy
 
     v = df.Variable([1.])
@@ -215,9 +215,9 @@ def test_a_copy_of_an_optimizer_has_the_slots_that_wait(prefix):
     assert three.slots[u]["momentum"].item() == one.slots[v]["momentum"].item() != 0.
 
 
-# --- what does not fit ---
+# --- mismatches ---
 
-def test_all_differences_are_told_and_nothing_is_assigned(prefix):
+def test_all_mismatches_are_listed_and_nothing_is_assigned(prefix):
     saved = df.train.Checkpoint(a=df.Variable([1., 2.]), b=df.Variable(1), c=df.Variable(3.),
                                 epoch=4, batches=Batches(8, 2))
     path = saved.save(prefix)
@@ -232,10 +232,10 @@ def test_all_differences_are_told_and_nothing_is_assigned(prefix):
         "b is int32 () in the checkpoint, float32 () here"]
     assert (a.tolist(), b.item(), d.item(), mine.save_counter.item()) == ([[5.]], 5., 7., 0)
     with pytest.raises(errors.InvalidArgumentError, match=r"b is int32 \(\) in the checkpoint"):
-        mine.restore(path, partial=True)        # no other shapes and dtypes in any case
+        mine.restore(path, partial=True)        # shapes and dtypes must always match
 
 
-def test_partial(prefix):
+def test_partial_restore(prefix):
     path = df.train.Checkpoint(a=df.Variable(1.), c=df.Variable(3.), n=1).save(prefix)
     a, d = df.Variable(5.), df.Variable(7.)
     mine = df.train.Checkpoint(a=a, d=d, m=2)
@@ -254,7 +254,7 @@ def test_partial(prefix):
         less.restore(path, partial=True).assert_consumed()
 
 
-def test_slots_that_do_not_fit(prefix):
+def test_incompatible_slots_raise(prefix):
     v = df.Variable([1.])
     adam = df.optimizers.Adam(0.1)
     adam.build([v])
@@ -280,7 +280,7 @@ def test_slots_that_do_not_fit(prefix):
             path)
 
 
-def test_an_iterator_that_refuses_its_state_leaves_all_as_it_was(prefix):
+def test_iterator_that_rejects_its_state_changes_nothing(prefix):
     path = df.train.Checkpoint(a=3, b=Batches(8, 2), v=df.Variable(1.)).save(prefix)
     mine = df.train.Checkpoint(a=4, b=Batches(9, 2), v=df.Variable(2.))
     with pytest.raises(ValueError, match=r"another pipeline") as caught:
@@ -289,7 +289,7 @@ def test_an_iterator_that_refuses_its_state_leaves_all_as_it_was(prefix):
     assert (mine.a, mine.v.item()) == (4, 2.)
 
 
-def test_what_cannot_be_saved(prefix):
+def test_unsupported_objects_raise(prefix):
     for bad in (None, object(), df.constant(1.), Net, [1, 2], {"a": object()}):
         with pytest.raises(errors.DTypeError, match=r"Checkpoint: thing(/\w+)? is .*expected a V"):
             df.train.Checkpoint(thing=bad)
@@ -318,7 +318,7 @@ def test_what_cannot_be_saved(prefix):
 
 # --- files ---
 
-def test_no_file_says_what_there_is(prefix):
+def test_missing_file_lists_existing_checkpoints(prefix):
     checkpoint = df.train.Checkpoint(v=df.Variable(1.))
     folder = os.path.dirname(prefix)
     assert checkpoint.restore(None).path is None
@@ -334,12 +334,12 @@ def test_no_file_says_what_there_is(prefix):
     os.rename(path + ".safetensors", prefix + "-old.safetensors")
     with pytest.raises(errors.NotFoundError, match=r"no checkpoint .*ckpt-1 .* has .*/?ckpt-old"):
         checkpoint.restore(path)
-    checkpoint.restore(prefix + "-old").assert_consumed()     # renamed, it is what it was
+    checkpoint.restore(prefix + "-old").assert_consumed()     # a renamed file is unchanged
     checkpoint.restore(prefix + "-old.safetensors").assert_consumed()
     assert df.train.latest_checkpoint(folder) is None
 
 
-def test_every_damaged_byte_is_noticed(prefix, request):
+def test_every_damaged_byte_is_detected(prefix, request):
     v = df.Variable([1., 2., 3.])
     checkpoint = df.train.Checkpoint(v=v, epoch=1, random=df.random.Generator(1))
     path = checkpoint.save(prefix) + ".safetensors"
@@ -357,14 +357,14 @@ def test_every_damaged_byte_is_noticed(prefix, request):
             checkpoint.restore(path)
         except errors.DataLossError:
             assert v.tolist() == [7., 7., 7.] and checkpoint.epoch == 1
-        else:                               # white space between numbers, at most
+        else:                               # at most white space between numbers
             assert v.tolist() == [1., 2., 3.] and good[k:k + 1].isspace(), k
             v.assign([7., 7., 7.])
             harmless += 1
     assert harmless < 8
 
 
-def test_every_cut_is_noticed(prefix, request):
+def test_every_truncation_is_detected(prefix, request):
     v = df.Variable([1., 2., 3.])
     checkpoint = df.train.Checkpoint(v=v)
     path = checkpoint.save(prefix) + ".safetensors"
@@ -380,7 +380,7 @@ def test_every_cut_is_noticed(prefix, request):
     assert v.tolist() == [7., 7., 7.]
 
 
-def test_files_that_are_something_else(prefix):
+def test_other_files_raise(prefix):
     from safetensors.numpy import save_file
 
     checkpoint = df.train.Checkpoint(v=df.Variable(1.))
@@ -398,7 +398,7 @@ def test_files_that_are_something_else(prefix):
             df.train.latest_checkpoint(os.path.dirname(prefix))
 
 
-def test_without_the_package(prefix):
+def test_missing_safetensors_is_named(prefix):
     code = """
 import sys
 sys.modules["safetensors"] = None
@@ -418,7 +418,7 @@ assert c.save_counter.item() == 0
     subprocess.run([sys.executable, "-c", code, prefix], check=True)
 
 
-def test_what_is_in_the_way(prefix, tmp_path):
+def test_invalid_paths_raise(prefix, tmp_path):
     checkpoint = df.train.Checkpoint(v=df.Variable(1.))
     for bad in (str(tmp_path), str(tmp_path) + "/", ""):
         with pytest.raises(errors.InvalidArgumentError, match=r"is a folder|expected a string"):
@@ -435,7 +435,7 @@ def test_what_is_in_the_way(prefix, tmp_path):
 
 
 @pytest.mark.parametrize("where", ["write", "flush", "fsync", "replace", "open"])
-def test_a_full_disk_leaves_what_was_there(prefix, monkeypatch, where):
+def test_full_disk_keeps_the_old_checkpoint(prefix, monkeypatch, where):
     v = df.Variable(np.arange(100_000.))
     checkpoint = df.train.Checkpoint(v=v)
     path = checkpoint.write(prefix)
@@ -478,7 +478,7 @@ def test_a_full_disk_leaves_what_was_there(prefix, monkeypatch, where):
     assert v.numpy()[1] == 1.
 
 
-def test_a_limit_on_the_size_of_files(prefix):
+def test_file_size_limit_keeps_the_old_checkpoint(prefix):
     code = """
 import resource, sys
 import dualflow as df
@@ -499,7 +499,7 @@ c.restore(path).assert_consumed()
     assert sorted(os.listdir(os.path.dirname(prefix))) == ["checkpoint", "ckpt-1.safetensors"]
 
 
-def test_what_was_left_behind_is_removed_and_what_is_written_is_not(tmp_path):
+def test_stale_temporary_files_are_removed_and_active_ones_kept(tmp_path):
     left = tmp_path / "ckpt-1.safetensors.0123abcd.unfinished"
     left.write_bytes(b"x")
     (tmp_path / "notes.unfinished").write_bytes(b"mine")
@@ -511,9 +511,9 @@ def test_what_was_left_behind_is_removed_and_what_is_written_is_not(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["a.safetensors", "b.safetensors", "notes.unfinished"]
 
 
-# --- at the same time ---
+# --- concurrency ---
 
-def test_without_waiting(prefix, monkeypatch):
+def test_save_without_waiting(prefix, monkeypatch):
     v = df.Variable(np.zeros(1000))
     array = np.zeros(3)
     checkpoint = df.train.Checkpoint(v=v, array=array, list=[1] and Batches(8, 2))
@@ -525,7 +525,7 @@ def test_without_waiting(prefix, monkeypatch):
 
     monkeypatch.setattr(content, "write_tensors", slow)
     first = checkpoint.save(prefix, wait=False)
-    v.assign_add(df.ones_like(v))               # in place, if nobody looked
+    v.assign_add(df.ones_like(v))               # in place if there is no reader
     array += 1
     next(checkpoint.list)
     second = checkpoint.save(prefix, wait=False)
@@ -535,7 +535,7 @@ def test_without_waiting(prefix, monkeypatch):
     assert df.train.latest_checkpoint(os.path.dirname(prefix)) is None
     free.set()
     assert second.wait() == second.path == f"{prefix}-2"
-    assert first.done() and first.wait() == f"{prefix}-1"   # in their order
+    assert first.done() and first.wait() == f"{prefix}-1"   # in order
     assert df.train.latest_checkpoint(os.path.dirname(prefix)) == f"{prefix}-2"
     for k in (1, 2):
         checkpoint.restore(f"{prefix}-{k}")
@@ -543,7 +543,7 @@ def test_without_waiting(prefix, monkeypatch):
         assert checkpoint.list.at == 2 * (k - 1) and checkpoint.save_counter.item() == k
 
 
-def test_a_snapshot_copies_nothing_until_a_variable_is_assigned(prefix, monkeypatch):
+def test_snapshot_is_copy_on_write(prefix, monkeypatch):
     v, w = (df.Variable(np.zeros(1_000_000, "float32")) for _ in range(2))
     checkpoint = df.train.Checkpoint(v=v, w=w)
     free = threading.Event()
@@ -558,7 +558,7 @@ def test_a_snapshot_copies_nothing_until_a_variable_is_assigned(prefix, monkeypa
     saving.wait()
 
 
-def test_an_error_that_nobody_asks_for_is_a_warning(prefix, tmp_path):
+def test_unobserved_error_is_a_warning(prefix, tmp_path):
     (tmp_path / "file").write_text("x")
     checkpoint = df.train.Checkpoint(v=df.Variable(1.))
     saving = checkpoint.save(tmp_path / "file" / "ckpt", wait=False)
@@ -569,7 +569,7 @@ def test_an_error_that_nobody_asks_for_is_a_warning(prefix, tmp_path):
         assert checkpoint.save(prefix) == f"{prefix}-2"
 
 
-def test_a_program_that_ends_finishes_what_it_saves(prefix):
+def test_process_exit_waits_for_saves(prefix):
     code = """
 import sys
 import dualflow as df
@@ -579,7 +579,7 @@ df.train.Checkpoint(v=df.Variable(df.zeros([1_000_000]))).save(sys.argv[1], wait
     df.train.Checkpoint(v=df.Variable(df.zeros([1_000_000]))).restore(f"{prefix}-1")
 
 
-def test_variables_are_saved_as_they_are_at_one_moment(prefix):
+def test_save_is_a_consistent_snapshot(prefix):
     """Another thread runs a program that keeps two variables equal."""
     v, w = df.Variable(df.zeros([50_000])), df.Variable(df.zeros([50_000]))
 
@@ -606,7 +606,7 @@ def test_variables_are_saved_as_they_are_at_one_moment(prefix):
         thread.join()
 
 
-def test_threads_and_processes_that_save_the_same_name(prefix):
+def test_concurrent_saves_of_the_same_name(prefix):
     code = """
 import sys
 import dualflow as df

@@ -1,4 +1,4 @@
-"""CheckpointManager: which checkpoints are kept; programs that are killed while they save."""
+"""CheckpointManager: retained checkpoints, and processes killed during a save."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def manager_of(folder, v=None, **options):
     return df.train.CheckpointManager(checkpoint, folder, **options)
 
 
-def test_the_last_ones_are_kept(folder):
+def test_most_recent_checkpoints_are_kept(folder):
     manager = manager_of(folder)
     assert manager.checkpoints == [] and manager.latest_checkpoint is None
     paths = [manager.save() for _ in range(4)]
@@ -48,7 +48,7 @@ def test_the_last_ones_are_kept(folder):
         "best-1", "best-2", "best-3", "ckpt-4", "ckpt-77"]
 
 
-def test_another_program_goes_on(folder):
+def test_another_program_continues(folder):
     v = df.Variable(0.)
     manager = manager_of(folder, v)
     for k in range(3):
@@ -61,7 +61,7 @@ def test_another_program_goes_on(folder):
     assert w.item() == 3. and again.checkpoint.save_counter.item() == 3
     again.save()
     assert names(folder) == ["ckpt-3", "ckpt-4"]
-    os.unlink(again.latest_checkpoint + ".safetensors")         # by hand
+    os.unlink(again.latest_checkpoint + ".safetensors")         # deleted by the user
     assert manager_of(folder).latest_checkpoint == os.path.join(folder, "ckpt-3")
     os.rename(folder, folder + "-moved")
     assert df.train.latest_checkpoint(folder + "-moved") == f"{folder}-moved/ckpt-3"
@@ -74,7 +74,7 @@ def test_nothing_to_restore(folder):
     assert not os.path.exists(folder)
 
 
-def test_one_in_so_many_hours_is_kept(folder, monkeypatch):
+def test_keep_checkpoint_every_n_hours(folder, monkeypatch):
     now = [1e9]
     monkeypatch.setattr(module.time, "time", lambda: now[0])
     monkeypatch.setattr(module.os.path, "getmtime", lambda path: now[0])
@@ -92,7 +92,7 @@ def test_one_in_so_many_hours_is_kept(folder, monkeypatch):
     assert names(folder) == ["ckpt-2", "ckpt-4", "ckpt-6", "ckpt-7"]
 
 
-def test_steps_between_checkpoints(folder):
+def test_checkpoint_interval(folder):
     step = df.Variable(0)
     manager = manager_of(folder, step, step_counter=step, checkpoint_interval=5)
     assert manager.checkpoint_interval == 5
@@ -108,7 +108,7 @@ def test_steps_between_checkpoints(folder):
     assert again.save() is None
 
 
-def test_without_waiting(folder):
+def test_save_without_waiting(folder):
     v = df.Variable(np.zeros(10_000))
     manager = manager_of(folder, v, max_to_keep=3)
     savings = []
@@ -122,7 +122,7 @@ def test_without_waiting(folder):
         assert set(v.tolist()) == {float(k)}
 
 
-def test_bad_arguments(folder):
+def test_invalid_arguments_raise(folder):
     checkpoint = df.train.Checkpoint(v=df.Variable(0.))
     for options, message in (({"max_to_keep": 0}, "max_to_keep is 0"),
                              ({"max_to_keep": 2.}, "max_to_keep is 2.0"),
@@ -134,7 +134,7 @@ def test_bad_arguments(folder):
         df.train.CheckpointManager(df.Variable(1.), folder, 3)
 
 
-def test_a_save_that_fails_changes_nothing(folder, monkeypatch):
+def test_failed_save_changes_nothing(folder, monkeypatch):
     manager = manager_of(folder)
     manager.save()
 
@@ -167,9 +167,9 @@ while True:
 """
 
 
-def test_killed_while_it_saves(folder, request):
-    """kill -9 at any time: the last checkpoint that was reported, or a later one, is there, whole;
-    and what was begun is swept up."""
+def test_kill_during_a_save(folder, request):
+    """After kill -9 at any time the last reported checkpoint, or a later one, is complete, and
+    temporary files are removed."""
     times = 100 if request.config.getoption("--exhaustive") else 8
     random = np.random.default_rng(request.config.getoption("--seed") or 3)
     v, w = df.Variable(np.zeros(200_000)), df.Variable(0, dtype=df.int64)
@@ -179,7 +179,7 @@ def test_killed_while_it_saves(folder, request):
         child = subprocess.Popen([sys.executable, "-c", KILLED, folder, str(v.size), mode],
                                  stdout=subprocess.PIPE, text=True)
         if mode == "wait":
-            child.stdout.readline()             # it is at work
+            child.stdout.readline()             # it has started to work
         else:
             while df.train.latest_checkpoint(folder) in (None, f"{folder}/ckpt-{last}"):
                 assert child.poll() is None
@@ -213,7 +213,7 @@ while training.optimizer.iterations.item() < 12:
 """
 
 
-def test_training_that_is_killed_ends_as_if_it_had_not_been(folder):
+def test_killed_training_ends_as_if_uninterrupted(folder):
     whole = Training(5)
     losses = dict(enumerate(whole.run(12), 1))
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))

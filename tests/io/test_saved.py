@@ -1,4 +1,4 @@
-"""Modules that are saved with their traced functions, and loaded without their code."""
+"""Modules saved with their traced functions, and loaded without their code."""
 
 import copy
 import json
@@ -36,7 +36,7 @@ def same(a, b):
 
 
 def saved(function, folder, *calls, **attributes):
-    """A function, called, saved and loaded."""
+    """Call a function, save it, and return it with its loaded copy."""
     module = df.Module()
     for name, x in attributes.items():
         setattr(module, name, x)
@@ -66,7 +66,7 @@ class Model(df.Module):
         self.first = self.layers[0]
         self.title, self.depth, self.rate, self.nothing = "digits", 2, 0.5, None
         self.random = df.random.Generator(5)
-        self.optimizer = df.optimizers.Adam(0.1)        # is no part of what is saved
+        self.optimizer = df.optimizers.Adam(0.1)        # not saved
 
     @df.function(input_signature=[df.TensorSpec([None, 4])])
     def __call__(self, x):
@@ -93,7 +93,7 @@ class Model(df.Module):
         return x
 
 
-def test_a_model(folder):
+def test_model_round_trip(folder):
     model = Model()
     x, y = normal(6, 4), normal(6, 3, seed=3)
     first = model.classify(x, {"key": "best"})
@@ -118,13 +118,13 @@ def test_a_model(folder):
         assert same(model.classify(x, {"key": "best"}, training=training),
                     other.classify(x, {"key": "best"}, training=training))
     assert sorted(first) == ["best", "logits"]
-    for _ in range(3):                          # with the slots of the optimizer
+    for _ in range(3):                          # uses the optimizer slots
         assert same(model.step(x, y), other.step(x, y))
     assert same([v.value() for v in model.variables], [v.value() for v in other.variables])
     assert other.first.calls.item() == model.first.calls.item() > 5
 
 
-def test_no_code_of_the_user_runs(folder):
+def test_loading_runs_no_user_code(folder):
     model = Model()
     x = normal(2, 4)
     expected = model(x).tolist()
@@ -300,7 +300,7 @@ def test_gradients_of_programs(folder, f):
     assert same(df.function(lambda x: gradient(loaded, x))(x), gradient(module.f, x))
 
 
-def test_gradients_inside_of_what_is_saved(folder):
+def test_gradients_inside_saved_functions(folder):
     w = df.Variable(normal(3, 3))
 
     def f(x):
@@ -337,7 +337,7 @@ def test_several_traces_and_numbers(folder):
     assert "float32 (2,), any float" in repr(loaded) and module
 
 
-def test_a_function_that_returns_variables_and_constants(folder):
+def test_function_that_returns_variables_and_constants(folder):
     v, c = df.Variable(1.), df.constant([3.])
     _, loaded, module = saved(lambda x: (v.assign_add(x), c, {"v": v}), folder,
                               (df.constant(1.),), v=v)
@@ -365,7 +365,7 @@ def test_copies_of_a_loaded_module(folder):
         assert other.classify(x, {"key": "k"}, training=True).keys() == {"logits", "k"}
 
 
-def test_options_are_kept(folder):
+def test_options_are_preserved(folder):
     x = normal(40, 3)
     for options in ({"fast_math": True}, {"passes": False}):
         def f(x):
@@ -377,7 +377,7 @@ def test_options_are_kept(folder):
         assert mine == module.f.options
 
 
-def test_a_loaded_module_is_saved_again(folder):
+def test_loaded_module_can_be_saved_again(folder):
     model = Model()
     x = normal(2, 4)
     model.classify(x, {"key": "k"}, training=True)
@@ -392,7 +392,7 @@ def test_a_loaded_module_is_saved_again(folder):
     assert third.first is third.layers[0] and third.title == "digits"
 
 
-def test_a_checkpoint_of_a_loaded_module(folder, tmp_path):
+def test_checkpoint_of_a_loaded_module(folder, tmp_path):
     model = Model()
     df.save(model, folder)
     path = df.train.Checkpoint(model=model).save(tmp_path / "ckpt")
@@ -402,7 +402,7 @@ def test_a_checkpoint_of_a_loaded_module(folder, tmp_path):
     assert same(other.first.w, model.first.w)
 
 
-def test_what_is_not_there(folder):
+def test_missing_attributes_and_files_raise(folder):
     model = Model()
     df.save(model, folder)
     other = df.load(folder)
@@ -419,7 +419,7 @@ def test_what_is_not_there(folder):
         df.load(folder + "/nowhere")
 
 
-def test_what_cannot_be_saved(folder):
+def test_unsupported_objects_raise(folder):
     class Thing:
         pass
 
@@ -491,7 +491,7 @@ def test_many_nested_calls_and_a_long_chain(folder):
         assert loaded(x).item() == expected
 
 
-def test_the_file_says_what_it_is(folder):
+def test_file_metadata(folder):
     from safetensors import safe_open
 
     df.save(Model(), folder)

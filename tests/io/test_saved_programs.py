@@ -1,4 +1,4 @@
-"""Random programs do the same when they are saved and loaded, as in plain Python."""
+"""Random programs, saved and loaded, match plain Python."""
 
 import json
 import warnings
@@ -13,8 +13,8 @@ from tests.programs.program import difference
 
 
 def as_loaded(f):
-    """A function that is traced, described as it is saved, and played, at each call; variables are
-    those of the program."""
+    """Return a function that is traced, serialised and interpreted at each call; variables belong
+    to the program."""
     function = df.function(f)
 
     def call(*args):
@@ -29,8 +29,8 @@ def as_loaded(f):
     return call
 
 
-def test_python_s_own_control_flow(request):
-    """With branches, loops, draws, updates and gradients, inside and around."""
+def test_python_control_flow(request):
+    """Cover branches, loops, random draws, updates, and gradients inside and outside."""
     for seed in range(60 if request.config.getoption("--exhaustive") else 2):
         f = written.compiled(written.Writer(seed).text)
         with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -1,4 +1,5 @@
-"""Keras' update formulas in NumPy: from (w, g, t, slots) to the new w, by optimizer."""
+"""Keras's update formulas in NumPy by optimizer: functions of (w, g, t, slots) that return the new
+w."""
 
 import numpy as np
 

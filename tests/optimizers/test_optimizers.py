@@ -1,4 +1,4 @@
-"""Each optimizer against Keras' formulas in NumPy; slots, clipping, bad input, convergence."""
+"""Each optimizer against Keras's formulas in NumPy; slots, clipping, invalid input, convergence."""
 
 import warnings
 
@@ -46,12 +46,12 @@ def test_twenty_steps(make, update, dtype, shape):
         expected = update(expected, g.astype("float64"), t, slots)
     assert var.dtype == df.as_dtype(dtype) and var.shape == shape
     assert int(optimizer.iterations.numpy()) == 20
-    tolerance = 2e-5 if dtype == "float32" else 1e-13  # 20 roundings, and centred differences
+    tolerance = 2e-5 if dtype == "float32" else 1e-13  # 20 roundings, and central differences
     np.testing.assert_allclose(var.numpy(), expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("make, update", SETTINGS)
-def test_values_read_before_stay(make, update):
+def test_values_read_before_are_unchanged(make, update):
     var, optimizer = df.Variable([1.0, 2.0]), make()
     before, array = var.value(), var.numpy()
     optimizer.apply_gradients([(df.constant([1.0, 1.0]), var)])
@@ -63,7 +63,7 @@ def test_values_read_before_stay(make, update):
 
 
 @pytest.mark.parametrize("make, update", SETTINGS)
-def test_the_gradient_may_be_the_variable(make, update):
+def test_gradient_may_be_the_variable(make, update):
     var, optimizer = df.Variable([1.0, 2.0]), make()
     optimizer.apply_gradients([(var, var)])
     expected = update(np.array([1.0, 2.0]), np.array([1.0, 2.0]), 0, {})
@@ -71,7 +71,7 @@ def test_the_gradient_may_be_the_variable(make, update):
 
 
 @pytest.mark.parametrize("make, update", SETTINGS)
-def test_threads_change_nothing(make, update):
+def test_bits_are_independent_of_the_thread_count(make, update):
     g, results, before = np.random.default_rng(1).normal(size=100_001), [], config.num_threads()
     try:
         for threads in (1, 2):
@@ -85,7 +85,7 @@ def test_threads_change_nothing(make, update):
     assert results[0] == results[1]
 
 
-def test_state_goes_on():
+def test_restored_state_continues():
     rng = np.random.default_rng(0)
     grads = [df.constant(rng.normal(size=3)) for _ in range(6)]
     a, first = df.Variable(np.ones(3)), opt.Adam(0.1)
@@ -207,7 +207,7 @@ def test_convergence(make, steps):
 
     def loss():
         x, y = a - goal, b + 1.0
-        return x * x * df.constant([1.0, 0.5]) + y * y  # the gradient is that of the sum
+        return x * x * df.constant([1.0, 0.5]) + y * y  # the gradient of the sum
 
     for _ in range(steps):
         optimizer.minimize(loss, [a, b])

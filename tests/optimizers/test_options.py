@@ -1,4 +1,4 @@
-"""What every optimizer can do besides its formula, against NumPy; eager and traced alike."""
+"""Options that all optimizers share, against NumPy, in eager and traced mode."""
 
 import inspect
 
@@ -47,7 +47,7 @@ def test_weight_decay():
     np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
-def test_accumulated_gradients_make_one_update_of_their_mean():
+def test_accumulated_gradients_are_averaged():
     optimizer = opt.Adam(0.1, gradient_accumulation_steps=2)
     got = trained(optimizer).numpy()
     means = [(a + b) / 2 for a, b in zip(GRADS[::2], GRADS[1::2], strict=False)]
@@ -57,7 +57,7 @@ def test_accumulated_gradients_make_one_update_of_their_mean():
     assert slots["accumulated"].tolist() == GRADS[-1].tolist()
 
 
-def test_averages():
+def test_moving_averages():
     optimizer = opt.SGD(0.1, use_ema=True, ema_momentum=0.8)
     v, w, average = trained(optimizer), START.astype(np.float64), None
     for g in GRADS:
@@ -68,7 +68,7 @@ def test_averages():
     np.testing.assert_allclose(v.numpy(), average, rtol=1e-5)
 
 
-def test_averages_overwrite():
+def test_ema_overwrite_frequency():
     optimizer = opt.SGD(0.1, use_ema=True, ema_momentum=0.8, ema_overwrite_frequency=7)
     v = trained(optimizer)
     (slots,) = optimizer.slots.values()
@@ -88,7 +88,7 @@ def test_scaled_losses_give_the_same_update():
     assert plain.item() == scaled.item() == 0.75
 
 
-def test_rows_and_their_dense_gradients_are_alike():
+def test_sparse_and_dense_gradients_agree():
     rows = df.IndexedSlices(df.constant([[1., 2.], [3., 4.]]), df.constant([2, 0]), (3, 2))
     for make in MAKERS:
         for options in ({"gradient_accumulation_steps": 2}, {"use_ema": True, "weight_decay": .5},
@@ -102,7 +102,7 @@ def test_rows_and_their_dense_gradients_are_alike():
             assert results[0] == results[1]
 
 
-def test_state_goes_on():
+def test_restored_state_continues():
     one = opt.Adam(0.1, amsgrad=True, use_ema=True, gradient_accumulation_steps=2)
     two = opt.Adam(0.1, amsgrad=True, use_ema=True, gradient_accumulation_steps=2)
     v = trained(one)
@@ -114,7 +114,7 @@ def test_state_goes_on():
     assert v.tolist() == w.tolist()
 
 
-def test_bad_options():
+def test_invalid_options_raise():
     for options, said in (({"gradient_accumulation_steps": 1}, "at least 2"),
                           ({"ema_overwrite_frequency": 0}, "at least 1"),
                           ({"ema_momentum": 2.}, "ema_momentum is 2.0"),

@@ -1,4 +1,4 @@
-"""Updates by IndexedSlices: the bits of the updates by the dense gradients, everywhere."""
+"""Updates by IndexedSlices have the bits of updates by the dense gradients."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ OPTIMIZERS = {
 
 
 def batches(shape, picks, seed=0):
-    """Three steps: indices, most of which occur more than once, and rows."""
+    """Return three steps: indices, most of them repeated, and rows."""
     rng = np.random.default_rng(seed)
     for n in picks:
         yield (df.constant(rng.integers(-shape[0], shape[0], n)),
@@ -62,14 +62,14 @@ def test_same_bits_as_dense(name, dtype, wrap):
                          ((3, 0), (2, 2, 2))]:
         want = trained(OPTIMIZERS[name], shape, dtype, picks, False)
         found = trained(OPTIMIZERS[name], shape, dtype, picks, True, wrap)
-        if dtype == "float16":      # sums of rows are rounded once less
+        if dtype == "float16":      # row sums are rounded one time less
             np.testing.assert_allclose(found[0], want[0], rtol=2e-2, atol=2e-2)
         else:
             check(found, want)
 
 
 @pytest.mark.parametrize("name", ["sgd", "momentum", "adam", "centered", "adagrad"])
-def test_bits_on_any_number_of_threads(name):
+def test_bits_are_independent_of_the_thread_count(name):
     found = []
     for n in (1, 2, 3, 8):
         set_num_threads(n)
@@ -81,7 +81,7 @@ def test_bits_on_any_number_of_threads(name):
 
 
 @pytest.mark.parametrize("name", ["adam", "sgd"])
-def test_clipped_by_the_norm_of_the_dense_gradient(name):
+def test_clipping_uses_the_norm_of_the_dense_gradient(name):
     for option in ("clipnorm", "global_clipnorm"):
         make = {"adam": df.optimizers.Adam, "sgd": df.optimizers.SGD}[name]
         both = [trained(lambda make=make, option=option: make(0.1, **{option: 0.3}), (7, 3),
@@ -89,8 +89,8 @@ def test_clipped_by_the_norm_of_the_dense_gradient(name):
         np.testing.assert_allclose(both[1][0], both[0][0], rtol=1e-12)
 
 
-def test_a_model_with_a_table():
-    """Tape, table, dense layer and Adam: traced as in plain Python."""
+def test_training_a_model_with_a_table():
+    """Tape, table, dense layer and Adam: traced and eager modes agree."""
     rng = np.random.default_rng(1)
     start = rng.normal(size=(50, 8)).astype("float32"), rng.normal(size=(8, 2)).astype("float32")
     ids = df.constant(rng.integers(0, 50, (4, 6)))
@@ -114,13 +114,13 @@ def test_a_model_with_a_table():
     check(*found)
 
 
-def test_what_does_not_fit():
+def test_invalid_rows_raise():
     v = df.Variable(df.zeros([4, 2]))
     ids = df.constant([0, 1])
     with pytest.raises(OutOfRangeError, match=r"sgd_update_rows: indices\[1\] is 4, expected -4 <= "
                        r"index < 4 \(axis 0 of the variable with shape \(4, 2\)\)"):
         sgd_update(v, df.IndexedSlices(df.ones([2, 2]), df.constant([0, 4])), 1.)
-    np.testing.assert_array_equal(v, np.zeros((4, 2)))      # nothing was written
+    np.testing.assert_array_equal(v, np.zeros((4, 2)))      # unchanged
     with pytest.raises(ShapeError, match=r"rows of its gradient are float32 \(2, 3\)"):
         sgd_update(v, df.IndexedSlices(df.ones([2, 3]), ids), 1.)
     with pytest.raises(ShapeError, match=r"shape \(5, 2\).*shape \(4, 2\)"):

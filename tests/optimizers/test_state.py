@@ -1,5 +1,5 @@
-"""Training states are copied and pickled whole, and continue like the original; hyper-parameters
-that change take effect in traced functions too, or raise."""
+"""Training state is copied and pickled as a whole and continues like the original; changed
+hyper-parameters take effect in traced functions, or raise."""
 
 import copy
 import pickle
@@ -25,8 +25,8 @@ OPTIMIZERS = {
 
 
 class Model:
-    """A training state: rows looked up in a table, two variables of one name, dropout, a step
-    counter, two optimizers of which both train `b`."""
+    """Training state: rows of a table, two variables of one name, dropout, a step counter, and two
+    optimizers that both train `b`."""
 
     def __init__(self, make):
         rng = np.random.default_rng(0)
@@ -67,7 +67,7 @@ def train(model, batches, traced):
 @pytest.mark.parametrize("traced, before", [(False, 2), (True, 2), (True, 0)])
 @pytest.mark.parametrize("how", COPIES)
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_a_copied_state_goes_on(name, how, traced, before):
+def test_copied_state_continues(name, how, traced, before):
     model = Model(OPTIMIZERS[name])
     train(model, ROWS[:before], traced)
     other = COPIES[how](model)
@@ -94,7 +94,7 @@ def test_variables_and_optimizer_in_a_tuple(name, how, order):
     assert len(again.variables) == len(optimizer.variables)
 
 
-def test_an_optimizer_copied_alone_goes_on_with_its_variables():
+def test_optimizer_copied_alone_keeps_its_variables():
     g = df.constant([.5, -.25])
     v, optimizer = df.Variable([1., 2.]), opt.SGD(.1, momentum=.9)
     for _ in range(2):
@@ -109,19 +109,19 @@ def test_an_optimizer_copied_alone_goes_on_with_its_variables():
     assert len(again.variables) == len(optimizer.variables)
 
 
-def test_an_optimizer_without_its_variables_says_so():
+def test_optimizer_without_its_variables_raises():
     g, v, optimizer = df.constant([1.]), df.Variable([1.]), opt.Adam(.1)
     optimizer.apply_gradients([(g, v)])
     again = pickle.loads(pickle.dumps(optimizer))
     with pytest.raises(InvalidArgumentError, match=r"together.*build"):
         again.apply_gradients([(g, v)])
-    again.build([v])                    # an explicit new start
+    again.build([v])                    # an explicit restart
     again.apply_gradients([(g, v)])
     plain = pickle.loads(pickle.dumps(opt.SGD(.1)))
     plain.apply_gradients([(g, v)])
 
 
-def test_slots_belong_to_variables_not_to_names():
+def test_slots_are_matched_by_variable_not_name():
     a, b = df.Variable([1.], name="w"), df.Variable([1.], name="w")
     optimizer = opt.SGD(1., momentum=.5)
     for _ in range(2):
@@ -129,7 +129,7 @@ def test_slots_belong_to_variables_not_to_names():
     assert a.item() == 1. - 1. - 1.5 and b.item() == 1. - 10. - 15.
 
 
-# --- hyper-parameters that change ---------------------------------------------------------------
+# --- changed hyper-parameters -------------------------------------------------------------------
 
 NUMBERS = {"momentum": .25, "nesterov": True, "rho": .5, "epsilon": .1, "beta_1": .5, "beta_2": .75,
            "weight_decay": .5, "clipnorm": .01, "clipvalue": .01, "global_clipnorm": .01,
@@ -142,7 +142,7 @@ CHANGES = [(name, key) for name in OPTIMIZERS for key in NUMBERS
 
 
 def run(optimizer, change, traced):
-    """Three updates, the change, and three more."""
+    """Run three updates, the change, and three more updates."""
     v = df.Variable([1., -2., 3.])
 
     def step(x):
@@ -161,7 +161,7 @@ def run(optimizer, change, traced):
 
 
 @pytest.mark.parametrize("name, key", CHANGES)
-def test_a_change_takes_effect_or_raises(name, key):
+def test_change_takes_effect_or_raises(name, key):
     def change(optimizer):
         if key.startswith(("clip", "global")):
             for other in ("clipnorm", "clipvalue", "global_clipnorm"):
@@ -188,14 +188,14 @@ def test_a_change_takes_effect_or_raises(name, key):
                                   lambda: .125], ids=["number", "schedule", "variable", "callable"])
 @pytest.mark.parametrize("before", [.1, opt.schedules.CosineDecay(.5, 9), lambda: 2.],
                          ids=["number", "schedule", "callable"])
-def test_another_learning_rate(before, rate):
+def test_changed_learning_rate(before, rate):
     def change(optimizer):
         optimizer.learning_rate = rate
 
     assert run(opt.SGD(before), change, True) == run(opt.SGD(before), change, False)
 
 
-def test_a_callable_is_asked_at_each_update():
+def test_callable_rate_is_called_at_each_update():
     rates = {"now": .5}
 
     def change(optimizer):
@@ -216,7 +216,7 @@ SCHEDULES = [(opt.schedules.ExponentialDecay(.5, 2, .5), "decay_rate", .25),
 
 
 @pytest.mark.parametrize("schedule, key, value", SCHEDULES, ids=lambda x: type(x).__name__)
-def test_a_schedule_that_changes(schedule, key, value):
+def test_changed_schedule(schedule, key, value):
     def change(optimizer):
         setattr(optimizer._rate, key, value)
 
@@ -226,28 +226,28 @@ def test_a_schedule_that_changes(schedule, key, value):
         opt.schedules.ExponentialDecay(.5, 2, .5).decay_steps = 0
 
 
-def test_what_contradicts_is_refused_and_stays_as_it_was():
+def test_contradictory_options_raise_and_change_nothing():
     adam, sgd = opt.Adam(), opt.SGD(.1)
     with pytest.raises(InvalidArgumentError, match="beta_1"):
         adam.beta_1 = 1.5
     with pytest.raises(InvalidArgumentError, match="clipnorm"):
         adam.clipnorm = -1.
     assert adam.beta_1 == .9 and adam.clipnorm is None
-    sgd.momentum = .5                   # nothing is built yet
+    sgd.momentum = .5                   # no slots have been built
     sgd.build([df.Variable([1.])])
     assert len(sgd.variables) == 3
     sgd.momentum = 0.
     sgd.momentum = .25
 
 
-def test_traces_that_do_not_use_it_stay():
+def test_unaffected_traces_are_kept():
     a, b, v = opt.SGD(.1, momentum=.5), opt.SGD(.1, momentum=.5), df.Variable([1.])
     step = df.function(lambda x: a.apply_gradients([(x, v)]))
     other = df.function(lambda x: b.apply_gradients([(x, v)]))
     concrete = step.get_concrete_function(df.constant([1.]))
     for f in (step, other):
         f(df.constant([1.]))
-    a.momentum = .5                     # no change
+    a.momentum = .5                     # same value
     step(df.constant([1.]))
     assert step.experimental_get_tracing_count() == other.experimental_get_tracing_count() == 1
     a.momentum = .75
@@ -259,7 +259,7 @@ def test_traces_that_do_not_use_it_stay():
         concrete(df.constant([1.]))
 
 
-def test_a_method_follows_too():
+def test_change_takes_effect_in_methods():
     class Trainer:
         def __init__(self):
             self.optimizer, self.v = opt.SGD(1., momentum=.5), df.Variable([1.])

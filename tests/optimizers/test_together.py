@@ -30,7 +30,7 @@ SHAPES = [((3, 5), "float32"), ((), "float64"), ((0, 2), "float32"), ((40_000,),
 
 @pytest.fixture
 def counts(monkeypatch):
-    """How many variables each call updated."""
+    """A list of the number of variables that each call updates."""
     found, plain = [], Formula.update_each
 
     def update_each(formula, grads, *rest):
@@ -50,7 +50,7 @@ def threads(request):
 
 
 def trained(make, apply):
-    """The bytes of variables, and of what the optimizer keeps, after four updates."""
+    """Return the bytes of variables and optimizer state after four updates."""
     rng, optimizer = np.random.default_rng(5), make()
     variables = [df.Variable(rng.normal(size=shape), dtype=dtype) for shape, dtype in SHAPES]
     for _ in range(4):
@@ -60,17 +60,17 @@ def trained(make, apply):
 
 
 def as_a_program(optimizer, pairs):
-    """The update as a program, in which each variable has an instruction of its own."""
+    """Run the update as a program, in which each variable has a separate instruction."""
     df.function(lambda: optimizer.apply_gradients(pairs))()
 
 
 @pytest.mark.parametrize("make", MAKE)
-def test_bits_of_one_by_one(make, threads):
+def test_bits_match_single_updates(make, threads):
     assert trained(make, lambda o, pairs: o.apply_gradients(pairs)) == trained(make, as_a_program)
 
 
 @pytest.mark.parametrize("make, _", SETTINGS)
-def test_they_are_updated_in_one_call(make, _, counts):
+def test_variables_are_updated_in_one_call(make, _, counts):
     optimizer, variables = make(), [df.Variable([1.0, 2.0]) for _ in range(3)]
     optimizer.apply_gradients([(df.constant([1.0, 1.0]), v) for v in variables])
     assert counts == [3]
@@ -83,7 +83,7 @@ def test_they_are_updated_in_one_call(make, _, counts):
     (df.constant([1.0, 2.0, 3.0]), ShapeError),
     (df.constant([1.0, 2.0], df.float64), DTypeError),
 ])
-def test_nothing_is_updated_if_one_is_refused(make, _, bad, error):
+def test_invalid_gradient_updates_nothing(make, _, bad, error):
     optimizer, variables = make(), [df.Variable([1.0, 2.0]) for _ in range(3)]
     good = df.constant([1.0, 2.0])
     optimizer.apply_gradients([(good, v) for v in variables])
@@ -94,7 +94,7 @@ def test_nothing_is_updated_if_one_is_refused(make, _, bad, error):
 
 
 @pytest.mark.parametrize("make, _", SETTINGS)
-def test_a_variable_twice_is_updated_twice(make, _):
+def test_repeated_variable_is_updated_twice(make, _):
     found = []
     for apply in (lambda o, pairs: o.apply_gradients(pairs), as_a_program):
         v, optimizer = df.Variable([1.0, 2.0]), make()
@@ -115,8 +115,8 @@ def rows_of(var):
 
 
 @pytest.mark.parametrize("make", MAKE)
-def test_rows_among_tensors(make, counts):
-    """Variables with sparse gradients are updated by themselves, all others together."""
+def test_sparse_and_dense_gradients_together(make, counts):
+    """Variables with sparse gradients are updated one by one, all others together."""
     def run(apply):
         variables = [df.Variable(np.cos(np.arange(6.)).reshape(2, 3), dtype="float32")
                      for _ in range(4)]
@@ -130,12 +130,12 @@ def test_rows_among_tensors(make, counts):
     alone = run(as_a_program)
     counts.clear()
     assert run(lambda o, pairs: o.apply_gradients(pairs)) == alone
-    assert all(n in (2, 4) for n in counts)     # 4: of sums and means, which are dense
+    assert all(n in (2, 4) for n in counts)     # 4: sums and means, which are dense
 
 
 @pytest.mark.parametrize("sparse_first", [False, True])
-def test_a_variable_with_rows_and_a_tensor(sparse_first, counts):
-    """Order counts: one by one."""
+def test_sparse_and_dense_gradients_of_one_variable(sparse_first, counts):
+    """The order matters, so they are applied one by one."""
     found = []
     for apply in (lambda o, pairs: o.apply_gradients(pairs), as_a_program):
         v, optimizer = df.Variable([[1.0], [2.0]]), opt.SGD(0.5, momentum=0.5)
@@ -145,15 +145,15 @@ def test_a_variable_with_rows_and_a_tensor(sparse_first, counts):
     assert not counts and found[0] == found[1]
 
 
-def test_rows_alone(counts):
+def test_only_sparse_gradients(counts):
     table = df.Variable(df.zeros([3, 2]))
     rows = df.IndexedSlices(df.ones([1, 2]), df.constant([1]), (3, 2))
     opt.SGD(0.5).apply_gradients([(rows, table)])
     assert table.numpy().tolist() == [[0, 0], [-0.5, -0.5], [0, 0]]
 
 
-# What each option costs: "again" is one call into C with nothing checked a second time, "together"
-# one call that checks, "one by one" a call for each variable.
+# The cost class of each option: "again" is one C call that repeats no checks, "together" one C call
+# with checks, "one by one" a call per variable.
 WAYS = {
     "plain": ({}, "again"), "weight_decay": ({"weight_decay": 0.1}, "together"),
     "clipnorm": ({"clipnorm": 0.5}, "together"), "clipvalue": ({"clipvalue": 0.5}, "together"),
@@ -176,7 +176,7 @@ KINDS = {
 
 
 def way_of(optimizer, counts, grads):
-    """How the second and the third update of some variables are made."""
+    """Return how the second and third updates of the variables run."""
     variables = [df.Variable([[1.0, 2.0]], dtype=g.dtype) for g in grads]
     for _ in range(3 * (optimizer.gradient_accumulation_steps or 1)):
         optimizer.apply_gradients(zip(grads, variables, strict=True))
@@ -187,34 +187,34 @@ def way_of(optimizer, counts, grads):
 
 @pytest.mark.parametrize("option", WAYS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_which_way_each_option_goes(kind, option, counts):
+def test_cost_class_of_each_option(kind, option, counts):
     options, want = WAYS[option]
     if option == "weight_decay" and KINDS[kind]().decays_itself:
-        want = "again"                      # their op knows it
+        want = "again"                      # implemented by their op
     grads = [df.constant([[0.5, -1.0]], dtype) for dtype in ("float32", "float64", "float32")]
     assert way_of(KINDS[kind](**options), counts, grads) == want
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_which_way_rows_go(kind, counts):
-    """By themselves, each step's other gradients in one call."""
+def test_cost_class_of_sparse_gradients(kind, counts):
+    """Sparse gradients run separately, the other gradients of a step in one call."""
     rows = df.IndexedSlices([[0.5, -1.0]], [0], (1, 2))
     assert way_of(KINDS[kind](), counts, [df.constant([[1.0, 2.0]]), rows]) == [1, 1, 1]
 
 
-def test_every_optimizer_has_its_way():
+def test_every_optimizer_has_a_cost_class():
     assert {type(make()) for make in KINDS.values()} == {
         x for x in vars(opt).values() if isinstance(x, type) and issubclass(x, opt.Optimizer)
         and x is not opt.Optimizer}
 
 
-def test_an_update_of_ones_own_comes_first(counts):
+def test_overridden_update_is_called(counts):
     class Halved(opt.SGD):
         def update(self, grad, var, slots, rate):
             super().update(grad * 0.5, var, slots, rate)
 
     class Renamed(opt.SGD):
-        """Updates by the formula of its base."""
+        """Inherits the formula of its base."""
 
     v = df.Variable([1.0])
     Halved(1.0).apply_gradients([(df.constant([1.0]), v)])
@@ -223,7 +223,7 @@ def test_an_update_of_ones_own_comes_first(counts):
     assert v.numpy().tolist() == [0.0] and counts == [1]
 
 
-def test_other_threads_see_all_or_nothing():
+def test_update_of_all_variables_is_atomic():
     variables, optimizer = [df.Variable(0.0) for _ in range(40)], opt.SGD(1.0)
     grads, over, mixed = [df.constant(-1.0)] * 40, threading.Event(), []
 
@@ -248,7 +248,7 @@ def test_other_threads_see_all_or_nothing():
     ([[1, 2]], TypeError),
     ([], None),
 ])
-def test_bad_rows(rows, error):
+def test_invalid_rows_raise(rows, error):
     if error is None:
         apply_each("sgd_update", rows, {})
     else:
@@ -256,11 +256,11 @@ def test_bad_rows(rows, error):
             apply_each("sgd_update", rows, {})
 
 
-# --- the same update again ------------------------------------------------------------------------
+# --- repeated updates -----------------------------------------------------------------------------
 
 
 def changes():
-    """What may happen between two updates."""
+    """Yield changes that may happen between two updates."""
     def learning_rate(o, pairs):
         o.learning_rate = 0.25
 
@@ -304,7 +304,7 @@ def changes():
                                   lambda: opt.RMSprop(0.1)])
 @pytest.mark.parametrize("change", changes(), ids=lambda f: f.__name__)
 @pytest.mark.filterwarnings("ignore::dualflow.errors.GradientWarning")
-def test_what_changes_between_updates_counts(make, change):
+def test_changes_between_updates_take_effect(make, change):
     found = []
     for apply in (lambda o, pairs: o.apply_gradients(pairs), as_a_program):
         o = make()
@@ -318,7 +318,7 @@ def test_what_changes_between_updates_counts(make, change):
     assert found[0] == found[1]
 
 
-def test_formulas_of_others_are_asked_each_time():
+def test_user_formulas_are_called_each_time():
     class Mine(opt.SGD):
         asked = 0
 
@@ -332,7 +332,7 @@ def test_formulas_of_others_are_asked_each_time():
     assert Mine.asked == 3 and o.iterations.item() == 3
 
 
-def test_a_value_read_before_an_update_stays():
+def test_value_read_before_an_update_is_unchanged():
     o, v = opt.SGD(1.0), df.Variable([1.0])
     held = []
     for _ in range(4):
@@ -352,13 +352,13 @@ V, G, RATE, COUNT = (df.Variable([1.0]), df.constant([1.0]), df.Variable(0.5),
     ("sgd_update", [(V, G, 0.5)], (0.5,), COUNT), ("sgd_update", [(G, G, RATE)], (RATE,), COUNT),
     ("sgd_update", [(V, df.constant(1.0), RATE)], (RATE,), COUNT), ("sgd_update", [1], (), COUNT),
     ("sgd_update", [], (RATE,), RATE), ("sgd_update", [], (), df.Variable([0, 0], dtype=df.int64))])
-def test_updates_that_cannot_be(name, rows, rest, count):
+def test_invalid_updates_raise(name, rows, rest, count):
     with pytest.raises((TypeError, ValueError, DTypeError, ShapeError)):
         Updates(name, rows, {}, rest, count)
 
 
 @pytest.mark.parametrize("pairs", [[], [1], [(1,)], [(1, 2)], [[1, 2]], [(None, None)]])
-def test_no_update_of_other_pairs(pairs):
+def test_other_pairs_do_not_match_a_prepared_update(pairs):
     v, rate = df.Variable([1.0]), df.Variable(0.5)
     again = Updates("sgd_update", [(v, df.constant([1.0]), rate)], {}, (rate,),
                     df.Variable(0, dtype=df.int64))
@@ -366,7 +366,7 @@ def test_no_update_of_other_pairs(pairs):
     assert again.again([(df.constant([1.0]), v)]) and v.numpy().tolist() == [0.5]
 
 
-# --- the same update once more ---
+# --- random sequences of updates ---
 
 def everything(optimizer, variables):
     return [x.numpy().tobytes() for x in [*variables, *optimizer.variables]]
@@ -383,18 +383,18 @@ CHANGES = {
 
 
 def changed(optimizer, random):
-    """One attribute, or none."""
+    """Change one attribute, or none."""
     name = random.choice([*CHANGES, "nothing"])
     value = random.choice(CHANGES.get(name, [None]))
     clips = {"clipnorm", "clipvalue", "global_clipnorm"}
     if hasattr(optimizer, name) and not (name in clips and value is not None and any(
             getattr(optimizer, other) is not None for other in clips - {name})):
-        with contextlib.suppress(InvalidArgumentError):     # slots that there are not
+        with contextlib.suppress(InvalidArgumentError):     # slots that do not exist
             setattr(optimizer, name, value)
 
 
 def given(k, variables, random):
-    """Gradients of some kind for some of the variables, in some order."""
+    """Return gradients of some kind for some of the variables, in some order."""
     kind = random.choice(["plain"] * 5 + ["few", "turned", "None", "numbers", "rows"])
     pairs = [(df.constant(np.cos(np.arange(v.size) + k).reshape(v.shape), v.dtype), v)
              for v in variables]
@@ -419,8 +419,8 @@ def given(k, variables, random):
     lambda: df.optimizers.RMSprop(0.5), lambda: df.optimizers.Adagrad(0.5),
     lambda: df.optimizers.SGD(0.5, use_ema=True)])
 @pytest.mark.parametrize("seed", range(4))
-def test_an_update_again_is_an_update_anew(make, seed):
-    """Whatever has changed since the last one."""
+def test_repeated_updates_match_new_ones(make, seed):
+    """Random changes happen between the updates."""
     made = []
     for anew in (False, True):
         random, optimizer = Random(seed), make()

@@ -1,5 +1,4 @@
-"""Pictures of ten kinds, and text, for the programs to learn from; made here, the same each time.
-"""
+"""Images of ten kinds, and text, as training data: generated here, always the same."""
 
 import gzip
 from pathlib import Path
@@ -10,27 +9,27 @@ MNIST = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "mnist"
 
 
 class Digits:
-    """Pictures with one-hot labels, in batches that begin again at the end."""
+    """Images with one-hot labels, in batches that start again at the end."""
 
     def __init__(self, images, labels):
         self.images, self.labels, self._at = images, labels, 0
 
     def next_batch(self, n):
-        """The next n pictures and labels."""
+        """Return the next n images and labels."""
         rows = np.arange(self._at, self._at + n) % len(self.images)
         self._at = (self._at + n) % len(self.images)
         return self.images[rows], self.labels[rows]
 
 
 def smooth(x):
-    """Pictures without sharp edges."""
+    """Return images without sharp edges."""
     for axis in (1, 2):
         x = (x + np.roll(x, 1, axis) + np.roll(x, -1, axis)) / 3
     return x
 
 
 def digits(n=1000, size=28, seed=0):
-    """Pictures of ten shapes, moved a little, and noisy: values from 0 to 1."""
+    """Return images of ten shapes, slightly moved and noisy, with values from 0 to 1."""
     rng = np.random.RandomState(seed + 1)
     shapes = np.random.RandomState(7).rand(10, size // 4, size // 4) > 0.6
     shapes = np.kron(shapes, np.ones([4, 4]))
@@ -41,7 +40,7 @@ def digits(n=1000, size=28, seed=0):
 
 
 def mnist():
-    """MNIST's test pictures, in two halves, or None where they are not there."""
+    """Return MNIST's test images in two halves, or None if they are not available."""
     if not MNIST.is_dir():
         return None
     with gzip.open(MNIST / "t10k-images-idx3-ubyte.gz") as file:
@@ -53,7 +52,7 @@ def mnist():
 
 
 def numbered_text(n_words=50, n=6000, seed=0):
-    """Words as numbers, each followed by one of a few that belong with it."""
+    """Return words as numbers; each is followed by one of a few related words."""
     rng = np.random.RandomState(seed)
     words = [0]
     for _ in range(n - 1):

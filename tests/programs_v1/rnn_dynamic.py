@@ -7,7 +7,7 @@ seq_max_len, n_hidden = 12, 24
 
 
 def sequences(n):
-    """Rising ones and random ones, of different lengths, filled up with zeros."""
+    """Return rising and random sequences of different lengths, padded with zeros."""
     data, labels, lengths = np.zeros([n, seq_max_len, 1]), np.zeros([n, 2]), []
     for k in range(n):
         length = rng.randint(4, seq_max_len + 1)

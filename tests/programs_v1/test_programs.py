@@ -1,7 +1,7 @@
-"""Programs as people wrote them for TensorFlow 1 run as they are, and learn.
+"""Programs written for TensorFlow 1 run unchanged, and learn.
 
-With ``python -m tests.programs_v1.test_programs`` TensorFlow itself runs them (with tf_keras and
-``TF_USE_LEGACY_KERAS=1``): the same checks hold for it.
+``python -m tests.programs_v1.test_programs`` runs them with TensorFlow itself (with tf_keras and
+``TF_USE_LEGACY_KERAS=1``) and the same checks.
 """
 
 import os
@@ -21,8 +21,8 @@ HERE = Path(__file__).parent
 
 
 def tags(found):
-    """What the event files of a program hold. Names differ by more than case, as TensorFlow's do:
-    beside a scope "Loss", "loss" is "loss_1"."""
+    """Return the contents of the event files of a program. As in TensorFlow, names differ by more
+    than case: next to a scope "Loss", "loss" becomes "loss_1"."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     read = EventAccumulator(found["logs_path"])
@@ -85,7 +85,7 @@ def test_program(name, tmp_path, monkeypatch):
     assert CHECKS[name](found), {key: x for key, x in found.items() if np.ndim(x) == 0}
 
 
-def test_every_program_is_run():
+def test_every_program_has_a_check():
     programs = [p.stem for p in HERE.glob("*.py") if "tf.Session() as sess:" in p.read_text()
                 and p != Path(__file__)]
     assert sorted(programs) == sorted(CHECKS)
@@ -93,7 +93,7 @@ def test_every_program_is_run():
         assert (HERE / f"{name}.py").read_text().startswith("import dualflow.compat.v1 as tf\n")
 
 
-@pytest.mark.skipif(digits.mnist() is None, reason="MNIST is not there")
+@pytest.mark.skipif(digits.mnist() is None, reason="MNIST is not available")
 def test_real_digits(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     both = digits.mnist()
@@ -104,7 +104,7 @@ def test_real_digits(monkeypatch, tmp_path):
 
 
 def referee(names):
-    """Runs programs with TensorFlow."""
+    """Run programs with TensorFlow."""
     import tensorflow.compat.v1 as tensorflow
 
     tensorflow.disable_eager_execution()

@@ -1,4 +1,4 @@
-"""Headless Chromium, told what to do through a pipe: the DevTools protocol, JSON between zeros."""
+"""Headless Chromium driven through a pipe: the DevTools protocol, JSON separated by zero bytes."""
 
 import base64
 import json
@@ -9,7 +9,7 @@ import time
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
-# All text of a page, in what components hide as well.
+# All text of a page, including shadow DOM.
 ALL_TEXT = """(() => {
   const parts = [], pending = [document.body];
   while (pending.length) {
@@ -24,7 +24,7 @@ ALL_TEXT = """(() => {
 
 
 class Browser:
-    """A page of `url`, as large as `size`."""
+    """A page of `url` in a window of `size`."""
 
     def __init__(self, url, folder, size="1300,800"):
         command, self._replies = self._pipes()
@@ -47,13 +47,13 @@ class Browser:
         return write_commands, os.fdopen(read_replies, "rb", buffering=0)
 
     def _as_3_and_4(self):
-        """Chromium reads from 3 and writes to 4."""
+        """Set up descriptors 3 and 4, which Chromium reads and writes."""
         theirs = [os.dup(fd) for fd in self._theirs]
         for fd, wanted in zip(theirs, (3, 4), strict=True):
             os.dup2(fd, wanted, inheritable=True)
 
     def tell(self, method, **params):
-        """Gives a command; its result."""
+        """Send a command and return its result."""
         self._n += 1
         message = {"id": self._n, "method": method, "params": params}
         if self._session:
@@ -71,11 +71,11 @@ class Browser:
                 return reply["result"]
 
     def run(self, script):
-        """The value of some JavaScript."""
+        """Return the value of a JavaScript expression."""
         return self.tell("Runtime.evaluate", expression=script)["result"].get("value")
 
     def text_with(self, words, timeout=30):
-        """The page's text once all the words are in it, or when that takes too long."""
+        """Return the page's text once it contains all the words, or after the timeout."""
         end = time.monotonic() + timeout
         while True:
             text = self.run(ALL_TEXT) or ""
@@ -84,7 +84,7 @@ class Browser:
             time.sleep(0.1)
 
     def screenshot(self, path):
-        """Writes what the page looks like as PNG."""
+        """Write an image of the page as PNG."""
         data = self.tell("Page.captureScreenshot", format="png")["data"]
         with open(path, "wb") as file:
             file.write(base64.b64decode(data))

@@ -1,4 +1,4 @@
-"""Reads event files back, with tensorboard's own reader."""
+"""Reads event files with tensorboard's own reader."""
 
 import pytest
 
@@ -10,23 +10,23 @@ from tensorboard.util import tensor_util  # noqa: E402
 
 
 def read(logdir):
-    """What is in a run's directory."""
+    """Return the contents of a run's directory."""
     return EventAccumulator(str(logdir), size_guidance=dict.fromkeys(
         ["tensors", "scalars", "histograms", "images"], 0)).Reload()
 
 
 def tensors(logdir, tag):
-    """{step: array} of a tag."""
+    """Return {step: array} of a tag."""
     return {e.step: tensor_util.make_ndarray(e.tensor_proto) for e in read(logdir).Tensors(tag)}
 
 
 def numbers(logdir, tag):
-    """[(step, number)] of a tag, as they were written."""
+    """Return [(step, value)] of a tag in the order of writing."""
     return [(e.step, tensor_util.make_ndarray(e.tensor_proto).item())
             for e in read(logdir).Tensors(tag)]
 
 
 def run_metadata(logdir, tag):
-    """The RunMetadata that `trace_export` wrote."""
+    """Return the RunMetadata that `trace_export` wrote."""
     (data,) = tensors(logdir, tag).values()
     return config_pb2.RunMetadata.FromString(data.item())

@@ -1,4 +1,4 @@
-"""Graphs as TensorBoard gets them: complete, without cycles, with scopes, types and shapes."""
+"""Graphs written for TensorBoard: complete, acyclic, with scopes, dtypes and shapes."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.summary.events import read
 
 
 def nodes(graph):
-    """{name: NodeDef}, in order; every input is there, and comes before."""
+    """Return {name: NodeDef} in order; every input is defined earlier."""
     graph_def, _ = to_graph_def(graph)
     found = {}
     for node in graph_def.node:
@@ -45,7 +45,7 @@ def traced(f, *args):
     return f.get_concrete_function(*args).graph
 
 
-def test_a_function():
+def test_traced_function():
     found = nodes(traced(layer(), df.TensorSpec([None, 3]), df.constant(1)))
     assert found["n"].op == "Placeholder"
     x, product = found["x"], found["hidden/matmul"]
@@ -62,7 +62,7 @@ def test_a_function():
     assert {n.device for n in found.values()} == {"/device:CPU:0"}
 
 
-def test_before_and_after_the_passes():
+def test_graphs_before_and_after_the_passes():
     f, x, n = layer(), df.ones([4, 3]), df.constant(1)
     before, after = nodes(f.compiled_for(x, n).traced), nodes(f.graph_for(x, n))
     assert {"add", "relu"} <= {node.op for node in before.values()}
@@ -82,7 +82,7 @@ def test_bodies_are_scopes():
     (tanh,) = [name for name in found if found[name].op == "tanh"]
     assert tanh == "outer/while_loop/tanh"
     loop = found["outer/while_loop"]
-    assert tanh in loop.input                           # what a round gives is what comes out
+    assert tanh in loop.input                           # a body output is a loop output
     (exp,) = [name for name in found if found[name].op == "exp"]
     assert exp == "outer/cond/branch_1/exp"
     (parameter,) = found[exp].input
@@ -99,7 +99,7 @@ def test_calls_are_scopes():
     assert list(found["multiply"].input) == ["inner", "inner_1"]
 
 
-def test_a_deferred_graph():
+def test_explicit_graph():
     g = df.Graph()
     with g.as_default(), df.name_scope("model"):
         x = g.placeholder([None, 2], name="x")
@@ -110,7 +110,7 @@ def test_a_deferred_graph():
     assert any("gradients/" in name for name in found)
 
 
-def test_kept_values(monkeypatch):
+def test_cached_results(monkeypatch):
     monkeypatch.setattr(keep, "LEAST_BYTES", 0)
     w = df.Variable(df.ones([64, 64]))
     f = df.function(lambda x: df.cast(x, df.bfloat16) @ df.cast(w, df.bfloat16))
@@ -134,8 +134,8 @@ def test_dtypes(dtype):
     assert found["x"].attr["dtype"].type > 0
 
 
-def test_a_long_graph():
-    """No recursion, and no work for each pair."""
+def test_long_graph():
+    """Writing neither recurses nor takes quadratic time."""
     g = df.Graph()
     with g.as_default():
         x = g.placeholder([2], name="x")
@@ -148,12 +148,12 @@ def deep(x, depth):
     return df.cond(x > 0., lambda: deep(x - 1., depth - 1), lambda: x) if depth else x
 
 
-def test_a_deep_graph():
+def test_deeply_nested_graph():
     f = df.function(lambda x: deep(x, 8))
     assert sum(n.op == "cond" for n in nodes(traced(f, df.constant(9.))).values()) == 8
 
 
-def test_written(tmp_path):
+def test_graph_files(tmp_path):
     f = df.function(lambda x: df.tanh(x))
     concrete = f.get_concrete_function(df.TensorSpec([None, 3]))
     for name, what in (("a", concrete.graph), ("a2", concrete)):

@@ -1,4 +1,4 @@
-"""TensorBoard itself reads what was written: by its routes, and in a browser where there is one."""
+"""TensorBoard reads the written files: by its routes, and in a browser if available."""
 
 import json
 import time
@@ -13,7 +13,7 @@ from tests.summary.browser import CHROMIUM, Browser
 
 
 class Server:
-    """TensorBoard, on loopback, in this process."""
+    """TensorBoard on the loopback interface, in this process."""
 
     def __init__(self, logdir):
         from tensorboard import program
@@ -33,7 +33,7 @@ class Server:
 
 
 def program():
-    """A step of training with a loop, a branch and summaries."""
+    """Return a training step with a loop, a branch and summaries."""
     w = df.Variable(df.random.stateless_normal([4, 3], seed=[1, 2]), name="w")
 
     @df.function
@@ -71,7 +71,7 @@ def board(tmp_path_factory):
     return server
 
 
-def test_the_graph(board):
+def test_graph_routes(board):
     info = board.json("data/plugin/graphs/info")["train"]
     assert info["run_graph"] is True
     assert info["tags"]["train"]["op_graph"] and not info["tags"]["train"]["profile"]
@@ -80,14 +80,14 @@ def test_the_graph(board):
     for query in ({}, {"tag": "train"}):
         text = board.get("data/plugin/graphs/graph", run="train", **query).decode()
         assert 'name: "model/relu"' in text and 'name: "gradients/relu_grad"' in text
-        assert 'input: "^loss_1"' in text       # the histogram's branch comes after the number
+        assert 'input: "^loss_1"' in text       # the histogram's branch follows the scalar
     after = board.get("data/plugin/graphs/graph", run="train", tag="train/optimized").decode()
     assert 'op: "matmul_cluster"' in after and 'op: "relu"' not in after
     times = board.get("data/plugin/graphs/run_metadata", run="train", tag="train/optimized")
     assert b'node_name: "model/relu"' in times and b"all_end_rel_micros" in times
 
 
-def test_values(board):
+def test_scalar_routes(board):
     scalars = board.json("data/plugin/scalars/scalars", run="train", tag="loss")
     assert [step for _, step, _ in scalars] == [0, 1, 2, 3]
     assert scalars[0][2] > scalars[3][2]

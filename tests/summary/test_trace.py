@@ -1,4 +1,4 @@
-"""What ran between trace_on and trace_export: graphs before and after the passes, with times."""
+"""Runs between trace_on and trace_export: graphs before and after the passes, and run times."""
 
 import threading
 
@@ -42,7 +42,7 @@ def graph(metadata):
 @pytest.mark.parametrize("profiler", [False, True])
 def test_graphs_and_times(tmp_path, profiler):
     x = df.ones([32, 64])
-    want = step(x), step(x)                    # a call seen before is seen again
+    want = step(x), step(x)                    # cached calls are traced as well
     df.summary.trace_on(graph=True, profiler=profiler)
     assert step(x).item() == want[0].item()
     export(tmp_path)
@@ -105,7 +105,7 @@ def test_effects_happen_once():
     assert v.numpy() == 3.
 
 
-def test_errors():
+def test_invalid_uses_raise():
     with pytest.raises(ValueError, match="trace_export: no trace is on"):
         df.summary.trace_export("t", step=1)
     df.summary.trace_on(graph=False)
@@ -114,12 +114,12 @@ def test_errors():
     df.summary.trace_on()
     with pytest.warns(UserWarning, match="a trace is on already"):
         df.summary.trace_on()
-    df.summary.trace_export("t")            # no writer: nothing is written, the trace is off
+    df.summary.trace_export("t")            # without a writer nothing is written; the trace ends
     with pytest.raises(ValueError, match="no trace is on"):
         df.summary.trace_export("t", step=1)
 
 
-def test_a_failing_run():
+def test_failing_run():
     f = df.function(lambda x, k: df.gather(x, k))
     df.summary.trace_on(profiler=True)
     with pytest.raises(IndexError):

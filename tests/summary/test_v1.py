@@ -1,4 +1,4 @@
-"""Summaries in TensorFlow 1's form, and the writer that takes them."""
+"""Summaries in TensorFlow 1's format, and their file writer."""
 
 import io
 import time
@@ -36,7 +36,7 @@ def test_histogram():
     assert len(limits) == len(counts) < 300 and counts.sum() == 504
     assert (np.diff(limits) > 0).all()
     assert (np.add.accumulate(counts) == [(x < b).sum() for b in limits]).all()
-    assert ((counts[1:] > 0) | (counts[:-1] > 0)).all()     # empty buckets in a row are one
+    assert ((counts[1:] > 0) | (counts[:-1] > 0)).all()     # successive empty buckets are merged
     assert only(v1.histogram("none", [])).histo.num == 0
     with pytest.raises(ValueError, match="Nan in summary histogram for: h"):
         v1.histogram("h", [1., np.nan])
@@ -63,8 +63,8 @@ def test_text():
     assert tensor_util.make_ndarray(value.tensor).tolist() == [[b"a", b"b"]]
 
 
-def test_a_writer(tmp_path):
-    """As programs of that time use it: bytes and steps, the graph at once or later."""
+def test_file_writer(tmp_path):
+    """Write as TensorFlow 1 programs do: bytes and steps, with the graph at once or later."""
     g = df.Graph()
     with g.as_default():
         g.placeholder([2], name="x")

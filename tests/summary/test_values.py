@@ -1,4 +1,4 @@
-"""Summaries of values, as TensorBoard's own reader finds them."""
+"""Summaries of values, read back with TensorBoard's own reader."""
 
 import io
 import os
@@ -26,11 +26,11 @@ def logdir(tmp_path):
 
 
 def both(f):
-    """A function, and the same traced."""
+    """Return a function, and the function traced."""
     return [f, df.function(f)]
 
 
-def test_a_number(writer, logdir):
+def test_scalar(writer, logdir):
     with writer.as_default():
         assert df.summary.scalar("loss", .5, step=3).item() is True
         assert df.summary.scalar("count", df.constant(7), step=df.constant(4)).item() is True
@@ -43,7 +43,7 @@ def test_a_number(writer, logdir):
 
 
 def test_traced(writer, logdir):
-    """Each run writes, in the order of the text, what eager mode would."""
+    """Each run writes what eager mode writes, in program order."""
     def f(x, step):
         df.summary.scalar("first", df.reduce_sum(x), step=step)
         for k in df.range(3):
@@ -74,7 +74,7 @@ def test_gradients_write_nothing(writer, logdir):
     assert numbers(logdir, "inside") == [(1, 3.)] * 2
 
 
-def test_a_writer_belongs_to_the_function_it_is_in(tmp_path):
+def test_writer_is_bound_to_the_enclosing_function(tmp_path):
     inside, outside = [df.summary.create_file_writer(tmp_path / name) for name in "ab"]
 
     @df.function
@@ -92,7 +92,7 @@ def test_a_writer_belongs_to_the_function_it_is_in(tmp_path):
         f(df.constant(2.))
         g(df.constant(3.), 1)
     with inside.as_default():
-        g(df.constant(4.), 2)       # where eager mode would write it
+        g(df.constant(4.), 2)       # where eager mode would write
     g(df.constant(5.), 3)
     assert numbers(tmp_path / "a", "x") == [(5, 1.), (5, 2.)]
     assert numbers(tmp_path / "b", "y") == [(1, 3.)]
@@ -153,7 +153,7 @@ def test_set_as_default(writer, logdir):
     thread.start()
     thread.join()
     assert numbers(logdir, "x") == [(2, 1.)]
-    assert not df.summary.should_record_summaries()         # a default is its thread's
+    assert not df.summary.should_record_summaries()         # defaults are per thread
 
 
 def test_histogram(writer, logdir):
@@ -207,7 +207,7 @@ def test_write(writer, logdir):
     assert tensors(logdir, "any")[1].tolist() == [[1, 2]]
 
 
-# --- what goes wrong ----------------------------------------------------------------------------
+# --- errors -------------------------------------------------------------------------------------
 
 def test_no_step(writer):
     with writer.as_default():
@@ -223,12 +223,12 @@ def test_no_step(writer):
     (lambda: df.summary.text("t", 3, step=1), "text: 't' is 3, want a str"),
     (lambda: df.summary.text("t", df.ones([2]), step=1), "text: 't' is"),
 ])
-def test_bad_values(writer, call, text):
+def test_invalid_values_raise(writer, call, text):
     with writer.as_default(), pytest.raises(df.errors.DualflowError, match=text):
         call()
 
 
-def test_a_closed_writer(tmp_path):
+def test_closed_writer(tmp_path):
     writer = df.summary.create_file_writer(tmp_path / "run")
     writer.close()
     writer.close()
@@ -245,7 +245,7 @@ def test_a_closed_writer(tmp_path):
 HIDDEN = "import sys\nfor name in ('tensorboard', 'tensorflow'): sys.modules[name] = None\n"
 
 
-def test_without_the_package():
+def test_missing_tensorboard_is_named():
     code = HIDDEN + """
 import dualflow as df
 df.summary.trace_on(), df.summary.trace_off()
@@ -262,7 +262,7 @@ except ImportError as error:
     assert not os.path.exists("nowhere")
 
 
-def test_it_is_loaded_late():
+def test_tensorboard_is_imported_lazily():
     code = ("import sys, dualflow; assert 'dualflow.summary' not in sys.modules; dualflow.summary;"
             "sys.exit('tensorboard' in sys.modules)")
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -290,7 +290,7 @@ def test_threads(writer, logdir):
 
 
 def test_fork(tmp_path):
-    """A forked process writes a file of its own."""
+    """A forked process writes a separate file."""
     run(f"""
 writer = df.summary.create_file_writer({str(tmp_path)!r})
 with writer.as_default():
@@ -312,6 +312,6 @@ writer.close()
 
 
 @pytest.mark.parametrize("writer", [[], "runs", 3])
-def test_flush_of_what_is_no_writer(writer):
+def test_flush_of_another_object_raises(writer):
     with pytest.raises(TypeError, match="flush: writer is"):
         df.summary.flush(writer)

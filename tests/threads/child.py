@@ -1,4 +1,4 @@
-"""Runs programs in processes of their own, so that one that hangs fails its test only."""
+"""Runs programs in separate processes, so that a program that hangs fails only its test."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ import dualflow as df
 
 
 def run(source, timeout=60, **environment):
-    """What a Python program prints; it must end by itself, and well."""
+    """Return the output of a Python program, which must exit with 0 in time."""
     done = subprocess.run([sys.executable, "-c", HEAD + textwrap.dedent(source)],
                           env={**os.environ, **environment}, capture_output=True, text=True,
                           timeout=timeout, check=False)

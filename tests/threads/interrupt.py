@@ -1,5 +1,5 @@
-"""Ctrl-C at every place where Python checks for signals: where a function begins and where a C call
-returns. A profile function is called exactly there."""
+"""Ctrl-C wherever Python checks for signals: where a function begins and where a C call returns,
+exactly where a profile function is called."""
 
 import sys
 from pathlib import Path
@@ -8,8 +8,8 @@ PLACES = ("call", "c_return", "c_exception")
 
 
 def places(work, files=(), share=1):
-    """The numbers of the places that `work` passes, one for each instruction and kind: all in the
-    files named, and of the rest every `share`-th."""
+    """Return the indices of the positions that `work` passes, one for each instruction and kind:
+    all in the named files, and every `share`-th of the others."""
     seen, n = {}, 0
 
     def profile(frame, event, arg):
@@ -28,7 +28,8 @@ def places(work, files=(), share=1):
 
 
 def interrupt(work, n):
-    """Runs it; KeyboardInterrupt at place n, which comes out unless something swallows it."""
+    """Run `work`; raise KeyboardInterrupt at position n, which propagates unless it is
+    swallowed."""
     left = n
 
     def profile(frame, event, arg):

@@ -1,4 +1,4 @@
-"""Ctrl-C at any time leaves nothing behind: no graph and no tape that record, no lock held."""
+"""Ctrl-C at any time leaves no graph or tape recording and no lock held."""
 
 import builtins
 
@@ -9,7 +9,7 @@ from dualflow._core import current_graph, current_log
 from tests.threads.child import run
 from tests.threads.interrupt import interrupt, places
 
-# Where contexts are entered and left.
+# Modules that enter and leave contexts.
 FILES = ("tape.py", "trace.py", "printing.py", "graph.py", "names.py", "concrete.py",
          "function.py", "contexts.py", "contextlib.py", "test_ctrl_c.py")
 made = []
@@ -24,7 +24,7 @@ class Null:
 
 
 def traces():
-    """Traces a function that does much, and runs it."""
+    """Trace a function that uses many features, and run it."""
     w = df.Variable([[1.], [2.]])
     optimizer = df.optimizers.SGD(0.1)
     inner = df.function(lambda x: df.tanh(x) * df.cast(df.range(2), df.float32))
@@ -86,24 +86,24 @@ def draws():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("work", [traces, around_a_call, tapes, graphs, draws],
                          ids=lambda f: f.__name__)
-def test_at_every_place(work, request):
-    """One interrupt for each line of code where it may come; all lines of the contexts themselves,
-    a share of the rest."""
+def test_interrupt_at_every_position(work, request):
+    """Interrupt once per line of code where it is possible: on all lines of the contexts, and on a
+    share of the others."""
     work(), work()
     share = 1 if request.config.getoption("exhaustive") else 15
     own_print, kept = builtins.print, []
     for n in places(work, FILES, share):
         error = interrupt(work, n)
-        kept.append(error)                      # keeps its frames, and what they hold, alive
-        assert current_graph() is None, f"a graph records after {error!r}"
-        assert current_log() is None, f"a tape records after {error!r}"
-        assert builtins.print is own_print, f"printing goes elsewhere after {error!r}"
+        kept.append(error)                      # keeps its frames alive, and their objects
+        assert current_graph() is None, f"a graph is open after {error!r}"
+        assert current_log() is None, f"a tape is recording after {error!r}"
+        assert builtins.print is own_print, f"print is still patched after {error!r}"
         assert not any(g.names._scopes for g in made), f"a scope is open after {error!r}"
     work()
 
 
-def test_at_random_times(request):
-    """As users press it: by a signal, while functions are traced."""
+def test_interrupts_at_random_times(request):
+    """Send signals, as users do, while functions are traced."""
     seconds = 60 if request.config.getoption("exhaustive") else 1
     out = run(f"""
 import builtins, random, warnings

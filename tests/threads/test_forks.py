@@ -1,10 +1,10 @@
-"""Forks in mid-flight: the child has complete values and can go on."""
+"""Forks during other work: the child sees complete values and can continue."""
 
 from tests.threads.child import run
 
 
-def test_a_fork_beside_a_program(request):
-    """The child sees a value as of a whole run, and can read, write and run."""
+def test_fork_during_a_program_of_another_thread(request):
+    """The child sees the value before or after a run, and can read, write and run."""
     run("""
 n = 1 << 18
 v, w = df.Variable(df.zeros([n])), df.Variable(df.zeros([n]))
@@ -47,8 +47,8 @@ thread.join()
 """.replace("FORKS", "500" if request.config.getoption("exhaustive") else "12"), timeout=300)
 
 
-def test_a_fork_inside_a_program():
-    """From a handler or a print: parent and child both end the run."""
+def test_fork_inside_a_program():
+    """From a handler or a print function: parent and child both complete the run."""
     run("""
 v = df.Variable([1.])
 class Stream:
@@ -71,8 +71,8 @@ assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 7
 """)
 
 
-def test_a_fork_while_another_thread_prints():
-    """The variable is as it was when the other thread's program called Python."""
+def test_fork_while_another_thread_prints():
+    """The variable has the value from when the other thread's program called Python."""
     run("""
 v = df.Variable([1.])
 inside, go = threading.Event(), threading.Event()
@@ -103,8 +103,8 @@ assert v.numpy().tolist() == [3.]
 """)
 
 
-def test_a_fork_while_others_trace_draw_and_print(request):
-    """No lock of ours is held forever in the child."""
+def test_fork_while_other_threads_trace_draw_and_print(request):
+    """No dualflow lock stays held in the child."""
     run("""
 tracing = threading.Event()
 @df.function
@@ -145,8 +145,8 @@ for t in threads:
 """.replace("FORKS", "500" if request.config.getoption("exhaustive") else "15"), timeout=300)
 
 
-def test_a_fork_while_another_thread_computes_a_property():
-    """The child computes that of another object of the class."""
+def test_fork_while_another_thread_computes_a_property():
+    """The child computes the property of another object of the class."""
     run("""
 from dualflow.cached import cached_property
 inside, go = threading.Event(), threading.Event()

@@ -1,4 +1,5 @@
-"""The pool of threads, by its own counts: what is shared, by whom, and that callers share it."""
+"""The thread pool, by its own counters: which work is shared, by whom, and that callers share
+it."""
 
 import os
 import threading
@@ -20,8 +21,8 @@ def two_threads():
 
 
 def counted(call, done, seconds=60):
-    """What the pool did while `call` was repeated until `done` says so; on a busy machine workers
-    come late, and after a long wait callers work alone for a while."""
+    """Return the pool's counts while `call` is repeated until `done`; on a loaded machine workers
+    start late, and after a long wait callers work alone for a while."""
     before, end = thread_counts(), time.monotonic() + seconds
     while True:
         call()
@@ -30,7 +31,7 @@ def counted(call, done, seconds=60):
             return found
 
 
-def test_a_product_is_shared_in_a_program_as_it_is_eagerly():
+def test_products_are_shared_in_programs_as_in_eager_mode():
     a, b = df.random.normal([32, 784], seed=1), df.random.normal([784, 128], seed=2)    # 6.4 MFLOP
     alone = df.function(lambda a, b: a @ b)
     joined = df.function(lambda a, b: df.nn.relu(a @ b + 1.))
@@ -51,12 +52,12 @@ def test_small_work_is_not_shared():
     assert found["jobs"] == 0
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="threads are counted by Linux")
-def test_callers_at_the_same_time_share_one_set_of_workers():
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="counts threads in /proc")
+def test_concurrent_callers_share_the_workers():
     a = df.random.normal([128, 256], seed=3)
     step = df.function(lambda a: df.reduce_sum(df.nn.softmax(df.matmul(a, a, transpose_b=True))))
     want, product = step(a).item(), (df.transpose(a) @ a).numpy()
-    counted(lambda: step(a), lambda c: c["jobs"] > 0)           # the workers are there now
+    counted(lambda: step(a), lambda c: c["jobs"] > 0)           # the workers exist now
     n_before, most, wrong = len(os.listdir("/proc/self/task")), [0], []
     end = time.monotonic() + .5
 

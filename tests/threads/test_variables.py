@@ -1,11 +1,11 @@
-"""Variables that one thread writes and others read: nobody waits forever, nobody sees a value half
-written."""
+"""Variables written by one thread and read by others: no thread waits forever or sees a partially
+written value."""
 
 import pytest
 
 from tests.threads.child import run
 
-# A step of some ms that writes v without the GIL, and works on after that.
+# A step of some ms that writes v without the GIL, and then continues to work.
 STEP = """
 n = 1 << 18
 v = df.Variable(df.zeros([n]))
@@ -23,8 +23,8 @@ step(one)
 """
 
 
-def test_a_writer_in_a_loop_starves_nobody():
-    """Readers, programs and assignments get their turn beside a thread that writes all the time."""
+def test_looping_writer_starves_no_thread():
+    """Readers, programs and assignments make progress while a thread writes continuously."""
     run(STEP + """
 stop = threading.Event()
 def write():
@@ -72,8 +72,8 @@ assert (v.numpy() == sum(counts) + 1).all()
 """)
 
 
-def test_many_variables_wanted_at_once():
-    """A thread that wants several variables, which others write in turn, does not starve."""
+def test_lock_request_for_many_variables_does_not_starve():
+    """A thread locks several variables that other threads write in turn."""
     run("""
 n = 1 << 16
 vs = [df.Variable(df.zeros([n])) for _ in range(4)]
@@ -142,7 +142,7 @@ assert v.numpy().tolist() == [4.]
 """)
 
 
-# --- inside a program ----------------------------------------------------------------------------
+# --- during a program ----------------------------------------------------------------------------
 
 PRINTER = """
 v = df.Variable([1.])
@@ -156,8 +156,8 @@ class Stream:
 """
 
 
-def test_printing_reads_what_the_program_writes():
-    """The value is the one eager mode has at that point, and does not change later."""
+def test_print_reads_variables_that_the_program_writes():
+    """The printed value is eager mode's at that point, and does not change later."""
     run(PRINTER + """
 seen = []
 twice = df.function(lambda: v * 2.)
@@ -185,7 +185,7 @@ assert outcome(df.function(step, passes=False)) == want
 """)
 
 
-def test_a_value_read_while_a_program_prints_is_on_tapes_as_its_variable_is():
+def test_value_read_during_a_print_is_differentiable():
     run(PRINTER + """
 w, f = df.Variable([2.]), df.Variable([3.], trainable=False)
 product = df.function(lambda: w * f)
@@ -207,7 +207,7 @@ assert seen == [[[6.], None]], seen
 """)
 
 
-def test_printing_may_not_write_what_the_program_writes():
+def test_print_must_not_write_variables_of_the_program():
     run(PRINTER + """
 u = df.Variable([5.])
 def write():
@@ -233,7 +233,7 @@ assert len(errors) == 2 and all("Variable_" in e and "program" in e for e in err
 
 
 def test_other_threads_read_while_a_program_prints():
-    """A lock around printing and reading: no deadlock, as there is none in eager mode."""
+    """A lock around printing and reading causes no deadlock, as in eager mode."""
     run(PRINTER + """
 lock, inside, seen = threading.Lock(), threading.Event(), []
 def locked():
@@ -260,7 +260,7 @@ assert seen == [[2.]] and v.numpy().tolist() == [3.], seen
 """)
 
 
-def test_programs_that_wait_for_each_other_hear_of_it():
+def test_deadlocked_programs_raise():
     run("""
 a, b = df.Variable([0.]), df.Variable([0.])
 meet = threading.Barrier(2)
@@ -295,7 +295,7 @@ assert sorted([a.item(), b.item()]) == [20., 21.]
 """)
 
 
-# Some 100 ms, in many instructions; checks for signals every 50.
+# Takes about 100 ms in many instructions; checks for signals every 50.
 LONG = """
 import functools
 from dualflow.errors import InUseError
@@ -317,8 +317,8 @@ long(one)
 """
 
 
-def test_a_signal_handler_in_the_middle_of_a_program():
-    """A checkpoint on SIGTERM: reads give whole values, writes raise."""
+def test_signal_handler_during_a_program():
+    """A checkpoint on SIGTERM: reads return complete values, writes raise."""
     run(LONG + """
 read = df.function(lambda: v * 1.)
 add = df.function(lambda: [v.assign_add(one), None][1])
@@ -354,8 +354,8 @@ assert (v.numpy() == 12 * (calls + 1) + 1 + written).all()
 """)
 
 
-def test_a_handler_that_ends_a_reader():
-    """It waits for a thread that waits for the program it interrupted."""
+def test_handler_that_waits_for_a_reader():
+    """The handler waits for a thread that waits for the interrupted program."""
     run(LONG + """
 stop = threading.Event()
 def watch():
@@ -376,12 +376,12 @@ while not joined:
 """)
 
 
-# --- whole values --------------------------------------------------------------------------------
+# --- atomic values -------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("size", [16, 1 << 18])
-def test_the_value_between_is_never_seen(size):
-    """Readers of all kinds see a variable as it is before or after a run. Small ones are read on
-    the fast path."""
+def test_intermediate_values_are_never_visible(size):
+    """Readers of all kinds see a variable before or after a run. Small variables are read on the
+    fast path."""
     run(f"""
 import functools
 n = {size}
@@ -416,7 +416,7 @@ assert not bad, bad[:3]
 """)
 
 
-def test_eager_writes_are_whole():
+def test_eager_writes_are_atomic():
     run("""
 n = 1 << 19
 v = df.Variable(df.zeros([n]))

@@ -2,7 +2,7 @@
 
 A composition is a nested tuple: the name of a piece, its numbers, and the compositions it is
 applied to. `dualflow_function` and `jax_function` build a function of the same meaning for two
-libraries. A derivative is checked by central differences of the composition below it.
+libraries. A derivative is checked by central differences of the composition inside it.
 """
 
 import types
@@ -12,7 +12,7 @@ import numpy as np
 N = 3                               # elements of a vector
 
 
-# --- two libraries behind one set of names --------------------------------------------------------
+# --- one set of names for two libraries -----------------------------------------------------------
 
 def dualflow_names():
     import dualflow as df
@@ -33,7 +33,7 @@ def dualflow_names():
         return jacobian_of
 
     def persistent(f, x, u):
-        """A product with the transposed Jacobian, as the sum of two gradients of one tape."""
+        """Return a product with the transposed Jacobian, as a sum of two gradients of one tape."""
         with df.GradientTape(persistent=True) as tape:
             tape.watch(x)
             y = f(x)
@@ -41,7 +41,7 @@ def dualflow_names():
         return sum(tape.gradient(t, x, unconnected_gradients="zero") for t in (a, b))
 
     def inside(f, x, u):
-        """The gradient, asked for before the tape's block ends."""
+        """Return the gradient, computed before the tape's block ends."""
         with df.GradientTape(persistent=True) as tape:
             tape.watch(x)
             y = df.reduce_sum(f(x) * u)
@@ -90,7 +90,7 @@ def jax_names():
                             reverse=reverse)
 
     def loop(test, step, carry):
-        """JAX has no reverse mode for loops of unknown length: unrolled, with a mask."""
+        """Unroll with a mask: JAX has no reverse mode for loops of unknown length."""
         for _ in range(4):
             more, after = test(*carry), step(*carry)
             carry = tuple(np_.where(more, a, b) for a, b in zip(after, carry, strict=True))
@@ -113,11 +113,11 @@ def jax_names():
         constant=np_.asarray, traced=jax.jit)
 
 
-# --- pieces: x -> a vector ------------------------------------------------------------------------
+# --- pieces: functions from x to a vector ---------------------------------------------------------
 # Each takes the names `o`, a list of constant vectors `c`, and x.
 
 def by_loop(o, c, x):
-    """Doubles until a number that the data decides is reached."""
+    """Double until a data-dependent number is reached."""
     test = lambda k, y: (k < 4.) & (o.sum(y * y) < 2. + c[0][0] ** 2)      # noqa: E731
     return o.loop(test, lambda k, y: (k + 1., y * 1.5 + o.sin(y) * 0.1),
                   (o.constant(0., "float64"), x))[1]
@@ -132,8 +132,8 @@ def by_scan(o, c, x, reverse=False, recompute=False, rows=None):
 
 
 def steep(o, c, x):
-    """A carry of infinite slope that no row depends on: nothing flows to it, and no 0 times
-    infinity."""
+    """A carry of infinite slope that no row depends on: it gets no cotangent, so 0 times infinity
+    does not occur."""
     def step(carry, row):
         return o.sqrt(carry * 0.), o.cond(row > 100., lambda: carry, lambda: row * row)
     return o.scan(step, x[0], x, False, False)[1] * c[0]
@@ -180,7 +180,7 @@ def lanes(o, f, x):
     return o.vmap(f)(o.stack([x, x * 0.5, o.sin(x)]))
 
 
-# Each takes also the functions f below it. Those marked in DERIVATIVES differentiate f.
+# Each also takes the functions f inside it. Pieces in DERIVATIVES differentiate f.
 def composed(o, c, f, h):
     return lambda x: f(h(x) * 0.7)
 
@@ -190,7 +190,7 @@ def product(o, c, f, h):
 
 
 def rounds(o, c, f):
-    """The function, applied from iteration to iteration of a scan."""
+    """Return the function applied repeatedly by the iterations of a scan."""
     def run(x):
         last, made = o.scan(lambda y, row: (o.tanh(f(y)) * 0.5 + row, o.sum(y * row)), x,
                             o.outer(c[0], x), False, False)
@@ -211,7 +211,7 @@ def chosen(o, c, f, h):
 
 
 def custom_of(o, c, f):
-    """The function, with its own gradient as a rule of the user's."""
+    """Return the function with its gradient as a custom rule."""
     return o.custom(lambda x: (f(x), x), lambda x, g: o.vjp(f, x)[1](g)[0])
 
 
@@ -255,16 +255,16 @@ DERIVATIVES = {
 ORDERS = {"hvp": 2, "hessian": 2}
 
 
-# --- at random ------------------------------------------------------------------------------------
+# --- random compositions --------------------------------------------------------------------------
 
 def draw(seed, orders=3):
-    """A composition, and a place and a direction to look at its outermost derivative."""
+    """Draw a composition, and a point and a direction for its outermost derivative."""
     rng = np.random.default_rng(seed)
     return node(rng, int(rng.integers(1, orders + 1)), 3), rng.normal(size=N), rng.normal(size=N)
 
 
 def node(rng, orders, depth):
-    """A composition with derivatives of an order of at most `orders`, of which one is outermost."""
+    """Draw a composition with derivatives up to order `orders`, one of them outermost."""
     constants = rng.uniform(0.3, 1.2, size=(2, N)).round(2).tolist()
 
     def pick(names):
@@ -282,7 +282,7 @@ def node(rng, orders, depth):
 
 
 def function(o, composition):
-    """The function that a composition stands for, in the library that `o` names."""
+    """Return the function of a composition in the library named by `o`."""
     name, constants, below = composition
     c = [o.constant(x, "float64") for x in constants]
     inner = [function(o, x) for x in below]
@@ -293,7 +293,8 @@ def function(o, composition):
 
 
 def told_apart_by_lane(composition, mapped=False):
-    """Whether lanes choose in `steep`: `vmap` computes both branches then, and 0 times infinity."""
+    """Return True if batched values choose in `steep`: `vmap` computes both branches, giving 0 *
+    inf."""
     name, _, below = composition
     mapped |= "vmap" in name
     return (mapped and name == "steep") or any(told_apart_by_lane(x, mapped) for x in below)
@@ -305,5 +306,5 @@ def text(composition):
 
 
 def size(composition):
-    """The number of pieces."""
+    """Return the number of pieces."""
     return 1 + sum(map(size, composition[2]))

@@ -1,4 +1,4 @@
-"""Random compositions of transforms against differences, and traced against eager."""
+"""Random compositions of transforms against finite differences, and traced against eager."""
 
 import importlib.util
 import itertools
@@ -13,9 +13,9 @@ from tests.transforms import compositions as c
 
 STEP = 1e-4
 NAMES = c.dualflow_names()
-LARGEST = 9                             # pieces of a composition that is checked by default
-# Some rules of loops' gradients cannot be read outside; of loops whose lanes make different numbers
-# of iterations, `vmap` has no gradient inside.
+LARGEST = 9                             # maximum pieces of a composition by default
+# Some rules of loop gradients cannot be read outside; `vmap` has no gradient of loops whose trip
+# counts differ between batched values.
 REFUSED = (df.errors.TracedValueError, df.errors.UnimplementedError)
 
 
@@ -32,8 +32,8 @@ def close(got, want, tolerance, what):
 
 
 def check(composition, place, along):
-    """The gradient of a composition along a direction, by differences of fourth order. They tell
-    nothing where those of second order change with the step: beside a kink, or for large values."""
+    """Compare the gradient along a direction with differences of fourth order. They are unreliable
+    if differences of second order change with the step: near a kink, or for large values."""
     f = c.function(NAMES, composition)
     weights, step = df.constant(along), STEP * along[::-1]
 
@@ -50,7 +50,7 @@ def check(composition, place, along):
 
 
 def drawn(seeds, largest=LARGEST):
-    """Compositions of the seeds that are small enough and have a finite gradient."""
+    """Yield compositions of the seeds that are small enough and have a finite gradient."""
     for seed in seeds:
         composition, place, along = c.draw(seed)
         if c.size(composition) <= largest and not c.told_apart_by_lane(composition):
@@ -58,7 +58,7 @@ def drawn(seeds, largest=LARGEST):
 
 
 @pytest.mark.parametrize("begin", [0, 1000, 2000])
-def test_derivatives_are_those_by_differences(begin):
+def test_derivatives_match_differences(begin):
     refused = 0
     for _, *one in itertools.islice(drawn(itertools.count(begin)), 40):
         try:
@@ -69,7 +69,7 @@ def test_derivatives_are_those_by_differences(begin):
 
 
 def soak(request, capsys, one):
-    """Calls `one` with compositions for as long as asked."""
+    """Call `one` with compositions for the requested time."""
     minutes, seed = request.config.getoption("minutes"), request.config.getoption("seed")
     seed = int(np.random.SeedSequence().entropy % 10**9) if seed is None else seed
     end, refused = time.monotonic() + 60 * minutes, 0
@@ -104,16 +104,16 @@ def test_many_traced(request, capsys):
 
 @pytest.mark.soak
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
-def test_many_like_jax(request, capsys):
+def test_many_match_jax(request, capsys):
     jax = c.jax_names()
 
     def one(composition, place, along):
         try:
             want = np.asarray(c.function(jax, composition)(jax.constant(place)))
         except (TypeError, NotImplementedError):
-            return                      # no forward mode through a gradient rule of the user's
+            return                      # no forward mode through custom rules
         if not np.isfinite(want).all():
-            return                      # zero times infinity where nothing flows, as in `steep`
+            return                      # zero times infinity, as in `steep`
         got = c.function(NAMES, composition)(df.constant(place))
         close(got, want, 1e-9, c.text(composition))
 

@@ -1,4 +1,4 @@
-"""Branches and loops that lanes go through in their own ways."""
+"""Branches and loops under vmap, where batched values may take different paths."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,8 @@ ROWS = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
 
 
 def check(f, *given):
-    """Values and gradients of the mapped function are those of the lanes, in both modes."""
+    """Compare values and gradients of the mapped function with a loop over the batch, in both
+    modes."""
     mapped = df.vmap(f)
     want = np.stack([f(*[df.constant(x[k]) for x in given]) for k in range(len(given[0]))])
     np.testing.assert_array_equal(mapped(*given), want)
@@ -23,11 +24,11 @@ def check(f, *given):
         np.testing.assert_array_equal(df.function(total)(given[0]), total(given[0]))
 
 
-def test_cond_of_each_lane():
+def test_cond_of_a_batched_value():
     check(lambda x: df.cond(x > 1., lambda: x * 2., lambda: -x * x), X)
 
 
-def test_cond_of_all_lanes():
+def test_cond_of_a_shared_value():
     flag = df.constant(True)
     check(lambda x: df.cond(flag, lambda: x * 2., lambda: -x * x), X)
 
@@ -37,7 +38,7 @@ def test_switch():
     check(lambda i, x: df.switch_case(i, [lambda: x, lambda: x * 2, lambda: x * 3]), index, X)
 
 
-def test_while_of_each_lane():
+def test_while_of_a_batched_condition():
     check(lambda x: df.while_loop(lambda x: x < 100., lambda x: (x * x + 1.,), (x,))[0], X)
 
 
@@ -46,18 +47,18 @@ def test_while_with_a_limit():
                                   maximum_iterations=2)[0], X)
 
 
-def test_while_of_all_lanes():
+def test_while_of_a_shared_condition():
     check(lambda x: df.while_loop(lambda k, x: k < 3, lambda k, x: (k + 1, x * x), (0, x))[1], X)
 
 
-def test_what_becomes_different_in_a_later_round():
+def test_carry_that_becomes_batched_in_a_later_iteration():
     def f(x):
         return df.while_loop(lambda k, a, b: k < 4, lambda k, a, b: (k + 1, b, a + x),
                              (0, df.constant(0.), df.constant(1.)))[1]
     check(f, X)
 
 
-def test_a_number_of_rounds_of_each_lane():
+def test_batched_trip_count():
     n = np.array([0, 3, 1, 2])
     check(lambda n, x: df.while_loop(lambda k, y: k < n, lambda k, y: (k + 1, y * x), (0, x))[1],
           n, X)
@@ -74,12 +75,12 @@ def test_scan_of_shared_rows():
     check(lambda x: df.scan(lambda c, r: (c * r, c + r), x, rows)[1], X)
 
 
-def test_gradients_of_loops_in_each_lane():
+def test_vmap_of_gradients_of_loops():
     f = df.grad(lambda r: df.scan(lambda c, x: (c * 0.5 + x * x, None), 1., r)[0])
     check(f, ROWS)
 
 
-def test_gradients_of_branches_in_each_lane():
+def test_vmap_of_gradients_of_branches():
     check(df.grad(lambda x: df.cond(x > 1., lambda: x * x, lambda: df.sin(x))), X)
 
 
@@ -103,7 +104,7 @@ def test_python_control_flow_in_a_function():
     np.testing.assert_array_equal(mapped(X), [f(float(x)) for x in X])
 
 
-def test_no_lanes():
+def test_empty_batch():
     none, n = np.zeros(0, "float32"), np.zeros(0, "int32")
     for f in (lambda x: df.while_loop(lambda x: x < 9., lambda x: (x + 1.,), (x,))[0],
               lambda x: df.cond(x > 0., lambda: x, lambda: -x),
@@ -130,7 +131,7 @@ LOOPS = {
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_gradients_of_loops_of_unknown_length(loop):
-    """Which run a row after the other."""
+    """These run row by row."""
     check(df.grad(LOOPS[loop]), X)
     nested = df.vmap(df.vmap(df.grad(LOOPS[loop])))
     want = [df.grad(LOOPS[loop])(df.constant(x)).item() for x in X]
@@ -145,13 +146,13 @@ PLACE = df.constant([0.3, -0.5, 0.8], "float64")
 
 
 def by_differences(f, x):
-    """The gradient of a number."""
+    """Return the gradient of a number, by finite differences."""
     steps = 1e-5 * df.eye(x.shape[0], dtype="float64")
     return np.stack([(f(x + h) - f(x - h)).numpy() / 2e-5 for h in df.unstack(steps)])
 
 
 def with_rule(f):
-    """A function with its own gradient as a rule, which reads the argument later."""
+    """Return a function with its gradient as a custom rule, which reads the argument later."""
     return df.custom_gradient(lambda x: (f(x), lambda g: df.vjp(f, x)[1](g)[0]))
 
 
@@ -186,8 +187,8 @@ def test_gradients_of_mapped_derivatives(control, f, derivative):
     np.testing.assert_allclose(df.grad(number)(PLACE), by_differences(number, PLACE), atol=1e-7)
 
 
-def test_columns_of_loops_in_loops():
-    """What all lanes share stays shared, so that a carry keeps its shape."""
+def test_jacobians_of_nested_loops():
+    """Shared values stay shared, so that a carry keeps its shape."""
     def f(x):
         def step(carry, row):
             last, made = df.scan(lambda a, b: (df.tanh(a * b) + a, a * b), df.reduce_sum(carry),
@@ -218,10 +219,10 @@ def test_third_derivatives_of_a_loop_by_jacrev_in_a_function(derivative):
     assert abs(got - want).numpy().max() < 1e-12
 
 
-# --- rules read values inside loops of a mapped function that is recorded, not run ---
+# --- rules that read values in loops of a mapped function that is recorded, not run ---
 
 def stacked(x):
-    """The rows that a scan stacks: its gradient asks which of them have cotangents."""
+    """Return the rows that a scan stacks: the gradient checks which rows have cotangents."""
     return df.scan(lambda c, r: (df.tanh(c * r) + c, c * r), df.reduce_sum(x), x)[1]
 
 
@@ -240,7 +241,7 @@ def test_jacobians_of_jacobians_of_a_loop(f, inner, outer):
     np.testing.assert_allclose(df.function(g)(PLACE), g(PLACE), rtol=0, atol=1e-12)
 
 
-def test_gradients_of_maps_of_maps_of_a_loop_with_a_rule():
+def test_gradients_of_nested_vmaps_of_a_loop_with_a_custom_rule():
     def number(x):
         rows = lambda x: df.stack([x, x * 0.5])                         # noqa: E731
         inner = lambda x: df.vmap(iterated(with_rule(df.sin)))(rows(x))     # noqa: E731
@@ -253,8 +254,8 @@ def test_gradients_of_maps_of_maps_of_a_loop_with_a_rule():
 
 @pytest.mark.parametrize("inner", [lambda f: f, df.function], ids=["eager", "traced"])
 def test_rows_without_cotangents_are_not_zero(inner):
-    """Where the branch is not taken, nothing flows to the carry: zero times its infinite slope
-    would be NaN."""
+    """If the branch is not taken, the carry gets no cotangent: zero times its infinite slope would
+    be NaN. """
     @inner
     def f(x):
         return df.scan(lambda c, r: (df.sqrt(c * 0.), df.cond(r > 100., lambda: c, lambda: r * r)),
@@ -275,7 +276,7 @@ def test_rows_without_cotangents_are_not_zero(inner):
 
 
 def test_third_order_of_a_checkpointed_loop():
-    """The rows that only some gradients read decide how many iterations their loops have."""
+    """The rows that only some gradients read determine the trip counts of their loops."""
     def loop(x):
         test = lambda k, y: (k < 4.) & (df.reduce_sum(y * y) < 2.)         # noqa: E731
         return df.while_loop(test, lambda k, y: (k + 1., y * 1.5 + df.sin(y) * .1),
@@ -290,7 +291,7 @@ def test_third_order_of_a_checkpointed_loop():
         np.testing.assert_allclose(g(PLACE), wanted, atol=1e-6)
 
 
-# --- sizes that a branch computes, read by gradients of the gradient of that branch ---
+# --- sizes computed in a branch and read by second derivatives of that branch ---
 
 def doubled_in_a_branch(x):
     """A loop in a branch: the gradient reads as many rows as the loop had iterations."""

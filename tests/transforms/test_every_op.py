@@ -1,4 +1,4 @@
-"""Every op with a row: vmap against a loop over the lanes, jvp against vjp and differences."""
+"""Every op with a row: vmap against a loop over the batch, jvp against vjp and differences."""
 
 import numpy as np
 import pytest
@@ -10,10 +10,10 @@ from dualflow.transforms.registry import RULES
 from tests.ops import harness
 from tests.ops.cases import CASES
 
-N = 3                                               # lanes
+N = 3                                               # batch size
 PUBLIC = [op for op in _core.ops() if not _core.get_op(op).internal]
-SIZED = ("where_indices", "unique")                 # data decides about sizes: refused
-# Kernels cut a product into blocks by its shape, which decides how sums are rounded.
+SIZED = ("where_indices", "unique")                 # data-dependent sizes are rejected
+# Kernels split a product into blocks by its shape, which affects rounding.
 ROUNDS = {"matmul": 4e-7, "matmul_int32": 0}
 
 
@@ -22,7 +22,7 @@ def flat(value):
 
 
 class Lanes:
-    """A row of the table with arguments for some lanes; `kind` says which of them differ."""
+    """A row of the table with arguments for a batch; `kind` selects the batched arguments."""
 
     def __init__(self, case, kind):
         dtype = next((d for d in case.dtypes if d == "float64"), case.dtypes[0])
@@ -36,7 +36,7 @@ class Lanes:
         self.given = [df.constant(np.stack([row[k] for row in leaves])) for k in self.on]
 
     def __call__(self, *given):
-        """What the row's function returns, with these in the place of what differs."""
+        """Return the row's results, with these values in place of the batched arguments."""
         left, place = iter(given), iter(range(len(flat(self.rows[0]))))
 
         def chosen(value):
@@ -53,13 +53,13 @@ KINDS = ("samples", "first", "last", "arrays", "all")
 
 
 def varying(case):
-    """The kinds that differ from each other, for a row."""
+    """Return the distinct kinds of batching for a row."""
     found = {tuple(Lanes(case, kind).on): kind for kind in reversed(KINDS)}
     return [kind for on, kind in found.items() if on]
 
 
 def first_of(params):
-    """The first row of each function; the others are left to `-m soak`."""
+    """Return the first row of each function; the others run under `-m soak`."""
     seen = set()
     marked = []
     for p in params:
@@ -108,7 +108,7 @@ MAPPED = first_of([pytest.param(c, id=str(c)) for c in CASES
 
 @pytest.mark.parametrize("case", MAPPED)
 def test_unknown_sizes(case):
-    """Of lanes, and of how many there are."""
+    """The sizes of examples and the batch size are unknown."""
     lanes = Lanes(case, "samples")
     signature = [df.TensorSpec([None] * x.ndim, x.dtype) for x in lanes.given]
     traced = df.function(df.vmap(lanes), input_signature=signature)
@@ -118,7 +118,7 @@ def test_unknown_sizes(case):
 
 @pytest.mark.parametrize("case", MAPPED)
 def test_nested(case):
-    """The inner lanes lie along the first dimension, the outer ones along the second."""
+    """The inner batch is the first dimension, the outer one the second."""
     lanes = Lanes(case, "samples")
     inner = df.vmap(lanes)
     pairs = [df.stack([x, df.reverse(x, [0])], 1) for x in lanes.given]
@@ -129,21 +129,21 @@ def test_nested(case):
             equal(g[k].numpy(), w.numpy(), ROUNDS.get(case.op, 0))
 
 
-def test_every_public_op_was_mapped():
-    """What writes variables is refused in a lane, and has a test of its own."""
+def test_every_public_op_is_mapped():
+    """Ops that write variables are rejected under vmap, and tested separately."""
     cased = {param.values[0].op for param in ROWS}
     without = {op for op in PUBLIC if _core.get_op(op).writes or op.startswith("random")}
     assert set(PUBLIC) - cased <= without | {"range", "truncated_normal"}
 
 
-def test_rules_are_for_ops():
+def test_rules_belong_to_public_ops():
     assert set(RULES) <= set(PUBLIC)
 
 
 # --- gradients ---
 
 def sources(case):
-    """The row's function of its samples, and the places of those that have gradients."""
+    """Return the row's function of its samples, and the positions of differentiable ones."""
     lanes, place, places = Lanes(case, "samples"), 0, []
     for i, arg in enumerate(case.args):
         for leaf in flat(arg):

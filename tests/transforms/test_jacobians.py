@@ -15,7 +15,7 @@ def f(a, b):
 
 
 def numbers(argnum):
-    """By differences: the Jacobians of both results."""
+    """Return the Jacobians of both results by finite differences."""
     args, step = [A, B], 1e-6
     found = {"p": [], "q": []}
     for k in range(args[argnum].size):
@@ -59,8 +59,8 @@ def test_hessian():
     np.testing.assert_array_equal(df.function(df.hessian(number))(x), df.hessian(number)(x))
 
 
-def test_of_many():
-    """vmap of a Jacobian: batch_jacobian."""
+def test_vmap_of_a_jacobian():
+    """Compare with batch_jacobian."""
     rows = df.vmap(df.jacfwd(lambda x: x * x))([[1., 2.], [3., 4.]])
     assert rows.tolist() == [[[2., 0.], [0., 4.]], [[6., 0.], [0., 8.]]]
 
@@ -84,8 +84,8 @@ DERIVATIVES = {
 @pytest.mark.parametrize("outer", ["jacrev", "jacfwd"])
 @pytest.mark.parametrize("middle", DERIVATIVES)
 @pytest.mark.parametrize("inner", DERIVATIVES)
-def test_jacobians_of_derivatives_of_derivatives(inner, middle, outer):
-    """A gradient rule recorded by one vmap runs in the trace of another."""
+def test_nested_derivatives_of_jacobians(inner, middle, outer):
+    """A gradient rule recorded in one vmap runs in the trace of another."""
     x = df.constant([0.3, -0.5, 0.8], "float64")
     below = DERIVATIVES[middle](DERIVATIVES[inner](lambda x: df.sin(x) * x * df.reduce_sum(x)))
     made = DERIVATIVES[outer](below)(x)

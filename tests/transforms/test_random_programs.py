@@ -1,5 +1,5 @@
-"""Random programs of up to 25 ops, gradients included: mapped, they do what they do lane by lane,
-and traced what they do eagerly."""
+"""Random programs of up to 25 ops, gradients included: vmap matches a loop over the batch, and
+traced runs match eager ones."""
 
 import warnings
 
@@ -14,7 +14,7 @@ from tests.programs.steps import STEPS
 N = 3
 SHAPES = [(3, 4), (4, 3), (4,), (3, 1), ()]
 LARGEST = 1024
-# Products round otherwise for other shapes, and what follows (floors, comparisons) would show it.
+# Products of other shapes round differently, which later floors and comparisons would amplify.
 PRODUCTS = {"matmul", "gram", "layer", "two layers", "convolution", "attention", "recurrence"}
 EXACT = sorted(set(STEPS) - PRODUCTS)
 
@@ -24,7 +24,7 @@ programs = st.lists(step, min_size=2, max_size=25)
 
 
 def program(steps, *args):
-    """The last values that the steps make, and the gradients of a number made of them."""
+    """Return the last values of the steps, and the gradients of a number computed from them."""
     with df.GradientTape() as tape:
         tape.watch(list(args))
         made = list(args)
@@ -33,7 +33,7 @@ def program(steps, *args):
             n, f = STEPS[kind]
             try:
                 y = f(a, k) if n == 1 else f(a, b, k)
-            except (df.errors.DualflowError, ZeroDivisionError, IndexError):    # does not fit
+            except (df.errors.DualflowError, ZeroDivisionError, IndexError):    # incompatible
                 continue
             if y.size <= LARGEST:
                 made.append(y)
@@ -43,7 +43,7 @@ def program(steps, *args):
 
 def check(steps, seed, shared):
     rng = np.random.default_rng(seed)
-    axes = [None if shared >> k & 1 else 0 for k in range(len(SHAPES))]    # bits of four: one is 0
+    axes = [None if shared >> k & 1 else 0 for k in range(len(SHAPES))]    # at least one bit is 0
     args = [df.constant(rng.normal(size=shape if a is None else (N, *shape)), "float64")
             for a, shape in zip(axes, SHAPES, strict=True)]
 

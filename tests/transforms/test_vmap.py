@@ -49,7 +49,7 @@ def test_structures():
     same(made.y["sum"], df.reduce_sum(A, 2))
 
 
-def test_keywords_and_what_is_no_tensor():
+def test_keywords_and_other_objects():
     f = df.vmap(lambda x, kind, scale: df.reduce_sum(x) * scale if kind == "sum" else x,
                 in_axes=(0, None))
     same(f(B, "sum", scale=[1., 2., 3.]), df.reduce_sum(B, 1) * [1., 2., 3.])
@@ -84,7 +84,7 @@ def test_axis_size():
 
 
 @pytest.mark.parametrize("n", [0, 1])
-def test_few_lanes(n):
+def test_small_batches(n):
     x = np.ones((n, 3), "float32")
     assert df.vmap(lambda r: df.reduce_sum(df.nn.softmax(r) * r))(x).shape == (n,)
     assert df.vmap(lambda r, v: df.linspace(r, v, 4))(x[:, 0], x[:, 1]).shape == (n, 4)
@@ -144,7 +144,7 @@ def test_functions_inside():
     same(df.vmap(df.grad(lambda x: df.reduce_sum(inner(x))))(B), df.exp(B) * 2)
 
 
-def test_tables_of_rows():
+def test_sparse_gradients():
     table, ids = df.constant(B), df.constant([[0, 2], [1, 1]])
     grads = df.vmap(df.grad(lambda t, i: df.reduce_sum(df.gather(t, i))), (None, 0))(table, ids)
     assert grads.shape == (2, 3, 4) and grads[1].numpy()[:, 0].tolist() == [0., 2., 0.]
@@ -174,7 +174,7 @@ def test_keys():
     same(shared[0], shared[1])
 
 
-def test_python_functions_run_for_each_lane():
+def test_python_functions_run_for_each_example():
     seen = []
 
     def note(x):
@@ -193,8 +193,8 @@ def test_eager_python_runs_again():
     assert f([1.]).tolist() == [3.]
 
 
-def test_nothing_is_left_behind():
-    """What is computed on the way goes as soon as nothing reads it, and the rest with the call."""
+def test_no_memory_is_leaked():
+    """Intermediate values are freed after their last reader, and the others when the call ends."""
     def run():
         c = df.ones([1 << 14]) * 2.
         df.vmap(lambda r: df.exp(df.sin(r) * c) + 1.)(df.ones([4, 1 << 14]))
@@ -249,9 +249,9 @@ def test_errors(error, message, call):
     assert message in str(raised.value)
 
 
-def test_an_assignment_names_its_line():
+def test_assignment_raises_and_names_its_line():
     def lane(x):
-        v.assign_add(x)             # this one
+        v.assign_add(x)             # this line
         return x
 
     with pytest.raises(InvalidArgumentError, match=r"test_vmap.py:\d+, in lane"):
@@ -263,7 +263,7 @@ def test_an_assignment_names_its_line():
 
 
 @pytest.mark.parametrize("traced", [False, True])
-def test_what_fails_when_it_runs_names_its_line(traced):
+def test_run_time_errors_name_their_line(traced):
     def lane(i):
         return df.gather([1., 2.], i)
 
@@ -273,7 +273,7 @@ def test_what_fails_when_it_runs_names_its_line(traced):
     assert ", in lane" in "".join(raised.value.__notes__)
 
 
-def test_vectorized_map_goes_row_by_row_where_rows_cannot_go_together():
+def test_vectorized_map_falls_back_to_a_loop():
     v = df.Variable(0.)
     rows = df.constant([[1., 2.], [3., 5.]])
     f = {"counts": lambda r: v.assign_add(1.) * r, "asks": lambda r: r if float(r[0]) > 2. else -r,

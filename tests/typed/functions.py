@@ -1,4 +1,4 @@
-"""`df.function` keeps the types of what it wraps, which type checkers compare."""
+"""`df.function` preserves the types of the wrapped function, which type checkers compare."""
 
 from collections.abc import Callable
 from typing import assert_type
@@ -38,8 +38,8 @@ class Layer(df.Module):
     def both(self, x: df.Tensor, *, negative: bool = False) -> tuple[df.Tensor, df.Tensor]:
         return x, -x if negative else x
 
-    # To both checkers it takes an instance where it is got from one, and a class method its class
-    # where it is got from that: of what decorates, `__get__` is not told.
+    # Both checkers assume that access through an instance binds the instance, and access of a class
+    # method through the class binds the class: `__get__` does not know the outer decorator.
     @staticmethod
     @df.function
     def doubled(x: df.Tensor) -> df.Tensor:

@@ -1,4 +1,4 @@
-"""Mistakes that type checkers find: each line marked so, and no other."""
+"""Mistakes that type checkers must find: the marked lines and no others."""
 
 import dualflow as df
 

@@ -1,4 +1,4 @@
-"""Programs as users write them, which type checkers pass in their strict modes."""
+"""Programs as users write them, which type checkers accept in their strict modes."""
 
 import array
 from typing import Any

@@ -1,4 +1,4 @@
-"""`from dualflow import *` brings what is public."""
+"""`from dualflow import *` imports the public names."""
 
 from dualflow import *  # noqa: F403
 from dualflow.linalg import *  # noqa: F403

@@ -1,11 +1,12 @@
-"""Runs the array API standard's own tests on `dualflow.array_api`, and compares with exclusions.
+"""Run the array API standard's own tests on `dualflow.array_api`, and compare with exclusions.
 
     git clone --branch 2026.02.26 --recurse-submodules https://github.com/data-apis/array-api-tests
     pip install pytest-json-report ndindex
     python tests/array_api/referee/run.py array-api-tests [words of ids] [--examples 100]
 
-The path of the checkout may also stand in ARRAY_API_TESTS. Each line of exclusions.txt says which
-tests may fail and why. Another failure is an error, and so is a line that no failing test needs.
+The environment variable ARRAY_API_TESTS may give the path of the checkout instead. Each line of
+exclusions.txt lists tests that may fail, with a reason. Any other failure is an error, and so is a
+line that matches no failing test.
 """
 
 import argparse
@@ -23,7 +24,7 @@ PINNED = "2026.02.26"
 
 
 def exclusions():
-    """What may fail, as pairs of an id, in which * stands for anything, and a reason."""
+    """Return pairs of an id of tests that may fail, in which * matches anything, and a reason."""
     lines = (HERE / "exclusions.txt").read_text().splitlines()
     return [line.split("  # ") for line in lines if line and not line.startswith("#")]
 
@@ -34,7 +35,7 @@ def matches(pattern, name):
 
 
 def check_version(checkout):
-    """An error unless the checkout is the pinned one: other versions have other tests."""
+    """Raise an error unless the checkout is the pinned version, since other versions differ."""
     def commit(name):
         return subprocess.run(["git", "-C", checkout, "rev-parse", f"{name}^{{commit}}"],
                               capture_output=True, text=True, check=False).stdout
@@ -44,7 +45,7 @@ def check_version(checkout):
 
 
 def run(checkout, words, examples):
-    """The ids of tests that fail, and pytest's last line."""
+    """Return the ids of failing tests, and pytest's last line."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pytest", "array_api_tests", "-q", "--tb=short",
                    "-o", f"cache_dir={folder}", "-k", " or ".join(words), "--disable-deadline",

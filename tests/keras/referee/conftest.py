@@ -1,4 +1,4 @@
-"""What Keras's tests import from the conftest of its repository, which its wheel has not."""
+"""Definitions that Keras's tests import from their repository's conftest, which the wheel lacks."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""A pytest plugin that runs Keras's own tests on dualflow; docs/keras.md says how.
+"""A pytest plugin that runs Keras's own tests on dualflow; docs/keras.md describes its use.
 
-Keras's tests come with its wheel. What wants a package that is not installed is left out: its tests
-import TensorFlow, PyTorch, grain and others here and there.
+Keras's tests are part of its wheel. Tests that need a package that is not installed are skipped:
+some import TensorFlow, PyTorch, grain and others.
 """
 
 import importlib
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import dualflow.keras as keras  # before anything else imports Keras
+import dualflow.keras as keras  # before any other import of Keras
 
 MARKS = ("requires_trainable_backend: wants gradients, which there are",
          "skipif_backend: names backends that cannot do it",
@@ -19,7 +19,7 @@ MARKS = ("requires_trainable_backend: wants gradients, which there are",
 
 @contextmanager
 def named(name):
-    """Keras under another backend's name, while a module asks for it."""
+    """Use another backend's name for Keras while a module is imported."""
     config = importlib.import_module("keras.src.backend.config")
     own, config._BACKEND = config._BACKEND, name
     try:
@@ -29,12 +29,12 @@ def named(name):
 
 
 def item(self, k):
-    """What the trainers' data set gives, without a look into its own table of backends."""
+    """Return items of the trainers' data set without consulting its table of backends."""
     return keras.ops.ones((5, 4)), keras.ops.zeros((5, 3))
 
 
 class Module(pytest.Module):
-    """The module that imports the trainer by the name of a backend that Keras knows."""
+    """The module that imports the trainer under the name of a backend that Keras knows."""
 
     def _getobj(self):
         with named("openvino"):
@@ -61,7 +61,7 @@ def pytest_pycollect_makemodule(module_path, parent):
 
 
 def lacks(call):
-    """What is not installed, if that is why a call failed."""
+    """Return the name of the missing package, if that is why a call failed."""
     error = call.excinfo.value if call.excinfo else None
     while error is not None:
         if isinstance(error, ImportError):

@@ -1,9 +1,9 @@
-"""Runs Keras's own tests on dualflow, a folder at a time, and compares with what is known to fail.
+"""Run Keras's own tests on dualflow, a folder at a time, and compare with known failures.
 
     python tests/keras/referee/run.py [words of paths] [--update]
 
-The baseline holds the ids of tests that fail. It may only shrink: another failure is an error, and
-`--update` takes out what passes now.
+The baseline lists the ids of failing tests. It may only shrink: any other failure is an error, and
+`--update` removes the ids of tests that pass.
 """
 
 import argparse
@@ -18,11 +18,11 @@ HERE = Path(__file__).resolve().parent
 BASELINE = HERE / "baseline.txt"
 LEFT_OUT = ("/applications/", "/wrappers/", "/distribution/", "/backend/jax/", "/backend/torch/",
             "/backend/tensorflow/", "/datasets/")
-SECONDS = 7200                      # for one folder
+SECONDS = 7200                      # limit per folder
 
 
 def files(words):
-    """Keras's test files, those of other backends and of data sets left out."""
+    """Return Keras's test files, without other backends and data sets."""
     root = Path(importlib.util.find_spec("keras").submodule_search_locations[0])
     for path in sorted(root.rglob("*_test.py")):
         name = path.relative_to(root.parent).as_posix()
@@ -32,7 +32,7 @@ def files(words):
 
 
 def folders(words):
-    """The same files, by the folder they are in."""
+    """Return the same files by folder."""
     found = {}
     for root, name in files(words):
         found.setdefault(name.rpartition("/")[0], []).append(root / name)
@@ -40,7 +40,7 @@ def folders(words):
 
 
 def run(root, names, label):
-    """The ids of tests that fail in some files, and pytest's last line."""
+    """Return the ids of failing tests in some files, and pytest's last line."""
     with tempfile.TemporaryDirectory() as folder:
         failing = Path(folder) / "failing"
         command = [sys.executable, "-m", "pytest", "-p", "dualflow_referee", "-o", "addopts=",
