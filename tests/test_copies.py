@@ -40,7 +40,7 @@ class Model:
 
 
 @pytest.mark.parametrize("how", COPIES)
-def test_copied_function_traces_anew(how):
+def test_copied_function_is_traced_separately(how):
     f = df.function(plain, [df.TensorSpec([None])], name="f", fast_math=True, passes=False)
     f(X)
     g = COPIES[how](f)

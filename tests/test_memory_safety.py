@@ -1,6 +1,6 @@
 """Memory safety against Python code that runs while dualflow reads its objects, and against owners
 that write to shared memory. Each case once crashed the interpreter or read out of bounds; it runs
-in a process of its own, so that a crash fails one test."""
+in a separate process, so that a crash fails only one test."""
 
 import contextlib
 import inspect

@@ -20,8 +20,8 @@ def handed_on(module):
 
 
 def public_modules():
-    """Return the modules reachable by public names; those of `dualflow.ops` are tested
-    elsewhere."""
+    """Return the modules reachable by public names, without `dualflow.ops`, which is tested
+    otherwise."""
     found, left = set(), ["dualflow", "dualflow.compat.v1", "dualflow.dtypes", "dualflow.errors"]
     while left:
         name = left.pop()

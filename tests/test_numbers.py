@@ -1,4 +1,4 @@
-"""Operations of Python on numbers and sizes give the same results in traced functions as in eager
+"""Python operations on numbers and sizes have the same results in traced functions as in eager
 mode: on the first call, on the second, when the number has become a program input, and later.
 
 The method tests list the methods of int and float at run time, so new Python methods are covered.
@@ -70,7 +70,7 @@ def check(f, calls, **options):
 NOT_OF_NUMBERS = {"__doc__", "__new__", "__init__", "__init_subclass__", "__subclasshook__",
                   "__dir__", "__sizeof__", "__class__", "__getattribute__", "__setattr__",
                   "__delattr__", "__reduce__", "__getstate__", "__getformat__", "__setformat__"}
-# Arguments to try; every method accepts at least one of them.
+# Arguments to try; every method accepts at least one row.
 ARGUMENTS = [(), (2,), (2.5,), (-1,), (2, 5), ("",), ("05",), (3, "big"), (np.float32(2.),),
              (True,)]
 

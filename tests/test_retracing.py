@@ -1,4 +1,4 @@
-"""When a function is traced again, when it is not, and what reports and warnings tell about it."""
+"""When a function is traced again and when it is not, with reports and warnings about tracing."""
 
 import gc
 import math

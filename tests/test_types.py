@@ -32,7 +32,7 @@ METHODS = {"TensorMethods": methods.TensorMethods, "PartMethods": methods.PartMe
 
 
 def members(node):
-    """Return the names of a stub class, including those of its bases."""
+    """Return the names of a stub class, including names of its bases."""
     found = {getattr(n, "name", None) or n.target.id for n in node.body
              if isinstance(n, ast.FunctionDef | ast.AnnAssign)}
     for base in [b.value.id if isinstance(b, ast.Subscript) else b.id for b in node.bases]:

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-Wextra"]
 AVX512 = ["avx512f", "avx512bw", "avx512dq", "avx512vl"]
-LEVELS = {  # what /proc/cpuinfo must list
+LEVELS = {  # flags that /proc/cpuinfo must list
     "baseline": [],
     "avx2": ["avx2", "fma"],
     "avx512": ["avx2", "fma", *AVX512],

@@ -1,5 +1,5 @@
-/* Stops a program that counts without end: by a signal, by a thread, and before it begins. Each time
- * one run fails, and the next one counts to its end. */
+/* Stops a program that counts without end: by a signal, by a thread, and before it starts. Each
+ * time one run fails, and the next run completes. */
 #include "dualflow.h"
 
 #include <pthread.h>
@@ -24,7 +24,7 @@ static void *wait_and_stop(void *unused)
     return unused;
 }
 
-/* Whether counting to n is stopped. */
+/* Returns 1 if counting to n is stopped, 0 if it completes, -1 on another failure. */
 static int is_stopped(int64_t n)
 {
     int64_t counted = -1;
@@ -34,7 +34,7 @@ static int is_stopped(int64_t n)
         return 0;
     }
     if (strncmp(dualflow_error(f), "stopped", 7)) return -1;
-    return dualflow_get(f, 0, &counted, sizeof counted) ? 1 : -1; /* there is no value */
+    return dualflow_get(f, 0, &counted, sizeof counted) ? 1 : -1; /* no value */
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
-/* Loads and runs program files that may be wrong, named by lines of the standard input, each in a
- * process of its own, whose memory is fresh: for the sanitizers, of memory above all. Every byte of
- * the outputs is looked at. A run that takes long is stopped. Writes what became of how many, and
- * ends with 1 at the first file at which a process broke. */
+/* Loads and runs possibly invalid program files, named by lines of the standard input, for the
+ * sanitizers, above all MemorySanitizer. Each file runs in a new process with fresh memory. Every
+ * byte of the outputs is read. Long runs are stopped. Writes the number of files per outcome, and
+ * exits with 1 at the first file whose process failed. */
 #include "dualflow.h"
 
 #include <signal.h>
@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #define LARGE ((size_t)1 << 26)
-#define SECONDS 20 /* after which a process is ended by the alarm that nothing handles */
+#define SECONDS 20 /* after which an unhandled alarm ends the process */
 
-/* How a process ends: from a number on that no sanitizer uses. */
+/* Exit codes of a process start at a number that no sanitizer uses. */
 enum { FIRST = 40 };
 enum { RAN, REFUSED, FAILED, STOPPED, TOO_LARGE, N_ENDS };
 static const char *const ends[N_ENDS] = {"ran", "refused", "failed", "stopped", "too large"};
@@ -29,7 +29,7 @@ static void on_alarm(int number)
     dualflow_stop(f);
 }
 
-/* Small numbers, all of which are valid bits of any dtype, bool included. */
+/* Fills the inputs with small values, which are valid bits of any dtype, bool included. */
 static int give(int turn)
 {
     for (int k = 0; dualflow_input(f, k).name; k++) {
@@ -45,7 +45,7 @@ static int give(int turn)
     return RAN;
 }
 
-/* Looks at each byte, which decides about something. */
+/* Branches on each byte of the outputs, so that uninitialised ones are reported. */
 static int look(void)
 {
     static volatile int seen;

@@ -131,7 +131,7 @@ def test_errors(error, message, call):
 
 
 def test_jvp_of_a_rule_whose_cotangents_cancel():
-    """The cotangents of the sums cancel, but the tangent is that of the sums."""
+    """The cotangents of the sums cancel, but the tangent is the tangent of the sums."""
     def centred(x):
         y = df.math.cumulative_logsumexp(x)
         return y - df.reduce_mean(y)

@@ -1,4 +1,5 @@
-"""Python is the referee: what a function gives for numbers, it gives for traced tensors."""
+"""Comparison with Python: a function returns for tensors, eager and traced, the values it returns
+for numbers."""
 
 import itertools
 import linecache
@@ -11,7 +12,7 @@ _made = itertools.count()
 
 
 def compiled(text, name="f", **names):
-    """A function made of text that tracebacks and converters can find."""
+    """Return a function compiled from text that tracebacks and converters can find."""
     text = textwrap.dedent(text)
     file = f"<test {next(_made)}>"
     linecache.cache[file] = len(text), None, text.splitlines(True), file
@@ -21,12 +22,12 @@ def compiled(text, name="f", **names):
 
 
 def forget(f):
-    """Drop the text of a function, of which a long run makes many."""
+    """Drop the source text of a function; long runs compile many functions."""
     linecache.cache.pop(f.__code__.co_filename, None)
 
 
 def tensor(x):
-    """A number or a list of numbers as a tensor, as precise as Python's."""
+    """Convert a number or a nested list of numbers to a tensor with Python's precision."""
     some = x
     while isinstance(some, list):
         some = some[0]
@@ -34,7 +35,7 @@ def tensor(x):
 
 
 def numbers(x):
-    """What a function returned, as numbers."""
+    """Convert the result of a function to numbers."""
     def leaf(y):
         return y.tolist() if isinstance(y, df.TensorBase) else y
 
@@ -42,12 +43,12 @@ def numbers(x):
 
 
 def check(f, *calls, **options):
-    """Compares the calls of a function, each a tuple of numbers and lists, with those of what
-    `df.function` makes of it."""
+    """Compare calls of a function with numbers, eager tensors and traced tensors; the arguments of
+    a call are numbers and lists."""
     traced = df.function(f, **options)
     for args in calls:
         want = f(*args)
         given = [tensor(x) for x in args]
         eager = numbers(f(*given))
         got = numbers(traced(*given))
-        assert got == want == eager, f"{args}: {got}, want {want}, eagerly {eager}"
+        assert got == want == eager, f"{args}: {got}, expected {want}, eager {eager}"

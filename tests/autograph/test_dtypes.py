@@ -1,4 +1,4 @@
-"""Python numbers combined with tensors of any dtype take the dtype of the tensor, as in eager
+"""Python scalars combined with tensors of any dtype take the dtype of the tensor, as in eager
 mode."""
 
 # ruff: noqa: SIM108, B905

@@ -21,7 +21,7 @@ def cases(**texts):
 
 
 def with_gradients(f):
-    """Return results of a function and the gradients of all numbers in them."""
+    """Return results of a function and the gradients of their numbers."""
     def run(x, xs, n):
         with df.GradientTape() as tape:
             tape.watch([x, xs])

@@ -1,4 +1,4 @@
-"""Programs with layers and recurrent cells, and TensorFlow's results for them.
+"""Programs with layers and recurrent cells, and their results in TensorFlow.
 
 `layer_reference.json` holds TensorFlow's results; with tensorflow and tf_keras installed and
 ``TF_USE_LEGACY_KERAS=1`` set, ``python -m tests.compat.layer_programs`` writes it again.

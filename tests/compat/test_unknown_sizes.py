@@ -1,5 +1,5 @@
-"""Sizes known only when a graph runs: what programs can observe of them; assumptions of one part of
-a graph do not affect others."""
+"""Sizes known only when a graph runs: their properties while the graph is built; assumptions of one
+part of a graph do not affect other parts."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def runs(session, x):
 @pytest.mark.parametrize("ask", [
     lambda n: n == 3, lambda n: n != 3, lambda n: n < 3, lambda n: n > 3, lambda n: n <= n + 1,
     lambda n: n >= 3, lambda n: n + 1 == 5041])
-def test_a_comparison_with_an_unknown_size_is_none(session, x, ask):
+def test_comparison_with_an_unknown_size_returns_none(session, x, ask):
     assert ask(x.shape[1]) is None
     assert runs(session, x)
 

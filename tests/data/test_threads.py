@@ -21,7 +21,7 @@ def ours():
 
 
 def settled(n):
-    """Return True once there are `n` pipeline threads; waits a moment for it."""
+    """Wait a moment, and return True if there are then `n` pipeline threads."""
     for _ in range(300):
         gc.collect()            # tracebacks reference frames
         if len(ours()) == n:

@@ -1,4 +1,4 @@
-"""Which thread runs started tasks, and in which order."""
+"""The thread that runs started tasks, and the order of tasks."""
 
 import threading
 

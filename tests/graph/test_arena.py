@@ -52,7 +52,7 @@ def test_each_strategy_alone(way, given_):
 
 
 def test_size_is_close_to_the_lower_bound():
-    """Live ranges are those of a network: values of the forward pass die in reverse order."""
+    """Live ranges are as in a network: values of the forward pass die in reverse order."""
     rng = np.random.default_rng(0)
     worst = 0.
     for _ in range(50):
@@ -82,7 +82,7 @@ def test_sizes_beyond_64_bits():
 
 
 def test_many_blocks():
-    """The number of blocks is that of a chain of 100,000 ops; the quadratic check is omitted."""
+    """There are as many blocks as in a chain of 100,000 ops; the quadratic check is omitted."""
     n = 100_000
     assert n > arena.LARGEST_FIRST_MAX
     blocks = [Block(64, k, k + 1) for k in range(n)]

@@ -84,8 +84,8 @@ def test_async_results_match_eager(options, n):
 
 
 def test_async_operands_are_not_copied():
-    """A start reads its operands in the program's memory, and its outputs are returned as they
-    are."""
+    """A start reads its operands in the program's memory, and its outputs are returned without a
+    copy."""
     f = df.function(lambda x: doubled(Doubling(), df.exp(x))())
     spec = f.compiled_for(values()).spec
     assert [i.op.name for i in spec.instructions[1:]] == ["host_start", "host_wait"]

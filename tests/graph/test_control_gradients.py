@@ -366,7 +366,7 @@ def scan_in_while_loop(n, a):
                                called_as_it_is, tape_in_a_range_of_a_counter,
                                rows_in_a_branch_in_rows, scan_in_while_loop])
 def test_reduced_random_programs(f, levels):
-    """Programs reduced from random ones; two derivatives, some levels of which are traced."""
+    """Programs reduced from random ones; some levels of two derivatives are traced."""
     def g(wrap, made):
         for level in range(3):
             made = wrap(made) if level in levels else made

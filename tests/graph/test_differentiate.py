@@ -125,7 +125,7 @@ def test_second_order_through_effects(capsys):
 
 
 def test_second_order_of_a_constant_gradient():
-    """The backward program has no results; recording it once read the first of them."""
+    """The backward program has no results; recording once accessed the first result."""
     v = df.Variable([1., 2.])
     f = df.function(lambda x: df.stop_gradient(x) + df.constant([3., 4.]))
     x = df.constant([1., 2.])

@@ -35,7 +35,7 @@ def resident():
 
 
 def stays(work, n, allowed=2 << 20, before=None):
-    """Assert that n calls add no memory to what the first `before`, by default a tenth, took."""
+    """Assert that n calls use no more memory than the first `before` calls, by default a tenth."""
     for _ in range(before or max(n // 10, 3)):
         work()
     live, start = live_bytes(), resident()
@@ -120,7 +120,7 @@ def test_traces_are_freed(f, capsys):
 
 
 def test_cached_memory_is_released_when_allocation_fails():
-    """The system refuses an allocation, but the cache of freed buffers is large enough for it."""
+    """The system refuses an allocation, but the cache of freed buffers is large enough."""
     run("""
 import resource
 x = df.zeros([64 << 20], "int8")

@@ -1,5 +1,5 @@
-"""What Python code may do while it is traced, and the errors if it may not: values, variables,
-captured tensors, side effects."""
+"""Python code while it is traced: permitted uses of values, variables, captured tensors and side
+effects, and the errors for others."""
 
 import inspect
 import math
@@ -468,7 +468,7 @@ def test_mutating_local_lists_does_not_warn():
         assert number(f(X)) == [3., 6., 9.]
 
 
-# --- sizes computed from numbers ----------------------------------------------------------------
+# --- sizes computed from other sizes ------------------------------------------------------------
 
 @pytest.mark.parametrize("f", [
     lambda x: df.cast(df.range(x.shape[0]), df.float32) * x[:, 0],

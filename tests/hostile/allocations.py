@@ -4,7 +4,7 @@ A scenario runs with its n-th allocation failing, for n = 1, 2, ... until it suc
 MemoryError and must work afterwards; it must not crash, and must not leak.
 
 `python`: Python's allocators fail by CPython's `_testcapi.set_nomemory`. `c`: malloc and similar
-functions fail when called from the extension module, by failing_malloc.c, which must be preloaded."""
+functions fail in calls from the extension module, by failing_malloc.c, which must be preloaded."""
 
 import argparse
 import contextlib

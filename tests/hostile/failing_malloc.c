@@ -1,6 +1,6 @@
-/* Preloaded: the n-th allocation that the extension module asks for fails and the one after it,
- * which may be a second attempt; those of Python and of other libraries never do. `fail_malloc(n)`
- * starts to count, `fail_malloc(0)` stops. */
+/* Preloaded allocator: the n-th allocation by the extension module fails, and the next one as well,
+ * which may be a second attempt; allocations by Python and other libraries never fail.
+ * `fail_malloc(n)` starts counting, `fail_malloc(0)` stops. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@ extern void *__libc_calloc(size_t n, size_t bytes);
 extern void *__libc_realloc(void *p, size_t bytes);
 extern void *__libc_memalign(size_t alignment, size_t bytes);
 
-static long left;              /* allocations until one fails, and 1; 0: none does */
+static long left;              /* 1 + allocations until one fails; 0: no failures */
 static uintptr_t begin, end;   /* the module's code */
 
 static void find_module(void)

@@ -87,7 +87,7 @@ def hostile_input(rng, shape, dtype):
 
 
 def values(rng, shape, dtype):
-    """Return values in range for most ops, occasionally one that is no valid index."""
+    """Return values in range for most ops, occasionally one that is an invalid index."""
     generator = np.random.default_rng(rng.randrange(2**32))
     if dtype.is_floating or dtype is df.bool_:
         return df.cast(df.constant(generator.normal(size=shape)), dtype)

@@ -1,4 +1,5 @@
-"""Extreme values of each dtype, and the comparison of what two runtimes compute from them."""
+"""Extreme values of each dtype, and the comparison of the results of two runtimes at these
+values."""
 
 import ml_dtypes
 import numpy as np

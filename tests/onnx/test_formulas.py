@@ -86,7 +86,7 @@ OF_ROWS = {
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("name", OF_ROWS)
 def test_reduced_precision(name, rows, dtype):
-    """Intermediate sums and squares are in float32, where they and epsilons are in range."""
+    """Intermediate sums, squares and epsilons are in float32, so they are in range."""
     x = ROWS[rows].astype(extremes.numpy_dtype(dtype))
     # onnxruntime has no kernels for bfloat16
     check(OF_ROWS[name], x, skip=("runtime",) if dtype == "bfloat16" else (), zeros=False)

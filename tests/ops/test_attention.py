@@ -165,7 +165,8 @@ def test_second_order_for_a_query_without_visible_keys():
 
 
 def test_very_negative_mask_values_hide_keys():
-    """-1e9 gives a weight of exactly 0; the same value on all keys of a query changes nothing."""
+    """A mask value of -1e9 makes a weight exactly 0; the same value on all keys of a query changes
+    nothing."""
     q, k, v = draw(0, 1, 1, 1, 5, 200, 8, 8)
     seen = np.arange(200) < 70
     low = np.where(seen, 0, -1e9)

@@ -167,7 +167,7 @@ def brute(x, steps, blank, k):
 
 
 def test_beam_search_finds_the_most_likely_labels():
-    """With enough beams the order is that of the loss; with fewer it is close."""
+    """With enough beams labels are ordered by loss; with fewer beams the order is similar."""
     rng = np.random.default_rng(5)
     for _ in range(20):
         x = rng.normal(size=(4, 1, 3))

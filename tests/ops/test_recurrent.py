@@ -154,7 +154,7 @@ def test_long_sequences(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("units", [40, 330])
 def test_threads(kind, units):
-    """Bits equal those of one thread, whether sums are made by task or not."""
+    """The bits equal a run on one thread, whether sums are computed by task or not."""
     tensors = constants(arguments(kind, 7, 61, 16, units, "float32"))
     lengths = np.arange(61) % 8
     found = []
@@ -177,7 +177,8 @@ def test_rows_are_independent(kind):
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_lengths(kind, reverse):
-    """A sequence gives what it gives alone; input after its end is ignored and output is zero."""
+    """A sequence in a batch has the results of a single sequence; input after its end is ignored
+    and output is zero."""
     x, kernel, recurrent, bias, *states = arguments(kind, 5, 4, 3, 6)
     lengths = np.array([5, 3, 0, 1])
     for i, n in enumerate(lengths):

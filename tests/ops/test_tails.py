@@ -33,7 +33,7 @@ def gradients(case, arrays, dtype):
 
 @pytest.mark.parametrize("case", [c for c in ROWS.values() if c.op not in LEFT_OUT], ids=str)
 def test_float32_gradients_match_float64(case):
-    """Values agree to 1 in 1000 wherever they are normal float32 numbers."""
+    """Values agree to 1 in 1000 wherever they are in the normal range of float32."""
     n = sum(map(callable, case.args))
     values = np.concatenate([SIZES, -SIZES]).astype(np.float32)
     grid = [a.ravel() for a in np.meshgrid(*[values[::n * n]] * n)]

@@ -1,7 +1,7 @@
 """Random programs with tapes around calls of functions, traced or not.
 
 A program calls its functions several times, also on tensors it uses before and after a call, and
-computes gradients of first to third order. All bits must equal those of plain Python.
+computes gradients of first to third order. Gradients have the bits of plain Python.
 """
 
 import warnings
@@ -65,7 +65,7 @@ def taped(x):
 
 
 class Program:
-    """A program in which all random choices are made at construction; `run` is deterministic."""
+    """A program that draws all random choices at construction; `run` is deterministic."""
 
     def __init__(self, seed, forms=True):
         rng = self.rng = np.random.default_rng(seed)
@@ -185,7 +185,7 @@ class Program:
 
 
 def check(seed: int) -> None:
-    """Check that the gradients of a seed's program equal those of plain Python."""
+    """Check that the gradients of a seed's program have the bits of plain Python."""
     program = Program(seed)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

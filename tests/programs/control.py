@@ -54,7 +54,7 @@ def block(rng: np.random.Generator, depth: int, most: int) -> tuple[Step, ...]:
 
 
 class State:
-    """State that a program reads and writes besides its arguments."""
+    """State that a program reads and writes in addition to its arguments."""
 
     def __init__(self, seed: int) -> None:
         rng = np.random.default_rng(seed)

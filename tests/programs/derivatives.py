@@ -25,7 +25,7 @@ WAYS = ["tape"] * 6 + ["persistent", "grad", "grad", "jvp", "vjp"]
 
 
 class State:
-    """State that a program reads and writes besides its arguments.
+    """State that a program reads and writes in addition to its arguments.
 
     An assignment has no gradient, so finite differences must hold assigned values fixed. A first
     run with a list as `trail` records the variables after each assignment; a run with `shift` sets
@@ -164,7 +164,7 @@ def check(seed: int) -> None:
 
 
 def against_differences(program: Program) -> int:
-    """Compare eager mode with differences; return the number of calls where that was possible."""
+    """Compare eager mode with differences; return the number of calls that could be compared."""
     if not program.question.ways:
         return 0
     compared = 0

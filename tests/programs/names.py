@@ -1,7 +1,8 @@
 """Random programs in which `with`, `try`, `match`, `:=` and starred targets introduce names.
 
-The programs of `written.py` with statements that introduce a name, on some paths only, and read it
-where it has a value. A program that reads an unassigned name in eager mode must be rejected.
+The programs of `written.py` with statements that introduce a name, on some paths only, and read the
+name on paths that assign it. A program that reads an unassigned name in eager mode must be
+rejected.
 """
 
 import contextlib
@@ -220,7 +221,7 @@ class Writer(written.Writer):
 
 
 def distance(got: object, want: object) -> str | None:
-    """Describe the first tensor whose difference exceeds that of reordered sums."""
+    """Describe the first tensor whose difference is larger than reordering of sums explains."""
     pairs = zip(df.nest.flatten(got), df.nest.flatten(want), strict=True)
     for x, y in pairs:
         x, y = (z.numpy() if isinstance(z, df.TensorBase) else np.asarray(z) for z in (x, y))

@@ -22,7 +22,7 @@ LARGEST = 1024              # elements; larger results are skipped
 INTS = [0, 1, 2, 3, 4, 5, 7]
 FLOATS = [0., -0., .1, .3, .5, .7, 2., 2.5, -1.5, 1e20]
 SIZES = [1, 2, 3, 4, 5]
-OTHER_STEPS = {             # kinds of steps besides those of the table, and their weights
+OTHER_STEPS = {             # kinds of steps that are not in the table, and their weights
     "ops": 30, "number": 12, "use": 8, "update": 8, "read": 4, "may fail": 2, "own gradient": 3,
     "masked": 3, "draw": 2, "function": 4, "inner tape": 2, "grad": 1, "made": 2, "given": 2,
     "half": 2, "integers": 2,
@@ -70,7 +70,7 @@ class Refused(ValueError):
 
 
 class State:
-    """State that a program reads and writes besides its arguments."""
+    """State that a program reads and writes in addition to its arguments."""
 
     def __init__(self, seed: int, wrap: Callable[[Any], Any]) -> None:
         rng = np.random.default_rng(seed)

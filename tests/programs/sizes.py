@@ -126,7 +126,7 @@ def outcome(f, *args):
     """Return a result as an array, or None if the call raises."""
     try:
         return f(*args).numpy()
-    except (ValueError, IndexError, ArithmeticError):   # dualflow's errors derive from these
+    except (ValueError, IndexError, ArithmeticError):   # dualflow's errors are subclasses
         return None
 
 

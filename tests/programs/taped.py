@@ -24,7 +24,7 @@ OPENING = {"choice", "while", "count", "rows", "stacked", "tape", "while loop", 
            "walrus"}
 DERIVING, DERIVED = {"tape", "transform"}, 4        # maximum number of nested derivatives
 SIMPLE = ["assign", "number", "update"]     # the only statements after many lines
-PLAIN = {"keep", "item"}        # assign what a function of `df.while_loop` must not
+PLAIN = {"keep", "item"}        # not allowed in functions of `df.while_loop`
 NAMING = {"while", "count", "rows", "stacked", "tape", "training", "while loop", "scan", "function",
           "match", "walrus"}    # assign names that a branch inside a `with` must not
 HEAD = """
@@ -70,7 +70,7 @@ class Writer(written.Writer):
         self.plain = False                  # in a function of `df.while_loop`
         self.left = int(self.rng.integers(6, 30))       # lines until only simple statements follow
         self.within = 0                     # number of enclosing tape blocks
-        self.outlined: list[str] = []       # functions made of single statements
+        self.outlined: list[str] = []       # functions consisting of one statement
         parts = [self.part(k) for k in range(int(self.rng.integers(1, 3)))]
         self.parts = len(parts)
         self.lines = []

@@ -35,7 +35,8 @@ CHECKS = {"programs": program.check, "gradients around calls": around.check,
 
 
 def left():
-    """Return what finished programs must not leave: numbers of traces, and bytes of tensors."""
+    """Return the number of traces and the bytes of tensors, which finished programs must
+    release."""
     live = live_bytes()
     return sum(isinstance(x, Trace) for x in gc.get_objects()), live
 

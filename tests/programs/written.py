@@ -226,7 +226,7 @@ setattr(Writer, "while", Writer.while_)
 
 
 class State:
-    """State that a program reads and writes besides its arguments."""
+    """State that a program reads and writes in addition to its arguments."""
 
     def __init__(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -252,7 +252,7 @@ def first(f: Callable[..., Any], s: State, *args: Any) -> Any:
 
 
 def second(f: Callable[..., Any], s: State, *args: Any) -> Any:
-    """Return results, gradients, and gradients of these."""
+    """Return results, gradients, and second-order gradients."""
     sources = [args[0], *args[2:], s.v]
     with df.GradientTape() as tape:
         for x in sources[:-1]:

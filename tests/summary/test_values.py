@@ -43,7 +43,7 @@ def test_scalar(writer, logdir):
 
 
 def test_traced(writer, logdir):
-    """Each run writes what eager mode writes, in program order."""
+    """Each run writes the summaries of eager mode, in program order."""
     def f(x, step):
         df.summary.scalar("first", df.reduce_sum(x), step=step)
         for k in df.range(3):

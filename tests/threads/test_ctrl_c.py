@@ -87,8 +87,8 @@ def draws():
 @pytest.mark.parametrize("work", [traces, around_a_call, tapes, graphs, draws],
                          ids=lambda f: f.__name__)
 def test_interrupt_at_every_position(work, request):
-    """Interrupt once per line of code where it is possible: on all lines of the contexts, and on a
-    share of the others."""
+    """Interrupt at each line of code that checks for signals: all lines of the contexts, and a
+    share of the other lines."""
     work(), work()
     share = 1 if request.config.getoption("exhaustive") else 15
     own_print, kept = builtins.print, []

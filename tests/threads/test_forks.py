@@ -1,10 +1,10 @@
-"""Forks during other work: the child sees complete values and can continue."""
+"""Forks during other work: the child process has complete values and can continue."""
 
 from tests.threads.child import run
 
 
 def test_fork_during_a_program_of_another_thread(request):
-    """The child sees the value before or after a run, and can read, write and run."""
+    """The child has the value before or after a run, and can read, write and run."""
     run("""
 n = 1 << 18
 v, w = df.Variable(df.zeros([n])), df.Variable(df.zeros([n]))

@@ -1,5 +1,5 @@
-"""The thread pool, by its own counters: which work is shared, by whom, and that callers share
-it."""
+"""The thread pool, by its own counters: work that is shared, the threads that run it, and sharing
+of the pool by several callers."""
 
 import os
 import threading
