@@ -1,5 +1,5 @@
-/* Loads a program file, runs it on zeros, ones, twos, ... and writes the bytes of its outputs and of
- * a variable, or an error message. */
+/* Loads a program file, runs it on zeros, ones, twos, ... and writes the bytes of its outputs and
+ * of a variable, or an error message. */
 #include "dualflow.h"
 
 #include <stdio.h>
