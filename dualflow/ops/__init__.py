@@ -1,8 +1,8 @@
-"""One function per public op, by family: signature, docstring, the call to `apply`, and right below
-it the op's gradient rule. The kernels are in the file of csrc/ops that a module is named after.
+"""Public ops by family: signature, docstring, the call to `apply`, and below it the op's gradient
+rule. A module is named after the file of csrc/ops that has its kernels.
 
-Imported here is what declares gradient rules or methods of tensors, so that a tape has every rule
-and tensors have every method; the other modules are loaded when they are first used.
+This file imports the modules that register gradient rules or tensor methods, so that both are
+complete; the other modules are loaded at first use.
 """
 
 from dualflow._core import (

@@ -1,4 +1,4 @@
-"""Smooth activations of neural networks, and what flows back through them."""
+"""Smooth activation functions of neural networks, and their gradients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def elu(features: TensorLike, name: str | None = None) -> Tensor:
-    """x where x > 0, else e**x - 1, elementwise.
+    """Return x where x > 0, else e**x - 1, elementwise.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def elu(features: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Within 2 ulp in float32. The gradient is g where x > 0, else ``g * e**x``; one op.
+    Within 2 ulp in float32. The gradient is g where x > 0, else ``g * e**x``, computed by one op.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def _(g, y, features):
 
 
 def elu_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """g where x > 0, else g * e**x: what flows back through elu(x).
+    """Return g where x > 0, else g * e**x: the gradient of elu(x).
 
     Parameters
     ----------
@@ -69,7 +69,8 @@ def elu_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient to g is this op again; to x it is the result times what comes in, 0 if x > 0.
+    The gradient of g is this op again; the gradient of x is the result times the incoming gradient,
+    or 0 if x > 0.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def _(gg, out, g, x):
 
 
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
-    """scale * (x where x > 0, else alpha * (e**x - 1)), elementwise.
+    """Return scale * (x where x > 0, else alpha * (e**x - 1)), elementwise.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    scale = 1.0507..., alpha = 1.6732... are those of Klambauer et al., Self-Normalizing Neural
+    scale = 1.0507... and alpha = 1.6732... are from Klambauer et al., Self-Normalizing Neural
     Networks (2017). The gradient is one op.
 
     Examples
@@ -116,7 +117,7 @@ def _(g, y, features):
 
 
 def selu_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """g * scale where x > 0, else g * scale * alpha * e**x: what flows back through selu(x).
+    """Return g * scale where x > 0, else g * scale * alpha * e**x: the gradient of selu(x).
 
     Parameters
     ----------
@@ -128,7 +129,8 @@ def selu_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient to g is this op again; to x it is the result times what comes in, 0 if x > 0.
+    The gradient of g is this op again; the gradient of x is the result times the incoming gradient,
+    or 0 if x > 0.
 
     Examples
     --------
@@ -145,13 +147,13 @@ def _(gg, out, g, x):
 
 
 def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
-    """x * P(X <= x) for a standard normal X: x * (1 + erf(x / sqrt(2))) / 2, elementwise.
+    """Return x * P(X <= x) for a standard normal X: x * (1 + erf(x / sqrt(2))) / 2, elementwise.
 
     Parameters
     ----------
     features : Tensor, floating
     approximate : bool, default False
-        x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2 instead.
+        Compute x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2 instead.
 
     Returns
     -------
@@ -159,8 +161,8 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
 
     Notes
     -----
-    To about 5 ulp (by tanh: 2), however far below 0. -inf gives 0. The gradient is one op. Source:
-    Hendrycks and Gimpel, Gaussian Error Linear Units (2016).
+    Accurate to about 5 ulp (2 ulp with tanh), also far below 0. -inf gives 0. The gradient is one
+    op. Source: Hendrycks and Gimpel, Gaussian Error Linear Units (2016).
 
     Examples
     --------
@@ -176,7 +178,7 @@ def _(g, y, features, approximate):
     return gelu_grad(g, features, bool(approximate))
 
 
-# Constants of gelu: 1 / sqrt(2 pi); 2u = _A x + _B x^3 for the form by tanh, which is
+# Constants of gelu: 1 / sqrt(2 pi); 2u = _A x + _B x^3 for the tanh form, which equals
 # x sigmoid(2u).
 _DENSITY = 0.3989422804014327
 _A = 1.5957691216057308
@@ -186,7 +188,7 @@ _B = _A * 0.044715
 def gelu_grad(
     g: TensorLike, x: TensorLike, approximate: bool = False, name: str | None = None
 ) -> Tensor:
-    """g times the derivative of gelu at x: what flows back through gelu(x).
+    """Return g times the derivative of gelu at x: the gradient of gelu(x).
 
     Parameters
     ----------
@@ -199,7 +201,8 @@ def gelu_grad(
 
     Notes
     -----
-    The gradient to g is this op again; to x it is ``g * gelu''(x)`` times what comes in.
+    The gradient of g is this op again; the gradient of x is ``g * gelu''(x)`` times the incoming
+    gradient.
 
     Examples
     --------
@@ -224,7 +227,7 @@ def _(gg, out, g, x, approximate):
 
 
 def silu(features: TensorLike, beta: float = 1.0, name: str | None = None) -> Tensor:
-    """x * sigmoid(beta * x), elementwise.
+    """Return x * sigmoid(beta * x), elementwise.
 
     Parameters
     ----------
@@ -257,7 +260,7 @@ def _(g, y, features):
 
 
 def silu_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """g * s * (1 + x * (1 - s)) with s = sigmoid(x): what flows back through silu(x).
+    """Return g * s * (1 + x * (1 - s)) with s = sigmoid(x): the gradient of silu(x).
 
     Parameters
     ----------
@@ -269,7 +272,8 @@ def silu_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient to g is this op again; to x it is ``g * silu''(x)`` times what comes in.
+    The gradient of g is this op again; the gradient of x is ``g * silu''(x)`` times the incoming
+    gradient.
 
     Examples
     --------
@@ -290,7 +294,7 @@ def _(gg, out, g, x):
 
 
 def swish(features: TensorLike, beta: float = 1.0, name: str | None = None) -> Tensor:
-    """x * sigmoid(beta * x), elementwise: another name of `silu`.
+    """Return x * sigmoid(beta * x), elementwise. An alias of `silu`.
 
     Parameters
     ----------
@@ -311,7 +315,7 @@ def swish(features: TensorLike, beta: float = 1.0, name: str | None = None) -> T
 
 
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:
-    """``x / (1 + |x|)``, elementwise.
+    """Return ``x / (1 + |x|)``, elementwise.
 
     Parameters
     ----------
@@ -323,7 +327,7 @@ def softsign(features: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    1 and -1 at the infinities. The gradient is ``g / (1 + |x|)**2``.
+    The limits at plus and minus infinity are 1 and -1. The gradient is ``g / (1 + |x|)**2``.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""Values that enter a round, or leave a branch, under identities of their own.
+"""Fresh identities for values that enter a loop iteration or leave a branch.
 
-In a graph they are inputs and outputs of what owns it, so what flows back into each is summed by
-itself. So that eager mode makes the same sums, tapes see an `identity` of each there.
+In a graph these values are inputs and outputs of the control-flow node, so the cotangent of each is
+accumulated separately. In eager mode tapes record an `identity` of each value, so that both modes
+add gradients in the same order.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def anew(structure: Any) -> Any:
-    """The structure with new identities for what a tape watches, or might watch later."""
+    """Return the structure with a new identity for each tensor that a tape does or may record."""
     if current_log() is None and current_graph() is None:
         return structure
     return rebuild(structure, _anew)

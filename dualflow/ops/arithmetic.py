@@ -1,4 +1,4 @@
-"""Arithmetic with its gradients. Integers wrap around; Python numbers take the tensors' dtype."""
+"""Arithmetic ops and their gradients. Integers wrap around; Python numbers are weakly typed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient flows unchanged to both.
+    The gradient of both operands is ``g``.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
 
     Notes
     -----
-    The gradient is ``g * y`` to x and ``g * x`` to y, each 0 where the second factor is.
+    The gradient is ``g * y`` to x and ``g * x`` to y, each 0 where its second factor is 0.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
 
     Notes
     -----
-    The gradient is ``2 * g * (x - y)`` to x and the negative of that to y.
+    The gradient is ``2 * g * (x - y)`` to x and ``2 * g * (y - x)`` to y.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def abs(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The most negative integer stays what it is. The gradient is ``g * sign(x)``, 0 at 0.
+    The most negative integer is returned unchanged. The gradient is ``g * sign(x)``, 0 at 0.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def sign(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    NaN stays NaN, and -0 becomes 0, as in NumPy. The gradient is 0.
+    NaN is returned as NaN, and -0 as 0, as in NumPy. The gradient is 0.
 
     Examples
     --------
@@ -303,11 +303,11 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     InvalidArgumentError
         If there are no inputs.
     ShapeError
-        If their shapes differ: nothing is broadcast.
+        If the shapes differ; the inputs are not broadcast.
 
     Notes
     -----
-    Summed from the first to the last in one pass over memory. The gradient flows unchanged to all.
+    Summed from first to last in one pass over memory. The gradient of each input is ``g``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Ops on one tensor that keep its elements: shapes, broadcasting, transposing; with gradients."""
+"""Ops that change only the shape or the order of elements, with their gradients."""
 
 from __future__ import annotations
 
@@ -34,25 +34,26 @@ __all__ = ["broadcast_to", "ensure_shape", "expand_dims", "identity", "rank", "r
 
 
 def static_shape(x: TensorBase | TensorSpec) -> tuple[int, ...]:
-    """The shape of `x` in the form of op attributes: -1 for a dimension that is not known."""
+    """Return the shape of `x` as an op attribute: -1 for an unknown dimension."""
     return tuple([-1 if d is None else d for d in x.shape])
 
 
 def product(sizes: Sequence[Any]) -> Any:
-    """The product of sizes, as an op attribute: -1 if one is None, not known. Where a reshape wants
-    it, it does more than -1 would, which says nothing of tensors without elements."""
+    """Return the product of sizes as an op attribute, or -1 if one of them is None (unknown).
+
+    Unlike the -1 of a reshape, the product is also defined for tensors without elements."""
     return -1 if any([n is None for n in sizes]) else math.prod(sizes)
 
 
 def is_open(n: Any) -> bool:
-    """Whether a size has no number before the program runs: it depends on data, or is any in a
-    graph built by hand."""
+    """Return True if a size is unknown until the program runs: it depends on data, or is arbitrary
+    in a graph built by hand."""
     return isinstance(n, Dim) and bool(n.from_data or n.graph.for_any_size)
 
 
 def same_size(a: Any, b: Any) -> bool:
-    """Whether two sizes are equal. If one depends on data, or is any in a graph built by hand, this
-    is assumed and checked when the program runs."""
+    """Return True if two sizes are equal. If one depends on data, or is arbitrary in a graph built
+    by hand, equality is assumed and checked when the program runs."""
     for n in (a, b):
         if is_open(n):
             if a is not b:
@@ -62,14 +63,14 @@ def same_size(a: Any, b: Any) -> bool:
 
 
 def same_shape(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    """Whether two shapes are equal, as `same_size` says of sizes."""
+    """Return True if two shapes are equal, by the rules of `same_size`."""
     return len(a) == len(b) and all([same_size(m, n) for m, n in zip(a, b, strict=True)])
 
 
 def ints(value: Any, what: str) -> tuple[int, ...]:
-    """The integers of an argument like `shape`: one int, a sequence of them, or a tensor.
+    """Return the integers of an argument like `shape`: one int, a sequence of them, or a tensor.
 
-    `what` names op and argument in the message for anything else.
+    `what` is the op and the argument as named in the error message.
     """
     try:
         if isinstance(value, (tuple, list)):
@@ -85,7 +86,7 @@ def ints(value: Any, what: str) -> tuple[int, ...]:
 
 
 def one_size(value: Any, what: str) -> Any:
-    """A size that is an argument: an int of at least 0, or a traced integer that follows from other
+    """Return a size argument: an int of at least 0, or a traced integer derived from other
     sizes."""
     found = ints(value, what)
     if len(found) != 1 or not (is_open(found[0]) or found[0] >= 0):
@@ -96,7 +97,7 @@ def one_size(value: Any, what: str) -> Any:
 
 
 def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
-    """The same elements in another shape, sharing memory.
+    """Return the same elements in another shape, sharing memory.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ def _(g, y, x, shape):
 
 
 def expand_dims(input: TensorLike, axis: int, name: str | None = None) -> Tensor:
-    """`input` with a dimension of size 1 put in at `axis`, sharing memory.
+    """`input` with a dimension of size 1 inserted at `axis`, sharing memory.
 
     Parameters
     ----------
@@ -162,7 +163,7 @@ def squeeze(input: TensorLike, axis: Axis = None, name: str | None = None) -> Te
     ----------
     input : Tensor
     axis : int or ints, optional
-        The dimensions to drop, which must be 1; None drops all that are.
+        The dimensions to remove, which must be 1; None removes all dimensions of size 1.
 
     Returns
     -------
@@ -206,7 +207,7 @@ def _(g, y, x):
 
 
 def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
-    """`input`, through which no gradient flows back.
+    """Return `input`, without passing gradients back to it.
 
     Examples
     --------
@@ -221,14 +222,14 @@ no_gradient("stop_gradient", why="stopped on purpose")
 
 
 def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
-    """`input` repeated along dimensions of size 1, and new ones in front, until it has `shape`.
+    """Return `input` repeated to `shape` along dimensions of size 1 and new leading dimensions.
 
     Parameters
     ----------
     input : Tensor
     shape : ints
-        Each dimension, counted from the last, is that of `input` (or -1, which means the same), or
-        anything if `input` has 1 or none there.
+        Dimensions are matched from the last. Each equals the dimension of `input`, or is -1 for the
+        same size, or is arbitrary if the dimension of `input` is 1 or missing.
 
     Returns
     -------
@@ -251,18 +252,18 @@ def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) 
 
 @gradient("broadcast_to", saves="none")
 def _(g, y, x, shape):
-    return g                                  # the walker sums it to the shape of x
+    return g                                  # the backward pass sums g to the shape of x
 
 
 def transpose(a: TensorLike, perm: Sequence[int] | None = None, conjugate: bool = False,
               name: str | None = None) -> Tensor:
-    """`a` with its dimensions in another order: dimension i of the result is ``perm[i]`` of `a`.
+    """Permute the dimensions: dimension i of the result is dimension ``perm[i]`` of `a`.
 
     Parameters
     ----------
     a : Tensor
     perm : ints, optional
-        Each dimension of `a` once; negative ones count from the end. None reverses them all.
+        Each dimension of `a` once; negative ones count from the end. None reverses the order.
     conjugate : bool
         Accepted for compatibility; there are no complex numbers.
 
@@ -272,7 +273,7 @@ def transpose(a: TensorLike, perm: Sequence[int] | None = None, conjugate: bool 
 
     Notes
     -----
-    Copies, unless only dimensions of size 1 change place: then memory is shared.
+    Copies the elements, unless only dimensions of size 1 move; then memory is shared.
 
     Examples
     --------
@@ -347,7 +348,7 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def ensure_shape(x: TensorLike, shape: Sequence[int | None], name: str | None = None) -> Tensor:
-    """`x`, after a check that its shape is `shape`; None there stands for any size.
+    """Check that the shape of `x` is `shape`, and return `x`. None in `shape` matches any size.
 
     Raises
     ------
@@ -369,7 +370,7 @@ def ensure_shape(x: TensorLike, shape: Sequence[int | None], name: str | None = 
         raise ShapeError(f"ensure_shape: {tensor.dtype} {have}, want shape {tuple(shape)}")
     if any([isinstance(h, Dim) and h.from_data and w is not h
             for h, w in zip(have, want, strict=True)]):
-        return reshape(tensor, want, name=name)         # from here on these sizes are known
+        return reshape(tensor, want, name=name)         # the result has the known sizes
     return identity(tensor, name=name)
 
 

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, by tiles, and its gradients."""
+"""Scaled dot-product attention, computed in tiles, and its gradients."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = ["attention_grads", "scaled_dot_product_attention"]
 
-EVERYTHING = constant(True)             # the mask of those who give none
+EVERYTHING = constant(True)             # the default mask
 NO_KEY = constant([0, 0], dtypes.int64)
-LOWEST = {dtypes.float32: -3e38, dtypes.float64: -1.7e308}  # for -inf, where rows may be only that
-WORDS = 32                              # of a group of random numbers: csrc/simd/rng.h
+LOWEST = {dtypes.float32: -3e38, dtypes.float64: -1.7e308}  # finite, for rows of only -inf
+WORDS = 32                              # block size of the random generator: csrc/simd/rng.h
 
 
 def scaled_dot_product_attention(query: TensorLike, key: TensorLike, value: TensorLike,
@@ -40,27 +40,27 @@ def scaled_dot_product_attention(query: TensorLike, key: TensorLike, value: Tens
                                  is_causal: bool = False, scale: float | None = None,
                                  data_format: str = "BHTD", seed: int | None = None,
                                  name: str | None = None) -> Tensor:
-    """softmax(query keyᵀ · scale + mask) value, for each head.
+    """Return softmax(query keyᵀ · scale + mask) value, for each head.
 
     Parameters
     ----------
     query : Tensor, floating, shape (batch, heads, queries, d)
     key : Tensor, shape (batch, groups, keys, d)
     value : Tensor, shape (batch, groups, keys, e)
-        Each of the `groups` heads of `key` and `value` serves heads / groups heads of `query` that
-        follow each other: grouped-query attention, or multi-query attention with one group.
+        Each head of `key` and `value` serves heads / groups consecutive heads of `query`:
+        grouped-query attention, or multi-query attention if groups is 1.
     attn_mask : Tensor, optional
         Broadcasts to (batch, heads, queries, keys). Bool: True where a key takes part. Floating:
         added to the scores.
     dropout_p : float, from 0 to below 1
-        The share of weights that is set to 0; the others are scaled up by 1 / (1 - dropout_p).
+        The fraction of weights set to 0; the others are scaled by 1 / (1 - dropout_p).
     is_causal : bool
-        Whether query i sees only the keys 0 to i, besides what `attn_mask` says.
+        Whether query i attends only to keys 0 to i, in addition to `attn_mask`.
     scale : float, optional
         Default 1 / sqrt(d).
     data_format : "BHTD" or "BTHD"
-        Whether `query`, `key`, `value` and the result have their heads before queries and keys, as
-        above, or after them, as (batch, queries, heads, d).
+        Order of dimensions of `query`, `key`, `value` and the result: heads before length, as
+        above, or after it, as (batch, queries, heads, d).
     seed : int, optional
         The same seed drops the same weights.
 
@@ -71,19 +71,19 @@ def scaled_dot_product_attention(query: TensorLike, key: TensorLike, value: Tens
     Raises
     ------
     ShapeError
-        If the shapes do not fit each other.
+        If the shapes are incompatible.
     InvalidArgumentError
         If `dropout_p` is not in [0, 1).
 
     Notes
     -----
-    The scores are computed by tiles (Dao, "FlashAttention-2", 2023), forwards and in the gradient,
-    which computes them again: memory grows with queries + keys, not with their product. Dropout
-    draws the same numbers again. float16 and bfloat16 are computed in float32, tile by tile, and
-    rounded once. A query that sees no key gives 0.
+    The scores are computed in tiles (Dao, "FlashAttention-2", 2023) and recomputed for the
+    gradient: memory grows with queries + keys, not with their product. The gradient draws the same
+    dropout mask again. float16 and bfloat16 are computed in float32, tile by tile, and rounded
+    once. A query without any key gives 0.
 
-    Plain ops compute the gradient of a floating mask, and gradients of gradients: these do hold a
-    number for each query and key.
+    The gradient of a floating mask and second-order gradients are composed of plain ops, which
+    store one value per query and key.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def attention_grads(g: TensorLike, query: TensorLike, key: TensorLike, value: Te
                     mask: TensorLike = EVERYTHING, drawn: TensorLike = NO_KEY,
                     is_causal: bool = False, scale: float = 1.0, over_root: bool = True,
                     rate: float = 0.0, heads_inner: bool = False) -> tuple[Tensor, ...]:
-    """What flows back to query, key and value where `g` flows into the result of attention."""
+    """Return the gradients of query, key and value, given the gradient `g` of the result."""
     attrs: dict[str, Any] = {"is_causal": is_causal, "scale": scale, "over_root": over_root,
                              "rate": rate, "heads_inner": heads_inner}
     for x in (query, key, value):
@@ -135,7 +135,7 @@ def attention_grads(g: TensorLike, query: TensorLike, key: TensorLike, value: Te
                  **attrs)
 
 
-# --- by plain ops -----------------------------------------------------------------------------
+# --- composed of plain ops --------------------------------------------------------------------
 
 # Per head, with M = 1 / (1 - rate) or 0 by dropout, r the scale and sum() over rows:
 #
@@ -144,7 +144,7 @@ def attention_grads(g: TensorLike, query: TensorLike, key: TensorLike, value: Te
 
 
 class _Layout:
-    """How tensors of a call become (batch, heads, length, width), of at least 32 bits, and back."""
+    """Converts tensors of a call to and from (batch, heads, length, width) of at least 32 bits."""
 
     def __init__(self, heads_inner: bool, heads: Any, groups: Any) -> None:
         self.heads_inner, self.heads, self.groups = heads_inner, heads, groups
@@ -156,7 +156,7 @@ class _Layout:
         return self._turned(cast(x, dtypes.float32) if x.dtype.itemsize == 2 else x)
 
     def of_keys(self, x: TensorBase) -> TensorBase:
-        """With a copy for each head that shares it."""
+        """As `of_queries`, with each head repeated for the query heads that share it."""
         x = self.of_queries(x)
         batch, _, length, width = x.shape
         copies = (batch, self.groups, self.heads // larger(self.groups, 1), length, width)
@@ -166,7 +166,7 @@ class _Layout:
         return cast(self._turned(x), dtype) if x.dtype != dtype else self._turned(x)
 
     def to_keys(self, x: TensorBase, dtype: dtypes.DType) -> TensorBase:
-        """The sum over the heads that share it."""
+        """As `to_queries`, summed over the query heads that share a head."""
         batch, _, length, width = x.shape
         copies = (batch, self.groups, self.heads // larger(self.groups, 1), length, width)
         return self.to_queries(reduce_sum(reshape(x, copies), 2), dtype)
@@ -188,7 +188,7 @@ def _scale(q: TensorBase, scale: float, over_root: bool) -> TensorLike:
 
 def _weights(q: TensorBase, k: TensorBase, scale: TensorLike, mask: TensorBase,
              is_causal: bool) -> Tensor:
-    """P, with zeros for keys that are not seen."""
+    """Return P, with zeros for masked keys."""
     scores = matmul(q, k, transpose_b=True) * scale
     if mask.dtype.is_floating:
         scores = scores + cast(mask, q.dtype)
@@ -201,7 +201,7 @@ def _weights(q: TensorBase, k: TensorBase, scale: TensorLike, mask: TensorBase,
 
 
 def _kept(p: TensorBase, drawn: TensorBase, rate: float) -> TensorLike:
-    """M, from the numbers that the kernel draws."""
+    """Return M, from the same random numbers as the kernel."""
     if not rate:
         return 1.0
     *rows, n = p.shape
@@ -212,7 +212,7 @@ def _kept(p: TensorBase, drawn: TensorBase, rate: float) -> TensorLike:
 
 def mask_gradient(g: TensorBase, query: TensorBase, key: TensorBase, value: TensorBase,
                   mask: TensorBase, drawn: TensorBase, attrs: dict[str, Any]) -> Tensor:
-    """What flows back to a floating mask: dS."""
+    """Return the gradient of a floating mask: dS."""
     form = _layout(query, key, attrs["heads_inner"])
     q, k, v, g = (form.of_queries(query), form.of_keys(key), form.of_keys(value),
                   form.of_queries(g))
@@ -222,7 +222,7 @@ def mask_gradient(g: TensorBase, query: TensorBase, key: TensorBase, value: Tens
     return cast(p * (dp - reduce_sum(p * dp, -1, keepdims=True)), mask.dtype)
 
 
-# With a, b, c flowing into dq, dk, dv, what flows back are the slopes of
+# With the gradients a, b, c of dq, dk, dv, the results are the gradients of
 # sum(X dS) + sum(Y P), where X = r (a kᵀ + q bᵀ) and Y = (g cᵀ) M.
 @gradient("scaled_dot_product_attention_grad", saves=(0, 1, 2, 3, 4, 8))
 def _(gg, y, query, key, value, mask, drawn, out, rest, lse, g, is_causal, scale, over_root,

@@ -1,4 +1,4 @@
-"""Axes of functions that Python composes of several ops, where only a run of a graph knows them."""
+"""Data-dependent `axis` arguments of functions composed of several ops."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 def by_axes(axis: Any, ndim: Any, op: str, function: Callable[[Any], Any]) -> Any:
-    """What `function` makes of `axis`, which a run of the graph chooses; None if it is known now.
+    """Return `function` of an `axis` that is only known at run time; None if the axis is known.
 
     Parameters
     ----------
     axis : int, Tensor, or sequence of these
     ndim : int, or one for each axis
-        How many dimensions there are to choose from.
+        The number of dimensions to choose from.
     op : str
     function : callable (int or list of int) -> nested Tensors
-        Is called once for each choice there is.
+        Called once for each possible axis.
     """
     if axis is None or type(axis) is int or not _is_traced(axis):
         return None

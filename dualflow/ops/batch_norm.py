@@ -1,4 +1,4 @@
-"""Batch normalization of channels, with its gradients."""
+"""Batch normalization of channels, and its gradients."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike,
     x : Tensor, floating
     mean, variance : Tensor, shapes that broadcast with `x`
     offset, scale : Tensor or None
-        None leaves them out.
+        None omits the term.
     variance_epsilon : float
         Keeps the divisor away from 0.
 
@@ -43,8 +43,8 @@ def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike,
 
     Notes
     -----
-    One op on numbers as many as in `x`, and one gradient of one op to each argument; the divisor is
-    made before, where there are fewer.
+    The elementwise part is one op, and the gradient of each argument is one op. The reciprocal of
+    the divisor is computed first, on the smaller shape of `variance`.
 
     Examples
     --------
@@ -103,39 +103,39 @@ def fused_batch_norm(x: TensorLike, scale: TensorLike, offset: TensorLike,
     x : Tensor, floating, two dimensions or more
     scale, offset : Tensor, a number per channel
     mean, variance : Tensor, a number per channel, optional
-        Not training: what `x` is normalized with. Training: the moving averages until now, wanted
-        unless `exponential_avg_factor` is 1.
+        Inference: the moments used to normalize `x`. Training: the current moving averages,
+        required unless `exponential_avg_factor` is 1.
     epsilon : float
         Added to the variance.
     data_format : "NHWC" or "NCHW" (or "N...C", "NC...")
-        Whether channels are the last dimension or the second one.
+        Whether channels are the last dimension or the second.
     is_training : bool
-        Whether moments are those of `x`.
+        Whether to normalize with the moments of `x`.
     exponential_avg_factor : float
-        The share of the moments of `x` in the new moving averages.
+        The weight of the moments of `x` in the new moving averages.
 
     Returns
     -------
     y : Tensor, like `x`
     mean, variance : Tensor, a number per channel
-        Training: the new moving averages, ``(1 - factor) * old + factor * of x``. The variance in
-        them is the sum of squares over n - 1, that in `y` is the one over n. Not training: as
-        given.
+        Training: the new moving averages, ``(1 - factor) * old + factor * new``. The variance in
+        the averages divides the sum of squares by n - 1, the variance used for `y` divides by n.
+        Inference: the arguments `mean` and `variance`.
 
     Raises
     ------
     InvalidArgumentError
-        If `mean` or `variance` is missing, or `data_format` is neither.
+        If `mean` or `variance` is missing, or `data_format` is unknown.
     ShapeError
-        If `x` has less than two dimensions, or another argument not a number per channel.
+        If `x` has fewer than two dimensions, or another argument is not one value per channel.
 
     Notes
     -----
-    One op, as is its gradient, which flows to `x`, `scale` and `offset`; the averages pass none.
-    The moments are taken around the means of areas of `x` that depend on its shape alone: nothing
-    cancels, and the thread count changes nothing. A float16 or bfloat16 `x` may come with float32
-    moments. Unlike TensorFlow's, `epsilon` may be as small as wanted. Source: Ioffe and Szegedy,
-    Batch Normalization (2015).
+    One op with one gradient op, for `x`, `scale` and `offset`; the averages have no gradient. The
+    moments are computed around the means of blocks of `x` that depend on its shape alone, which
+    avoids cancellation and makes the result independent of the thread count. A float16 or bfloat16
+    `x` may have float32 moments. Unlike in TensorFlow, `epsilon` has no minimum. Source: Ioffe and
+    Szegedy, Batch Normalization (2015).
 
     Examples
     --------
@@ -169,7 +169,7 @@ def fused_batch_norm(x: TensorLike, scale: TensorLike, offset: TensorLike,
 
 
 def _count(x: Any, first: bool) -> Any:
-    """How many numbers a channel has."""
+    """Return the number of elements per channel."""
     n = 1
     for d, size in enumerate(x.shape):
         if d != (1 if first else x.ndim - 1):
@@ -179,7 +179,7 @@ def _count(x: Any, first: bool) -> Any:
 
 def _by_given(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, epsilon: float,
               first: bool) -> Tensor:
-    """Normalized with moments that are given, a number per channel as scale and offset are."""
+    """Normalize with given moments, one value per channel, like scale and offset."""
     def spread(v):
         v = as_tensor(v)
         if x.ndim < 2 or v.ndim != 1:
@@ -203,7 +203,7 @@ def _(g, y, x, *parameters, channels_first, epsilon):
 def fused_batch_norm_grad(g: TensorLike, x: TensorLike, *scale: TensorLike,
                           channels_first: bool = False,
                           epsilon: float = 0.001) -> tuple[Tensor, ...]:
-    """What flows back through the y of fused_batch_norm, if g flows in.
+    """Return the gradients of fused_batch_norm, given the gradient g of its y.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def fused_batch_norm_grad(g: TensorLike, x: TensorLike, *scale: TensorLike,
     Returns
     -------
     tuple of Tensor
-        What flows to x; if there is a scale, also what flows to scale and offset.
+        The gradient of x; if there is a scale, also the gradients of scale and offset.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What goes on beside a program: it is started, and waited for where its results are read."""
+"""Asynchronous host operations of a graph: a start node, and a wait node that has the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Memory = tuple[DType, tuple[int, ...], memoryview]
 
     class Started(Protocol):
-        """What is waited for."""
+        """An operation that has been started."""
 
         def result(self) -> object: ...
 
@@ -26,21 +26,21 @@ __all__ = ["beside"]
 
 def beside(name: str, start: Callable[[list[Memory], list[Memory]], Started],
            inputs: Sequence[Tensor], promised: Types) -> Callable[[], list[Tensor]]:
-    """Records in the current graph that something is started; what is returned records the wait for
-    it, and gives the results. To be called once.
+    """Record the start of an asynchronous operation in the current graph. Return a function that
+    records the wait and returns the results; call it once.
 
     Parameters
     ----------
     name : str
     start : callable (reads, fills) -> object with result()
-        Gets memory of the program, of `inputs` and of the results: bytes that it may read, and
-        that it is to fill, until ``result()`` has returned. It must not keep them longer, nor look
-        at the others. What it raises, and what ``result()`` raises, comes out of the run. If the
-        run fails otherwise nobody asks for the result; views keep what they see.
+        Called with the memory of `inputs` and of the results: buffers that the operation may read
+        and buffers that it must fill before ``result()`` returns. It must not use them after that.
+        Exceptions of `start` and of ``result()`` are raised by the run. If the run fails for
+        another reason, ``result()`` is not called and the views stay valid.
     inputs : sequence of Tensor
-        Of sizes that do not depend on data.
+        Their sizes must not depend on data.
     promised : list of (dtype, shape)
-        Of the results.
+        Dtypes and shapes of the results.
     """
     graph = current_graph()
     host = HostFunction(start, name)

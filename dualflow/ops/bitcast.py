@@ -1,4 +1,4 @@
-"""The bits of numbers: as another dtype, and the next number."""
+"""Reinterpretation of bits as another dtype, and the next representable number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["bitcast", "nextafter"]
 
 
 def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
-    """The bytes of `input` taken for numbers of another dtype.
+    """Reinterpret the bytes of `input` as numbers of another dtype.
 
     Parameters
     ----------
@@ -25,18 +25,18 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
 
     Returns
     -------
-    Tensor, of dtype `type`: same shape for dtypes of the same width; to a narrower one with a new
-    last dimension; to a wider one without the last dimension, which must be as long as the numbers
-    of `input` that make one of `type`.
+    Tensor, of dtype `type`: same shape for dtypes of the same width; a narrower dtype appends a
+    dimension; a wider dtype removes the last dimension, whose size must be the ratio of the
+    widths.
 
     Raises
     ------
     ShapeError
-        If the last dimension does not fit.
+        If the last dimension does not match the ratio.
 
     Notes
     -----
-    In the byte order of the machine. There is no gradient.
+    The bytes are in the order of the machine. There is no gradient.
 
     Examples
     --------
@@ -51,12 +51,12 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
 
 no_gradient("bitcast", why="bits do not vary smoothly")
 
-# The integers that hold the bits of floats.
+# The integer dtype as wide as a floating dtype, by bytes.
 BITS = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
 
 
 def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
-    """The next number of the dtype after `x1` in the direction of `x2`, elementwise.
+    """Return the next representable number after `x1` in the direction of `x2`, elementwise.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
     one = constant(1, bits)
     least = bitcast(one, x.dtype)
     up = greater(y, x)
-    # Bits of a negative number grow as it falls.
+    # The bits of a negative number, read as an integer, increase as the number decreases.
     step = where(equal(up, greater(x, 0)), one, -one)
     moved = bitcast(bitcast(x, bits) + step, x.dtype)
     moved = where(equal(x, 0), where(up, least, -least), moved)

@@ -1,4 +1,4 @@
-"""Bits of integers, truth of bools, and Python's operators ``& | ^ ~`` for both."""
+"""Bitwise ops of integers, logical ops of bools, and Python's operators ``& | ^ ~`` for both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x & y: bit by bit of integers, logical of bools.
+    """Return x & y: bitwise for integers, logical for bools.
 
     Parameters
     ----------
@@ -47,11 +47,11 @@ def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     return apply_binary("bitwise_and", x, y, name)
 
 
-no_gradient("bitwise_and", why="its result is no float")
+no_gradient("bitwise_and", why="its result is not floating")
 
 
 def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x | y: bit by bit of integers, logical of bools.
+    """Return x | y: bitwise for integers, logical for bools.
 
     Parameters
     ----------
@@ -74,11 +74,11 @@ def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return apply_binary("bitwise_or", x, y, name)
 
 
-no_gradient("bitwise_or", why="its result is no float")
+no_gradient("bitwise_or", why="its result is not floating")
 
 
 def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x ^ y: bit by bit of integers, logical of bools.
+    """Return x ^ y: bitwise for integers, logical for bools.
 
     Parameters
     ----------
@@ -101,11 +101,11 @@ def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     return apply_binary("bitwise_xor", x, y, name)
 
 
-no_gradient("bitwise_xor", why="its result is no float")
+no_gradient("bitwise_xor", why="its result is not floating")
 
 
 def bitwise_not(x: TensorLike, name: str | None = None) -> Tensor:
-    """~x: every bit of integers inverted, the logical opposite of bools.
+    """Return ~x: each bit of integers inverted, the logical negation of bools.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def bitwise_not(x: TensorLike, name: str | None = None) -> Tensor:
     return apply_unary("bitwise_not", x, name)
 
 
-no_gradient("bitwise_not", why="its result is no float")
+no_gradient("bitwise_not", why="its result is not floating")
 
 
 bind(invert=bitwise_not, **{"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor})
@@ -147,8 +147,7 @@ def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    A shift by the width of the dtype or more, or by a negative number, gives 0. There is no
-    gradient.
+    The result is 0 if y is negative or at least the width of the dtype. There is no gradient.
 
     Examples
     --------
@@ -163,7 +162,7 @@ no_gradient("left_shift", why="its result is an integer")
 
 
 def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x >> y, elementwise; the sign is kept.
+    """Return x >> y, elementwise, preserving the sign.
 
     Parameters
     ----------
@@ -175,8 +174,8 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
     Notes
     -----
-    A shift by the width of the dtype or more, or by a negative number, gives 0, or -1 for a
-    negative x. There is no gradient.
+    The result is 0, or -1 for a negative x, if y is negative or at least the width of the dtype.
+    There is no gradient.
 
     Examples
     --------
@@ -191,7 +190,7 @@ no_gradient("right_shift", why="its result is an integer")
 
 
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Whether both are true, elementwise.
+    """Return True where both are true, elementwise.
 
     Parameters
     ----------
@@ -218,7 +217,7 @@ no_gradient("logical_and", why="its result is bool")
 
 
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Whether at least one is true, elementwise.
+    """Return True where at least one is true, elementwise.
 
     Parameters
     ----------
@@ -245,7 +244,7 @@ no_gradient("logical_or", why="its result is bool")
 
 
 def logical_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Whether exactly one is true, elementwise.
+    """Return True where exactly one is true, elementwise.
 
     Parameters
     ----------
@@ -272,7 +271,7 @@ no_gradient("logical_xor", why="its result is bool")
 
 
 def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is false, elementwise.
+    """Return True where x is false, elementwise.
 
     Parameters
     ----------

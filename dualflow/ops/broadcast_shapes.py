@@ -1,4 +1,4 @@
-"""The shape that tensors of two shapes have together."""
+"""The broadcast shape of two shapes."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ __all__ = ["broadcast_dynamic_shape", "broadcast_static_shape"]
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """The shape of what tensors of two shapes give together.
+    """Return the broadcast shape of two shapes, which may have unknown dimensions.
 
     Parameters
     ----------
-    shape_x, shape_y : TensorShape, or what makes one
+    shape_x, shape_y : TensorShape, or a value convertible to it
 
     Raises
     ------
@@ -45,7 +45,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """The shape of what tensors of two shapes give together, as a tensor.
+    """Return the broadcast shape of two shapes given as tensors.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     Raises
     ------
     InvalidArgumentError
-        Where it runs, if they do not broadcast.
+        At run time, if they do not broadcast.
 
     Examples
     --------

@@ -18,12 +18,12 @@ __all__ = [
 
 
 def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """`x` converted to another dtype.
+    """Convert `x` to another dtype.
 
     Parameters
     ----------
     x : Tensor, any dtype
-    dtype : DType, or anything that names one
+    dtype : DType, or its name
 
     Returns
     -------
@@ -31,9 +31,9 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    To a floating dtype: rounded once, ties to even. A float becomes an integer by truncation;
-    beyond the integer's range it becomes the nearest end of it, and NaN becomes 0. Integers keep
-    their low bits. Anything but 0 becomes True. The gradient is cast back to the dtype of `x`.
+    Conversion to a floating dtype rounds once, ties to even. A float is truncated to an integer,
+    clipped to the range of its dtype; NaN becomes 0. Integers are truncated to their low bits. All
+    values except 0 become True. The gradient is cast back to the dtype of `x`.
 
     Examples
     --------
@@ -50,12 +50,12 @@ def _(g, y, x, dtype):
 
 
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """`value` converted to another dtype; numbers beyond its range become the nearest end of it.
+    """Convert `value` to another dtype; numbers outside its range are clipped to it.
 
     Parameters
     ----------
     value : Tensor, any dtype
-    dtype : DType, or anything that names one
+    dtype : DType, or its name
 
     Returns
     -------
@@ -63,8 +63,8 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
 
     Notes
     -----
-    As `cast`, but integers are limited instead of wrapped, and floats become the largest finite
-    number of a narrower floating dtype instead of inf. The gradient is that of both steps.
+    As `cast`, but integers are clipped instead of wrapped, and floats become the largest finite
+    number of a narrower floating dtype instead of inf. The gradient is the gradient of both steps.
 
     Examples
     --------

@@ -1,5 +1,5 @@
-"""Limiting the norms of gradients. Rows of one index of `IndexedSlices` are added up first, so that
-norms are those of the dense gradients."""
+"""Clipping the norms of gradients. Rows of `IndexedSlices` with equal indices are added first, so
+that norms equal the norms of the dense gradients."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def _numbers(x: Any) -> Any:
 
 
 def _norm(x: TensorBase, axes: Any = None) -> Tensor:
-    """The norm in float64, of all numbers or along `axes`, whose dimensions stay. In float64
-    squares of narrower numbers cannot overflow. Numbers of float64 are divided by the largest
-    before they are squared."""
+    """Return the norm in float64, of all elements or along `axes`, which are kept. In float64 the
+    squares of narrower dtypes cannot overflow; float64 elements are divided by the largest before
+    they are squared."""
     kept = axes is not None
     axes = ints(axes, "clip_by_norm: axes") if kept else tuple(range(x.ndim))
     if x.dtype is not float64:
@@ -61,12 +61,12 @@ def _norm_of_all(t_list: Sequence[Any], name: str | None) -> tuple[Tensor, DType
 
 
 def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
-    """The norm of all tensors taken as one vector: sqrt(sum of squares).
+    """Return the norm of all tensors as one vector: sqrt(sum of squares).
 
     Parameters
     ----------
     t_list : sequence of Tensor or IndexedSlices, floating, of one dtype
-        None entries are left out.
+        None entries are skipped.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
     Raises
     ------
     InvalidArgumentError
-        If there is nothing in `t_list`.
+        If `t_list` has no tensors.
 
     Examples
     --------
@@ -87,12 +87,13 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
 
 
 def _scale(norm: Tensor, limit: TensorLike) -> Tensor:
-    """The factor that makes `norm` at most `limit`: 1 if it is small, NaN if infinite or NaN."""
+    """Return the factor that scales `norm` to at most `limit`: 1 if it is smaller, NaN if it is
+    infinite or NaN."""
     return limit / maximum(norm, limit) + (norm - norm)
 
 
 def clip_gradient_by_value(g: TensorLike, limit: float) -> Any:
-    """Each element of a gradient limited to [-limit, limit]; `IndexedSlices` stay so.
+    """Clip each element of a gradient to [-limit, limit]. `IndexedSlices` remain `IndexedSlices`.
 
     Examples
     --------
@@ -107,14 +108,14 @@ def clip_gradient_by_value(g: TensorLike, limit: float) -> Any:
 
 def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None,
                  name: str | None = None) -> Tensor:
-    """`t` scaled down to a norm of at most `clip_norm`: t * clip_norm / max(norm(t), clip_norm).
+    """Scale `t` to a norm of at most `clip_norm`: t * clip_norm / max(norm(t), clip_norm).
 
     Parameters
     ----------
     t : Tensor or IndexedSlices, floating, shape (...)
     clip_norm : number or Tensor, > 0
     axes : int or ints, optional
-        The dimensions that a norm is taken over, by default all.
+        The dimensions to take each norm over, by default all.
 
     Returns
     -------
@@ -122,7 +123,7 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None,
 
     Notes
     -----
-    The norm is computed in float64; NaN throughout if it is infinite there or NaN.
+    The norm is computed in float64. If it is infinite or NaN, all elements are NaN.
 
     Examples
     --------
@@ -135,7 +136,7 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None,
 
 
 def scaled(x: Any, factor: TensorLike, name: str | None = None) -> Any:
-    """A tensor or `IndexedSlices` times a number."""
+    """Return a tensor or `IndexedSlices` multiplied by a scalar."""
     if isinstance(x, IndexedSlices):
         return IndexedSlices(multiply(x.values, factor, name=name), x.indices, x.dense_shape)
     return multiply(x, factor, name=name)
@@ -144,15 +145,15 @@ def scaled(x: Any, factor: TensorLike, name: str | None = None) -> Any:
 def clip_by_global_norm(t_list: Sequence[TensorLike | None], clip_norm: TensorLike,
                         use_norm: TensorLike | None = None,
                         name: str | None = None) -> tuple[list[Tensor | None], Tensor]:
-    """All tensors scaled by the same factor, so that their common norm is at most `clip_norm`.
+    """Scale all tensors by one factor so that their common norm is at most `clip_norm`.
 
     Parameters
     ----------
     t_list : sequence of Tensor or IndexedSlices, floating, of one dtype
-        None entries stay None.
+        None entries are returned as None.
     clip_norm : number or Tensor, > 0
     use_norm : Tensor, optional
-        The common norm, if it is already known.
+        The common norm, if it is already computed.
 
     Returns
     -------
@@ -161,7 +162,7 @@ def clip_by_global_norm(t_list: Sequence[TensorLike | None], clip_norm: TensorLi
 
     Notes
     -----
-    The norm is computed in float64; NaN throughout if it is infinite there or NaN. Pascanu, Mikolov
+    The norm is computed in float64. If it is infinite or NaN, results are NaN. Pascanu, Mikolov
     and Bengio, "On the difficulty of training recurrent neural networks", ICML 2013.
 
     Examples

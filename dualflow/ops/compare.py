@@ -1,4 +1,4 @@
-"""Comparisons, and the choice between two tensors by a condition."""
+"""Comparisons, and selection between two tensors by a condition."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    NaN equals nothing. There is no gradient.
+    NaN equals no value. There is no gradient.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    NaN differs from everything. There is no gradient.
+    NaN differs from every value. There is no gradient.
 
     Examples
     --------
@@ -213,12 +213,12 @@ def where(
     y: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """x where `condition` is true, else y, elementwise; alone, the indices of true elements.
+    """Return x where `condition` is true, else y. Without x and y, return the true indices.
 
     Parameters
     ----------
     condition : Tensor, bool
-    x, y : Tensor, any dtype, shapes that broadcast with each other and with that of `condition`
+    x, y : Tensor, any dtype, shapes that broadcast with each other and with `condition`
         Both or neither.
 
     Returns
@@ -233,7 +233,7 @@ def where(
 
     Notes
     -----
-    The gradient flows to x where `condition` is true, elsewhere to y.
+    The gradient of x is g where `condition` is true, else 0; the gradient of y is the opposite.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Functions of numbers that are composed of other ops; their gradients follow."""
+"""Elementwise and scalar functions composed of other ops, including their gradients."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """`x` times one number, `scalar`.
+    """Return `x` multiplied by the scalar `scalar`.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Te
 
 
 def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None) -> Tensor:
-    """The polynomial ``coeffs[0] * x**(n-1) + ... + coeffs[n-1]``, by Horner's rule.
+    """Evaluate ``coeffs[0] * x**(n-1) + ... + coeffs[n-1]`` by Horner's rule.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
 
 
 def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
-    """The logarithm of the beta function of several numbers, along the last dimension.
+    """Return the logarithm of the beta function of n arguments, along the last dimension.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _in_order(x: TensorLike, op: str, name: str | None) -> Tensor:
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether no element of `x` is less than the one before, in the order of rows.
+    """Return True if no element of `x` is less than the previous one, in row-major order.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether each element of `x` is greater than the one before, in the order of rows.
+    """Return True if each element of `x` is greater than the previous one, in row-major order.
 
     Examples
     --------

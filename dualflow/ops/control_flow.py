@@ -1,5 +1,5 @@
-"""Branches on tensors: Python's own in eager mode, nodes that own graphs while a function is
-traced. Names follow TensorFlow's.
+"""Branches on tensors: Python branches in eager mode, cond nodes while a function is traced. Names
+are TensorFlow's.
 """
 
 from __future__ import annotations
@@ -27,38 +27,38 @@ Branch: TypeAlias = "Callable[[], Any]"
 
 
 def is_traced(x: Any) -> bool:
-    """Whether the value of a tensor is known only when a graph runs."""
+    """Return True if the value of a tensor is known only when a graph runs."""
     return type(x) is Symbol and current_graph() is not None
 
 
 def cond(pred: TensorLike, true_fn: Branch, false_fn: Branch, name: str | None = None) -> Any:
-    """``true_fn()`` if `pred`, else ``false_fn()``.
+    """Return ``true_fn()`` if `pred`, else ``false_fn()``.
 
     Parameters
     ----------
     pred : bool Tensor of shape ()
     true_fn, false_fn : callable
-        Without arguments; they may read what is around them, and assign variables. Both return the
-        same structure of tensors, of the same dtypes and ranks; None may stand for one in both.
+        Without arguments; they may read enclosing variables and assign `Variable`s. Both return the
+        same structure of tensors, with the same dtypes and ranks, or None in the same positions.
     name : str, optional
 
     Returns
     -------
     nested Tensors
-        What the branch that was taken returned.
+        The return value of the selected branch.
 
     Raises
     ------
     InvalidArgumentError
-        If `pred` is no bool of shape (), or the branches return different structures.
+        If `pred` is not a bool of shape (), or the branches return different structures.
     DTypeError, ShapeError
-        If they return different dtypes, or numbers of dimensions.
+        If they return different dtypes or ranks.
 
     Notes
     -----
-    Eagerly, Python calls one of them. While a function is traced, it calls both once, to record
-    them; a run executes the one that is taken, and the other one neither costs nor raises anything.
-    If `pred` is a Python bool or a tensor with a value, only that branch is recorded.
+    In eager mode Python calls one branch. While a function is traced, both are called once and
+    recorded; a run executes only the selected branch. If `pred` is a Python bool or an eager
+    tensor, only the selected branch is recorded.
 
     Examples
     --------
@@ -81,15 +81,15 @@ def cond(pred: TensorLike, true_fn: Branch, false_fn: Branch, name: str | None =
 def switch_case(branch_index: TensorLike,
                 branch_fns: Sequence[Branch] | Sequence[tuple[int, Branch]] | Mapping[int, Branch],
                 default: Branch | None = None, name: str | None = None) -> Any:
-    """``branch_fns[branch_index]()``, or ``default()`` if there is no such branch.
+    """Return ``branch_fns[branch_index]()``, or ``default()`` if there is no such branch.
 
     Parameters
     ----------
     branch_index : integer Tensor of shape ()
     branch_fns : sequence of callable, sequence of (int, callable), or dict of int to callable
-        Without arguments, returning the same structure of tensors, as the branches of `cond` do.
+        Without arguments, returning the same structure of tensors, as for `cond`.
     default : callable, optional
-        The last of them if not given; of a dict, the one of the greatest key.
+        By default the last branch; for a dict, the branch with the greatest key.
     name : str, optional
 
     Returns
@@ -122,7 +122,7 @@ def switch_case(branch_index: TensorLike,
 
 
 def _by_index(branch_fns: Any) -> tuple[list[int], list[Branch]]:
-    """The indices of branches, ascending, and the branches."""
+    """Return the branch indices in ascending order, and the branches."""
     given = branch_fns.items() if hasattr(branch_fns, "items") else branch_fns
     pairs: list[tuple[int, Branch]] = []
     for k, item in enumerate(given):
@@ -140,7 +140,7 @@ def _by_index(branch_fns: Any) -> tuple[list[int], list[Branch]]:
 
 
 def _place(index: Tensor, keys: Sequence[int], last: int) -> Tensor:
-    """The place of an index among the keys; `last` for any other."""
+    """Return the position of an index among the keys, or `last` if it is not a key."""
     index, place = cast(index, dtypes.int64), as_tensor(last, dtypes.int32)
     for k, key in enumerate(keys):
         place = where(equal(index, key), as_tensor(k, dtypes.int32), place)
@@ -150,17 +150,17 @@ def _place(index: Tensor, keys: Sequence[int], last: int) -> Tensor:
 def case(pred_fn_pairs: Sequence[tuple[TensorLike, Branch]] | Mapping[Any, Branch],
          default: Branch | None = None, exclusive: bool = False, strict: bool = False,
          name: str | None = None) -> Any:
-    """The function of the first pair whose condition holds, called; `default` if none does.
+    """Call the function of the first pair whose condition is true, else `default`.
 
     Parameters
     ----------
     pred_fn_pairs : sequence of (bool Tensor of shape (), callable)
     default : callable, optional
-        If it is not given and no condition holds, that is an error where it runs.
+        If it is None and no condition is true, the call raises at run time.
     exclusive : bool, default False
-        Whether more than one condition that holds is an error.
+        Whether to raise if more than one condition is true.
     strict : bool, default False
-        Accepted as TensorFlow has it; results keep their structure in any case.
+        Accepted for compatibility with TensorFlow and ignored; results keep their structure.
     name : str, optional
 
     Returns
@@ -170,8 +170,8 @@ def case(pred_fn_pairs: Sequence[tuple[TensorLike, Branch]] | Mapping[Any, Branc
     Raises
     ------
     InvalidArgumentError
-        Where it runs: no condition holds and there is no default, or more than one does and
-        `exclusive`.
+        At run time, if no condition is true and there is no default, or if more than one is true
+        and `exclusive` is set.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def case(pred_fn_pairs: Sequence[tuple[TensorLike, Branch]] | Mapping[Any, Branc
 
 
 def _check_conditions(preds: Sequence[Tensor], exclusive: bool, one: bool) -> None:
-    """Raises, where it runs, if too many or too few of the conditions hold."""
+    """Raise at run time if too many or too few of the conditions are true."""
     def check(*values: Tensor) -> None:
         holding = [k for k, x in enumerate(values) if x]
         if exclusive and len(holding) > 1:

@@ -1,6 +1,6 @@
 """Convolutions over one to three dimensions, and their gradients.
 
-The kernels take channels last; other layouts are transposed around them.
+The kernels expect channels last; other layouts are transposed before and after.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ Padding: TypeAlias = "str | Sequence[Sequence[int]]"
 
 
 class Geometry:
-    """How windows lie on an image: attributes of the op conv, and where channels are outside it."""
+    """The placement of windows: the attributes of the op `conv`, and the layout of the caller."""
 
     def __init__(self, attrs: dict[str, Any], first: bool) -> None:
         self.attrs = attrs
-        self.first = first              # channels come before the spatial dimensions
+        self.first = first              # channels precede the spatial dimensions
 
 
 def geometry(op: str, n: int, strides: TensorLike | None, padding: Padding, data_format: str | None,
              dilations: TensorLike | None) -> Geometry:
-    """Checked arguments of a convolution over n dimensions."""
+    """Check the arguments of a convolution over n dimensions and return them as a `Geometry`."""
     known = FORMATS[n]
     data_format = known[0] if data_format is None else data_format
     if data_format not in known:
@@ -52,7 +52,7 @@ def geometry(op: str, n: int, strides: TensorLike | None, padding: Padding, data
 
 
 def _spatial(items: Sequence[Any], first: bool) -> tuple[list[Any], list[Any]]:
-    """Entries for all dimensions: those of the spatial ones, and those of batch and channels."""
+    """Split entries for all dimensions into the spatial ones and those for batch and channels."""
     inside = items[2:] if first else items[1:-1]
     return list(inside), [items[0], items[1 if first else -1]]
 
@@ -89,17 +89,17 @@ def _padding(op: str, padding: Padding, n: int, first: bool) -> dict[str, Any]:
 
 
 def channels_last(x: TensorBase, given: Geometry) -> TensorBase:
-    """`x` as the kernels take it."""
+    """Return `x` in the layout of the kernels."""
     return transpose(x, [0, *range(2, x.ndim), 1]) if given.first else x
 
 
 def channels_first(y: Tensor, given: Geometry) -> Tensor:
-    """A result in the layout of the caller."""
+    """Return a result of a kernel in the layout of the caller."""
     return transpose(y, [0, y.ndim - 1, *range(1, y.ndim - 1)]) if given.first else y
 
 
 def images(op: str, what: str, value: TensorLike, n: int, given: Geometry) -> TensorBase:
-    """The argument `what` of an op on images of n dimensions, as the kernels take it."""
+    """Check the image argument `what` with n spatial dimensions; return it with channels last."""
     x = as_tensor(value, None, op)
     if x.ndim != n + 2:
         raise ShapeError(f"{op}: {what} has shape {x.shape}, want {n + 2} dimensions")
@@ -107,7 +107,7 @@ def images(op: str, what: str, value: TensorLike, n: int, given: Geometry) -> Te
 
 
 def sizes_of(op: str, what: str, value: TensorLike, n: int) -> tuple[int, ...]:
-    """The argument `what`, the shape of filters over n dimensions."""
+    """Check the argument `what`, the shape of filters over n dimensions, and return it."""
     sizes = ints(value, f"{op}: {what}")
     if len(sizes) != n + 2:
         raise ShapeError(f"{op}: {what} is {sizes}, want {n + 2} sizes")
@@ -115,7 +115,7 @@ def sizes_of(op: str, what: str, value: TensorLike, n: int) -> tuple[int, ...]:
 
 
 def image_sizes(op: str, what: str, value: TensorLike, n: int, given: Geometry) -> tuple[int, ...]:
-    """The argument `what`, the shape of images of n dimensions, as the kernels take them."""
+    """Check the argument `what`, an image shape, and return it with channels last."""
     sizes = sizes_of(op, what, value, n)
     return (sizes[0], *sizes[2:], sizes[1]) if given.first else sizes
 
@@ -123,7 +123,7 @@ def image_sizes(op: str, what: str, value: TensorLike, n: int, given: Geometry) 
 def convolve(op: str, n: int, input: TensorLike, filters: TensorLike, strides: TensorLike | None,
              padding: Padding, data_format: str | None, dilations: TensorLike | None,
              name: str | None) -> Tensor:
-    """The convolution over n dimensions; more dimensions before them are all batch."""
+    """Return the convolution over n dimensions; all leading dimensions are batch dimensions."""
     x, w = as_tensor(input, None, op), as_tensor(filters, None, op)
     given = geometry(op, n, strides, padding, data_format, dilations)
     if x.ndim < n + 2 or w.ndim != n + 2:
@@ -150,7 +150,7 @@ def _(g, y, x, w, strides, dilations, same, pads, exact):
 
 def conv_backprop_input(shape: Sequence[int], filters: TensorLike, g: TensorLike,
                         attrs: dict[str, Any], name: str | None = None) -> Tensor:
-    """The gradient of a convolution with respect to its input, which has `shape`."""
+    """Return the gradient of a convolution with respect to its input, which has `shape`."""
     return apply("conv_backprop_input", filters, g, name=name, shape=shape, **attrs)
 
 
@@ -164,7 +164,7 @@ def _(gg, y, w, g, shape, strides, dilations, same, pads, exact):
 
 def conv_backprop_filter(input: TensorLike, shape: Sequence[int], g: TensorLike,
                          attrs: dict[str, Any], name: str | None = None) -> Tensor:
-    """The gradient of a convolution with respect to its filters, which have `shape`."""
+    """Return the gradient of a convolution with respect to its filters, which have `shape`."""
     return apply("conv_backprop_filter", input, g, name=name, shape=shape, **attrs)
 
 
@@ -179,7 +179,7 @@ def _(gg, y, x, g, shape, strides, dilations, same, pads, exact):
 def conv1d(input: TensorLike, filters: TensorLike, stride: TensorLike, padding: Padding,
            data_format: str = "NWC", dilations: TensorLike | None = None,
            name: str | None = None) -> Tensor:
-    """Sums of products of `filters` with the windows of `input` along one dimension.
+    """Convolve `input` with `filters` along one dimension.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def conv1d(input: TensorLike, filters: TensorLike, stride: TensorLike, padding: 
 
     See Also
     --------
-    conv2d : says what the arguments mean.
+    conv2d : describes the arguments.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def conv1d(input: TensorLike, filters: TensorLike, stride: TensorLike, padding: 
 def conv2d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding: Padding,
            data_format: str = "NHWC", dilations: TensorLike | None = None,
            name: str | None = None) -> Tensor:
-    """Sums of products of `filters` with the windows of images.
+    """Convolve images with `filters`.
 
     ``y[b, i, j, m] = sum over k, l, c of x[b, i * stride + k, j * stride + l, c] filters[k, l, c,
     m]``, where x is `input` with zeros around it.
@@ -220,17 +220,17 @@ def conv2d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding:
     ----------
     input : Tensor, floating, shape (batch..., height, width, channels)
     filters : Tensor, same dtype, shape (height, width, channels / groups, outputs)
-        The number of groups follows from the channels. Group i of the outputs reads group i of the
-        channels only.
+        The number of groups is derived from the channels. Group i of the outputs reads only group
+        i of the channels.
     strides : int or ints
         Between windows: one number, one per spatial dimension, or one for each dimension.
     padding : "SAME", "VALID" or a pair (zeros before, zeros after) for each of 4 dimensions
-        "SAME" adds as many zeros as give ceil(size / stride) windows, an odd one after; "VALID"
-        adds none.
+        "SAME" pads with zeros so that there are ceil(size / stride) windows, an odd zero after;
+        "VALID" does not pad.
     data_format : "NHWC" or "NCHW"
-        Whether channels are the last dimension of images or the first.
+        Whether channels are the last dimension of images or the second.
     dilations : int or ints, optional
-        Distance between elements of the input that a filter's neighbours meet; given as strides.
+        Step between the input elements that neighbouring filter elements multiply; as strides.
 
     Returns
     -------
@@ -239,17 +239,17 @@ def conv2d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding:
     Raises
     ------
     ShapeError
-        If the filters are larger than the image with its zeros, or channels do not fit.
+        If the filters are larger than the padded image, or channels are incompatible.
     InvalidArgumentError
-        If a stride or a dilation is less than 1, or the padding is none of these.
+        If a stride or a dilation is less than 1, or the padding is not one of these.
 
     Notes
     -----
-    Filters of 3 x 3 and 5 x 5 at stride 1 are applied in float32 by Winograd's method where that is
-    faster: `df.config.set_exact_convolutions` turns it off.
+    In float32, 3 x 3 and 5 x 5 filters at stride 1 use Winograd's method where it is faster;
+    `df.config.set_exact_convolutions` disables it.
 
-    "NCHW" is transposed to channels last and back. Sums run in the dtype, in an order that depends
-    on nothing but the sizes; halves are summed in float32. The gradients are
+    "NCHW" is transposed to channels last and back. Sums are computed in the dtype, or in float32
+    for 16-bit floats, in an order that depends only on the sizes. The gradients are
     `conv2d_backprop_input` and `conv2d_backprop_filter`.
 
     Examples
@@ -265,7 +265,7 @@ def conv2d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding:
 def conv3d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding: Padding,
            data_format: str = "NDHWC", dilations: TensorLike | None = None,
            name: str | None = None) -> Tensor:
-    """Sums of products of `filters` with the windows of volumes.
+    """Convolve volumes with `filters`.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def conv3d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding:
 
     See Also
     --------
-    conv2d : says what the arguments mean.
+    conv2d : describes the arguments.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def conv3d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding:
 def convolution(input: TensorLike, filters: TensorLike, strides: TensorLike | None = None,
                 padding: Padding = "VALID", data_format: str | None = None,
                 dilations: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """`conv1d`, `conv2d` or `conv3d`, whichever the rank of `filters` asks for.
+    """Compute `conv1d`, `conv2d` or `conv3d`, by the rank of `filters`.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def convolution(input: TensorLike, filters: TensorLike, strides: TensorLike | No
     strides : int or ints, optional
     padding : "VALID", "SAME" or a pair (zeros before, zeros after) for each dimension
     data_format : str, optional
-        Of the function for this rank; channels are last by default.
+        As for the function of this rank; channels are last by default.
     dilations : int or ints, optional
 
     Returns
@@ -329,7 +329,7 @@ def convolution(input: TensorLike, filters: TensorLike, strides: TensorLike | No
 
 
 def dimensions(op: str, filters: TensorBase) -> int:
-    """How many dimensions filters move along."""
+    """Return the number of dimensions that filters move along."""
     if filters.ndim - 2 not in FORMATS:
         raise ShapeError(f"{op}: filters have shape {filters.shape}, want 3, 4 or 5 dimensions")
     return filters.ndim - 2
@@ -337,7 +337,7 @@ def dimensions(op: str, filters: TensorBase) -> int:
 
 def atrous_conv2d(value: TensorLike, filters: TensorLike, rate: int, padding: Padding,
                   name: str | None = None) -> Tensor:
-    """`conv2d` of stride 1 whose filters have ``rate - 1`` holes between neighbours.
+    """Compute `conv2d` of stride 1 with filters dilated by `rate`.
 
     Parameters
     ----------

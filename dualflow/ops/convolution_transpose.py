@@ -1,7 +1,7 @@
-"""What runs a convolution backwards: transposed convolutions, and its gradients by name.
+"""Transposed convolutions, and the gradients of convolutions as public functions.
 
-They are the same ops: a transposed convolution is the gradient of a convolution with respect to its
-input.
+Both use the gradient ops: a transposed convolution is the gradient of a convolution with respect to
+its input.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["atrous_conv2d_transpose", "conv1d_transpose", "conv2d_backprop_filte
 def _backprop_input(op: str, n: int, sizes: TensorLike, filters: TensorLike, g: TensorLike,
                     strides: TensorLike | None, padding: Padding, data_format: str | None,
                     dilations: TensorLike | None, name: str | None, what: str, of: str) -> Tensor:
-    """`what` and `of` are the names of `sizes` and `g`."""
+    """Return the gradient of a convolution of `sizes`; `what` and `of` name `sizes` and `g`."""
     w, g = as_tensor(filters, None, op), as_tensor(g, None, op)
     given = geometry(op, n, strides, padding, data_format, dilations)
     shape = image_sizes(op, what, sizes, n, given)
@@ -51,16 +51,16 @@ def _backprop_input(op: str, n: int, sizes: TensorLike, filters: TensorLike, g: 
 def conv1d_transpose(input: TensorLike, filters: TensorLike, output_shape: TensorLike,
                      strides: TensorLike, padding: Padding = "SAME", data_format: str = "NWC",
                      dilations: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """The transpose of `conv1d`: each element of `input` adds its multiple of `filters`.
+    """Return the transpose of `conv1d`: the sum of `filters` scaled by each element of `input`.
 
     Parameters
     ----------
     input : Tensor, floating, shape (batch, width, channels)
     filters : Tensor, same dtype, shape (width, outputs, channels)
     output_shape : ints
-        The shape of the result; a convolution of it has the shape of `input`.
+        The shape of the result; its convolution has the shape of `input`.
     strides, padding, data_format, dilations
-        Of that convolution.
+        Of the transposed convolution.
 
     Returns
     -------
@@ -81,17 +81,17 @@ def conv1d_transpose(input: TensorLike, filters: TensorLike, output_shape: Tenso
 def conv2d_transpose(input: TensorLike, filters: TensorLike, output_shape: TensorLike,
                      strides: TensorLike, padding: Padding = "SAME", data_format: str = "NHWC",
                      dilations: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """The transpose of `conv2d`: each pixel of `input` adds its multiple of `filters`.
+    """Return the transpose of `conv2d`: the sum of `filters` scaled by each pixel of `input`.
 
     Parameters
     ----------
     input : Tensor, floating, shape (batch, height, width, channels)
     filters : Tensor, same dtype, shape (height, width, outputs, channels)
-        Outputs come before channels, as in the convolution that this transposes.
+        Outputs precede channels, as in the convolution that is transposed.
     output_shape : ints
-        The shape of the result; a convolution of it has the shape of `input`.
+        The shape of the result; its convolution has the shape of `input`.
     strides, padding, data_format, dilations
-        Of that convolution.
+        Of the transposed convolution.
 
     Returns
     -------
@@ -116,16 +116,16 @@ def conv2d_transpose(input: TensorLike, filters: TensorLike, output_shape: Tenso
 def conv3d_transpose(input: TensorLike, filters: TensorLike, output_shape: TensorLike,
                      strides: TensorLike, padding: Padding = "SAME", data_format: str = "NDHWC",
                      dilations: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """The transpose of `conv3d`: each element of `input` adds its multiple of `filters`.
+    """Return the transpose of `conv3d`: the sum of `filters` scaled by each element of `input`.
 
     Parameters
     ----------
     input : Tensor, floating, shape (batch, depth, height, width, channels)
     filters : Tensor, same dtype, shape (depth, height, width, outputs, channels)
     output_shape : ints
-        The shape of the result; a convolution of it has the shape of `input`.
+        The shape of the result; its convolution has the shape of `input`.
     strides, padding, data_format, dilations
-        Of that convolution.
+        Of the transposed convolution.
 
     Returns
     -------
@@ -145,16 +145,16 @@ def conv3d_transpose(input: TensorLike, filters: TensorLike, output_shape: Tenso
 def conv_transpose(input: TensorLike, filters: TensorLike, output_shape: TensorLike,
                    strides: TensorLike, padding: Padding = "SAME", data_format: str | None = None,
                    dilations: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by the rank of `filters`.
+    """Compute `conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by the filters' rank.
 
     Parameters
     ----------
     input : Tensor, floating, shape (batch, sizes..., channels)
     filters : Tensor, same dtype, shape (sizes..., outputs, channels)
     output_shape : ints
-        The shape of the result; a convolution of it has the shape of `input`.
+        The shape of the result; its convolution has the shape of `input`.
     strides, padding, data_format, dilations
-        Of that convolution.
+        Of the transposed convolution.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def atrous_conv2d_transpose(value: TensorLike, filters: TensorLike, output_shape
     value : Tensor, floating, shape (batch, height, width, channels)
     filters : Tensor, same dtype, shape (height, width, outputs, channels)
     output_shape : ints
-        The shape of the result; a convolution of it has the shape of `value`.
+        The shape of the result; its convolution has the shape of `value`.
     rate : int
         The dilation of both dimensions.
     padding : "SAME", "VALID" or a pair (zeros before, zeros after) for each of 4 dimensions

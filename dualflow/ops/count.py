@@ -1,4 +1,4 @@
-"""Counts: how often integers occur, how often predictions are right."""
+"""Counts of integers, and of correct and wrong predictions."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def bincount(arr: TensorLike, weights: TensorLike | None = None, minlength: int 
              maxlength: int | None = None, dtype: DTypeLike = int32,
              name: str | None = None, axis: int | None = None,
              binary_output: bool = False) -> Tensor:
-    """How often each integer from 0 on occurs in `arr`, or the sum of its weights.
+    """Count each integer from 0 in `arr`, or sum its weights.
 
     Parameters
     ----------
     arr : Tensor, int32 or int64, not negative
     weights : Tensor, any number dtype, same shape as `arr`, optional
     minlength, maxlength : int, optional
-        Bounds on the length of the result; numbers beyond it are not counted.
+        Bounds on the length of the result; integers beyond `maxlength` are not counted.
     dtype : int32 or int64
-        The dtype of counts; sums have that of `weights`.
+        The dtype of counts; sums have the dtype of `weights`.
     axis : {None, 0, -1}
-        -1: the rows of `arr`, which then has two dimensions, are counted by themselves; else all.
+        -1 counts each row of a two-dimensional `arr` separately; otherwise all are counted.
     binary_output : bool
-        Whether the result only says which integers occur, as 1 and 0.
+        Whether the result is 1 for integers that occur and 0 for the others.
 
     Returns
     -------
-    Tensor, shape (largest number + 1,) within the bounds, with rows before that for axis -1
+    Tensor, shape (largest number + 1,) within the bounds; (rows, that length) for axis -1
 
     Raises
     ------
@@ -51,7 +51,7 @@ def bincount(arr: TensorLike, weights: TensorLike | None = None, minlength: int 
 
     Notes
     -----
-    A gradient goes to `weights` only.
+    Only `weights` has a gradient.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def bincount(arr: TensorLike, weights: TensorLike | None = None, minlength: int 
 
 def _sums(arr: TensorBase, added: TensorLike, length: Any, by_rows: bool,
           name: str | None) -> Tensor:
-    """What is added where each integer below `length` occurs, in each row or in all."""
+    """Return the sum of `added` over each integer below `length`, per row or over all rows."""
     if not by_rows:
         return unsorted_segment_sum(added, where(arr < length, arr, -1), length, name=name)
     if arr.ndim != 2:
@@ -94,7 +94,7 @@ no_gradient("bincount", why="integer result")
 
 def in_top_k(targets: TensorLike, predictions: TensorLike, k: int,
              name: str | None = None) -> Tensor:
-    """Whether the prediction of each target is among the `k` largest of its row.
+    """Return True where the prediction of the target is among the `k` largest of its row.
 
     Parameters
     ----------
@@ -108,8 +108,8 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: int,
 
     Notes
     -----
-    All predictions equal to the k-th largest count as being among them. A target that is not a
-    class, or a row with a prediction that is not finite, gives False. No gradient.
+    Predictions equal to the k-th largest count as among them. The result is False if a target is
+    not a class or a prediction of its row is not finite. No gradient.
 
     Examples
     --------
@@ -126,7 +126,7 @@ no_gradient("in_top_k", why="bool result")
 def confusion_matrix(labels: TensorLike, predictions: TensorLike, num_classes: int | None = None,
                      weights: TensorLike | None = None, dtype: DTypeLike = int32,
                      name: str | None = None) -> Tensor:
-    """Counts of (label, prediction): row i, column j says how often label i was predicted as j.
+    """Count (label, prediction) pairs: element (i, j) counts label i predicted as j.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def confusion_matrix(labels: TensorLike, predictions: TensorLike, num_classes: i
     num_classes : int, optional
         Default: one more than the largest of both.
     weights : Tensor, shape (n,), optional
-        What each pair counts, instead of 1.
+        The weight of each pair, by default 1.
     dtype : dtype
         int32 or int64 without weights.
 

@@ -1,4 +1,4 @@
-"""Tensors made from values, numbers and shapes."""
+"""Creation of tensors from values and shapes."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ __all__ = ["constant", "convert_to_tensor", "eye", "fill", "linspace", "meshgrid
 
 def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: TensorLike | None = None,
              name: str | None = None) -> Tensor:
-    """A tensor that holds a copy of `value`.
+    """Return a tensor with a copy of `value`.
 
     Parameters
     ----------
     value : number, nested lists, array or Tensor
-        Text makes a `dualflow.strings.StringTensor`, which can be printed and compared.
+        Text becomes a `dualflow.strings.StringTensor`, which can be printed and compared.
     dtype : dtype, optional
-        What to cast to; by default arrays keep theirs, floats become float32, ints int32.
+        By default arrays keep their dtype, floats become float32 and ints int32.
     shape : ints, optional
-        The shape to give it; one element is repeated to fill it.
+        The shape of the result; a single element is repeated to fill it.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: TensorLik
     try:
         x = _core.constant(value, dtype)
     except TypeError:
-        strings = late("string_tensor")         # above ops, which are for numbers
+        strings = late("string_tensor")
         if dtype not in (None, str, strings.string) or not strings.is_text(value):
             raise
         made: Any = strings.text(value, "constant", shape)
@@ -70,18 +70,18 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: TensorLik
 
 def convert_to_tensor(value: TensorLike, dtype: DTypeLike | None = None,
                       dtype_hint: DTypeLike | None = None, name: str | None = None) -> Tensor:
-    """`value` as a tensor; if it is one already, it is returned as it is.
+    """Convert `value` to a tensor; a tensor is returned unchanged.
 
     Parameters
     ----------
     value : number, nested lists, array, Tensor or Variable
         Or an object whose class has a method ``__df_tensor__(self)`` that returns a Tensor or
-        Variable: that takes its place here and wherever a tensor is wanted, and gradients flow to
-        it.
+        Variable. Every op accepts the object in place of that tensor, and gradients reach the
+        tensor.
     dtype : dtype, optional
-        The dtype wanted; a tensor of another dtype is an error, anything else is cast.
+        The dtype of the result. A tensor of another dtype is an error; other values are cast.
     dtype_hint : dtype, optional
-        The dtype wanted of what has none by itself, if it can have it: numbers and lists of them.
+        The preferred dtype for numbers and lists of numbers, used if they can be converted to it.
 
     Returns
     -------
@@ -102,12 +102,12 @@ def convert_to_tensor(value: TensorLike, dtype: DTypeLike | None = None,
         try:
             return as_tensor(value, dtype_hint)
         except (DTypeError, InvalidArgumentError):
-            pass                                      # a hint that does not fit says nothing
+            pass                                      # ignore an incompatible hint
     return as_tensor(value, dtype)
 
 
 def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor of shape `dims` with `value` everywhere.
+    """Return a tensor of shape `dims` with `value` in every element.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
 
 
 def zeros(shape: TensorLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
-    """A tensor of `shape` and `dtype` filled with zeros.
+    """Return a tensor of `shape` and `dtype` filled with zeros.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def zeros(shape: TensorLike, dtype: DTypeLike = float32, name: str | None = None
 
 
 def ones(shape: TensorLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
-    """A tensor of `shape` and `dtype` filled with ones.
+    """Return a tensor of `shape` and `dtype` filled with ones.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def _full(shape: TensorLike, value: int, dtype: DTypeLike, name: str | None, op:
 
 def zeros_like(input: TensorLike, dtype: DTypeLike | None = None,
                name: str | None = None) -> Tensor:
-    """Zeros of the shape and, unless `dtype` is given, the dtype of `input`.
+    """Return zeros with the shape and, unless `dtype` is given, the dtype of `input`.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def zeros_like(input: TensorLike, dtype: DTypeLike | None = None,
 
 def ones_like(input: TensorLike, dtype: DTypeLike | None = None,
               name: str | None = None) -> Tensor:
-    """Ones of the shape and, unless `dtype` is given, the dtype of `input`.
+    """Return ones with the shape and, unless `dtype` is given, the dtype of `input`.
 
     Examples
     --------
@@ -198,12 +198,12 @@ def _full_like(input: TensorLike, value: int, dtype: DTypeLike | None, name: str
 
 def range(start: TensorLike, limit: TensorLike | None = None, delta: TensorLike = 1,
           dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
-    """The numbers start, start + delta, ... below `limit` (above it, if `delta` is negative).
+    """Return start, start + delta, ... below `limit` (above it if `delta` is negative).
 
     Parameters
     ----------
     start : scalar
-        Taken as `limit` if that is not given; then the numbers start at 0.
+        The limit if `limit` is None; then the range starts at 0.
     limit, delta : scalar
     dtype : dtype, optional
         By default int32 for Python ints, float32 if one is a float, else the tensors' dtype.
@@ -230,7 +230,7 @@ def range(start: TensorLike, limit: TensorLike | None = None, delta: TensorLike 
 
 
 def _known_count(values: tuple[Any, ...]) -> Any:
-    """How many numbers a traced range has, an int or a Dim; -1 if known only at run time."""
+    """Return the length of a traced range, an int or a Dim; -1 if known only at run time."""
     graph = current_graph()
     if graph is None:
         return -1
@@ -246,19 +246,19 @@ def _known_count(values: tuple[Any, ...]) -> Any:
     return larger(-((start - limit) // delta), 0)
 
 
-no_gradient("range", why="how many numbers there are depends on the inputs")
+no_gradient("range", why="its length depends on the inputs")
 
 
 def linspace(start: TensorLike, stop: TensorLike, num: int, name: str | None = None,
              axis: int = 0) -> Tensor:
-    """`num` numbers evenly spaced from `start` to `stop`, both included.
+    """Return `num` evenly spaced numbers from `start` to `stop`, both included.
 
     Parameters
     ----------
     start, stop : Tensor, floating
-        Of one shape; unless they are scalars, the numbers are along a new dimension at `axis`.
+        Of one shape; unless they are scalars, the result has a new dimension at `axis`.
     num : int
-        1 or more; if it is 1, the number is `start`.
+        At least 1; if it is 1, the result is `start`.
     axis : int
 
     Returns
@@ -289,7 +289,7 @@ def linspace(start: TensorLike, stop: TensorLike, num: int, name: str | None = N
 
 @gradient("linspace", saves="none")
 def _(g, y, start, stop, num):
-    # The walker sums over the numbers: each has a share of start and of stop.
+    # The backward pass sums over the elements; each has a share of start and of stop.
     t = linspace(_core.constant(0, g.dtype), _core.constant(1, g.dtype), num)
     return lambda: g * (1 - t), lambda: g * t
 
@@ -297,12 +297,12 @@ def _(g, y, start, stop, num):
 def one_hot(indices: TensorLike, depth: int, on_value: TensorLike | None = None,
             off_value: TensorLike | None = None, axis: int | None = None,
             dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
-    """`on_value` at the position each index names along a new dimension, `off_value` elsewhere.
+    """Return `on_value` at each index along a new dimension, `off_value` at all other positions.
 
     Parameters
     ----------
     indices : Tensor, integer
-        An index outside 0 to ``depth - 1`` names no position.
+        An index outside 0 to ``depth - 1`` sets no position.
     depth : int
         Size of the new dimension.
     on_value, off_value : scalar
@@ -310,7 +310,7 @@ def one_hot(indices: TensorLike, depth: int, on_value: TensorLike | None = None,
     axis : int, optional
         Position of the new dimension in the result, by default the last.
     dtype : dtype, optional
-        By default that of the values, float32 if neither is given.
+        By default the dtype of the values, float32 if neither is given.
 
     Returns
     -------
@@ -336,14 +336,14 @@ no_gradient("one_hot", why="its indices are integers")
 
 def eye(num_rows: int, num_columns: int | None = None, batch_shape: TensorLike | None = None,
         dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
-    """Ones on the diagonal of a matrix, or a batch of them, zeros elsewhere.
+    """Return a matrix, or a batch of matrices, with ones on the diagonal and zeros elsewhere.
 
     Parameters
     ----------
     num_rows, num_columns : int
-        As many columns as rows if not given.
+        `num_columns` defaults to `num_rows`.
     batch_shape : ints, optional
-        Dimensions in front of the matrix.
+        Leading dimensions of the result.
     dtype : dtype, default float32
 
     Returns
@@ -365,7 +365,7 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: TensorLike |
 
 
 def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
-    """Coordinates of a grid: each vector broadcast over the dimensions of all the others.
+    """Return the coordinates of a grid: each vector broadcast over the dimensions of the others.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""crop_and_resize: boxes of images, all resized to one size; composed, so gradients follow, to the
-images as to the boxes."""
+"""crop_and_resize: boxes of images, resized to one size. Composed of ops whose gradients reach the
+images and the boxes."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ __all__ = ["crop_and_resize"]
 def crop_and_resize(image: TensorLike, boxes: TensorLike, box_indices: TensorLike,
                     crop_size: TensorLike, method: str = "bilinear",
                     extrapolation_value: float = 0.0, name: str | None = None) -> Tensor:
-    """Boxes of the images of a batch, each resized to `crop_size`.
+    """Crop boxes out of the images of a batch and resize each to `crop_size`.
 
     Parameters
     ----------
     image : Tensor, any number dtype, shape (batch, height, width, channels)
     boxes : Tensor, floating, shape (number of boxes, 4)
-        y1, x1, y2, x2 in units of the image: 0 is the centre of its first pixel, 1 that of its
-        last. Where y1 > y2 or x1 > x2 the crop is mirrored.
+        y1, x1, y2, x2 in units of the image: 0 is the centre of the first pixel, 1 the centre of
+        the last. If y1 > y2 or x1 > x2 the crop is mirrored.
     box_indices : Tensor, int32 or int64, shape (number of boxes,)
-        Which image of the batch a box is of.
+        The index of the image of each box.
     crop_size : ints
         Height and width of the crops.
     method : "bilinear" or "nearest"
     extrapolation_value : float
-        What pixels outside the image have.
+        The value of pixels outside the image.
 
     Returns
     -------
@@ -60,11 +60,11 @@ def crop_and_resize(image: TensorLike, boxes: TensorLike, box_indices: TensorLik
     Raises
     ------
     OutOfRangeError
-        If there is no image of an index.
+        If an index is not an image of the batch.
 
     Notes
     -----
-    Gradients flow to `image`, and with "bilinear" to `boxes`.
+    `image` has a gradient; with "bilinear", so does `boxes`.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def crop_and_resize(image: TensorLike, boxes: TensorLike, box_indices: TensorLik
     if not isinstance(method, str) or method.lower() not in ("bilinear", "nearest"):
         raise InvalidArgumentError(f"{op}: method is {shown(method)}, want 'bilinear' or 'nearest'")
     x = x if x.dtype.is_floating else cast(x, float32)
-    box = box if box.dtype is float64 else cast(box, float32)    # halves cannot tell pixels apart
+    box = box if box.dtype is float64 else cast(box, float32)    # 16-bit floats are too coarse
     batch, height, width, channels = static_shape(x)
     pixels = _Pixels(x, index, batch, height, width, channels)
     y = _places(box[:, 0], box[:, 2], height, size[0])
@@ -101,7 +101,7 @@ def crop_and_resize(image: TensorLike, boxes: TensorLike, box_indices: TensorLik
 
 
 def _places(first: TensorBase, last: TensorBase, n: Any, count: int) -> TensorBase:
-    """Where along n pixels the `count` of each box are, shape (boxes, count)."""
+    """Return the `count` sampling positions of each box along n pixels, shape (boxes, count)."""
     middle = expand_dims((first + last) * 0.5 * (n - 1), 1)
     if not is_open(count) and count == 1:
         return middle
@@ -116,7 +116,7 @@ def _within(place: TensorBase, n: Any) -> TensorBase:
 
 
 class _Pixels:
-    """The pixels of the images that boxes are of, by rows (boxes, n) and columns (boxes, m)."""
+    """The pixels of the boxes' images, by rows (boxes, n) and columns (boxes, m)."""
 
     def __init__(self, x: TensorBase, index: TensorBase, batch: Any, height: Any, width: Any,
                  channels: Any) -> None:
@@ -132,7 +132,7 @@ class _Pixels:
                       + expand_dims(columns, 1))
 
     def between(self, y: TensorBase, z: TensorBase) -> Tensor:
-        """Those around each place, weighted by how near they are."""
+        """Return the bilinear interpolation at each position."""
         top, left = floor(y), floor(z)
         down = cast(expand_dims(expand_dims(y - top, 2), 3), self.flat.dtype)
         right = cast(expand_dims(expand_dims(z - left, 1), 3), self.flat.dtype)

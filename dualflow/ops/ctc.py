@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: labels whose places in time are not known."""
+"""Connectionist temporal classification: labels without known positions in time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss"]
 def ctc_loss(labels: TensorLike, logits: TensorLike, label_length: TensorLike,
              logit_length: TensorLike, logits_time_major: bool = True, unique: None = None,
              blank_index: int | None = None, name: str | None = None) -> Tensor:
-    """``-log(p)`` of the labels, over all ways to place them in time.
+    """Return ``-log(p)`` of the labels, over all alignments with the time steps.
 
     Parameters
     ----------
@@ -35,29 +35,29 @@ def ctc_loss(labels: TensorLike, logits: TensorLike, label_length: TensorLike,
     logits : Tensor, floating, shape (time, batch, classes)
         Or (batch, time, classes), if `logits_time_major` is False.
     label_length : Tensor, int32 or int64, shape (batch,)
-        How many of a row's labels count.
+        The number of labels of each row.
     logit_length : Tensor, int32 or int64, shape (batch,)
-        How many of its steps.
+        The number of steps of each row.
     logits_time_major : bool
     unique : None
-        Taken for TensorFlow's sake.
+        Accepted for compatibility with TensorFlow and ignored.
     blank_index : int, optional
-        The class that stands for no label, by default 0; a negative one counts from the end.
+        The class of the blank, by default 0; a negative one counts from the end.
 
     Returns
     -------
-    Tensor, dtype of `logits`, shape (batch,); inf where the steps are too few
+    Tensor, dtype of `logits`, shape (batch,); inf where there are too few steps
 
     Raises
     ------
     OutOfRangeError
-        If a label that counts is no class, or a length no possible one.
+        If a label is not a class, or a length is out of range.
 
     Notes
     -----
-    Repeated labels are merged unless a blank is between them. Forward and backward in float64
-    logarithms; the same bits on any number of threads. The gradient of a row of infinite loss is
-    0. There are no second derivatives. Source: A. Graves et al., "Connectionist temporal
+    Repeated labels are merged unless a blank separates them. Computed forward and backward in
+    float64 logarithms; bit-identical for any thread count. A row of infinite loss has gradient 0.
+    There are no second derivatives. Source: A. Graves et al., "Connectionist temporal
     classification", ICML 2006, equations 6 to 16.
 
     Examples
@@ -67,7 +67,7 @@ def ctc_loss(labels: TensorLike, logits: TensorLike, label_length: TensorLike,
     >>> df.nn.ctc_loss([[1]], logits, [1], [3]).numpy().round(4)
     array([0.2877], dtype=float32)
 
-    Six of the eight paths of three steps say 1: all but 0 0 0 and 1 0 1.
+    Six of the eight paths of three steps decode to 1: all except 0 0 0 and 1 0 1.
     """
     blank = 0 if blank_index is None else blank_index
     return apply("ctc_loss", labels, logits, label_length, logit_length, name=name,
@@ -86,7 +86,7 @@ def _(g, y, labels, logits, label_length, logit_length, blank_index, time_major)
 def ctc_loss_grad(labels: TensorLike, logits: TensorLike, label_length: TensorLike,
                   logit_length: TensorLike, g: TensorLike, blank_index: int,
                   time_major: bool) -> Tensor:
-    """What flows back into the logits: g (softmax - the share of each class among the paths)."""
+    """Return the gradient of the logits: g (softmax - the share of each class among the paths)."""
     return apply("ctc_loss_grad", labels, logits, label_length, logit_length, g,
                  blank_index=blank_index, time_major=time_major)
 
@@ -99,23 +99,23 @@ def _(g, y, *inputs, **attrs):
 def ctc_greedy_decoder(inputs: TensorLike, sequence_length: TensorLike,
                        merge_repeated: bool = True, blank_index: int | None = None,
                        name: str | None = None) -> tuple[list[Tensor], Tensor]:
-    """The labels along the most likely path.
+    """Return the labels along the most likely path.
 
     Parameters
     ----------
     inputs : Tensor, floating, shape (time, batch, classes)
         Logits.
     sequence_length : Tensor, int32 or int64, shape (batch,)
-        How many steps of each row count.
+        The number of steps of each row.
     merge_repeated : bool
-        Whether a class that follows itself counts once.
+        Whether consecutive equal classes are merged.
     blank_index : int, optional
-        The class that stands for no label, by default the last.
+        The class of the blank, by default the last.
 
     Returns
     -------
     decoded : list of one Tensor, int64 (batch, time)
-        The labels of each row, then -1. (TensorFlow's are sparse.)
+        The labels of each row, padded with -1. (TensorFlow's are sparse.)
     neg_sum_logits : Tensor, dtype of `inputs`, (batch, 1)
         Minus the sum of the largest logits.
 
@@ -140,7 +140,7 @@ def ctc_greedy_decoder(inputs: TensorLike, sequence_length: TensorLike,
     if merge_repeated:
         before = concat([zeros_like(best[:1]) - 1, best[:-1]], 0)
         kept = logical_and(kept, logical_not(equal(best, before)))
-    # Each to its place in the row; what is left out, into a column behind it.
+    # Each kept label is written to its position in the row, the others to an extra last column.
     place = where(kept, cumsum(cast(kept, int64), 0) - 1, n_steps)
     row = zeros_like(place) + range_(n_rows, dtype=int64)
     at = stack([transpose(row), transpose(place)], -1)
@@ -153,25 +153,25 @@ def ctc_greedy_decoder(inputs: TensorLike, sequence_length: TensorLike,
 def ctc_beam_search_decoder(inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100,
                             top_paths: int = 1, blank_index: int | None = None,
                             name: str | None = None) -> tuple[list[Tensor], Tensor]:
-    """The most likely labels, over all ways to place them in time, found by beam search.
+    """Return the most likely labels over all alignments with the time steps, by beam search.
 
     Parameters
     ----------
     inputs : Tensor, floating, shape (time, batch, classes)
         Logits.
     sequence_length : Tensor, int32 or int64, shape (batch,)
-        How many steps of each row count.
+        The number of steps of each row.
     beam_width : int
-        How many sequences of labels are kept after each step.
+        The number of label sequences to keep after each step.
     top_paths : int, at most `beam_width`
-        How many sequences to give.
+        The number of sequences to return.
     blank_index : int, optional
-        The class that stands for no label, by default the last; a negative one counts from the end.
+        The class of the blank, by default the last; a negative one counts from the end.
 
     Returns
     -------
     decoded : list of `top_paths` Tensors, int64 (batch, time)
-        The labels of each row, then -1, the most likely ones first. (TensorFlow's are sparse.)
+        The labels of each row, padded with -1, most likely first. (TensorFlow's are sparse.)
     log_probabilities : Tensor, dtype of `inputs`, (batch, top_paths)
         -inf where there are fewer sequences.
 
@@ -182,14 +182,14 @@ def ctc_beam_search_decoder(inputs: TensorLike, sequence_length: TensorLike, bea
 
     Notes
     -----
-    The probability of labels is summed over the ways that the beams hold; with enough of them it is
-    ``exp(-ctc_loss)``. Of equally likely labels those found first are taken. Computed in float64
-    logarithms; the same bits on any number of threads. No gradient. Source: A. Graves, "Sequence
-    transduction with recurrent neural networks", 2012, algorithm 1.
+    The probability of a sequence is summed over the alignments in the beam; with a wide enough beam
+    it is ``exp(-ctc_loss)``. Of equally likely sequences the first found is kept. Computed in
+    float64 logarithms; bit-identical for any thread count. No gradient. Source: A. Graves,
+    "Sequence transduction with recurrent neural networks", 2012, algorithm 1.
 
     Examples
     --------
-    Blank is the best class of both steps, and yet label 0 is likelier than none:
+    Blank is the best class of both steps, but the labels [0] are likelier than no labels:
 
     >>> import dualflow as df
     >>> decoded, log_p = df.nn.ctc_beam_search_decoder(df.math.log([[[.4, .6]], [[.4, .6]]]), [2])
@@ -202,4 +202,4 @@ def ctc_beam_search_decoder(inputs: TensorLike, sequence_length: TensorLike, bea
     return list(unstack(paths)), log_p
 
 
-no_gradient("ctc_beam_search", why="integer result, and which labels are kept is a choice")
+no_gradient("ctc_beam_search", why="integer result, selected by comparisons")

@@ -1,4 +1,4 @@
-"""Cumulative ops along one axis: sums, products, logarithms of sums, with their gradients."""
+"""Cumulative sums, products and logsumexp along one axis, with their gradients."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["cumprod", "cumsum", "cumulative_logsumexp"]
 
 def cumsum(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool = False,
            name: str | None = None) -> Tensor:
-    """Sums of the elements up to each one along `axis`.
+    """Return the sum of the elements up to each one along `axis`.
 
     Parameters
     ----------
     x : Tensor, any number dtype
     axis : int
     exclusive : bool
-        Whether the element itself is left out, so that the first sum is 0.
+        Whether to exclude the element itself, so that the first sum is 0.
     reverse : bool
-        Whether to go from the end of the axis to its beginning.
+        Whether to accumulate from the end of the axis.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def cumsum(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool 
 
     Notes
     -----
-    The gradient is the cumsum of `g` in the other direction.
+    The gradient is the cumsum of `g` in the opposite direction.
 
     Examples
     --------
@@ -55,16 +55,16 @@ def _(g, y, x, axis, exclusive, reverse):
 
 def cumprod(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool = False,
             name: str | None = None) -> Tensor:
-    """Products of the elements up to each one along `axis`.
+    """Return the product of the elements up to each one along `axis`.
 
     Parameters
     ----------
     x : Tensor, any number dtype
     axis : int
     exclusive : bool
-        Whether the element itself is left out, so that the first product is 1.
+        Whether to exclude the element itself, so that the first product is 1.
     reverse : bool
-        Whether to go from the end of the axis to its beginning.
+        Whether to accumulate from the end of the axis.
 
     Returns
     -------
@@ -72,9 +72,9 @@ def cumprod(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool
 
     Notes
     -----
-    The gradient does not divide, so it is correct even if elements are 0. With x[k] taken out,
+    The gradient does not divide, so it is correct even if elements are 0. Without the factor x[k],
     y[i] is (product before k) * (product of k + 1 to i); the sum over i of the second factor times
-    g[i] is a recurrence that runs from the other end.
+    g[i] is a recurrence in the opposite direction.
 
     Examples
     --------
@@ -93,32 +93,32 @@ def _(g, y, x, axis, exclusive, reverse):
 
 def cumulative_recurrence(a: TensorLike, b: TensorLike, axis: int, exclusive: bool,
                           reverse: bool) -> Tensor:
-    """s[k] = b[k] + a[k - 1] s[k - 1]; exclusive: s[k] = b[k - 1] + a[k - 1] s[k - 1], s[0] = 0.
+    """Compute s[k] = b[k] + a[k-1] s[k-1]; exclusive: s[k] = b[k-1] + a[k-1] s[k-1], s[0] = 0.
 
-    In reverse, k + 1 stands for k - 1 and the last element for the first.
+    In reverse, k + 1 replaces k - 1 and the last element the first.
     """
     return apply("cumulative_recurrence", a, b, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
 @gradient("cumulative_recurrence", saves="both")
 def _(g, s, a, b, axis, exclusive, reverse):
-    # What flows into s[k + 1] reaches s[k] through a[k]: the exclusive recurrence back.
+    # The gradient of s[k + 1] reaches s[k] through a[k]: the exclusive recurrence in reverse.
     behind = cumulative_recurrence(a, g, axis, True, not reverse)
     return behind * s, behind if exclusive else g + a * behind
 
 
 def cumulative_logsumexp(x: TensorLike, axis: int = 0, exclusive: bool = False,
                          reverse: bool = False, name: str | None = None) -> Tensor:
-    """log(sum(exp(x))) of the elements up to each one along `axis`.
+    """Return log(sum(exp(x))) of the elements up to each one along `axis`.
 
     Parameters
     ----------
     x : Tensor, floating
     axis : int
     exclusive : bool
-        Whether the element itself is left out, so that the first result is -inf.
+        Whether to exclude the element itself, so that the first result is -inf.
     reverse : bool
-        Whether to go from the end of the axis to its beginning.
+        Whether to accumulate from the end of the axis.
 
     Returns
     -------
@@ -126,9 +126,9 @@ def cumulative_logsumexp(x: TensorLike, axis: int = 0, exclusive: bool = False,
 
     Notes
     -----
-    No exponential overflows; float32 is summed up in float64. The gradient is the sum of
-    ``g[i] * exp(x - y[i])`` over the results that an element is part of: a recurrence in the other
-    direction, whose factors are the share of a sum that was there before its last element.
+    No exponential overflows; float32 is accumulated in float64. The gradient is the sum of
+    ``g[i] * exp(x - y[i])`` over the results that include the element: a recurrence in the opposite
+    direction, whose factors are the fraction of a sum before its last element was added.
 
     Examples
     --------
@@ -144,6 +144,6 @@ def cumulative_logsumexp(x: TensorLike, axis: int = 0, exclusive: bool = False,
 def _(g, y, x, axis, exclusive, reverse):
     other = cumulative_logsumexp(x, axis, not exclusive, reverse)
     before, whole = (y, other) if exclusive else (other, y)
-    whole = where(equal(whole, -math.inf), 0, whole)        # sums of nothing but exp(-inf)
+    whole = where(equal(whole, -math.inf), 0, whole)        # a sum of only exp(-inf)
     return exp(x - whole) * cumulative_recurrence(exp(before - whole), g, axis, exclusive,
                                                   not reverse)

@@ -1,4 +1,4 @@
-"""Convolutions that look at each channel by itself: `conv` in as many groups as channels."""
+"""Depthwise convolutions: `conv` with as many groups as channels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["depthwise_conv2d", "depthwise_conv2d_backprop_filter",
 
 
 def _grouped(height: int, width: int, channels: int, outputs: int) -> tuple[int, ...]:
-    """The shape of filters (height, width, channels, outputs) as conv takes them."""
+    """Return the shape that conv expects for filters (height, width, channels, outputs)."""
     return height, width, 1, channels * outputs if channels >= 0 and outputs >= 0 else -1
 
 
@@ -46,7 +46,7 @@ def _may_be_same(a: int | None, b: int | None) -> bool:
 
 
 def _check_channels(op: str, shape: tuple[Any, ...], filter: tuple[Any, ...]) -> None:
-    """Of an input whose channels are last."""
+    """Check that an input with channels last has one filter per channel."""
     if not _may_be_same(shape[3], filter[2]):
         raise ShapeError(f"{op}: input with channels last has shape {shape} and filter {filter}, "
                          f"want one filter for each of {shape[3]} channels")
@@ -66,7 +66,7 @@ def _depthwise(op: str, x: TensorBase, filter: TensorLike, given: Geometry,
 def depthwise_conv2d(input: TensorLike, filter: TensorLike, strides: TensorLike, padding: Padding,
                      data_format: str | None = None, dilations: TensorLike | None = None,
                      name: str | None = None) -> Tensor:
-    """Sums of products of filters with the windows of each channel of images.
+    """Convolve each channel of images with its own filters.
 
     ``y[b, i, j, c * outputs + m] = sum over k, l of x[b, i * stride + k, j * stride + l, c]
     filter[k, l, c, m]``, where x is `input` with zeros around it.
@@ -76,12 +76,12 @@ def depthwise_conv2d(input: TensorLike, filter: TensorLike, strides: TensorLike,
     input : Tensor, floating, shape (batch, height, width, channels)
     filter : Tensor, same dtype, shape (height, width, channels, outputs of a channel)
     strides : int or ints
-        Between windows: one number, one per spatial dimension, or one for each dimension.
+        Step between windows: one number, one per spatial dimension, or one for each dimension.
     padding : "SAME", "VALID" or a pair (zeros before, zeros after) for each of 4 dimensions
     data_format : "NHWC" or "NCHW"
-        Whether channels are the last dimension of images, the default, or the first.
+        Whether channels are the last dimension of images, the default, or the second.
     dilations : int or ints, optional
-        Distance between elements of the input that a filter's neighbours meet; given as strides.
+        Step between the input elements that neighbouring filter elements multiply; as strides.
 
     Returns
     -------
@@ -90,15 +90,14 @@ def depthwise_conv2d(input: TensorLike, filter: TensorLike, strides: TensorLike,
     Raises
     ------
     ShapeError
-        If there is not a filter for each channel, or filters are larger than the image with its
-        zeros.
+        If there is not one filter per channel, or filters are larger than the padded image.
     InvalidArgumentError
-        If a stride or a dilation is less than 1, or the padding is none of these.
+        If a stride or a dilation is less than 1, or the padding is not one of these.
 
     Notes
     -----
-    This is `conv2d` in as many groups as channels, with filters of shape (height, width, 1,
-    channels * outputs); both are computed directly, without patches. The gradients are
+    This is `conv2d` with as many groups as channels and filters of shape (height, width, 1,
+    channels * outputs). The kernel computes it directly, without patches. The gradients are
     `depthwise_conv2d_backprop_input` and `depthwise_conv2d_backprop_filter`.
 
     Examples
@@ -200,7 +199,7 @@ def separable_conv2d(input: TensorLike, depthwise_filter: TensorLike,
                      pointwise_filter: TensorLike, strides: TensorLike, padding: Padding,
                      data_format: str | None = None, dilations: TensorLike | None = None,
                      name: str | None = None) -> Tensor:
-    """`depthwise_conv2d`, then a product that mixes its channels.
+    """Compute `depthwise_conv2d`, then mix its channels by a 1 x 1 convolution.
 
     Parameters
     ----------
@@ -217,7 +216,7 @@ def separable_conv2d(input: TensorLike, depthwise_filter: TensorLike,
     Raises
     ------
     ShapeError
-        If the filters do not fit the input or each other.
+        If the filters are incompatible with the input or each other.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Diagonals and bands of matrices, with their gradients. Matrices are the last two dimensions."""
+"""Diagonals and bands of matrices, and their gradients. Matrices are the last two dimensions."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ __all__ = ["band_part", "diag", "diag_part", "set_diag", "tensor_diag", "tensor_
 
 
 def band_part(input: TensorLike, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
-    """`input` with zeros outside a band around the diagonal.
+    """Return `input` with zeros outside a band around the diagonal.
 
     Parameters
     ----------
     input : Tensor, shape (..., m, n)
     num_lower, num_upper : int
-        Diagonals kept below and above the main one; negative: all.
+        Number of diagonals kept below and above the main one; a negative number keeps all.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def _(g, y, x, num_lower, num_upper):
 
 
 def tril(input: TensorLike, name: str | None = None) -> Tensor:
-    """`input` with zeros above the diagonal of its matrices.
+    """Return `input` with zeros above the diagonal of its matrices.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def tril(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def triu(input: TensorLike, name: str | None = None) -> Tensor:
-    """`input` with zeros below the diagonal of its matrices.
+    """Return `input` with zeros below the diagonal of its matrices.
 
     Examples
     --------
@@ -86,11 +86,11 @@ def triu(input: TensorLike, name: str | None = None) -> Tensor:
     return band_part(input, 0, -1, name=name)
 
 
-# --- where diagonals are -----------------------------------------------------------------------
+# --- layout of diagonals -----------------------------------------------------------------------
 
 
 def _band(op: str, k: Any) -> tuple[int, int]:
-    """The lowest and the highest diagonal of a band."""
+    """Return the lowest and the highest diagonal of a band."""
     given = ints(k, f"{op}: k")
     if len(given) not in (1, 2) or given[0] > given[-1]:
         raise InvalidArgumentError(f"{op}: k is {shown(k)}, want a diagonal, or the lowest and the "
@@ -99,17 +99,17 @@ def _band(op: str, k: Any) -> tuple[int, int]:
 
 
 def _length(m: Any, n: Any, k: int) -> Any:
-    """How many elements diagonal `k` of m x n matrices has."""
+    """Return the length of diagonal `k` of m x n matrices."""
     return smaller(m + k, n) if k < 0 else smaller(m, n - k)
 
 
 def _longest(m: Any, n: Any, low: int, high: int) -> Any:
-    """How many elements the longest diagonal of a band has."""
+    """Return the length of the longest diagonal of a band."""
     return smaller(m + smaller(high, 0), n - larger(low, 0))
 
 
 def _before(op: str, align: str, k: int, missing: Any) -> Any:
-    """How many of the places that a shorter diagonal leaves free in its row are before it."""
+    """Return the number of padding elements before a shorter diagonal in its row."""
     if align not in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"):
         raise InvalidArgumentError(f"{op}: align is {shown(align)}, want 'RIGHT_LEFT', "
                                    "'LEFT_RIGHT', 'LEFT_LEFT' or 'RIGHT_RIGHT'")
@@ -119,7 +119,7 @@ def _before(op: str, align: str, k: int, missing: Any) -> Any:
 
 def _diagonals(op: str, x: TensorBase, low: int, high: int, m: Any, n: Any,
                align: str) -> list[tuple[int, TensorBase]]:
-    """The diagonals of a band, each cut out of its row of `x`, whose first is the highest."""
+    """Return (k, diagonal) of a band, each cut out of its row of `x`; row 0 is the highest."""
     if low == high:
         return [(low, x)]
     longest = static_shape(x)[-1]
@@ -132,9 +132,9 @@ def _diagonals(op: str, x: TensorBase, low: int, high: int, m: Any, n: Any,
 
 
 def _placed(x: TensorBase, k: int, m: Any, n: Any) -> Tensor:
-    """m x n matrices with `x` on diagonal `k`, and zeros."""
+    """Return m x n matrices with `x` on diagonal `k` and zeros elsewhere."""
     *batch, length = static_shape(x)
-    # An element and n zeros, n times: rows of n + 1 which, read as rows of n, are the matrix.
+    # n times an element and n zeros: rows of n + 1 elements; read as rows of n, this is the matrix.
     rows = pad(expand_dims(x, -1), [[0, 0]] * x.ndim + [[0, length]])
     flat = reshape(rows, (*batch, length * (length + 1)))
     keep = (MISSING,) * len(batch)
@@ -148,7 +148,7 @@ def _placed(x: TensorBase, k: int, m: Any, n: Any) -> Tensor:
 
 
 def _offsets(m: Any, n: Any) -> Tensor:
-    """Which diagonal each place of m x n matrices is on."""
+    """Return the diagonal index of each element of m x n matrices."""
     return range_(n) - expand_dims(range_(m), -1)
 
 
@@ -158,21 +158,21 @@ def _offsets(m: Any, n: Any) -> Tensor:
 def diag(diagonal: TensorLike, name: str | None = None, k: int | Sequence[int] = 0,
          num_rows: int = -1, num_cols: int = -1, padding_value: TensorLike = 0,
          align: str = "RIGHT_LEFT") -> Tensor:
-    """Matrices with `diagonal` on a diagonal, or on a band of them, and `padding_value` elsewhere.
+    """Return matrices with `diagonal` on a diagonal or band, and `padding_value` elsewhere.
 
     Parameters
     ----------
     diagonal : Tensor, shape (..., n), or (..., diagonals, n) for a band
     k : int, or pair of them
-        0: the main diagonal, positive: above it; or the lowest and highest of a band, whose rows
-        are given from the highest on.
+        0 is the main diagonal, positive numbers are above it. A pair is the lowest and the highest
+        diagonal of a band, whose rows start with the highest.
     num_rows, num_cols : int
-        The size of the matrices; by default the smallest that hold the diagonals, square if
+        The size of the matrices; by default the smallest that contains the diagonals, square if
         neither is given.
     padding_value : scalar
     align : {"RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"}
-        On which side of its row a diagonal above, and one below, stands that is shorter than
-        others.
+        Alignment of shorter diagonals in their rows: first for diagonals above the main one, then
+        for diagonals below it.
 
     Returns
     -------
@@ -207,21 +207,21 @@ def diag(diagonal: TensorLike, name: str | None = None, k: int | Sequence[int] =
 
 def diag_part(input: TensorLike, name: str | None = None, k: int | Sequence[int] = 0,
               padding_value: TensorLike = 0, align: str = "RIGHT_LEFT") -> Tensor:
-    """A diagonal of matrices, or a band of them.
+    """Return a diagonal or a band of matrices.
 
     Parameters
     ----------
     input : Tensor, shape (..., m, n)
     k : int, or pair of them
-        0: the main diagonal, positive: above it; or the lowest and highest of a band.
+        0 is the main diagonal, positive numbers are above it; a pair is a band from low to high.
     padding_value : scalar
-        What fills the rows of diagonals that are shorter than others.
+        The padding of diagonals that are shorter than the longest.
     align : str
         As in `diag`.
 
     Returns
     -------
-    Tensor, shape (..., length), or (..., diagonals, length) for a band, from the highest on
+    Tensor, shape (..., length), or (..., diagonals, length) for a band, highest diagonal first
 
     Examples
     --------
@@ -260,12 +260,12 @@ def _diagonal(x: TensorBase, k: int, name: str | None = None) -> Tensor:
 
 def set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = None,
              k: int | Sequence[int] = 0, align: str = "RIGHT_LEFT") -> Tensor:
-    """`input` with other numbers on a diagonal of its matrices, or on a band of them.
+    """Return `input` with a diagonal or a band of its matrices replaced by `diagonal`.
 
     Parameters
     ----------
     input : Tensor, shape (..., m, n)
-    diagonal : Tensor, what `diag_part` with the same `k` and `align` returns
+    diagonal : Tensor, in the layout that `diag_part` returns for the same `k` and `align`
     k, align
         As in `diag_part`.
 
@@ -293,8 +293,7 @@ def set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = None,
 
 
 def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
-    """The tensor of twice as many dimensions whose element at (i..., i...) is ``diagonal[i...]``,
-    and 0 elsewhere.
+    """Return a tensor of twice the rank, with ``diagonal[i...]`` at (i..., i...) and 0 elsewhere.
 
     Examples
     --------
@@ -308,7 +307,7 @@ def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
 
 
 def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
-    """The elements at (i..., i...): undoes `tensor_diag`.
+    """Return the elements at (i..., i...), the inverse of `tensor_diag`.
 
     Parameters
     ----------
@@ -331,7 +330,7 @@ def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def trace(x: TensorLike, name: str | None = None) -> Tensor:
-    """The sums of the diagonals of matrices.
+    """Return the sums of the diagonals of matrices.
 
     Parameters
     ----------

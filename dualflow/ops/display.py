@@ -1,4 +1,4 @@
-"""Tensors as text, as lists, and as containers: what Python's protocols ask of them."""
+"""Python protocols of tensors: text, lists, HTML, formatting and containment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NUMPY_NDIM = 64           # the highest rank NumPy and memoryviews have
 
 
 def _readable(x: Tensor) -> Tensor:
-    """`x` in a dtype that arrays and memoryviews support; computed at once even while tracing."""
+    """Return `x` in a dtype that memoryviews support; computed eagerly even while tracing."""
     if x.dtype.name not in ("bfloat16", "float16"):
         return x
     with Recording(None):
@@ -26,7 +26,7 @@ def _readable(x: Tensor) -> Tensor:
 
 
 def tolist(x: Tensor) -> Any:
-    """The data as nested lists; for a scalar, a plain number."""
+    """Return the data as nested lists; for a scalar, a plain number."""
     value = _readable(x)
     if x.ndim <= _NUMPY_NDIM:
         return memoryview(value).tolist()
@@ -40,8 +40,8 @@ def tolist(x: Tensor) -> Any:
 
 
 def values_text(x: Tensor, summarize: int | None = None) -> str:
-    """The elements as NumPy prints them; if there are many, only `summarize` at both ends of each
-    dimension, -1: all."""
+    """Return the elements as NumPy prints them. `summarize` is the number of elements at each end
+    of a dimension, -1 for all, None for NumPy's default."""
     if x.ndim == 0:
         return str(x.item())
     if x.ndim > _NUMPY_NDIM:
@@ -56,9 +56,9 @@ def values_text(x: Tensor, summarize: int | None = None) -> str:
 
 
 def to_text(x: Tensor | Variable, variable: str | None = None) -> str:
-    """What a REPL shows: shape, dtype and the values, summarised if there are many.
+    """Return the repr: shape, dtype and the values, summarised if there are many.
 
-    `variable` is the name of the variable whose value a Tensor is.
+    `variable` is the name of the variable if the Tensor is a variable's value.
     """
     if isinstance(x, Variable):
         variable, x = x.name, x.value()
@@ -68,8 +68,8 @@ def to_text(x: Tensor | Variable, variable: str | None = None) -> str:
 
 
 def to_html(x: Tensor | Variable) -> str:
-    """What a notebook shows: the same, with shape and dtype above the values."""
-    import html  # loaded where it is first wanted
+    """Return the HTML repr of notebooks, with shape and dtype above the values."""
+    import html  # loaded at first use
 
     if isinstance(x, Symbol):
         return f"<code>{html.escape(repr(x))}</code>"
@@ -80,7 +80,7 @@ def to_html(x: Tensor | Variable) -> str:
 
 
 def to_format(x: Tensor | Variable, spec: str) -> str:
-    """What an f-string shows: a number by its format, other tensors as text."""
+    """Implement `format`: a scalar by its format, other tensors as text."""
     if x.ndim == 0:
         return format(x.item(), spec)
     try:
@@ -92,9 +92,9 @@ def to_format(x: Tensor | Variable, spec: str) -> str:
 
 
 def contains(x: TensorBase, item: Any) -> bool:
-    """Whether an element of `x` equals `item`."""
+    """Return True if an element of `x` equals `item`."""
     if isinstance(item, Symbol):
-        return bool(x == item)              # raises: not known yet
+        return bool(x == item)              # raises: the value is not known yet
     with Recording(None):
         found = x == item
         return found is not NotImplemented and isinstance(found, Tensor) \
@@ -102,16 +102,16 @@ def contains(x: TensorBase, item: Any) -> bool:
 
 
 def get_shape(x: TensorBase) -> TensorShape:
-    """The shape, with None for sizes that only a run will tell."""
+    """Return the shape, with None for sizes known only at run time."""
     if not isinstance(x, Symbol):
         return TensorShape(x.shape)
-    face: Any = x.graph.face                 # graphs that are built by hand know of unknown ranks
+    face: Any = x.graph.face                 # set in graphs built by hand, with unknown ranks
     shape: TensorShape = TensorShape(x.known_shape) if face is None else face.get_shape(x)
     return shape
 
 
 def check_shape(x: Variable, shape: Any) -> None:
-    """Raises unless a variable has the shape that it is to have."""
+    """Raise ShapeError unless a variable has the declared shape."""
     if not TensorShape(shape).is_compatible_with(x.shape):
         raise ShapeError(f"Variable: the initial value has shape {x.shape}, want "
                          f"{TensorShape(shape)}")

@@ -1,8 +1,8 @@
-"""Random numbers whose parameters are tensors, determined by a key: gamma, Poisson, binomial,
+"""Random numbers with tensor parameters, determined by a key: gamma, Poisson, binomial,
 categorical.
 
-Each element has draws of its own, however many it takes, so that it depends only on the key, its
-index and its parameters. random_generator.py hands out keys.
+Each element has a separate stream of draws, so that it depends only on the key, its index and its
+parameters. Keys come from random_generator.py.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ __all__ = [
 
 
 def parameter(value: TensorLike, dtype: DTypeLike, op: str) -> Tensor:
-    """`value` in the dtype in which numbers of `dtype` are drawn: float32 holds what is rounded to
-    it or to halves, float64 also large counts."""
+    """Return `value` in the dtype of the computation: float32 for results of at most 32-bit floats,
+    else float64, which represents large counts."""
     wanted = as_dtype(dtype)
     small = wanted.is_floating and wanted.itemsize <= 4
     drawn = dtypes.float32 if small else dtypes.float64
@@ -47,7 +47,7 @@ def parameter(value: TensorLike, dtype: DTypeLike, op: str) -> Tensor:
 
 
 def _each(op: str, shape: Shape, dtype: DTypeLike, *values: TensorLike) -> list[Tensor]:
-    """The parameters of each element."""
+    """Return the parameters broadcast to one value per element."""
     dims: Any = ints(shape, f"{op}: shape")
     return [broadcast_to(parameter(x, dtype, op), dims) for x in values]
 
@@ -55,14 +55,14 @@ def _each(op: str, shape: Shape, dtype: DTypeLike, *values: TensorLike) -> list[
 def stateless_gamma(shape: Shape, seed: TensorLike, alpha: TensorLike,
                     beta: TensorLike | None = None, dtype: DTypeLike = dtypes.float32,
                     name: str | None = None) -> Tensor:
-    """Gamma distributed numbers, determined by `seed`.
+    """Draw gamma distributed numbers, determined by `seed`.
 
     Parameters
     ----------
     shape : int or sequence of int
-        Of the result; `alpha` and `beta` are broadcast to it.
+        Shape of the result; `alpha` and `beta` are broadcast to it.
     seed : Tensor, int64 (2,)
-        Any two numbers, such as an epoch and a step: each pair has a stream of its own.
+        Any two numbers, such as an epoch and a step: each pair selects a separate stream.
     alpha : Tensor
         The shape parameter, positive; NaN where it is negative.
     beta : Tensor, optional
@@ -75,8 +75,8 @@ def stateless_gamma(shape: Shape, seed: TensorLike, alpha: TensorLike,
 
     Notes
     -----
-    By the method of Marsaglia and Tsang, in float64; the same bits at every SIMD level. At least
-    the smallest normal number. Gradients reach `beta`, not `alpha`.
+    The method of Marsaglia and Tsang in float64, bit-identical at every SIMD level. Results are at
+    least the smallest normal number. `beta` has a gradient, `alpha` does not.
 
     Examples
     --------
@@ -99,16 +99,16 @@ no_gradient("random_gamma", why="its derivative by alpha is not known in closed 
 
 def stateless_poisson(shape: Shape, seed: TensorLike, lam: TensorLike,
                       dtype: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
-    """Poisson distributed numbers, determined by `seed`.
+    """Draw Poisson distributed numbers, determined by `seed`.
 
     Parameters
     ----------
     shape : int or sequence of int
-        Of the result; `lam` is broadcast to it.
+        Shape of the result; `lam` is broadcast to it.
     seed : Tensor, int64 (2,)
-        Any two numbers, such as an epoch and a step: each pair has a stream of its own.
+        Any two numbers, such as an epoch and a step: each pair selects a separate stream.
     lam : Tensor
-        The rate, not negative; NaN in a floating `dtype` where it is.
+        The rate; if it is negative, the result is NaN in a floating `dtype`.
     dtype : number dtype, default int32
 
     Returns
@@ -117,8 +117,8 @@ def stateless_poisson(shape: Shape, seed: TensorLike, lam: TensorLike,
 
     Notes
     -----
-    By counting below a rate of 10, by Hoermann's PTRS from there on; in float64, with the same
-    bits at every SIMD level. There is no gradient.
+    Counting for rates below 10, Hoermann's PTRS for larger rates; in float64, bit-identical at
+    every SIMD level. There is no gradient.
 
     Examples
     --------
@@ -136,18 +136,18 @@ no_gradient("random_poisson", why="whole numbers do not vary smoothly")
 
 def stateless_binomial(shape: Shape, seed: TensorLike, counts: TensorLike, probs: TensorLike,
                        output_dtype: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
-    """Binomially distributed numbers, determined by `seed`.
+    """Draw binomially distributed numbers, determined by `seed`.
 
     Parameters
     ----------
     shape : int or sequence of int
-        Of the result; `counts` and `probs` are broadcast to it.
+        Shape of the result; `counts` and `probs` are broadcast to it.
     seed : Tensor, int64 (2,)
-        Any two numbers, such as an epoch and a step: each pair has a stream of its own.
+        Any two numbers, such as an epoch and a step: each pair selects a separate stream.
     counts : Tensor
         The number of trials, not negative.
     probs : Tensor
-        The probability of success, 0 to 1; NaN in a floating `output_dtype` where it is not.
+        The probability of success; outside 0 to 1 the result is NaN in a floating `output_dtype`.
     output_dtype : number dtype, default int32
 
     Returns
@@ -156,8 +156,8 @@ def stateless_binomial(shape: Shape, seed: TensorLike, counts: TensorLike, probs
 
     Notes
     -----
-    By waiting times where fewer than 10 successes or failures are expected, else by Hoermann's
-    BTRS; in float64, with the same bits at every SIMD level. There is no gradient.
+    Waiting times if fewer than 10 successes or failures are expected, else Hoermann's BTRS; in
+    float64, bit-identical at every SIMD level. There is no gradient.
 
     Examples
     --------
@@ -175,16 +175,16 @@ no_gradient("random_binomial", why="whole numbers do not vary smoothly")
 
 def stateless_categorical(logits: TensorLike, num_samples: int, seed: TensorLike,
                           dtype: DTypeLike = dtypes.int64, name: str | None = None) -> Tensor:
-    """Classes drawn with the probabilities ``softmax(logits)``, determined by `seed`.
+    """Draw classes with the probabilities ``softmax(logits)``, determined by `seed`.
 
     Parameters
     ----------
     logits : Tensor, floating, shape (batch, n_classes)
-        Logarithms of probabilities that need not add up to 1; -inf is a class never drawn.
+        Logarithms of unnormalised probabilities; a class with -inf is never drawn.
     num_samples : int
-        How many to draw for each row.
+        The number of draws for each row.
     seed : Tensor, int64 (2,)
-        Any two numbers, such as an epoch and a step: each pair has a stream of its own.
+        Any two numbers, such as an epoch and a step: each pair selects a separate stream.
     dtype : int32 or int64
 
     Returns
@@ -198,7 +198,7 @@ def stateless_categorical(logits: TensorLike, num_samples: int, seed: TensorLike
 
     Notes
     -----
-    By the inverse of the distribution, from one number of 53 random bits for each. There is no
+    The inverse of the distribution function, from 53 random bits per draw. There is no
     gradient.
 
     Examples
@@ -217,7 +217,7 @@ def stateless_categorical(logits: TensorLike, num_samples: int, seed: TensorLike
     so_far = cumsum(exp(x - reduce_max(x, -1, keepdims=True)), -1)
     total = so_far[:, -1:]
     drawn = stateless_uniform((given.shape[0], num_samples), seed, dtype=dtypes.float64)
-    # The largest draw times the total may round up to it, where no class is left.
+    # The largest draw times the total may round up to the total, which is beyond the last class.
     at = minimum(drawn * total, total * (1 - 2.0**-52))
     found = searchsorted(so_far, at, "right", name=name)
     return cast(found, dtype)

@@ -26,7 +26,8 @@ def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Integers become float32 (int64 and uint64: float64) first. Division by zero gives inf or NaN.
+    Integers are first converted to float32 (int64 and uint64 to float64). Division by zero gives
+    inf or NaN.
     The gradient is ``g / y`` to x and ``-g * (x / y) / y`` to y.
 
     Examples
@@ -44,7 +45,7 @@ def _(g, y, a, b):
 
 
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y, elementwise, in floating point: another name of `divide`.
+    """x / y, elementwise, in floating point. An alias of `divide`.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def _(g, y, a, b):
 
 
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The largest integer not above x / y, elementwise.
+    """Return the largest integer not greater than x / y, elementwise.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    As Python's ``//``. The least integer divided by -1 wraps around. There is no gradient.
+    As Python's ``//``. The smallest integer divided by -1 wraps around. There is no gradient.
 
     Examples
     --------
@@ -125,7 +126,7 @@ no_gradient("floordiv", why="it is piecewise constant")
 
 
 def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The remainder of x after division by y, with the sign of y, elementwise.
+    """Return the remainder of x after division by y, with the sign of y, elementwise.
 
     Parameters
     ----------
@@ -160,7 +161,7 @@ def _(g, y, a, b):
 
 
 def mod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The remainder of x after division by y: another name of `floormod`.
+    """Return the remainder of x after division by y. An alias of `floormod`.
 
     Parameters
     ----------

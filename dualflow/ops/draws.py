@@ -1,5 +1,7 @@
-"""What a block draws from generators: in eager mode noted, so that it can be run again with the
-same, and in both modes by the number of a shard.
+"""Contexts that control the keys drawn from random generators in a block of code.
+
+Eager `recompute_grad` and loops record the keys and replay them; a data-parallel step derives the
+keys from its shard. A change must keep the number and order of draws.
 """
 
 from __future__ import annotations
@@ -20,17 +22,17 @@ __all__ = ["Shard", "drawn", "give_back", "in_shard", "next_place", "noted", "re
 
 Draw: TypeAlias = "Callable[[Callable[[], Tensor]], Tensor]"
 
-_next: ContextVar[Draw | None] = ContextVar("next", default=None)     # of this thread
+_next: ContextVar[Draw | None] = ContextVar("next", default=None)     # per thread
 
 
 def drawn(draw: Callable[[], Tensor]) -> Tensor:
-    """The next key: that of `draw`, or the one that was drawn at this place before."""
+    """Return the next key: a fresh one of `draw`, or the recorded one during a replay."""
     instead = _next.get()
     return draw() if instead is None else instead(draw)
 
 
 class _Drawing:
-    """A block in which something else stands for drawing."""
+    """A context that replaces the drawing of keys."""
 
     def __init__(self, instead: Draw) -> None:
         self._instead = instead
@@ -43,7 +45,7 @@ class _Drawing:
 
 
 def noted(keys: list[Tensor]) -> _Drawing:
-    """Inside the block, keys that are drawn are added to a list."""
+    """Return a context that appends the drawn keys to a list."""
     before = _next.get()
 
     def draw(fresh: Callable[[], Tensor]) -> Tensor:
@@ -54,7 +56,7 @@ def noted(keys: list[Tensor]) -> _Drawing:
 
 
 def repeated(keys: list[Tensor]) -> _Drawing:
-    """Inside the block, the keys of a list are drawn, and generators stay as they are."""
+    """Return a context that draws the keys of a list and leaves generators unchanged."""
     left = iter(keys)
 
     def draw(fresh: Callable[[], Tensor]) -> Tensor:
@@ -69,12 +71,12 @@ def repeated(keys: list[Tensor]) -> _Drawing:
 
 # --- shards ---------------------------------------------------------------------------------------
 
-_shard: ContextVar[Shard | None] = ContextVar("shard", default=None)    # of this thread
+_shard: ContextVar[Shard | None] = ContextVar("shard", default=None)    # per thread
 
 
 class Shard:
-    """Inside the block, keys come of a generator's seed, two numbers, and a count from 0 on:
-    generators stay as they are, and whoever draws with these numbers draws the same."""
+    """A context that derives keys from a generator's seed, a step, a shard number and a count.
+    Generators stay unchanged; equal step and shard number give equal keys."""
 
     def __init__(self, step: int, number: int) -> None:
         self._step, self._number = step, number
@@ -97,7 +99,7 @@ class Shard:
 
 
 def _mixed(x: int) -> int:
-    """The output function of splitmix64: one bit of the input changes half of those that come."""
+    """The output function of splitmix64: flipping one input bit flips about half the output."""
     x = (x + 0x9E3779B97F4A7C15) % (1 << 64)
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % (1 << 64)
     x = (x ^ x >> 27) * 0x94D049BB133111EB % (1 << 64)
@@ -105,16 +107,16 @@ def _mixed(x: int) -> int:
 
 
 def in_shard() -> bool:
-    """Whether this thread is in the block of a shard."""
+    """Return True if this thread is in the context of a shard."""
     return _shard.get() is not None
 
 
 def next_place(seed: int, draws: Counter) -> list[int]:
-    """What the next key is made of: a seed and a count."""
+    """Return the seed and the count from which the next key is computed."""
     shard = _shard.get()
     return [seed, draws.advance()] if shard is None else shard.place(seed)
 
 
 def give_back(draws: Counter) -> None:
-    """Undoes the last `next_place`."""
+    """Undo the last `next_place`."""
     (_shard.get() or draws).go_back()

@@ -1,9 +1,9 @@
 """Sums of products over named indices, composed of transposes, reshapes and matrix products.
 
-An equation and the shapes of its operands are turned into a plan once; plans are cached. A plan
-first takes diagonals and sums over what only one operand has, then joins two operands at a time,
-starting with those whose product adds the fewest elements. If two operands share a summed index,
-joining them is one matrix product, batched over the indices they share and keep. No kernels here.
+An equation and the shapes of its operands are compiled into a plan; plans are cached. A plan first
+takes diagonals and sums over indices of a single operand, then joins two operands at a time,
+starting with the pair whose product adds the fewest elements. If two operands share a summed index,
+the join is one matrix product, batched over the shared indices that are kept. There is no kernel.
 """
 
 from __future__ import annotations
@@ -30,57 +30,57 @@ if TYPE_CHECKING:
 
 __all__ = ["einsum", "tensordot"]
 
-# A letter of the equation, or -1, -2, ...: a dimension under the ellipsis, counted from the right.
+# A letter of the equation, or -1, -2, ...: a dimension of the ellipsis, counted from the right.
 Label: TypeAlias = str | int
 Labels: TypeAlias = tuple[Label, ...]
-Shape: TypeAlias = tuple[int, ...]           # -1: not known
+Shape: TypeAlias = tuple[int, ...]           # -1: unknown
 
 
 class _Term(NamedTuple):
-    """An operand as a plan sees it."""
+    """The labels and the shape of an operand."""
 
     labels: Labels
     shape: Shape
 
 
 class _Arrange(NamedTuple):
-    """Brings an operand into the form a product wants; None: it already has that form."""
+    """The transpose and reshape that a product requires of an operand; None if not needed."""
 
     perm: Shape | None
     shape: Shape | None
 
 
 class _Pair(NamedTuple):
-    """Joins operands i and j; the result goes to the end of the list."""
+    """The join of operands i and j; the result is appended to the list."""
 
     i: int
     j: int
     a: _Arrange
     b: _Arrange
     transposed: tuple[bool, bool] | None      # of a matrix product; None: multiply
-    axes: Shape                               # to be summed after multiply
+    axes: Shape                               # to sum after multiply
     shape: Shape | None
 
 
 class _Plan(NamedTuple):
-    diagonals: tuple[tuple[Shape, ...], ...]  # by operand: perms before each diagonal is taken
-    sums: tuple[Shape, ...]                   # by operand: axes
+    diagonals: tuple[tuple[Shape, ...], ...]  # per operand: a perm before each diagonal
+    sums: tuple[Shape, ...]                   # per operand: axes
     pairs: tuple[_Pair, ...]
     perm: Shape | None
 
 
 def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tensor:
-    """The sum of products that `equation` describes.
+    """Return the sum of products that `equation` describes.
 
     Parameters
     ----------
     equation : str
-        Labels of each operand's dimensions, then of the result's: ``"bij,bjk->bik"``. What the
-        result does not name is summed. A label that occurs twice in an operand takes the diagonal.
-        ``...`` stands for dimensions that broadcast. Without ``->`` the result has the ellipsis and
-        all labels that occur once, in alphabetical order.
+        Labels of the dimensions of each operand, then of the result: ``"bij,bjk->bik"``. Labels
+        missing in the result are summed. A label that occurs twice in an operand takes the
+        diagonal. ``...`` matches dimensions that broadcast. Without ``->`` the result has the
+        ellipsis and all labels that occur once, in alphabetical order.
     *inputs : Tensor
-        As many as the equation has terms.
+        One operand per term of the equation.
 
     Returns
     -------
@@ -89,13 +89,13 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tenso
     Raises
     ------
     InvalidArgumentError
-        If the equation is malformed, or does not have as many terms as there are operands.
+        If the equation is malformed, or its number of terms is not the number of operands.
     ShapeError
-        If a rank does not fit its term, or one label has two sizes.
+        If a rank does not match its term, or one label has two sizes.
 
     Notes
     -----
-    Gradients, of any order, follow from those of the ops it is composed of.
+    Gradients of any order are those of the ops that einsum is composed of.
 
     Examples
     --------
@@ -125,14 +125,14 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tenso
 
 def tensordot(a: TensorLike, b: TensorLike, axes: int | Iterable[int | Iterable[int]],
               name: str | None = None) -> Tensor:
-    """The sum of a b over pairs of dimensions; the remaining ones of a come before those of b.
+    """Sum the product of a and b over pairs of axes; remaining dimensions of a precede those in b.
 
     Parameters
     ----------
     a, b : Tensor
     axes : int, or two ints, or two sequences of ints
-        The last `axes` dimensions of a with the first of b; or dimensions of a, and those of b that
-        they are paired with. Negative ones count from the end.
+        The number of last dimensions of a to pair with the first of b; or dimensions of a and the
+        dimensions of b to pair them with. Negative ones count from the end.
 
     Returns
     -------
@@ -141,9 +141,9 @@ def tensordot(a: TensorLike, b: TensorLike, axes: int | Iterable[int | Iterable[
     Raises
     ------
     InvalidArgumentError
-        If axes are out of range, repeated, or different in number for a and b.
+        If axes are out of range or repeated, or a and b have different numbers of them.
     ShapeError
-        If sizes of a pair differ.
+        If the sizes of a pair differ.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def tensordot(a: TensorLike, b: TensorLike, axes: int | Iterable[int | Iterable[
 
 def _paired_axes(axes: int | Iterable[int | Iterable[int]], a: Shape,
                  b: Shape) -> tuple[list[int], list[int]]:
-    """The dimensions of a and b that are summed, counted from the front and checked."""
+    """Return the checked non-negative dimensions of a and b to sum over."""
     if isinstance(axes, int):
         given = [list(range(len(a) - axes, len(a))), list(range(axes))]
         if not 0 <= axes <= min(len(a), len(b)):
@@ -191,7 +191,7 @@ def _paired_axes(axes: int | Iterable[int | Iterable[int]], a: Shape,
                                        f"with shape {shape}")
         found.append([d % len(shape) for d in listed])
         if len(set(found[-1])) != len(listed):
-            raise InvalidArgumentError(f"tensordot: axes of {who} are {listed}, one comes twice")
+            raise InvalidArgumentError(f"tensordot: axes of {who} are {listed}, one is repeated")
     if len(found[0]) != len(found[1]):
         raise InvalidArgumentError(f"tensordot: {len(found[0])} axes of a, {len(found[1])} of b")
     for i, j in zip(*found, strict=True):
@@ -204,7 +204,7 @@ def _paired_axes(axes: int | Iterable[int | Iterable[int]], a: Shape,
 # --- equations ----------------------------------------------------------------------------------
 
 def _parse(equation: str, n: int) -> tuple[list[str], str]:
-    """The terms of an equation and its result, without spaces, an implicit result written out."""
+    """Return the terms and the (possibly implicit) result of an equation, without spaces."""
     text = "".join(equation.split())
     left, arrow, right = text.partition("->")
     terms = left.split(",")
@@ -224,18 +224,18 @@ def _parse(equation: str, n: int) -> tuple[list[str], str]:
     for c in named:
         if named.count(c) > 1 or c not in letters:
             raise InvalidArgumentError(f"einsum: {c!r} in the result of {equation!r} "
-                                       f"{'comes twice' if c in letters else 'is in no term'}")
+                                       f"{'is repeated' if c in letters else 'is in no term'}")
     return terms, right
 
 
 def _labels(term: str, n_dots: int) -> Labels:
-    """One label for each dimension."""
+    """Return one label per dimension."""
     before, dots, after = term.partition("...")
     return (*before, *(range(-n_dots, 0) if dots else ()), *after)
 
 
 def _terms(equation: str, shapes: tuple[Shape, ...]) -> tuple[list[_Term], Labels]:
-    """The operands with their labels, and the labels of the result."""
+    """Return the operands with their labels, and the labels of the result."""
     terms, right = _parse(equation, len(shapes))
     found = []
     sizes: dict[Label, int] = {}
@@ -244,7 +244,7 @@ def _terms(equation: str, shapes: tuple[Shape, ...]) -> tuple[list[_Term], Label
         n_dots = len(shape) - len(term.replace("...", ""))
         if n_dots < 0 or (n_dots and "..." not in term):
             raise ShapeError(f"einsum: operand {k} has shape {shape}, the equation {equation!r} "
-                             f"wants {term!r}")
+                             f"expects {term!r}")
         most_dots = max(most_dots, n_dots)
         labels = _labels(term, n_dots)
         for label, size in zip(labels, shape, strict=True):
@@ -258,12 +258,12 @@ def _terms(equation: str, shapes: tuple[Shape, ...]) -> tuple[list[_Term], Label
         found.append(_Term(labels, shape))
     if most_dots and "..." not in right:
         raise InvalidArgumentError(f"einsum: the result of {equation!r} has no ellipsis for the "
-                                   f"{most_dots} dimensions under that of the operands")
+                                   f"{most_dots} dimensions of the operands' ellipsis")
     return found, _labels(right, most_dots)
 
 
 def _joined_size(a: Any, b: Any, broadcasts: bool) -> Any:
-    """The size of a dimension that is `a` in one operand and `b` in another; None if they clash."""
+    """Return the common size of a dimension with sizes `a` and `b`, or None if they conflict."""
     if a is b or _is_free(b, broadcasts):
         return a
     if _is_free(a, broadcasts):
@@ -276,7 +276,7 @@ def _joined_size(a: Any, b: Any, broadcasts: bool) -> Any:
 
 
 def _is_free(size: Any, broadcasts: bool) -> bool:
-    """Whether any other size fits this one: it is unknown, or 1 and may be repeated."""
+    """Return True if any size matches this one: it is unknown, or 1 and broadcasts."""
     return not isinstance(size, Dim) and (size == -1 or (broadcasts and size == 1))
 
 
@@ -304,7 +304,7 @@ def _make_plan(equation: str, shapes: tuple[Shape, ...]) -> _Plan:
                  None if perm == tuple(range(len(perm))) else perm)
 
 
-# For sizes that are numbers; others belong to the graph that is being traced.
+# For known sizes; symbolic sizes belong to the graph that is being traced, so they are not cached.
 _plan = functools.lru_cache(maxsize=1024)(_make_plan)
 
 
@@ -316,13 +316,13 @@ def _all_pairs(terms: list[_Term], result: Labels) -> Iterable[tuple[_Pair, _Ter
 
 
 def _growth(terms: list[_Term], pair: _Pair, joined: _Term) -> int:
-    """Elements that joining two operands adds; an unknown dimension counts as 1."""
+    """Return the number of elements that a join adds; an unknown dimension counts as 1."""
     sizes = [math.prod([abs(n) for n in t.shape]) for t in (joined, terms[pair.i], terms[pair.j])]
     return sizes[0] - sizes[1] - sizes[2]
 
 
 def _plan_diagonals(term: _Term) -> tuple[_Term, tuple[Shape, ...]]:
-    """Moves the first two dimensions with the same label to the end, until no label repeats."""
+    """Move the first two dimensions with equal labels to the end until no label repeats."""
     found = []
     labels, shape = term
     while len(set(labels)) < len(labels):
@@ -341,7 +341,7 @@ def _size(sizes: Iterable[int]) -> int:
 
 def _plan_pair(i: int, j: int, a: _Term, b: _Term,
                keep: frozenset[Label]) -> tuple[_Pair, _Term]:
-    """How two operands are joined, and what comes out: the labels of both that are in `keep`."""
+    """Plan the join of two operands; the result has the labels of both that are in `keep`."""
     of_a, of_b = dict(zip(*a, strict=True)), dict(zip(*b, strict=True))
     both = [x for x in a.labels if x in of_b]
     batch = [x for x in both if x in keep]
@@ -351,7 +351,7 @@ def _plan_pair(i: int, j: int, a: _Term, b: _Term,
     batch_shape = [_joined_size(of_a[x], of_b[x], isinstance(x, int)) for x in batch]
     joined = _Term((*batch, *own_a, *own_b),
                    (*batch_shape, *[of_a[x] for x in own_a], *[of_b[x] for x in own_b]))
-    # No matrix product is needed if nothing is summed, or each sum makes one element.
+    # No matrix product is needed if nothing is summed, or if each sum has a single element.
     if not summed or (batch and not own_a and not own_b):
         first = _arrangement(a, (*batch, *own_a, *summed), [
             *[(x,) for x in batch + own_a], *[()] * len(own_b), *[(x,) for x in summed]])
@@ -359,7 +359,7 @@ def _plan_pair(i: int, j: int, a: _Term, b: _Term,
             *[(x,) for x in batch], *[()] * len(own_a), *[(x,) for x in own_b + summed]])
         n = len(joined.labels)
         return _Pair(i, j, first, second, None, tuple(range(n, n + len(summed))), None), joined
-    # Matrices are taken transposed if that saves a copy.
+    # Use the transposed form of a matrix if that avoids a copy.
     turn_a = a.labels == (*batch, *summed, *own_a)
     turn_b = b.labels == (*batch, *own_b, *summed)
     first = _matrices(a, batch, summed if turn_a else own_a, own_a if turn_a else summed)
@@ -375,14 +375,14 @@ def _matrices(term: _Term, batch: list[Label], rows: list[Label],
 
 
 def _arrangement(term: _Term, order: Labels, groups: list[Labels]) -> _Arrange:
-    """Dimensions in `order`, those of each group merged; an empty group is a dimension of 1."""
+    """Order dimensions by `order` and merge each group; an empty group is a dimension of 1."""
     size = dict(zip(*term, strict=True))
     shape = tuple([_size(size[x] for x in group) for group in groups])
     return _Arrange(None if order == term.labels else tuple([term.labels.index(x) for x in order]),
                     None if all([len(group) == 1 for group in groups]) else shape)
 
 
-# --- carrying them out --------------------------------------------------------------------------
+# --- execution of plans -------------------------------------------------------------------------
 
 def _arrange(x: Any, how: _Arrange) -> Any:
     if how.perm is not None:

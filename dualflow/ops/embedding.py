@@ -1,4 +1,4 @@
-"""Rows of tables by number."""
+"""Lookup of rows of embedding tables."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["embedding_lookup"]
 
 def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: float | None = None,
                      name: str | None = None) -> Tensor:
-    """Rows of `params` by number: ``params[ids]``, of shape ``ids.shape + params.shape[1:]``.
+    """Return rows of `params` by index: ``params[ids]``, shape ``ids.shape + params.shape[1:]``.
 
     Parameters
     ----------
     params : Tensor, shape (n, ...)
     ids : Tensor, int32 or int64, any shape
     max_norm : float, optional
-        Rows of a larger norm are scaled down to it.
+        Rows with a larger norm are scaled down to this norm.
 
     Returns
     -------

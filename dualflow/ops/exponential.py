@@ -23,7 +23,7 @@ __all__ = [
 
 
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
-    """e**x, elementwise.
+    """Return e**x, elementwise.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Within 2 ulp in float32. Overflows to inf, NaN stays NaN. The gradient is ``g * exp(x)``.
+    Within 2 ulp in float32. Overflows to inf; NaN returns NaN. The gradient is ``g * exp(x)``.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def _(g, y, x):
 
 
 def expm1(x: TensorLike, name: str | None = None) -> Tensor:
-    """e**x - 1, elementwise, without loss of digits near 0.
+    """Return e**x - 1, elementwise, without loss of digits near 0.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def _(g, y, x):
 
 
 def log(x: TensorLike, name: str | None = None) -> Tensor:
-    """The natural logarithm of x, elementwise.
+    """Return the natural logarithm of x, elementwise.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Within 2 ulp in float32. log(0) is -inf, that of a negative number NaN. The gradient is ``g
+    Within 2 ulp in float32. log(0) is -inf; negative numbers give NaN. The gradient is ``g
     / x``.
 
     Examples
@@ -111,7 +111,7 @@ def _(g, y, x):
 
 
 def log1p(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(1 + x), elementwise, without loss of digits near 0.
+    """Return log(1 + x), elementwise, without loss of digits near 0.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _(g, y, x):
 
 
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
-    """The square root of x, elementwise.
+    """Return the square root of x, elementwise.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def _(g, y, x):
 
 
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / sqrt(x), elementwise.
+    """Return 1 / sqrt(x), elementwise.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _(g, y, x):
 
 
 def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x**y, elementwise.
+    """Return x**y, elementwise.
 
     Parameters
     ----------
@@ -217,9 +217,9 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Notes
     -----
     Within 2 ulp in float32, with the special cases of C's pow. Integers wrap around.
-    The gradient is ``g * y * x**(y - 1)`` to x, and ``g * x**y * log(x)`` to y, with 0 for the
-    logarithm where x is not positive: 0 of either sign, or NaN where x**y is not finite. A factor
-    of 0 makes 0 even next to an infinite one. See docs/numerics.md.
+    The gradient is ``g * y * x**(y - 1)`` to x, and ``g * x**y * log(x)`` to y. If x is not
+    positive, the logarithm counts as 0: the gradient to y is 0 of either sign, or NaN if x**y is
+    not finite. A factor of 0 gives 0 even if the other is infinite. See docs/numerics.md.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Discrete Fourier transforms, with their gradients. Complex numbers are pairs of real tensors.
+"""Discrete Fourier transforms and their gradients. Complex numbers are pairs of real tensors.
 
-The transforms are SciPy's pocketfft, called from Python when a program runs."""
+The transforms are SciPy's pocketfft, called from Python at run time."""
 
 from importlib import import_module
 from typing import Any
@@ -30,7 +30,7 @@ def _scipy_fft() -> Any:
 
 
 def _real(op: str, x: TensorLike, n_axes: int) -> Tensor:
-    """float32 or float64, of enough dimensions."""
+    """Return `x` as float32 or float64, checking that it has at least `n_axes` dimensions."""
     a = as_tensor(x, None, op)
     if not a.dtype.is_floating:
         raise DTypeError(f"{op}: {a.dtype.name}, want a floating dtype")
@@ -67,7 +67,7 @@ def _split(y: Any) -> tuple[Any, Any]:
 
 
 def _transform(re: Tensor, im: Tensor, n_axes: int, inverse: bool, scaled: bool) -> Any:
-    """`scaled` divides by the number of points."""
+    """Compute the transform with SciPy; `scaled` divides by the number of points."""
     if 0 in re.shape:
         return re, im
     module = _scipy_fft()
@@ -79,7 +79,7 @@ def _transform(re: Tensor, im: Tensor, n_axes: int, inverse: bool, scaled: bool)
 
 def _transform_gradient(g: Any, ys: Any, re: Tensor, im: Tensor, n_axes: int, inverse: bool,
                         scaled: bool) -> Any:
-    """The matrix is symmetric, so its adjoint is its conjugate: the transform the other way."""
+    """The matrix is symmetric, so its adjoint is its conjugate: the transform in reverse."""
     return _fft(*g, n_axes=n_axes, inverse=not inverse, scaled=scaled)
 
 
@@ -88,7 +88,7 @@ _fft = register_op("fft", _transform, gradient=_transform_gradient,
 
 
 def fft(input: tuple[TensorLike, TensorLike], name: str | None = None) -> Pair:
-    """``y[k] = sum of x[j] exp(-2 pi i j k / n)`` along the last dimension.
+    """Return ``y[k] = sum of x[j] exp(-2 pi i j k / n)`` along the last dimension.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def fft(input: tuple[TensorLike, TensorLike], name: str | None = None) -> Pair:
 
     Notes
     -----
-    Needs SciPy. The gradient is the transform the other way.
+    Requires SciPy. The gradient is the unscaled inverse transform.
 
     Examples
     --------
@@ -115,9 +115,11 @@ def fft(input: tuple[TensorLike, TensorLike], name: str | None = None) -> Pair:
 
 
 def ifft(input: tuple[TensorLike, TensorLike], name: str | None = None) -> Pair:
-    """``x[j] = sum of y[k] exp(2 pi i j k / n) / n`` along the last dimension: undoes `fft`.
+    """Return ``x[j] = sum of y[k] exp(2 pi i j k / n) / n`` along the last dimension.
 
-    Parameters and results are those of `fft`.
+    The inverse of `fft`.
+
+    Parameters and results are as in `fft`.
 
     Examples
     --------
@@ -131,7 +133,7 @@ def ifft(input: tuple[TensorLike, TensorLike], name: str | None = None) -> Pair:
 
 
 def fft2d(input: tuple[TensorLike, TensorLike], name: str | None = None) -> Pair:
-    """`fft` along the last two dimensions.
+    """Compute `fft` along the last two dimensions.
 
     Examples
     --------
@@ -145,7 +147,7 @@ def fft2d(input: tuple[TensorLike, TensorLike], name: str | None = None) -> Pair
 
 
 def ifft2d(input: tuple[TensorLike, TensorLike], name: str | None = None) -> Pair:
-    """`ifft` along the last two dimensions: undoes `fft2d`.
+    """Compute `ifft` along the last two dimensions, the inverse of `fft2d`.
 
     Examples
     --------
@@ -158,7 +160,7 @@ def ifft2d(input: tuple[TensorLike, TensorLike], name: str | None = None) -> Pai
     return re, im
 
 
-# --- of real numbers ---------------------------------------------------------------------------
+# --- real transforms ---------------------------------------------------------------------------
 
 
 def _points(op: str, fft_length: Any, otherwise: Any) -> Any:
@@ -172,7 +174,7 @@ def _points(op: str, fft_length: Any, otherwise: Any) -> Any:
 
 
 def _of_length(x: Tensor, n: Any) -> Tensor:
-    """The last dimension cut off, or filled up with zeros."""
+    """Cut or zero-pad the last dimension to n elements."""
     x = x[..., :n]
     return pad(x, [[0, 0]] * (x.ndim - 1) + [[0, n - x.shape[-1]]])
 
@@ -190,13 +192,13 @@ _rfft = register_op(
 
 def rfft(input_tensor: TensorLike, fft_length: TensorLike | None = None,
          name: str | None = None) -> Pair:
-    """The first half of `fft` of real numbers; the other mirrors it.
+    """Return the first half of the `fft` of real numbers; the second half is its conjugate.
 
     Parameters
     ----------
     input_tensor : Tensor, floating, shape (..., n)
     fft_length : int, optional
-        How many numbers are transformed; cut off or filled up with zeros. By default all.
+        Number of points; the input is cut or zero-padded to it. By default n.
 
     Returns
     -------
@@ -205,7 +207,7 @@ def rfft(input_tensor: TensorLike, fft_length: TensorLike | None = None,
 
     Notes
     -----
-    Needs SciPy.
+    Requires SciPy.
 
     Examples
     --------
@@ -225,7 +227,7 @@ def _irfft_compute(re: Tensor, im: Tensor, n: int) -> Any:
 
 
 def _irfft_gradient(g: Tensor, y: Tensor, re: Tensor, im: Tensor, n: Any) -> Any:
-    """All but the first and, of an even number, the last point count for their mirror, too."""
+    """All points except the first and, if n is even, the last also count for their conjugates."""
     slopes = _rfft(g)
     k = range_(re.shape[-1], dtype=dtypes.int64)
     once = equal(k, 0) | equal(k * 2, n)
@@ -240,15 +242,15 @@ _irfft = register_op("irfft", _irfft_compute, gradient=_irfft_gradient,
 
 def irfft(input_tensor: tuple[TensorLike, TensorLike], fft_length: TensorLike | None = None,
           name: str | None = None) -> Tensor:
-    """The real numbers whose `rfft` is `input_tensor`.
+    """Return the real numbers whose `rfft` is `input_tensor`.
 
     Parameters
     ----------
     input_tensor : pair of Tensor, floating, shape (..., k)
-        Real and imaginary part; that of the first number, and of an even number of points the
-        last, is taken for 0.
+        Real and imaginary part. The imaginary part of the first point and, if `fft_length` is even,
+        of the last is ignored.
     fft_length : int, optional
-        How many numbers to make, by default ``2 * (k - 1)``.
+        Number of results, by default ``2 * (k - 1)``.
 
     Returns
     -------
@@ -256,7 +258,7 @@ def irfft(input_tensor: tuple[TensorLike, TensorLike], fft_length: TensorLike | 
 
     Notes
     -----
-    Needs SciPy.
+    Requires SciPy.
 
     Examples
     --------

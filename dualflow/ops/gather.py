@@ -1,5 +1,5 @@
-"""Picking and writing by index, with gradients. Indices are int32 or int64; negative ones count
-from the end as in Python, and one out of range raises `OutOfRangeError` naming it."""
+"""Gathering and scattering by index, with gradients. Indices are int32 or int64; negative indices
+count from the end. An index out of range raises `OutOfRangeError`, which names it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _tensor(value: TensorLike, op: str) -> TensorBase:
 
 def gather(params: TensorLike, indices: TensorLike, validate_indices: bool | None = None,
            axis: int | None = None, batch_dims: int = 0, name: str | None = None) -> Tensor:
-    """Slices of `params` along `axis`: ``y[..., j, ...] = params[..., indices[j], ...]``.
+    """Gather slices along `axis`: ``y[..., j, ...] = params[..., indices[j], ...]``.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ def gather(params: TensorLike, indices: TensorLike, validate_indices: bool | Non
     indices : Tensor, int32 or int64, any shape
         Between ``-n`` and ``n - 1``, where n is the size of the axis.
     validate_indices : bool, optional
-        Changes nothing: indices are always checked.
+        Ignored: indices are always checked.
     axis : int, optional
         Default: `batch_dims`.
     batch_dims : int
-        How many leading dimensions `params` and `indices` share: each slice along them is gathered
-        with its own indices; negative: counted from the end of `indices`.
+        Number of leading dimensions that `params` and `indices` share; each slice along them is
+        gathered with its own indices. A negative number counts from the end of `indices`.
 
     Returns
     -------
@@ -59,12 +59,12 @@ def gather(params: TensorLike, indices: TensorLike, validate_indices: bool | Non
     Raises
     ------
     OutOfRangeError
-        If an index is out of range; all are checked before anything is read.
+        If an index is out of range; all are checked before any element is read.
 
     Notes
     -----
-    The gradient adds up what flows to each slice, in the order of the indices. Along the first axis
-    it is `IndexedSlices`, which names rows, if `params` has at least 32 bits per number.
+    The gradient of each slice is summed in the order of the indices. Along the first axis it is
+    `IndexedSlices` if the dtype of `params` has at least 32 bits.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def gather(params: TensorLike, indices: TensorLike, validate_indices: bool | Non
 @gradient("gather", saves=(1,))
 def _(g, y, params, indices, axis, batch_dims):
     shape = static_shape(params)
-    # Sums of narrower numbers would depend on where they become dense, which rounds.
+    # Sums of 16-bit floats would depend on where they become dense, which rounds.
     if axis in (0, -len(shape)) and batch_dims == 0 and g.dtype.itemsize >= 4:
         return rows_of(g, indices, shape), None
     return gather_grad(g, indices, shape, axis, batch_dims), None
@@ -93,7 +93,7 @@ def _(g, y, params, indices, axis, batch_dims):
 
 def gather_grad(g: TensorLike, indices: TensorLike, shape: Sequence[int], axis: int,
                 batch_dims: int) -> Tensor:
-    """What flows back through `gather`: zeros of `shape` with `g` added at `indices`."""
+    """Return the gradient of `gather`: zeros of `shape` with `g` added at `indices`."""
     return apply("gather_grad", g, indices, shape=shape, axis=axis, batch_dims=batch_dims)
 
 
@@ -104,15 +104,15 @@ def _(gg, y, g, indices, shape, axis, batch_dims):
 
 def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: int = 0,
               name: str | None = None) -> Tensor:
-    """Slices of `params` named by whole indices: ``y[j] = params[tuple(indices[j])]``.
+    """Gather slices by index tuples: ``y[j] = params[tuple(indices[j])]``.
 
     Parameters
     ----------
     params : Tensor, any dtype
     indices : Tensor, int32 or int64, shape (..., depth)
-        The last dimension holds the position in the first `depth` dimensions after the batch.
+        The last dimension is an index into the first `depth` dimensions after the batch.
     batch_dims : int
-        How many leading dimensions `params` and `indices` share.
+        Number of leading dimensions that `params` and `indices` share.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def _(g, y, params, indices, axis, batch_dims):
 
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike,
                name: str | None = None) -> Tensor:
-    """Zeros of `shape` with `updates` added: ``y[tuple(indices[j])] += updates[j]``.
+    """Return zeros of `shape` with `updates` added: ``y[tuple(indices[j])] += updates[j]``.
 
     Parameters
     ----------
@@ -166,8 +166,8 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike,
 
     Notes
     -----
-    Updates to the same place are added in the order of the indices, on any number of threads. The
-    gradient to `updates` is a `gather_nd`.
+    Updates with equal indices are added in the order of the indices, for any thread count. The
+    gradient of `updates` is a `gather_nd`.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def _(g, y, indices, updates, shape, axis, batch_dims):
 
 def tensor_scatter_nd_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike,
                           name: str | None = None) -> Tensor:
-    """`tensor` with `updates` added: ``y[tuple(indices[j])] += updates[j]``.
+    """Return `tensor` with `updates` added: ``y[tuple(indices[j])] += updates[j]``.
 
     Parameters
     ----------
@@ -209,8 +209,8 @@ def tensor_scatter_nd_add(tensor: TensorLike, indices: TensorLike, updates: Tens
 
     Notes
     -----
-    Added in the order of the indices. The gradient is g to `tensor` and ``gather_nd(g, indices)``
-    to `updates`.
+    Updates are added in the order of the indices. The gradient of `tensor` is g, the gradient of
+    `updates` is ``gather_nd(g, indices)``.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def _(g, y, tensor, indices, updates):
 
 def tensor_scatter_nd_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike,
                           name: str | None = None) -> Tensor:
-    """`tensor` with `updates` subtracted: ``y[tuple(indices[j])] -= updates[j]``.
+    """Return `tensor` with `updates` subtracted: ``y[tuple(indices[j])] -= updates[j]``.
 
     Arguments and notes as for `tensor_scatter_nd_add`.
 
@@ -248,10 +248,10 @@ def _(g, y, tensor, indices, updates):
 
 def tensor_scatter_nd_update(tensor: TensorLike, indices: TensorLike, updates: TensorLike,
                              name: str | None = None) -> Tensor:
-    """`tensor` with `updates` in place: ``y[tuple(indices[j])] = updates[j]``.
+    """Return `tensor` with elements replaced: ``y[tuple(indices[j])] = updates[j]``.
 
-    Arguments as for `tensor_scatter_nd_add`; any dtype. Of updates to the same place the last one
-    wins, and only that gets a gradient.
+    Arguments as for `tensor_scatter_nd_add`; any dtype. Of updates with equal indices, the last is
+    written and receives the gradient.
 
     Examples
     --------
@@ -275,10 +275,10 @@ def _(gg, y, g, indices):
 
 def tensor_scatter_nd_min(tensor: TensorLike, indices: TensorLike, updates: TensorLike,
                           name: str | None = None) -> Tensor:
-    """`tensor` where `updates` are not smaller: ``y[i] = min(y[i], updates[j])``.
+    """Return the minimum of `tensor` and `updates`: ``y[i] = min(y[i], updates[j])``.
 
-    `indices` as for `tensor_scatter_nd_add`; a NaN stays. If several operands are equal to the
-    result at a place, each of them gets the gradient divided by their number.
+    `indices` as for `tensor_scatter_nd_add`; NaN propagates. If several operands equal the result
+    of an element, its gradient is divided equally among them.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def _(g, y, tensor, indices, updates):
 
 def tensor_scatter_nd_max(tensor: TensorLike, indices: TensorLike, updates: TensorLike,
                           name: str | None = None) -> Tensor:
-    """`tensor` where `updates` are not larger: ``y[i] = max(y[i], updates[j])``.
+    """Return the maximum of `tensor` and `updates`: ``y[i] = max(y[i], updates[j])``.
 
     `indices` and gradient as for `tensor_scatter_nd_min`.
 
@@ -315,13 +315,13 @@ def _(g, y, tensor, indices, updates):
 
 
 def _share(g, y, tensor, indices, updates):
-    """The gradient of an extreme: g, shared equally by the operands that equal the result."""
+    """Return the gradient of an extremum: g, divided equally among operands equal to the result."""
     held, held_by = y == tensor, gather_nd(y, indices) == updates
     share = g / (held + scatter_nd(indices, cast(held_by, y.dtype), static_shape(y)))
     return where(held, share, 0), None, lambda: where(held_by, gather_nd(share, indices), 0)
 
 
-# What `where` with one argument applies.
+# `where` with one argument applies where_indices.
 no_gradient("where_indices", why="integer result")
 
 
@@ -333,9 +333,9 @@ def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None,
     ----------
     tensor : Tensor, any dtype
     mask : Tensor, bool, at least 1 dimension
-        Its shape is that of `tensor` from `axis` on.
+        Its shape equals the shape of `tensor` from `axis` on.
     axis : int, optional
-        The dimension of `tensor` with which `mask` begins; default 0.
+        The dimension of `tensor` that matches the first of `mask`; default 0.
 
     Returns
     -------
@@ -344,11 +344,11 @@ def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None,
     Raises
     ------
     ShapeError
-        If the mask is a scalar or does not fit.
+        If the mask is a scalar or its shape does not match.
 
     Notes
     -----
-    The gradient goes to the slices taken, zeros to the others.
+    The gradient reaches the selected slices; the others get zeros.
 
     Examples
     --------
@@ -361,8 +361,8 @@ def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None,
     if at < 0:
         at += tensor.ndim
     if mask.ndim == 0 or at < 0 or not same_shape(mask.shape, tensor.shape[at:at + mask.ndim]):
-        raise ShapeError(f"boolean_mask: mask has shape {mask.shape}, want that of the tensor, "
-                         f"{tensor.shape}, from axis {axis or 0} on")
+        raise ShapeError(f"boolean_mask: mask has shape {mask.shape}, want the shape of the "
+                         f"tensor, {tensor.shape}, from axis {axis or 0} on")
     if not mask.dtype.is_bool:
         raise DTypeError(f"boolean_mask: mask is {mask.dtype}, want bool")
     return _gather_nd(tensor, where(mask), at, 0, name)

@@ -1,4 +1,4 @@
-"""Normalization of channels in groups, image by image, with its gradients."""
+"""Group and instance normalization of channels, per image, and their gradients."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = ["group_norm", "group_norm_grad", "instance_norm"]
 
 def channels_second_order(back: Any, z: Any, gg: Any, g: Any, x: Any, scale: Any, groups: int,
                           channels_first: bool, epsilon: float, batch: bool = False) -> Any:
-    """The gradients of second_order with all seen as (n, places, groups, channels) or, channels
-    first, (n, groups, channels, places)."""
+    """Return the gradients of second_order with arguments reshaped to (n, positions, groups,
+    channels) or, with channels first, (n, groups, channels, positions)."""
     n, c = x.shape[0], x.shape[1 if channels_first else -1]
     groups, each = (c, 1) if groups == -1 else (groups, c // groups)
     places = product(x.shape[2:] if channels_first else x.shape[1:-1])
@@ -50,20 +50,20 @@ def channels_second_order(back: Any, z: Any, gg: Any, g: Any, x: Any, scale: Any
 def group_norm(x: TensorLike, groups: int, scale: TensorLike | None = None,
                offset: TensorLike | None = None, epsilon: float = 1e-5, data_format: str = "NHWC",
                name: str | None = None) -> Tensor:
-    """`x` with mean 0 and variance 1 in each group of channels of each image, times `scale`, plus
-    `offset`.
+    """Normalize each group of channels of each image to mean 0 and variance 1, then multiply by
+    `scale` and add `offset`.
 
     Parameters
     ----------
     x : Tensor, floating, two dimensions or more
     groups : int
-        How many groups of neighbouring channels; -1: one for each channel.
+        Number of groups of consecutive channels; -1 for one group per channel.
     scale, offset : Tensor, a number per channel, or None
-        None leaves them out.
+        None omits the term.
     epsilon : float
         Added to the variance.
     data_format : "NHWC" or "NCHW" (or "N...C", "NC...")
-        Whether channels are the last dimension or the second one.
+        Whether channels are the last dimension or the second.
 
     Returns
     -------
@@ -72,13 +72,13 @@ def group_norm(x: TensorLike, groups: int, scale: TensorLike | None = None,
     Raises
     ------
     InvalidArgumentError
-        If `groups` does not divide the number of channels, or `data_format` is neither.
+        If `groups` does not divide the number of channels, or `data_format` is unknown.
     ShapeError
-        If `x` has less than two dimensions, or `scale` or `offset` not a number per channel.
+        If `x` has fewer than two dimensions, or `scale` or `offset` is not one value per channel.
 
     Notes
     -----
-    One op, as is its gradient. Source: Wu and He, Group Normalization (2018).
+    One op with one gradient op. Source: Wu and He, Group Normalization (2018).
 
     Examples
     --------
@@ -103,7 +103,7 @@ def _(g, y, x, *parameters, channels_first, epsilon, groups):
 
 def group_norm_grad(g: TensorLike, x: TensorLike, *scale: TensorLike, groups: int = -1,
                     channels_first: bool = False, epsilon: float = 1e-5) -> tuple[Tensor, ...]:
-    """What flows back through group_norm, if g flows in.
+    """Return the gradients of group_norm, given the gradient g of its result.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def group_norm_grad(g: TensorLike, x: TensorLike, *scale: TensorLike, groups: in
     Returns
     -------
     tuple of Tensor
-        What flows to x; if there is a scale, also what flows to scale and offset.
+        The gradient of x; if there is a scale, also the gradients of scale and offset.
 
     Examples
     --------
@@ -141,17 +141,17 @@ def _(gg, out, g, x, *scale, channels_first, epsilon, groups):
 def instance_norm(x: TensorLike, scale: TensorLike | None = None,
                   offset: TensorLike | None = None, epsilon: float = 1e-5,
                   data_format: str = "NHWC", name: str | None = None) -> Tensor:
-    """`x` with mean 0 and variance 1 in each channel of each image, times `scale`, plus `offset`.
+    """Normalize each channel of each image to mean 0 and variance 1, then scale and add `offset`.
 
     Parameters
     ----------
     x : Tensor, floating, two dimensions or more
     scale, offset : Tensor, a number per channel, or None
-        None leaves them out.
+        None omits the term.
     epsilon : float
         Added to the variance.
     data_format : "NHWC" or "NCHW" (or "N...C", "NC...")
-        Whether channels are the last dimension or the second one.
+        Whether channels are the last dimension or the second.
 
     Returns
     -------
@@ -160,13 +160,13 @@ def instance_norm(x: TensorLike, scale: TensorLike | None = None,
     Raises
     ------
     InvalidArgumentError
-        If `data_format` is neither.
+        If `data_format` is unknown.
     ShapeError
-        If `x` has less than two dimensions, or `scale` or `offset` not a number per channel.
+        If `x` has fewer than two dimensions, or `scale` or `offset` is not one value per channel.
 
     Notes
     -----
-    `group_norm` with a group for each channel.
+    `group_norm` with one group per channel.
 
     Examples
     --------

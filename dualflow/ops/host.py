@@ -1,4 +1,4 @@
-"""Calls of Python functions in the order of ops: at once, or each time a graph runs."""
+"""Calls of Python functions in program order: immediately in eager mode, in each run of a graph."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["host_call"]
 
 def host_call(function: Callable[..., Any], inputs: Sequence[TensorLike],
               name: str | None = None) -> None:
-    """Calls a function with the values of `inputs`, Tensors.
+    """Call a function with the values of `inputs` as Tensors.
 
     Parameters
     ----------
     function : callable
-        What it returns is dropped; what it raises comes out of the run.
+        Its result is ignored; its exceptions are raised by the run.
     inputs : sequence of Tensor
     name : str, optional
 
     Notes
     -----
-    While a graph records, the call becomes a node that is never dropped, and keeps its place among
-    others of its kind and among updates of what it reads. The graph keeps the function alive.
+    While a graph records, the call becomes a node that is never removed and is not reordered with
+    other host calls or with updates of the variables it reads. The graph keeps the function alive.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Hyperbolic functions with their inverses, and their gradients."""
+"""Hyperbolic functions and their inverses, with gradients."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TANH_GRAD = get_op("tanh_grad")
 
 
 def sinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """(e**x - e**-x) / 2, elementwise.
+    """Return (e**x - e**-x) / 2, elementwise.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def _(g, y, x):
 
 
 def cosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """(e**x + e**-x) / 2, elementwise.
+    """Return (e**x + e**-x) / 2, elementwise.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _(g, y, x):
 
 
 def tanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """sinh(x) / cosh(x), elementwise.
+    """Return sinh(x) / cosh(x), elementwise.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def tanh(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Within 2 ulp in float32. The gradient is ``g / cosh(x)**2``, one op of x: computed from the
-    result as 1 - y**2, it would be 0 wherever that rounds to 1.
+    Within 2 ulp in float32. The gradient is ``g / cosh(x)**2``, one op of x. Computed from the
+    result as 1 - y**2, the gradient would be 0 wherever y rounds to 1.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _(g, y, x):
 
 
 def tanh_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """g / cosh(x)**2: what flows back through tanh(x).
+    """Return g / cosh(x)**2: the gradient of tanh(x).
 
     Parameters
     ----------
@@ -126,8 +126,8 @@ def tanh_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    To about 4 ulp, however small. The gradient to g is this op again; to x it is -2 times the
-    result times ``tanh(x)`` times what comes in.
+    Accurate to about 4 ulp, also for tiny results. The gradient of g is this op again; the gradient
+    of x is -2 times the result times ``tanh(x)`` times the incoming gradient.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def _(gg, out, g, x):
 
 
 def asinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse of sinh, elementwise.
+    """Return the inverse of sinh, elementwise.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def asinh(x: TensorLike, name: str | None = None) -> Tensor:
     return apply_unary("asinh", x, name)
 
 
-_FAR = 1e9     # squares are far from overflow, and 1 beside them is nothing
+_FAR = 1e9     # squares are far from overflow, and adding 1 to them has no effect
 
 
 @gradient("asinh", saves="inputs")
@@ -178,7 +178,7 @@ def _(g, y, x):
 
 
 def acosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse of cosh, elementwise: 0 and above.
+    """Return the non-negative inverse of cosh, elementwise.
 
     Parameters
     ----------
@@ -203,11 +203,11 @@ def acosh(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("acosh", saves="inputs")
 def _(g, y, x):
-    return g * (rsqrt(x - 1) * rsqrt(x + 1))        # the product itself would overflow
+    return g * (rsqrt(x - 1) * rsqrt(x + 1))        # the product of x - 1 and x + 1 would overflow
 
 
 def atanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse of tanh, elementwise.
+    """Return the inverse of tanh, elementwise.
 
     Parameters
     ----------

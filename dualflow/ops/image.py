@@ -1,5 +1,5 @@
-"""Images: other sizes, crops, patches, turns. An image is (height, width, channels); most functions
-take a batch of them, too."""
+"""Image ops: resizing, patches, flips and rotations. An image is (height, width, channels); most
+functions also accept a batch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["ResizeMethod", "extract_patches", "flip_left_right", "flip_up_down",
 
 
 class ResizeMethod:
-    """Names of the ways to resize."""
+    """Names of the resizing methods."""
 
     AREA = "area"
     BICUBIC = "bicubic"
@@ -44,7 +44,7 @@ class ResizeMethod:
     NEAREST_NEIGHBOR = "nearest"
 
 
-# By number, as csrc/ops/resize.c has them.
+# In the order of `methods` in csrc/ops/resize.c.
 _METHODS = ("bilinear", "bicubic", "mitchellcubic", "gaussian", "lanczos3", "lanczos5", "area")
 
 
@@ -59,7 +59,7 @@ def _images(value: TensorLike, op: str) -> TensorBase:
 def resize(images: TensorLike, size: TensorLike, method: str = ResizeMethod.BILINEAR,
            preserve_aspect_ratio: bool = False, antialias: bool = False,
            name: str | None = None) -> Tensor:
-    """`images` with another number of pixels.
+    """Resize `images` to another height and width.
 
     Parameters
     ----------
@@ -70,26 +70,26 @@ def resize(images: TensorLike, size: TensorLike, method: str = ResizeMethod.BILI
         "bilinear", "nearest", "bicubic" (Keys, a = -1/2), "area", "lanczos3", "lanczos5",
         "gaussian" or "mitchellcubic".
     preserve_aspect_ratio : bool
-        Whether the result is as large as fits in `size` with the proportions of the images. The
-        smaller size is rounded, halves to even.
+        Whether to use the largest size within `size` that has the proportions of the images. The
+        other dimension is rounded, ties to even.
     antialias : bool
-        Whether the kernel widens where an image shrinks, so that all its pixels count. "nearest"
-        and "area" do not change.
+        Whether to widen the kernel when shrinking, so that all pixels contribute. Has no effect on
+        "nearest" and "area".
 
     Returns
     -------
-    Tensor, the floating dtype of `images`, else float32; "nearest" keeps any
+    Tensor, the floating dtype of `images`, else float32; "nearest" preserves any dtype
 
     Raises
     ------
     InvalidArgumentError
-        If a size is not positive or the method is not known.
+        If a size is not positive or the method is unknown.
 
     Notes
     -----
-    Pixel i has its centre at i + 1/2, in the result as in the image, as in TensorFlow 2. Pixels
-    beyond the edge have no weight, and those that remain are scaled up to 1. Height and width are
-    resized one after the other, in that order.
+    The centre of pixel i is at i + 1/2, in the input and the result, as in TensorFlow 2. Pixels
+    beyond the edge have weight 0 and the other weights are scaled to a sum of 1. Height is resized
+    first, then width.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def resize(images: TensorLike, size: TensorLike, method: str = ResizeMethod.BILI
 
 
 def _proportional(have: Any, wanted: Any) -> tuple[Any, Any]:
-    """The largest size within `wanted` at the proportions of `have`, rounded to nearest even."""
+    """Return the largest size within `wanted` with the proportions of `have`, ties to even."""
     (height, width), (high, wide) = have, wanted
     if high * width <= wide * height:
         return high, _at_least_1(_rounded(high * width, height))
@@ -132,7 +132,7 @@ def _proportional(have: Any, wanted: Any) -> tuple[Any, Any]:
 
 
 def _rounded(a: Any, b: Any) -> Any:
-    """``a / b`` rounded to the nearest integer, halves to even: up if a % b * 2 + odd > b."""
+    """Return ``a / b`` rounded to nearest, ties to even: up if a % b * 2 + odd > b."""
     return (2 * a + a // b % 2 + b - 1) // (2 * b)
 
 
@@ -141,7 +141,7 @@ def _at_least_1(n: Any) -> Any:
 
 
 def _nearest(before: Any, after: Any) -> Tensor:
-    """floor((i + 1/2) * before / after), exactly."""
+    """Return floor((i + 1/2) * before / after), exactly."""
     return (cast(numbers(after), int64) * (2 * before) + before) // (2 * after)
 
 
@@ -151,8 +151,8 @@ def _(g, y, x, axis, size, method, antialias):
 
 
 def resample_grad(g: TensorLike, axis: int, size: int, method: int, antialias: bool) -> Tensor:
-    """What flows back to `size` pixels through a resizing along `axis`: the same weights, turned
-    around."""
+    """Return the gradient of a resizing of `size` pixels along `axis`: the transpose of its
+    weights."""
     return apply("resample_grad", g, axis=axis, size=size, method=method, antialias=antialias)
 
 
@@ -164,14 +164,14 @@ def _(gg, y, g, axis, size, method, antialias):
 
 def extract_patches(images: TensorLike, sizes: TensorLike, strides: TensorLike, rates: TensorLike,
                     padding: Any, name: str | None = None) -> Tensor:
-    """The pixels of each window of an image, one after another.
+    """Extract the pixels of each window of an image as one vector.
 
     Parameters
     ----------
-    images : Tensor, any dtype, shape (batch, space..., channels), 1 to 3 dimensions of space
+    images : Tensor, any dtype, shape (batch, space..., channels), 1 to 3 spatial dimensions
     sizes, strides, rates : int or ints
-        Size of the windows, how far apart they are, and their pixels; one for all dimensions of
-        space, one for each, or one for each dimension with 1 for batch and channels.
+        Size of the windows, step between windows, and step between their pixels: one int for all
+        spatial dimensions, one for each, or one for each dimension with 1 for batch and channels.
     padding : "VALID", "SAME" or pairs of ints, one per dimension of `images`
 
     Returns
@@ -180,7 +180,7 @@ def extract_patches(images: TensorLike, sizes: TensorLike, strides: TensorLike, 
 
     Notes
     -----
-    Padding is zeros. The gradient sums what flows to each pixel, in the order of windows.
+    Padding is with zeros. The gradient of each pixel is summed in the order of windows.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def _(g, y, x, window, strides, dilations, paddings, rule):
 
 
 def extract_patches_grad(g: TensorLike, shape: tuple[int, ...], *windows: Any) -> Tensor:
-    """What flows back through `extract_patches`: each of `g` added at its pixel."""
+    """Return the gradient of `extract_patches`: each element of `g` added to its pixel."""
     return apply("extract_patches_grad", g, shape=shape, **window_attrs(*windows))
 
 
@@ -213,7 +213,7 @@ def _(gg, y, g, shape, window, strides, dilations, paddings, rule):
 
 
 def flip_left_right(image: TensorLike, name: str | None = None) -> Tensor:
-    """`image`, one or a batch, with its columns in reverse order.
+    """Reverse the columns of an image or of a batch.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def flip_left_right(image: TensorLike, name: str | None = None) -> Tensor:
 
 
 def flip_up_down(image: TensorLike, name: str | None = None) -> Tensor:
-    """`image`, one or a batch, with its rows in reverse order.
+    """Reverse the rows of an image or of a batch.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def flip_up_down(image: TensorLike, name: str | None = None) -> Tensor:
 
 
 def transpose(image: TensorLike, name: str | None = None) -> Tensor:
-    """`image`, one or a batch, with rows and columns exchanged.
+    """Exchange the rows and columns of an image or of a batch.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def transpose(image: TensorLike, name: str | None = None) -> Tensor:
 
 
 def rot90(image: TensorLike, k: int = 1, name: str | None = None) -> Tensor:
-    """`image`, one or a batch, turned `k` times by 90 degrees against the clock.
+    """Rotate an image or a batch `k` times by 90 degrees counterclockwise.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Images cut, padded, mirrored at random, and with other numbers or colours."""
+"""Image ops: cropping, padding, random flips, dtype and colour conversion."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["adjust_brightness", "central_crop", "convert_image_dtype", "crop_to_
            "grayscale_to_rgb", "pad_to_bounding_box", "random_flip_left_right",
            "random_flip_up_down", "resize_with_pad", "rgb_to_grayscale"]
 
-# ITU-R BT.601, as TensorFlow has it.
+# ITU-R BT.601, with TensorFlow's digits.
 LUMINANCE = (0.2989, 0.5870, 0.1140)
 
 
@@ -34,24 +34,24 @@ def _image(op: str, image: TensorLike) -> TensorBase:
     x = as_tensor(image, None, op)
     if x.ndim not in (3, 4):
         raise ShapeError(f"{op}: shape {tuple(x.shape)}, want (height, width, channels), or a "
-                         "batch of such")
+                         "batch of them")
     return x
 
 
-# --- numbers -----------------------------------------------------------------------------------
+# --- values ------------------------------------------------------------------------------------
 
 
 def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = False,
                         name: str | None = None) -> Tensor:
-    """An image in another dtype and its range: floating numbers from 0 to 1, integers from 0 to
-    their largest.
+    """Convert an image to another dtype, scaling its values to the range of the dtype: 0 to 1 for
+    floats, 0 to the maximum for integers.
 
     Parameters
     ----------
     image : Tensor
     dtype : dtype
     saturate : bool
-        Whether numbers out of range become the nearest in it, instead of any.
+        Whether to clip values outside the range instead of converting them as `cast` does.
 
     Returns
     -------
@@ -79,14 +79,14 @@ def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = Fa
 
 
 def _between_integers(x: TensorBase, to: DType, change: Any, name: str | None) -> Tensor:
-    """Multiplied or divided by the ratio of the ranges, a power of 2."""
+    """Multiply or divide by the ratio of the ranges, a power of 2."""
     if x.dtype.max > to.max:
         return change(x // ((x.dtype.max + 1) // (to.max + 1)), to, name=name)
     return multiply(change(x, to), (to.max + 1) // (x.dtype.max + 1), name=name)
 
 
 def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
-    """The brightness of colours: 0.2989 red, 0.587 green, 0.114 blue.
+    """Return the luminance: 0.2989 red + 0.587 green + 0.114 blue.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """Images of three channels that all are the one of `images`.
+    """Repeat the single channel of `images` three times.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
-    """`delta` added to all numbers of an image, those of integers as shares of their range.
+    """Add `delta` to all values of an image; for integers as a fraction of their range.
 
     Examples
     --------
@@ -144,20 +144,20 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     return convert_image_dtype(numbers + cast(delta, dtypes.float32), x.dtype, saturate=True)
 
 
-# --- parts -------------------------------------------------------------------------------------
+# --- crops and padding -------------------------------------------------------------------------
 
 
 def crop_to_bounding_box(image: TensorLike, offset_height: int, offset_width: int,
                          target_height: int, target_width: int) -> Tensor:
-    """A part of images.
+    """Crop a rectangle out of images.
 
     Parameters
     ----------
     image : Tensor, shape (height, width, channels) or (batch, height, width, channels)
     offset_height, offset_width : int
-        Where the part begins.
+        Position of the first row and column.
     target_height, target_width : int
-        Its size.
+        Size of the crop.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def crop_to_bounding_box(image: TensorLike, offset_height: int, offset_width: in
     Raises
     ------
     InvalidArgumentError
-        If the part is not inside of the image.
+        If the crop is not inside the image.
 
     Examples
     --------
@@ -185,13 +185,13 @@ def crop_to_bounding_box(image: TensorLike, offset_height: int, offset_width: in
 
 def pad_to_bounding_box(image: TensorLike, offset_height: int, offset_width: int,
                         target_height: int, target_width: int) -> Tensor:
-    """Images as parts of larger ones, which are 0 elsewhere: `crop_to_bounding_box` undoes it.
+    """Pad images with zeros to a larger size, the inverse of `crop_to_bounding_box`.
 
     Parameters
     ----------
     image : Tensor, shape (height, width, channels) or (batch, height, width, channels)
     offset_height, offset_width : int
-        Where the image begins.
+        Position of the image in the result.
     target_height, target_width : int
         The size of the result.
 
@@ -215,17 +215,17 @@ def _inside(op: str, whole: Any, offset: Any, part: Any) -> None:
         if not any(map(is_open, (size, start, length))) and (
                 start < 0 or length < 0 or start + length > size):
             raise InvalidArgumentError(f"{op}: a part of {part[0]} x {part[1]} at {offset[0]}, "
-                                       f"{offset[1]} is not inside of {whole[0]} x {whole[1]}")
+                                       f"{offset[1]} is not inside {whole[0]} x {whole[1]}")
 
 
 def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
-    """The middle of images.
+    """Crop the centre of images.
 
     Parameters
     ----------
     image : Tensor, shape (height, width, channels) or (batch, height, width, channels)
     central_fraction : float, more than 0 and at most 1
-        The share of the height and of the width.
+        The fraction of the height and of the width to keep.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
 
 def resize_with_pad(image: TensorLike, target_height: int, target_width: int,
                     method: str = "bilinear", antialias: bool = False) -> Tensor:
-    """Images made as large as fits a size without distortion, with zeros around to fill it.
+    """Resize images to fit a size without distortion, and pad with zeros to fill it.
 
     Parameters
     ----------
@@ -278,11 +278,11 @@ def resize_with_pad(image: TensorLike, target_height: int, target_width: int,
                                columns)
 
 
-# --- at random ---------------------------------------------------------------------------------
+# --- random flips ------------------------------------------------------------------------------
 
 
 def _flipped_at_random(op: str, image: TensorLike, seed: int | None, flip: Any) -> Tensor:
-    """Each image of a batch by itself."""
+    """Apply `flip` to each image of a batch with probability 1/2, independently."""
     x = _image(op, image)
     chance = uniform([static_shape(x)[0]] if x.ndim == 4 else [], seed=seed) < 0.5
     for _ in range(3 if x.ndim == 4 else 0):
@@ -291,13 +291,13 @@ def _flipped_at_random(op: str, image: TensorLike, seed: int | None, flip: Any) 
 
 
 def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Each image mirrored with probability 1/2.
+    """Mirror each image with probability 1/2.
 
     Parameters
     ----------
     image : Tensor, shape (height, width, channels) or (batch, height, width, channels)
     seed : int, optional
-        The same choices each time; without one they follow from `random.set_seed`.
+        Makes the choices reproducible; by default they depend on `random.set_seed`.
 
     Examples
     --------
@@ -309,7 +309,7 @@ def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor
 
 
 def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Each image turned upside down with probability 1/2; `seed` as in
+    """Turn each image upside down with probability 1/2; `seed` as in
     `random_flip_left_right`.
 
     Examples

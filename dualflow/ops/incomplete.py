@@ -1,5 +1,5 @@
 """Incomplete gamma and beta functions and the zeta function, with their gradients. All are computed
-in float64 or wider, whatever the dtype, an element at a time."""
+element by element in float64 or wider."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _refuse(op: str, argument: str) -> NoReturn:
 
 
 def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The regularized lower incomplete gamma function, the integral of ``t**(a-1) * exp(-t)`` from
-    0 to x divided by ``gamma(a)``, elementwise.
+    """Return the regularized lower incomplete gamma function, elementwise: the integral of
+    ``t**(a-1) * exp(-t)`` from 0 to x, divided by ``gamma(a)``.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    By its series, by Legendre's continued fraction and, for large a near x, by Temme's uniform
-    expansion (NIST DLMF 8.7, 8.9, 8.12). The gradients are `gamma_density` with respect to x and
-    `igamma_grad_a` with respect to a.
+    Computed by its series, by Legendre's continued fraction and, for large a near x, by Temme's
+    uniform expansion (NIST DLMF 8.7, 8.9, 8.12). The gradients are `gamma_density` with respect to
+    x and `igamma_grad_a` with respect to a.
 
     Examples
     --------
@@ -60,8 +60,8 @@ def _(g, y, a, x):
 
 
 def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The regularized upper incomplete gamma function ``1 - igamma(a, x)``, without loss of digits
-    where it is small.
+    """Return the regularized upper incomplete gamma function ``1 - igamma(a, x)``, without
+    cancellation where it is small.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Computed and differentiated as `igamma` is.
+    Computed and differentiated like `igamma`.
 
     Examples
     --------
@@ -94,8 +94,8 @@ def igamma_grad_a(a: TensorLike, x: TensorLike, name: str | None = None) -> Tens
 
     Notes
     -----
-    The series and the fraction of `igamma`, differentiated term by term. Its gradient with respect
-    to x is that of `gamma_density` with respect to a; with respect to a there is none.
+    The series and the fraction of `igamma`, differentiated term by term. The gradient with respect
+    to x is the gradient of `gamma_density` with respect to a; there is no gradient for a.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def _(g, y, a, x):
 
 
 def gamma_density(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """``x**(a-1) * exp(-x) / gamma(a)``: the derivative of ``igamma(a, x)`` with respect to x.
+    """Return ``x**(a-1) * exp(-x) / gamma(a)``, the derivative of ``igamma(a, x)`` in x.
 
     Examples
     --------
@@ -133,8 +133,8 @@ def _(g, y, a, x):
 
 
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The regularized incomplete beta function, the integral of ``t**(a-1) * (1-t)**(b-1)`` from 0
-    to x divided by that to 1, elementwise.
+    """Return the regularized incomplete beta function, elementwise: the integral of
+    ``t**(a-1) * (1-t)**(b-1)`` from 0 to x, divided by the integral from 0 to 1.
 
     Parameters
     ----------
@@ -144,13 +144,13 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
     Returns
     -------
     Tensor, of the promoted dtype and the broadcast shape
-        NaN outside of these ranges.
+        NaN outside these ranges.
 
     Notes
     -----
-    By the continued fraction of NIST DLMF 8.17.22 times a factor computed as in DiDonato and
-    Morris, "Algorithm 708", 1992. The gradient with respect to x is `beta_density`; as in
-    TensorFlow there is none with respect to a and b, and asking for it raises.
+    Computed by the continued fraction of NIST DLMF 8.17.22 times a factor computed as in DiDonato
+    and Morris, "Algorithm 708", 1992. The gradient with respect to x is `beta_density`. As in
+    TensorFlow, a and b have no gradient; requesting one raises.
 
     Examples
     --------
@@ -168,8 +168,8 @@ def _(g, y, a, b, x):
 
 
 def beta_density(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """``x**(a-1) * (1-x)**(b-1) / B(a, b)``: the derivative of ``betainc(a, b, x)`` with respect to
-    x.
+    """Return ``x**(a-1) * (1-x)**(b-1) / B(a, b)``, the derivative of ``betainc(a, b, x)`` with
+    respect to x.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def _(g, y, a, b, x):
 
 
 def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
-    """The Hurwitz zeta function, the sum of ``(q + n)**-x`` over n = 0, 1, 2..., elementwise.
+    """Return the Hurwitz zeta function, the sum of ``(q + n)**-x`` over n = 0, 1, ..., elementwise.
 
     Parameters
     ----------
@@ -205,8 +205,8 @@ def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    By Euler and Maclaurin's formula. The gradient with respect to q is ``-x * zeta(x + 1, q)``; as
-    in TensorFlow there is none with respect to x, and asking for it raises.
+    Computed by the Euler-Maclaurin formula. The gradient with respect to q is ``-x * zeta(x + 1,
+    q)``. As in TensorFlow, x has no gradient; requesting one raises.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows of a tensor by number: what gradients of tables are made of."""
+"""Sparse gradients of tables: rows of a tensor with their indices."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ __all__ = ["IndexedSlices", "merge_rows"]
 
 
 class IndexedSlices(Composite):
-    """A tensor given by some of its rows: row ``indices[j]`` has ``values[j]`` added, others are 0.
+    """A tensor that is zero except for rows: ``values[j]`` is added to row ``indices[j]``.
 
-    `GradientTape.gradient` returns one for a source that is only looked up by `gather` along its
-    first axis or by `nn.embedding_lookup`: then nothing of the size of the table is made.
-    Optimizers take them and update the variable as they would for the dense gradient, to the bit.
+    `GradientTape.gradient` returns IndexedSlices for a source that is only read by `gather` along
+    its first axis or by `nn.embedding_lookup`, so that no tensor of the size of the table is
+    created. Optimizers update the variable bit-identically to the dense gradient.
 
     Parameters
     ----------
     values : Tensor, shape (n, ...)
     indices : Tensor, int32 or int64, shape (n,)
-        Numbers may occur more than once; negative ones count from the end.
+        Indices may be repeated; negative ones count from the end.
     dense_shape : sequence of int, optional
-        Shape of the dense tensor, ``(rows, ...)``. Without it there is no way to make that.
+        Shape of the dense tensor, ``(rows, ...)``, required to convert to it.
 
     Attributes
     ----------
@@ -46,12 +46,12 @@ class IndexedSlices(Composite):
 
     Notes
     -----
-    Wherever a tensor is wanted, it stands for the dense one: in ops, `df.convert_to_tensor`,
-    operators and `numpy()`. The sum of two, and the product with a number, keep the rows, as
-    `df.clip_by_norm` and `df.clip_by_global_norm` do. `df.nest` takes it apart,
-    so traced functions accept and return it.
+    Ops, operators, `df.convert_to_tensor` and `numpy()` convert IndexedSlices to the dense tensor.
+    The sum of two IndexedSlices and the product with a scalar are IndexedSlices, as are the results
+    of `df.clip_by_norm` and `df.clip_by_global_norm`. `df.nest` flattens them, so traced functions
+    accept and return them.
 
-    Rows of one index are added up in their order, starting from zeros.
+    Rows with equal indices are added in order, starting from zeros.
 
     Examples
     --------
@@ -68,14 +68,14 @@ class IndexedSlices(Composite):
 
     __slots__ = ("_dense_shape", "_indices", "_parts", "_values")
     _fields = ("values", "indices", "dense_shape")
-    __array_priority__ = 1000           # so that NumPy leaves operators to it
+    __array_priority__ = 1000           # NumPy arrays defer operators to this class
 
     def __init__(self, values: TensorLike | None, indices: TensorLike | None,
                  dense_shape: Sequence[int] | None = None) -> None:
         self._values: Any = values
         self._indices: Any = indices
         self._dense_shape = None if dense_shape is None else tuple(dense_shape)
-        # The two that it is the sum of, while that has not been written out.
+        # The two summands, until `write_out` concatenates their rows.
         self._parts: tuple[IndexedSlices, IndexedSlices] | None = None
 
     @property
@@ -109,7 +109,7 @@ class IndexedSlices(Composite):
         return len(self.shape)
 
     def write_out(self) -> None:
-        """Concatenates the rows of what it is the sum of, all at once."""
+        """Concatenate the rows of all summands at once."""
         if self._parts is None:
             return
         pieces = []
@@ -132,11 +132,11 @@ class IndexedSlices(Composite):
                      batch_dims=0)
 
     def numpy(self) -> Any:
-        """The dense tensor as an array."""
+        """Return the dense tensor as an array."""
         return as_tensor(self).numpy()
 
     def tolist(self) -> Any:
-        """The dense tensor as nested lists."""
+        """Return the dense tensor as nested lists."""
         return as_tensor(self).tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -167,7 +167,7 @@ class IndexedSlices(Composite):
         return self._scaled(divide, other)
 
     def _scaled(self, op: Any, factor: Any) -> Any:
-        """By one number, row for row; by anything else as a dense tensor."""
+        """Scale row by row if the factor is a scalar; otherwise convert to a dense tensor."""
         one = isinstance(factor, bool | int | float) or (
             not isinstance(factor, IndexedSlices) and as_tensor(factor).ndim == 0)
         if not one:
@@ -180,14 +180,14 @@ class IndexedSlices(Composite):
 
 
 def leftmost(slices: IndexedSlices) -> IndexedSlices:
-    """The first of those that a sum consists of."""
+    """Return the first summand of a nested sum."""
     while slices._parts is not None:
         slices = slices._parts[0]
     return slices
 
 
 def rows_of(g: Any, indices: Any, shape: tuple[Any, ...]) -> IndexedSlices:
-    """The gradient of what ``gather(params, indices)`` returned, by rows of `params`."""
+    """Return the gradient of ``gather(params, indices)`` as rows of `params`."""
     if indices.ndim == 1:
         return IndexedSlices(g, indices, shape)
     return IndexedSlices(reshape(g, (product(indices.shape), *shape[1:])),
@@ -195,10 +195,10 @@ def rows_of(g: Any, indices: Any, shape: tuple[Any, ...]) -> IndexedSlices:
 
 
 def plus(a: Any, b: Any) -> Any:
-    """a + b, either of which may be IndexedSlices; both: so is the sum.
+    """Return a + b, either of which may be IndexedSlices; if both are, so is the sum.
 
-    Adds rows to a dense tensor one by one, in order. So it makes no difference to the bits of a
-    chain of sums, from left to right, where it becomes dense.
+    Rows are added to a dense tensor one by one, in order. A chain of sums from left to right is
+    therefore bit-identical wherever it becomes dense.
     """
     if not isinstance(b, IndexedSlices):
         return as_tensor(a) + b
@@ -213,19 +213,19 @@ def plus(a: Any, b: Any) -> Any:
 
 
 def add_up(parts: Sequence[Any]) -> Any:
-    """The sum from left to right of tensors and IndexedSlices."""
+    """Return the sum from left to right of tensors and IndexedSlices."""
     return functools.reduce(plus, parts)
 
 
 def merged(slices: IndexedSlices) -> IndexedSlices:
-    """The same with rows of one index added up, at the place of the first; zeros at the others."""
+    """Add rows with equal indices at the position of the first; the other rows become zeros."""
     return IndexedSlices(merge_rows(slices.values, slices.indices, slices.shape[0]),
                          slices.indices, slices.dense_shape)
 
 
 def merge_rows(rows: TensorLike, indices: TensorLike, n: int, spread: bool = False,
                name: str | None = None) -> Tensor:
-    """Rows of one index added up at the place of the first of them, zeros at the others.
+    """Add rows with equal indices at the position of the first; the other rows become zeros.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def merge_rows(rows: TensorLike, indices: TensorLike, n: int, spread: bool = Fal
         Between -n and n - 1.
     n : int
     spread : bool, default False
-        The way back: the first row of an index at the places of all of them.
+        Compute the transpose: copy the first row of each index to all rows with that index.
 
     Returns
     -------

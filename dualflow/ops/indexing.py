@@ -1,4 +1,4 @@
-"""``x[key]`` as in NumPy: basic keys are one strided slice, tensors and masks are gathered."""
+"""``x[key]`` as in NumPy: basic keys are one strided slice, tensors and masks use gather."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ __all__ = ["getitem"]
 
 _WHOLE = slice(None)
 _NUMBER = (int, Dim)
-_PLAIN = {int, slice}        # keys that are basic as they come
+_PLAIN = {int, slice}        # keys that need no conversion
 Key = tuple[int, int, int, int]
 
 
 def getitem(x: TensorBase, key: Any) -> Tensor:
-    """``x[key]``: ints, slices, ``...``, None, integer tensors and boolean masks.
+    """Return ``x[key]`` for ints, slices, ``...``, None, integer tensors and boolean masks.
 
-    A mask without dimensions gives `x` once or not at all, along a new first dimension.
+    A mask of shape () selects `x` once or not at all, along a new first dimension.
 
     Raises
     ------
     OutOfRangeError
-        If an index is out of range, or there are too many.
+        If an index is out of range, or there are too many indices.
     DTypeError
-        If one has a type or a dtype that cannot index.
+        If a key has a type or a dtype that cannot index.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def getitem(x: TensorBase, key: Any) -> Tensor:
 
 
 def _basic(x: TensorBase, keys: list[Any]) -> Tensor:
-    """One strided slice, by ints, slices and None."""
+    """Index by ints, slices and None with one strided slice."""
     if not keys:
         return identity(x)
     begin, end, strides, kind = zip(*[_basic_key(k) for k in keys], strict=True)
@@ -73,14 +73,14 @@ def _basic(x: TensorBase, keys: list[Any]) -> Tensor:
 
 
 def _plain(key: Any) -> Any:
-    """An int, a slice, None, Ellipsis, or a tensor of int32, int64 or bool."""
+    """Convert a key to an int, slice, None, Ellipsis, or a tensor of int32, int64 or bool."""
     if key is None or key is Ellipsis or type(key) in (int, slice, Dim):
         return key
     if hasattr(key, "__index__") and not isinstance(key, bool) and not getattr(key, "ndim", 0):
         try:
             return key.__index__()
         except TypeError:
-            pass                     # a scalar of another dtype: refused below
+            pass                     # a scalar of another dtype: rejected below
     try:
         index = key if isinstance(key, TensorBase) else as_tensor(key)
     except DualflowError as error:
@@ -100,14 +100,14 @@ def _plain(key: Any) -> Any:
 
 
 def _n_dims(key: Any) -> int:
-    """How many dimensions of the tensor a key stands for."""
+    """Return the number of dimensions of the tensor that a key indexes."""
     if key is None:
         return 0
     return key.ndim if isinstance(key, TensorBase) and key.dtype.is_bool else 1
 
 
 def n_addressed(x: TensorBase, key: Any) -> int:
-    """How many of the first dimensions ``x[key]`` speaks of."""
+    """Return the number of leading dimensions that ``x[key]`` indexes."""
     keys = key if type(key) is tuple else (key,)
     if any(k is Ellipsis for k in keys):
         return x.ndim
@@ -115,7 +115,7 @@ def n_addressed(x: TensorBase, key: Any) -> int:
 
 
 def _expand_ellipsis(x: TensorBase, keys: list[Any]) -> list[Any]:
-    """Keys with the ellipsis written out."""
+    """Replace the ellipsis by full slices."""
     places = [i for i, k in enumerate(keys) if k is Ellipsis]
     if len(places) > 1:
         raise OutOfRangeError("indexing: more than one ellipsis (...)")
@@ -145,7 +145,7 @@ def _basic_key(key: Any) -> Key:
 
 
 def _clamp(n: Any) -> Any:
-    """Bounds beyond 63 bits mean what the largest ones mean; the lowest two stand for others."""
+    """Clamp bounds to 63 bits without changing their meaning; the lowest two are reserved."""
     n = as_index(n)
     if isinstance(n, Dim):
         return n
@@ -153,15 +153,15 @@ def _clamp(n: Any) -> Any:
 
 
 def _advanced(x: TensorBase, keys: list[Any]) -> Tensor:
-    """Keys with tensors among them. As in NumPy, ints then count as tensors: where something else
-    stands between them, the dimensions they yield come first."""
+    """Index by keys that include tensors. As in NumPy, ints then count as tensors: if other keys
+    separate them, the indexed dimensions come first."""
     picked = [i for i, k in enumerate(keys) if isinstance(k, (TensorBase, int, Dim))]
     together = picked[-1] - picked[0] == len(picked) - 1
     if not together:
         keys = [as_tensor(k) if isinstance(k, _NUMBER) else k for k in keys]
     basic: list[Any] = []
     indices: list[TensorBase] = []
-    places: list[int] = []            # of the indices' dimensions, after the basic keys
+    places: list[int] = []            # dimensions of the indices, after basic keys
     dim = 0
     for k in keys:
         if isinstance(k, TensorBase):
@@ -182,7 +182,7 @@ def _advanced(x: TensorBase, keys: list[Any]) -> Tensor:
 
 
 def _pick(x: TensorBase, indices: list[TensorBase], places: list[int]) -> Tensor:
-    """Elements of the neighbouring dimensions `places` of `x`, by one index or several."""
+    """Gather elements of the consecutive dimensions `places` of `x` by one or several indices."""
     if len(indices) == 1:
         if not indices[0].dtype.is_bool:
             return gather(x, indices[0], axis=places[0])
@@ -199,18 +199,18 @@ def _pick(x: TensorBase, indices: list[TensorBase], places: list[int]) -> Tensor
 
 
 def _true(mask: TensorBase, x: TensorBase, at: int) -> Tensor:
-    """Where a mask of dimensions of `x` holds; as in NumPy, one of size 0 may have a 0 in place of
-    any dimension."""
+    """Return the indices of true elements of a mask over dimensions of `x`. As in NumPy, any
+    dimension of the mask may be 0."""
     dims = x.shape[at:at + mask.ndim]
     wanted = [0 if m == 0 else n for m, n in zip(mask.shape, dims, strict=True)]
     if not same_shape(mask.shape, wanted):
-        raise OutOfRangeError(f"indexing: a mask of shape {mask.shape} of dimensions of shape "
+        raise OutOfRangeError(f"indexing: a mask of shape {mask.shape} for dimensions of shape "
                               f"{dims}, want the same")
     return where(mask)
 
 
 def _broadcast(columns: list[TensorBase]) -> list[Tensor]:
-    """Indices, all of one shape."""
+    """Broadcast the indices to one shape."""
     shapes = [static_shape(c) for c in columns]
     if any(isinstance(n, Dim) and n.from_data for shape in shapes for n in shape):
         nothing = sum([c * 0 for c in columns])         # its shape is known only at run time

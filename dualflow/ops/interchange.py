@@ -1,4 +1,4 @@
-"""What the Python array API standard wants of arrays besides operators."""
+"""Tensor methods required by the Python array API standard, besides operators."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Also "2022.12" and so on: later editions only add to earlier ones.
+# All versions are accepted: later ones only add to earlier ones.
 EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
 def array_namespace(api_version: str | None) -> Any:
-    """``x.__array_namespace__()``: the module of the standard's functions, which stands above all
-    ops and is loaded when somebody asks for it."""
+    """Implement ``x.__array_namespace__()``: return the array API module, which is a higher layer
+    than ops and is imported on first use."""
     if api_version is not None and api_version not in EDITIONS:
         raise InvalidArgumentError(f"__array_namespace__: api_version is {api_version!r}, want "
                                    f"one of {', '.join(EDITIONS)}")
@@ -25,7 +25,7 @@ def array_namespace(api_version: str | None) -> Any:
 
 
 def to_device(x: TensorBase, device: Any, stream: Any) -> TensorBase:
-    """``x.to_device(device)``: there is one device, so it is the tensor itself."""
+    """Implement ``x.to_device(device)``: there is one device, so return the tensor."""
     if device not in (x.device, "cpu") or stream is not None:
         raise InvalidArgumentError(f"to_device: device {device!r} and stream {stream!r}, want "
                                    f"{x.device!r} or 'cpu' and no stream")
@@ -33,7 +33,7 @@ def to_device(x: TensorBase, device: Any, stream: Any) -> TensorBase:
 
 
 def matrix_transpose(x: TensorBase) -> Tensor:
-    """``x.mT``: the last two dimensions swapped."""
+    """Implement ``x.mT``: swap the last two dimensions."""
     y = as_tensor(x)
     if y.ndim < 2:
         raise ShapeError(f"mT: {y.dtype} {y.shape}, want 2 dimensions or more")

@@ -1,4 +1,4 @@
-"""Joining tensors along an axis, and taking them apart, with their gradients."""
+"""Joining tensors along an axis and splitting them, with gradients."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _parts(values: Any, op: str, axis: Any) -> Sequence[TensorLike]:
 
 
 def concat(values: Sequence[TensorLike], axis: int, name: str | None = None) -> Tensor:
-    """The tensors one after another along `axis`.
+    """Concatenate the tensors along `axis`.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def _(g, y, *parts, axis):
 
 
 def stack(values: Sequence[TensorLike], axis: int = 0, name: str | None = None) -> Tensor:
-    """Tensors of one shape as the slices of a new dimension.
+    """Stack tensors of one shape along a new dimension.
 
     Parameters
     ----------
@@ -87,13 +87,13 @@ def stack(values: Sequence[TensorLike], axis: int = 0, name: str | None = None) 
     """
     whole = unwrapped(values)
     if isinstance(whole, TensorBase) and whole.ndim and type(axis) is int and axis == 0:
-        return as_tensor(whole)         # the slices of a tensor, of any number
+        return as_tensor(whole)         # a tensor is the stack of its slices
     return apply("stack", *_parts(values, "stack", axis), name=name, axis=axis)
 
 
 @gradient("stack", saves="none")
 def _(g, y, *parts, axis):
-    if is_open(g.shape[axis]):          # there is one for each input, which `split` is told
+    if is_open(g.shape[axis]):          # one slice per input; `split` is given the number
         each = apply("split", g, axis=axis, sizes=(1,) * len(parts), num=0)
         return tuple([squeeze(part, axis) for part in each])
     return unstack(g, axis=axis)
@@ -101,13 +101,13 @@ def _(g, y, *parts, axis):
 
 def unstack(value: TensorLike, num: int | None = None, axis: int = 0,
             name: str | None = None) -> tuple[Tensor, ...]:
-    """The slices of `value` along `axis`.
+    """Return the slices of `value` along `axis`.
 
     Parameters
     ----------
     value : Tensor
     num : int, optional
-        How many there must be.
+        Expected number of slices; another number raises.
     axis : int
 
     Returns
@@ -133,16 +133,16 @@ def _(g, y, x, axis):
 
 def split(value: TensorLike, num_or_size_splits: int | Sequence[int], axis: int = 0,
           num: int | None = None, name: str | None = None) -> tuple[Tensor, ...]:
-    """`value` cut along `axis`, into equal parts or parts of given sizes.
+    """Split `value` along `axis` into equal parts or parts of given sizes.
 
     Parameters
     ----------
     value : Tensor
     num_or_size_splits : int or ints
-        The number of equal parts, or the size of each; one may be -1: the rest.
+        The number of equal parts, or the size of each; one may be -1 for the remainder.
     axis : int
     num : int, optional
-        The number of parts, if it does not follow from `num_or_size_splits`; not needed.
+        Ignored; the number of parts follows from `num_or_size_splits`.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def split(value: TensorLike, num_or_size_splits: int | Sequence[int], axis: int 
     Raises
     ------
     ShapeError
-        If the dimension does not divide, or the sizes do not add up to it.
+        If the dimension is not divisible, or the sizes do not add up to it.
 
     Examples
     --------

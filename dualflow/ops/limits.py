@@ -1,4 +1,4 @@
-"""The larger, the smaller, and what lies between, with their gradients."""
+"""Maximum, minimum and clipping, with their gradients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The larger of x and y, elementwise.
+    """Return the larger of x and y, elementwise.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    NaN in either gives NaN. The gradient flows to x where ``x >= y``, elsewhere to y.
+    NaN in either operand gives NaN. The gradient goes to x where ``x >= y``, else to y.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def _(g, y, a, b):
 
 
 def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The smaller of x and y, elementwise.
+    """Return the smaller of x and y, elementwise.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    NaN in either gives NaN. The gradient flows to x where ``x <= y``, elsewhere to y.
+    NaN in either operand gives NaN. The gradient goes to x where ``x <= y``, else to y.
 
     Examples
     --------
@@ -83,12 +83,12 @@ def clip_by_value(
     clip_value_max: TensorLike,
     name: str | None = None,
 ) -> Tensor:
-    """max(min(t, clip_value_max), clip_value_min), elementwise.
+    """Return max(min(t, clip_value_max), clip_value_min), elementwise.
 
     Parameters
     ----------
     t : Tensor, any number dtype
-    clip_value_min, clip_value_max : Tensor, shapes that broadcast with that of `t`
+    clip_value_min, clip_value_max : Tensor, shapes that broadcast with `t`
 
     Returns
     -------
@@ -96,8 +96,8 @@ def clip_by_value(
 
     Notes
     -----
-    NaN in any operand gives NaN. The gradient flows to `t` where it lies between the limits or on
-    one of them, else to the limit that replaced it.
+    NaN in any operand gives NaN. The gradient goes to `t` where it is within the limits, inclusive,
+    else to the limit that replaced it.
 
     Examples
     --------

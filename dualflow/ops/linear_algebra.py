@@ -1,6 +1,6 @@
-"""Equations and factors of matrices, which are the last two dimensions: LAPACK's, as NumPy and
-SciPy have it, called from Python when a program runs; with their gradients, made of the same
-ops."""
+"""Matrix factorisations, inverses, determinants and linear solvers, with gradients composed of the
+same ops. NumPy and SciPy call LAPACK from Python at run time. Matrices are the last two
+dimensions."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -20,7 +20,7 @@ __all__ = ["cholesky", "det", "inv", "lu", "slogdet", "solve", "triangular_solve
 
 
 def lapack(op: str, function: str, *args: Any, **kwargs: Any) -> Any:
-    """A function of `numpy.linalg`, whose failures name the op."""
+    """Call a function of `numpy.linalg`; its errors name the op."""
     import numpy as np
 
     try:
@@ -30,7 +30,7 @@ def lapack(op: str, function: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def scipy(name: str, op: str) -> Any:
-    """A module of SciPy, loaded when it is needed."""
+    """Import a module of SciPy at first use."""
     try:
         return import_module(f"scipy.{name}")
     except ImportError:
@@ -38,7 +38,7 @@ def scipy(name: str, op: str) -> Any:
 
 
 def matrices(op: str, x: TensorLike, square: bool = False) -> Tensor:
-    """`x` as matrices of float32 or float64."""
+    """Check matrices and return them as float32 or float64."""
     a = as_tensor(x, None, op)
     if not a.dtype.is_floating:
         raise DTypeError(f"{op}: {a.dtype.name}, want a floating dtype")
@@ -49,7 +49,7 @@ def matrices(op: str, x: TensorLike, square: bool = False) -> Tensor:
 
 
 def like(result: Any, x: TensorLike) -> Any:
-    """Results in the dtype of the input."""
+    """Cast results to the dtype of the input."""
     if isinstance(result, tuple):
         return tuple([like(y, x) for y in result])
     given = as_tensor(x)
@@ -57,7 +57,7 @@ def like(result: Any, x: TensorLike) -> Any:
 
 
 def turned(x: Tensor) -> Tensor:
-    """Each matrix transposed."""
+    """Transpose each matrix."""
     n = x.ndim
     return transpose(x, [*range(n - 2), n - 1, n - 2])
 
@@ -83,7 +83,7 @@ _cholesky = register_op("cholesky", lambda x: lapack("cholesky", "cholesky", x.n
 
 
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
-    """The lower triangular L with ``L @ L.T == input``.
+    """Return the lower triangular L with ``L @ L.T == input``.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ _lu = register_op("lu", _lu_factors, infer=lambda x: [x, (x.shape[:-1], dtypes.i
 
 
 def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The triangular factors of `input` with its rows in another order.
+    """Return the LU factors of `input` with permuted rows.
 
     Parameters
     ----------
@@ -137,13 +137,13 @@ def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     Returns
     -------
     lu : Tensor, shape and dtype of `input`
-        U, and below the diagonal L, whose diagonal is 1.
+        U, and below the diagonal L, whose diagonal of ones is not stored.
     p : Tensor, int32, shape (..., m)
-        ``input[p]`` is ``L @ U``.
+        Row indices such that ``input[p]`` is ``L @ U``.
 
     Notes
     -----
-    Needs SciPy. There is no gradient.
+    Requires SciPy. There is no gradient.
 
     Examples
     --------
@@ -163,13 +163,13 @@ _inv = register_op("inv", lambda x: lapack("inv", "inv", x.numpy()),
 
 
 def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverses of matrices.
+    """Return the inverses of matrices.
 
     Parameters
     ----------
     input : Tensor, floating, shape (..., n, n)
     adjoint : bool
-        Whether to invert the transposed matrices.
+        Whether to invert the transposes.
 
     Returns
     -------
@@ -196,7 +196,7 @@ _det = register_op("det", lambda x: lapack("det", "det", x.numpy()),
 
 
 def det(input: TensorLike, name: str | None = None) -> Tensor:
-    """The determinants of matrices.
+    """Return the determinants of matrices.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def det(input: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient needs the inverse, and raises where there is none.
+    The gradient requires the inverse and raises if a matrix is singular.
 
     Examples
     --------
@@ -225,7 +225,7 @@ _slogdet = register_op("slogdet", lambda x: tuple(lapack("slogdet", "slogdet", x
 
 
 def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Signs and logarithms of the magnitudes of determinants.
+    """Return signs and logarithms of the absolute values of determinants.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]
     Returns
     -------
     sign, log_abs_determinant : Tensor, shape (...), dtype of `input`
-        0 and -inf of a singular matrix.
+        0 and -inf for a singular matrix.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def _pair(op: str, matrix: TensorLike, rhs: TensorLike) -> tuple[Tensor, Tensor]
         raise DTypeError(f"{op}: matrix is {a.dtype.name} and rhs {b.dtype.name}, want the same")
     if not same_shape(a.shape[:-1], b.shape[:-1]):
         raise ShapeError(f"{op}: matrix has shape {tuple(a.shape)} and rhs {tuple(b.shape)}, want "
-                         "the same but for the last dimension")
+                         "equal shapes except for the last dimension")
     return a, b
 
 
@@ -270,14 +270,14 @@ _solve = register_op("solve", lambda a, b: lapack("solve", "solve", a.numpy(), b
 
 def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False,
           name: str | None = None) -> Tensor:
-    """x with ``matrix @ x == rhs``.
+    """Solve ``matrix @ x == rhs`` for x.
 
     Parameters
     ----------
     matrix : Tensor, floating, shape (..., n, n)
     rhs : Tensor, shape (..., n, k)
     adjoint : bool
-        Whether the transposed matrices are meant.
+        Whether to solve with the transposes.
 
     Returns
     -------
@@ -326,16 +326,16 @@ _triangular = register_op("triangular_solve", _solve_triangles, gradient=_triang
 
 def triangular_solve(matrix: TensorLike, rhs: TensorLike, lower: bool = True,
                      adjoint: bool = False, name: str | None = None) -> Tensor:
-    """x with ``matrix @ x == rhs``, of triangular matrices.
+    """Solve ``matrix @ x == rhs`` for x with triangular matrices.
 
     Parameters
     ----------
     matrix : Tensor, floating, shape (..., n, n)
-        The other triangle is not read.
+        The other triangle is ignored.
     rhs : Tensor, shape (..., n, k)
     lower : bool
     adjoint : bool
-        Whether the transposed matrices are meant.
+        Whether to solve with the transposes.
 
     Returns
     -------
@@ -344,11 +344,11 @@ def triangular_solve(matrix: TensorLike, rhs: TensorLike, lower: bool = True,
     Raises
     ------
     InvalidArgumentError
-        If a number on a diagonal is 0.
+        If a diagonal element is 0.
 
     Notes
     -----
-    Needs SciPy.
+    Requires SciPy.
 
     Examples
     --------

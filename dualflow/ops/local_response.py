@@ -1,4 +1,4 @@
-"""Local response normalization, with its gradient."""
+"""Local response normalization and its gradient."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["local_response_normalization", "local_response_normalization_grad"]
 def local_response_normalization(input: TensorLike, depth_radius: int = 5, bias: float = 1.0,
                                  alpha: float = 1.0, beta: float = 0.5,
                                  name: str | None = None) -> Tensor:
-    """`input` over (bias + alpha * s)**beta, s the sum of squares of neighbouring channels.
+    """Return `input` / (bias + alpha * s)**beta, s the sum of squares of neighbouring channels.
 
     Parameters
     ----------
     input : Tensor, floating, shape (batch, height, width, channels)
     depth_radius : int
-        How many channels on either side are neighbours.
+        Number of neighbouring channels on each side.
     bias, alpha, beta : float
 
     Returns
@@ -45,7 +45,7 @@ def local_response_normalization(input: TensorLike, depth_radius: int = 5, bias:
 
     Notes
     -----
-    One op, as is its gradient. Source: Krizhevsky, Sutskever and Hinton, ImageNet Classification
+    One op with one gradient op. Source: Krizhevsky, Sutskever and Hinton, ImageNet Classification
     with Deep Convolutional Neural Networks (2012).
 
     Examples
@@ -67,7 +67,7 @@ def _(g, y, x, depth_radius, bias, alpha, beta):
 def local_response_normalization_grad(g: TensorLike, x: TensorLike, depth_radius: int = 5,
                                       bias: float = 1.0, alpha: float = 1.0,
                                       beta: float = 0.5) -> Tensor:
-    """What flows back through local_response_normalization, if g flows in.
+    """Return the gradient of local_response_normalization, given the gradient g of its result.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def local_response_normalization_grad(g: TensorLike, x: TensorLike, depth_radius
 
 
 def _window(v: Any, radius: int) -> Tensor:
-    """Sums over neighbouring channels: a product with a band of ones."""
+    """Sum over neighbouring channels: a product with a band of ones."""
     c = v.shape[-1]
     band = band_part(ones([c, c], v.dtype), radius, radius)
     return reshape(matmul(reshape(v, [product(v.shape[:-1]), c]), band), v.shape)

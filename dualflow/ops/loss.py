@@ -1,4 +1,4 @@
-"""Losses put together: weighted, averaged over a batch."""
+"""Losses composed of other ops: weighted cross entropy and averages over a batch."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ __all__ = ["compute_average_loss", "scale_regularization_loss",
 
 def compute_average_loss(per_example_loss: TensorLike, sample_weight: TensorLike | None = None,
                          global_batch_size: TensorLike | None = None) -> Tensor:
-    """The sum of the losses of examples, divided by the size of the batch.
+    """Sum the losses of examples and divide by the batch size.
 
     Parameters
     ----------
     per_example_loss : Tensor, floating, shape (batch, ...)
     sample_weight : Tensor, optional
-        What each loss is multiplied by.
+        Factor for each loss.
     global_batch_size : int, optional
-        By default the first dimension.
+        The divisor, by default the first dimension.
 
     Returns
     -------
@@ -58,8 +58,8 @@ def compute_average_loss(per_example_loss: TensorLike, sample_weight: TensorLike
 
 
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
-    """The sum of all of `regularization_loss`. TensorFlow divides it by the number of replicas, of
-    which there is one.
+    """Return the sum of `regularization_loss`. TensorFlow divides it by the number of replicas,
+    which is 1 here.
 
     Examples
     --------
@@ -73,12 +73,12 @@ def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
 def weighted_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,
                                        pos_weight: TensorLike,
                                        name: str | None = None) -> Tensor:
-    """Sigmoid cross entropy in which positive labels count `pos_weight` times.
+    """Return the sigmoid cross entropy with positive labels weighted by `pos_weight`.
 
     Parameters
     ----------
     labels, logits : Tensor, floating, same shape
-    pos_weight : number or Tensor that broadcasts to it
+    pos_weight : number or Tensor that broadcasts to `logits`
 
     Returns
     -------
@@ -86,8 +86,8 @@ def weighted_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,
 
     Notes
     -----
-    ``labels * pos_weight * -log(sigmoid(x)) + (1 - labels) * -log(1 - sigmoid(x))``, in a form that
-    does not overflow.
+    ``labels * pos_weight * -log(sigmoid(x)) + (1 - labels) * -log(1 - sigmoid(x))``, computed
+    without overflow.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Masks made of lengths, and rows parted by what a mask says."""
+"""Sequence masks, and partitioning of rows by index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["dynamic_partition", "sequence_mask"]
 
 def sequence_mask(lengths: TensorLike, maxlen: TensorLike | None = None, dtype: DTypeLike = bool_,
                   name: str | None = None) -> Tensor:
-    """Which of `maxlen` places are within each length: ``y[..., j] = j < lengths[...]``.
+    """Return True at the positions within each length: ``y[..., j] = j < lengths[...]``.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def sequence_mask(lengths: TensorLike, maxlen: TensorLike | None = None, dtype: 
 
 def dynamic_partition(data: TensorLike, partitions: TensorLike, num_partitions: int,
                       name: str | None = None) -> list[Tensor]:
-    """The parts of `data` whose number is 0, those whose number is 1, and so on.
+    """Split `data` by partition index: slices of partition 0, of partition 1, and so on.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def dynamic_partition(data: TensorLike, partitions: TensorLike, num_partitions: 
     Returns
     -------
     list of Tensor
-        Each has as many rows as there are parts of its number, in their order.
+        The slices of each partition in their order in `data`.
 
     Examples
     --------
@@ -72,6 +72,6 @@ def dynamic_partition(data: TensorLike, partitions: TensorLike, num_partitions: 
     x, parts = as_tensor(data, None, "dynamic_partition"), as_tensor(partitions, int32)
     if not same_shape(x.shape[:parts.ndim], parts.shape):
         raise ShapeError(f"dynamic_partition: data has shape {tuple(x.shape)} and partitions "
-                         f"{tuple(parts.shape)}, want that first")
+                         f"{tuple(parts.shape)}, want data to begin with the shape of partitions")
     count = integer(num_partitions, "dynamic_partition: num_partitions")
     return [boolean_mask(x, equal(parts, k), name=name) for k in range(count)]

@@ -1,4 +1,4 @@
-"""The matrix product and its gradients."""
+"""Matrix products and their gradients."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
            adjoint_a: bool = False, adjoint_b: bool = False, a_is_sparse: bool = False,
            b_is_sparse: bool = False, output_type: DTypeLike | None = None,
            name: str | None = None) -> Tensor:
-    """op(a) op(b) over the last two dimensions; the ones before them broadcast.
+    """Return op(a) op(b) over the last two dimensions; leading dimensions broadcast.
 
-    As in ``a @ b``, a vector is a row on the left and a column on the right, and the result lacks
+    As in ``a @ b``, a vector is a row on the left and a column on the right, and the result omits
     that dimension.
 
     Parameters
@@ -51,14 +51,14 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     a : Tensor, floating or integers of 32 or 64 bits, shape (..., m, k)
     b : Tensor, same dtypes, shape (..., k, n)
     transpose_a, transpose_b : bool
-        Whether the last two dimensions are swapped first: shapes (..., k, m) and (..., n, k).
+        Whether to swap the last two dimensions first: shapes (..., k, m) and (..., n, k).
     adjoint_a, adjoint_b : bool
-        The same: numbers are real.
+        The same as transpose, because numbers are real.
     a_is_sparse, b_is_sparse : bool
-        Change nothing: zeros are multiplied as other numbers are.
+        Ignored: zeros are multiplied like other numbers.
     output_type : dtype, optional
-        int32 for a and b both int8 or both uint8: sums are in int32, where they wrap around.
-        Otherwise it may only say what the result has anyway.
+        int32 if a and b are both int8 or both uint8: products are accumulated in int32 and wrap
+        around. Otherwise it must be the dtype of the result.
 
     Returns
     -------
@@ -67,16 +67,16 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     Raises
     ------
     ShapeError
-        If an operand has no dimension, or the dimensions do not fit.
+        If an operand has no dimension, or the dimensions do not match.
     DTypeError
-        If there is no product for the dtype, or none with output_type.
+        If there is no product for the dtypes and output_type.
     InvalidArgumentError
-        If an operand is to be both transposed and adjoint.
+        If an operand has both transpose and adjoint set.
 
     Notes
     -----
-    Transposing costs no copy. With k = 0 the result is zeros. The gradients are ``g b^T`` to a and
-    ``a^T g`` to b.
+    Transposition does not copy. With k = 0 the result is zeros. The gradients are ``g b^T`` to a
+    and ``a^T g`` to b.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
         if output_type is None:
             return apply_ordered(MATMUL, (a, b), (transpose_a, transpose_b), name)
         return _matmul_as(as_dtype(output_type), a, b, transpose_a, transpose_b, name)
-    except ShapeError:          # vectors, which the kernel does not take, cost matrices nothing
+    except ShapeError:          # the kernel rejects vectors; matrices do not pay for this check
         if _rank(a) >= 2 and _rank(b) >= 2:
             raise
     return _with_vectors(a, b, transpose_a, transpose_b, output_type, name)
@@ -140,7 +140,7 @@ def _matmul_as(output_type, a, b, transpose_a, transpose_b, name):
     return apply_ordered(MATMUL, (a, b), (transpose_a, transpose_b), name)
 
 
-no_gradient("matmul_int32", why="its result is no float")
+no_gradient("matmul_int32", why="its result is not floating")
 
 
 @gradient("matmul", saves="inputs")
@@ -160,25 +160,25 @@ def _(g, y, a, b, transpose_a, transpose_b):
 
 
 def _rows(x):
-    """A batch of matrices as one matrix."""
+    """Reshape a batch of matrices to one matrix."""
     return reshape(x, (product(x.shape[:-1]), static_shape(x)[-1]))
 
 
 def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False,
            adjoint_a: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False,
            name: str | None = None) -> Tensor:
-    """op(a) b: the product of matrices with vectors; dimensions before those broadcast.
+    """Return op(a) b, matrices times vectors; leading dimensions broadcast.
 
     Parameters
     ----------
     a : Tensor, floating or integers of 32 or 64 bits, shape (..., m, k)
     b : Tensor, same dtypes, shape (..., k)
     transpose_a : bool
-        Whether the last two dimensions of a, then (..., k, m), are swapped first.
+        Whether to swap the last two dimensions of a first, which then is (..., k, m).
     adjoint_a : bool
-        The same: numbers are real.
+        The same as transpose, because numbers are real.
     a_is_sparse, b_is_sparse : bool
-        Change nothing.
+        Ignored.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False,
     Raises
     ------
     ShapeError
-        If a has fewer than 2 dimensions, b has none, or the dimensions do not fit.
+        If a has fewer than 2 dimensions, b has none, or the dimensions do not match.
 
     Examples
     --------
@@ -202,15 +202,15 @@ def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False,
 
 
 def _operator(a: TensorLike, b: TensorLike) -> Tensor:
-    """a @ b; integers of 8 and 16 bits, too."""
+    """Implement a @ b, including integers of 8 and 16 bits."""
     a = a if isinstance(a, TensorBase) else as_tensor(a, None, "matmul")
     b = b if isinstance(b, TensorBase) else as_tensor(b, None, "matmul")
     return narrow_product(matmul)(a, b) if a.dtype.is_integer else matmul(a, b)
 
 
 def narrow_product(op: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
-    """A product that also takes integers of 8 and 16 bits: they are multiplied as int32, whose low
-    bits are theirs."""
+    """Extend a product to integers of 8 and 16 bits: multiply as int32 and keep the low bits of
+    the result."""
     def product(a, b):
         if any([not x.dtype.is_integer or x.dtype.itemsize >= 4 for x in (a, b)]):
             return op(a, b)

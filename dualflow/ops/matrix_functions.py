@@ -1,5 +1,5 @@
-"""Functions of whole matrices, made of their factors: pseudo-inverse, rank, exponential, logarithm,
-square root; with their gradients. What SciPy or NumPy computes is called when a program runs."""
+"""Functions of matrices: pseudo-inverse, rank, exponential, logarithm, square root and others, with
+gradients. SciPy and NumPy functions are called at run time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,17 +38,17 @@ __all__ = ["adjoint", "cholesky_solve", "cross", "expm", "logdet", "logm", "matr
 EPSILON = {"float32": 2.0 ** -23, "float64": 2.0 ** -52}
 
 
-# --- transposed --------------------------------------------------------------------------------
+# --- transposes --------------------------------------------------------------------------------
 
 
 def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = False) -> Tensor:
-    """The last two dimensions swapped.
+    """Swap the last two dimensions.
 
     Parameters
     ----------
     a : Tensor, shape (..., m, n)
     conjugate : bool
-        Changes nothing: numbers are real.
+        Ignored: numbers are real.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = F
 
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """The last two dimensions of `matrix` swapped: numbers are real.
+    """Swap the last two dimensions of `matrix`; the adjoint, because numbers are real.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     return matrix_transpose(matrix, name)
 
 
-# --- of factors --------------------------------------------------------------------------------
+# --- by factorisation --------------------------------------------------------------------------
 
 
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
@@ -108,12 +108,12 @@ def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
 
 
 def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
-    """x with ``chol @ chol.T @ x == rhs``.
+    """Solve ``chol @ chol.T @ x == rhs`` for x.
 
     Parameters
     ----------
     chol : Tensor, floating, shape (..., n, n)
-        What `cholesky` returns.
+        The result of `cholesky`.
     rhs : Tensor, shape (..., n, k)
 
     Returns
@@ -122,7 +122,7 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
 
     Notes
     -----
-    Needs SciPy.
+    Requires SciPy.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
 
 def matrix_rank(a: TensorLike, tol: TensorLike | None = None, validate_args: bool = False,
                 name: str | None = None) -> Tensor:
-    """How many singular values of a matrix are larger than `tol`.
+    """Return the number of singular values larger than `tol`.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def matrix_rank(a: TensorLike, tol: TensorLike | None = None, validate_args: boo
     tol : number or Tensor, shape (...), optional
         By default the largest singular value times the larger of m and n times the dtype's epsilon.
     validate_args : bool
-        Changes nothing: arguments are always checked.
+        Ignored: arguments are always checked.
 
     Returns
     -------
@@ -189,10 +189,10 @@ def pinv(a: TensorLike, rcond: float | None = None, validate_args: bool = False,
     ----------
     a : Tensor, floating, shape (..., m, n)
     rcond : float, optional
-        Singular values below this share of the largest count as 0. By default 10 times the larger
-        of m and n times the dtype's epsilon.
+        Singular values below this fraction of the largest count as 0. By default 10 times the
+        larger of m and n times the dtype's epsilon.
     validate_args : bool
-        Changes nothing: arguments are always checked.
+        Ignored: arguments are always checked.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def pinv(a: TensorLike, rcond: float | None = None, validate_args: bool = False,
 
     Notes
     -----
-    The gradient holds where the rank does not change.
+    The gradient is valid where the rank is locally constant.
 
     Examples
     --------
@@ -219,11 +219,11 @@ def pinv(a: TensorLike, rcond: float | None = None, validate_args: bool = False,
 
 
 def _matrix_function(op: str, compute: Callable[[Any], Any]) -> Any:
-    """An op for a function of square matrices that a power series could define.
+    """Register an op for a function of square matrices with a power series.
 
-    Its derivative in direction G at A is the upper right block of the function of [[A, G], [0, A]],
-    and what flows back is that at A transposed (N. Higham, "Functions of Matrices", 2008, theorem
-    3.6), so one rule serves all of them, to any order.
+    Its derivative at A in direction G is the upper right block of the function of [[A, G], [0, A]],
+    and its adjoint is the derivative at A transposed (N. Higham, "Functions of Matrices", 2008,
+    theorem 3.6), so one rule serves all functions and orders.
     """
     made: Any = None
 
@@ -237,7 +237,7 @@ def _matrix_function(op: str, compute: Callable[[Any], Any]) -> Any:
 
 
 def _each(op: str, function: str, x: Tensor) -> Any:
-    """SciPy's function of each matrix; a result that is not real raises."""
+    """Apply a SciPy function to each matrix; raise if a result is not real and finite."""
     import numpy as np
 
     a = x.numpy()
@@ -258,7 +258,7 @@ _sqrtm = _matrix_function("sqrtm", lambda x: _each("sqrtm", "sqrtm", x))
 
 
 def expm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The exponentials of matrices, the sums of ``input ** k / k!`` as matrix powers.
+    """Return the exponentials of matrices, the sums of ``input ** k / k!`` as matrix powers.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Needs SciPy.
+    Requires SciPy.
 
     Examples
     --------
@@ -282,7 +282,7 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def logm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The principal logarithms of matrices: undoes `expm`.
+    """Return the principal logarithms of matrices, the inverse of `expm`.
 
     Parameters
     ----------
@@ -295,11 +295,11 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
     Raises
     ------
     InvalidArgumentError
-        If a logarithm is not real: eigenvalues may not be 0 or negative.
+        If a logarithm is not real: an eigenvalue is 0 or negative.
 
     Notes
     -----
-    Needs SciPy.
+    Requires SciPy.
 
     Examples
     --------
@@ -324,11 +324,11 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     Raises
     ------
     InvalidArgumentError
-        If a root is not real: eigenvalues may not be negative.
+        If a root is not real: an eigenvalue is negative.
 
     Notes
     -----
-    Needs SciPy.
+    Requires SciPy.
 
     Examples
     --------
@@ -343,7 +343,7 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """The cross products of vectors of three numbers.
+    """Return the cross products of vectors of three elements.
 
     Parameters
     ----------
@@ -369,7 +369,7 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 
 def normalize(tensor: TensorLike, ord: str | float = "euclidean", axis: Any = None,
               name: str | None = None) -> tuple[Tensor, Tensor]:
-    """`tensor` divided by its norm, and the norm.
+    """Divide `tensor` by its norm; return the quotient and the norm.
 
     Parameters
     ----------
@@ -380,7 +380,7 @@ def normalize(tensor: TensorLike, ord: str | float = "euclidean", axis: Any = No
     Returns
     -------
     normalized : Tensor, like `tensor`
-    norm : Tensor, its dimensions kept with size 1
+    norm : Tensor, with the reduced dimensions kept with size 1
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Methods of tensors and variables under NumPy's names and with its arguments.
+"""Methods of tensors and variables with NumPy's names and arguments.
 
-NumPy's functions of these names (``np.sum(x)``) call them, so those too give tensors, work on
-traced ones and let gradients flow. `_core/_core.pyi` says that tensors have them.
+NumPy functions (``np.sum(x)``) call these methods, so that they also return tensors, work on traced
+tensors and have gradients. `_core/_core.pyi` declares the methods.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ __all__ = ["PartMethods", "Reference", "TensorMethods"]
 
 
 class Reference:
-    """Stands for a tensor or a variable in sets and as a key: equal to another if both stand for
-    the same object.
+    """A hashable reference to a tensor or variable, for sets and dict keys. References are equal if
+    they refer to the same object.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Reference:
         self._wrapped = wrapped
 
     def deref(self) -> TensorBase:
-        """The tensor or the variable."""
+        """Return the tensor or the variable."""
         return self._wrapped
 
     def __eq__(self, other: object) -> bool:
@@ -72,19 +72,19 @@ class Reference:
 
 def _no_out(out: Any, name: str) -> None:
     if out is not None:
-        raise DTypeError(f"{name}: out is a {type(out).__name__}, want None: tensors never change; "
-                         f"np.{name}(x.numpy(), out=...) writes into an array")
+        raise DTypeError(f"{name}: out is a {type(out).__name__}, want None: tensors are "
+                         f"immutable; np.{name}(x.numpy(), out=...) writes into an array")
 
 
 def _numbers(x: TensorBase, dtype: DTypeLike | None, of_bool: DTypeLike) -> TensorBase:
-    """`x` in the dtype that is asked for; truth values are counted in `of_bool`."""
+    """Return `x` as `dtype` or, if that is None and `x` is bool, as `of_bool`."""
     if dtype is None and x.dtype.is_bool:
         dtype = of_bool
     return x if dtype is None else cast(x, dtype)
 
 
 def _place(function: Any, x: TensorBase, axis: int | None, keepdims: bool) -> Tensor:
-    """Where the extreme is, in the flat tensor if there is no axis."""
+    """Return the index of the extremum, in the flat tensor if `axis` is None."""
     x = cast(x, int32) if x.dtype.is_bool else x
     if axis is not None:
         at: Tensor = function(x, axis)
@@ -94,7 +94,7 @@ def _place(function: Any, x: TensorBase, axis: int | None, keepdims: bool) -> Te
 
 
 def _given(sizes: tuple[Any, ...]) -> Any:
-    """What stands in ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
+    """Return the argument of ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
     if len(sizes) != 1:
         return sizes
     is_size = hasattr(sizes[0], "__index__") and getattr(sizes[0], "ndim", 0) == 0
@@ -108,13 +108,13 @@ def _in_rows(order: str, name: str) -> None:
 
 
 class TensorMethods:
-    """What tensors and variables can do under NumPy's names."""
+    """Methods of tensors and variables with NumPy's names."""
 
     # --- reductions -------------------------------------------------------------------------------
 
     def sum(self: Any, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
             keepdims: bool = False) -> Tensor:
-        """`df.reduce_sum`, in `dtype` if one is given; truth values are counted.
+        """Return `df.reduce_sum`, in `dtype` if given; bools are counted.
 
         Examples
         --------
@@ -127,42 +127,42 @@ class TensorMethods:
 
     def prod(self: Any, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
              keepdims: bool = False) -> Tensor:
-        """`df.reduce_prod`, in `dtype` if one is given."""
+        """Return `df.reduce_prod`, in `dtype` if given."""
         _no_out(out, "prod")
         return reduce.reduce_prod(_numbers(self, dtype, int32), axis, keepdims)
 
     def mean(self: Any, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
              keepdims: bool = False) -> Tensor:
-        """`df.reduce_mean`, in `dtype` if one is given; of truth values how many are true."""
+        """Return `df.reduce_mean`, in `dtype` if given; for bools the fraction that is true."""
         _no_out(out, "mean")
         return reduce_moments.reduce_mean(_numbers(self, dtype, float32), axis, keepdims)
 
     def max(self: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Tensor:
-        """`df.reduce_max`; of truth values `df.reduce_any`."""
+        """Return `df.reduce_max`; for bools `df.reduce_any`."""
         _no_out(out, "max")
         function = reduce.reduce_any if self.dtype.is_bool else reduce.reduce_max
         return function(self, axis, keepdims)
 
     def min(self: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Tensor:
-        """`df.reduce_min`; of truth values `df.reduce_all`."""
+        """Return `df.reduce_min`; for bools `df.reduce_all`."""
         _no_out(out, "min")
         function = reduce.reduce_all if self.dtype.is_bool else reduce.reduce_min
         return function(self, axis, keepdims)
 
     def any(self: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Tensor:
-        """`df.reduce_any`; of numbers, whether one is not 0."""
+        """Return `df.reduce_any`; numbers are true unless 0."""
         _no_out(out, "any")
         return reduce.reduce_any(self if self.dtype.is_bool else not_equal(self, 0), axis, keepdims)
 
     def all(self: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Tensor:
-        """`df.reduce_all`; of numbers, whether none is 0."""
+        """Return `df.reduce_all`; numbers are true unless 0."""
         _no_out(out, "all")
         return reduce.reduce_all(self if self.dtype.is_bool else not_equal(self, 0), axis, keepdims)
 
     def var(self: Any, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
             ddof: float = 0, keepdims: bool = False) -> Tensor:
-        """`df.math.reduce_variance`: the squared distances from the mean are added and divided by
-        ``n - ddof``.
+        """Return the variance: the sum of squared distances from the mean divided by
+        ``n - ddof``. See `df.math.reduce_variance`.
 
         Examples
         --------
@@ -182,7 +182,7 @@ class TensorMethods:
 
     def std(self: Any, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
             ddof: float = 0, keepdims: bool = False) -> Tensor:
-        """`df.math.reduce_std`; the variance is divided by ``n - ddof``."""
+        """Return `df.math.reduce_std`, with the variance divided by ``n - ddof``."""
         _no_out(out, "std")
         if not ddof:
             return reduce_moments.reduce_std(_numbers(self, dtype, float32), axis, keepdims)
@@ -190,7 +190,7 @@ class TensorMethods:
 
     def argmax(self: Any, axis: int | None = None, out: None = None,
                keepdims: bool = False) -> Tensor:
-        """`df.argmax`; without an axis the place in the flat tensor.
+        """Return `df.argmax`; without an axis the index in the flat tensor.
 
         Examples
         --------
@@ -204,13 +204,13 @@ class TensorMethods:
 
     def argmin(self: Any, axis: int | None = None, out: None = None,
                keepdims: bool = False) -> Tensor:
-        """`df.argmin`; without an axis the place in the flat tensor."""
+        """Return `df.argmin`; without an axis the index in the flat tensor."""
         _no_out(out, "argmin")
         return _place(reduce_arg.argmin, self, axis, keepdims)
 
     def cumsum(self: Any, axis: int | None = None, dtype: DTypeLike | None = None,
                out: None = None) -> Tensor:
-        """`df.cumsum`; without an axis that of the flat tensor."""
+        """Return `df.cumsum`; without an axis of the flat tensor."""
         _no_out(out, "cumsum")
         x = _numbers(self, dtype, int32)
         return running_sum(reshaped(x, (-1,)), 0) if axis is None else running_sum(x, axis)
@@ -218,7 +218,7 @@ class TensorMethods:
     # --- shapes and elements ----------------------------------------------------------------------
 
     def reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Tensor:
-        """`df.reshape`: sizes one by one or as a sequence.
+        """Return `df.reshape`; the sizes are separate arguments or one sequence.
 
         Examples
         --------
@@ -231,22 +231,22 @@ class TensorMethods:
         return reshaped(self, _given(shape))
 
     def flatten(self: Any, order: str = "C") -> Tensor:
-        """All elements in one dimension."""
+        """Return all elements in one dimension."""
         _in_rows(order, "flatten")
         return reshaped(self, (-1,))
 
     def squeeze(self: Any, axis: Axis = None) -> Tensor:
-        """`df.squeeze`: without dimensions of size 1, or those of `axis`."""
+        """Return `df.squeeze`: without the dimensions of size 1, or without those in `axis`."""
         return squeezed(self, axis)
 
     def transpose(self: Any, *axes: Any) -> Tensor:
-        """`df.transpose`: the order of dimensions, one by one or as a sequence; by default
+        """Return `df.transpose`; the axes are separate arguments or one sequence, by default
         reversed."""
         order = _given(axes)
         return transposed(self, None if order is None or order == () else order)
 
     def astype(self: Any, dtype: DTypeLike, copy: bool = True) -> Tensor:
-        """`df.cast`.
+        """Return `df.cast`.
 
         Examples
         --------
@@ -257,14 +257,14 @@ class TensorMethods:
         return cast(self, as_dtype(dtype))
 
     def copy(self: Any, order: str = "C") -> Tensor:
-        """The value under a new identity. A tensor never changes, so the memory may be shared; of a
-        variable it is the value it has now."""
+        """Return the value as a new tensor object. Tensors are immutable, so memory may be shared;
+        the copy of a variable is its current value."""
         _in_rows(order, "copy")
         return identity(self)
 
     def clip(self: Any, min: TensorLike | None = None, max: TensorLike | None = None,
              out: None = None) -> Tensor:
-        """Each element limited to [min, max], where None is no limit.
+        """Clip each element to [min, max], where None is no limit.
 
         Examples
         --------
@@ -279,29 +279,29 @@ class TensorMethods:
         return x if max is None else minimum(x, max)
 
     def round(self: Any, decimals: int = 0, out: None = None) -> Tensor:
-        """`df.round`: halves go to the even neighbour; by scaling if there are decimals."""
+        """Return `df.round`, ties to even; with decimals, by scaling."""
         _no_out(out, "round")
         return rounding.python_round(self, decimals or None)
 
     def sort(self: Any, axis: int = -1, descending: bool = False) -> Tensor:
-        """`df.sort`: a sorted tensor; NumPy's sorts the array itself."""
+        """Return `df.sort`, a new tensor; NumPy's method sorts in place."""
         return sorting.sort(self, axis, "DESCENDING" if descending else "ASCENDING")
 
-    # --- identity and place -----------------------------------------------------------------------
+    # --- identity ---------------------------------------------------------------------------------
 
     def ref(self: Any) -> Reference:
-        """What stands for the tensor in sets and as a key, see `Reference`. Tensors themselves are
-        hashable too, by identity."""
+        """Return a hashable `Reference` to the tensor. Tensors themselves are hashable too, by
+        identity."""
         return Reference(self)
 
 
 class PartMethods:
-    """What a tensor can do that is ``variable[key]``."""
+    """Methods of a tensor that is ``variable[key]``."""
 
     @property
     def assign(self: Any) -> Callable[[TensorLike], Variable]:
-        """A function that writes a value into the variable and returns that. The value has the
-        shape of this part, or one that broadcasts to it. Other tensors lack it.
+        """A function that assigns a value to this slice of the variable and returns the variable.
+        The value must broadcast to the slice. Other tensors do not have this attribute.
 
         Examples
         --------
@@ -314,7 +314,7 @@ class PartMethods:
         if origin is None:
             raise AttributeError(
                 f"'dualflow.Tensor' object has no attribute 'assign': {self.dtype} {self.shape} is "
-                "no variable nor variable[key]; a tensor never changes: use "
+                "neither a variable nor variable[key]; tensors are immutable: use "
                 "dualflow.tensor_scatter_nd_update for a new one")
         return partial(assign_slice, *origin)
 

@@ -1,4 +1,4 @@
-"""Functions of neural networks that are composed of other ops; their gradients follow."""
+"""Neural network functions composed of other ops, including their gradients."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["bias_add", "dropout", "l2_loss", "moments"]
 
 def bias_add(value: TensorLike, bias: TensorLike, data_format: str = "NHWC",
              name: str | None = None) -> Tensor:
-    """`value` plus one number per channel.
+    """Add one bias per channel to `value`.
 
     Parameters
     ----------
     value : Tensor, any number dtype, two dimensions or more
-    bias : Tensor, one dimension, as long as `value` has channels
+    bias : Tensor, one dimension, one element per channel of `value`
     data_format : "NHWC" or "NCHW" (or "N...C", "NC...")
-        Whether channels are the last dimension or the second one.
+        Whether channels are the last dimension or the second.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str = "NHWC",
     Raises
     ------
     ShapeError
-        If `bias` does not have a number per channel.
+        If the size of `bias` is not the number of channels.
 
     Examples
     --------
@@ -61,16 +61,16 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str = "NHWC",
 
 def moments(x: TensorLike, axes: Axis, shift: None = None, keepdims: bool = False,
             name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Mean and variance of `x` along `axes`.
+    """Return the mean and variance of `x` along `axes`.
 
     Parameters
     ----------
     x : Tensor, floating
     axes : int or sequence of int
     shift : None
-        Not used; kept because TensorFlow has it.
+        Ignored; accepted for compatibility with TensorFlow.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def moments(x: TensorLike, axes: Axis, shift: None = None, keepdims: bool = Fals
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
-    """Half the sum of the squares of all elements.
+    """Return half the sum of the squares of all elements.
 
     Parameters
     ----------
@@ -111,15 +111,15 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
 
 def dropout(x: TensorLike, rate: float, noise_shape: TensorLike | None = None,
             seed: int | None = None, name: str | None = None) -> Tensor:
-    """`x` with a share `rate` of its elements set to 0 and the others scaled up by 1 / (1 - rate).
+    """Set a fraction `rate` of the elements to 0 and scale the others by 1 / (1 - rate).
 
     Parameters
     ----------
     x : Tensor, floating
     rate : float, from 0 to below 1
     noise_shape : ints, optional
-        The shape of what is drawn, which broadcasts with `x`: elements along a dimension of 1 are
-        kept or dropped together.
+        The shape of the random mask, which broadcasts with `x`: elements along a dimension of 1
+        are kept or dropped together.
     seed : int, optional
         The same seed drops the same elements.
 

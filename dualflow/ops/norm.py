@@ -27,17 +27,17 @@ __all__ = ["count_nonzero", "norm", "zero_fraction"]
 
 def count_nonzero(input: TensorLike, axis: Axis = None, keepdims: bool = False,
                   dtype: DTypeLike = int64, name: str | None = None) -> Tensor:
-    """How many elements along `axis` are not 0.
+    """Return the number of elements along `axis` that are not 0.
 
     Parameters
     ----------
     input : Tensor, any dtype
     axis : int or sequence of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
     dtype : DType
-        Of the result.
+        The dtype of the result.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def count_nonzero(input: TensorLike, axis: Axis = None, keepdims: bool = False,
 
 
 def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
-    """The share of elements that are 0, a float32 number.
+    """Return the fraction of elements that are 0.
 
     Parameters
     ----------
@@ -74,19 +74,19 @@ def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
 
 def norm(tensor: TensorLike, ord: str | float = "euclidean", axis: Axis = None,
          keepdims: bool = False, name: str | None = None) -> Tensor:
-    """Norm of vectors or matrices.
+    """Return the norms of vectors or matrices.
 
     Parameters
     ----------
     tensor : Tensor, floating
     ord : "euclidean", "fro", 1, 2, inf or another positive number
-        For vectors the root of order `ord` of the sum of powers, the largest for inf. For matrices
-        "euclidean" and "fro" (the same), 1 (largest column sum) or inf (largest row sum).
+        For vectors, the root of order `ord` of the sum of powers, the maximum for inf. For
+        matrices, "euclidean" or "fro" (equal), 1 (largest column sum) or inf (largest row sum).
     axis : int, or two ints, optional
-        The axis of the vectors, or the two axes of the matrices; default: all elements are one
+        The axis of the vectors, or the two axes of the matrices. By default all elements are one
         vector.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def norm(tensor: TensorLike, ord: str | float = "euclidean", axis: Axis = None,
     Raises
     ------
     InvalidArgumentError
-        If `ord` is not a norm of vectors or matrices, whichever `axis` asks for.
+        If `ord` is not a norm of vectors or of matrices, depending on `axis`.
 
     Notes
     -----

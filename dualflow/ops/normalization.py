@@ -1,8 +1,8 @@
-"""Layer norm, RMS norm and L2 normalization, which divide rows by their size, with their gradients.
+"""Layer norm, RMS norm and L2 normalization along axes, and their gradients.
 
-In the gradients of gradients, z is the normalized row, `rate` what x - mean is multiplied by, and
-P(v) = v - mean(v) - z mean(v z) takes out of v what normalizing takes out of x: back flows
-rate P(g), and P is its own transpose.
+Second-order gradients: z is the normalized row, `rate` the factor applied to x - mean, and
+P(v) = v - mean(v) - z mean(v z) is the projection applied by the normalization. The gradient of x
+is rate P(g), and P is symmetric.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["l2_normalize", "l2_normalize_grad", "layer_norm", "layer_norm_grad",
 
 
 def _axes(x: Any, axis: Axis, op: str) -> list[int]:
-    """The dimensions of `x` that `axis` names, in order."""
+    """Return the checked dimensions of `x` in `axis`, non-negative and sorted."""
     given = range(x.ndim) if axis is None else ints(axis, f"{op}: axis")
     for a in given:
         if not -x.ndim <= a < x.ndim:
@@ -48,12 +48,12 @@ def _axes(x: Any, axis: Axis, op: str) -> list[int]:
 
 
 def _is_row(parameter: Any, x: Any, axes: list[int]) -> bool:
-    """Whether the op itself takes a parameter: it lies along `axes`, the last ones of x."""
+    """Return True if the op accepts the parameter: its dimensions are `axes`, the last of x."""
     return axes == list(range(x.ndim - len(axes), x.ndim)) and parameter.ndim == len(axes)
 
 
 def _over(op: str, x: Any, axes: list[int], epsilon: float) -> Tensor:
-    """`op` without parameters, along any axes: other than the last ones are moved there."""
+    """Apply `op` without parameters along any axes, transposing unless they are the last."""
     if axes == list(range(x.ndim - len(axes), x.ndim)):
         return apply(op, x, ndim=len(axes), epsilon=epsilon)
     order = [d for d in range(x.ndim) if d not in axes] + axes
@@ -62,7 +62,7 @@ def _over(op: str, x: Any, axes: list[int], epsilon: float) -> Tensor:
 
 
 def in_float(rule: Rule) -> Rule:
-    """A rule of many ops, between which halves would lose too much: computed in float32."""
+    """Wrap a gradient rule of many ops to compute 16-bit floats in float32 and round once."""
     def wide(v):
         return cast(v, float32) if v.dtype in (float16, bfloat16) else v
 
@@ -80,13 +80,13 @@ def in_float(rule: Rule) -> Rule:
 
 def layer_norm(x: TensorLike, scale: TensorLike | None = None, offset: TensorLike | None = None,
                epsilon: float = 1e-5, axis: Axis = -1, name: str | None = None) -> Tensor:
-    """`x` with mean 0 and variance 1 along `axis`, times `scale`, plus `offset`.
+    """Normalize `x` to mean 0 and variance 1 along `axis`, then multiply by `scale`, add `offset`.
 
     Parameters
     ----------
     x : Tensor, floating
     scale, offset : Tensor or None
-        Shapes that broadcast with `x`; None leaves them out.
+        Shapes that broadcast with `x`; None omits the term.
     epsilon : float
         Added to the variance.
     axis : int or sequence of int
@@ -98,15 +98,15 @@ def layer_norm(x: TensorLike, scale: TensorLike | None = None, offset: TensorLik
     Raises
     ------
     InvalidArgumentError
-        If an axis does not exist or is given twice.
+        If an axis does not exist or is repeated.
     ShapeError
         If `scale` or `offset` does not broadcast with `x`.
 
     Notes
     -----
-    The variance is taken around the mean in a second pass: no cancellation. One op where `axis` are
-    the last dimensions, and `scale` and `offset` have as many; its gradient, to all three, is one
-    op, too. Source: Ba, Kiros and Hinton, Layer Normalization (2016).
+    The variance is computed around the mean in a second pass, which avoids cancellation. One op if
+    `axis` are the last dimensions and `scale` and `offset` have the same rank; the gradients are
+    then one op as well. Source: Ba, Kiros and Hinton, Layer Normalization (2016).
 
     Examples
     --------
@@ -141,19 +141,19 @@ def _(g, y, x, *parameters, ndim, epsilon):
 
 def layer_norm_grad(g: TensorLike, x: TensorLike, *scale: TensorLike, ndim: int = 1,
                     epsilon: float = 1e-5) -> tuple[Tensor, ...]:
-    """What flows back through the layer norm of the last `ndim` dimensions of x, if g flows in.
+    """Return the gradients of the layer norm of the last `ndim` dimensions of x, given g.
 
     Parameters
     ----------
     g, x : Tensor, floating, same shape
     scale : Tensor, optional
-        Of `ndim` dimensions, the last of x.
+        Shape of the last `ndim` dimensions of x.
 
     Returns
     -------
     tuple of Tensor
-        What flows to x; if there is a scale, also what flows to scale and offset, the sums of
-        ``g * z`` and of ``g`` over rows. Their order depends on the shape alone.
+        The gradient of x; if there is a scale, also the gradients of scale and offset: the sums of
+        ``g * z`` and of ``g`` over rows, in an order that depends only on the shape.
 
     Examples
     --------
@@ -179,8 +179,9 @@ def _(gg, out, g, x, *scale, ndim, epsilon):
 
 def second_order(back: Any, gg: Any, g: Any, z: Any, rate: Any, scale: Any, axes: Any,
                  centred: bool = True) -> Any:
-    """Gradients to g, x and scale of <h, rate P(g scale)> + <to_scale, g z> + <to_offset, g>, where
-    gg = (h, to_scale, to_offset) and back(v) = rate P(v); what flows to scale is not summed."""
+    """Return the gradients to g, x and scale of <h, rate P(g scale)> + <to_scale, g z> +
+    <to_offset, g>, where gg = (h, to_scale, to_offset) and back(v) = rate P(v). The gradient of
+    scale is not yet summed over rows."""
     def mean(v):
         return reduce_mean(v, axes, True)
 
@@ -205,13 +206,13 @@ def second_order(back: Any, gg: Any, g: Any, z: Any, rate: Any, scale: Any, axes
 
 def rms_norm(x: TensorLike, scale: TensorLike | None = None, epsilon: float = 1e-6,
              axis: Axis = -1, name: str | None = None) -> Tensor:
-    """`x` over the root of its mean square along `axis`, times `scale`.
+    """Divide `x` by the root of its mean square along `axis`, then multiply by `scale`.
 
     Parameters
     ----------
     x : Tensor, floating
     scale : Tensor or None
-        A shape that broadcasts with `x`; None leaves it out.
+        A shape that broadcasts with `x`; None omits the factor.
     epsilon : float
         Added to the mean square.
     axis : int or sequence of int
@@ -223,14 +224,14 @@ def rms_norm(x: TensorLike, scale: TensorLike | None = None, epsilon: float = 1e
     Raises
     ------
     InvalidArgumentError
-        If an axis does not exist or is given twice.
+        If an axis does not exist or is repeated.
     ShapeError
         If `scale` does not broadcast with `x`.
 
     Notes
     -----
-    One op, as is its gradient, where `layer_norm` is. Source: Zhang and Sennrich, Root Mean Square
-    Layer Normalization (2019).
+    One op with one gradient op, under the conditions of `layer_norm`. Source: Zhang and Sennrich,
+    Root Mean Square Layer Normalization (2019).
 
     Examples
     --------
@@ -260,18 +261,18 @@ def _(g, y, x, *scale, ndim, epsilon):
 
 def rms_norm_grad(g: TensorLike, x: TensorLike, *scale: TensorLike, ndim: int = 1,
                   epsilon: float = 1e-6) -> tuple[Tensor, ...]:
-    """What flows back through the RMS norm of the last `ndim` dimensions of x, if g flows in.
+    """Return the gradients of the RMS norm of the last `ndim` dimensions of x, given g.
 
     Parameters
     ----------
     g, x : Tensor, floating, same shape
     scale : Tensor, optional
-        Of `ndim` dimensions, the last of x.
+        Shape of the last `ndim` dimensions of x.
 
     Returns
     -------
     tuple of Tensor
-        What flows to x and, if there is one, to scale.
+        The gradient of x and, if there is a scale, of scale.
 
     Examples
     --------
@@ -297,15 +298,15 @@ def _(gg, out, g, x, *scale, ndim, epsilon):
 
 def l2_normalize(x: TensorLike, axis: Axis = None, epsilon: float = 1e-12,
                  name: str | None = None) -> Tensor:
-    """`x` over its euclidean norm along `axis`.
+    """Divide `x` by its euclidean norm along `axis`.
 
     Parameters
     ----------
     x : Tensor, floating
     axis : int or sequence of int, optional
-        Default all axes.
+        By default all axes.
     epsilon : float
-        The square of the norm is taken to be at least this.
+        Lower bound for the square of the norm.
 
     Returns
     -------
@@ -314,11 +315,11 @@ def l2_normalize(x: TensorLike, axis: Axis = None, epsilon: float = 1e-12,
     Raises
     ------
     InvalidArgumentError
-        If an axis does not exist or is given twice.
+        If an axis does not exist or is repeated.
 
     Notes
     -----
-    One op, as is its gradient, where `axis` are the last dimensions.
+    One op with one gradient op if `axis` are the last dimensions.
 
     Examples
     --------
@@ -344,8 +345,8 @@ def _(g, y, x, ndim, epsilon):
 
 def l2_normalize_grad(g: TensorLike, x: TensorLike, ndim: int = 1,
                       epsilon: float = 1e-12) -> Tensor:
-    """(g - z * sum(g * z)) / norm: what flows back through z = x / norm, over the last `ndim`
-    dimensions; g / sqrt(epsilon) where the square of the norm is below epsilon.
+    """Return the gradient of z = x / norm over the last `ndim` dimensions, (g - z * sum(g * z)) /
+    norm, or g / sqrt(epsilon) where the square of the norm is below epsilon.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Updates of variables by their gradients, fused and in place; `dualflow.optimizers` is made of
-these. The formulas are those of Keras 3.
+"""Fused in-place updates of variables by their gradients, the ops of `dualflow.optimizers`. The
+formulas are those of Keras 3.
 
-A gradient may be `IndexedSlices`: the result is that for the dense gradient, to the bit, which is
-not made. So slots of rows that are not named decay, as in Keras; where the gradient 0 changes
-nothing (`sgd_update`, `adagrad_update`) such rows are not visited."""
+A gradient may be `IndexedSlices`: the result is bit-identical to the update by the dense gradient,
+which is not created. Slots of rows without an index decay, as in Keras; if a zero gradient changes
+nothing (`sgd_update`, `adagrad_update`), these rows are skipped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["adagrad_update", "adam_update", "amsgrad_update", "centered_rmsprop_
 
 def apply_update(op: str, variables: tuple[Variable, ...], grad: Any,
                  rest: tuple[TensorLike, ...], name: str | None = None, **attrs: Any) -> None:
-    """Applies the op, or its twin for a gradient that is `IndexedSlices`."""
+    """Apply the op, or its counterpart for a gradient that is `IndexedSlices`."""
     if type(grad) is not IndexedSlices:
         apply(op, *variables, grad, *rest, name=name, **attrs)
         return
@@ -38,7 +38,7 @@ def apply_update(op: str, variables: tuple[Variable, ...], grad: Any,
 
 def sgd_update(var: Variable, grad: TensorLike, learning_rate: TensorLike,
                name: str | None = None) -> None:
-    """Gradient descent: var = var - learning_rate * grad.
+    """Apply gradient descent: var = var - learning_rate * grad.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def sgd_update(var: Variable, grad: TensorLike, learning_rate: TensorLike,
     Raises
     ------
     DTypeError, ShapeError
-        If `grad` is not like `var`.
+        If `grad` does not have the dtype and shape of `var`.
 
     Examples
     --------
@@ -70,7 +70,7 @@ no_gradient("sgd_update_rows", why="it writes a variable")
 def momentum_update(var: Variable, accum: Variable, grad: TensorLike, learning_rate: TensorLike,
                     momentum: float = 0.9, nesterov: bool = False,
                     name: str | None = None) -> None:
-    """Descent with momentum: accum = momentum * accum - learning_rate * grad; var = var + accum.
+    """Apply momentum: accum = momentum * accum - learning_rate * grad; var = var + accum.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ def momentum_update(var: Variable, accum: Variable, grad: TensorLike, learning_r
     learning_rate : Tensor, floating, shape ()
     momentum : float
     nesterov : bool
-        Look ahead: var = var + momentum * accum - learning_rate * grad, with the new accum.
+        Whether to update var = var + momentum * accum - learning_rate * grad, with the new accum.
 
     Raises
     ------
     DTypeError, ShapeError
-        If `accum` or `grad` is not like `var`.
+        If `accum` or `grad` does not have the dtype and shape of `var`.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def adam_update(var: Variable, m: Variable, v: Variable, grad: TensorLike,
                 learning_rate: TensorLike, step: TensorLike, beta_1: float = 0.9,
                 beta_2: float = 0.999, epsilon: float = 1e-7, weight_decay: float = 0.0,
                 name: str | None = None) -> None:
-    """Adam: var = var - rate * m / (sqrt(v) + epsilon), m and v running means of grad and grad**2.
+    """Apply Adam: var = var - rate * m / (sqrt(v) + epsilon), with m, v means of grad, grad**2.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def adam_update(var: Variable, m: Variable, v: Variable, grad: TensorLike,
     grad : Tensor or IndexedSlices, like `var`
     learning_rate : Tensor, floating, shape ()
     step : Tensor, int64, shape ()
-        Number t of updates made before this one.
+        Number t of previous updates.
     beta_1, beta_2, epsilon : float
     weight_decay : float
         Decoupled: `var` is first multiplied by 1 - learning_rate * weight_decay.
@@ -123,7 +123,7 @@ def adam_update(var: Variable, m: Variable, v: Variable, grad: TensorLike,
     Raises
     ------
     DTypeError, ShapeError
-        If `m`, `v` or `grad` is not like `var`.
+        If `m`, `v` or `grad` does not have the dtype and shape of `var`.
 
     Notes
     -----
@@ -152,16 +152,16 @@ def amsgrad_update(var: Variable, m: Variable, v: Variable, v_hat: Variable, gra
                    learning_rate: TensorLike, step: TensorLike, beta_1: float = 0.9,
                    beta_2: float = 0.999, epsilon: float = 1e-7, weight_decay: float = 0.0,
                    name: str | None = None) -> None:
-    """Adam with the largest v so far in place of v.
+    """Apply AMSGrad: Adam with the running maximum of v in place of v.
 
     Parameters
     ----------
     v_hat : Variable, like `var`
-        The largest v so far.
+        The running maximum of v.
 
     See Also
     --------
-    adam_update : says what the others are.
+    adam_update : describes the other parameters.
 
     Notes
     -----
@@ -187,12 +187,14 @@ no_gradient("amsgrad_update_rows", why="it writes a variable")
 def rmsprop_update(var: Variable, rms: Variable, mom: Variable, grad: TensorLike,
                    learning_rate: TensorLike, rho: float = 0.9, momentum: float = 0.0,
                    epsilon: float = 1e-7, name: str | None = None) -> None:
-    """RMSprop: var = var - learning_rate * grad / sqrt(rms + epsilon), rms the mean of grad**2.
+    """Apply RMSprop: var = var - learning_rate * grad / sqrt(rms + epsilon).
+
+    rms is the running mean of grad**2.
 
     Parameters
     ----------
     var, rms : Variable, floating, shape (...)
-    mom : Variable, like `var`, or without elements where `momentum` is 0
+    mom : Variable, like `var`, or empty if `momentum` is 0
     grad : Tensor or IndexedSlices, like `var`
     learning_rate : Tensor, floating, shape ()
     rho, momentum, epsilon : float
@@ -200,7 +202,7 @@ def rmsprop_update(var: Variable, rms: Variable, mom: Variable, grad: TensorLike
     Raises
     ------
     DTypeError, ShapeError
-        If `rms`, `mom` or `grad` is not like `var`.
+        If `rms`, `mom` or `grad` does not have the dtype and shape of `var`.
 
     Examples
     --------
@@ -223,12 +225,12 @@ def centered_rmsprop_update(var: Variable, rms: Variable, mean: Variable, mom: V
                             grad: TensorLike, learning_rate: TensorLike, rho: float = 0.9,
                             momentum: float = 0.0, epsilon: float = 1e-7,
                             name: str | None = None) -> None:
-    """RMSprop with the variance rms - mean**2 in the place of the mean square.
+    """Apply RMSprop with the variance rms - mean**2 in place of the mean square.
 
     Parameters
     ----------
     var, rms, mean : Variable, floating, shape (...)
-    mom : Variable, like `var`, or without elements where `momentum` is 0
+    mom : Variable, like `var`, or empty if `momentum` is 0
     grad : Tensor or IndexedSlices, like `var`
     learning_rate : Tensor, floating, shape ()
     rho, momentum, epsilon : float
@@ -236,7 +238,7 @@ def centered_rmsprop_update(var: Variable, rms: Variable, mean: Variable, mom: V
     Raises
     ------
     DTypeError, ShapeError
-        If `rms`, `mean`, `mom` or `grad` is not like `var`.
+        If `rms`, `mean`, `mom` or `grad` does not have the dtype and shape of `var`.
 
     Examples
     --------
@@ -258,7 +260,7 @@ no_gradient("centered_rmsprop_update_rows", why="it writes a variable")
 
 def adagrad_update(var: Variable, accum: Variable, grad: TensorLike, learning_rate: TensorLike,
                    epsilon: float = 1e-7, name: str | None = None) -> None:
-    """Adagrad: accum = accum + grad**2; var = var - learning_rate * grad / sqrt(accum + epsilon).
+    """Apply Adagrad: accum += grad**2; var = var - learning_rate * grad / sqrt(accum + epsilon).
 
     Parameters
     ----------
@@ -270,7 +272,7 @@ def adagrad_update(var: Variable, accum: Variable, grad: TensorLike, learning_ra
     Raises
     ------
     DTypeError, ShapeError
-        If `accum` or `grad` is not like `var`.
+        If `accum` or `grad` does not have the dtype and shape of `var`.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Pooling: the largest number or the mean of each window of an image, with gradients of any order.
+"""Max and average pooling of the windows of an image, with gradients of any order.
 
-The ops below see channels last; functions transpose what comes with channels first.
+The ops expect channels last; the functions transpose images with channels first.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _(g, y, x, window, strides, dilations, paddings, rule, places):
 
 def max_pool_grad(g: TensorLike, places: TensorLike, shape: tuple[int, ...],
                   *windows: Any) -> Tensor:
-    """What flows back through `max_pool`: each of `g` added at the pixel its maximum came from."""
+    """Return the gradient of `max_pool`: each element of `g` added to the pixel of its maximum."""
     return apply("max_pool_grad", g, places, shape=shape, **window_attrs(*windows))
 
 
@@ -54,7 +54,7 @@ def _(gg, y, g, places, shape, window, strides, dilations, paddings, rule):
 
 
 def max_pool_pick(x: TensorLike, places: TensorLike, *windows: Any) -> Tensor:
-    """The numbers of `x` at the pixels that maxima came from."""
+    """Gather the elements of `x` at the pixels of the maxima."""
     return apply("max_pool_pick", x, places, **window_attrs(*windows))
 
 
@@ -70,7 +70,7 @@ def _(g, y, x, window, strides, dilations, paddings, rule):
 
 
 def avg_pool_grad(g: TensorLike, shape: tuple[int, ...], *windows: Any) -> Tensor:
-    """What flows back through `avg_pool`: each of `g`, shared out evenly among its pixels."""
+    """Return the gradient of `avg_pool`: each element of `g` divided among its pixels."""
     return apply("avg_pool_grad", g, shape=shape, **window_attrs(*windows))
 
 
@@ -89,7 +89,7 @@ def _windows(at: Images, op: str, ksize: TensorLike, strides: TensorLike, paddin
 
 def _largest(x: TensorBase, attrs: Attrs, places: DType,
              name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The largest number of each window, and its pixel: within the image as int32, within the
+    """Return the maximum of each window and its pixel index: within the image as int32, within the
     window as uint8."""
     if x.dtype not in _WIDER:
         return apply("max_pool", x, name=name, places=places, **attrs)
@@ -98,13 +98,13 @@ def _largest(x: TensorBase, attrs: Attrs, places: DType,
 
 
 def _compact(attrs: Attrs) -> DType:
-    """What places fit in that only the gradient reads."""
+    """Return the smallest dtype for pixel indices that only the gradient reads."""
     bytes_do = attrs["rule"] != SPREAD and math.prod(attrs["window"]) <= 256
     return uint8 if bytes_do else int32
 
 
 def pooled(at: Images, op: str, attrs: Attrs, name: str | None) -> Tensor:
-    """`op`, max_pool or avg_pool, on images in any format."""
+    """Apply `op`, max_pool or avg_pool, to images in any format."""
     inner = None if at.channels_first else name
     if op == "max_pool":
         y = _largest(at.x, attrs, _compact(attrs), inner)[0]
@@ -115,20 +115,20 @@ def pooled(at: Images, op: str, attrs: Attrs, name: str | None) -> Tensor:
 
 def max_pool(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
              data_format: str | None = None, name: str | None = None) -> Tensor:
-    """The largest number of each window of an image, channel by channel.
+    """Return the maximum of each window of an image, channel by channel.
 
     Parameters
     ----------
     input : Tensor, any number dtype but uint64, shape (batch, space..., channels), with 1 to 3
-        dimensions of space
+        spatial dimensions
     ksize : int or ints
-        Size of the window: one for all dimensions of space, one for each, or one for each
+        Size of the window: one int for all spatial dimensions, one for each, or one for each
         dimension of `input` with 1 for batch and channels.
     strides : int or ints
-        How far apart windows are, likewise.
+        Step between windows, in the same form.
     padding : "VALID", "SAME" or pairs of ints, one per dimension of `input`
-        "VALID": windows lie within the image; "SAME": as many as ceil(size / stride); else the
-        image grows by so much before and after each dimension, less than the window.
+        "VALID": windows lie within the image. "SAME": ceil(size / stride) windows. Pairs are the
+        padding before and after each dimension, each less than the window.
     data_format : str, optional
         "NWC", "NHWC" or "NDHWC" (default), or with channels first "NCW", "NCHW" or "NCDHW".
 
@@ -143,10 +143,10 @@ def max_pool(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding:
 
     Notes
     -----
-    Padding never counts. A NaN is the largest. The gradient flows to the first of equal pixels of
-    a window; where that was is kept, and not searched again. Tensors with channels first are
-    transposed, which is fastest. With a window that has no pixel (dilated, over an image
-    smaller than the dilation) the result is the lowest number.
+    Padding is ignored. NaN counts as the maximum. The gradient goes to the first maximal pixel of a
+    window, whose index is stored. Tensors with channels first are transposed, which is faster than
+    pooling them directly. A window without pixels (a dilated window over an image smaller than the
+    dilation) gives the lowest value of the dtype.
 
     Examples
     --------
@@ -161,8 +161,8 @@ def max_pool(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding:
 
 def max_pool1d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
                data_format: str = "NWC", name: str | None = None) -> Tensor:
-    """`max_pool` with one dimension of space: `data_format` is "NWC" or "NCW", and
-    `input`, `ksize`, `strides` and `padding` are as there.
+    """Compute `max_pool` with one spatial dimension. `data_format` is "NWC" or "NCW"; `input`,
+    `ksize`, `strides` and `padding` are as in `max_pool`.
 
     Examples
     --------
@@ -176,8 +176,8 @@ def max_pool1d(input: TensorLike, ksize: TensorLike, strides: TensorLike, paddin
 
 def max_pool2d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
                data_format: str = "NHWC", name: str | None = None) -> Tensor:
-    """`max_pool` with two dimensions of space: `data_format` is "NHWC" or "NCHW", and
-    `input`, `ksize`, `strides` and `padding` are as there.
+    """Compute `max_pool` with two spatial dimensions. `data_format` is "NHWC" or "NCHW"; `input`,
+    `ksize`, `strides` and `padding` are as in `max_pool`.
 
     Examples
     --------
@@ -191,8 +191,8 @@ def max_pool2d(input: TensorLike, ksize: TensorLike, strides: TensorLike, paddin
 
 def max_pool3d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
                data_format: str = "NDHWC", name: str | None = None) -> Tensor:
-    """`max_pool` with three dimensions of space: `data_format` is "NDHWC" or "NCDHW", and
-    `input`, `ksize`, `strides` and `padding` are as there.
+    """Compute `max_pool` with three spatial dimensions. `data_format` is "NDHWC" or "NCDHW";
+    `input`, `ksize`, `strides` and `padding` are as in `max_pool`.
 
     Examples
     --------
@@ -208,13 +208,13 @@ def max_pool_with_argmax(input: TensorLike, ksize: TensorLike, strides: TensorLi
                          data_format: str = "NHWC", output_dtype: DTypeLike = int64,
                          include_batch_in_index: bool = False,
                          name: str | None = None) -> tuple[Tensor, Tensor]:
-    """`max_pool2d`, and where in the image each maximum was.
+    """Compute `max_pool2d` and the index of each maximum in the image.
 
     Parameters
     ----------
     input : Tensor, any number dtype but uint64, shape (batch, height, width, channels)
     ksize, strides, padding
-        As for `max_pool`.
+        As in `max_pool`.
     data_format : "NHWC"
     output_dtype : DType, int64 or int32
     include_batch_in_index : bool
@@ -223,8 +223,8 @@ def max_pool_with_argmax(input: TensorLike, ksize: TensorLike, strides: TensorLi
     -------
     output : Tensor
     argmax : Tensor, `output_dtype`, shape of `output`
-        ``(y * width + x) * channels + c`` of the maximum; `include_batch_in_index` adds
-        ``b * height * width * channels``.
+        ``(y * width + x) * channels + c`` of the maximum, plus
+        ``b * height * width * channels`` if `include_batch_in_index`.
 
     Examples
     --------
@@ -254,13 +254,13 @@ def _flat_index(x: TensorBase, places: TensorBase, dtype: DType, with_batch: boo
 
 def avg_pool(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
              data_format: str | None = None, name: str | None = None) -> Tensor:
-    """The mean of each window of an image, channel by channel.
+    """Return the mean of each window of an image, channel by channel.
 
     Parameters
     ----------
-    input : Tensor, floating, shape (batch, space..., channels), 1 to 3 dimensions of space
+    input : Tensor, floating, shape (batch, space..., channels), 1 to 3 spatial dimensions
     ksize, strides, padding, data_format
-        As for `max_pool`.
+        As in `max_pool`.
 
     Returns
     -------
@@ -268,7 +268,7 @@ def avg_pool(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding:
 
     Notes
     -----
-    Padding does not count: the mean is that of a window's pixels within the image.
+    Padding is ignored: the mean is over the pixels of a window within the image.
 
     Examples
     --------
@@ -283,8 +283,8 @@ def avg_pool(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding:
 
 def avg_pool1d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
                data_format: str = "NWC", name: str | None = None) -> Tensor:
-    """`avg_pool` with one dimension of space: `data_format` is "NWC" or "NCW", and
-    `input`, `ksize`, `strides` and `padding` are as there.
+    """Compute `avg_pool` with one spatial dimension. `data_format` is "NWC" or "NCW"; `input`,
+    `ksize`, `strides` and `padding` are as in `avg_pool`.
 
     Examples
     --------
@@ -298,8 +298,8 @@ def avg_pool1d(input: TensorLike, ksize: TensorLike, strides: TensorLike, paddin
 
 def avg_pool2d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
                data_format: str = "NHWC", name: str | None = None) -> Tensor:
-    """`avg_pool` with two dimensions of space: `data_format` is "NHWC" or "NCHW", and
-    `input`, `ksize`, `strides` and `padding` are as there.
+    """Compute `avg_pool` with two spatial dimensions. `data_format` is "NHWC" or "NCHW"; `input`,
+    `ksize`, `strides` and `padding` are as in `avg_pool`.
 
     Examples
     --------
@@ -313,8 +313,8 @@ def avg_pool2d(input: TensorLike, ksize: TensorLike, strides: TensorLike, paddin
 
 def avg_pool3d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
                data_format: str = "NDHWC", name: str | None = None) -> Tensor:
-    """`avg_pool` with three dimensions of space: `data_format` is "NDHWC" or "NCDHW", and
-    `input`, `ksize`, `strides` and `padding` are as there.
+    """Compute `avg_pool` with three spatial dimensions. `data_format` is "NDHWC" or "NCDHW";
+    `input`, `ksize`, `strides` and `padding` are as in `avg_pool`.
 
     Examples
     --------
@@ -329,18 +329,18 @@ def avg_pool3d(input: TensorLike, ksize: TensorLike, strides: TensorLike, paddin
 def pool(input: TensorLike, window_shape: TensorLike, pooling_type: str,
          strides: TensorLike = 1, padding: Any = "VALID", data_format: str | None = None,
          dilations: TensorLike = 1, name: str | None = None) -> Tensor:
-    """Pooling of either type, whose windows may have gaps.
+    """Apply max or average pooling with optionally dilated windows.
 
     Parameters
     ----------
-    input : Tensor, shape (batch, space..., channels), 1 to 3 dimensions of space
+    input : Tensor, shape (batch, space..., channels), 1 to 3 spatial dimensions
     window_shape : int or ints
     pooling_type : "MAX" or "AVG"
     strides : int or ints
     padding, data_format
-        As for `max_pool`.
+        As in `max_pool`.
     dilations : int or ints
-        How far apart the pixels of a window are.
+        Step between the pixels of a window.
 
     Returns
     -------

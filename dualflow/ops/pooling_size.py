@@ -1,4 +1,4 @@
-"""Pooling to a size wanted: as many windows as asked for, or one that is the whole image."""
+"""Adaptive pooling, to a given number of windows, and global pooling over the whole image."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def _spread(at: Images, op: str, output_size: TensorLike) -> Attrs:
 
 def adaptive_max_pool(input: TensorLike, output_size: TensorLike, data_format: str | None = None,
                       name: str | None = None) -> Tensor:
-    """The largest numbers of as many windows as wanted, spread over the image.
+    """Return the maxima of `output_size` windows spread over the image.
 
     Parameters
     ----------
     input : Tensor, any number dtype, shape (batch, space..., channels)
     output_size : int or ints
-        Number of windows, for all dimensions of space or for each.
+        Number of windows, for all spatial dimensions or for each.
     data_format : str, optional
 
     Returns
@@ -45,8 +45,8 @@ def adaptive_max_pool(input: TensorLike, output_size: TensorLike, data_format: s
 
     Notes
     -----
-    Of n windows over a dimension of m pixels, window i goes from floor(i m / n) to
-    ceil((i + 1) m / n); they overlap where n does not divide m.
+    With n windows over a dimension of m pixels, window i spans floor(i m / n) to
+    ceil((i + 1) m / n); windows overlap unless n divides m.
 
     Examples
     --------
@@ -61,9 +61,9 @@ def adaptive_max_pool(input: TensorLike, output_size: TensorLike, data_format: s
 
 def adaptive_avg_pool(input: TensorLike, output_size: TensorLike, data_format: str | None = None,
                       name: str | None = None) -> Tensor:
-    """The means of as many windows as wanted, spread over the image.
+    """Return the means of `output_size` windows spread over the image.
 
-    `input` (floating), `output_size` and `data_format` are as for `adaptive_max_pool`.
+    `input` (floating), `output_size` and `data_format` are as in `adaptive_max_pool`.
 
     Examples
     --------
@@ -78,14 +78,14 @@ def adaptive_avg_pool(input: TensorLike, output_size: TensorLike, data_format: s
 
 def global_max_pool(input: TensorLike, data_format: str | None = None, keepdims: bool = False,
                     name: str | None = None) -> Tensor:
-    """The largest number of each channel of an image.
+    """Return the maximum of each channel of an image.
 
     Parameters
     ----------
     input : Tensor, any number dtype, shape (batch, space..., channels)
     data_format : str, optional
     keepdims : bool
-        Whether the dimensions of space stay, with 1 element each.
+        Whether to keep the spatial dimensions with size 1.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def global_max_pool(input: TensorLike, data_format: str | None = None, keepdims:
 
     Notes
     -----
-    A `reduce_max`, whose gradient is shared by equal elements.
+    A `reduce_max`; its gradient is divided equally among equal maxima.
 
     Examples
     --------
@@ -106,9 +106,9 @@ def global_max_pool(input: TensorLike, data_format: str | None = None, keepdims:
 
 def global_avg_pool(input: TensorLike, data_format: str | None = None, keepdims: bool = False,
                     name: str | None = None) -> Tensor:
-    """The mean of each channel of an image.
+    """Return the mean of each channel of an image.
 
-    `input`, `data_format` and `keepdims` are as for `global_max_pool`.
+    `input`, `data_format` and `keepdims` are as in `global_max_pool`.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def global_avg_pool(input: TensorLike, data_format: str | None = None, keepdims:
 
 
 def _whole(input: TensorLike, data_format: str | None, op: str) -> tuple[TensorBase, list[int]]:
-    """A batch of images and its dimensions of space."""
+    """Return a batch of images and its spatial dimensions."""
     x = input if isinstance(input, TensorBase) else as_tensor(input, None, op)
     first = channels_first(x, data_format, op)
     return x, list(range(2, x.ndim) if first else range(1, x.ndim - 1))

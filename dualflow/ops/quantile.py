@@ -17,7 +17,7 @@ _ROOT_TWO_PI = 2.5066282746310002
 
 
 def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
-    """The number y with ``erf(y) = x``, elementwise.
+    """Return y with ``erf(y) = x``, elementwise.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Computed in float64 by Wichura's AS 241; inf at 1, -inf at -1, NaN beyond. The gradient is
+    Computed in float64 by Wichura's AS 241; inf at 1, -inf at -1, NaN outside. The gradient is
     ``g * sqrt(pi) / 2 * exp(y**2)``.
 
     Examples
@@ -47,7 +47,7 @@ def _(g, y, x):
 
 
 def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
-    """The number y with ``erfc(y) = x``, elementwise.
+    """Return y with ``erfc(y) = x``, elementwise.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Computed in float64 by Wichura's AS 241; inf at 0, -inf at 2, NaN beyond. The gradient is
+    Computed in float64 by Wichura's AS 241; inf at 0, -inf at 2, NaN outside. The gradient is
     ``-g * sqrt(pi) / 2 * exp(y**2)``.
 
     Examples
@@ -77,7 +77,7 @@ def _(g, y, x):
 
 
 def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
-    """The quantile of the standard normal distribution: y with ``P(X < y) = x``, elementwise.
+    """Return the quantile of the standard normal distribution, y with ``P(X < y) = x``, elementwise.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Computed in float64 by Wichura's AS 241; inf at 1, -inf at 0, NaN beyond. The gradient is
+    Computed in float64 by Wichura's AS 241; inf at 1, -inf at 0, NaN outside. The gradient is
     ``g * sqrt(2 * pi) * exp(y**2 / 2)``.
 
     Examples

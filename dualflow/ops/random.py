@@ -1,8 +1,8 @@
-"""Random numbers determined by a key: Philox4x32-10 by counters, so that a number depends only on
-its key and its index, never on the thread count.
+"""Random numbers determined by a key. The counter-based generator Philox4x32-10 makes each number
+depend only on its key and index, not on the thread count.
 
-The ops take their key, two int64, as an input; each key has a stream of its own.
-random_generator.py hands out keys.
+The ops take the key, two int64, as an input; each key selects a separate stream. Keys come from
+random_generator.py.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ def _known(alg: str, op: str) -> None:
 
 
 def key_of(seed: TensorLike) -> TensorLike:
-    """What random ops take as their key."""
+    """Return the key of random ops for a seed."""
     return seed if isinstance(seed, TensorBase) else constant(seed, dtypes.int64)
 
 
 def _drawn_in(dtype: DTypeLike) -> dtypes.DType:
-    """The dtype numbers are drawn in; float16 and bfloat16 are rounded from float32."""
+    """Return the dtype to draw in; float16 and bfloat16 are rounded from float32."""
     wanted = as_dtype(dtype)
     return dtypes.float32 if wanted.is_floating and wanted.itemsize == 2 else wanted
 
 
 def _scaled(draw: Callable[[Any, Any], Tensor], dtype: DTypeLike, location: TensorLike,
             scale: TensorLike) -> Tensor:
-    """`draw(location, scale)` or, if they are tensors, location + scale * draw(0, 1)."""
+    """Return `draw(location, scale)` or, if one is a tensor, location + scale * draw(0, 1)."""
     if isinstance(location, TensorBase) or isinstance(scale, TensorBase):
         return _in_dtype(draw(0.0, 1.0) * scale + location, as_dtype(dtype))
     return _in_dtype(draw(location, scale), as_dtype(dtype))
@@ -63,18 +63,18 @@ def _scaled(draw: Callable[[Any, Any], Tensor], dtype: DTypeLike, location: Tens
 def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
                       maxval: TensorLike | None = None, dtype: DTypeLike = dtypes.float32,
                       name: str | None = None, alg: str = "auto_select") -> Tensor:
-    """Numbers evenly distributed over [minval, maxval), determined by `seed`.
+    """Draw uniformly distributed numbers in [minval, maxval), determined by `seed`.
 
     Parameters
     ----------
     shape : int or sequence of int
     seed : Tensor, int64 (2,)
-        Any two numbers, such as an epoch and a step: each pair has a stream of its own.
+        Any two numbers, such as an epoch and a step: each pair selects a separate stream.
     minval, maxval : number, or for floats Tensor
-        `maxval` is 1 for floats if not given, and must be given for integers.
+        `maxval` is 1 for floats by default and is required for integers.
     dtype : dtype, default float32
     alg : {"auto_select", "philox"}
-        There is one algorithm.
+        Both name the only algorithm.
 
     Returns
     -------
@@ -82,10 +82,10 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
 
     Notes
     -----
-    float32 has 24, float64 53, float16 11, bfloat16 8 random bits. An integer's probability is off
-    by less than 2**-32 of itself; its `maxval` is at most 2**63 - 1. In float16 and bfloat16, where
-    `minval` is above 0, a number may round up to `maxval`. The same bits at every SIMD level. There
-    is no gradient.
+    float32 has 24, float64 53, float16 11, bfloat16 8 random bits. The relative error of an
+    integer's probability is below 2**-32; its `maxval` is at most 2**63 - 1. In float16 and
+    bfloat16 with `minval` above 0, a number may round up to `maxval`. Bit-identical at every SIMD
+    level. There is no gradient.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
     if digits or isinstance(low, TensorBase) or isinstance(high, TensorBase):
         x = apply("random_uniform", key_of(seed), name=name, shape=shape, dtype=drawn, minval=0.0,
                   maxval=1.0)
-        if digits:                      # cut, so that nothing rounds up to 1
+        if digits:                      # truncate, so that no number rounds up to 1
             x = apply("floor", x * 2.0**digits) * 2.0**-digits
         x = x * (high - low) + low
     else:
@@ -122,17 +122,17 @@ no_gradient("random_integers", why="random numbers do not depend on their inputs
 def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
                      stddev: TensorLike = 1.0, dtype: DTypeLike = dtypes.float32,
                      name: str | None = None, alg: str = "auto_select") -> Tensor:
-    """Normally distributed numbers, determined by `seed`.
+    """Draw normally distributed numbers, determined by `seed`.
 
     Parameters
     ----------
     shape : int or sequence of int
     seed : Tensor, int64 (2,)
-        Any two numbers, such as an epoch and a step: each pair has a stream of its own.
+        Any two numbers, such as an epoch and a step: each pair selects a separate stream.
     mean, stddev : number or Tensor
     dtype : floating dtype, default float32
     alg : {"auto_select", "philox"}
-        There is one algorithm.
+        Both name the only algorithm.
 
     Returns
     -------
@@ -140,8 +140,8 @@ def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
 
     Notes
     -----
-    By the method of Box and Muller; at most 6.6 (float64: 8.6) standard deviations from the mean.
-    SIMD levels may differ in the last bits. Gradients reach `mean` and `stddev` that are tensors.
+    The Box-Muller method; at most 6.6 (float64: 8.6) standard deviations from the mean. SIMD levels
+    may differ in the last bits. `mean` and `stddev` have gradients if they are tensors.
 
     Examples
     --------
@@ -163,17 +163,17 @@ no_gradient("random_normal", why="random numbers do not depend on their inputs")
 def stateless_truncated_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
                                stddev: TensorLike = 1.0, dtype: DTypeLike = dtypes.float32,
                                name: str | None = None, alg: str = "auto_select") -> Tensor:
-    """Normally distributed numbers within two standard deviations, determined by `seed`.
+    """Draw normally distributed numbers within two standard deviations, determined by `seed`.
 
     Parameters
     ----------
     shape : int or sequence of int
     seed : Tensor, int64 (2,)
-        Any two numbers, such as an epoch and a step: each pair has a stream of its own.
+        Any two numbers, such as an epoch and a step: each pair selects a separate stream.
     mean, stddev : number or Tensor
     dtype : floating dtype, default float32
     alg : {"auto_select", "philox"}
-        There is one algorithm.
+        Both name the only algorithm.
 
     Returns
     -------
@@ -181,8 +181,8 @@ def stateless_truncated_normal(shape: Shape, seed: TensorLike, mean: TensorLike 
 
     Notes
     -----
-    By the inverse of the distribution: nothing is rejected. Their own standard deviation is 0.88
-    `stddev`. Gradients reach `mean` and `stddev` that are tensors.
+    The inverse of the distribution function, without rejection. The standard deviation of the
+    results is 0.88 `stddev`. `mean` and `stddev` have gradients if they are tensors.
 
     Examples
     --------
@@ -202,13 +202,13 @@ no_gradient("truncated_normal", why="random numbers do not depend on their input
 
 
 def stateless_permutation(n: int, seed: TensorLike, name: str | None = None) -> Tensor:
-    """The numbers 0 to n - 1 in an order determined by `seed`.
+    """Return the integers 0 to n - 1 in an order determined by `seed`.
 
     Parameters
     ----------
     n : int
     seed : Tensor, int64 (2,)
-        Any two numbers, such as an epoch and a step: each pair has a stream of its own.
+        Any two numbers, such as an epoch and a step: each pair selects a separate stream.
 
     Returns
     -------
@@ -216,7 +216,7 @@ def stateless_permutation(n: int, seed: TensorLike, name: str | None = None) -> 
 
     Notes
     -----
-    By the shuffle of Fisher and Yates, with 64 random bits per exchange.
+    The Fisher-Yates shuffle, with 64 random bits per exchange.
 
     Examples
     --------

@@ -1,5 +1,5 @@
-"""Random numbers that differ from call to call: a generator provides the keys that random.py takes,
-each made of its seed and a count. Functions use the global generator.
+"""Stateful random numbers: a generator derives the keys for random.py from its seed and a counter
+of draws. The functions use the global generator.
 """
 
 from __future__ import annotations
@@ -55,28 +55,28 @@ __all__ = [
 
 
 def _check_mean(name: str, shape: Any, mean: Any, stddev: Any) -> None:
-    """Refuses two sizes, of which the second would be the mean."""
+    """Raise if the shape was passed as separate sizes, so that the second became the mean."""
     if type(mean) is int and mean > 0 and type(stddev) is float:
         one_by_one(f"random.{name}({{}})", shape, mean)
 
 
 def _dims(shape: Any, op: str) -> Shape:
-    """A shape as a tuple of plain numbers."""
+    """Return a shape as a tuple."""
     return ints(shape, f"{op}: shape")
 
 
 class Generator:
-    """A source of random numbers: a seed, and a counter of the draws.
+    """A source of random numbers: a seed and a counter of draws.
 
     Parameters
     ----------
     seed : int, optional
-        64 bits; drawn from the operating system if not given.
+        64 bits, by default from the operating system.
 
     Notes
     -----
-    Threads may share a generator; each call gets numbers of its own. A traced function draws from
-    it at each run, in the order of its ops, as eager mode does.
+    Threads may share a generator; each call gets different numbers. A traced function draws from
+    the generator in each run, in the order of its ops, as eager mode does.
 
     Examples
     --------
@@ -94,15 +94,15 @@ class Generator:
 
     def _begin(self, counter: int) -> None:
         self._draws = Counter(counter)
-        # What takes the place of the counter once a branch or a loop has drawn: a program knows
-        # only while it runs how often they do, and carries it like any variable.
+        # Replaces the counter after a draw in a branch or a loop: the number of draws is then only
+        # known at run time, so the program carries the state as a variable.
         self._state: Variable | None = None
         self._graph = current_graph()
         self._depth = 0 if self._graph is None else len(self._graph.bodies)
 
     @property
     def seed(self) -> int:
-        """64 bits."""
+        """The seed, 64 bits."""
         return self._seed
 
     @seed.setter
@@ -112,7 +112,7 @@ class Generator:
 
     @property
     def counter(self) -> int:
-        """The number of the next draw."""
+        """The count of the next draw."""
         return self._draws.value if self._state is None else int(self._state.value()[1])
 
     @counter.setter
@@ -130,7 +130,10 @@ class Generator:
         self._begin(state["counter"])
 
     def key(self) -> Tensor:
-        """The key for a draw, int64 (2,); a new one each time.
+        """Return a new key for a draw, int64 (2,).
+
+        In a graph the key is fed at each run, unless the generator was created in that graph, or a
+        branch or a loop has drawn from it.
 
         In a graph it is fed anew at each run, unless the generator was made in that graph, or a
         branch or a loop has drawn before or draws now.
@@ -156,7 +159,7 @@ class Generator:
         return key
 
     def _carried(self) -> Variable:
-        """The state as a variable, from now on."""
+        """Convert the state to a variable, if it is not one yet, and return it."""
         if self._state is None:
             with Recording(None):
                 self._state = Variable([self.seed, self._draws.value], False, "random_generator",
@@ -164,14 +167,14 @@ class Generator:
         return self._state
 
     def _check_place(self, graph: Any) -> None:
-        """Raises where a loop would draw the same numbers in each round."""
+        """Raise if a loop would draw the same numbers in each iteration."""
         if graph is not None and len(graph.bodies) > self._depth:
             raise InvalidArgumentError(
-                "random.Generator: a generator that the traced function makes is drawn from in a "
-                "branch or a loop; make it before the function is called, or inside")
+                "random.Generator: a generator created in the traced function is drawn from in a "
+                "branch or a loop; create it before the function is called, or inside the body")
 
     def _give_back(self) -> None:
-        """Undoes a draw of a run that failed before Python would have made it."""
+        """Undo a draw of a failed run that eager mode would not have reached."""
         if self._state is None or in_shard():
             give_back(self._draws)
         else:
@@ -179,7 +182,7 @@ class Generator:
 
     def uniform(self, shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
                 dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-        """As `dualflow.random.uniform`, from this generator."""
+        """Draw as `dualflow.random.uniform`, from this generator."""
         if maxval is None and type(minval) is int and minval > 0:
             one_by_one("random.uniform({})", shape, minval)
         shape = _dims(shape, "random_uniform")
@@ -187,43 +190,43 @@ class Generator:
 
     def normal(self, shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
                dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-        """As `dualflow.random.normal`, from this generator."""
+        """Draw as `dualflow.random.normal`, from this generator."""
         _check_mean("normal", shape, mean, stddev)
         shape = _dims(shape, "random_normal")
         return stateless_normal(shape, self.key(), mean, stddev, dtype, name)
 
     def truncated_normal(self, shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
                          dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-        """As `dualflow.random.truncated_normal`, from this generator."""
+        """Draw as `dualflow.random.truncated_normal`, from this generator."""
         _check_mean("truncated_normal", shape, mean, stddev)
         shape = _dims(shape, "random_truncated_normal")
         return stateless_truncated_normal(shape, self.key(), mean, stddev, dtype, name)
 
     def gamma(self, shape: Shape, alpha: TensorLike, beta: TensorLike | None = None,
               dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-        """As `dualflow.random.stateless_gamma`, from this generator."""
+        """Draw as `dualflow.random.stateless_gamma`, from this generator."""
         shape = _dims(shape, "random_gamma")
         return stateless_gamma(shape, self.key(), alpha, beta, dtype, name)
 
     def poisson(self, shape: Shape, lam: TensorLike, dtype: DTypeLike = dtypes.int32,
                 name: str | None = None) -> Tensor:
-        """As `dualflow.random.stateless_poisson`, from this generator."""
+        """Draw as `dualflow.random.stateless_poisson`, from this generator."""
         shape = _dims(shape, "random_poisson")
         return stateless_poisson(shape, self.key(), lam, dtype, name)
 
     def binomial(self, shape: Shape, counts: TensorLike, probs: TensorLike,
                  dtype: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
-        """As `dualflow.random.stateless_binomial`, from this generator."""
+        """Draw as `dualflow.random.stateless_binomial`, from this generator."""
         shape = _dims(shape, "random_binomial")
         return stateless_binomial(shape, self.key(), counts, probs, dtype, name)
 
     def categorical(self, logits: TensorLike, num_samples: int, dtype: DTypeLike = dtypes.int64,
                     name: str | None = None) -> Tensor:
-        """As `dualflow.random.categorical`, from this generator."""
+        """Draw as `dualflow.random.categorical`, from this generator."""
         return stateless_categorical(logits, num_samples, self.key(), dtype, name)
 
     def shuffle(self, value: TensorLike, name: str | None = None) -> Tensor:
-        """As `dualflow.random.shuffle`, from this generator."""
+        """Shuffle as `dualflow.random.shuffle`, from this generator."""
         x = value if isinstance(value, TensorBase) else constant(value)
         if not x.ndim:
             raise InvalidArgumentError("shuffle: value is a scalar, want at least one dimension")
@@ -232,13 +235,13 @@ class Generator:
 
 
 class _Global:
-    """The generator of calls that do not name one, made when first needed."""
+    """The default generator, created at first use."""
 
     generator: Generator | None = None
 
 
 def set_seed(seed: int) -> None:
-    """Starts the global generator anew from `seed`.
+    """Reset the global generator to `seed`.
 
     Examples
     --------
@@ -255,7 +258,7 @@ def set_seed(seed: int) -> None:
 
 
 def get_global_generator() -> Generator:
-    """The generator of calls that do not name one; seeded by the system unless by `set_seed`.
+    """Return the default generator; seeded by the operating system unless `set_seed` was called.
 
     Examples
     --------
@@ -265,36 +268,36 @@ def get_global_generator() -> Generator:
     """
     if _Global.generator is None:
         _Global.generator = Generator()
-        _Global.generator._graph = None         # the first graph to need it does not own it
+        _Global.generator._graph = None         # not owned by the graph that is being traced
     return _Global.generator
 
 
 def source_of(seed: int | None, who: str) -> Generator:
-    """The generator of a call with that seed."""
+    """Return the generator for a `seed` argument."""
     if seed is None:
         return get_global_generator()
     return Generator(integer(seed, f"random.{who}: seed", "; random.stateless_* take two"))
 
 
 def draw_key(seed: int | None, who: str) -> Tensor:
-    """The key for one draw of the function `who`: the first of ``Generator(seed)``, or the next of
-    the global generator."""
+    """Return the key for one draw of the function `who`: the first of ``Generator(seed)``, or the
+    next of the global generator."""
     return source_of(seed, who).key()
 
 
 def uniform(shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
             dtype: DTypeLike = dtypes.float32, seed: int | None = None,
             name: str | None = None) -> Tensor:
-    """Numbers evenly distributed over [minval, maxval).
+    """Draw uniformly distributed numbers in [minval, maxval).
 
     Parameters
     ----------
     shape : int or sequence of int
     minval, maxval : number, or for floats Tensor
-        `maxval` is 1 for floats if not given, and must be given for integers.
+        `maxval` is 1 for floats by default and is required for integers.
     dtype : dtype, default float32
     seed : int, optional
-        Makes this call give the same numbers each time: the first of ``Generator(seed)``.
+        Makes the result reproducible: the first numbers of ``Generator(seed)``.
 
     Returns
     -------
@@ -316,7 +319,7 @@ def uniform(shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = No
 def normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
            dtype: DTypeLike = dtypes.float32, seed: int | None = None,
            name: str | None = None) -> Tensor:
-    """Normally distributed numbers.
+    """Draw normally distributed numbers.
 
     Parameters
     ----------
@@ -324,7 +327,7 @@ def normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
     mean, stddev : number or Tensor
     dtype : floating dtype, default float32
     seed : int, optional
-        Makes this call give the same numbers each time: the first of ``Generator(seed)``.
+        Makes the result reproducible: the first numbers of ``Generator(seed)``.
 
     Returns
     -------
@@ -347,7 +350,7 @@ def normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
 def truncated_normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
                      dtype: DTypeLike = dtypes.float32, seed: int | None = None,
                      name: str | None = None) -> Tensor:
-    """Normally distributed numbers within two standard deviations of the mean.
+    """Draw normally distributed numbers within two standard deviations of the mean.
 
     Parameters
     ----------
@@ -355,7 +358,7 @@ def truncated_normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 
     mean, stddev : number or Tensor
     dtype : floating dtype, default float32
     seed : int, optional
-        Makes this call give the same numbers each time: the first of ``Generator(seed)``.
+        Makes the result reproducible: the first numbers of ``Generator(seed)``.
 
     Returns
     -------
@@ -375,13 +378,13 @@ def truncated_normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 
 
 
 def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
-    """`value` with its first dimension in random order.
+    """Shuffle the first dimension of `value`.
 
     Parameters
     ----------
     value : Tensor, any dtype, shape (n, ...)
     seed : int, optional
-        Makes this call give the same order each time: the first of ``Generator(seed)``.
+        Makes the order reproducible: the first of ``Generator(seed)``.
 
     Returns
     -------
@@ -389,7 +392,7 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
 
     Notes
     -----
-    The gradient flows back to where each row came from.
+    The gradient of each row goes to its original position.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Samples of distributions with parameters, others from call to call: see distributions.py."""
+"""Stateful sampling of the distributions of distributions.py, for given sample shapes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["binomial", "categorical", "gamma", "poisson"]
 
 
 def sampled(shape: Any, parameters: Tensor, op: str) -> tuple[Any, ...]:
-    """The dimensions of `shape` samples for each of the parameters."""
+    """Return the shape of `shape` samples for each of the parameters."""
     return ints(shape, f"{op}: shape") + tuple(parameters.shape)
 
 
 def gamma(shape: Shape, alpha: TensorLike, beta: TensorLike | None = None,
           dtype: DTypeLike = dtypes.float32, seed: int | None = None,
           name: str | None = None) -> Tensor:
-    """Gamma distributed numbers, `shape` of them for each of the parameters.
+    """Draw gamma distributed numbers, `shape` of them for each of the parameters.
 
     Parameters
     ----------
@@ -38,15 +38,15 @@ def gamma(shape: Shape, alpha: TensorLike, beta: TensorLike | None = None,
         The rate, by default 1.
     dtype : floating dtype, default float32
     seed : int, optional
-        Makes this call give the same numbers each time: the first of ``Generator(seed)``.
+        Makes the result reproducible: the first numbers of ``Generator(seed)``.
 
     Returns
     -------
-    Tensor, of `dtype`, the shape being `shape` and that of ``alpha + beta``
+    Tensor, of `dtype`, of `shape` followed by the shape of ``alpha + beta``
 
     Notes
     -----
-    See `stateless_gamma`. Gradients reach `beta`, not `alpha`.
+    See `stateless_gamma`. `beta` has a gradient, `alpha` does not.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def gamma(shape: Shape, alpha: TensorLike, beta: TensorLike | None = None,
 
 def poisson(shape: Shape, lam: TensorLike, dtype: DTypeLike = dtypes.float32,
             seed: int | None = None, name: str | None = None) -> Tensor:
-    """Poisson distributed numbers, `shape` of them for each rate.
+    """Draw Poisson distributed numbers, `shape` of them for each rate.
 
     Parameters
     ----------
@@ -73,11 +73,11 @@ def poisson(shape: Shape, lam: TensorLike, dtype: DTypeLike = dtypes.float32,
         The rate, not negative.
     dtype : number dtype, default float32
     seed : int, optional
-        Makes this call give the same numbers each time: the first of ``Generator(seed)``.
+        Makes the result reproducible: the first numbers of ``Generator(seed)``.
 
     Returns
     -------
-    Tensor, of `dtype`, the shape being `shape` and that of `lam`
+    Tensor, of `dtype`, of `shape` followed by the shape of `lam`
 
     Notes
     -----
@@ -97,19 +97,19 @@ def poisson(shape: Shape, lam: TensorLike, dtype: DTypeLike = dtypes.float32,
 def binomial(shape: Shape, counts: TensorLike, probs: TensorLike,
              dtype: DTypeLike = dtypes.int32, seed: int | None = None,
              name: str | None = None) -> Tensor:
-    """Binomially distributed numbers.
+    """Draw binomially distributed numbers.
 
     Parameters
     ----------
     shape : int or sequence of int
-        Of the result; `counts` and `probs` are broadcast to it.
+        Shape of the result; `counts` and `probs` are broadcast to it.
     counts : Tensor
         The number of trials, not negative.
     probs : Tensor
         The probability of success, 0 to 1.
     dtype : number dtype, default int32
     seed : int, optional
-        Makes this call give the same numbers each time: the first of ``Generator(seed)``.
+        Makes the result reproducible: the first numbers of ``Generator(seed)``.
 
     Returns
     -------
@@ -130,17 +130,17 @@ def binomial(shape: Shape, counts: TensorLike, probs: TensorLike,
 
 def categorical(logits: TensorLike, num_samples: int, dtype: DTypeLike = dtypes.int64,
                 seed: int | None = None, name: str | None = None) -> Tensor:
-    """Classes drawn with the probabilities ``softmax(logits)``.
+    """Draw classes with the probabilities ``softmax(logits)``.
 
     Parameters
     ----------
     logits : Tensor, floating, shape (batch, n_classes)
-        Logarithms of probabilities that need not add up to 1; -inf is a class never drawn.
+        Logarithms of unnormalised probabilities; a class with -inf is never drawn.
     num_samples : int
-        How many to draw for each row.
+        The number of draws for each row.
     dtype : int32 or int64
     seed : int, optional
-        Makes this call give the same numbers each time: the first of ``Generator(seed)``.
+        Makes the result reproducible: the first numbers of ``Generator(seed)``.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""Recurrent layers over whole sequences, with their gradients.
+"""Recurrent layers over whole sequences, and their gradients.
 
-An op runs one layer in one direction; directions and layers are composed here. Gradients of the
+An op runs one layer in one direction; the functions compose directions and layers. Second-order
 gradients are in `autodiff.recurrent`."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["gru", "lstm", "simple_rnn"]
 
-# One tensor, or for several layers or two directions one each.
+# One tensor, or a list with one tensor per layer and direction.
 Weights: TypeAlias = "TensorLike | Sequence[TensorLike]"
 
 
@@ -34,7 +34,7 @@ def simple_rnn(x: TensorLike, kernel: Weights, recurrent_kernel: Weights,
                lengths: TensorLike | None = None, activation: str = "tanh",
                bidirectional: bool = False, go_backwards: bool = False, time_major: bool = False,
                name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Simple recurrent layers: ``h' = activation(x kernel + bias + h recurrent_kernel)``.
+    """Run simple recurrent layers: ``h' = activation(x kernel + bias + h recurrent_kernel)``.
 
     Parameters
     ----------
@@ -44,24 +44,24 @@ def simple_rnn(x: TensorLike, kernel: Weights, recurrent_kernel: Weights,
     recurrent_kernel : Tensor, shape (units, units), or a list of them
     bias : Tensor, shape (units,), or a list of them, optional
     initial_state : Tensor, shape (batch, units), optional
-        If the weights are lists: (their number, batch, units). Zeros if not given.
+        (number of weights, batch, units) if the weights are lists. By default zeros.
     lengths : Tensor, int32 or int64, shape (batch,), optional
-        How many steps of each sequence there are, 0 to time; see `lstm`.
+        The number of steps of each sequence, 0 to time; see `lstm`.
     activation : {"tanh", "relu"}
     bidirectional, go_backwards, time_major : bool
-        As for `lstm`, and so are lists of weights.
+        As in `lstm`, like lists of weights.
 
     Returns
     -------
-    outputs : Tensor, shape (batch, time, units), or as `x` and `lstm` say
+    outputs : Tensor, shape (batch, time, units), with the layout of `x`; see `lstm`
     last_state : Tensor, shape of `initial_state`
 
     Raises
     ------
     ShapeError
-        If shapes do not fit.
+        If shapes are incompatible.
     InvalidArgumentError
-        If a length is not in 0 to time, or the activation is another one.
+        If a length is not in 0 to time, or the activation is unknown.
 
     Examples
     --------
@@ -97,50 +97,50 @@ def lstm(x: TensorLike, kernel: Weights, recurrent_kernel: Weights, bias: Weight
          lengths: TensorLike | None = None, bidirectional: bool = False,
          go_backwards: bool = False, time_major: bool = False,
          name: str | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Long short-term memory: layers over whole sequences.
+    """Run long short-term memory layers over whole sequences.
 
     Parameters
     ----------
     x : Tensor, floating, shape (batch, time, features)
         Or (time, batch, features), if `time_major`.
     kernel : Tensor, shape (features, 4 * units), or a list of them
-        Columns are those of the gates i, f, c, o, as in Keras.
+        Columns of the gates i, f, c, o, as in Keras.
     recurrent_kernel : Tensor, shape (units, 4 * units), or a list of them
     bias : Tensor, shape (4 * units,), or a list of them, optional
     initial_state : (h, c), Tensors of shape (batch, units), optional
-        If the weights are lists: (their number, batch, units). Zeros if not given.
+        (number of weights, batch, units) if the weights are lists. By default zeros.
     lengths : Tensor, int32 or int64, shape (batch,), optional
-        How many steps of each sequence there are, 0 to time. Beyond its end a sequence's state
-        stays as it is, outputs are zeros, and `x` is not looked at; backwards it starts at its end.
+        The number of steps of each sequence, 0 to time. After the last step of a sequence its state
+        is constant, outputs are zeros, and `x` is ignored; backwards, it starts at the last step.
     bidirectional : bool
-        Whether each layer goes in both directions; its outputs are joined. The weights are lists:
-        of the first layer forwards, backwards, of the second layer, ...
+        Whether to run each layer in both directions and concatenate the outputs. The weights are
+        lists: first layer forward, first layer backward, second layer forward, ...
     go_backwards : bool
-        Whether steps go from the last to the first; outputs stay at the places of their inputs.
+        Whether to run from the last step to the first; outputs stay at the steps of their inputs.
     time_major : bool
-        Whether time is the first dimension of `x` and `outputs`; saves transposing them.
+        Whether time is the first dimension of `x` and `outputs`, which avoids transposing them.
 
     Returns
     -------
     outputs : Tensor, shape (batch, time, units) or (time, batch, units)
-        The states h of all steps, of the last layer; twice the units if bidirectional.
+        The states h of all steps of the last layer; twice the units if bidirectional.
     last_state : (h, c), shapes of `initial_state`
 
     Raises
     ------
     ShapeError
-        If shapes do not fit.
+        If shapes are incompatible.
     InvalidArgumentError
         If a length is not in 0 to time.
 
     Notes
     -----
-    With z = x kernel + bias + h recurrent_kernel in four parts, and s the sigmoid::
+    With z = x kernel + bias + h recurrent_kernel split into four parts, and s the sigmoid::
 
         c' = s(z_f) c + s(z_i) tanh(z_c)        h' = s(z_o) tanh(c')
 
-    The inputs of all steps take one product. There are gradients of any order; those above the
-    first go through the steps one by one, and are much slower.
+    One matrix product handles the inputs of all steps. There are gradients of any order; orders
+    above the first run step by step and are much slower.
 
     Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000).
 
@@ -174,36 +174,36 @@ def gru(x: TensorLike, kernel: Weights, recurrent_kernel: Weights, bias: Weights
         initial_state: TensorLike | None = None, lengths: TensorLike | None = None,
         reset_after: bool = True, bidirectional: bool = False, go_backwards: bool = False,
         time_major: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Gated recurrent units: layers over whole sequences.
+    """Run gated recurrent units over whole sequences.
 
     Parameters
     ----------
     x : Tensor, floating, shape (batch, time, features)
         Or (time, batch, features), if `time_major`.
     kernel : Tensor, shape (features, 3 * units), or a list of them
-        Columns are those of z, r, h, as in Keras.
+        Columns of z, r, h, as in Keras.
     recurrent_kernel : Tensor, shape (units, 3 * units), or a list of them
     bias : Tensor, shape (2, 3 * units), or (3 * units,) without `reset_after`; or a list; optional
-        The two rows are added to the products of x and of h.
+        The two rows are added to the products of x and of h, respectively.
     initial_state : Tensor, shape (batch, units), optional
-        If the weights are lists: (their number, batch, units). Zeros if not given.
+        (number of weights, batch, units) if the weights are lists. By default zeros.
     lengths : Tensor, int32 or int64, shape (batch,), optional
-        How many steps of each sequence there are, 0 to time; see `lstm`.
+        The number of steps of each sequence, 0 to time; see `lstm`.
     reset_after : bool
-        Whether the gate r multiplies the product of the state, as cuDNN, Keras and PyTorch have it,
-        or the state before that product, as in the first paper.
+        Whether the gate r multiplies the product of the state, as in cuDNN, Keras and PyTorch, or
+        the state before the product, as in the original paper.
     bidirectional, go_backwards, time_major : bool
-        As for `lstm`, and so are lists of weights.
+        As in `lstm`, like lists of weights.
 
     Returns
     -------
-    outputs : Tensor, shape (batch, time, units), or as `x` and `lstm` say
+    outputs : Tensor, shape (batch, time, units), with the layout of `x`; see `lstm`
     last_state : Tensor, shape of `initial_state`
 
     Raises
     ------
     ShapeError
-        If shapes do not fit.
+        If shapes are incompatible.
     InvalidArgumentError
         If a length is not in 0 to time.
 
@@ -213,7 +213,7 @@ def gru(x: TensorLike, kernel: Weights, recurrent_kernel: Weights, bias: Weights
 
         z = s(a_z + b_z)    r = s(a_r + b_r)    y = tanh(a_h + r b_h)    h' = z h + (1 - z) y
 
-    There are gradients of any order; those above the first are slow, as for `lstm`.
+    There are gradients of any order; orders above the first are slow, as in `lstm`.
 
     Cho et al. (2014).
 
@@ -256,8 +256,8 @@ def _(g, y, x, kernel, recurrent, bias, inner_bias, h0, lengths, reverse, time_m
 
 
 def _parts(back: Callable[[bool], tuple[Tensor, ...]], n: int) -> list[Callable[[], Tensor]]:
-    """The gradients of the first n inputs, all made when the first one is wanted: that of x, which
-    takes a product of its own, only if it is that one."""
+    """Return functions for the gradients of the first n inputs. The first call computes all of them;
+    the gradient of x, a separate product, is only included if x is requested first."""
     made: list[Tensor] = []
 
     def part(k: int) -> Tensor:
@@ -273,7 +273,7 @@ def _parts(back: Callable[[bool], tuple[Tensor, ...]], n: int) -> list[Callable[
 def _layers(op: str, gates: int, n_states: int, run: Callable[..., Any], biases: Callable[..., Any],
             x: TensorLike, weights: tuple[Any, Any, Any], initial: Any, lengths: Any,
             options: tuple[bool, bool, bool]) -> tuple[Tensor, list[Tensor]]:
-    """Outputs and last states of the layers that `weights` are for."""
+    """Return the outputs and last states of the layers that `weights` define."""
     bidirectional, backwards, time_major = map(bool, options)
     x = as_tensor(x)
     if x.ndim != 3:
@@ -301,7 +301,7 @@ def _layers(op: str, gates: int, n_states: int, run: Callable[..., Any], biases:
 
 
 def _is_matrix(value: Any) -> bool:
-    """Whether nested lists are one matrix of numbers rather than a list of matrices."""
+    """Return True if nested lists are one matrix of numbers, not a list of matrices."""
     return bool(value) and all(
         isinstance(row, list | tuple)
         and not any(isinstance(n, list | tuple) or hasattr(n, "shape") for n in row)
@@ -309,21 +309,21 @@ def _is_matrix(value: Any) -> bool:
 
 
 def _each(op: str, weights: tuple[Any, Any, Any], several: bool, directions: int) -> list[Any]:
-    """(kernel, recurrent kernel, bias or None) of each layer and direction."""
+    """Return (kernel, recurrent kernel, bias or None) of each layer and direction."""
     kernels, recurrent, biases = weights if several else [[w] for w in weights]
     biases = [None] * len(kernels) if biases is None else biases
     n = len(kernels)
     if n == 0 or n % directions or len(recurrent) != n or len(biases) != n:
         raise InvalidArgumentError(
             f"{op}: there are {n} kernels, {len(recurrent)} recurrent kernels and {len(biases)} "
-            f"biases, want equally many"
+            f"biases, want equal numbers"
             + (", two for each layer of two directions" if directions == 2 else ""))
     return [tuple(w if w is None else as_tensor(w) for w in each)
             for each in zip(kernels, recurrent, biases, strict=True)]
 
 
 def _states(op: str, initial: Any, n_states: int, n: int, several: bool) -> list[Any]:
-    """The initial states of each layer and direction, or None."""
+    """Return the initial states of each layer and direction, or None."""
     if initial is None:
         return [None] * n
     parts = initial if n_states > 1 else [initial]

@@ -1,4 +1,4 @@
-"""Reductions over any set of axes, with their gradients. For means see reduce_moments.py."""
+"""Reductions over any set of axes, and their gradients. Means are in reduce_moments.py."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ __all__ = [
 
 REDUCE_SUM = get_op("reduce_sum")
 BROADCAST_TO = get_op("broadcast_to")
-ALL_AXES = tuple([tuple(range(n)) for n in range(16)])     # made once: see `pack_given`
+ALL_AXES = tuple([tuple(range(n)) for n in range(16)])     # shared: see `pack_given`
 
 
 def axes_or_all(x: TensorLike, axis: Axis) -> Any:
-    """`axis`, and for None all axes: their number is known only here."""
+    """Return `axis`, or all axes if it is None."""
     if axis is not None:
         return axis
     n = (x if isinstance(x, TensorBase) else as_tensor(x)).ndim
@@ -45,7 +45,7 @@ def axes_or_all(x: TensorLike, axis: Axis) -> Any:
 
 
 def broadcast_over(g: Tensor, x: Any, axes: Iterable[int]) -> Tensor:
-    """`g`, which was reduced over `axes` of `x`, repeated along them."""
+    """Repeat `g`, which was reduced over `axes` of `x`, along these axes."""
     shape = static_shape(x)
     if len(g.shape) == 0:
         repeated: Tensor = apply_ordered(BROADCAST_TO, (g,), (shape,))
@@ -56,21 +56,21 @@ def broadcast_over(g: Tensor, x: Any, axes: Iterable[int]) -> Tensor:
 
 
 def count_over(x: Any, axes: Iterable[int]) -> int:
-    """How many numbers go into each result."""
+    """Return the number of elements per result."""
     return math.prod(x.shape[a] for a in axes)
 
 
 def reduce_sum(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
                name: str | None = None) -> Tensor:
-    """Sum of the elements along `axis`.
+    """Sum the elements along `axis`.
 
     Parameters
     ----------
     input_tensor : Tensor, any number dtype
     axis : int or sequence of int, optional
-        The axes summed over, negative ones counted from the end; default all.
+        The axes to sum over; negative axes count from the end. By default all.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
@@ -79,13 +79,13 @@ def reduce_sum(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
     Raises
     ------
     InvalidArgumentError
-        If an axis does not exist or is given twice.
+        If an axis does not exist or is repeated.
 
     Notes
     -----
-    Floats are summed block by block in many accumulators: a float32 sum of ten million numbers of
-    one sign is off by about 1e-7 of itself, and the same on any number of threads. The sum of no
-    elements is 0. The gradient is `g` repeated along the axes.
+    Floats are summed in blocks with many accumulators. The relative error of a float32 sum of ten
+    million numbers of equal sign is about 1e-7; the result is bit-identical for any thread count.
+    The sum of no elements is 0. The gradient is `g` repeated along the axes.
 
     Examples
     --------
@@ -104,15 +104,15 @@ def _(g, y, x, axes, keepdims):
 
 def reduce_max(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
                name: str | None = None) -> Tensor:
-    """Largest element along `axis`.
+    """Return the largest element along `axis`.
 
     Parameters
     ----------
     input_tensor : Tensor, any number dtype
     axis : int or sequence of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
@@ -120,8 +120,8 @@ def reduce_max(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
 
     Notes
     -----
-    NaN if any element is NaN. Of no elements: -inf, or the smallest integer of the dtype. The
-    gradient is split evenly among elements that are equally large.
+    NaN if any element is NaN. For no elements, -inf or the smallest integer of the dtype. The
+    gradient is divided equally among equal maxima.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def reduce_max(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
 
 
 def _to_extremes(g, y, x, axes):
-    """`g` split evenly among the elements of `x` that equal the result `y`."""
+    """Divide `g` equally among the elements of `x` that equal the result `y`."""
     hit = cast(equal(x, broadcast_over(y, x, axes)), x.dtype)
     return hit * broadcast_over(g / reshape(reduce_sum(hit, axes), g.shape), x, axes)
 
@@ -146,15 +146,15 @@ def _(g, y, x, axes, keepdims):
 
 def reduce_min(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
                name: str | None = None) -> Tensor:
-    """Smallest element along `axis`.
+    """Return the smallest element along `axis`.
 
     Parameters
     ----------
     input_tensor : Tensor, any number dtype
     axis : int or sequence of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
@@ -162,8 +162,8 @@ def reduce_min(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
 
     Notes
     -----
-    NaN if any element is NaN. Of no elements: inf, or the largest integer of the dtype. The
-    gradient is split evenly among elements that are equally small.
+    NaN if any element is NaN. For no elements, inf or the largest integer of the dtype. The
+    gradient is divided equally among equal minima.
 
     Examples
     --------
@@ -182,15 +182,15 @@ def _(g, y, x, axes, keepdims):
 
 def reduce_prod(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
                 name: str | None = None) -> Tensor:
-    """Product of the elements along `axis`.
+    """Multiply the elements along `axis`.
 
     Parameters
     ----------
     input_tensor : Tensor, any number dtype
     axis : int or sequence of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
@@ -213,7 +213,7 @@ def reduce_prod(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fa
 
 @gradient("reduce_prod", saves="inputs")
 def _(g, y, x, axes, keepdims):
-    """One axis after the other; along each, the products of what is before and after an element."""
+    """Axis by axis, multiply `g` by the products of the elements before and after each one."""
     stages = [x]
     for a in axes[:-1]:
         stages.append(reduce_prod(stages[-1], a, keepdims=True))
@@ -226,19 +226,19 @@ def _(g, y, x, axes, keepdims):
 
 def reduce_any(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
                name: str | None = None) -> Tensor:
-    """Whether any element along `axis` is true.
+    """Return True if any element along `axis` is true.
 
     Parameters
     ----------
     input_tensor : Tensor, bool
     axis : int or sequence of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
-    Tensor, bool; of no elements: False
+    Tensor, bool; False for no elements
 
     Examples
     --------
@@ -255,19 +255,19 @@ no_gradient("reduce_any", why="bool result")
 
 def reduce_all(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
                name: str | None = None) -> Tensor:
-    """Whether all elements along `axis` are true.
+    """Return True if all elements along `axis` are true.
 
     Parameters
     ----------
     input_tensor : Tensor, bool
     axis : int or sequence of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
-    Tensor, bool; of no elements: True
+    Tensor, bool; True for no elements
 
     Examples
     --------
@@ -284,15 +284,15 @@ no_gradient("reduce_all", why="bool result")
 
 def reduce_logsumexp(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
                      name: str | None = None) -> Tensor:
-    """Logarithm of the sum of e^x along `axis`.
+    """Return the logarithm of the sum of e^x along `axis`.
 
     Parameters
     ----------
     input_tensor : Tensor, floating
     axis : int or sequence of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
@@ -300,8 +300,8 @@ def reduce_logsumexp(input_tensor: TensorLike, axis: Axis = None, keepdims: bool
 
     Notes
     -----
-    Computed as m + log(sum(e^(x - m))) with m the maximum, so nothing overflows; -inf where all
-    elements are -inf, and of no elements. The gradient is ``g * e^(x - y)``, the softmax.
+    Computed as m + log(sum(e^(x - m))) with m the maximum, so that nothing overflows. -inf if all
+    elements are -inf, or if there are none. The gradient is ``g * e^(x - y)``, the softmax.
 
     Examples
     --------
@@ -313,7 +313,7 @@ def reduce_logsumexp(input_tensor: TensorLike, axis: Axis = None, keepdims: bool
                  keepdims=keepdims)
 
 
-LOWEST_FINITE = -3e38    # what stands for -inf where it is subtracted
+LOWEST_FINITE = -3e38    # replaces -inf where it is subtracted
 
 
 @gradient("reduce_logsumexp", saves="both")

@@ -1,4 +1,4 @@
-"""Where the largest and smallest elements are."""
+"""Indices of the largest and smallest elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["argmax", "argmin"]
 
 def argmax(input: TensorLike, axis: int | None = None, output_type: DTypeLike = int64,
            name: str | None = None) -> Tensor:
-    """Position of the largest element along `axis`, the first of equals.
+    """Return the index of the largest element along `axis`, the first of equal ones.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def argmax(input: TensorLike, axis: int | None = None, output_type: DTypeLike = 
 
     Notes
     -----
-    NaN counts as the largest. Nothing flows back: the result is an integer.
+    NaN counts as the largest. There is no gradient: the result is an integer.
 
     Examples
     --------
@@ -52,7 +52,7 @@ no_gradient("argmax", why="integer result")
 
 def argmin(input: TensorLike, axis: int | None = None, output_type: DTypeLike = int64,
            name: str | None = None) -> Tensor:
-    """Position of the smallest element along `axis`, the first of equals.
+    """Return the index of the smallest element along `axis`, the first of equal ones.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def argmin(input: TensorLike, axis: int | None = None, output_type: DTypeLike = 
 
     Notes
     -----
-    NaN counts as the smallest. Nothing flows back: the result is an integer.
+    NaN counts as the smallest. There is no gradient: the result is an integer.
 
     Examples
     --------

@@ -99,7 +99,7 @@ def test_numpy_functions_call_the_methods():
     (lambda x: x.reshape(3, 2, order="F"), ValueError, "reshape: order is 'F', want 'C'"),
     (lambda x: x[0].mT, ValueError, r"mT: float32 \(3,\), want 2 dimensions or more"),
     (lambda x: x.assign(1.), AttributeError,
-     r"no attribute 'assign': float32 \(2, 3\) is no variable nor variable"),
+     r"no attribute 'assign': float32 \(2, 3\) is neither a variable nor"),
     (lambda x: x.sum(dim=0), TypeError, "dim"),
     (lambda x: x.astype("text"), TypeError, "'text' is not a dtype"),
 ])
