@@ -1,8 +1,8 @@
-"""The one backward walker: from gradients of outputs to gradients of sources, over records.
+"""The backward pass: from gradients of outputs to gradients of sources, over tape records.
 
-A record is one application of an op: `op`, `inputs`, `outputs`, their ids, `attrs`. The loop itself
-is `walk_back` in the core; this module has the parts that apply ops: adding up and un-broadcasting.
-Both happen nowhere else, least of all in rules.
+A record is one application of an op: `op`, `inputs`, `outputs`, their ids, `attrs`. The loop is
+`walk_back` in the core; this module has the parts that apply ops: summation and un-broadcasting.
+Gradient rules must not do either.
 """
 
 from __future__ import annotations
@@ -46,30 +46,30 @@ SUM = get_op("reduce_sum")
 def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
              sources: Iterable[int], free: bool = False, maybe: bool = False,
              eagerly: bool = False) -> dict[int, Any]:
-    """Gradients of the values whose ids are `sources`.
+    """Return the gradients of the values with the ids `sources`.
 
     Parameters
     ----------
     records : RecordLog, or iterable of Record, newest first
     gradients : dict of id to Tensor
-        What flows into the values that the walk starts from.
+        The cotangents of the values at which the pass starts.
     sources : iterable of int
     free : bool, default False
-        Whether to drop each record from the log, with what it keeps alive, on the way.
+        Whether to remove each record, with the values it keeps alive, once it is processed.
     maybe : bool, default False
-        Whether the caller can take a Maybe; otherwise zeros stand where nothing flowed.
+        Whether the caller accepts a Maybe; otherwise gradients without a cotangent are zeros.
     eagerly : bool, default False
-        In a trace: sums are made in the order of eager mode without tapes.
+        If True, accumulate as an unrecorded backward pass does although a trace records.
 
     Returns
     -------
-    dict of id to Tensor or IndexedSlices, without the sources nothing flows to
+    dict of id to Tensor or IndexedSlices, without the sources that have no gradient
     """
     found = walk_back(records, gradients, sources, total, fit, zeros, settle, only_if, identity,
                       free, eagerly)
     for key, g in found.items():
         if type(g) is IndexedSlices:
-            g.write_out()           # while the tapes and the graph are there that are to know of it
+            g.write_out()           # while the tapes and the graph that must record it are active
         elif type(g) is Maybe and not maybe:
             found[key] = zeroed(g)
             current_graph().flowed[found[key]] = flag_of(g)
@@ -77,7 +77,7 @@ def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
 
 
 def total(parts: list[Any]) -> Any:
-    """The sum of tensors of one shape, from the first to the last, rounded after each."""
+    """Return the sum of tensors of one shape, from first to last, rounded after each addition."""
     kinds = set(map(type, parts))
     if Maybe in kinds:
         return add_maybes(parts)
@@ -89,15 +89,15 @@ def total(parts: list[Any]) -> Any:
 
 
 class Inside:
-    """What flows into values inside a branch or a loop, by what that returns for them; ``sum_at(y,
-    gs)`` adds up what flows into the value that y gives."""
+    """Cotangents of values inside a branch or a loop, keyed by the output of the body that yields
+    each value; ``sum_at(y, gs)`` adds the cotangents of the value behind y."""
 
     def __init__(self, flows: dict[Any, Any], sum_at: Callable[[Any, list[Any]], Any]) -> None:
         self.flows = flows
         self.sum_at = sum_at
 
     def plus(self, other: Inside) -> Inside:
-        """The sum of two."""
+        """Return the sum of two."""
         flows = dict(self.flows)
         for y, g in other.flows.items():
             flows[y] = self.sum_at(y, [flows[y], g]) if y in flows else g
@@ -105,18 +105,18 @@ class Inside:
 
 
 def fit(g: Any, x: Any) -> Any:
-    """`g` with the dtype and, broadcast dimensions summed, the shape of `x`."""
+    """Cast `g` to the dtype of `x` and sum its broadcast dimensions to the shape of `x`."""
     if not isinstance(g, TensorBase):
         g = as_tensor(g)
     shape, wanted = g.shape, x.shape
     if (type(g) is Symbol or type(x) is Symbol) and (is_open(shape) or is_open(wanted)):
-        g = apply("unbroadcast", g, x)      # what was repeated is known only at run time
+        g = apply("unbroadcast", g, x)      # the broadcast dimensions are known only at run time
         return g if g.dtype is x.dtype else cast(g, x.dtype)
     lead = len(shape) - len(wanted)
     summed = [d for d, n in enumerate(wanted, lead) if d < 0 or shape[d] != n]
     if lead or summed:
         if lead < 0 or any([wanted[d - lead] != 1 for d in summed]):
-            raise ShapeError(f"a gradient rule gave a gradient of shape {shape} "
+            raise ShapeError(f"a gradient rule returned a gradient of shape {shape} "
                              f"for an input of shape {wanted}")
         g = apply_ordered(SUM, (g,), ([*range(lead), *summed], not lead))
         if lead and summed:
@@ -130,15 +130,15 @@ def _(gg, y, g, x):
 
 
 def is_open(shape: tuple[Any, ...]) -> bool:
-    """Whether a size of a shape is known only when the program runs, or its graph is for any."""
+    """Return True if a size is known only at run time, or its graph is for any size."""
     return any(isinstance(n, Dim) and (n.from_data or n.graph.for_any_size) for n in shape)
 
 
 def zeros(x: Any) -> Tensor:
-    """Zeros of the dtype and shape of a Tensor, Variable or TensorSpec."""
+    """Return zeros with the dtype and shape of a Tensor, Variable or TensorSpec."""
     return filled(0, x)
 
 
 def ones(x: Any) -> Tensor:
-    """Ones of the dtype and shape of a Tensor, Variable or TensorSpec."""
+    """Return ones with the dtype and shape of a Tensor, Variable or TensorSpec."""
     return filled(1, x)

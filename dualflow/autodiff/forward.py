@@ -1,10 +1,10 @@
-"""Forward mode: derivatives along a direction, by the reverse rules.
+"""Forward-mode differentiation: directional derivatives by the reverse-mode rules.
 
-What flows back through a function is linear in what flows in. Its own gradient with respect to
-that, taken along a direction of the inputs, is the derivative of the outputs along it: the reverse
-pass, transposed. So every op that has a gradient rule has this derivative, of any order, and there
-is no second table of rules. Whatever flows into the first reverse pass does not matter, only what
-it meets on the way; in a graph, that pass is dead code except for this.
+The gradients of a function are linear in the cotangents of its outputs. The gradient of that linear
+map with respect to the cotangents, along a direction of the inputs, is the directional derivative
+of the outputs: the transpose of the backward pass. Every op with a gradient rule therefore has
+directional derivatives of any order without a second table of rules. The cotangents of the first
+backward pass may have any value; in a graph most of that pass is dead code.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ __all__ = ["ForwardAccumulator", "hvp", "jvp", "vjp"]
 
 
 class ForwardAccumulator(Recorder):
-    """Computes derivatives along a direction: Jacobian-vector products.
+    """Computes directional derivatives: Jacobian-vector products.
 
     Parameters
     ----------
     primals : Tensor, Variable, or nested lists, tuples, dicts of them
-        Where to differentiate.
+        The point at which to differentiate.
     tangents : the same structure of tensors
         The direction.
 
     Notes
     -----
-    It records what runs in its ``with`` block, as a tape does, and computes the derivative when
-    asked: the reverse pass, differentiated along the direction. Eagerly both passes run; in a graph
-    the first one is dead code, except for what the second reads. Accumulators nest, and tapes
-    around one record what it computes.
+    The accumulator records the ops in its ``with`` block, as a tape does. `jvp` runs the backward
+    pass and differentiates it along the direction. In eager mode both passes run; in a graph only
+    the parts of the first pass that the second reads. Accumulators nest, and enclosing tapes record
+    what they compute.
 
     See Also
     --------
-    dualflow.jvp : of a function.
+    dualflow.jvp : the same for a function.
 
     Examples
     --------
@@ -76,17 +76,17 @@ class ForwardAccumulator(Recorder):
             self._log.watch(x)
 
     def jvp(self, primals: Any, unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
-        """The derivative of something computed in the block, along the direction.
+        """Return the derivatives of tensors computed in the block, along the direction.
 
         Parameters
         ----------
         primals : Tensor, or nested lists, tuples, dicts of them
         unconnected_gradients : {"none", "zero"}
-            What stands for the derivative of what does not depend on the accumulator's primals.
+            The derivative of tensors that do not depend on the accumulator's primals.
 
         Returns
         -------
-        The structure of `primals`, of tensors with their shapes and dtypes
+        The structure of `primals`, with tensors of the same shapes and dtypes
         """
         zero = wants_zero(unconnected_gradients)
         active = self._log.active
@@ -101,7 +101,7 @@ class ForwardAccumulator(Recorder):
                                           zip(found, flatten_tensors(primals), strict=True)])
 
     def _along(self, y: Any) -> Tensor | None:
-        """The derivative of one tensor; None if it does not depend on the primals."""
+        """Return the derivative of one tensor, or None if it does not depend on the primals."""
         if not isinstance(y, TensorBase):
             raise DTypeError(f"ForwardAccumulator.jvp: got {shown(y)}, want a tensor")
         if not y.dtype.is_floating:
@@ -121,11 +121,11 @@ class ForwardAccumulator(Recorder):
 
 
 def fitting(structure: Any, values: Sequence[Any], given: Any, what: str) -> list[Tensor]:
-    """Tensors given for others, checked to be like them."""
+    """Convert `given` to tensors in the structure, with the shapes and dtypes, of others."""
     try:
         leaves = flatten_up_to(structure, given)
     except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{what} for each of the tensors, built alike: {error}"
+        raise InvalidArgumentError(f"{what} for each of the tensors, in the same structure: {error}"
                                    ) from None
     found = []
     for x, t in zip(values, leaves, strict=True):
@@ -137,23 +137,23 @@ def fitting(structure: Any, values: Sequence[Any], given: Any, what: str) -> lis
 
 
 def as_sources(who: str, args: Sequence[Any]) -> tuple[Any, ...]:
-    """Arguments with tensors of an identity of their own."""
+    """Return the arguments with new tensor identities."""
     return tuple([rebuild(a, lambda x: fresh(who, x), is_numbers) for a in args])
 
 
 def as_tensors(result: Any) -> Any:
-    """What a function returned, with tensors in place of numbers."""
+    """Convert the numbers in the result of a function to tensors."""
     return rebuild(result, as_tensor, lambda x: isinstance(x, IndexedSlices) or is_numbers(x))
 
 
 def numbers_as_tensors(items: Sequence[Any]) -> tuple[Any, ...]:
-    """Arguments, with nested lists of numbers as the tensors that they stand for."""
+    """Convert nested lists of numbers among the arguments to tensors."""
     return tuple([rebuild(x, as_tensor, is_numbers) for x in items])
 
 
 def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
         has_aux: bool = False) -> Any:
-    """What a function returns, and its derivative along a direction.
+    """Return the result of a function and its derivative along a direction.
 
     Parameters
     ----------
@@ -162,23 +162,23 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
     primals : list or tuple
         The arguments of `f`: nested tensors of floating dtypes.
     tangents : list or tuple
-        The direction: a tensor for each of theirs, of the same shape.
+        The direction: one tensor per argument tensor, of the same shape.
     has_aux : bool, default False
-        Whether `f` returns a pair, of which only the first is differentiated.
+        Whether `f` returns a pair, whose first item is differentiated.
 
     Returns
     -------
-    (result, tangent), or (result, tangent, aux): the tangent is built like the result; zeros where
-    that does not depend on the arguments, or is not floating
+    (result, tangent), or (result, tangent, aux): the tangent has the structure of the result, with
+    zeros for tensors that do not depend on the arguments or are not floating
 
     Raises
     ------
     InvalidArgumentError, ShapeError, DTypeError
-        If the tangents do not fit the primals, or those are not floating.
+        If the tangents do not match the primals, or the primals are not floating.
 
     Notes
     -----
-    See `autodiff.ForwardAccumulator` for how it is computed, and what it costs.
+    `autodiff.ForwardAccumulator` describes the method and its cost.
 
     Examples
     --------
@@ -197,22 +197,22 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """What a function returns, and a function of what flows back through it.
+    """Return the result of a function and its vector-Jacobian product.
 
     Parameters
     ----------
     f : callable
         Returns a tensor, or nested tensors.
     *primals : nested tensors of floating dtypes
-        Its arguments.
+        The arguments of `f`.
     has_aux : bool, default False
-        Whether `f` returns a pair, of which only the first is differentiated.
+        Whether `f` returns a pair, whose first item is differentiated.
 
     Returns
     -------
-    (result, back), or (result, back, aux): `back` takes a gradient for each tensor of the result,
-    built like it, and returns a tuple of those of the arguments. It may be called many times, and
-    keeps what the gradient reads alive.
+    (result, back), or (result, back, aux): `back` takes a gradient in the structure of the result
+    and returns a tuple of gradients of the arguments. It may be called repeatedly and keeps the
+    residuals alive.
 
     Examples
     --------
@@ -239,22 +239,22 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-    """The Hessian of a function that returns one number, times a vector.
+    """Return the product of the Hessian of a scalar function with a vector.
 
     Parameters
     ----------
     f : callable
-        Returns one number: a tensor with one element.
+        Returns a tensor with one element.
     primals, tangents : list or tuple
-        The arguments of `f`, and the vector: built alike.
+        The arguments of `f`, and the vector in the same structure.
 
     Returns
     -------
-    tuple, built like `primals`
+    tuple, in the structure of `primals`
 
     Notes
     -----
-    The gradient of the gradient's product with the vector: two reverse passes, no matrix.
+    The gradient of the product of the gradient with the vector: two backward passes, no matrix.
 
     Examples
     --------
@@ -275,8 +275,8 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
             inner.watch(given)
             value = as_tensor(f(*given))
         if value.size != 1:
-            raise ShapeError(f"hvp: the function gave a tensor of shape {value.shape}, want one "
-                             "number")
+            raise ShapeError(f"hvp: the function returned a tensor of shape {value.shape}, want "
+                             "one number")
         gradients = inner.gradient(value, given, unconnected_gradients=UnconnectedGradients.ZERO)
     made = outer.gradient(gradients, given, pack_sequence_as(given, along),
                           UnconnectedGradients.ZERO)
@@ -284,7 +284,7 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
 
 
 def arguments(who: str, f: Any, items: Any) -> None:
-    """Raises unless these are a function and a list or tuple of its arguments."""
+    """Raise unless `f` is a function and `items` a list or tuple of its arguments."""
     if not callable(f):
         raise InvalidArgumentError(f"{who}: f is {shown(f)}, want a function")
     if not isinstance(items, list | tuple):
@@ -293,9 +293,9 @@ def arguments(who: str, f: Any, items: Any) -> None:
 
 
 def with_aux(who: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
-    """What is differentiated of what a function returned, and what is not."""
+    """Split the result of a function into the differentiated part and the auxiliary part."""
     if has_aux and not (isinstance(result, tuple) and len(result) == 2):
-        raise InvalidArgumentError(f"{who}: with has_aux the function has to give a pair, got "
+        raise InvalidArgumentError(f"{who}: with has_aux the function must return a pair, got "
                                    f"{type(result).__name__}")
     out, aux = result if has_aux else (result, None)
     return as_tensors(out), aux

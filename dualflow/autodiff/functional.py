@@ -1,4 +1,4 @@
-"""Derivatives as plain functions of functions, and user-defined gradients."""
+"""Functions that return derivatives of functions, and user-defined gradients."""
 
 from __future__ import annotations
 
@@ -29,28 +29,29 @@ Argnums = int | tuple[int, ...]
 
 
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that computes the gradient of `f`.
+    """Return a function that computes the gradient of `f`.
 
     Parameters
     ----------
     f : callable
-        Returns one number: a tensor with one element. Its arguments may be nested lists, tuples and
-        dicts of tensors; nested lists that hold only numbers are one tensor.
+        Returns a tensor with one element. Its arguments may be nested lists, tuples and dicts of
+        tensors; nested lists that contain only numbers are one tensor.
     argnums : int or tuple of int, default 0
         Which positional arguments to differentiate with respect to.
     has_aux : bool, default False
-        Whether `f` returns a pair, the number and something to be passed on as it is.
+        Whether `f` returns a pair of the number and an auxiliary value.
 
     Returns
     -------
     callable
-        Takes what `f` takes. Returns the gradient in the structure of the argument, or a tuple of
-        gradients if `argnums` is a tuple; with `has_aux`, a pair of that and what `f` passed on.
+        Takes the arguments of `f`. Returns the gradient in the structure of the argument, or a
+        tuple of gradients if `argnums` is a tuple; with `has_aux`, a pair of gradient and auxiliary
+        value.
 
     Notes
     -----
-    If the result does not depend on an argument, its gradient is zeros. Gradients of gradients work
-    to any order.
+    If the result does not depend on an argument, its gradient is zeros. Gradients of gradients are
+    supported to any order.
 
     Examples
     --------
@@ -73,17 +74,17 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
 
 def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
                    has_aux: bool = False) -> Callable[..., Any]:
-    """A function that computes `f` and its gradient.
+    """Return a function that computes `f` and its gradient.
 
     Parameters
     ----------
     f, argnums, has_aux
-        As for `grad`.
+        As in `grad`.
 
     Returns
     -------
     callable
-        Takes what `f` takes. Returns a pair: the result of `f`, and the gradient.
+        Takes the arguments of `f`. Returns a pair: the result of `f`, and the gradient.
 
     Examples
     --------
@@ -98,12 +99,12 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
         tape = GradientTape(watch_accessed_variables=False)
         out, sources = watched_call(tape, "grad", f, args, kwargs, argnums)
         if has_aux and not (isinstance(out, tuple) and len(out) == 2):
-            raise InvalidArgumentError("grad: with has_aux the function has to give a pair, "
+            raise InvalidArgumentError("grad: with has_aux the function must return a pair, "
                                        f"got {type(out).__name__}")
         value = as_tensor(out[0] if has_aux else out)
         if value.size != 1:
-            raise ShapeError(f"grad: the function gave a tensor of shape {value.shape}, want one "
-                             "number; for more there is jacobian")
+            raise ShapeError(f"grad: the function returned a tensor of shape {value.shape}, want "
+                             "one number; use jacobian for other shapes")
         gradients = tape.gradient(value, sources, unconnected_gradients="zero")
         gradients = rebuild(gradients, as_tensor, lambda g: isinstance(g, IndexedSlices))
         return (value, out[1]) if has_aux else value, gradients
@@ -112,13 +113,13 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
 
 
 def jacobian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """A function that computes all derivatives of a tensor that `f` returns.
+    """Return a function that computes the Jacobian of `f`.
 
     Returns
     -------
     callable
-        Takes what `f` takes. For a result of shape (t...) and an argument of shape (s...), returns
-        a tensor of shape (t..., s...), in the structure of the argument.
+        Takes the arguments of `f`. For a result of shape (t...) and an argument of shape (s...),
+        returns a tensor of shape (t..., s...), in the structure of the argument.
 
     Examples
     --------
@@ -137,12 +138,12 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
 
 
 def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """A function that computes the second derivatives of a number that `f` returns.
+    """Return a function that computes the Hessian of `f`, which returns a scalar.
 
     Returns
     -------
     callable
-        Takes what `f` takes. Returns, for an argument of shape (s...), one of shape (s..., s...).
+        Takes the arguments of `f`. For an argument of shape (s...), returns shape (s..., s...).
 
     Examples
     --------
@@ -155,7 +156,7 @@ def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
 
 def watched_call(tape: GradientTape, caller: str, f: Callable[..., Any], args: tuple[Any, ...],
                  kwargs: dict[str, Any], argnums: Argnums) -> tuple[Any, Any]:
-    """What `f` returns under the tape, and the tensors it was given at `argnums`."""
+    """Call `f` under the tape; return its result and the tensors of the arguments `argnums`."""
     places = argnums if isinstance(argnums, tuple) else (argnums,)
     given = list(args)
     for i in places:
@@ -171,7 +172,7 @@ def watched_call(tape: GradientTape, caller: str, f: Callable[..., Any], args: t
 
 
 def fresh(caller: str, leaf: Any) -> Tensor:
-    """The value of a leaf under an identity of its own: f(x, x) has two arguments."""
+    """Return the value of a leaf as a new tensor, because f(x, x) has two arguments."""
     x = as_tensor(leaf)
     if not x.dtype.is_floating:
         raise DTypeError(f"{caller}: an argument of dtype {x.dtype} and shape {x.shape} has no "
@@ -180,33 +181,34 @@ def fresh(caller: str, leaf: Any) -> Tensor:
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a function a user-defined gradient.
+    """Define the gradient of a function.
 
     Parameters
     ----------
     f : callable
-        Returns a pair: its result, a tensor or nested tensors, and a function that takes the
-        gradient of each result tensor and returns the gradient of each positional argument, or None
-        if nothing flows. If `f` reads trainable variables besides its arguments, that function also
-        takes `variables=`, a list of them in the order in which they were read, and returns a pair:
-        the gradients of the arguments, and a list of those of the variables.
+        Returns a pair: its result, a tensor or nested tensors, and a gradient function, which
+        takes the gradient of each result tensor and returns the gradient of each positional
+        argument, or None. If `f` reads trainable variables other than its arguments, the
+        gradient function also takes `variables=`, a list of them in the order in which they were
+        read, and returns a pair: the gradients of the arguments, and a list of gradients of the
+        variables.
 
     Returns
     -------
     callable
-        Takes what `f` takes and returns only the result.
+        Takes the arguments of `f` and returns only the result.
 
     Raises
     ------
     InvalidArgumentError
         If `f` reads variables and its gradient function does not take `variables=`, or does not
-        return a gradient, or None, for each.
+        return a gradient, or None, for each variable.
 
     Notes
     -----
-    Tapes around it record what the gradient function computes and what `f` computes, so gradients
-    of higher order need nothing more. Nothing flows to tensors that `f` uses but does not get as
-    arguments; to keep a variable out, pass `stop_gradient(v)` as an argument.
+    Enclosing tapes record the ops of `f` and of the gradient function, so gradients of higher order
+    are available. Tensors that `f` reads but does not get as arguments have no gradient; to exclude
+    a variable, pass `stop_gradient(v)` as an argument.
 
     Examples
     --------
@@ -241,7 +243,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             reads.pop()
         if not (isinstance(pair, tuple) and len(pair) == 2 and callable(pair[1])):
-            raise InvalidArgumentError(f"custom_gradient: {name} has to give a pair of its result "
+            raise InvalidArgumentError(f"custom_gradient: {name} must return a pair of its result "
                                        "and the function that computes the gradient")
         result, gradient = pair
         mine = {tensor_id(x) for x in inputs}
@@ -251,9 +253,9 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         variables = [v for x, v in met if tensor_id(x) not in mine]
         if variables and not takes_variables(gradient):
             raise InvalidArgumentError(
-                f"custom_gradient: {name} reads {', '.join([v.name for v in variables])}, so that "
-                "its gradient function has to take variables= and to give a pair: the gradients "
-                "of the arguments, and a list of those of the variables")
+                f"custom_gradient: {name} reads {', '.join([v.name for v in variables])}, so its "
+                "gradient function must take variables= and return a pair: the gradients "
+                "of the arguments, and a list of gradients of the variables")
 
         def rule(g: tuple[Any, ...], y: Any, *_: Any) -> list[Any]:
             found = gradients_of(name, gradient, g, variables)
@@ -267,8 +269,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def takes_variables(gradient: Callable[..., Any]) -> bool:
-    """Whether a function has a keyword argument `variables`."""
-    import inspect  # costs a fifth of what importing dualflow does
+    """Return True if a function has a keyword argument `variables`."""
+    import inspect  # its import takes a fifth of the time of importing dualflow
 
     try:
         parameters = inspect.signature(gradient).parameters
@@ -280,13 +282,13 @@ def takes_variables(gradient: Callable[..., Any]) -> bool:
 
 def gradients_of(name: str, gradient: Callable[..., Any], g: tuple[Any, ...],
                  variables: list[Any]) -> list[Any]:
-    """What a gradient function returns, flat: for the arguments, then for the variables."""
+    """Return the flat results of a gradient function: first arguments, then variables."""
     if not variables:
         return flatten_tensors(gradient(*g))
     pair = gradient(*g, variables=list(variables))
     if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], list | tuple)
             and len(pair[1]) == len(variables)):
         raise InvalidArgumentError(
-            f"custom_gradient: the gradient function of {name} has to give a pair, the gradients "
-            f"of the arguments and a list of those of its {len(variables)} variables")
+            f"custom_gradient: the gradient function of {name} must return a pair, the gradients "
+            f"of the arguments and a list of gradients of its {len(variables)} variables")
     return flatten_tensors(pair[0]) + list(pair[1])

@@ -1,10 +1,10 @@
-"""Gradients that data decides about, in graphs.
+"""Gradients in graphs whose existence depends on data.
 
-Eagerly, nothing flows back through a branch that was not taken, nor through a value that a loop
-carried but nobody read after it, and rules of ops that nothing flows to are not called. "Nothing"
-is not zero: an optimizer leaves such a variable alone, and 0 times infinity is no number. In a
-graph, the rules are there either way, and a `Maybe` carries a flag beside the value: whether
-anything flowed. Sums take the value for -0.0 where nothing did, since x + -0.0 is x for every x.
+In eager mode a branch that was not taken gets no cotangent, nor does a carried value that is not
+read after the loop; gradient rules of ops without a cotangent are not called. A missing cotangent
+differs from zero: an optimizer does not update such a variable, and 0 times infinity is NaN. A
+graph contains all rules, so a `Maybe` pairs the value with a flag that is true if the cotangent
+exists. Sums replace a missing value by -0.0, because x + -0.0 is x for every x.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 __all__ = ["MASKED", "add_maybes", "clean", "flag_of", "only_if", "settle", "zeroed"]
 
-MASKED = "masked"       # the rule of `masked`
+MASKED = "masked"       # the name of the gradient rule of `masked`
 
 
 def clean(m: Any) -> Any:
-    """The value, -0.0 where nothing flowed."""
+    """Return the value, or -0.0 where the flag is false."""
     return m.value if m.clean else masked(m.value, m.flag, -0.0)
 
 
 def zeroed(m: Maybe) -> Any:
-    """The value, zeros where nothing flowed."""
+    """Return the value, or zeros where the flag is false."""
     return masked(m.value, m.flag, 0.0)
 
 
 def masked(value: Any, flag: Any, fill: float) -> Any:
-    """`value` where the flag holds, `fill` elsewhere. What flows back flows only where it holds."""
+    """Return `value` where the flag is true, else `fill`. The gradient is a Maybe with the flag."""
     graph = current_graph()
     mark = graph.mark if graph is not None else None
     wide = flag
@@ -52,7 +52,7 @@ def masked(value: Any, flag: Any, fill: float) -> Any:
 
 
 def either(a: Any, b: Any) -> Any:
-    """Whether one of two flags holds; those of rows, if one of them tells rows apart."""
+    """Return the disjunction of two flags, one per row if either has one per row."""
     if a is b:
         return a
     for _ in range(b.ndim - a.ndim):
@@ -63,7 +63,7 @@ def either(a: Any, b: Any) -> Any:
 
 
 def add_maybes(parts: Sequence[Any]) -> Any:
-    """The sum from left to right of gradients, some of which are Maybes."""
+    """Return the sum from left to right of gradients, some of which are Maybes."""
     found = parts[0]
     for g in parts[1:]:
         found = _plus(found, g)
@@ -79,8 +79,8 @@ def _plus(a: Any, b: Any) -> Any:
 
 
 def settle(gs: Sequence[Any]) -> tuple[list[Any], Any]:
-    """What a gradient rule gets for what flows into its outputs, and whether anything does: a flag
-    or, if that is certain, None. Zeros stand beside what flows, as they do eagerly."""
+    """Return the cotangents to pass to a gradient rule, and a flag that is true if one exists, or
+    None if one always exists. Missing cotangents become zeros, as in eager mode."""
     maybes = [g for g in gs if isinstance(g, Maybe)]
     certain = any([g is not None and not isinstance(g, Maybe) for g in gs])
     if len(maybes) == 1 and not certain and not maybes[0].flag.ndim:
@@ -94,12 +94,12 @@ def settle(gs: Sequence[Any]) -> tuple[list[Any], Any]:
 
 
 def flag_of(m: Maybe) -> Any:
-    """Whether anything flowed, as one flag."""
+    """Return one flag that is true if the cotangent exists."""
     return reduce_any(m.flag) if m.flag.ndim else m.flag
 
 
 def only_if(fit: Callable[[Any, Any], Any], flag: Any, g: Any, x: Any) -> Maybe:
-    """What a rule gave for x, which counts only if the flag holds."""
+    """Un-broadcast the result of a rule for x and attach the flag."""
     if isinstance(g, Maybe):
         flag = g.flag if flag is None or flag is g.flag else logical_and(flag, g.flag)
         g = g.value

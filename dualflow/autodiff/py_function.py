@@ -1,4 +1,4 @@
-"""Python functions of dualflow's ops that stay Python in a graph, with their gradients."""
+"""Python functions of dualflow ops that run as Python in graphs, with gradients."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = ["py_function"]
 
 def py_function(func: Callable[..., Any] | None = None, inp: Sequence[TensorLike] | None = None,
                 Tout: Any = None, use_tape_cache: bool = True, name: str | None = None) -> Any:
-    """``func(*inp)``, run as Python, op by op, now or each time a graph runs.
+    """Call ``func(*inp)`` as Python, op by op, now or in each run of a graph.
 
     Parameters
     ----------
     func : callable
-        Gets a Tensor for each input, and gives a tensor or a number, or as many as `Tout` is long.
+        Takes a Tensor for each input and returns a tensor or a number, or a list as long as `Tout`.
         Without it, `py_function` is a decorator.
     inp : sequence of Tensor
     Tout : dtype, TensorSpec or Tensor like the result, or list of them
-        What `func` gives. A dtype alone means: as many dimensions as the first input, of any size
-        (a scalar, if there are no inputs). A list, also of one, means a list of results.
+        The results of `func`. A dtype alone stands for any shape of the same rank as the first
+        input (a scalar, if there are no inputs). A list, even of length 1, means a list of results.
     use_tape_cache : bool
-        Taken for TensorFlow's sake: nothing is kept for the gradient but the inputs.
+        Ignored; accepted for compatibility with TensorFlow. Only the inputs are stored.
     name : str, optional
 
     Returns
@@ -42,12 +42,12 @@ def py_function(func: Callable[..., Any] | None = None, inp: Sequence[TensorLike
     Raises
     ------
     DTypeError, ShapeError, InvalidArgumentError
-        If `func` does not give what `Tout` promises.
+        If the results of `func` do not match `Tout`.
 
     Notes
     -----
-    Gradients of any order flow to the inputs, and to nothing else that `func` uses: for them it is
-    called once more, under a tape. Each call counts: none is merged with another or dropped.
+    The inputs have gradients of any order; other tensors that `func` reads have none. The gradient
+    calls `func` again under a tape. Calls are never merged or removed.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def py_function(func: Callable[..., Any] | None = None, inp: Sequence[TensorLike
 
 def back(func: Callable[..., Any], name: str, g: tuple[Any, ...], ys: tuple[Tensor, ...],
          *inputs: Tensor) -> list[Any]:
-    """The gradient of a function: it is run again, under a tape, wherever that is."""
+    """Compute the gradient of a function by calling it again under a tape."""
     wanted = [k for k, x in enumerate(inputs) if x.dtype.is_floating]
     flows = [k for k, y in enumerate(ys) if y.dtype.is_floating]
 

@@ -1,4 +1,4 @@
-"""Gradients that compute again what they read, to keep less meanwhile."""
+"""Gradient checkpointing: the backward pass recomputes intermediate values."""
 
 from __future__ import annotations
 
@@ -30,36 +30,36 @@ __all__ = ["checkpoint", "recompute_grad"]
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose gradient keeps no more than what it reads, and computes the rest again.
+    """Return a function whose gradient stores only what `f` reads and recomputes the rest.
 
-    It takes less memory, and the time of `f` once more. Also called `checkpoint`.
+    This saves memory and costs a second run of `f`. Also called `checkpoint`.
 
     Parameters
     ----------
     f : callable
-        Returns nested tensors. It must do the same each time, as Python runs it twice in eager
-        mode; random numbers it draws are the same.
+        Returns nested tensors. It must be deterministic, because eager mode runs it twice; its
+        random ops draw the same numbers again.
 
     Returns
     -------
     callable
-        Takes and returns what `f` does.
+        Takes the arguments and returns the results of `f`.
 
     Raises
     ------
     InvalidArgumentError
-        From a gradient, if a variable that `f` read was assigned since.
+        By the gradient, if a variable that `f` read has been assigned since.
 
     Notes
     -----
-    Values and gradients have the bits that they have without it. Gradients flow to all that `f`
-    reads: arguments, variables, tensors from around it. In a graph, what is computed again is not
-    merged with the first time. Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost"
-    (2016).
+    Values and gradients are bit-identical to those of `f`. All tensors that `f` reads have
+    gradients: arguments, variables and enclosing tensors. In a graph, the recomputed nodes are not
+    merged with the original ones. Source: Chen et al., "Training Deep Nets with Sublinear Memory
+    Cost" (2016).
 
     See Also
     --------
-    scan : with ``recompute=True`` for the rounds of a loop.
+    scan : with ``recompute=True`` for the iterations of a loop.
 
     Examples
     --------
@@ -84,17 +84,17 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-checkpoint = recompute_grad             # JAX's name for it
+checkpoint = recompute_grad             # the name in JAX
 
 
 def in_a_graph(run: Callable[[], Any]) -> Any:
-    """A loop of one round, whose gradient repeats it."""
+    """Run a function as a loop of one iteration, whose gradient recomputes it."""
     _, rows = scan(lambda carry, _: (carry, run()), None, None, 1, recompute=True)
     return rebuild(rows, lambda y: None if y is None else y[0])
 
 
 def eagerly(name: str, run: Callable[[], Any]) -> Any:
-    """What a function returns, recorded as one op."""
+    """Run a function and record it as one op."""
     logs = active_logs()
     reads = RecordLog(True, False)
     keys: list[Tensor] = []
@@ -105,7 +105,7 @@ def eagerly(name: str, run: Callable[[], Any]) -> Any:
         finally:
             reads.pop()
     met = [(x, variable_of(x)) for x in reads.met or ()]
-    # A log that only notes what is read belongs to a function that is recomputed around this one.
+    # A log with `met` belongs to an enclosing recomputed function, which must see all reads.
     noting = any([log.met is not None for log in logs])
     inputs = [x for x, v in met if noting or v is not None or any([log.tracks(x) for log in logs])]
     variables = [(x, v) for x, v in met if v is not None]
@@ -115,7 +115,7 @@ def eagerly(name: str, run: Callable[[], Any]) -> Any:
         for x, v in variables:
             if current_graph() is None and v.value() is not x:
                 raise InvalidArgumentError(f"recompute_grad: {v.name}, which {name} read, was "
-                                           "assigned before the gradient was asked for")
+                                           "assigned before the gradient was computed")
         log = RecordLog(False)
         for x in inputs:
             log.watch(x)
@@ -140,7 +140,7 @@ def eagerly(name: str, run: Callable[[], Any]) -> Any:
 
 
 def active_logs() -> list[RecordLog]:
-    """The logs of the tapes that record in this thread."""
+    """Return the logs of the tapes that record in this thread."""
     found: list[RecordLog] = []
     log = current_log()
     while log is not None:

@@ -1,7 +1,7 @@
-"""Gradients of the gradients of recurrent layers, by tapes over their steps written out.
+"""Second-order gradients of recurrent layers, by tapes over the unrolled steps.
 
-A gradient op computes what a tape over the steps would, so its own gradient is that of such a
-gradient. It takes some ten ops a step; the number of steps must be known while tracing."""
+A gradient op computes the gradient of a tape over the steps, so its own gradient is the gradient of
+that. It runs about ten ops per step; the number of steps must be known while tracing."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# (what comes from the inputs, the states) -> the states after the step
+# (input contribution, states) -> the states after the step
 Step: TypeAlias = "Callable[[Tensor, list[Tensor]], list[Tensor]]"
 
 
 def steps(step: Step, x: Tensor, kernel: Tensor, bias: Tensor, states: Sequence[Tensor],
           lengths: Tensor, reverse: bool, time_major: bool) -> list[Tensor]:
-    """Outputs and last states of a cell, as the ops define them."""
+    """Return outputs and last states of a cell, as the ops define them."""
     now = list(states)
     none = zeros((*x.shape[:2], now[0].shape[1]), x.dtype)
     x = x if time_major else transpose(x, [1, 0, 2])
@@ -48,12 +48,11 @@ def steps(step: Step, x: Tensor, kernel: Tensor, bias: Tensor, states: Sequence[
 
 
 def through(forward: Callable[..., list[Tensor]], inputs: Sequence[Tensor], g: Sequence[Tensor],
-            gg: Sequence[Tensor], wants_x: bool) -> list[Tensor]:
-    """Gradients of `g` and of the inputs, where `gg` flows into forward's gradients of the inputs,
-    or of all but the first, for `g`."""
+    """Return the gradients of `g` and of the inputs, given the cotangents `gg` of the gradients
+    that forward has for `g`: of all inputs, or of all but the first."""
     first = 0 if wants_x else 1
     with GradientTape() as outer:
-        every = [identity(x) for x in (*g, *inputs)]    # tensors that are the same count apart
+        every = [identity(x) for x in (*g, *inputs)]    # a separate identity for each argument
         outer.watch(every)
         g, inputs = every[:len(g)], every[len(g):]
         with GradientTape() as inner:

@@ -1,5 +1,5 @@
-"""Logs of tapes that repeat: each is walked back until that has cost what compiling it costs, and
-from then on a program runs in its place. Both give the same bits."""
+"""Runs cached compiled backward passes. A tape that repeats is interpreted until the total time
+exceeds the expected time of compilation; then it is compiled. Both are bit-identical."""
 
 from __future__ import annotations
 
@@ -17,51 +17,52 @@ if TYPE_CHECKING:
 
 __all__ = ["LOGS", "flow_back", "report"]
 
-LOAD_NS = 60_000_000        # measured: 48 to 50 ms where the files are in memory
+LOAD_NS = 60_000_000        # measured: 48 to 50 ms if the files are in the page cache
 LOGS = repeated_logs()
 
 
 class Cost:
-    """What compiling takes, as learnt from what it took."""
+    """The expected time of compilation, adapted to measured times."""
 
-    # Measured: 0.08 ms in logs of 300 records, 0.2 in those of 3, 0.3 to 0.8 in those of 1.
+    # Measured: 0.08 ms for tapes of 300 records, 0.2 for 3 records, 0.3 to 0.8 for 1 record.
     ns_per_record = 250_000.
 
     @classmethod
     def of(cls, known: KnownLog) -> float:
-        """Expected time in ns."""
+        """Return the expected time in ns."""
         load = 0 if is_loaded("compile_backward") else LOAD_NS
         return load + (known.n_entries + 2) * cls.ns_per_record
 
     @classmethod
     def learn(cls, known: KnownLog, ns: int) -> None:
-        """Takes note of a compilation."""
+        """Update the estimate after a compilation."""
         cls.ns_per_record = 0.7 * cls.ns_per_record + 0.3 * ns / (known.n_entries + 2)
 
 
 def flow_back(log: RecordLog, targets: list[Any], seeds: dict[int, Any] | None, ids: list[int],
               free: bool, written: int = 0) -> tuple[list[Any], KnownLog | str | None]:
-    """What flows from targets back to sources.
+    """Return the gradients of targets with respect to sources.
 
     Parameters
     ----------
     log : RecordLog
     targets : list of Tensor or Variable
     seeds : dict of id to Tensor, or None
-        What flows into values; None: ones into the only target.
+        The cotangents by value; None for ones at the only target.
     ids : list of int
-        Of the sources.
+        The ids of the sources.
     free : bool
-        Whether the log forgets its records.
+        Whether to remove the records from the log.
     written : int
-        What `LOGS.quick` gave for the same.
+        The result of `LOGS.quick` for the same arguments.
 
     Returns
     -------
     found : list of Tensor, IndexedSlices or None
-        For each source.
+        One per source.
     how : KnownLog, str or None
-        None: a program gave it; else the log that was walked back, or why there can't be a program.
+        None if a program ran; otherwise the log that was interpreted, or the reason why there is no
+        program.
     """
     how: Any = run(log, targets, seeds, ids, free, written)
     if type(how) is list:
@@ -80,19 +81,19 @@ def flow_back(log: RecordLog, targets: list[Any], seeds: dict[int, Any] | None, 
 
 def run(log: RecordLog, targets: list[Any], seeds: dict[int, Any] | None, ids: list[int],
         free: bool, written: int) -> list[Any] | KnownLog | str:
-    """What a program gives, or why there is none. What fails in a program fails in the walk again,
-    which knows the op and its line."""
+    """Run the compiled program, or return the reason why there is none. If the program fails, the
+    interpreted backward pass is run; it raises the same error with the op and its line."""
     try:
         return LOGS.run(log, targets, seeds, ids, free, written)
-    except Exception as error:  # any: it comes again
+    except Exception as error:  # any: the interpreter raises it again
         if not len(log):
-            raise                       # the records went with the memory that they held
+            raise                       # the run has released the records
         return f"its program failed: {error}"
 
 
 def walk(log: RecordLog, targets: list[Any], seeds: dict[int, Any] | None, ids: list[int],
          free: bool) -> list[Any]:
-    """The same, record by record."""
+    """Run the backward pass record by record."""
     if seeds is None:
         seeds = {tensor_id(targets[0]): ones(targets[0])}
     found = backward(log, seeds, ids, free=free)
@@ -101,8 +102,8 @@ def walk(log: RecordLog, targets: list[Any], seeds: dict[int, Any] | None, ids: 
 
 def compile_log(known: KnownLog, log: RecordLog, targets: list[TensorBase],
                 seeds: dict[int, Any] | None, ids: list[int]) -> None:
-    """Gives a log its program, or says why it gets none."""
-    known.why = "it is being compiled"          # other threads walk it meanwhile
+    """Compile a log, or set the reason why it has no program."""
+    known.why = "it is being compiled"          # other threads interpret it in the meantime
     try:
         start = perf_counter_ns()
         compile_backward = late("compile_backward")
@@ -111,15 +112,15 @@ def compile_log(known: KnownLog, log: RecordLog, targets: list[TensorBase],
         Cost.learn(known, perf_counter_ns() - loaded)
         known.compile_ns = perf_counter_ns() - start
         known.why = None if known.program is not None else known.why
-    except Exception as error:  # any: a rule that cannot be traced is walked
+    except Exception as error:  # any: a rule that cannot be traced is interpreted
         known.why = f"{type(error).__name__}: {error}".partition("\n")[0]
     except BaseException:
-        known.why = None                        # Ctrl-C: another time
+        known.why = None                        # Ctrl-C: compile another time
         raise
 
 
 def report(how: KnownLog | str | None) -> str:
-    """Which logs of this process are run by programs, which are walked and why."""
+    """Describe which logs of this process are compiled, which are interpreted and why."""
     n = len(LOGS.programs) + len(LOGS.counted)
     text = [f"the last gradient of this tape was {told(how)}",
             f"{len(LOGS.programs)} of {n} known logs have programs:"]
@@ -128,7 +129,7 @@ def report(how: KnownLog | str | None) -> str:
 
 
 def told(how: KnownLog | str | None) -> str:
-    """How a gradient was computed."""
+    """Describe how a gradient was computed."""
     if how is None:
         return "run by its program"
     why = how if isinstance(how, str) else how.why or "not due yet"
@@ -136,7 +137,7 @@ def told(how: KnownLog | str | None) -> str:
 
 
 def line(known: KnownLog) -> str:
-    """A known log in words."""
+    """Describe a known log."""
     records = f"{known.n_entries} record{'s'[:known.n_entries != 1]}"
     text = f"{records} ({', '.join(known.ops)}{', ...' * (known.n_entries > len(known.ops))}): "
     text += f"walked {known.walks} times in {known.spent_ns / 1e6:.2f} ms"

@@ -1,4 +1,4 @@
-"""GradientTape: records ops while they run and differentiates what was recorded."""
+"""GradientTape: records ops while they run and differentiates the recorded ops."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["GradientTape", "UnconnectedGradients"]
 
 
 class UnconnectedGradients:
-    """What a gradient is if the target does not depend on the source.
+    """Values of `unconnected_gradients`, for targets that do not depend on the source.
 
     Examples
     --------
@@ -48,17 +48,17 @@ class UnconnectedGradients:
 
 def constructor(self: Any, persistent: bool = False,
                 watch_accessed_variables: bool = True) -> None:
-    """The signature of that of tapes, which is in C: one in Python would take 50 ns more."""
+    """The signature of the constructor, which is in C: one in Python would take 50 ns more."""
 
 
 class Signature:
-    """The signature of a class, as of a constructor, or of that which a subclass has."""
+    """A descriptor for the signature of a class: its own constructor's, or that of tapes."""
 
     def __init__(self, constructor: Callable[..., None]) -> None:
         self.constructor = constructor
 
     def __get__(self, tape: Any, owner: type) -> Any:
-        import inspect  # takes longer to load than all of dualflow
+        import inspect  # its import takes longer than importing dualflow
 
         own: Any = vars(owner).get("__init__", self.constructor)
         return inspect.Signature(list(inspect.signature(own).parameters.values())[1:])
@@ -67,22 +67,23 @@ class Signature:
 class GradientTape(Recorder):
     """Records ops for differentiation.
 
-    Ops that run inside its ``with`` block are recorded when something watched flows into them.
-    Trainable variables are watched as soon as an op reads them, tensors by `watch`.
+    An op that runs in the ``with`` block is recorded if one of its inputs depends on a watched
+    tensor. Trainable variables are watched when an op reads them, tensors by `watch`.
 
     Parameters
     ----------
     persistent : bool, default False
-        Whether `gradient` may be called more than once; everything recorded then lives as long as
-        the tape. Otherwise memory is freed while the first call walks back.
+        Whether `gradient` may be called more than once; the records then live as long as the tape.
+        Otherwise memory is freed during the first backward pass.
     watch_accessed_variables : bool, default True
-        False: only what is passed to `watch` is watched.
+        If False, only the arguments of `watch` are watched.
 
     Notes
     -----
-    Tapes nest: an inner tape's `gradient`, called inside an outer tape, is recorded there and can
-    be differentiated again, to any order. Each thread has its own stack of tapes. Values are
-    captured when an op runs; variables assigned later do not change a gradient.
+    Tapes nest: the `gradient` of an inner tape, called inside an outer tape, is recorded by the
+    outer tape and can be differentiated again, to any order. Each thread has a separate stack of
+    tapes. Values are captured when an op runs; later assignments to variables do not change a
+    gradient.
 
     Examples
     --------
@@ -100,12 +101,12 @@ class GradientTape(Recorder):
     # --- recording ---
 
     def watch(self, tensor: Any) -> None:
-        """Tracks what is computed from a tensor or variable, or from nested lists of them.
+        """Watch a tensor or variable, or nested lists of them.
 
         Warns
         -----
         GradientWarning
-            If a dtype is not floating: nothing flows through integers.
+            If a dtype is not floating: integers have no gradients.
         """
         for x in flatten_tensors(tensor):
             if not isinstance(x, TensorBase):
@@ -118,7 +119,7 @@ class GradientTape(Recorder):
                      "not watched; cast it to a floating dtype first", GradientWarning)
 
     def stop_recording(self) -> RecordingStopped:
-        """Ops in this block are not recorded on this tape.
+        """Return a context in which ops are not recorded on this tape.
 
         Examples
         --------
@@ -136,7 +137,7 @@ class GradientTape(Recorder):
         return RecordingStopped(self)
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """The variables it watches, in the order in which they were made.
+        """Return the watched variables in the order of their creation.
 
         Examples
         --------
@@ -153,21 +154,21 @@ class GradientTape(Recorder):
 
     def gradient(self, target: Any, sources: Any, output_gradients: Any = None,
                  unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
-        """Gradient of the sum of `target` with respect to each source.
+        """Return the gradient of the sum of `target` with respect to each source.
 
         Parameters
         ----------
         target : Tensor, Variable, IndexedSlices, or nested lists, tuples, dicts of them
         sources : Tensor, Variable, or nested lists, tuples, dicts of them
         output_gradients : Tensor or the structure of `target`, optional
-            What to multiply the target's elements by before summing; None is ones.
+            Factors for the elements of the target before summation; None means ones.
         unconnected_gradients : {"none", "zero"}
-            What stands for a gradient that does not exist.
+            Whether missing gradients are None or zeros.
 
         Returns
         -------
-        The structure of `sources`, of Tensors with their shapes and dtypes; `IndexedSlices` where
-        nothing but rows of the source were used, taken by `gather` or `nn.embedding_lookup`
+        The structure of `sources`, of Tensors with the same shapes and dtypes; `IndexedSlices` for
+        a source of which only rows were read, by `gather` or `nn.embedding_lookup`
 
         Raises
         ------
@@ -177,7 +178,7 @@ class GradientTape(Recorder):
         Warns
         -----
         GradientWarning
-            If a gradient is None; says why.
+            If a gradient is None, with the reason.
         """
         zero = unconnected_gradients != "none" and wants_zero(unconnected_gradients)
         known = 0
@@ -202,7 +203,7 @@ class GradientTape(Recorder):
 
     def jacobian(self, target: Any, sources: Any,
                  unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
-        """Derivative of each element of `target` with respect to each element of each source.
+        """Return the derivative of each element of `target` by each element of each source.
 
         Parameters
         ----------
@@ -230,7 +231,7 @@ class GradientTape(Recorder):
 
     def batch_jacobian(self, target: Any, source: Any,
                        unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
-        """Jacobian of each element of a batch with respect to its own source.
+        """Return the Jacobian of each batch element with respect to its own source.
 
         Parameters
         ----------
@@ -267,8 +268,8 @@ class GradientTape(Recorder):
         return self._by_rows("batch_jacobian", y, source, rows, unconnected_gradients, joined)
 
     def report(self) -> str:
-        """Whether the last gradient was walked back, and why, or run by a compiled program; and the
-        same of all known logs, the last used first.
+        """Report whether the last gradient was computed by the interpreter, and why, or by a
+        compiled program; and the same for all known tapes, most recently used first.
 
         Examples
         --------
@@ -298,7 +299,7 @@ class GradientTape(Recorder):
         return pack_sequence_as(sources, results)
 
     def _missing(self, targets: list[Any], x: Any) -> Any:
-        """None; warns that the gradient with respect to `x` is None, and why."""
+        """Warn that the gradient with respect to `x` is None, and why; return None."""
         log = self._log
         who = f"{x.name}, a Variable" if isinstance(x, Variable) else "a Tensor"
         head = f"no gradient with respect to {who} of dtype {x.dtype} and shape {x.shape}: "
@@ -311,21 +312,21 @@ class GradientTape(Recorder):
             if isinstance(x, Variable):
                 why = "no op read this variable inside the tape's block"
                 if not self._auto_watch:
-                    why += ", or the tape was told not to watch variables unasked"
+                    why += ", or the tape was created with watch_accessed_variables=False"
                 elif not x.trainable:
                     why += ", or it was not watched because trainable=False"
         else:
             integer = [t for t in targets if not t.dtype.is_floating]
             untracked = [t for t in targets if not log.tracks(t)]
             if integer:
-                why = f"the target has dtype {integer[0].dtype}, through which nothing flows"
+                why = f"the target has dtype {integer[0].dtype}, which has no gradients"
             elif untracked and len(untracked) == len(targets):
-                why = ("nothing watched flows into the target: it was computed outside the tape's "
-                       "block, or while recording was stopped")
+                why = ("the target does not depend on a watched value: it was computed outside the "
+                       "tape's block, or while recording was stopped")
             else:
                 why = "the target does not depend on it"
             if blocked:
-                why += f"; values watched went into ops without gradient: {blocked}"
+                why += f"; watched values were inputs of ops without gradient: {blocked}"
         warn(head + why, GradientWarning)
         return None
 
@@ -338,8 +339,8 @@ def wants_zero(unconnected: str) -> bool:
 
 
 def without_slices(target: Any, given: Any) -> tuple[Any, Any]:
-    """A target, with the values of IndexedSlices in their place, and its output gradient. Their sum
-    is that of the dense tensor, and what flows into a row of that flows into each of its values."""
+    """Replace IndexedSlices in a target by their values, and its output gradient accordingly. The
+    sum of the values equals the sum of the dense tensor; each value has the gradient of its row."""
     if isinstance(target, TensorBase):
         return target, given
     leaves: list[Any] = []
@@ -364,7 +365,7 @@ def check_tensors(what: str, items: list[Any]) -> None:
 
 
 def seed_gradients(targets: list[Any], structure: Any, given: Any) -> dict[int, Tensor]:
-    """What flows into each floating target, by id; a target named twice gets the sum."""
+    """Return the cotangent of each floating target, by id; summed if a target is repeated."""
     if given is None and len(targets) == 1:
         return {tensor_id(targets[0]): ones(targets[0])} if targets[0].dtype.is_floating else {}
     parts = [None] * len(targets) if given is None else flatten_up_to(structure, given)

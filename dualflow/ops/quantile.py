@@ -77,7 +77,7 @@ def _(g, y, x):
 
 
 def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
-    """Return the quantile of the standard normal distribution, y with ``P(X < y) = x``, elementwise.
+    """Return the standard normal quantile, y with ``P(X < y) = x``, elementwise.
 
     Parameters
     ----------

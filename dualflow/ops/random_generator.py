@@ -133,10 +133,7 @@ class Generator:
         """Return a new key for a draw, int64 (2,).
 
         In a graph the key is fed at each run, unless the generator was created in that graph, or a
-        branch or a loop has drawn from it.
-
-        In a graph it is fed anew at each run, unless the generator was made in that graph, or a
-        branch or a loop has drawn before or draws now.
+        branch or a loop has drawn from it before or draws now.
         """
         graph = current_graph()
         if graph is None or graph is self._graph:

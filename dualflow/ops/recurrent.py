@@ -256,8 +256,8 @@ def _(g, y, x, kernel, recurrent, bias, inner_bias, h0, lengths, reverse, time_m
 
 
 def _parts(back: Callable[[bool], tuple[Tensor, ...]], n: int) -> list[Callable[[], Tensor]]:
-    """Return functions for the gradients of the first n inputs. The first call computes all of them;
-    the gradient of x, a separate product, is only included if x is requested first."""
+    """Return functions for the gradients of the first n inputs. The first call computes all; the
+    gradient of x, a separate product, is only included if it is requested first."""
     made: list[Tensor] = []
 
     def part(k: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Mean, variance and their kin over any set of axes, with their gradients."""
+"""Mean, variance, standard deviation and euclidean norm over any set of axes, with gradients."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ REDUCE_MEAN = get_op("reduce_mean")
 
 def reduce_mean(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
                 name: str | None = None) -> Tensor:
-    """Mean of the elements along `axis`.
+    """Return the mean of the elements along `axis`.
 
     Parameters
     ----------
     input_tensor : Tensor, any number dtype or bool
     axis : int or sequence of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def reduce_mean(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fa
 
     Notes
     -----
-    The mean of no elements is NaN. The gradient is `g` over their number, repeated along the axes.
+    The mean of no elements is NaN. The gradient is `g` divided by n, repeated along the axes.
 
     Examples
     --------
@@ -54,15 +54,15 @@ def _(g, y, x, axes, keepdims):
 
 def reduce_variance(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
                     name: str | None = None) -> Tensor:
-    """Mean squared distance from the mean along `axis` (divided by n, not n - 1).
+    """Return the mean squared distance from the mean along `axis` (divided by n, not n - 1).
 
     Parameters
     ----------
     input_tensor : Tensor, floating
     axis : int or sequence of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def reduce_variance(input_tensor: TensorLike, axis: Axis = None, keepdims: bool 
 
     Notes
     -----
-    Two passes, the mean first: no cancellation. The gradient is ``g * 2 (x - mean) / n``.
+    Two passes, the mean first, avoid cancellation. The gradient is ``g * 2 (x - mean) / n``.
 
     Examples
     --------
@@ -89,22 +89,22 @@ def _(g, y, x, axes, keepdims):
 
 
 def _over_root(g: Tensor, y: Tensor) -> Tensor:
-    """g / y, and 0 where the root y is 0, for any order of derivatives."""
+    """Return g / y, or 0 where the root y is 0, for derivatives of any order."""
     zero = equal(y, 0)
     return where(zero, 0, g / where(zero, 1, y))
 
 
 def reduce_std(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
                name: str | None = None) -> Tensor:
-    """Standard deviation along `axis`: the root of the variance.
+    """Return the standard deviation along `axis`, the root of the variance.
 
     Parameters
     ----------
     input_tensor : Tensor, floating
     axis : int or sequence of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
@@ -132,15 +132,15 @@ def _(g, y, x, axes, keepdims):
 
 def reduce_euclidean_norm(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
                           name: str | None = None) -> Tensor:
-    """Root of the sum of squares along `axis`.
+    """Return the root of the sum of squares along `axis`.
 
     Parameters
     ----------
     input_tensor : Tensor, floating
     axis : int or sequence of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
@@ -148,8 +148,8 @@ def reduce_euclidean_norm(input_tensor: TensorLike, axis: Axis = None, keepdims:
 
     Notes
     -----
-    Squares overflow beyond the root of the largest number. The gradient is ``g * x / y``, and 0
-    where the norm is 0.
+    Squares of elements above the root of the largest number overflow. The gradient is
+    ``g * x / y``, and 0 where the norm is 0.
 
     Examples
     --------

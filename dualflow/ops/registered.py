@@ -1,4 +1,4 @@
-"""Ops whose kernel is a Python function: called at once, or each time a graph runs."""
+"""Ops whose kernel is a Python function, called in eager mode or in each run of a graph."""
 
 from __future__ import annotations
 
@@ -33,39 +33,40 @@ if TYPE_CHECKING:
 
 __all__ = ["RegisteredOp", "from_python", "name_of", "numpy_function", "register_op"]
 
-no_gradient("host_compute", why="only the Python function knows; register_op takes a gradient")
-no_gradient("host_start", why="only the Python function knows")
-no_gradient("host_wait", why="only the Python function knows")
+no_gradient("host_compute", why="a Python function has none; register_op takes a gradient")
+no_gradient("host_start", why="a Python function has none")
+no_gradient("host_wait", why="a Python function has none")
 
 Types: TypeAlias = "list[tuple[DType, tuple[Any, ...]]]"
 
 
 def type_of(name: str, said: Any) -> tuple[DType, tuple[Any, ...]]:
-    """Dtype and shape from a tensor, a TensorSpec, or a pair (shape, dtype)."""
+    """Return dtype and shape of a tensor, a TensorSpec, or a pair (shape, dtype)."""
     if isinstance(said, TensorSpec | Tensor):
         return said.dtype, tuple(said.shape)
     if isinstance(said, tuple) and len(said) == 2:
         shape, dtype = said
         return as_dtype(dtype), tuple(shape)
-    raise DTypeError(f"{name}: infer gave {shown(said)}, want a TensorSpec, a pair (shape, dtype), "
-                     "or a list of them")
+    raise DTypeError(f"{name}: infer returned {shown(said)}, want a TensorSpec, a pair (shape, "
+                     "dtype), or a list of them")
 
 
 def call_python(name: str, function: Callable[..., Any], inputs: list[Tensor], promised: Types,
                 rule: Callable[..., Any] | None, node_name: str | None = None) -> list[Tensor]:
-    """The results of a Python function of tensors, now or each time the graph runs that records.
+    """Return the results of a Python function of tensors, called now or in each run of the graph.
 
     Parameters
     ----------
     name : str
-        What messages call it.
+        The name in messages.
     function : callable
-        Gets Tensors, gives a sequence of results. Part of no graph and no tape.
+        Takes Tensors and returns a sequence of results. Its ops are not recorded.
     inputs : list of Tensor
     promised : list of (dtype, shape)
-        Of each result; None stands for a size that each call decides.
+        Of each result; None is a size that may differ between calls.
     rule : callable (g, ys, *inputs), optional
-        Gets tuples of what flows into the results and of these; None: nothing flows.
+        Takes the gradients of the results and the results as tuples, then the inputs. None if the
+        function has no gradient.
     node_name : str, optional
     """
     graph = current_graph()
@@ -88,7 +89,7 @@ def call_python(name: str, function: Callable[..., Any], inputs: list[Tensor], p
 
 def with_rule(name: str, made: list[Tensor], inputs: list[Tensor],
               rule: Callable[..., Any]) -> list[Tensor]:
-    """Results that somebody else made of inputs, with a gradient: see `call_python`."""
+    """Record a gradient for results computed elsewhere from inputs: see `call_python`."""
     results: list[Tensor] = []
 
     def through(g: tuple[Any, ...], _: Any, *specs: Any) -> Any:
@@ -100,7 +101,7 @@ def with_rule(name: str, made: list[Tensor], inputs: list[Tensor],
 
 def record(host: HostFunction, inputs: Sequence[TensorLike], promised: Types,
            name: str) -> list[Tensor]:
-    """An application in the graph that records."""
+    """Record a call in the current graph."""
     if not promised:
         apply("host_call", *inputs, id=host.id, name=name)
         return []
@@ -108,19 +109,19 @@ def record(host: HostFunction, inputs: Sequence[TensorLike], promised: Types,
 
 
 def type_words(promised: Types) -> tuple[int, ...]:
-    """Dtypes and shapes of results as an attribute of the ops that call the host."""
+    """Encode dtypes and shapes of results as an attribute of the ops that call the host."""
     return tuple([word for dtype, shape in promised for word in (
         dtype.index, len(shape), *[-1 if is_open(d) else d for d in shape])])
 
 
 def is_open(size: Any) -> bool:
-    """Whether the function decides about a size: a run does not compute beforehand what depends on
-    data."""
+    """Return True if the function determines a size: the size is None, or depends on data and is
+    unknown before the run."""
     return size is None or (isinstance(size, Dim) and size.from_data)
 
 
 class RegisteredOp:
-    """An op made by `register_op`. Calling it applies it.
+    """An op created by `register_op`. Calling it applies it.
 
     Attributes
     ----------
@@ -149,10 +150,10 @@ class RegisteredOp:
         return tuple(made) if several else made[0]
 
     def _promise(self, inputs: list[Tensor], attrs: dict[str, Any]) -> tuple[Types, bool]:
-        """Dtypes and shapes of the results, and whether there may be several."""
+        """Return dtypes and shapes of the results, and whether they are a list."""
         if self._infer is None and not inputs:
             raise InvalidArgumentError(f"{self.name}: an op without inputs needs infer=, which "
-                                       "says what it gives")
+                                       "returns the dtypes and shapes of its results")
         said = inputs[0] if self._infer is None else self._infer(*inputs, **attrs)
         if not isinstance(said, list):
             return [type_of(self.name, said)], False
@@ -165,67 +166,67 @@ class RegisteredOp:
     def _back(self, several: bool, attrs: dict[str, Any], g: tuple[Any, ...],
               ys: tuple[Tensor, ...], *inputs: Tensor) -> list[Any]:
         if self._gradient is None:
-            raise UnimplementedError(f"{self.name}: register_op was given no gradient= for it")
+            raise UnimplementedError(f"{self.name}: it was registered without gradient=")
         given = (g, ys) if several else (g[0], ys[0])
         made = self._gradient(*given, *inputs, **attrs)
         made = list(made) if isinstance(made, list | tuple) else [made]
         if len(made) != len(inputs):
-            raise InvalidArgumentError(f"{self.name}: its gradient gave {len(made)} results, want "
-                                       f"one for each of {len(inputs)} inputs")
+            raise InvalidArgumentError(f"{self.name}: its gradient returned {len(made)} results, "
+                                       f"want one for each of {len(inputs)} inputs")
         return [x if x is None or callable(x) else as_tensor(x, None, self.name) for x in made]
 
 
 def sequence(name: str, made: Any) -> Sequence[Any]:
-    """The results of a function that gives several."""
+    """Check that a function with several results returned a list or tuple, and return it."""
     if not isinstance(made, list | tuple):
-        raise DTypeError(f"{name}: the function gave {shown(made)}, want a list or tuple with each "
-                         "of its results")
+        raise DTypeError(f"{name}: the function returned {shown(made)}, want a list or tuple of "
+                         "its results")
     return made
 
 
 def register_op(name: str, forward: Callable[..., Any] | None = None,
                 gradient: Callable[..., Any] | None = None,
                 infer: Callable[..., Any] | None = None) -> Any:
-    """Makes an op of a Python function: for eager mode, traced functions and graphs.
+    """Create an op from a Python function, for eager mode, traced functions and graphs.
 
     Parameters
     ----------
     name : str
-        The name of its nodes, and in messages.
+        The name of its nodes and in messages.
     forward : callable
-        Called as ``forward(*inputs, **attrs)``. Gets a Tensor for each input (``x.numpy()`` is an
-        array that must not be written) and gives a tensor, an array or a number; if `infer` gives
-        a list, a list or tuple of them. What it does is on no tape. Without it, `register_op` is a
-        decorator.
+        Called as ``forward(*inputs, **attrs)`` with a Tensor for each input (``x.numpy()`` is an
+        array that must not be written). Returns a tensor, an array or a number; if `infer` returns
+        a list, a list or tuple of them. Its ops are not recorded on tapes. Without `forward`,
+        `register_op` is a decorator.
     gradient : callable, optional
-        Called as ``gradient(g, y, *inputs, **attrs)``. Gets what flows into the result, the
-        result, and the inputs; if `infer` gives a list, the first two are tuples. Gives one result
-        for each input: a tensor, None if nothing flows, or a function that computes it. It is made
-        of public ops, `forward`'s own op among them, and is traced where the op is; so gradients
-        of any order follow.
+        Called as ``gradient(g, y, *inputs, **attrs)`` with the gradient of the result, the result,
+        and the inputs; if `infer` returns a list, the first two are tuples. Returns one result for
+        each input: a tensor, None if there is no gradient, or a function that computes it. It is
+        composed of public ops, including this one, and is traced with the op, so that gradients of
+        any order exist.
     infer : callable, optional
-        Called as ``infer(*inputs, **attrs)``. Says what `forward` gives by the dtypes and shapes of
-        the inputs, as a TensorSpec, a tensor of that kind, or a pair (shape, dtype), in which sizes
-        may be computed from those of the inputs, and None is one that each call decides; or a list
-        of them. By default the result is like the first input.
+        Called as ``infer(*inputs, **attrs)``. Returns the dtype and shape of the result as a
+        TensorSpec, a tensor, or a pair (shape, dtype), whose sizes may be computed from the sizes
+        of the inputs and may be None if they differ between calls; or a list of them. By default
+        the result is like the first input.
 
     Returns
     -------
     callable
-        Called as ``op(*inputs, name=None, **attrs)``, applies the op. Keyword arguments are Python
+        Called as ``op(*inputs, name=None, **attrs)`` to apply the op. Keyword arguments are Python
         values for the three functions.
 
     Raises
     ------
     DTypeError, ShapeError, InvalidArgumentError
-        When applied, or run, if `forward` does not give what was promised.
+        When applied or run, if the results of `forward` do not match `infer`.
 
     Notes
     -----
-    In a graph each application is a node which is never dropped, merged or computed ahead, and
-    keeps its place among other effects: `forward` may read files and print. What it raises comes
-    out of the run as it is, with a note that says which op it is and where it was applied. The GIL
-    is held during the call only.
+    In a graph each application is a node that is never removed, merged or constant-folded, and is
+    not reordered with other side effects: `forward` may read files and print. Its exceptions are
+    raised by the run unchanged, with a note that names the op and the line that applied it. The GIL
+    is held only during the call.
 
     Examples
     --------
@@ -258,7 +259,7 @@ def register_op(name: str, forward: Callable[..., Any] | None = None,
 
 
 def results_of(said: Any, inputs: Sequence[Tensor]) -> tuple[Types, bool]:
-    """What `Tout` promises, and whether it names several results."""
+    """Return the dtypes and shapes in `Tout`, and whether it is a list."""
     several = isinstance(said, list | tuple)
     types = []
     for one in said if several else [said]:
@@ -273,19 +274,19 @@ def results_of(said: Any, inputs: Sequence[Tensor]) -> tuple[Types, bool]:
 def numpy_function(func: Callable[..., Any] | None = None,
                    inp: Sequence[TensorLike] | None = None, Tout: Any = None,
                    stateful: bool = True, name: str | None = None) -> Any:
-    """``func(*inp)``, a function of NumPy arrays, now or each time a graph runs.
+    """Call ``func(*inp)``, a function of NumPy arrays, now or in each run of a graph.
 
     Parameters
     ----------
     func : callable
-        Gets an ndarray for each input, which must not be written, and gives an array or a number,
-        or as many as `Tout` is long. Without it, this is a decorator for functions of tensors.
+        Takes a read-only ndarray for each input and returns an array or a number, or a list as long
+        as `Tout`. Without `func`, this is a decorator for functions of tensors.
     inp : sequence of Tensor
     Tout : dtype, TensorSpec or Tensor like the result, or list of them
-        What `func` gives. A dtype alone means: as many dimensions as the first input, of any size
-        (a scalar, if there are no inputs). A list, also of one, means a list of results.
+        The results of `func`. A dtype alone stands for any shape of the same rank as the first
+        input (a scalar, if there are no inputs). A list, even of length 1, means a list of results.
     stateful : bool
-        Taken for TensorFlow's sake: every call counts, none is merged with another or dropped.
+        Ignored; accepted for compatibility with TensorFlow. Calls are never merged or removed.
     name : str, optional
 
     Returns
@@ -295,12 +296,12 @@ def numpy_function(func: Callable[..., Any] | None = None,
     Raises
     ------
     DTypeError, ShapeError, InvalidArgumentError
-        If `func` does not give what `Tout` promises.
+        If the results of `func` do not match `Tout`.
 
     Notes
     -----
-    Nothing flows back through it; see `register_op`, and `py_function` for a function of dualflow's
-    own ops.
+    The result has no gradient; see `register_op`, and `py_function` for functions composed of
+    dualflow ops.
 
     Examples
     --------
@@ -320,22 +321,22 @@ def numpy_function(func: Callable[..., Any] | None = None,
 
 
 def name_of(func: Callable[..., Any], otherwise: str) -> str:
-    """The name of a function that has one."""
+    """Return the name of a function if it is an identifier, else `otherwise`."""
     name = getattr(func, "__name__", "")
     return name if name.isidentifier() else otherwise
 
 
 def from_python(func: Callable[..., Any], inp: Sequence[TensorLike], said: Any, name: str,
                 given: Callable[[Tensor], Any], rule: Callable[..., Any] | None) -> Any:
-    """`numpy_function` and its relatives: `given` makes an argument of an input."""
+    """Implement `numpy_function` and its relatives: `given` converts an input to an argument."""
     if isinstance(inp, TensorBase):
         raise DTypeError(f"{name}: inp is {shown(inp)}, want a list of tensors")
     inputs = [as_tensor(x, None, name) for x in inp]
     if said is None:
-        raise DTypeError(f"{name}: Tout is None, want the dtype, or a TensorSpec, of what the "
-                         "function gives, or a list of them")
+        raise DTypeError(f"{name}: Tout is None, want the dtype, or a TensorSpec, of each result "
+                         "of the function")
     types, several = results_of(said, inputs)
-    n = len(types)              # sizes in it may be those of a trace, which this outlives
+    n = len(types)              # not `types`, whose sizes may belong to a trace that ends earlier
 
     def compute(*xs: Tensor) -> Sequence[Any]:
         made = func(*map(given, xs))

@@ -1,4 +1,4 @@
-"""Rectifiers of neural networks, and what flows back through them."""
+"""Rectifiers of neural networks, and their gradients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RELU = get_op("relu")
 
 
 def relu(features: TensorLike, name: str | None = None) -> Tensor:
-    """max(x, 0), elementwise.
+    """Return max(x, 0), elementwise.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def relu(features: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    NaN stays NaN. The gradient is g where x > 0, else 0; one op.
+    NaN returns NaN. The gradient is g where x > 0, else 0; one op.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def _(g, y, features):
 
 
 def relu_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """g where y > 0, else 0: what flows back through y = relu(x).
+    """Return g where y > 0, else 0: the gradient of y = relu(x).
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def relu_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient to g is this op again; none flows to y.
+    The gradient to g is this op again; y has no gradient.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def _(gg, out, g, y):
 
 
 def relu6(features: TensorLike, name: str | None = None) -> Tensor:
-    """min(max(x, 0), 6), elementwise.
+    """Return min(max(x, 0), 6), elementwise.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    NaN stays NaN. The gradient is g where 0 < x < 6, else 0; one op.
+    NaN returns NaN. The gradient is g where 0 < x < 6, else 0; one op.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def _(g, y, features):
 
 
 def relu6_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """g where 0 < y < 6, else 0: what flows back through y = relu6(x).
+    """Return g where 0 < y < 6, else 0: the gradient of y = relu6(x).
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def relu6_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient to g is this op again; none flows to y.
+    The gradient to g is this op again; y has no gradient.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def _(gg, out, g, y):
 
 
 def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """x where x > 0, else alpha * x, elementwise.
+    """Return x where x > 0, else alpha * x, elementwise.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
 
     Notes
     -----
-    NaN stays NaN. The gradient is g where x > 0, else ``alpha * g``; one op.
+    NaN returns NaN. The gradient is g where x > 0, else ``alpha * g``; one op.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def _(g, y, features, alpha):
 def leaky_relu_grad(
     g: TensorLike, x: TensorLike, alpha: float = 0.2, name: str | None = None
 ) -> Tensor:
-    """g where x > 0, else alpha * g: what flows back through leaky_relu(x).
+    """Return g where x > 0, else alpha * g: the gradient of leaky_relu(x).
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def leaky_relu_grad(
 
     Notes
     -----
-    The gradient to g is this op again; none flows to x.
+    The gradient to g is this op again; x has no gradient.
 
     Examples
     --------

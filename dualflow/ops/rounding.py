@@ -22,7 +22,7 @@ __all__ = [
 
 
 def floor(x: TensorLike, name: str | None = None) -> Tensor:
-    """The largest integer not above x, elementwise.
+    """Return the largest integer not greater than x, elementwise.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def floor(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Infinities and NaN stay what they are, a zero keeps the sign of x. There is no gradient.
+    Infinities and NaN are returned unchanged; a zero has the sign of x. There is no gradient.
 
     Examples
     --------
@@ -49,7 +49,7 @@ no_gradient("floor", why="it is piecewise constant")
 
 
 def ceil(x: TensorLike, name: str | None = None) -> Tensor:
-    """The smallest integer not below x, elementwise.
+    """Return the smallest integer not less than x, elementwise.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def ceil(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Infinities and NaN stay what they are, a zero keeps the sign of x. There is no gradient.
+    Infinities and NaN are returned unchanged; a zero has the sign of x. There is no gradient.
 
     Examples
     --------
@@ -76,7 +76,7 @@ no_gradient("ceil", why="it is piecewise constant")
 
 
 def round(x: TensorLike, name: str | None = None) -> Tensor:
-    """The integer nearest to x, elementwise, halves to the even one.
+    """Return the integer nearest to x, elementwise, ties to even.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def round(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Infinities and NaN stay what they are, a zero keeps the sign of x. There is no gradient.
+    Infinities and NaN are returned unchanged; a zero has the sign of x. There is no gradient.
 
     Examples
     --------
@@ -103,7 +103,7 @@ no_gradient("round", why="it is piecewise constant")
 
 
 def trunc(x: TensorLike, name: str | None = None) -> Tensor:
-    """x without its fraction, elementwise.
+    """Return x rounded towards zero, elementwise.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def trunc(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Infinities and NaN stay what they are, a zero keeps the sign of x. There is no gradient.
+    Infinities and NaN are returned unchanged; a zero has the sign of x. There is no gradient.
 
     Examples
     --------
@@ -130,7 +130,7 @@ no_gradient("trunc", why="it is piecewise constant")
 
 
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
-    """The integer nearest to x, elementwise: another name of `round`.
+    """Return the integer nearest to x, elementwise. An alias of `round`.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def rint(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is NaN, elementwise.
+    """Return True where x is NaN, elementwise.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ no_gradient("is_nan", why="its result is bool")
 
 
 def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is inf or -inf, elementwise.
+    """Return True where x is inf or -inf, elementwise.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ no_gradient("is_inf", why="its result is bool")
 
 
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is neither infinite nor NaN, elementwise.
+    """Return True where x is neither infinite nor NaN, elementwise.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ no_gradient("is_finite", why="its result is bool")
 
 
 def python_round(x: Tensor, ndigits: int | None = None) -> Tensor:
-    """Python's ``round(x)``; with digits, by scaling."""
+    """Implement Python's ``round(x)``; with digits, by scaling."""
     if ndigits is None:
         return round(x)
     if not x.dtype.is_floating and ndigits >= 0:

@@ -1,5 +1,5 @@
-"""Loops over the rows of tensors: Python's own in eager mode, nodes that own graphs while a
-function is traced. All are one loop, `_scan`, in both modes. Names follow TensorFlow's.
+"""Loops over the rows of tensors: Python loops in eager mode, loop nodes while a function is
+traced. All functions use `_scan`, which has both modes. Names are TensorFlow's.
 """
 
 from __future__ import annotations
@@ -30,45 +30,44 @@ def scan(f: Callable[[Any, Any], Any] | None = None, init: Any = None, xs: Any =
          fn: Callable[[Any, Any], Any] | None = None, elems: Any = None, initializer: Any = None,
          parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
          infer_shape: bool = True, recompute: bool = False, name: str | None = None) -> Any:
-    """A loop that carries something from row to row and stacks what it makes of each.
+    """Loop over rows with a carry, and stack the outputs of the iterations.
 
     There are two forms. ``scan(f, init, xs, length=None, reverse=False)`` calls ``carry, y =
-    f(carry, x)`` for each row x of `xs` and returns the last carry and all y, stacked.
-    ``scan(fn, elems, initializer=None, reverse=False)``, TensorFlow's, calls ``a = fn(a, x)`` for
-    each row of `elems` and returns all a, stacked.
+    f(carry, x)`` for each row x of `xs` and returns the last carry and the stack of all y.
+    ``scan(fn, elems, initializer=None, reverse=False)``, the form of TensorFlow, calls ``a = fn(a,
+    x)`` for each row of `elems` and returns the stack of all a.
 
     Parameters
     ----------
     f : callable
-        Takes what is carried and a row; returns what is carried on, and what is stacked.
+        Takes the carry and a row; returns the next carry and the output to stack.
     init : nested Tensors
-        What is carried into the first round.
+        The initial carry.
     xs : nested Tensors, optional
-        All with the same number of rows. None: `f` is given None, and `length` says how often.
+        All with the same number of rows. If None, `f` is called with None, `length` times.
     length : int or integer Tensor of shape (), optional
-        The number of rounds.
+        The number of iterations.
     reverse : bool, default False
-        Whether to begin with the last row; what is stacked stays beside its row.
+        Whether to begin with the last row; outputs are stacked in the order of the rows.
     fn, elems, initializer
-        The same in TensorFlow's form. The first row is the initializer if there is none.
+        The arguments of TensorFlow's form. By default the initializer is the first row.
     parallel_iterations, swap_memory, infer_shape
-        Accepted as TensorFlow has them, and ignored.
+        Ignored; accepted for compatibility with TensorFlow.
     back_prop : bool, default True
-        False: no gradient flows back through the loop.
+        If False, the loop has no gradient.
     recompute : bool, default False
-        True: while a function is traced, the gradient keeps no more of the rounds than what they
-        began with, and computes the rest again, with the same bits. So it takes less memory and
-        more time.
+        If True, the gradient of a traced loop stores only the initial carry of each iteration and
+        recomputes the other residuals, bit-identically. This takes less memory and more time.
     name : str, optional
 
     Returns
     -------
-    (carry, ys), or in TensorFlow's form all that `fn` returned, stacked
+    (carry, ys), or in TensorFlow's form the stacked results of `fn`
 
     Raises
     ------
     InvalidArgumentError, DTypeError, ShapeError
-        If structure, dtype or shape of what is carried changes, or numbers of rows differ.
+        If structure, dtype or shape of the carry changes, or numbers of rows differ.
 
     Examples
     --------
@@ -96,13 +95,13 @@ def scan(f: Callable[[Any, Any], Any] | None = None, init: Any = None, xs: Any =
 
 
 def _pairs(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]]:
-    """`f`, with a complaint where it does not return two things."""
+    """Wrap `f` to raise unless it returns a pair."""
     def step(carry: Any, x: Any) -> tuple[Any, Any]:
         made = f(carry, x)
         if not isinstance(made, tuple | list) or len(made) != 2:
             raise InvalidArgumentError(
                 f"scan: f returned {shown(made)}, want (carry, y); for a function that returns "
-                "what is carried alone, write scan(fn, elems, initializer=...)")
+                "only the carry, write scan(fn, elems, initializer=...)")
         return made[0], made[1]
 
     return step
@@ -111,7 +110,7 @@ def _pairs(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]
 def _scan(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: Any,
           reverse: bool, name: str | None, what: str,
           recompute: bool = False) -> tuple[Any, Any]:
-    """The loop that all of these are."""
+    """Run the loop; all public functions call this one."""
     init, xs = anew(state.tensors(init, who)), state.tensors(xs, who)
     rows = state.n_rows(who, xs, "xs" if who == "scan" else "elems")
     times = rows if length is None else state.count(length, f"{who}: length")
@@ -127,7 +126,7 @@ def _scan(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any
 
 def _scan_now(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, times: int,
               reverse: bool, what: str) -> tuple[Any, Any]:
-    """The loop of eager mode. Rows are taken apart at once, as the gradient puts them together."""
+    """Run the loop in eager mode. Rows are unstacked at once, as the gradient stacks them."""
     columns = [unstack(x) for x in state.leaves(xs)]
     carry, first = init, None
     made: list[list[Any]] = []
@@ -136,8 +135,8 @@ def _scan_now(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs:
         carry = anew(state.carried(who, what, init, result))
         y = anew(state.tensors(y, who))
         if made:
-            state.alike(who, first, y, lambda path: f"what is stacked{path} changes its structure",
-                        "return the same structure in each round")
+            state.alike(who, first, y, lambda path: f"the output y{path} changes its structure",
+                        "return the same structure in each iteration")
         else:
             first = y
         made.append(state.leaves(y))
@@ -150,7 +149,7 @@ def _scan_now(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs:
 
 def _no_rows(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any,
              what: str) -> Any:
-    """Stacks of no rows like what the loop would stack if there were any."""
+    """Return empty stacks with the structure, dtypes and shapes of the outputs of an iteration."""
     def round(row: Any, carry: Any) -> Any:
         result, y = f(carry, row)
         state.carried(who, what, carry, result)
@@ -161,7 +160,7 @@ def _no_rows(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: 
             lambda x: None if x is None else zeros(x.shape[1:], x.dtype), xs), init))
     except TracedValueError as error:
         raise InvalidArgumentError(
-            f"{who}: there are no rows, and what would be stacked cannot be told without: {error}"
+            f"{who}: there are no rows, and the type of the outputs is unknown without: {error}"
         ) from None
     return state.packed(like, [zeros([0, *[n or 0 for n in x.known_shape]], x.dtype)
                                for x in state.leaves(like)])
@@ -169,8 +168,8 @@ def _no_rows(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: 
 
 def _fold(who: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool,
           stacked: bool, name: str | None, recompute: bool = False) -> tuple[Any, Any]:
-    """What `fn` makes of all rows, one after the other, and all that on the way, if asked for; the
-    first row is the initializer if there is none."""
+    """Return the last result of `fn` over all rows, and the stack of all results if `stacked`. By
+    default the initializer is the first row."""
     elems = state.tensors(elems, who)
     n = state.n_rows(who, elems, "elems")
     if n is None:
@@ -187,7 +186,7 @@ def _fold(who: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any,
         a = state.carried(who, "initializer", begin, fn(a, x))
         return a, a if stacked else None
 
-    if type(n) is int and n == first:           # no rounds
+    if type(n) is int and n == first:           # no iterations
         return begin, map_structure(lambda x: expand_dims(x, 0) if first else zeros(
             (0, *x.shape), x.dtype), begin) if stacked else None
     last, made = _scan(who, step, begin, elems, None, reverse, name, "initializer",
@@ -206,20 +205,20 @@ def _scan_all(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, rever
 def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
           parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
           name: str | None = None) -> Any:
-    """``fn(...fn(fn(initializer, elems[0]), elems[1])..., elems[-1])``
+    """Return ``fn(...fn(fn(initializer, elems[0]), elems[1])..., elems[-1])``.
 
     Parameters
     ----------
     fn : callable
-        Takes what has been made so far, and a row; returns the same structure, dtypes and shapes.
+        Takes the accumulated result and a row; returns the same structure, dtypes and shapes.
     elems : nested Tensors
         All with the same number of rows.
     initializer : nested Tensors, optional
-        The first row if not given.
+        By default the first row.
     parallel_iterations, swap_memory
-        Accepted as TensorFlow has them, and ignored.
+        Ignored; accepted for compatibility with TensorFlow.
     back_prop : bool, default True
-        False: no gradient flows back through the loop.
+        If False, the loop has no gradient.
     name : str, optional
 
     Returns
@@ -239,12 +238,12 @@ def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
 def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
           parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
           name: str | None = None) -> Any:
-    """``fn(...fn(fn(initializer, elems[-1]), elems[-2])..., elems[0])``
+    """Return ``fn(...fn(fn(initializer, elems[-1]), elems[-2])..., elems[0])``.
 
     Parameters
     ----------
     fn, elems, initializer, parallel_iterations, back_prop, swap_memory, name
-        As `foldl` has them; the last row if there is no initializer.
+        As in `foldl`; the initializer is by default the last row.
 
     Returns
     -------
@@ -264,7 +263,7 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, dtype: Any = None,
            parallel_iterations: int | None = None, back_prop: bool = True,
            swap_memory: bool = False, infer_shape: bool = True, name: str | None = None,
            fn_output_signature: Any = None) -> Any:
-    """What `fn` makes of each row, stacked.
+    """Apply `fn` to each row and stack the results.
 
     Parameters
     ----------
@@ -273,11 +272,11 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, dtype: Any = None,
     elems : nested Tensors
         All with the same number of rows.
     dtype, fn_output_signature : nested dtypes or TensorSpecs, optional
-        What `fn` returns, to be checked.
+        The expected dtypes of the results of `fn`.
     parallel_iterations, swap_memory, infer_shape
-        Accepted as TensorFlow has them, and ignored.
+        Ignored; accepted for compatibility with TensorFlow.
     back_prop : bool, default True
-        False: no gradient flows back through the loop.
+        If False, the loop has no gradient.
     name : str, optional
 
     Returns
@@ -287,7 +286,7 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, dtype: Any = None,
     Raises
     ------
     DTypeError
-        If `fn` returns other dtypes than it should.
+        If `fn` returns other dtypes than expected.
 
     Examples
     --------
@@ -308,7 +307,7 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, dtype: Any = None,
 
 
 def _check_dtypes(made: Any, wanted: Any) -> None:
-    """Raises unless tensors have the dtypes of a structure of dtypes or specs."""
+    """Raise unless tensors have the dtypes of a structure of dtypes or specs."""
     names = [as_dtype(getattr(w, "dtype", w)).name for w in flatten(wanted)]
     found = [x.dtype.name for x in state.leaves(made)]
     if names != found:

@@ -1,4 +1,4 @@
-"""Products written by index, with their gradient. The other ways to write are in gather.py."""
+"""Multiplication by index, with its gradient. The other scatter ops are in gather.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["tensor_scatter_nd_mul"]
 
 def tensor_scatter_nd_mul(tensor: TensorLike, indices: TensorLike, updates: TensorLike,
                           name: str | None = None) -> Tensor:
-    """`tensor` multiplied by `updates`: ``y[tuple(indices[j])] *= updates[j]``.
+    """Multiply `tensor` by `updates`: ``y[tuple(indices[j])] *= updates[j]``.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def tensor_scatter_nd_mul(tensor: TensorLike, indices: TensorLike, updates: Tens
 
     Notes
     -----
-    Multiplied in the order of the indices. What flows to a factor is g times the product of the
-    others, which is right for factors of 0, too; second derivatives are right where no factor is 0.
+    Updates are multiplied in the order of the indices. The gradient of a factor is g times the
+    product of the other factors, also for factors of 0; second derivatives require nonzero factors.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def tensor_scatter_nd_mul(tensor: TensorLike, indices: TensorLike, updates: Tens
 @gradient("tensor_scatter_nd_mul", saves="inputs")
 def _(g, y, tensor, indices, updates):
     def into_updates():
-        # The product without zeros, divided by a factor that is none; and how many zeros there are.
+        # The product of nonzero factors, divided by the factor; and the number of zeros.
         tensor_zero, zero = equal(tensor, 0), equal(updates, 0)
         product = tensor_scatter_nd_mul(where(tensor_zero, 1, tensor), indices,
                                         where(zero, 1, updates))

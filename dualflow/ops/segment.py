@@ -1,4 +1,4 @@
-"""Sums over segments: rows with the same id, with gradients. Kernels: gather.c, scatter.c."""
+"""Sums over segments, which are rows with equal ids; gradients. Kernels: gather.c, scatter.c."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["segment_sum", "unsorted_segment_sum"]
 
 
 def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Sums of the rows of `data` with the same id, ids being sorted.
+    """Sum the rows of `data` with equal ids, which are sorted.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
 def unsorted_segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments: int,
                          name: str | None = None) -> Tensor:
-    """Sums of the slices of `data` with the same id: ``y[i] = sum of data[j] with ids[j] == i``.
+    """Sum the slices of `data` with equal ids: ``y[i] = sum of data[j] with ids[j] == i``.
 
     Parameters
     ----------
     data : Tensor, any number dtype, shape ``segment_ids.shape + (...)``
     segment_ids : Tensor, int32 or int64
-        Slices with a negative id are left out.
+        Slices with a negative id are skipped.
     num_segments : int
 
     Returns
@@ -61,7 +61,7 @@ def unsorted_segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments
 
     Notes
     -----
-    Added in order, on any number of threads. The gradient of a slice is that of its segment.
+    Added in order, for any thread count. The gradient of a slice is the gradient of its segment.
 
     Examples
     --------

@@ -1,5 +1,5 @@
-"""Extremes, products and means of segments: rows with the same id. Made of sums and of writes by
-index."""
+"""Maxima, minima, products and means of segments, which are rows with equal ids. Composed of
+segment sums and scatter ops."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def _highest(dtype: DType) -> float:
 
 
 def _beside(counts: Tensor, ndim: int) -> Tensor:
-    """Numbers of rows in the rank of what is made of the rows."""
+    """Expand counts of rows to the rank of the results."""
     for _ in range(ndim - counts.ndim):
         counts = expand_dims(counts, -1)
     return counts
 
 
 def _sorted(combine: Combine, x: Tensor, ids: Tensor, identity: float, empty: float) -> Tensor:
-    """Segments up to the last id, `empty` where an id does not occur."""
+    """Reduce segments up to the last id; `empty` for ids that do not occur."""
     start = zeros_like(segment_sum(x, ids)) + identity
     counts = segment_sum(ones_like(ids), ids)
     made = combine(start, expand_dims(ids, -1), x)
@@ -75,7 +75,7 @@ def _sorted(combine: Combine, x: Tensor, ids: Tensor, identity: float, empty: fl
 
 
 def _loose(combine: Combine, x: Tensor, ids: Tensor, n: int, identity: float) -> Tensor:
-    """`n` segments; rows of negative ids go to one more, which is cut off."""
+    """Reduce `n` segments; rows with negative ids go to an extra segment, which is cut off."""
     counts = unsorted_segment_sum(ones_like(ids), ids, n)
     places = where(less(ids, 0), n, ids)
     start = zeros_like(unsorted_segment_sum(x, places, n + 1)) + identity
@@ -84,7 +84,7 @@ def _loose(combine: Combine, x: Tensor, ids: Tensor, n: int, identity: float) ->
 
 
 def _counts(op: str, x: Tensor, ids: Tensor, n: int | None) -> Tensor:
-    """How many rows each segment has, at least 1, in the dtype of the data."""
+    """Return the number of rows of each segment, at least 1, in the dtype of the data."""
     if not x.dtype.is_floating:
         raise DTypeError(f"{op}: data is {x.dtype.name}, want a floating dtype")
     ones = ones_like(ids)
@@ -93,7 +93,7 @@ def _counts(op: str, x: Tensor, ids: Tensor, n: int | None) -> Tensor:
 
 
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Largest numbers of the rows of `data` with the same id, ids being sorted.
+    """Return the maxima of the rows of `data` with equal ids, which are sorted.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
     Notes
     -----
-    Rows that are equal to the result share its gradient equally.
+    The gradient is divided equally among rows that equal the result.
 
     Examples
     --------
@@ -125,18 +125,18 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
 def unsorted_segment_max(data: TensorLike, segment_ids: TensorLike, num_segments: int,
                          name: str | None = None) -> Tensor:
-    """Largest numbers of the rows of `data` with the same id.
+    """Return the maxima of the rows of `data` with equal ids.
 
     Parameters
     ----------
     data : Tensor, any number dtype, shape ``segment_ids.shape + (...)``
     segment_ids : Tensor, int32 or int64
-        Rows with a negative id are left out.
+        Rows with a negative id are skipped.
     num_segments : int
 
     Returns
     -------
-    Tensor, dtype of `data`, shape (num_segments, ...), the lowest number for ids that do not occur
+    Tensor, dtype of `data`, shape (num_segments, ...), the lowest value for ids that do not occur
 
     Raises
     ------
@@ -145,7 +145,7 @@ def unsorted_segment_max(data: TensorLike, segment_ids: TensorLike, num_segments
 
     Notes
     -----
-    Rows that are equal to the result share its gradient equally.
+    The gradient is divided equally among rows that equal the result.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def unsorted_segment_max(data: TensorLike, segment_ids: TensorLike, num_segments
 
 
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Smallest numbers of the rows of `data` with the same id, ids being sorted.
+    """Return the minima of the rows of `data` with equal ids, which are sorted.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
     Notes
     -----
-    Rows that are equal to the result share its gradient equally.
+    The gradient is divided equally among rows that equal the result.
 
     Examples
     --------
@@ -191,18 +191,18 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
 def unsorted_segment_min(data: TensorLike, segment_ids: TensorLike, num_segments: int,
                          name: str | None = None) -> Tensor:
-    """Smallest numbers of the rows of `data` with the same id.
+    """Return the minima of the rows of `data` with equal ids.
 
     Parameters
     ----------
     data : Tensor, any number dtype, shape ``segment_ids.shape + (...)``
     segment_ids : Tensor, int32 or int64
-        Rows with a negative id are left out.
+        Rows with a negative id are skipped.
     num_segments : int
 
     Returns
     -------
-    Tensor, dtype of `data`, shape (num_segments, ...), the highest number for ids that do not occur
+    Tensor, dtype of `data`, shape (num_segments, ...), the highest value for ids that do not occur
 
     Raises
     ------
@@ -211,7 +211,7 @@ def unsorted_segment_min(data: TensorLike, segment_ids: TensorLike, num_segments
 
     Notes
     -----
-    Rows that are equal to the result share its gradient equally.
+    The gradient is divided equally among rows that equal the result.
 
     Examples
     --------
@@ -225,7 +225,7 @@ def unsorted_segment_min(data: TensorLike, segment_ids: TensorLike, num_segments
 
 
 def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Products of the rows of `data` with the same id, ids being sorted.
+    """Return the products of the rows of `data` with equal ids, which are sorted.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
     Notes
     -----
-    What flows to a row is g times the product of the others.
+    The gradient of a row is g times the product of the others.
 
     Examples
     --------
@@ -257,13 +257,13 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
 def unsorted_segment_prod(data: TensorLike, segment_ids: TensorLike, num_segments: int,
                           name: str | None = None) -> Tensor:
-    """Products of the rows of `data` with the same id.
+    """Return the products of the rows of `data` with equal ids.
 
     Parameters
     ----------
     data : Tensor, any number dtype, shape ``segment_ids.shape + (...)``
     segment_ids : Tensor, int32 or int64
-        Rows with a negative id are left out.
+        Rows with a negative id are skipped.
     num_segments : int
 
     Returns
@@ -277,7 +277,7 @@ def unsorted_segment_prod(data: TensorLike, segment_ids: TensorLike, num_segment
 
     Notes
     -----
-    What flows to a row is g times the product of the others.
+    The gradient of a row is g times the product of the others.
 
     Examples
     --------
@@ -291,7 +291,7 @@ def unsorted_segment_prod(data: TensorLike, segment_ids: TensorLike, num_segment
 
 
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Means of the rows of `data` with the same id, ids being sorted.
+    """Return the means of the rows of `data` with equal ids, which are sorted.
 
     Parameters
     ----------
@@ -319,13 +319,13 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
 def unsorted_segment_mean(data: TensorLike, segment_ids: TensorLike, num_segments: int,
                           name: str | None = None) -> Tensor:
-    """Means of the rows of `data` with the same id.
+    """Return the means of the rows of `data` with equal ids.
 
     Parameters
     ----------
     data : Tensor, floating, shape ``segment_ids.shape + (...)``
     segment_ids : Tensor, int32 or int64
-        Rows with a negative id are left out.
+        Rows with a negative id are skipped.
     num_segments : int
 
     Returns
@@ -350,13 +350,13 @@ def unsorted_segment_mean(data: TensorLike, segment_ids: TensorLike, num_segment
 
 def unsorted_segment_sqrt_n(data: TensorLike, segment_ids: TensorLike, num_segments: int,
                             name: str | None = None) -> Tensor:
-    """Sums of the rows of `data` with the same id over the root of their number.
+    """Return the sums of the rows of `data` with equal ids, divided by the root of their number.
 
     Parameters
     ----------
     data : Tensor, floating, shape ``segment_ids.shape + (...)``
     segment_ids : Tensor, int32 or int64
-        Rows with a negative id are left out.
+        Rows with a negative id are skipped.
     num_segments : int
 
     Returns

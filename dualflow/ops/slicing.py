@@ -1,4 +1,4 @@
-"""Parts of a tensor, and larger tensors made of it: slices, padding, rolling, tiling; gradients."""
+"""Slicing, padding, reversing, rolling, tiling and repeating tensors, with gradients."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["cut", "pad", "repeat", "reverse", "roll", "slice", "strided_slice", "tile"]
 
-# Keys of the op strided_slice, as csrc/ops/slices.h has them.
-MISSING = -(2**63)              # begin or end left out, as in x[::2]
-# Kinds: begin:end:stride, one element, a new dimension, as many elements as end says (-1: the rest)
+# Keys of the op strided_slice; defined in csrc/ops/slices.h.
+MISSING = -(2**63)              # an omitted begin or end, as in x[::2]
+# Kinds: begin:end:stride, one element, a new dimension, a block of `end` elements (-1: the rest)
 SLICE, INDEX, NEW, BLOCK = 0, 1, 2, 3
 
 Ints: TypeAlias = "Sequence[int]"
@@ -44,7 +44,7 @@ Ints: TypeAlias = "Sequence[int]"
 
 def cut(x: TensorLike, begin: Ints, end: Ints, strides: Ints, kind: Ints,
         name: str | None = None) -> Tensor:
-    """Basic indexing by keys, one per dimension or new dimension, resolved as Python's slices.
+    """Index by one key per dimension or new dimension, with the rules of Python slices.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def _(g, y, x, begin, end, strides, kind):
 
 def strided_slice_grad(g: TensorLike, shape: Ints, begin: Ints, end: Ints, strides: Ints,
                        kind: Ints) -> Tensor:
-    """Zeros of `shape` in which the slice named by the keys is `g`: the gradient of `cut`."""
+    """Return zeros of `shape` with `g` in the slice of the keys: the gradient of `cut`."""
     return apply("strided_slice_grad", g, shape=shape, begin=begin, end=end, strides=strides,
                  kind=kind)
 
@@ -74,7 +74,7 @@ def _(gg, y, g, shape, begin, end, strides, kind):
 
 def slice(input_: TensorLike, begin: TensorLike, size: TensorLike,
           name: str | None = None) -> Tensor:
-    """The block of `input_` that starts at `begin` and has `size` elements per dimension.
+    """Return the block of `input_` that starts at `begin` and has `size` elements per dimension.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike,
     begin : ints
         First element of each dimension.
     size : ints
-        How many elements of each dimension; -1: all that remain.
+        Number of elements of each dimension; -1 for all that remain.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def strided_slice(input_: TensorLike, begin: TensorLike, end: TensorLike,
                   strides: TensorLike | None = None, begin_mask: int = 0, end_mask: int = 0,
                   ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
                   name: str | None = None) -> Tensor:
-    """``input_[begin:end:strides]`` per dimension, as Python slices: negative counts from the end.
+    """Return ``input_[begin:end:strides]``, with one Python slice per dimension.
 
     Parameters
     ----------
@@ -127,13 +127,13 @@ def strided_slice(input_: TensorLike, begin: TensorLike, end: TensorLike,
     strides : ints, optional
         Ones by default.
     begin_mask, end_mask : int
-        Bit i: begin or end of position i is left out.
+        Bit i set: position i has no begin or end.
     ellipsis_mask : int
-        Bit i: position i stands for all dimensions not named; at most one.
+        Bit i set: position i is an ellipsis for all remaining dimensions; at most one bit.
     new_axis_mask : int
-        Bit i: position i is a new dimension of size 1.
+        Bit i set: position i is a new dimension of size 1.
     shrink_axis_mask : int
-        Bit i: position i picks one element, ``begin[i]``, and its dimension is dropped.
+        Bit i set: position i selects the element ``begin[i]`` and removes the dimension.
 
     Returns
     -------
@@ -177,15 +177,15 @@ def strided_slice(input_: TensorLike, begin: TensorLike, end: TensorLike,
 
 def pad(tensor: TensorLike, paddings: TensorLike, mode: str = "CONSTANT",
         constant_values: TensorLike = 0, name: str | None = None) -> Tensor:
-    """`tensor` with elements put before and after it along each dimension.
+    """Pad `tensor` with elements before and after each dimension.
 
     Parameters
     ----------
     tensor : Tensor
     paddings : ints, shape (ndim, 2)
-        How many before and after, per dimension.
+        Number of elements before and after, per dimension.
     mode : {"CONSTANT", "REFLECT", "SYMMETRIC"}
-        What they are: `constant_values`, or `tensor` mirrored without or with its edge.
+        Pad with `constant_values`, or with `tensor` mirrored without or with its edge.
     constant_values : scalar
 
     Returns
@@ -228,7 +228,7 @@ def _(g, y, x, value, paddings):
 
 
 def _mirror(x: TensorBase, axis: int, before: int, after: int, edge: bool) -> TensorBase:
-    """`x` with its own elements mirrored before and after along `axis`."""
+    """Pad `x` along `axis` with its own mirrored elements."""
     n, skip = static_shape(x)[axis], 0 if edge else 1
     known = not any(map(is_open, (n, before, after)))
     if known and (before < 0 or after < 0 or max(before, after) > n - skip):
@@ -243,7 +243,7 @@ def _mirror(x: TensorBase, axis: int, before: int, after: int, edge: bool) -> Te
 
 
 def _block(x: TensorBase, axis: int, begin: int, count: int) -> Tensor:
-    """`count` elements of the dimension `axis`, from `begin` on."""
+    """Return `count` elements of the dimension `axis`, starting at `begin`."""
     whole = (MISSING,) * axis
     return cut(x, (*whole, begin), (*whole, count), (1,) * (axis + 1), (*(SLICE,) * axis, BLOCK))
 
@@ -257,7 +257,7 @@ def _axes(axis: Axis, ndim: int, op: str) -> list[int]:
 
 
 def reverse(tensor: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
-    """`tensor` with the order of elements along each of `axis` reversed.
+    """Reverse the order of elements along each of `axis`.
 
     Parameters
     ----------
@@ -287,14 +287,14 @@ def reverse(tensor: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
 
 
 def roll(input: TensorLike, shift: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
-    """`input` with elements shifted by `shift` along `axis`; those pushed off the end come first.
+    """Shift elements by `shift` along `axis`; elements shifted past the end wrap to the start.
 
     Parameters
     ----------
     input : Tensor
     shift : int or ints
     axis : int or ints
-        As many as `shift`.
+        One axis per shift.
 
     Returns
     -------
@@ -321,7 +321,7 @@ def _(g, y, x, shift, axis):
 
 
 def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
-    """`input` repeated ``multiples[i]`` times along dimension i.
+    """Repeat `input` ``multiples[i]`` times along dimension i.
 
     Parameters
     ----------
@@ -360,13 +360,13 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 
 def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None,
            name: str | None = None) -> Tensor:
-    """Each element of `input` along `axis` several times in a row.
+    """Repeat each element of `input` along `axis`.
 
     Parameters
     ----------
     input : Tensor
     repeats : int or ints
-        How often; one number for all, or one per element.
+        Number of repetitions: one for all elements, or one per element.
     axis : int, optional
         None flattens `input` first.
 

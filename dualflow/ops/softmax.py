@@ -1,4 +1,4 @@
-"""Softmax and the cross entropies of logits, with their gradients."""
+"""Softmax and cross entropies of logits, and their gradients."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPARSE_CROSS_ENTROPY = get_op("sparse_softmax_cross_entropy")
 
 
 def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None) -> Tensor:
-    """e^x over the sum of e^x along `axis`.
+    """Return e^x divided by the sum of e^x along `axis`.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None
 
     Notes
     -----
-    The maximum is subtracted first, so nothing overflows. The gradient is
-    ``y * (g - sum(g * y))``; one op.
+    The maximum is subtracted first, so that nothing overflows. The gradient is
+    ``y * (g - sum(g * y))``, computed by one op.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def _(g, y, x, axis):
 
 
 def softmax_grad(g: TensorLike, y: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
-    """y * (g - sum(g * y)) along `axis`: what flows back through y = softmax(x).
+    """Return y * (g - sum(g * y)) along `axis`: the gradient of y = softmax(x).
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def _(gg, out, g, y, axis):
 
 
 def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Logarithm of the softmax: x - log(sum(e^x)) along `axis`.
+    """Return the logarithm of the softmax, x - log(sum(e^x)) along `axis`.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = 
 
     Notes
     -----
-    Accurate where the softmax itself would round to 0. The gradient is ``g - e^y * sum(g)``; one
-    op.
+    Accurate where the softmax would round to 0. The gradient is ``g - e^y * sum(g)``, computed by
+    one op.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def _(g, y, x, axis):
 
 def log_softmax_grad(g: TensorLike, y: TensorLike, axis: int = -1,
                      name: str | None = None) -> Tensor:
-    """g - e^y * sum(g) along `axis`: what flows back through y = log_softmax(x).
+    """Return g - e^y * sum(g) along `axis`: the gradient of y = log_softmax(x).
 
     Parameters
     ----------
@@ -154,12 +154,12 @@ def _(gg, out, g, y, axis):
 
 def softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, axis: int = -1,
                                       name: str | None = None) -> Tensor:
-    """Cross entropy of class probabilities `labels` and the softmax of `logits`.
+    """Return the cross entropy of class probabilities `labels` and the softmax of `logits`.
 
     Parameters
     ----------
     labels : Tensor, floating
-        Probabilities that sum to 1 along `axis`; that is not checked.
+        Probabilities that sum to 1 along `axis`, which is not checked.
     logits : Tensor, floating, same shape
     axis : int
         The dimension of classes.
@@ -195,7 +195,7 @@ def _(g, y, labels, logits, axis):
 
 def cross_entropy_grad(labels: TensorLike, logits: TensorLike, g: TensorLike,
                        axis: int = -1) -> Tensor:
-    """g * (sum(labels) * softmax(logits) - labels): what flows back through the cross entropy."""
+    """Return g * (sum(labels) * softmax(logits) - labels): the gradient of the cross entropy."""
     return apply("softmax_cross_entropy_grad", labels, logits, g, axis=axis)
 
 
@@ -217,7 +217,7 @@ def _(gg, y, labels, logits, g, axis):
 
 def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,
                                              name: str | None = None) -> Tensor:
-    """Cross entropy of the classes numbered by `labels` and the softmax of `logits`.
+    """Return the cross entropy of class indices `labels` and the softmax of `logits`.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def _(g, y, labels, logits):
 
 
 def sparse_grad(labels: TensorLike, logits: TensorLike, g: TensorLike) -> Tensor:
-    """g * (softmax(logits) - [label]): what flows back through the sparse cross entropy."""
+    """Return g * (softmax(logits) - [label]): the gradient of the sparse cross entropy."""
     return apply("sparse_softmax_cross_entropy_grad", labels, logits, g)
 
 
@@ -270,7 +270,7 @@ def _(gg, y, labels, logits, g):
 
 def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,
                                       name: str | None = None) -> Tensor:
-    """Cross entropy of probabilities `labels` and the sigmoid of `logits`, elementwise.
+    """Return the cross entropy of probabilities `labels` and the sigmoid of `logits`, elementwise.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,
     Notes
     -----
     ``max(x, 0) - x * z + log(1 + e^-|x|)``, which does not overflow. The gradients are
-    ``g * (sigmoid(x) - z)`` to the logits x, without loss of digits where z is 0 or 1, and
+    ``g * (sigmoid(x) - z)`` to the logits x, without cancellation where z is 0 or 1, and
     ``-g * x`` to the labels z.
 
     Examples

@@ -1,5 +1,4 @@
-"""Order: sorting and searching. NaN comes last in either direction,
-and equal numbers keep their order."""
+"""Sorting and searching. NaN is sorted last in either direction, and sorting is stable."""
 
 from __future__ import annotations
 
@@ -59,7 +58,7 @@ def _descending(direction: str, op: str) -> bool:
 
 def _along(values: TensorLike, axis: int, op: str, function: Callable[[Any], Tensor],
            name: str | None) -> Tensor:
-    """Applies `function`, which works along the last axis, along another one."""
+    """Apply `function`, which works along the last axis, along any axis."""
     values = values if isinstance(values, TensorBase) else as_tensor(values, None, op)
     ndim = values.ndim
     chosen = by_axes(axis, ndim, op, lambda a: _along(values, a, op, function, name))
@@ -77,7 +76,7 @@ def _along(values: TensorLike, axis: int, op: str, function: Callable[[Any], Ten
 
 def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING",
          name: str | None = None) -> Tensor:
-    """`values` in order along an axis.
+    """Sort `values` along an axis.
 
     Parameters
     ----------
@@ -91,8 +90,8 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING",
 
     Notes
     -----
-    NaN comes last in either direction; -0 comes before 0. The gradient goes to where each number
-    came from; equal numbers keep their order.
+    NaN is sorted last in either direction; -0 precedes 0. Equal elements keep their order. The
+    gradient goes to the original position of each element.
 
     Examples
     --------
@@ -113,7 +112,7 @@ def _(g, y, values, descending):
 
 def argsort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING",
             stable: bool = False, name: str | None = None) -> Tensor:
-    """The indices that put `values` in order along an axis.
+    """Return the indices that sort `values` along an axis.
 
     Parameters
     ----------
@@ -121,7 +120,7 @@ def argsort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING",
     axis : int
     direction : "ASCENDING" or "DESCENDING"
     stable : bool
-        Equal numbers keep their order either way.
+        Ignored: sorting is always stable.
 
     Returns
     -------
@@ -129,7 +128,7 @@ def argsort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING",
 
     Notes
     -----
-    NaN comes last in either direction. No gradient.
+    NaN is sorted last in either direction. No gradient.
 
     Examples
     --------
@@ -147,14 +146,14 @@ no_gradient("argsort", why="integer result")
 
 def top_k(input: TensorLike, k: int = 1, sorted: bool = True, index_type: DTypeLike = int32,
           name: str | None = None) -> TopK:
-    """The `k` largest numbers along the last axis, and their indices.
+    """Return the `k` largest elements along the last axis, and their indices.
 
     Parameters
     ----------
     input : Tensor, bool or any number dtype, shape (..., n)
     k : int, at most n
     sorted : bool
-        The numbers come in descending order either way.
+        Ignored: the values are always in descending order.
     index_type : int32, int64 or int16
 
     Returns
@@ -164,8 +163,8 @@ def top_k(input: TensorLike, k: int = 1, sorted: bool = True, index_type: DTypeL
 
     Notes
     -----
-    Of equal numbers the one with the lower index comes first; NaN comes last. The gradient of the
-    values goes to where they came from.
+    Of equal elements, the one with the lower index comes first; NaN comes last. The gradient of the
+    values goes to their original positions.
 
     Examples
     --------
@@ -185,14 +184,14 @@ def _(g, y, input, k):
 
 def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: str = "left",
                  out_type: DTypeLike = int32, name: str | None = None) -> Tensor:
-    """Where `values` would be inserted to keep the order along the last axis.
+    """Return the indices at which inserting `values` keeps the last axis sorted.
 
     Parameters
     ----------
     sorted_sequence : Tensor, bool or any number dtype, shape (..., n), ascending
     values : Tensor, shape (..., m) with the same leading dimensions, or any shape if
         `sorted_sequence` has one dimension
-    side : "left" (before what is equal) or "right" (after it)
+    side : "left" (before equal elements) or "right" (after them)
     out_type : int32 or int64
 
     Returns
@@ -221,7 +220,7 @@ no_gradient("searchsorted", why="integer result")
 
 
 def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -> Unique:
-    """The different numbers of `x` in the order of their first appearance.
+    """Return the distinct elements of `x` in the order of their first occurrence.
 
     Parameters
     ----------
@@ -230,13 +229,13 @@ def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -
 
     Returns
     -------
-    y : Tensor, shape (number of different ones,), dtype of `x`
+    y : Tensor, shape (number of distinct elements,), dtype of `x`
     idx : Tensor, `out_idx`, shape (n,)
         ``y[idx[i]] == x[i]``.
 
     Notes
     -----
-    All NaNs count as one number. No gradient.
+    All NaNs count as equal. No gradient.
 
     Examples
     --------
@@ -251,7 +250,7 @@ def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -
 
 def unique_with_counts(x: TensorLike, out_idx: DTypeLike = int32,
                        name: str | None = None) -> UniqueWithCounts:
-    """What `unique` gives for `x` and `out_idx`, and how often each number occurs.
+    """Return the results of `unique`, and the count of each distinct element.
 
     Examples
     --------

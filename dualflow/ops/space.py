@@ -1,5 +1,5 @@
-"""Blocks of pixels moved to channels or to the batch, and back; composed of views and transposes,
-whose gradients follow."""
+"""Rearrangement of blocks of pixels into channels or the batch, and back. Composed of reshapes and
+transposes, including gradients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["batch_to_space", "depth_to_space", "space_to_batch", "space_to_depth
 
 def _four(input: TensorLike, block_size: int, data_format: str,
           op: str) -> tuple[TensorBase, int, bool]:
-    """The tensor, the block and whether channels are the second dimension."""
+    """Return the tensor, the block, and whether channels are the second dimension."""
     x = input if isinstance(input, TensorBase) else as_tensor(input, None, op)
     block = integer(block_size, f"{op}: block_size")
     if x.ndim != 4 or block < 1:
@@ -35,7 +35,7 @@ def _four(input: TensorLike, block_size: int, data_format: str,
 
 
 def _parts(n: Any, block: int, what: str, x: TensorBase) -> Any:
-    """n over block, which must divide it."""
+    """Return n / block; raise if the block does not divide n."""
     if n != -1 and not same_size(n % block, 0):
         raise ShapeError(f"{what} of {x.dtype} {x.shape} is {n}, want a multiple of {block}")
     return -1 if n == -1 else n // block
@@ -43,7 +43,7 @@ def _parts(n: Any, block: int, what: str, x: TensorBase) -> Any:
 
 def space_to_depth(input: TensorLike, block_size: int, data_format: str = "NHWC",
                    name: str | None = None) -> Tensor:
-    """Blocks of pixels as channels of one pixel: an image `block_size` times smaller.
+    """Move blocks of pixels into channels: the image becomes `block_size` times smaller.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def space_to_depth(input: TensorLike, block_size: int, data_format: str = "NHWC"
 
     Notes
     -----
-    `depth_to_space` undoes it, and is its gradient.
+    The inverse and gradient is `depth_to_space`.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def space_to_depth(input: TensorLike, block_size: int, data_format: str = "NHWC"
 
 def depth_to_space(input: TensorLike, block_size: int, data_format: str = "NHWC",
                    name: str | None = None) -> Tensor:
-    """Channels as blocks of pixels: an image `block_size` times larger.
+    """Move channels into blocks of pixels: the image becomes `block_size` times larger.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def depth_to_space(input: TensorLike, block_size: int, data_format: str = "NHWC"
     Raises
     ------
     ShapeError
-        If there are not enough channels for blocks.
+        If the square of the block does not divide the number of channels.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def depth_to_space(input: TensorLike, block_size: int, data_format: str = "NHWC"
 
 def _blocks(input: TensorLike, block_shape: TensorLike, amounts: TensorLike, op: str,
             what: str) -> tuple[TensorBase, tuple[int, ...], list[tuple[int, int]]]:
-    """The tensor, the block, and how much is added or taken before and after per dimension."""
+    """Return the tensor, the block, and the elements to add or crop before and after dimensions."""
     x = input if isinstance(input, TensorBase) else as_tensor(input, None, op)
     block = ints(block_shape, f"{op}: block_shape")
     if isinstance(amounts, list | tuple):
@@ -145,14 +145,14 @@ def _blocks(input: TensorLike, block_shape: TensorLike, amounts: TensorLike, op:
 
 def space_to_batch(input: TensorLike, block_shape: TensorLike, paddings: TensorLike,
                    name: str | None = None) -> Tensor:
-    """The pixels at the same place of all blocks, each as a smaller image of its own in the batch.
+    """Split images into one image per position in the blocks, stacked along the batch.
 
     Parameters
     ----------
     input : Tensor, any dtype, shape (batch, space..., rest...)
-    block_shape : ints, one per dimension of space
-    paddings : pairs of ints, one per dimension of space
-        How many zeros come before and after; the blocks divide what that makes.
+    block_shape : ints, one per spatial dimension
+    paddings : pairs of ints, one per spatial dimension
+        Number of zeros before and after; the block must divide the padded size.
 
     Returns
     -------
@@ -181,15 +181,15 @@ def space_to_batch(input: TensorLike, block_shape: TensorLike, paddings: TensorL
 
 def batch_to_space(input: TensorLike, block_shape: TensorLike, crops: TensorLike,
                    name: str | None = None) -> Tensor:
-    """Images of a batch woven into larger ones; undoes `space_to_batch`.
+    """Interleave images of a batch into larger ones, the inverse of `space_to_batch`.
 
     Parameters
     ----------
     input : Tensor, any dtype, shape (batch, space..., rest...)
-    block_shape : ints, one per dimension of space
+    block_shape : ints, one per spatial dimension
         Its product divides the batch.
-    crops : pairs of ints, one per dimension of space
-        How much is cut off before and after.
+    crops : pairs of ints, one per spatial dimension
+        Number of elements to crop before and after.
 
     Returns
     -------
@@ -214,8 +214,8 @@ def batch_to_space(input: TensorLike, block_shape: TensorLike, crops: TensorLike
     for d, (size, (before, after)) in enumerate(zip(grown, cropped, strict=True), 1):
         if not any(map(is_open, (before, after, size))) and size != -1 and before + after > size:
             raise InvalidArgumentError(
-                f"{op}: crops {before} and {after} of dimension {d}, which has {size} pixels as "
-                f"blocks {block} of {x.dtype} {x.shape} are put together")
+                f"{op}: crops {before} and {after} of dimension {d}, which has {size} pixels after "
+                f"blocks {block} of {x.dtype} {x.shape} are combined")
     if any([is_open(m) for pair in cropped for m in pair]):
         kept = [size - before - after for size, (before, after) in zip(grown, cropped, strict=True)]
         return cut(whole, [0, *[before for before, _ in cropped]], [-1, *kept], (1,) * (n + 1),

@@ -1,4 +1,4 @@
-"""Sigmoid and its kin, x log y and its kin, the error and gamma functions, with their gradients."""
+"""Sigmoid, softplus, x log y, the error and gamma functions and relatives, with gradients."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Within 2 ulp in float32. Never overflows. The gradient is ``g * sigmoid(x) * sigmoid(-x)``,
-    one op of x: computed from the result, it would be 0 wherever that rounds to 1.
+    Within 2 ulp in float32. Never overflows. The gradient is ``g * sigmoid(x) * sigmoid(-x)``, one
+    op of x. Computed from the result, it would be 0 wherever the result rounds to 1.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def _(g, y, x):
 
 
 def sigmoid_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """g * sigmoid(x) * sigmoid(-x): what flows back through sigmoid(x).
+    """Return g * sigmoid(x) * sigmoid(-x): the gradient of sigmoid(x).
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def sigmoid_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tenso
 
     Notes
     -----
-    To about 4 ulp, however small. The gradient to g is this op again; to x it is minus the result
-    times ``tanh(x / 2)`` times what comes in.
+    Accurate to about 4 ulp, also for tiny results. The gradient of g is this op again; the gradient
+    of x is minus the result times ``tanh(x / 2)`` times the incoming gradient.
 
     Examples
     --------
@@ -231,7 +231,7 @@ _TWO_BY_ROOT_PI = 1.1283791670955126
 
 
 def erf(x: TensorLike, name: str | None = None) -> Tensor:
-    """The error function 2 / sqrt(pi) * integral of e**-t**2 from 0 to x, elementwise.
+    """Return the error function 2 / sqrt(pi) * integral of e**-t**2 from 0 to x, elementwise.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def _(g, y, x):
 
 
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 - erf(x), elementwise, without loss of digits where it is small.
+    """Return 1 - erf(x), elementwise, without cancellation where it is small.
 
     Parameters
     ----------
@@ -301,7 +301,8 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    From the C library. inf at 0 and the negative integers. The gradient is ``g * digamma(x)``.
+    Computed by the C library. inf at 0 and the negative integers. The gradient is
+    ``g * digamma(x)``.
 
     Examples
     --------
@@ -352,7 +353,7 @@ def polygamma(a: int | TensorLike, x: TensorLike, name: str | None = None) -> Te
     Parameters
     ----------
     a : int, 0 to 100, or Tensor of such numbers in the dtype of x
-        Which derivative; a tensor broadcasts with x.
+        The order of the derivative; a tensor broadcasts with x.
     x : Tensor, floating
 
     Returns

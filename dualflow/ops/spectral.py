@@ -1,5 +1,5 @@
-"""Orthogonal factors of matrices: qr, svd, eigenvalues, and least squares; with their gradients.
-The factors are LAPACK's, see linear_algebra.py."""
+"""Orthogonal factorisations of matrices: qr, svd, eigenvalues, and least squares, with gradients.
+LAPACK computes the factors; see linear_algebra.py."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "lstsq", "qr", "svd"]
 
 
 def _sizes(x: Any) -> tuple[Any, Any, Any]:
-    """m, n, and the smaller."""
+    """Return m, n, and the smaller of the two."""
     m, n = x.shape[-2:]
     return m, n, None if m is None or n is None else smaller(m, n)
 
@@ -39,7 +39,7 @@ def _qr_gradient(g: Any, ys: Any, x: Tensor, full: bool) -> Tensor:
     q, r = ys
     m, n, _ = _sizes(x)
     if full or m < n:
-        raise UnimplementedError(f"qr: gradients want at least as many rows as columns, and not "
+        raise UnimplementedError(f"qr: gradients need at least as many rows as columns, and not "
                                  f"full_matrices; x has shape {tuple(x.shape)}")
 
     def over(a: Tensor) -> Tensor:      # a times the inverse of r.T
@@ -59,13 +59,13 @@ _qr = register_op(
 
 def qr(input: TensorLike, full_matrices: bool = False,
        name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Orthogonal q and upper triangular r with ``q @ r == input``.
+    """Return orthogonal q and upper triangular r with ``q @ r == input``.
 
     Parameters
     ----------
     input : Tensor, floating, shape (..., m, n)
     full_matrices : bool
-        Whether q is square; else it has as many columns as the smaller of m and n.
+        Whether q is square; otherwise the number of its columns is the smaller of m and n.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def qr(input: TensorLike, full_matrices: bool = False,
 
     Notes
     -----
-    Gradients for m >= n without `full_matrices`.
+    There are gradients for m >= n without `full_matrices`.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def _svd_compute(x: Tensor, full: bool, vectors: bool) -> Any:
 
 
 def _inverse_differences(a: Tensor) -> Tensor:
-    """1 / (a[j] - a[i]), and 0 where they are equal."""
+    """Return 1 / (a[j] - a[i]), and 0 where they are equal."""
     d = a[..., None, :] - a[..., :, None]
     same = equal(d, 0)
     return where(same, 0, 1 / where(same, 1, d))
@@ -116,7 +116,7 @@ def _inverse_differences(a: Tensor) -> Tensor:
 def _svd_gradient(g: Any, ys: Any, x: Tensor, full: bool, vectors: bool) -> Tensor:
     """J. Townsend, "Differentiating the singular value decomposition", 2016."""
     if full:
-        raise UnimplementedError("svd: gradients want full_matrices=False")
+        raise UnimplementedError("svd: gradients need full_matrices=False")
     s, u, v = ys if vectors else _svd(x, full=False, vectors=True)
     total = matmul(u * g[0][..., None, :], turned(v))
     if not vectors:
@@ -124,7 +124,7 @@ def _svd_gradient(g: Any, ys: Any, x: Tensor, full: bool, vectors: bool) -> Tens
     f, inverse = _inverse_differences(s * s), where(equal(s, 0), 0, 1 / where(equal(s, 0), 1, s))
 
     def side(w: Tensor, gw: Tensor) -> tuple[Tensor, Tensor]:
-        """What stays among the vectors, and what leaves their span."""
+        """Return the components of the gradient inside and outside the span of the vectors."""
         flow = matmul(turned(w), gw)
         return f * (flow - turned(flow)), (gw - matmul(w, flow)) * inverse[..., None, :]
 
@@ -139,15 +139,15 @@ _svd = register_op("svd", _svd_compute, gradient=_svd_gradient, infer=_svd_shape
 
 def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True,
         name: str | None = None) -> Any:
-    """Singular values and vectors: ``u @ diag(s) @ v.T == tensor``.
+    """Return singular values and vectors: ``u @ diag(s) @ v.T == tensor``.
 
     Parameters
     ----------
     tensor : Tensor, floating, shape (..., m, n)
     full_matrices : bool
-        Whether u and v are square; else they have k columns, the smaller of m and n.
+        Whether u and v are square; otherwise they have k columns, k the smaller of m and n.
     compute_uv : bool
-        Whether to give the vectors.
+        Whether to return the vectors.
 
     Returns
     -------
@@ -157,7 +157,8 @@ def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True
 
     Notes
     -----
-    Gradients without `full_matrices`. Between vectors of equal singular values nothing flows.
+    There are gradients without `full_matrices`; they ignore rotations among vectors of equal
+    singular values.
 
     Examples
     --------
@@ -176,7 +177,7 @@ def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True
 
 def _eigh_gradient(g: Any, ys: Any, x: Tensor) -> Tensor:
     """M. Giles, "An extended collection of matrix derivative results", 2008, section 3.1; folded
-    to the lower triangle, which is what is read."""
+    into the lower triangle, the only one that is read."""
     e, v = ys
     inner = diag(g[0]) + _inverse_differences(e) * matmul(turned(v), g[1])
     whole = matmul(v, matmul(inner, turned(v)))
@@ -189,7 +190,7 @@ _eigh = register_op("eigh", lambda x: tuple(lapack("eigh", "eigh", x.numpy())),
 
 
 def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and eigenvectors of symmetric matrices.
+    """Return eigenvalues and eigenvectors of symmetric matrices.
 
     Parameters
     ----------
@@ -200,11 +201,11 @@ def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     -------
     e : Tensor, shape (..., n), ascending
     v : Tensor, shape (..., n, n)
-        Its columns are the vectors.
+        The columns are the eigenvectors.
 
     Notes
     -----
-    Between vectors of equal eigenvalues nothing flows.
+    The gradient ignores rotations among vectors of equal eigenvalues.
 
     Examples
     --------
@@ -217,7 +218,7 @@ def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 
 def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """Eigenvalues of symmetric matrices, ascending: the first result of ``eigh(tensor)``.
+    """Return eigenvalues of symmetric matrices, ascending: the first result of ``eigh(tensor)``.
 
     Examples
     --------
@@ -242,7 +243,7 @@ _eig = register_op("eig", _real_eig, infer=lambda x: [(x.shape[:-1], x.dtype), x
 
 
 def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and eigenvectors of matrices whose eigenvalues are real.
+    """Return eigenvalues and eigenvectors of matrices with real eigenvalues.
 
     Parameters
     ----------
@@ -250,9 +251,9 @@ def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
     Returns
     -------
-    e : Tensor, shape (..., n), in no order
+    e : Tensor, shape (..., n), unordered
     v : Tensor, shape (..., n, n)
-        Its columns are the vectors.
+        The columns are the eigenvectors.
 
     Raises
     ------
@@ -274,7 +275,7 @@ def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 
 def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """Eigenvalues of matrices whose eigenvalues are real: the first result of ``eig(tensor)``.
+    """Return eigenvalues of matrices with real eigenvalues: the first result of ``eig(tensor)``.
 
     Examples
     --------
@@ -290,24 +291,24 @@ def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
 
 def lstsq(matrix: TensorLike, rhs: TensorLike, l2_regularizer: float = 0.0, fast: bool = True,
           name: str | None = None) -> Tensor:
-    """x for which the sum of the squares of ``matrix @ x - rhs`` is least.
+    """Return x that minimises the sum of the squares of ``matrix @ x - rhs``.
 
     Parameters
     ----------
     matrix : Tensor, floating, shape (..., m, n), of full rank
     rhs : Tensor, shape (..., m, k)
     l2_regularizer : float
-        What the sum of the squares of x counts.
+        Weight of the sum of the squares of x.
     fast : bool
-        Taken for TensorFlow's sake.
+        Ignored; accepted for compatibility with TensorFlow.
 
     Returns
     -------
-    Tensor, dtype of `rhs`, shape (..., n, k); if many do, the smallest
+    Tensor, dtype of `rhs`, shape (..., n, k); the smallest x if there are many
 
     Notes
     -----
-    By `qr`, which has a gradient. Needs SciPy.
+    Computed by `qr`, which has a gradient. Requires SciPy.
 
     Examples
     --------
@@ -318,7 +319,7 @@ def lstsq(matrix: TensorLike, rhs: TensorLike, l2_regularizer: float = 0.0, fast
     a, b = matrices("lstsq", matrix), matrices("lstsq", rhs)
     if not same_shape(a.shape[:-1], b.shape[:-1]):
         raise ShapeError(f"lstsq: matrix has shape {tuple(a.shape)} and rhs {tuple(b.shape)}, want "
-                         "the same but for the last dimension")
+                         "equal shapes except for the last dimension")
     if number(l2_regularizer, "lstsq: l2_regularizer", NOT_NEGATIVE):
         *batch, _, n = static_shape(a)
         a = concat([a, l2_regularizer**0.5 * eye(n, batch_shape=batch, dtype=a.dtype)], -2)

@@ -1,4 +1,4 @@
-"""Signals in overlapping frames: cut, weighted by windows, transformed, and put together again."""
+"""Short-time Fourier transforms: framing, window functions, and overlap-add."""
 
 import math
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Window = Callable[..., Any]
 
 def _raised_cosine(op: str, window_length: int, periodic: bool, dtype: DTypeLike, a: float,
                    b: float, name: str | None) -> Tensor:
-    """a - b cos(2 pi k / n): one period, without its last point if `periodic`; 1 where n is 0."""
+    """Return a - b cos(2 pi k / n), a period without its last point if `periodic`; 1 if n is 0."""
     length, dtype = one_size(window_length, f"{op}: window_length"), dtypes.as_dtype(dtype)
     if not dtype.is_floating:
         raise DTypeError(f"{op}: {dtype}, want a floating dtype")
@@ -40,14 +40,14 @@ def _raised_cosine(op: str, window_length: int, periodic: bool, dtype: DTypeLike
 
 def hann_window(window_length: int, periodic: bool = True, dtype: DTypeLike = dtypes.float32,
                 name: str | None = None) -> Tensor:
-    """The weights ``0.5 - 0.5 * cos(2 * pi * k / n)``.
+    """Return the weights ``0.5 - 0.5 * cos(2 * pi * k / n)``.
 
     Parameters
     ----------
     window_length : int
     periodic : bool
-        Whether an even number of weights is one period; else, and if it is odd, the last weight is
-        the first.
+        Whether an even number of weights spans one period. Otherwise, and for an odd number, the
+        last weight equals the first.
     dtype : floating dtype
 
     Returns
@@ -65,7 +65,7 @@ def hann_window(window_length: int, periodic: bool = True, dtype: DTypeLike = dt
 
 def hamming_window(window_length: int, periodic: bool = True, dtype: DTypeLike = dtypes.float32,
                    name: str | None = None) -> Tensor:
-    """The weights ``0.54 - 0.46 * cos(2 * pi * k / n)``; otherwise as `hann_window`.
+    """Return the weights ``0.54 - 0.46 * cos(2 * pi * k / n)``; otherwise as `hann_window`.
 
     Examples
     --------
@@ -88,20 +88,20 @@ def _positive(op: str, **given: Any) -> list[int]:
 
 
 def _places(count: Any, length: int, step: int) -> Tensor:
-    """Which element of a signal each element of each frame is."""
+    """Return the index in the signal of each element of each frame."""
     return expand_dims(range_(count) * step, -1) + range_(length)
 
 
 def frame(signal: TensorLike, frame_length: int, frame_step: int, pad_end: bool = False,
           pad_value: TensorLike = 0, axis: int = -1, name: str | None = None) -> Tensor:
-    """Frames of a signal, one every `frame_step` elements.
+    """Split a signal into frames, one every `frame_step` elements.
 
     Parameters
     ----------
     signal : Tensor, shape (..., samples, ...)
     frame_length, frame_step : int
     pad_end : bool
-        Whether there are also frames that reach beyond the end, filled with `pad_value`.
+        Whether to include frames that extend past the end, padded with `pad_value`.
     pad_value : scalar
     axis : int
         The dimension of samples.
@@ -133,7 +133,7 @@ def frame(signal: TensorLike, frame_length: int, frame_step: int, pad_end: bool 
 
 
 def overlap_and_add(signal: TensorLike, frame_step: int, name: str | None = None) -> Tensor:
-    """The sum of frames, each `frame_step` elements after the one before.
+    """Add overlapping frames at intervals of `frame_step` elements.
 
     Parameters
     ----------
@@ -168,18 +168,18 @@ def overlap_and_add(signal: TensorLike, frame_step: int, name: str | None = None
 def stft(signals: TensorLike, frame_length: int, frame_step: int, fft_length: int | None = None,
          window_fn: Window | None = hann_window, pad_end: bool = False,
          name: str | None = None) -> Pair:
-    """The short-time Fourier transform: `rfft` of each weighted frame.
+    """Return the short-time Fourier transform: the `rfft` of each weighted frame.
 
     Parameters
     ----------
     signals : Tensor, floating, shape (..., samples)
     frame_length, frame_step : int
     fft_length : int, optional
-        By default the smallest power of 2 that is not below `frame_length`.
+        By default the smallest power of 2 that is at least `frame_length`.
     window_fn : callable, optional
-        ``window_fn(frame_length, dtype=...)`` returns weights; None: all 1.
+        ``window_fn(frame_length, dtype=...)`` returns the weights; None means no weights.
     pad_end : bool
-        Whether frames may reach beyond the end, filled with zeros.
+        Whether frames may extend past the end, padded with zeros.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def stft(signals: TensorLike, frame_length: int, frame_step: int, fft_length: in
 
     Notes
     -----
-    Needs SciPy.
+    Requires SciPy.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def stft(signals: TensorLike, frame_length: int, frame_step: int, fft_length: in
 def inverse_stft(stfts: tuple[TensorLike, TensorLike], frame_length: int, frame_step: int,
                  fft_length: int | None = None, window_fn: Window | None = hann_window,
                  name: str | None = None) -> Tensor:
-    """The signal whose `stft` is given: weighted frames, added.
+    """Return the signal of a given `stft`: the sum of the weighted frames.
 
     Parameters
     ----------
@@ -217,8 +217,8 @@ def inverse_stft(stfts: tuple[TensorLike, TensorLike], frame_length: int, frame_
     frame_length, frame_step, fft_length
         As in `stft`.
     window_fn : callable, optional
-        As in `stft`. To get the signal back, `inverse_stft_window_fn` of the step and the window
-        that it was transformed with.
+        As in `stft`. `inverse_stft_window_fn` returns the window that reconstructs the signal, for
+        the step and window of the transform.
 
     Returns
     -------
@@ -244,14 +244,14 @@ def inverse_stft(stfts: tuple[TensorLike, TensorLike], frame_length: int, frame_
 
 def inverse_stft_window_fn(frame_step: int, forward_window_fn: Window = hann_window,
                            name: str | None = None) -> Window:
-    """The window with which `inverse_stft` undoes `stft`: that of `stft`, divided by the sum of the
-    squares of all windows over an element.
+    """Return the window with which `inverse_stft` inverts `stft`: the window of `stft` divided by
+    the sum of the squares of all windows that overlap at an element.
 
     Parameters
     ----------
     frame_step : int
     forward_window_fn : callable
-        What `stft` was given as `window_fn`.
+        The `window_fn` of `stft`.
 
     Returns
     -------

@@ -1,5 +1,5 @@
-"""What branches return and rounds carry: nested tensors, by the same rules in eager mode and in
-graphs. None may stand where there is no tensor, and stays None.
+"""Checks of the nested tensors that branches return and loops carry, shared by eager mode and
+graphs. None may replace a tensor and remains None.
 """
 
 from __future__ import annotations
@@ -34,34 +34,34 @@ Shape: TypeAlias = "Sequence[int | None]"
 
 
 def tensors(structure: Any, who: str) -> Any:
-    """The structure with tensors in place of variables, numbers and arrays."""
+    """Convert the variables, numbers and arrays of a structure to tensors."""
     return rebuild(structure, lambda x: None if x is None else as_tensor(x, None, who))
 
 
 def leaves(structure: Any) -> list[Any]:
-    """The tensors of a structure."""
+    """Return the tensors of a structure."""
     return [x for x in flatten(structure) if x is not None]
 
 
 def packed(structure: Any, values: Sequence[Any]) -> Any:
-    """A structure of other tensors."""
+    """Return the structure with its tensors replaced by `values`."""
     left = iter(values)
     return rebuild(structure, lambda x: None if x is None else next(left))
 
 
 def stopped(structure: Any) -> Any:
-    """The structure, with no gradient flowing back through it."""
+    """Apply `stop_gradient` to the tensors of a structure."""
     return rebuild(structure, lambda x: None if x is None else stop_gradient(x))
 
 
 def would_make(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """What a function would return for nested tensors like these, as Symbols: it is traced, and
-    nothing of it runs."""
+    """Return the results of a function for nested tensors like `args`, as Symbols. The function is
+    traced, not run."""
     return late("eval_shape")(f, args)
 
 
 def described(x: Any) -> str:
-    """The dtype, shape and line of a tensor, for a message."""
+    """Return the dtype, shape and source line of a tensor, for a message."""
     if not isinstance(x, TensorBase):
         return shown(x)
     if not isinstance(x, Symbol):
@@ -71,8 +71,8 @@ def described(x: Any) -> str:
 
 
 def number_like(x: Any, like: Tensor) -> Tensor | None:
-    """A Python number in the dtype of the tensor it stands beside; None where it is none, or does
-    not fit."""
+    """Convert a Python number to the dtype of `like`; return None if it is not a number or not
+    compatible."""
     x = unwrapped(x)
     number = x.hint if isinstance(x, Dim) else x
     if isinstance(number, bool):
@@ -84,7 +84,7 @@ def number_like(x: Any, like: Tensor) -> Tensor | None:
 
 
 def alike(who: str, first: Any, other: Any, what: Callable[[str], str], advice: str) -> None:
-    """Raises unless two structures are built alike, with tensors and None in the same places."""
+    """Raise unless two structures match, with tensors and None in the same positions."""
     try:
         assert_same_structure(first, other)
     except InvalidArgumentError as error:
@@ -97,23 +97,23 @@ def alike(who: str, first: Any, other: Any, what: Callable[[str], str], advice: 
 
 def carried(who: str, name: str, before: Any, after: Any,
             shapes: Sequence[Shape | None] | None = None) -> Any:
-    """What a round returned, if the next one can take it.
+    """Check that the results of an iteration are valid inputs of the next, and convert them.
 
     Parameters
     ----------
     who : str
-        The op.
+        The name of the op.
     name : str
-        Of what is carried.
+        The name of the carry.
     before, after : nested tensors
-        What the round was given and what it returned.
+        Inputs and results of the iteration.
     shapes : sequence of shape, optional
-        By tensor: where a size is None, it may change.
+        One per tensor; a size that is None may change.
     """
     if shapes is None and _plainly_alike(before, after):
         return after
-    alike(who, before, after, lambda path: f"{name}{path} changes its structure in a round",
-          "return what was given, built alike")
+    alike(who, before, after, lambda path: f"{name}{path} changes its structure in an iteration",
+          "return the structure of the inputs")
     made = []
     pairs = zip(flatten_with_path(before), flatten(after), strict=True)
     for k, ((path, x), y) in enumerate(pairs):
@@ -123,8 +123,8 @@ def carried(who: str, name: str, before: Any, after: Any,
 
 
 def _plainly_alike(before: Any, after: Any) -> bool:
-    """Whether both are flat lists or tuples of equally typed tensors; most are, and this is what
-    eager mode has time for in each round."""
+    """Return True if both are flat lists or tuples of tensors with equal types. This is the common
+    case, and the only check that is cheap enough for every eager iteration."""
     return (type(before) is type(after) and type(before) in (list, tuple)
             and len(before) == len(after) and all(
                 [type(x) is Tensor and type(y) is Tensor and x.dtype is y.dtype
@@ -132,12 +132,12 @@ def _plainly_alike(before: Any, after: Any) -> bool:
 
 
 def _next(who: str, name: str, before: Tensor, value: Any, shape: Shape | None) -> Tensor:
-    """A tensor that may follow another."""
+    """Check that `value` may replace the carry `before`, and convert it to a tensor."""
     after = number_like(value, before)
     if after is None:
         after = as_tensor(value, None, who)
     if after.dtype is not before.dtype:
-        raise DTypeError(f"{who}: {name} is {described(before)} before a round and "
+        raise DTypeError(f"{who}: {name} is {described(before)} before an iteration and "
                          f"{described(after)} after it; use cast so that both are {before.dtype}, "
                          f"or begin with {after.dtype}")
     if not fits(after, before.shape if shape is None else shape, before):
@@ -145,22 +145,22 @@ def _next(who: str, name: str, before: Tensor, value: Any, shape: Shape | None) 
                   else "it must keep its shape")
         want = before.shape if shape is None else tuple(shape)
         allowed = f", want {want}" if shape is not None else ""
-        raise ShapeError(f"{who}: {name} is {described(before)} before a round and "
+        raise ShapeError(f"{who}: {name} is {described(before)} before an iteration and "
                          f"{described(after)} after it{allowed}; {advice}")
     return after
 
 
 def fits(x: Tensor, shape: Shape, like: Tensor) -> bool:
-    """Whether a tensor has a shape, as far as that is known before anything runs."""
+    """Return True if a tensor may have a shape, as far as its sizes are known before the run."""
     if x.ndim != len(shape):
         return False
     if getattr(x, "sized_by_data", False) or getattr(like, "sized_by_data", False):
-        return True                     # its rows are checked when it runs
+        return True                     # the sizes are checked at run time
     return all([n is None or n == m for n, m in zip(shape, x.shape, strict=True)])
 
 
 def truth(who: str, name: str, x: Any) -> Tensor:
-    """A bool of shape (), or a complaint."""
+    """Convert `x` to a bool of shape (); raise if it is not one."""
     try:
         found = as_tensor(x, None, who)
     except DualflowError as error:
@@ -172,24 +172,24 @@ def truth(who: str, name: str, x: Any) -> Tensor:
 
 
 def n_rows(who: str, structure: Any, what: str) -> Any:
-    """How many rows all tensors of a structure have."""
+    """Return the common number of rows of the tensors of a structure."""
     found: list[tuple[str, Any]] = []
     for path, x in flatten_with_path(structure):
         if x is None:
             continue
         if not x.ndim:
             raise ShapeError(f"{who}: {what}{path} is {described(x)}, want at least one dimension, "
-                             "along which it is cut into rows")
+                             "the dimension of rows")
         found.append((f"{what}{path}", x))
     for name, x in found[1:]:
         if not same_size(x.shape[0], found[0][1].shape[0]):
             raise ShapeError(f"{who}: {found[0][0]} is {described(found[0][1])} and {name} is "
-                             f"{described(x)}, want as many rows")
+                             f"{described(x)}, want equal numbers of rows")
     return found[0][1].shape[0] if found else None
 
 
 def count(n: Any, what: str) -> Any:
-    """A number of rounds: an int, or what a graph knows when it runs."""
+    """Return a trip count: an int, or a Dim or tensor that is known at run time."""
     if isinstance(n, Dim):
         return n
     if isinstance(n, TensorBase):

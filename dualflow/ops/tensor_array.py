@@ -1,4 +1,4 @@
-"""`TensorArray`: tensors of one shape by their number, written and read one by one in loops."""
+"""`TensorArray`: an array of tensors of one shape, written and read by index in loops."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ __all__ = ["TensorArray"]
 
 
 class TensorArray(Composite):
-    """Tensors of one dtype and shape by their number.
+    """An immutable array of tensors of one dtype and shape.
 
     Parameters
     ----------
     dtype : dtype
     size : int or integer Tensor of shape (), default 0
-        How many there are; while a graph records, of sizes alone, as ``df.shape(x)[0]`` is.
+        Number of tensors; in a graph, computed only from sizes, such as ``df.shape(x)[0]``.
     dynamic_size : bool, default False
-        Whether writing beyond the end makes it longer. In a loop of a traced function each write
-        then copies it: give a size where one is known.
+        Whether writing past the end grows the array. In a loop of a traced function each such
+        write copies the array: give a size if it is known.
     clear_after_read, tensor_array_name, handle, flow, infer_shape, colocate_with_first_write_call
-        Accepted as TensorFlow has them, and ignored.
+        Ignored; accepted for compatibility with TensorFlow.
     element_shape : sequence of int, optional
-        Of each tensor; that of the first one written if not given.
+        Shape of each tensor, by default the shape of the first one written.
     name : str, optional
-        For messages.
+        The name in messages.
 
     Notes
     -----
-    It never changes: `write`, `unstack`, `scatter` and `split` return another one. What was never
-    written is zero. As a loop variable it counts as one tensor, which a traced loop writes in place
-    unless the round needs the array from before.
+    `write`, `unstack`, `scatter` and `split` return a new array. Elements that were not written are
+    zero. As a loop variable it counts as one tensor, which a traced loop writes in place unless the
+    iteration also reads the previous array.
 
     Examples
     --------
@@ -67,8 +67,8 @@ class TensorArray(Composite):
                  tensor_array_name: str | None = None, handle: Any = None, flow: Any = None,
                  infer_shape: bool = True, element_shape: Sequence[int | None] | None = None,
                  colocate_with_first_write_call: bool = True, name: str | None = None) -> None:
-        self._count = size              # as a tensor, where it is another in each run
-        if type(size) is Symbol:        # of sizes alone, as in ``shape(x)[0]``
+        self._count = size              # a tensor, if the size differs between runs
+        if type(size) is Symbol:        # computed from sizes, as in ``shape(x)[0]``
             size = ints(size, "TensorArray: size")[0]
         n: Any = size
         if not is_open(size):
@@ -78,20 +78,20 @@ class TensorArray(Composite):
         self._dtype = as_dtype(dtype)
         self._dynamic = bool(dynamic_size)
         self._name = name or "TensorArray"
-        # The shape of the elements, in a list that all arrays made of this one share: what the
-        # first of them learns, all know.
+        # The shape of the elements, in a list shared by all arrays derived from this one: the first
+        # write to any of them sets the shape for all.
         self._learned: list[tuple[int, ...]] = []
         known = [n for n in element_shape or () if n is not None]
         if element_shape is not None and len(known) == len(element_shape):
             self._learned.append(tuple(known))
-        # Or, in a loop, and where their number is another in each run, all in one:
+        # In a loop, and if the size differs between runs, all elements are in `_values`:
         self._rows: list[Tensor | None] | None = None if is_open(n) else [None] * n
         self._values: Tensor | None = None
         self._size = n
 
     @property
     def _fields(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What loops carry of it: nothing in eager mode, whose loops are Python's."""
+        """The parts that loops carry: none in eager mode, whose loops are Python loops."""
         return ("_dense",) if current_graph() is not None else ()
 
     def _remade(self, values: Sequence[Any]) -> TensorArray:
@@ -105,25 +105,25 @@ class TensorArray(Composite):
         made._size = self._size if rows is None else len(rows)
         return made
 
-    # --- what it is ---
+    # --- attributes ---
 
     @property
     def dtype(self) -> DType:
-        """Of its tensors."""
+        """The dtype of the tensors."""
         return self._dtype
 
     @property
     def element_shape(self) -> tuple[int, ...] | None:
-        """Of its tensors; None: not known yet."""
+        """The shape of the tensors, or None if it is not known yet."""
         return self._learned[0] if self._learned else None
 
     @property
     def dynamic_size(self) -> bool:
-        """Whether writing beyond the end makes it longer."""
+        """Whether writing past the end grows the array."""
         return self._dynamic
 
     def size(self) -> Tensor:
-        """How many tensors there are, int32."""
+        """Return the number of tensors, int32."""
         if self._values is not None and (self._dynamic or is_open(self._size)):
             return shape(self._values)[0]
         return as_tensor(self._count if is_open(self._size) else self._size, int32)
@@ -134,7 +134,7 @@ class TensorArray(Composite):
 
     @property
     def _dense(self) -> Tensor | None:
-        """All in one tensor; None while the shape of the elements is not known."""
+        """All elements in one tensor, or None while their shape is unknown."""
         if self._values is not None or not self._learned:
             return self._values
         if self._rows is None:
@@ -147,13 +147,13 @@ class TensorArray(Composite):
         dense = self._dense
         if dense is None:
             raise InvalidArgumentError(f"{self._name}.{who}: nothing has been written, so the "
-                                       "shape of the tensors is not known; give element_shape")
+                                       "shape of the tensors is unknown; give element_shape")
         return dense
 
-    # --- one by one ---
+    # --- single elements ---
 
     def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
-        """The array with `value` as number `index`."""
+        """Return the array with `value` at `index`."""
         x = anew(self._element(value, "write"))
         k = self._place(index, "write")
         if isinstance(k, int) and self._rows is not None:
@@ -161,7 +161,7 @@ class TensorArray(Composite):
                 *self._rows]
             if not 0 <= k < len(rows):
                 raise OutOfRangeError(f"{self._name}.write: index is {k}, want 0 <= index < "
-                                      f"{len(rows)}; or make it with dynamic_size=True")
+                                      f"{len(rows)}; or create it with dynamic_size=True")
             rows[k] = x
             return self._of_rows(rows)
         values = self._all("write")
@@ -171,7 +171,7 @@ class TensorArray(Composite):
         return self._with(None, tensor_scatter_nd_update(values, at, expand_dims(x, 0)))
 
     def read(self, index: TensorLike, name: str | None = None) -> Tensor:
-        """The tensor of number `index`."""
+        """Return the tensor at `index`."""
         k = self._place(index, "read")
         if isinstance(k, int) and self._rows is not None:
             if not 0 <= k < len(self._rows):
@@ -183,7 +183,7 @@ class TensorArray(Composite):
         return gather(self._all("read"), k)
 
     def _place(self, index: TensorLike, who: str) -> Any:
-        """An index as an int, or, while it is not known, as a tensor."""
+        """Return an index as an int, or as a tensor if its value is unknown."""
         if not isinstance(index, TensorBase):
             return integer(index, f"{self._name}.{who}: index")
         k = as_tensor(index)
@@ -193,7 +193,7 @@ class TensorArray(Composite):
         return cast(k, int32) if type(k) is Symbol else int(k)
 
     def _element(self, value: TensorLike, who: str) -> Tensor:
-        """A value, if it may be an element."""
+        """Convert a value to a tensor and check that it may be an element."""
         x = as_tensor(value, None if isinstance(value, TensorBase) else self._dtype)
         if x.dtype is not self._dtype:
             raise DTypeError(f"{self._name}.{who}: value is {described(x)}, want {self._dtype}")
@@ -201,28 +201,28 @@ class TensorArray(Composite):
             self._learned.append(tuple(x.shape))
         if tuple(x.shape) != self._learned[0]:
             raise ShapeError(f"{self._name}.{who}: value is {described(x)}, want the shape "
-                             f"{self._learned[0]} of the others")
+                             f"{self._learned[0]} of the other tensors")
         return x
 
-    # --- all at once ---
+    # --- all elements ---
 
     def stack(self, name: str | None = None) -> Tensor:
-        """All, along a new first dimension."""
+        """Stack all tensors along a new first dimension."""
         return self._all("stack")
 
     def concat(self, name: str | None = None) -> Tensor:
-        """All, along their first dimension."""
+        """Concatenate all tensors along their first dimension."""
         dense = self._all("concat")
         if is_open(self._size):
             return reshape(dense, [-1, *dense.shape[2:]])
         return concat(unstack(dense), 0)
 
     def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
-        """Those of the given numbers, along a new first dimension."""
+        """Stack the tensors at the given indices along a new first dimension."""
         return gather(self._all("gather"), indices)
 
     def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
-        """The array of the rows of `value`."""
+        """Return the array of the rows of `value`."""
         x = as_tensor(value)
         if self._rows is None:
             return self._of_all(x)
@@ -230,19 +230,19 @@ class TensorArray(Composite):
 
     def split(self, value: TensorLike, lengths: Sequence[int],
               name: str | None = None) -> TensorArray:
-        """The array of parts of `value` along its first dimension, of the given lengths."""
+        """Return the array of parts of `value` with the given lengths of the first dimension."""
         return self._of(list(split(value, list(lengths), 0)), "split")
 
     def scatter(self, indices: TensorLike, value: TensorLike,
                 name: str | None = None) -> TensorArray:
-        """The array with the rows of `value` at the given numbers."""
+        """Return the array with the rows of `value` at the given indices."""
         found: TensorArray = self
         for k, x in zip(unstack(as_tensor(indices)), unstack(as_tensor(value)), strict=True):
             found = found.write(k, x)
         return found
 
     def _of_all(self, x: Tensor) -> TensorArray:
-        """The array of the rows of a tensor, as many as it has in each run."""
+        """Return the array of the rows of a tensor, whose number may differ between runs."""
         if not self._learned:
             self._learned.append(tuple(x.shape[1:]))
         if tuple(x.shape[1:]) != self._learned[0]:
@@ -255,12 +255,12 @@ class TensorArray(Composite):
     def _of(self, rows: list[Tensor], who: str) -> TensorArray:
         if len(rows) != self._size and not self._dynamic:
             raise ShapeError(f"{self._name}.{who}: got {len(rows)} tensors, want {self._size}; or "
-                             "make it with dynamic_size=True")
+                             "create it with dynamic_size=True")
         return self._of_rows([self._element(x, who) for x in rows])
 
     def _of_rows(self, rows: list[Tensor | None]) -> TensorArray:
-        """The array of these. What a branch or a round makes is put together there, since its
-        tensors mean nothing around it."""
+        """Return the array of `rows`. In a branch or an iteration they are stacked at once, because
+        their tensors are not valid outside."""
         made = self._with(rows, None)
         graph = current_graph()
         if graph is not None and graph.bodies:
@@ -269,15 +269,15 @@ class TensorArray(Composite):
 
     @property
     def _loop_shape(self) -> tuple[int | None, ...]:
-        """The shape of all in one, from round to round."""
+        """The loop-invariant shape of the dense tensor."""
         return (None if self._dynamic else self._size, *self._learned[0])
 
     def identity(self) -> TensorArray:
-        """The array itself."""
+        """Return the array itself."""
         return self
 
 
 def _longer(values: Tensor, n: Tensor) -> Tensor:
-    """The rows of `values` and as many of zeros that there are `n` at least."""
+    """Pad `values` with rows of zeros to at least `n` rows."""
     more = range_of(maximum(n - shape(values)[0], 0))
     return concat([values, zeros([more.shape[0], *values.shape[1:]], values.dtype)], 0)

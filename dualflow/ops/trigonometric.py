@@ -1,4 +1,4 @@
-"""Sine and its kin with their inverses, angles in radians, and their gradients."""
+"""Trigonometric functions and their inverses, in radians, with gradients."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def sin(x: TensorLike, name: str | None = None) -> Tensor:
-    """The sine of x, elementwise.
+    """Return the sine of x, elementwise.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def _(g, y, x):
 
 
 def cos(x: TensorLike, name: str | None = None) -> Tensor:
-    """The cosine of x, elementwise.
+    """Return the cosine of x, elementwise.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def _(g, y, x):
 
 
 def tan(x: TensorLike, name: str | None = None) -> Tensor:
-    """The tangent of x, elementwise.
+    """Return the tangent of x, elementwise.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def _(g, y, x):
 
 
 def asin(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse sine of x, elementwise: -pi/2 to pi/2.
+    """Return the inverse sine of x, elementwise, from -pi/2 to pi/2.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _(g, y, x):
 
 
 def acos(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse cosine of x, elementwise: 0 to pi.
+    """Return the inverse cosine of x, elementwise, from 0 to pi.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def _(g, y, x):
 
 
 def atan(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse tangent of x, elementwise: -pi/2 to pi/2.
+    """Return the inverse tangent of x, elementwise, from -pi/2 to pi/2.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _(g, y, x):
 
 
 def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle of the point (x, y), elementwise: -pi to pi.
+    """Return the angle of the point (x, y), elementwise, from -pi to pi.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("atan2", saves="inputs")
 def _(g, out, y, x):
-    # squares of the coordinates themselves could over- or underflow
+    # Scaled, because the squares of the coordinates could over- or underflow.
     size = stop_gradient(maximum(abs(x), abs(y)))
     x, y = x / size, y / size
     scaled = g / size / (x * x + y * y)

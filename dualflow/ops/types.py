@@ -1,4 +1,4 @@
-"""What op functions accept."""
+"""Types of the arguments of op functions."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ if TYPE_CHECKING:
 
 
 class SupportsArray(Protocol):
-    """What NumPy makes an array of: arrays and scalars of its own and of other libraries."""
+    """An object that NumPy converts to an array: arrays and scalars of any library."""
 
     def __array__(self) -> Any: ...
 
 
 class SupportsBuffer(Protocol):
-    """Memory that is shared: ``array.array``, ``memoryview``."""
+    """An object with the buffer protocol, such as ``array.array`` or ``memoryview``."""
 
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 
 class Named(Protocol):
-    """A dtype of NumPy or another library, known by its name."""
+    """A dtype of NumPy or another library, identified by its name."""
 
     @property
     def name(self) -> str: ...
 
 
-# A tensor, a variable, or anything `convert_to_tensor` turns into one: numbers, nested lists,
-# arrays. Not any sequence, which text is, too.
+# A tensor, a variable, or a value that `convert_to_tensor` accepts: numbers, nested lists, arrays.
+# Not every sequence, because text is one.
 TensorLike: TypeAlias = Union["TensorBase", bool, float, SupportsIndex, SupportsArray,
                               SupportsBuffer, list[Any], tuple[Any, ...], Sequence[float]]
 # A DType, its name, or a NumPy or Python type.

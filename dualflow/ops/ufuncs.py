@@ -1,6 +1,6 @@
-"""NumPy's universal functions of tensors: those that are operators of Python give a tensor, as the
-operator does; all others are computed on the arrays of tensors and give arrays. A traced tensor has
-no array; the error says which function of dualflow to use."""
+"""NumPy's universal functions of tensors. Those that correspond to Python operators return tensors;
+all others are computed on arrays and return arrays. A traced tensor has no array; the error names
+the dualflow function to use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["instead_of"]
 
-# The operator for a tensor on the left, and on the right.
+# The operators for a tensor on the left and on the right.
 OPERATORS = {
     "add": ("__add__", "__radd__"), "subtract": ("__sub__", "__rsub__"),
     "multiply": ("__mul__", "__rmul__"), "divide": ("__truediv__", "__rtruediv__"),
@@ -29,7 +29,7 @@ COMPARISONS = {
     "equal": ("__eq__", "__eq__"), "not_equal": ("__ne__", "__ne__"),
 }
 
-# Functions of dualflow whose names differ from NumPy's, and those of its modules.
+# Functions of dualflow whose names or modules differ from NumPy's.
 NAMES = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
     "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "conjugate": "identity",
@@ -50,7 +50,7 @@ NAMES = {
         "maximum", "minimum", "multiply", "negative", "not_equal", "sign", "sin", "sinh", "sqrt",
         "square", "subtract", "tan", "tanh")},
 }
-# What the methods of a universal function are called.
+# dualflow functions for the methods of universal functions.
 METHODS = {("add", "reduce"): "reduce_sum", ("multiply", "reduce"): "reduce_prod",
            ("maximum", "reduce"): "reduce_max", ("minimum", "reduce"): "reduce_min",
            ("logical_and", "reduce"): "reduce_all", ("logical_or", "reduce"): "reduce_any",
@@ -58,28 +58,28 @@ METHODS = {("add", "reduce"): "reduce_sum", ("multiply", "reduce"): "reduce_prod
 
 
 def instead_of(name: str, method: str) -> str:
-    """What to write where a universal function is called with a traced tensor."""
+    """Return the function to suggest if a universal function is called with a traced tensor."""
     found = NAMES.get(name) if method == "__call__" else METHODS.get((name, method))
     return f"dualflow.{found}" if found else "ops of dualflow, or dualflow.numpy_function"
 
 
 def operators() -> dict[Any, tuple[str, str, bool]]:
-    """By universal function: the operator of a tensor on the left, of one on the right, and whether
-    it compares."""
-    import numpy as np  # loaded: it has called us
+    """Return for each universal function the operators of a tensor on the left and on the right,
+    and whether it is a comparison."""
+    import numpy as np  # already imported, because NumPy called this
 
     found = {getattr(np, name): (*both, False) for name, both in OPERATORS.items()}
     return found | {getattr(np, name): (*both, True) for name, both in COMPARISONS.items()}
 
 
 def ufunc(function: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """What ``function.method(*inputs, **options)`` gives where a tensor is among the inputs and it
-    is no operator."""
+    """Compute ``function.method(*inputs, **options)`` on arrays, for tensors among the inputs of a
+    function that is not an operator."""
     name = function.__name__
     for out in options.get("out", ()):
         if isinstance(out, TensorBase):
             raise DTypeError(f"numpy.{name}: out is a {type(out).__name__}, want an array: tensors "
-                             "never change")
+                             "are immutable")
     asked = name if method == "__call__" else f"{name}.{method}"
     instead = instead_of(name, method)
 

@@ -1,4 +1,4 @@
-"""Parts of variables, written: ``v[key].assign(value)`` and the methods that scatter."""
+"""Partial assignment of variables: ``v[key].assign(value)`` and the scatter methods."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ Scatter: TypeAlias = "Callable[[Any, Any, Any], Any]"
 
 
 def assign_slice(v: Variable, key: Any, value: TensorLike) -> Variable:
-    """``v[key].assign(value)``: the elements that `key` picks are written, a later one of the same
-    place over an earlier one.
+    """Assign `value` to the elements that `key` selects; of repeated elements the last one counts.
 
-    Only the dimensions that `key` speaks of are counted through, so a row is written as a row.
+    Only the dimensions that `key` indexes are enumerated, so that a row is written as a whole.
     """
     n = n_addressed(v, key)
     picked, rest = v.shape[:n], v.shape[n:]
@@ -46,7 +45,7 @@ def assign_slice(v: Variable, key: Any, value: TensorLike) -> Variable:
         raise ShapeError(f"assign: the value has shape {x.shape}, the part of the variable "
                          f"{(*places.shape, *rest)}, want the same or one that broadcasts"
                          ) from error
-    if places.ndim != 1:        # one dimension may have a size that depends on data
+    if places.ndim != 1:        # a one-dimensional size may depend on data, so skip the reshape
         count = product(places.shape)
         places, x = reshape(places, (count,)), reshape(x, (count, *rest))
     flat = tensor_scatter_nd_update(reshape(v, (product(picked), *rest)),
@@ -55,7 +54,7 @@ def assign_slice(v: Variable, key: Any, value: TensorLike) -> Variable:
 
 
 def _like(v: Variable, value: TensorLike, op: str) -> TensorBase:
-    """A value of the dtype of a variable."""
+    """Convert a value to a tensor and check that it has the dtype of a variable."""
     x: TensorBase = operand(v, value, op)
     if x.dtype != v.dtype:
         raise DTypeError(f"{op}: the variable is {v.dtype} {v.shape}, the value {x.dtype} "
@@ -63,7 +62,7 @@ def _like(v: Variable, value: TensorLike, op: str) -> TensorBase:
     return x
 
 
-# --- rows and parts by number -------------------------------------------------------------------
+# --- rows and slices by index -------------------------------------------------------------------
 
 def _scatter_rows(function: Scatter, v: Variable, sparse_delta: Any, op: str) -> Variable:
     if not isinstance(sparse_delta, IndexedSlices):
@@ -80,11 +79,11 @@ def _scatter_parts(function: Scatter, v: Variable, indices: TensorLike, updates:
 
 
 class VariableMethods:
-    """How rows and parts of a variable are written."""
+    """Methods that write rows and slices of a variable."""
 
     def scatter_add(self: Any, sparse_delta: IndexedSlices, use_locking: bool = False,
                     name: str | None = None) -> Variable:
-        """Adds rows, which are `IndexedSlices`, and returns the variable.
+        """Add the rows of `IndexedSlices` and return the variable.
 
         Examples
         --------
@@ -97,34 +96,34 @@ class VariableMethods:
 
     def scatter_sub(self: Any, sparse_delta: IndexedSlices, use_locking: bool = False,
                     name: str | None = None) -> Variable:
-        """Subtracts rows, which are `IndexedSlices`, and returns the variable."""
+        """Subtract the rows of `IndexedSlices` and return the variable."""
         return _scatter_rows(tensor_scatter_nd_sub, self, sparse_delta, "scatter_sub")
 
     def scatter_mul(self: Any, sparse_delta: IndexedSlices, use_locking: bool = False,
                     name: str | None = None) -> Variable:
-        """Multiplies rows by those of `IndexedSlices` and returns the variable."""
+        """Multiply by the rows of `IndexedSlices` and return the variable."""
         return _scatter_rows(tensor_scatter_nd_mul, self, sparse_delta, "scatter_mul")
 
     def scatter_max(self: Any, sparse_delta: IndexedSlices, use_locking: bool = False,
                     name: str | None = None) -> Variable:
-        """Takes the maximum with rows of `IndexedSlices` and returns the variable."""
+        """Take the maximum with the rows of `IndexedSlices` and return the variable."""
         return _scatter_rows(tensor_scatter_nd_max, self, sparse_delta, "scatter_max")
 
     def scatter_min(self: Any, sparse_delta: IndexedSlices, use_locking: bool = False,
                     name: str | None = None) -> Variable:
-        """Takes the minimum with rows of `IndexedSlices` and returns the variable."""
+        """Take the minimum with the rows of `IndexedSlices` and return the variable."""
         return _scatter_rows(tensor_scatter_nd_min, self, sparse_delta, "scatter_min")
 
     def scatter_update(self: Any, sparse_delta: IndexedSlices, use_locking: bool = False,
                        name: str | None = None) -> Variable:
-        """Replaces rows by those of `IndexedSlices`, the last of the same number, and returns the
-        variable."""
+        """Replace rows by the rows of `IndexedSlices`, for equal indices by the last, and return
+        the variable."""
         return _scatter_rows(tensor_scatter_nd_update, self, sparse_delta, "scatter_update")
 
     def scatter_nd_add(self: Any, indices: TensorLike, updates: TensorLike,
                        name: str | None = None) -> Variable:
-        """Adds to elements or parts by their places, as `df.tensor_scatter_nd_add` does, and
-        returns the variable.
+        """Add to elements or slices at indices, as `df.tensor_scatter_nd_add` does, and return the
+        variable.
 
         Examples
         --------
@@ -137,22 +136,22 @@ class VariableMethods:
 
     def scatter_nd_sub(self: Any, indices: TensorLike, updates: TensorLike,
                        name: str | None = None) -> Variable:
-        """Subtracts from elements or parts by their places and returns the variable."""
+        """Subtract from elements or slices at indices and return the variable."""
         return _scatter_parts(tensor_scatter_nd_sub, self, indices, updates, "scatter_nd_sub")
 
     def scatter_nd_max(self: Any, indices: TensorLike, updates: TensorLike,
                        name: str | None = None) -> Variable:
-        """Takes the maximum with elements or parts at places and returns the variable."""
+        """Take the maximum with elements or slices at indices and return the variable."""
         return _scatter_parts(tensor_scatter_nd_max, self, indices, updates, "scatter_nd_max")
 
     def scatter_nd_min(self: Any, indices: TensorLike, updates: TensorLike,
                        name: str | None = None) -> Variable:
-        """Takes the minimum with elements or parts at places and returns the variable."""
+        """Take the minimum with elements or slices at indices and return the variable."""
         return _scatter_parts(tensor_scatter_nd_min, self, indices, updates, "scatter_nd_min")
 
     def scatter_nd_update(self: Any, indices: TensorLike, updates: TensorLike,
                           name: str | None = None) -> Variable:
-        """Replaces elements or parts by their places and returns the variable."""
+        """Replace elements or slices at indices and return the variable."""
         return _scatter_parts(tensor_scatter_nd_update, self, indices, updates, "scatter_nd_update")
 
 

@@ -1,5 +1,5 @@
-"""Loops on tensors that end when a condition fails: Python's own in eager mode, nodes that own
-graphs while a function is traced. Names follow TensorFlow's.
+"""Loops with a condition on tensors: Python loops in eager mode, loop nodes while a function is
+traced. Names are TensorFlow's.
 """
 
 from __future__ import annotations
@@ -26,34 +26,33 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
                back_prop: bool = True, swap_memory: bool = False,
                maximum_iterations: TensorLike | None = None, name: str | None = None, *,
                recompute: bool = False) -> Any:
-    """``while cond(*loop_vars): loop_vars = body(*loop_vars)``
+    """Run ``while cond(*loop_vars): loop_vars = body(*loop_vars)``.
 
     Parameters
     ----------
     cond : callable
-        Takes the loop variables, returns a bool of shape ().
+        Takes the loop variables and returns a bool of shape ().
     body : callable
-        Takes them and returns the next ones: the same structure, dtypes and shapes. It may read
-        what is around it, and assign variables.
+        Takes the loop variables and returns the next ones with the same structure, dtypes and
+        shapes. It may read enclosing variables and assign `Variable`s.
     loop_vars : list or tuple of nested Tensors, or one
     shape_invariants : the same structure of shapes or TensorSpecs, optional
-        Where a size is None, it may change from round to round.
+        A size that is None may change between iterations.
     parallel_iterations, swap_memory
-        Accepted as TensorFlow has them, and ignored.
+        Ignored; accepted for compatibility with TensorFlow.
     back_prop : bool, default True
-        False: no gradient flows back through the loop.
+        If False, the loop has no gradient.
     maximum_iterations : int or integer Tensor of shape (), optional
-        The loop ends after as many rounds at the latest.
+        Maximal number of iterations.
     name : str, optional
     recompute : bool, default False
-        True: while a function is traced, the gradient keeps no more of the rounds than what they
-        began with, and computes the rest again, with the same bits. So it takes less memory and
-        more time.
+        If True, the gradient of a traced loop stores only the initial values of each iteration and
+        recomputes the other residuals, bit-identically. This takes less memory and more time.
 
     Returns
     -------
     like `loop_vars`
-        What `body` returned last.
+        The last result of `body`, or the initial values.
 
     Raises
     ------
@@ -62,7 +61,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
 
     Notes
     -----
-    While a function is traced, `body` is recorded once, and a run repeats it in C.
+    While a function is traced, `body` is recorded once; a run executes the loop in C.
 
     Examples
     --------
@@ -85,7 +84,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
 
     graph, arrays = current_graph(), _arrays(carried)
     if graph is not None and any([x.element_shape is None for x in arrays]):
-        graph.try_out(lambda: step(*carried))           # which tells arrays what they are to hold
+        graph.try_out(lambda: step(*carried))           # sets the element shapes of the arrays
     shapes = None
     if shape_invariants is not None or any([x.dynamic_size for x in arrays]):
         shapes = _invariants(carried, [shape_invariants] if single else shape_invariants)
@@ -99,7 +98,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
 
 
 def _arrays(carried: Any) -> list[TensorArray]:
-    """The tensor arrays that a loop carries."""
+    """Return the tensor arrays that a loop carries."""
     found: list[TensorArray] = []
     rebuild(carried, lambda x: found.append(x) if isinstance(x, TensorArray) else None,
             lambda x: isinstance(x, TensorArray))
@@ -108,7 +107,7 @@ def _arrays(carried: Any) -> list[TensorArray]:
 
 def _while(cond: Callable[..., Any], step: Callable[..., Any], carried: Any, limit: Any,
            shapes: Any) -> Any:
-    """The loop of eager mode."""
+    """Run the loop in eager mode."""
     begun, rounds = carried, 0
     while state.truth("while_loop", "what cond returned", cond(*carried)) and (
             limit is None or rounds < limit):
@@ -118,8 +117,8 @@ def _while(cond: Callable[..., Any], step: Callable[..., Any], carried: Any, lim
 
 
 def _as_given(carried: Any, made: Any) -> Any:
-    """What a body returns in the form of what it is given: a list may stand for a tuple, a value
-    for a list of one."""
+    """Convert the results of a body to the form of its inputs: a list may replace a tuple, a value
+    a list of one."""
     if not isinstance(made, list | tuple) or (
             len(carried) == 1 and isinstance(carried[0], list | tuple)
             and (len(made) != 1 or not isinstance(made[0], list | tuple))):
@@ -131,7 +130,7 @@ def _as_given(carried: Any, made: Any) -> Any:
 
 
 def _invariants(carried: Any, invariants: Any) -> list[Any]:
-    """A shape for each leaf of what is carried."""
+    """Return a shape for each leaf of the loop variables."""
     values = flatten(carried)
     found = []
     given = _shapes_of(carried, invariants)
@@ -149,8 +148,8 @@ def _invariants(carried: Any, invariants: Any) -> list[Any]:
 
 
 def _shapes_of(carried: Any, invariants: Any) -> list[Any]:
-    """The leaves of `invariants`, where shapes, which are lists themselves, count as such; None
-    stands for any. Tensor arrays know their own."""
+    """Return the leaves of `invariants`. Shapes, which are lists, count as leaves; None allows any
+    shape. Tensor arrays provide their own."""
     if isinstance(carried, TensorArray):
         return [carried._loop_shape for _ in flatten(carried)]
     if isinstance(carried, TensorBase) or carried is None:

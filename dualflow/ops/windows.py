@@ -1,5 +1,5 @@
-"""What ops whose windows slide over images are told about them, in the forms TensorFlow allows:
-window sizes, strides, paddings, and where the channels are."""
+"""Arguments of ops with sliding windows, in the forms that TensorFlow accepts: window sizes,
+strides, paddings, and the position of channels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dualflow.ops.types import TensorLike
 
-# How paddings are determined, as csrc/ops/windows.h has them.
+# Padding rules, defined in csrc/ops/windows.h.
 PADDED, SAME, SPREAD = 0, 1, 2
 
 FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
@@ -23,7 +23,7 @@ Attrs: TypeAlias = "dict[str, Any]"
 
 
 class Images:
-    """A batch of images whose channels come last, and how to put them back where they were."""
+    """A batch of images with channels last, and its original layout."""
 
     def __init__(self, x: TensorBase, channels_first: bool) -> None:
         self.x, self.channels_first = x, channels_first
@@ -35,19 +35,19 @@ class Images:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """The shape they came in."""
+        """The shape in the original layout."""
         batch, *space, channels = self.x.shape
         return (batch, channels, *space) if self.channels_first else (batch, *space, channels)
 
     def restore(self, y: TensorBase) -> Any:
-        """A result with channels last, in the format the images came in."""
+        """Return a result with channels last in the original layout."""
         if not self.channels_first:
             return y
         return transpose(y, (0, y.ndim - 1, *range(1, y.ndim - 1)))
 
 
 def channels_first(x: TensorBase, data_format: str | None, op: str, n: int | None = None) -> bool:
-    """Whether channels are the second dimension. `n`: how many spatial dimensions there must be."""
+    """Return True if channels are the second dimension. `n`: expected number of spatial dims."""
     want = f"{n + 2} dimensions" if n else "3 to 5 dimensions"
     if not (3 <= x.ndim <= 5 and (n is None or x.ndim == n + 2)):
         raise ShapeError(f"{op}: input is {x.dtype} {x.shape}, want {want}: batch, space, channels")
@@ -60,7 +60,7 @@ def channels_first(x: TensorBase, data_format: str | None, op: str, n: int | Non
 
 
 def images(input: TensorLike, data_format: str | None, op: str, n: int | None = None) -> Images:
-    """`input` with channels last."""
+    """Return `input` with channels last."""
     x = input if isinstance(input, TensorBase) else as_tensor(input, None, op)
     if channels_first(x, data_format, op, n):
         return Images(transpose(x, (0, *range(2, x.ndim), 1)), True)
@@ -68,8 +68,8 @@ def images(input: TensorLike, data_format: str | None, op: str, n: int | None = 
 
 
 def per_dimension(value: TensorLike, at: Images, what: str) -> tuple[int, ...]:
-    """A size per spatial dimension from one for all, one for each, or one for each dimension of the
-    tensor, where those of batch and channels must be 1."""
+    """Return one size per spatial dimension. `value` is one size for all, one for each, or one for
+    each dimension of the tensor with 1 for batch and channels."""
     listed = ints(value, what)
     if len(listed) == 1:
         return listed * at.n
@@ -79,13 +79,13 @@ def per_dimension(value: TensorLike, at: Images, what: str) -> tuple[int, ...]:
     others = listed[:2] if at.channels_first else (listed[:1] + listed[-1:])
     if len(listed) != at.n + 2 or others != (1, 1):
         raise InvalidArgumentError(
-            f"{what} is {shown(value)}, want an integer, one for each dimension of space of images "
+            f"{what} is {shown(value)}, want an integer, one for each spatial dimension of images "
             f"of shape {at.shape}, or {at.n + 2} with 1 for batch and channels")
     return spatial
 
 
 def paddings(value: Any, at: Images, op: str) -> tuple[int, tuple[int, ...]]:
-    """The rule, and how much before and after each spatial dimension."""
+    """Return the padding rule, and the padding before and after each spatial dimension."""
     none = (0,) * (2 * at.n)
     if isinstance(value, str):
         name = value.upper()
@@ -101,10 +101,10 @@ def paddings(value: Any, at: Images, op: str) -> tuple[int, tuple[int, ...]]:
             return PADDED, tuple([amount for pair in spatial for amount in pair])
     raise InvalidArgumentError(
         f"{op}: padding is {shown(value)}, want 'VALID', 'SAME' or {at.n + 2} pairs (before, "
-        "after), those of batch and channels (0, 0)")
+        "after), with (0, 0) for batch and channels")
 
 
 def window_attrs(window: Any, strides: Any, dilations: Any, paddings: Any, rule: int) -> Attrs:
-    """The attributes that ops with windows share."""
+    """Return the attributes that ops with windows share."""
     return {"window": window, "strides": strides, "dilations": dilations, "paddings": paddings,
             "rule": rule}

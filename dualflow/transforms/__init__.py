@@ -1,4 +1,4 @@
-"""Functions made of functions, over the rules that ops have: `vmap`, and Jacobians by it."""
+"""Function transformations based on rules per op: `vmap`, and Jacobians composed of it."""
 
 from dualflow.transforms.jacobians import hessian, jacfwd, jacrev
 from dualflow.transforms.mapping import vectorized_map, vmap

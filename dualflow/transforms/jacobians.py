@@ -1,4 +1,4 @@
-"""Jacobians and Hessians, all rows or columns at once."""
+"""Jacobians and Hessians, with all rows or columns computed at once by vmap."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Argnums = int | tuple[int, ...]
 
 
 def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """A function that computes all derivatives of what `f` returns, a column at a time.
+    """Return a function that computes the Jacobian of `f` in forward mode, by columns.
 
-    It is the better choice where `f` returns more numbers than it takes.
+    Preferable if `f` returns more elements than it takes.
 
     Parameters
     ----------
@@ -33,13 +33,13 @@ def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     Returns
     -------
     callable
-        Takes what `f` takes. For a result of shape (t...) and an argument of shape (s...), returns
-        a tensor of shape (t..., s...); in the structure of the result, of that of the argument; of
-        tuples, if `argnums` is one.
+        Takes the arguments of `f`. For a result of shape (t...) and an argument of shape (s...),
+        returns a tensor of shape (t..., s...), in the structure of the result and, nested in it,
+        the structure of the argument; or a tuple of arguments if `argnums` is a tuple.
 
     Notes
     -----
-    `jvp`, mapped over the directions; what does not depend on them is computed once.
+    `jvp`, mapped over the directions; values that do not depend on them are computed once.
 
     Examples
     --------
@@ -73,23 +73,23 @@ def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
 
 
 def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """A function that computes all derivatives of what `f` returns, a row at a time.
+    """Return a function that computes the Jacobian of `f` in reverse mode, by rows.
 
-    It is the better choice where `f` takes more numbers than it returns.
+    Preferable if `f` takes more elements than it returns.
 
     Parameters
     ----------
     f, argnums
-        As for `jacfwd`.
+        As in `jacfwd`.
 
     Returns
     -------
     callable
-        As `jacfwd` does.
+        As in `jacfwd`.
 
     Notes
     -----
-    What `vjp` gives, mapped over the elements of the result.
+    The backward function of `vjp`, mapped over the elements of the result.
 
     Examples
     --------
@@ -117,24 +117,24 @@ def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
 
 
 def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """A function that computes the second derivatives of a number that `f` returns.
+    """Return a function that computes the Hessian of `f`.
 
     Parameters
     ----------
     f : callable
-        Returns one number.
+        Returns a tensor with one element.
     argnums : int, default 0
-        Which argument.
+        The positional argument to differentiate with respect to.
 
     Returns
     -------
     callable
-        Takes what `f` takes. For an argument of shape (s...), returns a tensor of shape
+        Takes the arguments of `f`. For an argument of shape (s...), returns a tensor of shape
         (s..., s...).
 
     Notes
     -----
-    `jacrev` of `grad`: symmetric up to rounding.
+    `jacrev` of `grad`; symmetric up to rounding.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
 
 
 def chosen(who: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[tuple[int, ...], Any]:
-    """The places of some arguments, and these arguments as tensors."""
+    """Return the positions of the arguments `argnums`, and these arguments as tensors."""
     places = argnums if isinstance(argnums, tuple) else (argnums,)
     for i in places:
         if not -len(args) <= i < len(args):
@@ -157,7 +157,7 @@ def chosen(who: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[tuple[int
 
 def of_chosen(f: Callable[..., Any], places: tuple[int, ...], args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> Callable[[Any], Any]:
-    """`f` as a function of some of its arguments."""
+    """Return `f` as a function of the arguments at `places`."""
     def function(taken: tuple[Any, ...]) -> Any:
         given = list(args)
         for i, x in zip(places, taken, strict=True):
@@ -172,6 +172,6 @@ def of_places(argnums: Argnums, parts: tuple[Any, ...]) -> Any:
 
 
 def nested(structure: Any, blocks: list[Any]) -> Any:
-    """A structure with a structure in the place of each leaf."""
+    """Replace each leaf of a structure by a structure."""
     left = iter(blocks)
     return rebuild(structure, lambda _: next(left))

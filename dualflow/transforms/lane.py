@@ -1,7 +1,8 @@
-"""What a rule of `vmap` is given: the op, its operands for all lanes, and what they are in one.
+"""Arguments of the batching rules of `vmap`: the op, its batched operands, and their types for one
+example.
 
-Throughout, n is the number of lanes. A value that differs from lane to lane has them along its
-first dimension; what one lane sees is the rest.
+In this package, n is the batch size. A batched value (`stacked`) has the examples along its first
+dimension; the other dimensions are those of one example. A value that is not batched is shared.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ Shape = tuple[Any, ...]
 
 
 class Lane(NamedTuple):
-    """A value: of all lanes, stacked, or one that all lanes share."""
+    """A value with a flag: batched over all examples, or shared by them."""
 
     value: Any
     stacked: bool
 
 
 class Application:
-    """One application of an op in the function that is mapped.
+    """One application of an op in the mapped function.
 
     Attributes
     ----------
     n : int or Dim
-        How many lanes.
+        The batch size.
     attrs : dict
-        By name.
+        Attributes by name.
     inputs, outputs : tuple of Symbol
-        As one lane sees them.
+        Their types are those of one example.
     """
 
     def __init__(self, node: Node, n: Any, number: Callable[[Any], Any]) -> None:
@@ -51,33 +52,33 @@ class Application:
                       else number(value) for kind, (name, value) in types}
 
     def __call__(self, *values: Any, **changed: Any) -> Any:
-        """The op, applied to other values, with some attributes changed."""
+        """Apply the op to other values, with some attributes changed."""
         attrs = {**self.attrs, **changed} if changed else self.attrs
         return apply_ordered(self.op, values, tuple(attrs.values()))
 
     def shape(self, x: Symbol) -> Shape:
-        """The shape that a value has in one lane."""
+        """Return the shape of a value for one example."""
         return tuple([self._number(d) for d in x.shape])
 
     def whole(self, x: Symbol) -> Shape:
-        """Its shape with the lanes in front."""
+        """Return the batched shape of a value."""
         return (self.n, *self.shape(x))
 
     def axis(self, name: str = "axis", rank: int | None = None) -> int:
-        """Where an axis is among all dimensions, with the lanes; `rank` is that of one lane."""
+        """Return the position of an axis in the batched shape; `rank` is the rank per example."""
         at: int = self.attrs[name]
         return at + 1 + (at < 0) * (self.inputs[0].ndim if rank is None else rank)
 
     def stacked(self, lane: Lane, x: Symbol) -> Any:
-        """The value of every lane, repeated where they share it."""
+        """Return the batched value, repeating it if it is shared."""
         return lane.value if lane.stacked else broadcast_to(lane.value, self.whole(x))
 
     def all_stacked(self, lanes: tuple[Lane, ...]) -> list[Any]:
-        """All operands, stacked."""
+        """Return all operands batched."""
         return [self.stacked(lane, x) for lane, x in zip(lanes, self.inputs, strict=True)]
 
     def with_rank(self, lane: Lane, x: Symbol, rank: int) -> Any:
-        """An operand as it broadcasts beside stacked ones that have `rank` dimensions in a lane."""
+        """Return an operand that broadcasts with batched ones of `rank` dimensions per example."""
         if not lane.stacked or x.ndim == rank:
             return lane.value
         return reshape(lane.value, (self.n, *[1] * (rank - x.ndim), *self.shape(x)))

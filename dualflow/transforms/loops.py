@@ -1,4 +1,4 @@
-"""How `vmap` goes through loops: one loop whose rounds are those of all lanes."""
+"""Batching of loops in `vmap`: one loop over the iterations of all examples."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ Lanes = list[Lane]
 
 
 def loop(replay: Replay, node: Node, lanes: Lanes) -> Lanes:
-    """A loop node, for all lanes."""
+    """Batch a loop node."""
     parts = loop_parts(node)
     rows = parts.sliced.stop > parts.sliced.start or parts.stacked.stop > parts.stacked.start
     times = times_of(replay, parts, lanes)
     if parts.packed or (rows and (parts.tested or times.stacked)):
         raise UnimplementedError(
-            f"{replay.who}: the gradient of a loop whose number of rounds data decides about, in "
-            f"each lane (at {node.line}); take the gradient of the mapped function instead, or "
-            "write scan, whose number of rounds is known")
+            f"{replay.who}: the gradient of a loop whose trip count depends on data, for each "
+            f"example (at {node.line}); take the gradient of the mapped function instead, or "
+            "write scan, whose trip count is known")
     go = masked if parts.tested or times.stacked else rounds
     return go(replay, node, parts, lanes)
 
 
 def uneven(nodes: Iterable[Node], mapped: Iterable[Symbol]) -> bool:
-    """Whether there are loops among nodes, or inside of them, that keep or read something of each
-    round, and whose number of rounds data decides about: lanes would keep differently much."""
+    """Return True if nodes include, at any depth, a loop that stores or reads rows per iteration
+    and whose trip count depends on data: the examples would have different numbers of rows."""
     differs = set(mapped)
     for node in nodes:
         stacked = not differs.isdisjoint(node.inputs)
@@ -52,7 +52,7 @@ def uneven(nodes: Iterable[Node], mapped: Iterable[Symbol]) -> bool:
 
 
 def kept_of_rounds(node: Node, stacked: bool) -> bool:
-    """The same of one loop; where it only has a limit, that may be the same for all lanes."""
+    """Implement `uneven` for one loop; a loop with only a limit may have the same for all."""
     parts = loop_parts(node)
     limited = stacked and parts.carried.start > parts.tested
     rows = parts.sliced.stop > parts.sliced.start or parts.stacked.stop > parts.stacked.start
@@ -60,13 +60,13 @@ def kept_of_rounds(node: Node, stacked: bool) -> bool:
 
 
 def times_of(replay: Replay, parts: LoopParts, lanes: Lanes) -> Lane:
-    """How many rounds there are at most."""
+    """Return the maximal trip count."""
     limited = parts.carried.start - parts.tested
     return lanes[0] if limited else Lane(replay.number(parts.times), False)
 
 
 def rounds(replay: Replay, node: Node, parts: LoopParts, lanes: Lanes) -> Lanes:
-    """A loop of as many rounds for each lane."""
+    """Batch a loop with the same trip count for all examples."""
     body = node.bodies[0]
     flags = carried_flags(body, parts, [x.stacked for x in lanes], False)
     start = [replay.stacked(x) if f else as_tensor(x.value)
@@ -93,7 +93,7 @@ def rounds(replay: Replay, node: Node, parts: LoopParts, lanes: Lanes) -> Lanes:
 
 
 def masked(replay: Replay, node: Node, parts: LoopParts, lanes: Lanes) -> Lanes:
-    """A loop that each lane may leave when it wants to: the others go on."""
+    """Batch a loop whose trip count differs: it runs until the last example has finished."""
     body, n = node.bodies[0], replay.n
     times = times_of(replay, parts, lanes)
     stacked = [x.stacked for x in lanes]
@@ -139,12 +139,12 @@ def masked(replay: Replay, node: Node, parts: LoopParts, lanes: Lanes) -> Lanes:
 
 
 def swapped(x: Any) -> Any:
-    """Rows of lanes as lanes of rows, and back."""
+    """Swap the dimensions of iterations and examples."""
     return transpose(x, [1, 0, *range(2, x.ndim)])
 
 
 def carried_flags(body: Graph, parts: LoopParts, stacked: Sequence[bool], each: bool) -> list[bool]:
-    """Which of the values carried differ from lane to lane, after some round."""
+    """Return a flag for each carry: True if it is batched after some iteration."""
     places = range(parts.carried.start, parts.carried.stop)
     flags = [each or stacked[k] for k in places]
     while True:
@@ -157,7 +157,7 @@ def carried_flags(body: Graph, parts: LoopParts, stacked: Sequence[bool], each: 
 
 
 def decided_apart(body: Graph, parts: LoopParts, stacked: Sequence[bool]) -> bool:
-    """Whether lanes may want different numbers of rounds."""
+    """Return True if the trip count may differ between examples."""
     flags = carried_flags(body, parts, stacked, False)
     return stacked[parts.carried.start - 1] or differing(
         body, with_carried(parts, stacked, flags))[0]
@@ -168,7 +168,7 @@ def with_carried(parts: LoopParts, stacked: Sequence[bool], flags: Sequence[bool
 
 
 def differing(body: Graph, stacked: Sequence[bool]) -> list[bool]:
-    """Which outputs of a body may differ from lane to lane if these inputs do."""
+    """Return a flag for each output of a body: True if it is batched, given flags for inputs."""
     found: set[Symbol] = {x for x, s in zip(body.inputs, stacked, strict=True) if s}
     for node in body.nodes:
         if any([x in found for x in node.inputs]):

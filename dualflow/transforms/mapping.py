@@ -1,4 +1,4 @@
-"""vmap: a function of one example, applied to many at once."""
+"""vmap: applies a function of one example to a batch of examples."""
 
 from __future__ import annotations
 
@@ -29,48 +29,49 @@ Axes = Any      # an int, None, or a structure of them
 
 def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0,
          axis_size: int | None = None) -> Callable[..., Any]:
-    """A function that applies `fn` to every slice of its arguments at once.
+    """Return a function that applies `fn` to every slice of its arguments at once.
 
     Parameters
     ----------
     fn : callable
-        Takes and returns nested Tensors, as one lane sees them: without the mapped dimension.
+        Takes and returns nested Tensors of one example, without the mapped dimension.
     in_axes : int, None, or a structure of them, default 0
-        Which dimension of each argument the lanes lie along; None: all lanes get the whole
-        argument. A tuple or list has an item per positional argument; an item may be an int or None
-        for the whole argument, or be built like it. Keyword arguments are mapped along dimension 0.
+        The dimension of each argument to map over; None passes the whole argument to all examples.
+        A tuple or list has an item per positional argument; an item is an int or None for the whole
+        argument, or has its structure. Keyword arguments are mapped along dimension 0.
     out_axes : int, None, or a structure of them, default 0
-        Where the lanes are in the results; None: a result that does not differ from lane to lane.
+        The dimension of the examples in the results; None for a result that does not depend on the
+        example.
     axis_size : int, optional
-        The number of lanes, if no argument tells.
+        The batch size, if no argument is mapped.
 
     Returns
     -------
     callable
-        Takes what `fn` takes, with one more dimension in each mapped tensor.
+        Takes the arguments of `fn`, with one more dimension in each mapped tensor.
 
     Raises
     ------
-    ShapeError
-        If there is no such dimension, or sizes along the lanes differ; if data decides about the
+        If there is no such dimension, or batch sizes differ; if the size of a tensor of an example
+        depends on data.
         size of a tensor in a lane.
     InvalidArgumentError
-        If `in_axes` or `out_axes` does not fit the structure, nothing is mapped, or a lane assigns
-        a variable or draws from a generator that all lanes share.
+        If `in_axes` or `out_axes` does not match the structure, nothing is mapped, or `fn` assigns
+        a variable or draws from a generator that is shared by all examples.
     TracedValueError
-        If Python asks for the numbers of a lane.
+        If Python reads the values of an example.
 
     Notes
     -----
-    `fn` is traced for one lane at each call, and its ops are applied to all lanes at once, eagerly
-    or in the graph that is being traced; `df.function(df.vmap(fn))` traces once. It nests, has
-    gradients of any order, and maps gradients. Where a lane chooses a branch, all branches run, and
-    the results are selected; a loop goes on until all lanes are through. A random op with a key (or
-    seed) that lanes share gives each the same numbers; give each lane its own.
+    Each call traces `fn` for one example and applies its ops to the batch, in eager mode or in the
+    graph that is being traced; `df.function(df.vmap(fn))` traces once. vmap nests, has gradients of
+    any order, and maps gradients. If a branch depends on the example, all branches run and the
+    results are selected; a loop runs until all examples have finished. A random op with a shared
+    key (or seed) draws the same numbers for each example; map over keys for different ones.
 
     See Also
     --------
-    vectorized_map : TensorFlow's, which runs one row after the other where this cannot.
+    vectorized_map : the form of TensorFlow, which falls back to a loop if this raises.
     map_fn
 
     Examples
@@ -115,7 +116,7 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0,
 
 def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True,
                    warn: bool = True) -> Any:
-    """What `fn` makes of each row, for all rows at once: TensorFlow's name for `vmap`.
+    """Apply `fn` to each row, for all rows at once: TensorFlow's name for `vmap`.
 
     Parameters
     ----------
@@ -124,10 +125,10 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
         row by row only if that fails.
     elems : nested Tensors
     fallback_to_while_loop : bool, default True
-        Whether `map_fn` does what `vmap` refuses: rows that assign variables, draw from a
-        generator, have sizes by their data, or want numbers in Python.
+        Whether to use `map_fn` if `vmap` raises: for rows that assign variables, draw from a
+        generator, have data-dependent sizes, or whose values Python reads.
     warn : bool
-        Accepted as TensorFlow has it, and ignored.
+        Ignored; accepted for compatibility with TensorFlow.
 
     Returns
     -------
@@ -135,8 +136,8 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
 
     See Also
     --------
-    vmap : with axes, and several arguments.
-    map_fn : one row after the other.
+    vmap : has axes, and several arguments.
+    map_fn : runs row by row.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
 
 
 def per_argument(in_axes: Axes, n: int) -> list[Axes]:
-    """What `in_axes` says of each of n positional arguments."""
+    """Return the item of `in_axes` for each of n positional arguments."""
     if not isinstance(in_axes, tuple | list):
         return [in_axes] * n
     if len(in_axes) != n:
@@ -163,35 +164,35 @@ def per_argument(in_axes: Axes, n: int) -> list[Axes]:
 
 
 def numbers_joined(x: Any, axes: Axes) -> Any:
-    """An argument with nested lists of numbers as the tensors that they stand for, if mapped."""
+    """Convert nested lists of numbers in a mapped argument to tensors."""
     return x if axes is None else rebuild(
         x, lambda leaf: as_tensor(leaf) if is_nested(leaf) else leaf, is_numbers)
 
 
 def axes_of(axes: Axes, structure: Any, what: str, path: str) -> list[int | None]:
-    """The axis of each leaf: `axes` is an axis, or built like the structure, as far as it goes."""
+    """Return the axis of each leaf; `axes` is an axis or a prefix of the structure."""
     if axes is None or not is_nested(axes):
         axis = None if axes is None else integer(axes, f"vmap: {what}{path}")
         return [axis] * len(flatten(structure))
     if not is_nested(structure):
-        raise InvalidArgumentError(f"vmap: {what}{path} is {shown(axes)}, and what it is for is "
+        raise InvalidArgumentError(f"vmap: {what}{path} is {shown(axes)}, and the value is "
                                    f"{state.described(structure)}: want one axis")
     names, parts = level(axes)
     inside, values = level(structure)
     if list(names) != list(inside):
-        raise InvalidArgumentError(f"vmap: {what}{path} has the parts {list(names)}, what it is "
-                                   f"for {list(inside)}: want an axis, or the same parts")
+        raise InvalidArgumentError(f"vmap: {what}{path} has the parts {list(names)}, the value "
+                                   f"has {list(inside)}: want an axis, or the same parts")
     return [a for name, x, y in zip(names, parts, values, strict=True)
             for a in axes_of(x, y, what, f"{path}[{name!r}]")]
 
 
 def moved_to_front(leaf: Any, axis: int | None, path: str) -> Any:
-    """An argument with its lanes along the first dimension; one that is not mapped as it is."""
+    """Move the mapped dimension of an argument to the front; return others unchanged."""
     if axis is None:
         return leaf
     if leaf is None:
-        raise InvalidArgumentError(f"vmap: {path} is None, which has no lanes: give it the axis "
-                                   "None")
+        raise InvalidArgumentError(f"vmap: {path} is None, which cannot be mapped: give it the "
+                                   "axis None")
     try:
         x = as_tensor(leaf, None, "vmap")
     except (TypeError, ValueError) as error:
@@ -209,7 +210,7 @@ def axis_in(axis: int, rank: int, what: Callable[[], str], name: str) -> int:
 
 
 def size_of(mapped: Sequence[tuple[TensorBase, str]], axis_size: int | None) -> Any:
-    """The number of lanes."""
+    """Return the batch size."""
     if not mapped:
         if axis_size is None:
             raise InvalidArgumentError("vmap: no argument is mapped; give one an axis in in_axes, "
@@ -219,14 +220,15 @@ def size_of(mapped: Sequence[tuple[TensorBase, str]], axis_size: int | None) -> 
     n = first.shape[0]
     for x, other in others:
         if not same_size(x.shape[0], n):
-            raise ShapeError(f"vmap: {path} has {n} lanes, {other} {x.shape[0]}: want as many")
+            raise ShapeError(f"vmap: {path} has batch size {n}, {other} {x.shape[0]}: want equal "
+                             "sizes")
     if axis_size is not None and not same_size(n, axis_size):
-        raise ShapeError(f"vmap: {path} has {n} lanes, axis_size is {axis_size}")
+        raise ShapeError(f"vmap: {path} has batch size {n}, axis_size is {axis_size}")
     return n
 
 
 def arranged(result: Any, made: list[Lane], out_axes: Axes, n: Any) -> Any:
-    """What `fn` returned, with the lanes where they are wanted."""
+    """Return the results of `fn` with the batch dimension at `out_axes`."""
     left = iter(made)
     axes = axes_of(out_axes, result, "out_axes", "")
     values = [None if x is None else placed(next(left), axis, path, n)
@@ -235,15 +237,15 @@ def arranged(result: Any, made: list[Lane], out_axes: Axes, n: Any) -> Any:
 
 
 def placed(y: Lane, axis: int | None, path: str, n: Any) -> Any:
-    """One result with the lanes along a dimension."""
+    """Return one result with the batch dimension at `axis`."""
     if axis is None:
         if y.stacked:
-            raise InvalidArgumentError(f"vmap: out_axes{path} is None, and the result differs from "
-                                       "lane to lane")
+            raise InvalidArgumentError(f"vmap: out_axes{path} is None, but the result depends on "
+                                       "the example")
         return as_tensor(y.value)
     x = as_tensor(y.value)
     rank = x.ndim + (not y.stacked)
-    at = axis_in(axis, rank, lambda: f"the result{path} has {rank} dimensions with the lanes",
+    at = axis_in(axis, rank, lambda: f"the result{path} has {rank} dimensions including the batch",
                  "out_axes")
     if not y.stacked:
         x = broadcast_to(x, (n, *x.shape))

@@ -1,8 +1,8 @@
-"""How `vmap` goes through calls, branches and loops.
+"""Batching of calls, branches and loops in `vmap`.
 
-A branch that all lanes take is taken; where each lane chooses, all branches run for all lanes and
-the results are selected. A loop goes on as long as any lane wants to; what lanes carry that are
-through stays as it is.
+A branch with a shared condition is taken for all examples; with a batched condition all branches
+run and the results are selected. A loop runs until all examples have finished; the carries of
+finished examples are not updated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Lanes = list[Lane]
 
 
 def call(replay: Replay, node: Node, lanes: Lanes) -> Lanes:
-    """What is inside, in its place."""
+    """Batch a call by running its body in place."""
     graph = current_graph()
     mark = None if graph is None else graph.mark
     made = replay.run(node.bodies[0], lanes)
@@ -38,17 +38,17 @@ def call(replay: Replay, node: Node, lanes: Lanes) -> Lanes:
 
 
 def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | None) -> Lanes:
-    """The results of a function that has a gradient rule of its own, which is mapped in turn."""
+    """Record the gradient rule of a function that has one, batched in turn."""
     given, gradient = [replay.operand(x) for x in rule.inputs], rule.op.rule
     assert gradient is not None
     own, rest = made[:rule.n_outputs], made[rule.n_outputs:]
-    differs = any([y.stacked for y in own])     # all or none: what flows back is then a sum, or not
+    differs = any([y.stacked for y in own])     # batched together: decides if gradients are summed
     values = [replay.stacked(y) if differs else as_tensor(y.value) for y in own]
     kept = replay.kept()
     sources = [*given, *[Lane(y, differs) for y in values]] if rule.sums else given
 
     def mapped(g: Sequence[Any], of_lane: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
-        """The gradients of all lanes, by what gives those of one."""
+        """Return the gradients of the batch; `of_lane` computes those of one example."""
         def lane(*rows: Any) -> Any:
             left = iter(rows)
             found = of_lane([None if x is None else Maybe(next(left), next(left), x.clean)
@@ -81,7 +81,7 @@ def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | N
 
 
 def if_any(g: Any, flags: Any) -> Any:
-    """A cotangent that exists if one of some flags holds, in a lane or in a row."""
+    """Return a cotangent that exists if one of the flags, per example or row, is true."""
     flag = reduce_any(flags)
     if type(flag) is Symbol:
         return Maybe(g, flag)
@@ -89,7 +89,7 @@ def if_any(g: Any, flags: Any) -> Any:
 
 
 def summed(replay: Replay, g: Lane, to: Lane, differs: bool) -> Any:
-    """A gradient of all lanes as that of a value: the sum where they share it."""
+    """Return the gradient of a value, summed over the examples if they share the value."""
     if not differs:
         return g.value
     x = replay.stacked(g)
@@ -97,7 +97,7 @@ def summed(replay: Replay, g: Lane, to: Lane, differs: bool) -> Any:
 
 
 def choose(replay: Replay, node: Node, lanes: Lanes) -> Lanes:
-    """One branch for all lanes, or all branches and a choice for each lane."""
+    """Batch a cond node: one branch for all examples, or all branches and a selection."""
     index = lanes[0]
     if not index.stacked:
         return branch(replay, node, index.value, lanes)
@@ -111,17 +111,17 @@ def choose(replay: Replay, node: Node, lanes: Lanes) -> Lanes:
 
 
 def at_least(index: Any, k: int, last: bool) -> Any:
-    """Which lanes take branch k; the last is that of all other indices, too."""
+    """Return a flag per example for branch k; the last branch includes invalid indices."""
     return (index >= k) | (index < 0) if last else equal(index, k)
 
 
 def beside(flags: Any, x: Any) -> Any:
-    """A flag per lane as it broadcasts against a value."""
+    """Reshape a flag per example to broadcast with a value."""
     return reshape(flags, (flags.shape[0], *[1] * (x.ndim - 1)))
 
 
 def branch(replay: Replay, node: Node, index: Any, lanes: Lanes) -> Lanes:
-    """The branch that all lanes take."""
+    """Run the branch that all examples take."""
     stacked = [x.stacked for x in lanes]
     flags = [any(f) for f in zip(*[differing(body, stacked) for body in node.bodies], strict=True)]
 

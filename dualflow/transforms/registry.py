@@ -1,13 +1,12 @@
-"""Batching rules: how an op is applied to all lanes at once.
+"""Batching rules: how to apply an op to a batch of examples.
 
-A rule takes the `Application` and a `Lane` for each operand, of which at least one is stacked, and
-returns the outputs, stacked; or None where it knows no better way for these operands than one lane
-after the other, which is what happens to every op without a rule. A rule applies public ops only,
-so it works eagerly, while tracing and under a tape. A lane that it wants to say is shared it
-returns as a `Lane`.
+A rule takes the `Application` and a `Lane` per operand, at least one of them batched, and returns
+the batched outputs. It returns None if it does not support the operands; then, as for ops without a
+rule, the examples run in a loop. A rule applies only public ops, so that it works in eager mode,
+while tracing and under a tape. To return a shared value, it returns a `Lane`.
 
-They are apart from the ops, other than gradient rules, because nothing but `vmap` needs them, and
-so nothing else loads them.
+Unlike gradient rules, batching rules are not in the files of the ops, so that they are only
+imported by `vmap`.
 """
 
 from collections.abc import Callable
@@ -22,7 +21,7 @@ RULES: dict[str, Rule] = {}
 
 
 def batching(*ops: str) -> Callable[[Rule], Rule]:
-    """Declares the decorated function to be the batching rule of some ops."""
+    """Register the decorated function as the batching rule of some ops."""
     def register(rule: Rule) -> Rule:
         for op in ops:
             RULES[get_op(op).name] = rule
@@ -32,19 +31,19 @@ def batching(*ops: str) -> Callable[[Rule], Rule]:
 
 
 def rule_of(application: Application) -> Rule | None:
-    """The rule of an op, if it has one; elementwise ops and reductions share theirs."""
+    """Return the rule of an op, or None; elementwise ops and reductions share a rule each."""
     op = application.op
     return RULES.get(op.name) or KINDS.get(op.kind)
 
 
 def elementwise(run: Application, *lanes: Lane) -> Any:
-    """Operands broadcast behind the lanes."""
+    """Apply an elementwise op with operands broadcast after the batch dimension."""
     rank = max([x.ndim for x in run.inputs])
     return run(*[run.with_rank(lane, x, rank) for lane, x in zip(lanes, run.inputs, strict=True)])
 
 
 def reduction(run: Application, lane: Lane) -> Any:
-    """Axes move on by one."""
+    """Apply a reduction with its axes shifted by one."""
     rank = run.inputs[0].ndim
     return run(lane.value, axes=tuple([a + 1 + (a < 0) * rank for a in run.attrs["axes"]]))
 
