@@ -1,10 +1,10 @@
 """The Python array API standard, 2024.12: https://data-apis.org/array-api/2024.12.
 
-The functions of the standard, under its names and with its signatures, over the ops of dualflow.
-Arrays are tensors: everything works eagerly, under tapes and in traced functions, and
-``x.__array_namespace__()`` of a tensor is this module. A file for each chapter. complex64 and
-complex128 are missing, so the extension `fft` is, too; arrays never change, so ``x[key] = y`` is an
-error.
+The functions of the standard, with its names and signatures, implemented by dualflow's ops. Arrays
+are tensors: all functions work in eager mode, under tapes and in traced functions, and
+``x.__array_namespace__()`` of a tensor is this module. There is one file per chapter. complex64 and
+complex128 are not supported, nor is the extension `fft`; arrays are immutable, so ``x[key] = y`` is
+an error.
 
 Examples
 --------

@@ -1,4 +1,4 @@
-"""Arithmetic and rounding: the first of four parts of the chapter on elementwise functions."""
+"""Elementwise functions, part 1 of 4: arithmetic and rounding."""
 
 from dualflow._core import Tensor, TensorBase
 from dualflow.array_api.arrays import array, floats, whole
@@ -39,7 +39,7 @@ def add(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def ceil(x: TensorLike, /) -> Tensor:
-    """The smallest whole number that is not below each element of `x`.
+    """Return the smallest integer not less than each element of `x`.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def ceil(x: TensorLike, /) -> Tensor:
 
 
 def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
-    """Each element of `x`, but `min` where it is less and `max` where it is more.
+    """Clip the elements of `x` to the range from `min` to `max`.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
 
 
 def conj(x: TensorLike, /) -> Tensor:
-    """The complex conjugate of each element of `x`: itself, as no dtype is complex.
+    """Return the complex conjugate of `x`, which is `x`, because no dtype is complex.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def conj(x: TensorLike, /) -> Tensor:
 
 
 def copysign(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The magnitude of `x1` with the sign of `x2`, floating; shapes broadcast.
+    """Return the magnitude of `x1` with the sign of `x2`, floating; shapes broadcast.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def copysign(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def divide(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 / x2``; integers become floats: float64 if they have 64 bits, float32 otherwise.
+    """Return ``x1 / x2``; 64-bit integers become float64, other integers float32.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def divide(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def floor(x: TensorLike, /) -> Tensor:
-    """The largest whole number that is not above each element of `x`.
+    """Return the largest integer not greater than each element of `x`.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def floor(x: TensorLike, /) -> Tensor:
 
 
 def floor_divide(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 // x2``, rounded down; shapes broadcast. A divisor 0 is an error among integers.
+    """Return ``x1 // x2``, rounded down; shapes broadcast. Integer division by 0 is an error.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def floor_divide(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def imag(x: TensorLike, /) -> Tensor:
-    """The imaginary part of each element of `x`: 0, as no dtype is complex.
+    """Return the imaginary part of `x`, which is 0, because no dtype is complex.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def negative(x: TensorLike, /) -> Tensor:
 
 
 def nextafter(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The next number of the dtype after `x1` towards `x2`, floating; shapes broadcast.
+    """Return the next representable number after `x1` towards `x2`, floating; shapes broadcast.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def nextafter(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def positive(x: TensorLike, /) -> Tensor:
-    """``+x``: each element of `x` as it is.
+    """Return ``+x``, which is `x`.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def positive(x: TensorLike, /) -> Tensor:
 
 
 def real(x: TensorLike, /) -> Tensor:
-    """The real part of each element of `x`: itself, as no dtype is complex.
+    """Return the real part of `x`, which is `x`, because no dtype is complex.
 
     Examples
     --------
@@ -236,7 +236,7 @@ def remainder(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def round(x: TensorLike, /) -> Tensor:
-    """The nearest whole number to each element of `x`, the even one of two.
+    """Return the nearest integer to each element of `x`, ties to even.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def round(x: TensorLike, /) -> Tensor:
 
 
 def sign(x: TensorLike, /) -> Tensor:
-    """-1, 0 or 1 for each element of `x`; NaN stays NaN.
+    """Return -1, 0 or 1 for each element of `x`; NaN for NaN.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def subtract(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def trunc(x: TensorLike, /) -> Tensor:
-    """Each element of `x` without its fraction.
+    """Return each element of `x` rounded towards zero.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the functions of the standard make of their arguments."""
+"""Conversion of the arguments of the standard's functions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,12 +12,12 @@ from dualflow.ops.types import DTypeLike, TensorLike
 
 
 def array(x: TensorLike, who: str) -> Tensor:
-    """`x` as a tensor; a variable gives its value."""
+    """Convert `x` to a tensor; a variable to its value."""
     return as_tensor(x, None, who)
 
 
 def of_one_dtype(who: str, *xs: TensorLike) -> list[Tensor]:
-    """Arrays and Python numbers as tensors of their common dtype."""
+    """Convert arrays and Python numbers to tensors of their common dtype."""
     if not xs:
         raise InvalidArgumentError(f"{who}: got no arrays, want one or more")
     given = [x if isinstance(x, bool | int | float) else array(x, who) for x in xs]
@@ -26,7 +26,7 @@ def of_one_dtype(who: str, *xs: TensorLike) -> list[Tensor]:
 
 
 def floats(who: str, *xs: TensorLike) -> list[Tensor]:
-    """Arrays and numbers in their common dtype, which must be floating."""
+    """Convert arrays and numbers to their common dtype, which must be floating."""
     given = of_one_dtype(who, *xs)
     if not given[0].dtype.is_floating:
         raise DTypeError(f"{who}: got {given[0].dtype}, want a floating dtype")
@@ -34,16 +34,16 @@ def floats(who: str, *xs: TensorLike) -> list[Tensor]:
 
 
 def whole(who: str, x: TensorLike, op: Callable[[Tensor], Tensor]) -> Tensor:
-    """`op`, which rounds floats; integers are whole as they are."""
+    """Apply `op`, which rounds floats; return integers unchanged."""
     y = array(x, who)
     return y if y.dtype.is_integer else op(y)
 
 
 def given_dtype(dtype: DTypeLike | None, default: DType) -> DType:
-    """The dtype asked for, or the default one."""
+    """Return the given dtype, or the default."""
     return default if dtype is None else as_dtype(dtype)
 
 
 def axes_of(axis: Any) -> Any:
-    """An axis or several as ops take them; sizes of arrays of integers become ints."""
+    """Convert an axis or axes to the form of the ops; integer arrays become ints."""
     return axis if axis is None or isinstance(axis, int) else tuple(axis)

@@ -1,4 +1,4 @@
-"""Comparisons, bits and truth values: a part of the chapter on elementwise functions."""
+"""Elementwise functions, part 2 of 4: comparisons, bitwise and logical functions."""
 
 from dualflow._core import Tensor
 from dualflow.array_api.arrays import array
@@ -50,7 +50,7 @@ def greater_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def isfinite(x: TensorLike, /) -> Tensor:
-    """Whether each element of `x` is neither infinite nor NaN.
+    """Return True where an element of `x` is neither infinite nor NaN.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def isfinite(x: TensorLike, /) -> Tensor:
 
 
 def isinf(x: TensorLike, /) -> Tensor:
-    """Whether each element of `x` is infinite.
+    """Return True where an element of `x` is infinite.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def isinf(x: TensorLike, /) -> Tensor:
 
 
 def isnan(x: TensorLike, /) -> Tensor:
-    """Whether each element of `x` is NaN.
+    """Return True where an element of `x` is NaN.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def not_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def signbit(x: TensorLike, /) -> Tensor:
-    """Whether the sign bit of each element of `x` is set: of -0.0 it is, too.
+    """Return True where the sign bit of an element of `x` is set, including -0.0.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def bitwise_or(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def bitwise_right_shift(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 >> x2``, integers, sign kept; shapes broadcast.
+    """``x1 >> x2``, integers, preserving the sign; shapes broadcast.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def bitwise_xor(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def logical_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Whether both `x1` and `x2` hold, bool; shapes broadcast.
+    """Return True where both `x1` and `x2` are true, bool; shapes broadcast.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def logical_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def logical_not(x: TensorLike, /) -> Tensor:
-    """Whether `x`, bool, does not hold.
+    """Return True where `x`, bool, is false.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def logical_not(x: TensorLike, /) -> Tensor:
 
 
 def logical_or(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Whether one of `x1` and `x2` holds, bool; shapes broadcast.
+    """Return True where `x1` or `x2` is true, bool; shapes broadcast.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def logical_or(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def logical_xor(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Whether just one of `x1` and `x2` holds, bool; shapes broadcast.
+    """Return True where exactly one of `x1` and `x2` is true, bool; shapes broadcast.
 
     Examples
     --------

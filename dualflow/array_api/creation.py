@@ -1,4 +1,4 @@
-"""Arrays made from values, numbers and shapes."""
+"""Creation functions: arrays from values and shapes."""
 
 import builtins
 from typing import Any
@@ -22,15 +22,15 @@ __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "fu
 
 def arange(start: TensorLike, /, stop: TensorLike | None = None, step: TensorLike = 1, *,
            dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
-    """The numbers `start`, ``start + step``, ... before `stop`.
+    """Return the numbers `start`, ``start + step``, ... before `stop`.
 
     Parameters
     ----------
     start : number
-        Taken as `stop` if that is not given; then the numbers start at 0.
+        The end if `stop` is None; then the numbers start at 0.
     stop, step : number
     dtype : dtype, optional
-        By default int32 for ints, int64 where they need it, float32 if one is a float.
+        By default int32 for ints, int64 if int32 is too narrow, float32 if one is a float.
     device : str, optional
         "cpu", or the `device` of an array.
 
@@ -65,15 +65,15 @@ def asarray(obj: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any =
 
     Parameters
     ----------
-    obj : array, number, nested lists of numbers, or what has a buffer or ``__dlpack__``
+    obj : array, number, nested lists of numbers, or object with a buffer or ``__dlpack__``
     dtype : dtype, optional
-        What to cast to; by default arrays keep theirs, floats become float32, ints int32, or int64
-        where they need it.
+        By default arrays keep their dtype, floats become float32, ints int32, or int64 if int32 is
+        too narrow.
     device : str, optional
         "cpu", or the `device` of an array.
     copy : bool, optional
-        True always copies; False never does, an error where that is impossible; None copies what is
-        no array of dualflow.
+        True always copies. False never copies and raises if a copy is needed. None copies unless
+        `obj` is a dualflow array.
 
     Returns
     -------
@@ -96,11 +96,11 @@ def asarray(obj: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any =
     if not isinstance(obj, TensorBase) or dtype not in (None, obj.dtype):
         return creation.constant(obj, dtype)
     x = array(obj, "asarray")
-    return reshape(concat([reshape(x, (-1,))], 0), static_shape(x)) if copy else x  # joining copies
+    return reshape(concat([reshape(x, (-1,))], 0), static_shape(x)) if copy else x  # concat copies
 
 
 def _shared(obj: Any, dtype: DTypeLike | None) -> Tensor:
-    """`obj` as an array over the same memory."""
+    """Return `obj` as an array that shares its memory."""
     if isinstance(obj, TensorBase):
         x = array(obj, "asarray")
     elif hasattr(obj, "__dlpack__"):
@@ -114,8 +114,8 @@ def _shared(obj: Any, dtype: DTypeLike | None) -> Tensor:
 
 
 def empty(shape: TensorLike, *, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
-    """An array of `shape` and `dtype` (float32) on `device`; what it holds is 0: arrays never
-    change, so nothing else would be of use.
+    """Return an array of `shape` and `dtype` (float32) on `device`, filled with zeros, because an
+    immutable array with undefined elements is useless.
 
     Examples
     --------
@@ -140,14 +140,14 @@ def empty_like(x: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike | None = None,
         device: Any = None) -> Tensor:
-    """Ones on a diagonal of a matrix, zeros elsewhere.
+    """Return a matrix with ones on a diagonal and zeros elsewhere.
 
     Parameters
     ----------
     n_rows, n_cols : int
-        As many columns as rows if not given.
+        `n_cols` defaults to `n_rows`.
     k : int
-        Which diagonal: 0 the main one, above it from 1 on, below it from -1 on.
+        The diagonal: 0 is the main one, positive numbers are above it, negative ones below.
     dtype : dtype, default float32
     device : str, optional
         "cpu", or the `device` of an array.
@@ -169,17 +169,17 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLi
 
 
 def _distance(rows: Any, columns: Any) -> Tensor:
-    """How far each element of a matrix lies above the main diagonal."""
+    """Return the diagonal index of each element of a matrix."""
     return creation.range(columns) - expand_dims(creation.range(rows), 1)
 
 
 def _within(k: int, rows: Any, columns: Any) -> Any:
-    """A diagonal's number, or the nearest beyond the matrix."""
+    """Clamp a diagonal index to the range of int32."""
     return k if abs(k) < 2**31 else (2**31 - 1 if k > 0 else 1 - 2**31)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """An array over the memory of `x`: `dualflow.from_dlpack`.
+    """Return an array over the memory of `x`: `dualflow.from_dlpack`.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     device : str, optional
         "cpu", or the `device` of an array.
     copy : bool, optional
-        True always copies, False never does, None copies what is not dense, aligned and row-major.
+        True always copies, False never does, None unless `x` is dense, aligned, row-major.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
 def full(shape: TensorLike, fill_value: TensorLike, *, dtype: DTypeLike | None = None,
          device: Any = None) -> Tensor:
-    """An array of `shape` with `fill_value` everywhere, in its dtype or `dtype`, on `device`.
+    """An array of `shape` with `fill_value` in every element, on `device`.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def full(shape: TensorLike, fill_value: TensorLike, *, dtype: DTypeLike | None =
 
 def full_like(x: TensorLike, /, fill_value: TensorLike, *, dtype: DTypeLike | None = None,
               device: Any = None) -> Tensor:
-    """An array like `x` with `fill_value` everywhere, of another `dtype` if one is given, on
+    """Return an array like `x` with `fill_value` in every element, of `dtype` if given, on
     `device`.
 
     Examples
@@ -234,7 +234,7 @@ def full_like(x: TensorLike, /, fill_value: TensorLike, *, dtype: DTypeLike | No
 
 def linspace(start: TensorLike, stop: TensorLike, /, num: int, *, dtype: DTypeLike | None = None,
              device: Any = None, endpoint: bool = True) -> Tensor:
-    """`num` numbers evenly spaced from `start` to `stop`.
+    """Return `num` evenly spaced numbers from `start` to `stop`.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def linspace(start: TensorLike, stop: TensorLike, /, num: int, *, dtype: DTypeLi
     device : str, optional
         "cpu", or the `device` of an array.
     endpoint : bool
-        Whether `stop` is the last number; otherwise it would be the next one.
+        Whether `stop` is the last number; otherwise it is excluded.
 
     Returns
     -------
@@ -267,7 +267,7 @@ def linspace(start: TensorLike, stop: TensorLike, /, num: int, *, dtype: DTypeLi
 
 
 def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> list[Tensor]:
-    """Coordinates of a grid: each vector broadcast over the dimensions of all the others.
+    """Return the coordinates of a grid: each vector broadcast over the dimensions of the others.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def ones_like(x: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any =
 
 
 def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
-    """`x` with zeros above diagonal `k` of its matrices; `eye` says how they are numbered.
+    """Return `x` with zeros above diagonal `k` of its matrices, numbered as in `eye`.
 
     Examples
     --------
@@ -328,7 +328,7 @@ def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
 
 
 def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
-    """`x` with zeros below diagonal `k` of its matrices; `eye` says how they are numbered.
+    """Return `x` with zeros below diagonal `k` of its matrices, numbered as in `eye`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Element types: casts, promotion, limits, kinds."""
+"""Data types: casts, promotion, limits, kinds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _SMALLEST_EXPONENT = {"float16": -14, "bfloat16": -126, "float32": -126, "float6
 
 @dataclass(frozen=True)
 class FloatInfo:
-    """What `finfo` tells: bits, the distance of 1 to the next number, limits, the dtype."""
+    """The result of `finfo`: bits, the distance from 1 to the next number, limits, the dtype."""
 
     bits: int
     eps: float
@@ -34,7 +34,7 @@ class FloatInfo:
 
 @dataclass(frozen=True)
 class IntInfo:
-    """What `iinfo` tells: bits, limits, the dtype."""
+    """The result of `iinfo`: bits, limits, the dtype."""
 
     bits: int
     max: int
@@ -44,16 +44,16 @@ class IntInfo:
 
 def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True,
            device: Any = None) -> Tensor:
-    """`x` cast to `dtype`, as `dualflow.cast` does it.
+    """Cast `x` to `dtype`, with the rules of `dualflow.cast`.
 
     Parameters
     ----------
     x : array
     dtype : dtype
     copy : bool
-        Arrays never change, so one of `dtype` is returned as it is whatever is said here.
+        Ignored: arrays are immutable, so an array of `dtype` is returned unchanged.
     device : str, optional
-        "cpu", or the `device` of an array: there is one.
+        "cpu", or the `device` of an array; there is only one device.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True,
 
 
 def can_cast(from_: TensorLike, to: DTypeLike, /) -> bool:
-    """Whether promotion leads from the dtype `from_`, or that of an array, to `to`.
+    """Return True if promotion leads from a dtype, or the dtype of an array, to `to`.
 
     Examples
     --------
@@ -125,14 +125,14 @@ KINDS: dict[str, Callable[[DType], bool]] = {
 
 
 def isdtype(dtype: DTypeLike, kind: Any) -> bool:
-    """Whether `dtype` is of a kind.
+    """Return True if `dtype` is of a kind.
 
     Parameters
     ----------
     dtype : dtype
     kind : dtype, str or tuple of these
         "bool", "signed integer", "unsigned integer", "integral", "real floating",
-        "complex floating" (none are) or "numeric".
+        "complex floating" (always False) or "numeric".
 
     Returns
     -------
@@ -154,12 +154,12 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
 
 
 def result_type(*arrays_and_dtypes: TensorLike) -> DType:
-    """The dtype that arrays, dtypes and Python numbers take together.
+    """Return the dtype to which arrays, dtypes and Python numbers are promoted.
 
     Parameters
     ----------
     *arrays_and_dtypes : arrays, dtypes, Python numbers
-        Numbers take the dtype of what is beside them.
+        Numbers are weakly typed: they take the dtype of the other operands.
 
     Returns
     -------
@@ -187,13 +187,13 @@ def result_type(*arrays_and_dtypes: TensorLike) -> DType:
 
 
 def _dtype_of(x: TensorLike | DTypeLike) -> DType:
-    """Of an array, or `x` itself if it names a dtype."""
+    """Return the dtype of an array, or the dtype that `x` names."""
     return x.dtype if isinstance(x, TensorBase) else as_dtype(getattr(x, "dtype", x))
 
 
 @cache
 def promoted(a: DType, b: DType) -> DType:
-    """The dtype of an op on tensors of two dtypes."""
+    """Return the result dtype of an op on tensors of two dtypes."""
     with Recording(None):
         return where(True, zeros((), a), zeros((), b)).dtype
 
@@ -203,6 +203,6 @@ _ZEROS = {"bool": False, "int": 0, "float": 0.0}
 
 @cache
 def beside_number(dtype: DType, kind: str) -> DType:
-    """The dtype of an op on a tensor and a Python number."""
+    """Return the result dtype of an op on a tensor and a Python number."""
     with Recording(None):
         return where(True, zeros((), dtype), _ZEROS[kind]).dtype

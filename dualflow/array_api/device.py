@@ -1,4 +1,4 @@
-"""The one device there is."""
+"""The only device."""
 
 from typing import Any
 
@@ -9,6 +9,6 @@ DEVICE = constant(0).device
 
 
 def check_device(device: Any, who: str) -> None:
-    """An error unless `device` is None or a name of the one there is."""
+    """Raise unless `device` is None or a name of the only device."""
     if device not in (None, DEVICE, "cpu"):
         raise InvalidArgumentError(f"{who}: device is {device!r}, want {DEVICE!r} or 'cpu'")

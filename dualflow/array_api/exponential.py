@@ -1,4 +1,4 @@
-"""Powers and logarithms: a part of the chapter on elementwise functions."""
+"""Elementwise functions, part 3 of 4: powers and logarithms."""
 
 import math
 
@@ -17,7 +17,7 @@ __all__ = ["exp", "expm1", "hypot", "log", "log1p", "log2", "log10", "logaddexp"
 
 
 def exp(x: TensorLike, /) -> Tensor:
-    """e to the power of each element of `x`, floating.
+    """Return e to the power of each element of `x`, floating.
 
     Examples
     --------
@@ -41,8 +41,8 @@ def expm1(x: TensorLike, /) -> Tensor:
 
 
 def hypot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The root of ``x1**2 + x2**2``, which only overflows if its result does; floating, shapes
-    broadcast.
+    """Return the root of ``x1**2 + x2**2``, which overflows only if the result does; floating,
+    shapes broadcast.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def hypot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     high, low = limits.maximum(a, b), limits.minimum(a, b)
     share = division.divide_no_nan(low, high)
     root = high * exponential.sqrt(1 + share * share)
-    endless = logical_or(equal(a, math.inf), equal(b, math.inf))    # beside NaN, too
+    endless = logical_or(equal(a, math.inf), equal(b, math.inf))    # inf even if the other is NaN
     return where(endless, math.inf, root)
 
 
@@ -108,7 +108,7 @@ def log2(x: TensorLike, /) -> Tensor:
 
 
 def logaddexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``log(exp(x1) + exp(x2))``, where no exponential overflows; floating, shapes broadcast.
+    """``log(exp(x1) + exp(x2))``without overflow; floating, shapes broadcast.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def pow(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 ** x2``, any number dtype; shapes broadcast. Integers want exponents of 0 or more.
+    """``x1 ** x2``, any number dtype; shapes broadcast. Integer exponents must be 0 or more.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def pow(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def sqrt(x: TensorLike, /) -> Tensor:
-    """The root of each element of `x`, floating.
+    """Return the square root of each element of `x`, floating.
 
     Examples
     --------
@@ -147,8 +147,8 @@ def sqrt(x: TensorLike, /) -> Tensor:
 
 
 def _logarithm(who: str, x: TensorLike, base: int) -> Tensor:
-    """The logarithm to a base, in float64; of a power of the base it is the whole number, to which
-    narrower dtypes round by themselves."""
+    """Return the logarithm to a base, computed in float64. For a power of the base it is the exact
+    integer, to which narrower dtypes round anyway."""
     y = array(x, who)
     wide = cast(y, float64) if y.dtype.is_floating else y
     found = exponential.log(wide) / math.log(base)

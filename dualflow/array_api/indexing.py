@@ -1,4 +1,4 @@
-"""Elements picked by integers along an axis."""
+"""Selection of elements by integer indices along an axis."""
 
 from dualflow._core import Tensor
 from dualflow.array_api.arrays import array
@@ -14,13 +14,13 @@ __all__ = ["take", "take_along_axis"]
 
 
 def _places(indices: TensorLike, who: str) -> Tensor:
-    """Indices in a dtype that `gather` takes."""
+    """Convert indices to a dtype that `gather` accepts."""
     y = array(indices, who)
     return y if y.dtype in (int32, int64) else cast(y, int64)
 
 
 def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None) -> Tensor:
-    """The elements of `x` at `indices` along an axis.
+    """Return the elements of `x` at `indices` along an axis.
 
     Parameters
     ----------
@@ -28,11 +28,11 @@ def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None) -> T
     indices : array of integers
         Negative ones count from the end.
     axis : int
-        May be left out where `x` has one dimension.
+        Optional if `x` has one dimension.
 
     Returns
     -------
-    array, shape of `x` with that of `indices` in place of the axis
+    array, shape of `x` with the shape of `indices` replacing the axis
 
     Examples
     --------
@@ -47,13 +47,13 @@ def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None) -> T
 
 
 def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: int = -1) -> Tensor:
-    """The elements of `x` at `indices` along an axis, for each place along the others its own.
+    """Return the elements of `x` at `indices` along an axis, with separate indices for each row.
 
     Parameters
     ----------
     x : array, any dtype
     indices : array of integers
-        As many dimensions as `x`; those beside the axis broadcast.
+        Of the rank of `x`; the dimensions other than the axis broadcast.
     axis : int
 
     Returns

@@ -1,4 +1,4 @@
-"""What the namespace tells about itself."""
+"""Inspection of the namespace."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from dualflow.dtypes import DType
 
 __all__ = ["__array_namespace_info__"]
 
-# The element types of the standard that there are: complex64 and complex128 are not.
+# The supported dtypes of the standard: all except complex64 and complex128.
 STANDARD = {name: dtypes.as_dtype(name) for name in (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32",
     "float64")}
@@ -20,7 +20,7 @@ class NamespaceInfo:
     """Capabilities, devices and dtypes of the namespace."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What the namespace can do.
+        """Return the capabilities of the namespace.
 
         Examples
         --------
@@ -32,28 +32,28 @@ class NamespaceInfo:
                 "max dimensions": MOST_DIMENSIONS}
 
     def default_device(self) -> str:
-        """Where arrays are made."""
+        """Return the device on which arrays are created."""
         return DEVICE
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """What Python's numbers become, and the dtype of places; there is no complex one."""
+        """Return the dtypes of Python numbers and of indices; there is no complex dtype."""
         check_device(device, "default_dtypes")
         return {"real floating": dtypes.float32, "integral": dtypes.int32,
                 "indexing": dtypes.int64}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """The dtypes of the standard that there are, all or those of a kind, by name."""
+        """Return the supported dtypes of the standard by name, optionally only of a kind."""
         check_device(device, "dtypes")
         return {name: dtype for name, dtype in STANDARD.items()
                 if kind is None or isdtype(dtype, kind)}
 
     def devices(self) -> list[str]:
-        """The devices there are."""
+        """Return the available devices."""
         return [DEVICE]
 
 
 def __array_namespace_info__() -> NamespaceInfo:
-    """What the namespace can do, its devices and its dtypes.
+    """Return the capabilities, devices and dtypes of the namespace.
 
     Examples
     --------

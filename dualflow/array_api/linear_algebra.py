@@ -16,7 +16,7 @@ __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
 
 def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 @ x2``: the product of matrices, the last two dimensions; those before them broadcast.
+    """Return ``x1 @ x2``, the product of matrices, the last two dimensions; others broadcast.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def matrix_transpose(x: TensorLike, /) -> Tensor:
-    """`x` with its last two dimensions swapped.
+    """Swap the last two dimensions of `x`.
 
     Examples
     --------
@@ -50,14 +50,14 @@ def matrix_transpose(x: TensorLike, /) -> Tensor:
 
 
 def tensordot(x1: TensorLike, x2: TensorLike, /, *, axes: Any = 2) -> Tensor:
-    """The sum of ``x1 x2`` over pairs of dimensions.
+    """Return the sum of products of ``x1`` and ``x2`` over pairs of dimensions.
 
     Parameters
     ----------
     x1, x2 : array, any number dtype
     axes : int, or two sequences of ints
-        The last `axes` dimensions of `x1` with the first of `x2`; or dimensions of `x1`, and those
-        of `x2` that they are paired with.
+        The number of last dimensions of `x1` to pair with the first of `x2`; or dimensions of `x1`
+        and the dimensions of `x2` to pair them with.
 
     Returns
     -------
@@ -74,13 +74,13 @@ def tensordot(x1: TensorLike, x2: TensorLike, /, *, axes: Any = 2) -> Tensor:
 
 
 def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
-    """The product of vectors, which are along `axis`; other dimensions broadcast.
+    """Return the dot product of vectors along `axis`; other dimensions broadcast.
 
     Parameters
     ----------
     x1, x2 : array, any number dtype
     axis : int
-        A negative one, unless both have equally many dimensions.
+        Must be negative unless both arrays have the same rank.
 
     Returns
     -------

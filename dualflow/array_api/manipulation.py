@@ -1,4 +1,4 @@
-"""Shapes, order of dimensions and elements, parts put together."""
+"""Manipulation functions: shapes, order of dimensions and elements, joining."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["broadcast_arrays", "broadcast_to", "concat", "expand_dims", "flip", 
 
 
 def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
-    """Arrays repeated so that all have one shape; dtypes stay.
+    """Broadcast arrays to one shape, without changing dtypes.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
 
 
 def broadcast_shape(who: str, *given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The shape that shapes have together."""
+    """Return the broadcast shape of shapes."""
     ndim = max([len(s) for s in given], default=0)
     common: list[Any] = [1] * ndim
     for s in given:
@@ -45,7 +45,7 @@ def broadcast_shape(who: str, *given: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def broadcast_to(x: TensorLike, /, shape: TensorLike) -> Tensor:
-    """`x` repeated along new dimensions and those of size 1 until it has `shape`.
+    """Broadcast `x` to `shape`.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def broadcast_to(x: TensorLike, /, shape: TensorLike) -> Tensor:
 
 
 def concat(arrays: Sequence[TensorLike], /, *, axis: int | None = 0) -> Tensor:
-    """The `arrays` one after another along `axis`; None makes them flat first.
+    """Concatenate `arrays` along `axis`; None flattens them first.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def concat(arrays: Sequence[TensorLike], /, *, axis: int | None = 0) -> Tensor:
 
 
 def expand_dims(x: TensorLike, /, axis: int) -> Tensor:
-    """`x` with a new dimension of size 1 at `axis`.
+    """Insert a new dimension of size 1 at `axis` of `x`.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def expand_dims(x: TensorLike, /, axis: int) -> Tensor:
 
 
 def flip(x: TensorLike, /, *, axis: Axis = None) -> Tensor:
-    """`x` with the order of elements reversed along `axis`, an int, a tuple, or None for all.
+    """Reverse the order of elements along `axis`, an int, a tuple, or None for all.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def flip(x: TensorLike, /, *, axis: Axis = None) -> Tensor:
 
 
 def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
-    """`x` with the dimensions `source`, an int or a tuple, at the places `destination`.
+    """Move the dimensions `source` of `x`, an int or a tuple, to the positions `destination`.
 
     Examples
     --------
@@ -121,17 +121,17 @@ def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
 
 
 def _axes_of(axis: Any, ndim: int, who: str) -> list[int]:
-    """Axes, an int or several, counted from the front; none twice."""
+    """Return axes, an int or several, as distinct non-negative ints."""
     listed = [axis] if isinstance(axis, int) else list(axis)
     wrong = [a for a in listed if not -ndim <= a < ndim]
     if wrong or len({a % ndim for a in listed}) < len(listed):
-        raise InvalidArgumentError(f"{who}: axes {axis} of {ndim} dimensions, want different ones "
-                                   "of them")
+        raise InvalidArgumentError(f"{who}: axes {axis} of {ndim} dimensions, want distinct axes "
+                                   "in range")
     return [a % ndim for a in listed]
 
 
 def permute_dims(x: TensorLike, /, axes: Sequence[int]) -> Tensor:
-    """`x` with its dimensions in the order `axes`.
+    """Permute the dimensions of `x` to the order `axes`.
 
     Examples
     --------
@@ -143,15 +143,15 @@ def permute_dims(x: TensorLike, /, axes: Sequence[int]) -> Tensor:
 
 
 def repeat(x: TensorLike, repeats: TensorLike, /, *, axis: int | None = None) -> Tensor:
-    """Each element of `x` along an axis several times in a row.
+    """Repeat each element of `x` along an axis.
 
     Parameters
     ----------
     x : array
     repeats : int or array of integers
-        How often; one number for all, or one for each.
+        Number of repetitions: one for all elements, or one for each.
     axis : int, optional
-        None makes `x` flat first.
+        None flattens `x` first.
 
     Returns
     -------
@@ -167,15 +167,15 @@ def repeat(x: TensorLike, repeats: TensorLike, /, *, axis: int | None = None) ->
 
 
 def reshape(x: TensorLike, /, shape: TensorLike, *, copy: bool | None = None) -> Tensor:
-    """The elements of `x` in another shape.
+    """Return the elements of `x` in another shape.
 
     Parameters
     ----------
     x : array
     shape : tuple of int
-        One of them may be -1: what is left.
+        One size may be -1 and is computed from the others.
     copy : bool, optional
-        Arrays never change, so memory is shared whatever is said here.
+        Ignored: arrays are immutable, so memory is always shared.
 
     Returns
     -------
@@ -191,14 +191,14 @@ def reshape(x: TensorLike, /, shape: TensorLike, *, copy: bool | None = None) ->
 
 
 def roll(x: TensorLike, /, shift: Any, *, axis: Axis = None) -> Tensor:
-    """Elements shifted along an axis; those pushed off the end come first.
+    """Shift elements along an axis; elements shifted past the end wrap to the start.
 
     Parameters
     ----------
     x : array
     shift : int or tuple of int
     axis : int or tuple of int, optional
-        As many as shifts, or one shift for all of them; None shifts all elements in row-major
+        One axis per shift, or several axes for one shift; None shifts all elements in row-major
         order.
 
     Returns
@@ -224,7 +224,7 @@ def _listed(n: Any) -> tuple[int, ...]:
 
 
 def squeeze(x: TensorLike, /, axis: Any) -> Tensor:
-    """`x` without the dimensions `axis`, an int or a tuple, whose size must be 1.
+    """Remove the dimensions `axis` of `x`, an int or a tuple, whose size must be 1.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def squeeze(x: TensorLike, /, axis: Any) -> Tensor:
 
 
 def stack(arrays: Sequence[TensorLike], /, *, axis: int = 0) -> Tensor:
-    """The `arrays`, of one shape, as the slices of a new dimension at `axis`.
+    """Stack `arrays` of one shape along a new dimension at `axis`.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def stack(arrays: Sequence[TensorLike], /, *, axis: int = 0) -> Tensor:
 
 
 def tile(x: TensorLike, repetitions: Sequence[int], /) -> Tensor:
-    """`x` repeated along its dimensions; those of `x` and of `repetitions` are aligned at the end.
+    """Repeat `x` along its dimensions, which are aligned with `repetitions` at the end.
 
     Examples
     --------
@@ -267,7 +267,7 @@ def tile(x: TensorLike, repetitions: Sequence[int], /) -> Tensor:
 
 
 def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The slices of `x` along `axis`.
+    """Return the slices of `x` along `axis`.
 
     Examples
     --------

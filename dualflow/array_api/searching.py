@@ -1,4 +1,4 @@
-"""Where the extremes are, where elements are not 0, where numbers belong; choices."""
+"""Searching functions: extrema, nonzero elements, sorted insertion, selection."""
 
 from typing import Any
 
@@ -17,15 +17,15 @@ __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "wher
 
 
 def argmax(x: TensorLike, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the first largest element along `axis`, or of the first NaN.
+    """Return the index of the first largest element along `axis`, or of the first NaN.
 
     Parameters
     ----------
     x : array, any number dtype
     axis : int, optional
-        None counts places in all of `x`, in row-major order.
+        None returns the index in the flat `x`, in row-major order.
     keepdims : bool
-        Whether the axes stay, with 1 element each.
+        Whether to keep the axes with size 1.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def argmax(x: TensorLike, /, *, axis: int | None = None, keepdims: bool = False)
 
 
 def argmin(x: TensorLike, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the first smallest element of `x` along `axis`, or of the first NaN.
+    """Return the index of the first smallest element of `x` along `axis`, or of the first NaN.
 
     `keepdims` and the dtype are as in `argmax`.
 
@@ -65,15 +65,15 @@ def _place(op: Any, who: str, x: TensorLike, axis: int | None, keepdims: bool) -
 
 
 def count_nonzero(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """How many elements along `axis` are not 0.
+    """Return the number of elements along `axis` that are not 0.
 
     Parameters
     ----------
     x : array, any dtype
     axis : int or tuple of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def count_nonzero(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False
 
 
 def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
-    """The places of elements that are not 0.
+    """Return the indices of elements that are not 0.
 
     Parameters
     ----------
@@ -113,16 +113,16 @@ def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
 
 def searchsorted(x1: TensorLike, x2: TensorLike, /, *, side: str = "left",
                  sorter: TensorLike | None = None) -> Tensor:
-    """Where elements of `x2` would be inserted into `x1` to keep its order.
+    """Return the indices at which inserting elements of `x2` into `x1` preserves its order.
 
     Parameters
     ----------
     x1 : array, any number dtype, shape (n,), ascending
     x2 : array, any shape
     side : {"left", "right"}
-        Before or after what is equal.
+        Insert before or after equal elements.
     sorter : array of integers, optional
-        The order in which `x1` is ascending, as `argsort` gives it.
+        The indices that sort `x1`, from `argsort`.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def searchsorted(x1: TensorLike, x2: TensorLike, /, *, side: str = "left",
 
 
 def where(condition: TensorLike, x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """`x1` where `condition`, bool, holds, `x2` elsewhere; shapes broadcast.
+    """Return `x1` where `condition`, bool, is true, else `x2`; shapes broadcast.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The different elements of an array, in ascending order. Each NaN counts as different."""
+"""The distinct elements of an array in ascending order. Each NaN counts as distinct."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ __all__ = ["unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` gives."""
+    """The result of `unique_all`."""
 
     values: Tensor
     indices: Tensor
@@ -28,21 +28,21 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` gives."""
+    """The result of `unique_counts`."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` gives."""
+    """The result of `unique_inverse`."""
 
     values: Tensor
     inverse_indices: Tensor
 
 
 class _Runs(NamedTuple):
-    """All elements in order: their places in the array, and where a new value begins."""
+    """The sorted elements, their indices in the array, and flags where a new value begins."""
 
     elements: Tensor
     places: Tensor
@@ -53,7 +53,7 @@ def _runs(x: Tensor) -> _Runs:
     flat = reshape(x, (-1,))
     places = argsort(flat, stable=True)
     elements = gather(flat, places)
-    others = ones((1,), bool_)[:static_shape(flat)[0]]       # the first element, if there is one
+    others = ones((1,), bool_)[:static_shape(flat)[0]]       # the first element, if any
     return _Runs(elements, places,
                  concat([others, not_equal(elements[1:], elements[:-1])], 0))
 
@@ -74,7 +74,7 @@ def _counts(runs: _Runs) -> Tensor:
 
 
 def unique_all(x: TensorLike, /) -> UniqueAll:
-    """The different elements, where each occurs first, what each was, and how often it occurs.
+    """Return the distinct elements, their first indices, the inverse indices, and their counts.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def unique_all(x: TensorLike, /) -> UniqueAll:
     -------
     values : array, dtype of `x`, shape (n,), ascending
     indices : array, int64, shape (n,)
-        Places in the flat `x`.
+        Indices of the first occurrences in the flat `x`.
     inverse_indices : array, int64, shape of `x`
         ``values[inverse_indices]`` is `x`.
     counts : array, int64, shape (n,)
@@ -102,7 +102,7 @@ def unique_all(x: TensorLike, /) -> UniqueAll:
 
 
 def unique_counts(x: TensorLike, /) -> UniqueCounts:
-    """The different elements of `x`, and how often each occurs.
+    """Return the distinct elements of `x` and the count of each.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def unique_counts(x: TensorLike, /) -> UniqueCounts:
 
 
 def unique_inverse(x: TensorLike, /) -> UniqueInverse:
-    """The different elements of `x`, and which of them each element is.
+    """Return the distinct elements of `x`, and for each element the index of its value.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def unique_inverse(x: TensorLike, /) -> UniqueInverse:
 
 
 def unique_values(x: TensorLike, /) -> Tensor:
-    """The different elements of `x`.
+    """Return the distinct elements of `x`.
 
     Examples
     --------

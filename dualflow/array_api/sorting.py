@@ -1,4 +1,4 @@
-"""Order along an axis; NaN comes last in either direction."""
+"""Sorting functions; NaN is sorted last in either direction."""
 
 from dualflow._core import Tensor
 from dualflow.array_api.arrays import array
@@ -12,16 +12,16 @@ __all__ = ["argsort", "sort"]
 
 def argsort(x: TensorLike, /, *, axis: int = -1, descending: bool = False,
             stable: bool = True) -> Tensor:
-    """The places of the elements in ascending order along an axis.
+    """Return the indices that sort the elements along an axis.
 
     Parameters
     ----------
     x : array, any number dtype
     axis : int
     descending : bool
-        Whether the largest comes first.
+        Whether to sort in descending order.
     stable : bool
-        Equal elements keep their order whatever is said here.
+        Ignored: sorting is always stable.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def argsort(x: TensorLike, /, *, axis: int = -1, descending: bool = False,
 
 def sort(x: TensorLike, /, *, axis: int = -1, descending: bool = False,
          stable: bool = True) -> Tensor:
-    """The elements of `x` in ascending order along `axis`; `descending` and `stable` are as in
+    """Sort the elements of `x` in ascending order along `axis`; `descending` and `stable` are as in
     `argsort`.
 
     Examples

@@ -1,4 +1,4 @@
-"""Sums, means, extremes and spreads, of everything or along axes."""
+"""Statistical functions: sums, products, means, extrema, variances."""
 
 import math
 from typing import Any
@@ -20,7 +20,7 @@ __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "s
 
 
 def sum_dtype(dtype: DType, wanted: DTypeLike | None) -> DType:
-    """The dtype of sums and products: integers narrower than int32 are widened."""
+    """Return the dtype of sums and products: integers narrower than int32 are widened."""
     if wanted is not None:
         return as_dtype(wanted)
     if dtype.is_bool or (dtype.is_integer and dtype.itemsize < 4):
@@ -29,24 +29,24 @@ def sum_dtype(dtype: DType, wanted: DTypeLike | None) -> DType:
 
 
 def _floating(x: TensorLike, who: str) -> Tensor:
-    """`x`, which becomes float32 if it is not floating."""
+    """Convert `x` to float32 unless it is floating."""
     y = array(x, who)
     return y if y.dtype.is_floating else cast(y, float32)
 
 
 def cumulative_prod(x: TensorLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
                     include_initial: bool = False) -> Tensor:
-    """Products of the elements up to each one along `axis`.
+    """Return the products of the elements up to each one along `axis`.
 
     Parameters
     ----------
     x : array, any number dtype
     axis : int
-        May be left out where `x` has one dimension.
+        Optional if `x` has one dimension.
     dtype : dtype, optional
-        By default integers narrower than int32 are widened to it, or to uint32.
+        By default integers narrower than int32 are widened to int32 or uint32.
     include_initial : bool
-        Whether 1, the product of nothing, comes first.
+        Whether to prepend 1, the empty product.
 
     Returns
     -------
@@ -63,10 +63,9 @@ def cumulative_prod(x: TensorLike, /, *, axis: int | None = None, dtype: DTypeLi
 
 def cumulative_sum(x: TensorLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
                    include_initial: bool = False) -> Tensor:
-    """Sums of the elements of `x` up to each one along `axis`.
+    """Return the sums of the elements of `x` up to each one along `axis`.
 
-    `dtype` is as in `cumulative_prod`, and with `include_initial` 0, the sum of nothing, comes
-    first.
+    `dtype` is as in `cumulative_prod`; `include_initial` prepends 0, the empty sum.
 
     Examples
     --------
@@ -93,15 +92,15 @@ def _cumulative(op: Any, initial: int, who: str, x: TensorLike, axis: int | None
 
 
 def max(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The largest element along `axis`; NaN if there is one.
+    """Return the largest element along `axis`; NaN if any element is NaN.
 
     Parameters
     ----------
     x : array, any number dtype
     axis : int or tuple of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
@@ -117,19 +116,19 @@ def max(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tenso
 
 
 def mean(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean of the elements along `axis`.
+    """Return the mean of the elements along `axis`.
 
     Parameters
     ----------
     x : array, any number dtype
     axis : int or tuple of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
-    array, dtype of `x`; float32 for integers, float64 for those of 64 bits
+    array, dtype of `x`; float64 for 64-bit integers, float32 for other integers
 
     Examples
     --------
@@ -141,7 +140,7 @@ def mean(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tens
 
 
 def min(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The smallest element of `x` along `axis`; NaN if there is one. `keepdims` is as in `max`.
+    """Return the smallest element along `axis`; NaN if any is NaN. `keepdims` is as in `max`.
 
     Examples
     --------
@@ -154,7 +153,7 @@ def min(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tenso
 
 def prod(x: TensorLike, /, *, axis: Axis = None, dtype: DTypeLike | None = None,
          keepdims: bool = False) -> Tensor:
-    """The product of the elements of `x` along `axis`; `dtype` and `keepdims` are as in `sum`.
+    """Return the product of the elements along `axis`; `dtype` and `keepdims` are as in `sum`.
 
     Examples
     --------
@@ -168,8 +167,8 @@ def prod(x: TensorLike, /, *, axis: Axis = None, dtype: DTypeLike | None = None,
 
 def std(x: TensorLike, /, *, axis: Axis = None, correction: float = 0.0,
         keepdims: bool = False) -> Tensor:
-    """The standard deviation of `x`, floating: the root of `var` along `axis` with `correction`,
-    whose `keepdims` it takes, too.
+    """Return the standard deviation of `x`, floating, along `axis`: the root of `var`, with the
+    same `correction` and `keepdims`.
 
     Examples
     --------
@@ -184,17 +183,17 @@ def std(x: TensorLike, /, *, axis: Axis = None, correction: float = 0.0,
 
 def sum(x: TensorLike, /, *, axis: Axis = None, dtype: DTypeLike | None = None,
         keepdims: bool = False) -> Tensor:
-    """The sum of the elements along `axis`.
+    """Return the sum of the elements along `axis`.
 
     Parameters
     ----------
     x : array, any number dtype or bool
     axis : int or tuple of int, optional
-        Default all axes.
+        By default all axes.
     dtype : dtype, optional
-        By default integers narrower than int32 are widened to it, or to uint32.
+        By default integers narrower than int32 are widened to int32 or uint32.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
@@ -212,21 +211,21 @@ def sum(x: TensorLike, /, *, axis: Axis = None, dtype: DTypeLike | None = None,
 
 def var(x: TensorLike, /, *, axis: Axis = None, correction: float = 0.0,
         keepdims: bool = False) -> Tensor:
-    """The mean squared distance from the mean along `axis`.
+    """Return the mean squared distance from the mean along `axis`.
 
     Parameters
     ----------
     x : array, floating
     axis : int or tuple of int, optional
-        Default all axes.
+        By default all axes.
     correction : number
         The sum of squares of n elements is divided by ``n - correction``.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
-    array, dtype of `x`; NaN where nothing is divided by 0
+    array, dtype of `x`; NaN for 0 / 0
 
     Examples
     --------

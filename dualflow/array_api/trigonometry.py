@@ -1,4 +1,4 @@
-"""Angles: a part of the chapter on elementwise functions."""
+"""Elementwise functions, part 4 of 4: trigonometric and hyperbolic functions."""
 
 from dualflow._core import Tensor
 from dualflow.array_api.arrays import floats

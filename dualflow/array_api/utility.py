@@ -1,4 +1,4 @@
-"""Truth of all and of any, and differences of neighbours."""
+"""Utility functions: all, any, and differences of neighbours."""
 
 from dualflow._core import Tensor
 from dualflow.array_api.arrays import array, axes_of
@@ -14,19 +14,19 @@ __all__ = ["all", "any", "diff"]
 
 
 def all(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements along `axis` hold: those that are not 0 do.
+    """Return True if all elements along `axis` are true; numbers are true unless 0.
 
     Parameters
     ----------
     x : array, any dtype
     axis : int or tuple of int, optional
-        Default all axes.
+        By default all axes.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
 
     Returns
     -------
-    array, bool; of no elements True
+    array, bool; True for no elements
 
     Examples
     --------
@@ -38,7 +38,7 @@ def all(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tenso
 
 
 def any(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether an element of `x` along `axis` holds, with `keepdims` as in `all`; of none False.
+    """Return True if any element of `x` along `axis` is true, False for none; see `all`.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def any(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tenso
 
 def diff(x: TensorLike, /, *, axis: int = -1, n: int = 1, prepend: TensorLike | None = None,
          append: TensorLike | None = None) -> Tensor:
-    """Each element less the one before it along `axis`, `n` times over.
+    """Return the differences of neighbouring elements along `axis`, `n` times over.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def diff(x: TensorLike, /, *, axis: int = -1, n: int = 1, prepend: TensorLike | 
     n : int
         0 or more.
     prepend, append : array, optional
-        What is joined to `x` first, at its begin and its end.
+        Arrays to join to the start and the end of `x` first.
 
     Returns
     -------

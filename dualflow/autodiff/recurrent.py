@@ -1,7 +1,8 @@
 """Second-order gradients of recurrent layers, by tapes over the unrolled steps.
 
-A gradient op computes the gradient of a tape over the steps, so its own gradient is the gradient of
-that. It runs about ten ops per step; the number of steps must be known while tracing."""
+A gradient op computes what a tape over the steps would compute, so its gradient is computed by a
+tape around that tape. It runs about ten ops per step; the number of steps must be known while
+tracing."""
 
 from __future__ import annotations
 
@@ -48,6 +49,7 @@ def steps(step: Step, x: Tensor, kernel: Tensor, bias: Tensor, states: Sequence[
 
 
 def through(forward: Callable[..., list[Tensor]], inputs: Sequence[Tensor], g: Sequence[Tensor],
+            gg: Sequence[Tensor], wants_x: bool) -> list[Tensor]:
     """Return the gradients of `g` and of the inputs, given the cotangents `gg` of the gradients
     that forward has for `g`: of all inputs, or of all but the first."""
     first = 0 if wants_x else 1

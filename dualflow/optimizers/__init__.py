@@ -1,4 +1,4 @@
-"""Optimizers under Keras' names: they update variables by gradients, in place."""
+"""Optimizers with Keras' names, which update variables in place by gradients."""
 
 from dualflow.optimizers import schedules
 from dualflow.optimizers.adagrad import Adagrad

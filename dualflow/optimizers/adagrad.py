@@ -1,4 +1,4 @@
-"""Adagrad."""
+"""The Adagrad optimizer."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["Adagrad"]
 
 
 class Adagrad(Optimizer):
-    """Divides the gradient by the root of the sum of its squares so far.
+    """Divides the gradient by the root of the accumulated sum of its squares.
 
     Parameters
     ----------
     learning_rate : float, Variable, schedule or callable, default 0.001
     initial_accumulator_value : float, default 0.1
-        What the sum starts from.
+        Initial value of the accumulator.
     epsilon : float, default 1e-7
-        Added below the square root.
+        Added under the square root.
     **common
         See `Optimizer`.
 

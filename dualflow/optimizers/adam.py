@@ -1,4 +1,4 @@
-"""Adam, and Adam with decoupled weight decay."""
+"""The optimizers Adam and AdamW, Adam with decoupled weight decay."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Adam(Optimizer):
     ----------
     learning_rate : float, Variable, schedule or callable, default 0.001
     beta_1, beta_2 : float, default 0.9 and 0.999
-        How much of the means is kept at each update.
+        The decay rates of the means.
     epsilon : float, default 1e-7
         Added to the square root, as in the paper's efficient form.
     amsgrad : bool
-        Whether the mean of the squares never becomes less (Reddi et al., "On the convergence of
-        Adam and beyond", ICLR 2018).
+        Whether to use the running maximum of the mean of squares (Reddi et al., "On the convergence
+        of Adam and beyond", ICLR 2018).
     weight_decay : float, optional
         See `AdamW`.
     **common
@@ -74,13 +74,13 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with weight decay that does not pass through the running means.
+    """Adam with weight decay that bypasses the running means.
 
     Parameters
     ----------
     learning_rate : float, Variable, schedule or callable, default 0.001
     weight_decay : float, default 0.004
-        A variable first loses the share learning_rate * weight_decay of itself.
+        A variable is first multiplied by 1 - learning_rate * weight_decay.
     beta_1, beta_2, epsilon, amsgrad, **common
         See `Adam`.
 

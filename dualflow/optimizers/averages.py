@@ -1,4 +1,4 @@
-"""Averages of variables over the steps of training."""
+"""Exponential moving averages of variables during training."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["ExponentialMovingAverage"]
 
 
 class ExponentialMovingAverage:
-    """``average = decay * average + (1 - decay) * value`` for variables.
+    """Maintains ``average = decay * average + (1 - decay) * value`` for variables.
 
     Parameters
     ----------
     decay : float, 0 to 1
     num_updates : int, Tensor or Variable, optional
-        Makes the decay less at the start: ``min(decay, (1 + n) / (10 + n))``.
+        Reduces the decay at the start to ``min(decay, (1 + n) / (10 + n))``.
     zero_debias : bool
-        Changes nothing: averages of variables begin with their values.
+        Ignored: averages of variables are initialised with their values.
     name : str
-        Stands behind the names of the variables.
+        Suffix of the names of the averages.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class ExponentialMovingAverage:
         self._averages: dict[df.Variable, df.Variable] = {}
 
     def apply(self, var_list: Iterable[Any]) -> None:
-        """Brings the averages up to date; they are made in the first call."""
+        """Update the averages; the first call creates them."""
         decay = df.cast(self.decay, df.float64)
         if self.num_updates is not None:
             n = df.cast(self.num_updates, df.float64)
@@ -65,9 +65,9 @@ class ExponentialMovingAverage:
             average.assign_sub((average - var) * (1.0 - df.cast(decay, var.dtype)))
 
     def average(self, var: Any) -> df.Variable | None:
-        """The variable that holds the average, or None."""
+        """Return the variable that holds the average, or None."""
         return self._averages.get(unwrapped(var))
 
     def average_name(self, var: Any) -> str:
-        """What that variable is called."""
+        """Return the name of the average of a variable."""
         return f"{unwrapped(var).name}/{self.name}"

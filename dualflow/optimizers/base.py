@@ -1,4 +1,4 @@
-"""What all optimizers share: learning rate, clipping, slots, and the loop over variables."""
+"""The base of optimizers: learning rate, clipping, slots, and the loop over variables."""
 
 from __future__ import annotations
 
@@ -27,52 +27,52 @@ __all__ = ["Optimizer"]
 
 
 class Optimizer(Slots):
-    """Base of optimizers. A subclass names its slots and says how one variable is updated.
+    """Base of optimizers. A subclass names its slots and defines the update of one variable.
 
     Parameters
     ----------
     learning_rate : float, Variable, schedule or callable
-        A schedule is called with `iterations`, a callable without arguments, at each update; while
-        tracing also once more.
+        A schedule is called with `iterations`, a callable without arguments, once per update, and
+        once more during tracing.
     clipnorm : float, optional
-        Each gradient is scaled down to at most this norm.
+        Maximal norm of each gradient; larger ones are scaled down.
     clipvalue : float, optional
-        Each element of a gradient is limited to [-clipvalue, clipvalue].
+        Each element of a gradient is clipped to [-clipvalue, clipvalue].
     global_clipnorm : float, optional
-        All gradients are scaled down so that their common norm is at most this.
+        Maximal common norm of all gradients; larger ones are scaled down.
     weight_decay : float, optional
-        The share ``learning_rate * weight_decay`` of a variable is lost before its update.
+        A variable is multiplied by ``1 - learning_rate * weight_decay`` before its update.
     use_ema : bool
-        Whether averages of the variables are kept, see `finalize_variable_values`.
+        Whether to maintain averages of the variables; see `finalize_variable_values`.
     ema_momentum : float, default 0.99
-        How much of an average is kept at each update.
+        Decay rate of the averages.
     ema_overwrite_frequency : int, optional
-        Every so many updates the variables become their averages.
+        Number of updates after which the variables are replaced by their averages.
     loss_scale_factor : float, optional
         See `scale_loss`.
     gradient_accumulation_steps : int, optional
-        Gradients are added up, and every so many steps there is an update by their mean.
+        Number of steps over which gradients are summed for one update by their mean.
     name : str, optional
 
     Attributes
     ----------
     iterations : Variable, int64, shape ()
-        Updates made so far; assign a number to change it.
+        Number of updates; assign a number to change it.
 
     Notes
     -----
-    Attributes may be changed at any time, for eager and traced updates alike; a change that needs
+    Attributes may be changed at any time, for eager and traced updates. A change that requires
     slots which the variables do not have raises.
 
-    A gradient that is `IndexedSlices` gives the same update as the dense one, to the bit, without
-    being made dense: running means of rows that are not named decay, as in Keras.
+    A gradient that is `IndexedSlices` gives an update bit-identical to the dense gradient without
+    being converted: running means of rows without an index decay, as in Keras.
 
-    Slots belong to the variables themselves: copied or pickled together, an optimizer and its
-    variables continue as they would have.
+    Slots belong to variables: an optimizer and its variables that are copied or pickled together
+    continue training identically.
     """
 
     _is_formula = False
-    _again: Updates | None = None           # the last update, if the next is like it
+    _again: Updates | None = None           # the last update, if it can be repeated
     weight_decay: float | None
     loss_scale_factor: float | None
     use_ema: bool
@@ -107,7 +107,7 @@ class Optimizer(Slots):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        own = vars(cls)                     # another `update` is no longer the formula that it was
+        own = vars(cls)                     # overriding `update` disables the inherited formula
         cls._is_formula = "formula" in own or (cls._is_formula and "update" not in own)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -122,36 +122,36 @@ class Optimizer(Slots):
         needed = (*self.needed_slots(), *self.extra_slots()) if self._slots else ()
         if missing := [slot for slot in needed if slot not in self._holds]:
             raise InvalidArgumentError(f"{self.name}: its variables have no slot for "
-                                       f"{' and '.join(missing)}; make a new optimizer that has")
+                                       f"{' and '.join(missing)}; create a new optimizer")
 
     # --- updates ---
 
     def formula(self) -> Formula | None:
-        """The op that is an update; None: an update is what `update` does."""
+        """Return the op of an update, or None if `update` is overridden."""
         return None
 
     def update(self, grad: Any, var: df.Variable, slots: tuple[df.Variable, ...],
                rate: Any) -> None:
-        """Updates one variable and its slots, by ops that write them."""
+        """Update one variable and its slots by ops that write them."""
         formula = self.formula()
         if formula is None:
             raise NotImplementedError
         formula.update(grad, var, [slots[self._layout.index(s)] for s in formula.slots], rate)
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, df.Variable]]) -> None:
-        """Makes one update.
+        """Apply one update.
 
         Parameters
         ----------
         grads_and_vars : pairs of gradient and Variable
-            A variable whose gradient is None stays as it is, with a warning the first time.
+            A variable whose gradient is None is not changed, with a warning the first time.
 
         Raises
         ------
         InvalidArgumentError
             If every gradient is None.
         DTypeError, ShapeError
-            If a gradient is not like its variable.
+            If a gradient does not have the dtype and shape of its variable.
         """
         pairs = list(grads_and_vars)
         if self._again is not None and self._again.again(pairs):
@@ -182,7 +182,7 @@ class Optimizer(Slots):
         return self._slots[var][self._layout.index(name)]
 
     def _update(self, grads: list[Any], variables: list[df.Variable], flags: list[Any]) -> None:
-        """One update of all variables; a flag tells in a run whether there is a gradient."""
+        """Update all variables. A flag other than None is true at run time if a gradient exists."""
         rate, grads = self.learning_rate, self.clipped(grads)
         formula = self._common_formula(grads, variables, rate)
         if formula is None:
@@ -202,7 +202,7 @@ class Optimizer(Slots):
 
     def _common_formula(self, grads: list[Any], variables: list[df.Variable],
                         rate: Any) -> Formula | None:
-        """The formula, if that and the decay are all that happens to each variable, and now."""
+        """Return the formula if each update is only decay and formula, and eager; else None."""
         if current_graph() is not None or type(rate) is Symbol or not self._is_formula:
             return None
         for g in grads:
@@ -215,7 +215,7 @@ class Optimizer(Slots):
 
     def _update_sparse(self, grads: list[Any], variables: list[df.Variable],
                        rate: Any) -> tuple[list[Any], list[df.Variable]]:
-        """Updates the variables of which rows are known; returns the other gradients and
+        """Update the variables with IndexedSlices; return the other gradients and
         variables."""
         rows = [k for k, g in enumerate(grads) if type(g) is not Tensor]
         if not rows:
@@ -226,8 +226,8 @@ class Optimizer(Slots):
         return [grads[k] for k in others], [variables[k] for k in others]
 
     def _is_plain(self) -> bool:
-        """Whether an update is its formula and nothing else, until an attribute is changed. Classes
-        of others may change in other ways."""
+        """Return True if an update is only its formula until an attribute changes. False for
+        classes outside dualflow, which may change in other ways."""
         asked = (self._steps, self.loss_scale_factor, self.clipnorm, self.clipvalue,
                  self.global_clipnorm, self.use_ema or None)
         return (all([x is None for x in asked]) and type(self).__module__.startswith("dualflow.")
@@ -249,14 +249,14 @@ class Optimizer(Slots):
         self.update(grad, var, slots, rate)
 
     def _connected(self, grads: list[Any], variables: list[df.Variable]) -> tuple[list, list]:
-        """The gradients that are not None, and their variables."""
+        """Return the gradients that are not None, and their variables."""
         missing = [getattr(v, "name", "?") for g, v in zip(grads, variables, strict=True)
                    if g is None]
         if len(missing) == len(grads):
             raise InvalidArgumentError(self._none_flowed(missing))
         if not self._warned:
             self._warned = True
-            warnings.warn(f"{self.name}: no gradient for {missing}; they stay as they are",
+            warnings.warn(f"{self.name}: no gradient for {missing}; they are not updated",
                           GradientWarning, stacklevel=3)
         left = [(g, v) for g, v in zip(grads, variables, strict=True) if g is not None]
         return [g for g, _ in left], [v for _, v in left]
@@ -266,7 +266,7 @@ class Optimizer(Slots):
                 "inside the tape?")
 
     def _check_flowed(self, flags: list[Any], variables: list[df.Variable]) -> None:
-        """Raises, where it runs, if nothing flowed to any variable."""
+        """Raise at run time if no variable has a gradient."""
         told = self._none_flowed([v.name for v in variables])
 
         def check(*flags: Any) -> None:
@@ -277,12 +277,12 @@ class Optimizer(Slots):
 
     def minimize(self, loss: Any, var_list: Sequence[df.Variable],
                  tape: df.GradientTape | None = None) -> Any:
-        """Differentiates a loss and makes one update.
+        """Differentiate a loss and apply one update.
 
         Parameters
         ----------
         loss : callable without arguments, or Tensor
-            A Tensor needs the tape that recorded it.
+            A Tensor requires the tape that recorded it.
         var_list : sequence of Variable
         tape : GradientTape, optional
 

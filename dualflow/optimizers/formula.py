@@ -1,4 +1,4 @@
-"""An update as one op: of one variable, or of many in one call."""
+"""The op of an update, applied to one variable or to many in one call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Formula"]
 
 
 class Formula(NamedTuple):
-    """The op that updates a variable. Its inputs are the variable, the slots of these names, the
+    """The op that updates a variable. Its inputs are the variable, the slots with these names, the
     gradient, the learning rate, and `rest`."""
 
     op: str
@@ -27,13 +27,13 @@ class Formula(NamedTuple):
     attrs: dict[str, Any]
 
     def update(self, grad: Any, var: Variable, slots: Iterable[Variable], rate: TensorLike) -> None:
-        """Updates one variable, by a gradient of any kind, now or in a graph."""
+        """Update one variable by any kind of gradient, in eager mode or in a graph."""
         apply_update(self.op, (var, *slots), grad, (rate, *self.rest), **self.attrs)
 
     def update_each(self, grads: Sequence[Any], variables: Sequence[Variable],
                     slots: Sequence[Sequence[Variable]], rate: TensorLike) -> list[tuple[Any, ...]]:
-        """Updates variables by tensors, now: all of them, or none if one is refused. Returns what
-        the op was given for each."""
+        """Update variables by dense gradients in eager mode: all, or none if one is invalid. Return
+        the inputs of the op for each."""
         rest = (rate, *self.rest)
         rows = [(var, *own, grad, *rest) for grad, var, own
                 in zip(grads, variables, slots, strict=True)]
@@ -42,8 +42,8 @@ class Formula(NamedTuple):
 
     def repeated(self, rows: list[tuple[Any, ...]], rate: TensorLike,
                  count: Variable) -> Updates | None:
-        """What updates the variables of `rows` again, and adds 1 to `count`; None if the op reads
-        anything but variables."""
+        """Return an object that updates the variables of `rows` again and increments `count`, or
+        None if the op has inputs that are not variables."""
         rest = tuple([x for x in (rate, *self.rest) if type(x) is Variable])
         if len(rest) < 1 + len(self.rest):
             return None

@@ -1,5 +1,5 @@
-"""What every optimizer can do besides its formula: weight decay, clipping, sums of gradients over
-several steps, averages of variables, scaled losses. The formulas are those of Keras 3."""
+"""The options of all optimizers besides the formula: weight decay, clipping, gradient accumulation,
+averages of variables, loss scaling. The formulas are those of Keras 3."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, TypedDict
 
     class Rest(TypedDict, total=False):
-        """The arguments that all optimizers take by keyword; but for the weight decay."""
+        """The keyword arguments common to all optimizers, except the weight decay."""
 
         clipnorm: float | None
         clipvalue: float | None
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         name: str | None
 
     class Common(Rest, total=False):
-        """The arguments that all optimizers take by keyword."""
+        """The keyword arguments common to all optimizers."""
 
         weight_decay: float | None
 
@@ -39,13 +39,13 @@ __all__ = ["Options", "Signature"]
 
 
 class Signature:
-    """The signature of an optimizer, with the common arguments where `**common` stands for them."""
+    """A descriptor for the signature of an optimizer, with `**common` expanded."""
 
     def __init__(self, constructor: Callable[..., None]) -> None:
         self.constructor = constructor
 
     def __get__(self, optimizer: Any, owner: type) -> Any:
-        import inspect  # takes longer to load than all of dualflow
+        import inspect  # its import takes longer than importing dualflow
 
         own = inspect.signature(owner.__dict__.get("__init__", self.constructor)).parameters
         given = list(own.values())[1:]
@@ -58,7 +58,7 @@ class Signature:
 
 
 class Options(Rated):
-    """Base of `Optimizer`: the attributes that are named like these arguments, and what they do."""
+    """Base of `Optimizer`: the attributes named like the common arguments, and their effects."""
 
     weight_decay: float | None
     use_ema: bool
@@ -73,10 +73,10 @@ class Options(Rated):
         "clipnorm": POSITIVE.or_none(), "clipvalue": POSITIVE.or_none(),
         "global_clipnorm": POSITIVE.or_none(), "weight_decay": NOT_NEGATIVE.or_none(),
         "ema_momentum": SHARE, "loss_scale_factor": POSITIVE.or_none()}
-    decays_itself = False          # whether the formula has the weight decay in it
+    decays_itself = False          # True if the formula includes the weight decay
 
     def validate(self) -> None:
-        """Raises if an attribute has an invalid value."""
+        """Raise if an attribute has an invalid value."""
         for key, low in (("ema_overwrite_frequency", 1), ("gradient_accumulation_steps", 2)):
             value = getattr(self, key)
             if value is not None and not (isinstance(value, int) and value >= low):
@@ -88,14 +88,14 @@ class Options(Rated):
             raise InvalidArgumentError(f"{self.name}: got {' and '.join(clips)}, want one of them")
 
     def extra_slots(self) -> tuple[str, ...]:
-        """Names of the slots that these options need, behind those of the formula."""
+        """Return the names of slots that the options need, which follow those of the formula."""
         sums = ("accumulated",) if self.gradient_accumulation_steps else ()
         return (*sums, "average") if self.use_ema else sums
 
     # --- losses ---
 
     def scale_loss(self, loss: Any) -> Any:
-        """The loss to differentiate: times `loss_scale_factor`, by which updates divide again.
+        """Return the loss to differentiate: times `loss_scale_factor`, which updates divide out.
 
         Examples
         --------
@@ -106,13 +106,13 @@ class Options(Rated):
         return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
 
     def unscaled(self, grads: list[Any]) -> list[Any]:
-        """Gradients of the loss itself."""
+        """Return the gradients of the unscaled loss."""
         if self.loss_scale_factor is None:
             return grads
         return [scaled(g, 1.0 / self.loss_scale_factor) for g in grads]
 
     def clipped(self, grads: list[Any]) -> list[Any]:
-        """Gradients, scaled or limited as was asked for."""
+        """Return the gradients, clipped according to the options."""
         if self.clipnorm is not None:
             return [df.clip_by_norm(g, self.clipnorm) for g in grads]
         if self.global_clipnorm is not None:
@@ -121,13 +121,13 @@ class Options(Rated):
             return [clip_gradient_by_value(g, self.clipvalue) for g in grads]
         return grads
 
-    # --- sums of gradients ---
+    # --- gradient accumulation ---
 
     def accumulate(self, grads: Sequence[Any], flags: Sequence[Any], sums: Sequence[df.Variable],
                    steps: df.Variable, step: Callable[[list[Any]], None]) -> None:
-        """Adds gradients up; every so many steps, an update by their mean.
+        """Add gradients to `sums`, and update by their mean every `gradient_accumulation_steps`.
 
-        A flag tells in a run whether there is a gradient; None: there is.
+        A flag that is not None is true at run time if the gradient exists.
         """
         n = self.gradient_accumulation_steps
         for g, flag, total in zip(grads, flags, sums, strict=True):
@@ -147,12 +147,12 @@ class Options(Rated):
     # --- variables ---
 
     def decay(self, var: df.Variable, rate: Any) -> None:
-        """The share ``rate * weight_decay`` of a variable is lost, before its update."""
+        """Multiply a variable by ``1 - rate * weight_decay``, unless the formula does."""
         if self.weight_decay and not self.decays_itself:
             var.assign_sub(var * df.cast(rate * self.weight_decay, var.dtype))
 
     def average(self, pairs: Iterable[tuple[df.Variable, df.Variable]]) -> None:
-        """Brings averages of variables up to date; every so many steps they become the values."""
+        """Update averages of variables; at the given frequency, assign them to the variables."""
         kept = df.where(self.iterations > 0, df.constant(self.ema_momentum, df.float64), 0.0)
         for var, average in pairs:
             share = df.cast(kept, var.dtype)
@@ -162,7 +162,7 @@ class Options(Rated):
                 df.cond(due, partial(_assigned, var, average), lambda: None)
 
     def finalize_variable_values(self, var_list: Iterable[Any]) -> None:
-        """Gives variables their averages as values, if `use_ema`: the end of training.
+        """Assign their averages to variables, if `use_ema`; call it at the end of training.
 
         Examples
         --------
@@ -180,7 +180,7 @@ class Options(Rated):
 
     @property
     def slots(self) -> dict[df.Variable, dict[str, df.Variable]]:
-        """The slots that were made, by variable and name."""
+        """The existing slots, by variable and name."""
         raise NotImplementedError
 
 

@@ -29,12 +29,12 @@ class Rated(Settings):
     _rate: Any
 
     def as_rate(self, rate: LearningRate) -> Any:
-        """What is kept as the learning rate: a number becomes a variable."""
+        """Return the stored form of a learning rate: a number becomes a variable."""
         rate = unwrapped(rate)
         if callable(rate) or isinstance(rate, df.TensorBase):
             return rate
         number(rate, f"{self.name}: learning_rate", RATE)
-        # float64, so that float64 variables get the exact rate
+        # float64, so that updates of float64 variables use the exact rate
         return df.Variable(rate, trainable=False, name="learning_rate", dtype=df.float64)
 
     @property
@@ -63,6 +63,6 @@ class Rated(Settings):
 
 
 def _asked(rate: Callable[[], Any]) -> Any:
-    """The learning rate that a callable returns."""
+    """Return the learning rate that a callable returns, as a tensor."""
     found = rate()
     return found if isinstance(found, df.TensorBase) else df.constant(found, df.float64)

@@ -1,4 +1,4 @@
-"""RMSprop."""
+"""The RMSprop optimizer."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["RMSprop"]
 
 
 class RMSprop(Optimizer):
-    """Divides the gradient by a running root mean square of it.
+    """Divides the gradient by its running root mean square.
 
     Parameters
     ----------
     learning_rate : float, Variable, schedule or callable, default 0.001
     rho : float, default 0.9
-        How much of the mean is kept at each update.
+        Decay rate of the mean.
     momentum : float, default 0.0
     epsilon : float, default 1e-7
-        Added below the square root.
+        Added under the square root.
     centered : bool, default False
-        Divide by the standard deviation instead.
+        Whether to divide by the standard deviation instead.
     **common
         See `Optimizer`.
 
@@ -65,7 +65,7 @@ class RMSprop(Optimizer):
 
     def initial_slot(self, slot: Any, var: Any) -> Any:
         if slot == "momentum" and slot not in self._holds:
-            return df.zeros([0], var.dtype)  # the op wants a variable, but does not read it
+            return df.zeros([0], var.dtype)  # the op requires a variable but does not read it
         return super().initial_slot(slot, var)
 
     def formula(self) -> Formula:

@@ -1,6 +1,6 @@
-"""Learning rates as functions of the number of updates made, in float64.
+"""Learning rates as functions of the number of updates, computed in float64.
 
-Each is made of ops on the step, so that a traced training step follows its schedule too.
+Each schedule is composed of ops on the step, so that a traced training step follows it too.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ PI = 3.141592653589793
 
 
 class LearningRateSchedule(Settings):
-    """Base of schedules: call it with a step, an int or an integer Tensor."""
+    """Base of schedules: callable with a step, an int or an integer Tensor."""
 
     def __call__(self, step: Any) -> df.Tensor:
-        """The learning rate after `step` updates, float64, shape ()."""
+        """Return the learning rate after `step` updates, float64, shape ()."""
         self.used()
         x = step if isinstance(step, df.TensorBase) else df.constant(step, df.int64)
         return self.at(df.cast(x, df.float64))
 
     def at(self, step: df.Tensor) -> df.Tensor:
-        """The same, for a step that is already float64."""
+        """Return the learning rate for a float64 step."""
         raise NotImplementedError
 
 
@@ -50,13 +50,13 @@ def _share(step: df.Tensor, decay_steps: float, staircase: bool) -> df.Tensor:
 
 
 class ExponentialDecay(_Decay):
-    """initial_learning_rate * decay_rate ** (step / decay_steps).
+    """A decay by initial_learning_rate * decay_rate ** (step / decay_steps).
 
     Parameters
     ----------
     initial_learning_rate, decay_steps, decay_rate : float
     staircase : bool, default False
-        Whether the exponent is rounded down.
+        Whether to round the exponent down.
 
     Examples
     --------
@@ -82,13 +82,13 @@ class ExponentialDecay(_Decay):
 
 
 class InverseTimeDecay(_Decay):
-    """initial_learning_rate / (1 + decay_rate * step / decay_steps).
+    """A decay by initial_learning_rate / (1 + decay_rate * step / decay_steps).
 
     Parameters
     ----------
     initial_learning_rate, decay_steps, decay_rate : float
     staircase : bool, default False
-        Whether step / decay_steps is rounded down.
+        Whether to round step / decay_steps down.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class InverseTimeDecay(_Decay):
 
 
 class PolynomialDecay(_Decay):
-    """From the initial to the end learning rate along (1 - step / decay_steps) ** power.
+    """A decay from the initial to the end learning rate by (1 - step / decay_steps) ** power.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class PolynomialDecay(_Decay):
     end_learning_rate : float, default 0.0001
     power : float, default 1.0
     cycle : bool, default False
-        Whether `decay_steps` grows to its next multiple at the end, where otherwise the rate stays.
+        Whether to restart with `decay_steps` at its next multiple instead of staying at the end.
 
     Examples
     --------
@@ -151,12 +151,12 @@ class PolynomialDecay(_Decay):
 
 
 class PiecewiseConstantDecay(LearningRateSchedule):
-    """values[i] up to and including step boundaries[i], and the last value from there on.
+    """A step function: values[i] up to and including step boundaries[i], then the last value.
 
     Parameters
     ----------
     boundaries : sequence of int, increasing
-    values : sequence of float, one more
+    values : sequence of float, one more than boundaries
 
     Examples
     --------
@@ -199,15 +199,15 @@ class PiecewiseConstantDecay(LearningRateSchedule):
 
 
 class CosineDecay(_Decay):
-    """Half a cosine from the initial learning rate to alpha of it, after a linear warm-up.
+    """A half-cosine decay from the initial learning rate to alpha times it, after linear warm-up.
 
     Parameters
     ----------
     initial_learning_rate, decay_steps : float
     alpha : float, default 0.0
-        What is left at the end, as a share of the learning rate the decay starts from.
+        Final learning rate as a fraction of the rate at the start of the decay.
     warmup_target : float, optional
-        The learning rate first rises to this, in `warmup_steps` steps; the decay follows.
+        Learning rate at the end of a linear warm-up of `warmup_steps` steps before the decay.
     warmup_steps : float, default 0
 
     Notes

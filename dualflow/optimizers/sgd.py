@@ -1,4 +1,4 @@
-"""Gradient descent, plain and with momentum."""
+"""The SGD optimizer: gradient descent with optional momentum."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["SGD"]
 
 
 class SGD(Optimizer):
-    """Gradient descent, with momentum if asked for.
+    """Gradient descent, with optional momentum.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What an optimizer keeps for each variable: made, saved, restored, copied."""
+"""Slots, the variables that an optimizer maintains per variable: creation, checkpoints, copies."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ class Slots(Options):
 
     slot_names: Sequence[str] = ()
 
-    _steps: df.Variable | None              # made of gradients that are added up
+    _steps: df.Variable | None              # number of accumulated gradients
 
     def __init__(self) -> None:
         self._slots: dict[df.Variable, tuple[df.Variable, ...]] = {}
-        self._layout: Sequence[str] = ()            # names of the slots that were made
-        self._holds: frozenset[str] = frozenset()   # those that hold something
-        # Values of slots that are not made yet, by variable, or by its place among them.
+        self._layout: Sequence[str] = ()            # names of the existing slots
+        self._holds: frozenset[str] = frozenset()   # names of the slots that updates use
+        # Values of slots that do not exist yet, by variable, or by its index in build order.
         self._kept: dict[Any, dict[str, df.Tensor]] = {}
-        # In a copy that has made no update yet: the variables it was copied from, and its own.
+        # In a copy before its first update: references to the original variables, and the copies.
         self._copied: list[tuple[Callable[[], Any], df.Variable]] | None = None
 
     def layout(self) -> Sequence[str]:
-        """Names of the slots that a variable gets, given the current attributes."""
+        """Return the names of a variable's slots for the current attributes."""
         return self.slot_names
 
     def next_layout(self) -> Sequence[str]:
-        """Names of the slots that the next variable gets."""
+        """Return the names of the slots of the next variable."""
         return self._layout if self._slots else (*self.layout(), *self.extra_slots())
 
     def needed_slots(self) -> Sequence[str]:
-        """Names of the slots that updates use."""
+        """Return the names of the slots that updates use."""
         return self.layout()
 
     def build(self, var_list: Iterable[df.Variable]) -> None:
-        """Creates the slots of variables that have none; the first update does so if need be."""
+        """Create the slots of variables that have none; the first update calls this."""
         for var in map(unwrapped, var_list):
             if not isinstance(var, df.Variable):
                 raise DTypeError(
@@ -67,46 +67,46 @@ class Slots(Options):
         if kept is not None:
             if (kept.shape, kept.dtype) != (value.shape, value.dtype):
                 raise InvalidArgumentError(
-                    f"{self.name}: a checkpoint has kept {kept.dtype} {kept.shape} as {slot} of "
+                    f"{self.name}: a checkpoint has {kept.dtype} {kept.shape} as {slot} of "
                     f"{var.name}, want {value.dtype} {value.shape}")
             value = kept
         return df.Variable(value, trainable=False, name=f"{var.name}/{slot}")
 
     def initial_slot(self, slot: str, var: df.Variable) -> df.Tensor:
-        """The initial value of a slot."""
+        """Return the initial value of a slot."""
         return var.value() if slot == "average" else df.zeros(var.shape, var.dtype)
 
     @property
     def variables(self) -> list[df.Variable]:
-        """Everything that changes from update to update: iterations, learning rate, slots."""
+        """All variables that updates change: iterations, learning rate, slots."""
         slots = [slot for own in self._slots.values() for slot in own]
         return [*self.numbers.values(), *slots]
 
     @property
     def numbers(self) -> dict[str, df.Variable]:
-        """Of these, what belongs to no variable."""
+        """The variables of the optimizer that belong to no model variable."""
         own = {"learning_rate": self._rate} if isinstance(self._rate, df.Variable) else {}
         sums = {} if self._steps is None else {"steps": self._steps}
         return {"iterations": self.iterations, **own, **sums}
 
     @property
     def slots(self) -> dict[df.Variable, dict[str, df.Variable]]:
-        """The slots that were made, by variable and name."""
+        """The existing slots, by variable and name."""
         return {var: dict(zip(self._layout, slots, strict=True))
                 for var, slots in self._slots.items()}
 
     @property
     def kept(self) -> dict[Any, dict[str, df.Tensor]]:
-        """What `keep` was given and no `build` has asked for."""
+        """The values given to `keep` that `build` has not used yet."""
         return {of: slots for of, slots in self._kept.items() if slots}
 
     def keep(self, values: dict[Any, dict[str, df.Tensor]]) -> None:
-        """Keeps values of slots until `build` makes these: by variable, or its place among those
-        that are built, and name."""
+        """Store slot values until `build` creates the slots. Keys are variables or their indices in
+        build order, then slot names."""
         self._kept = values
 
     def state(self) -> list[df.Tensor]:
-        """The values of `variables`: all that is needed to continue from here later.
+        """Return the values of `variables`, the complete state for continuing later.
 
         Examples
         --------
@@ -122,10 +122,10 @@ class Slots(Options):
         return [v.value() for v in self.variables]
 
     def restore(self, state: Sequence[Any]) -> None:
-        """Restores what `state` returned; first `build` the same variables in the same order."""
+        """Restore a result of `state`; first `build` the same variables in the same order."""
         if len(state) != len(self.variables):
             raise InvalidArgumentError(f"{self.name}: got the values of {len(state)} variables, "
-                                       f"have {len(self.variables)}; build it first")
+                                       f"want {len(self.variables)}; build it first")
         for variable, value in zip(self.variables, state, strict=True):
             variable.assign(value)
 
@@ -145,15 +145,15 @@ class Slots(Options):
         self.__dict__.update(state)
 
     def _settle(self, variables: list[df.Variable]) -> None:
-        """Called at the first update of a copy: its slots are for the variables that were copied
-        with it or, if it was copied alone, for those of the original."""
+        """Assign the slots of a copy at its first update: to the variables copied with it or, if it
+        was copied alone, to the original variables."""
         known, slots = set(variables), self._slots
         stands_for = {own: original for ref, own in self._copied or ()
                       if (original := ref()) in known and own not in known}
         slots = {stands_for.get(var, var): slot for var, slot in slots.items()}
         if slots and self._layout and not any(var in slots for var in known):
             raise InvalidArgumentError(
-                f"{self.name}: a copy of an optimizer, without the variables that it is to update: "
-                "copy or pickle them together, as in copy.deepcopy((model, optimizer)), or let it "
-                "start anew by build(variables)")
+                f"{self.name}: a copy of an optimizer, without the variables that it updates: "
+                "copy or pickle them together, as in copy.deepcopy((model, optimizer)), or start "
+                "with new slots by build(variables)")
         self._slots, self._copied = slots, None

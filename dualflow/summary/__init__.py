@@ -1,7 +1,7 @@
-"""Event files for TensorBoard: numbers, distributions, images, text, and the graphs of programs.
+"""Event files for TensorBoard: scalars, histograms, images, text, and graphs of programs.
 
-The names are TensorFlow's. Files are written by the tensorboard package, an extra
-(``pip install 'dualflow[tensorboard]'``), which is loaded when the first writer is made.
+The names are TensorFlow's. The tensorboard package, an optional dependency
+(``pip install 'dualflow[tensorboard]'``), writes the files; the first writer imports it.
 """
 
 from dualflow.summary import experimental as experimental

@@ -1,4 +1,4 @@
-"""The step that summaries are of if they name none."""
+"""The default step of summaries."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ __all__ = ["get_step", "set_step"]
 
 
 def set_step(step: Any) -> None:
-    """From now on, summaries of this thread that name no step are of this one.
+    """Set the default step of summaries in this thread.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ def set_step(step: Any) -> None:
 
     Notes
     -----
-    A traced function looks the step up each time it runs, if it was set outside it.
+    A traced function reads the step in each run, if it was set outside the function.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def set_step(step: Any) -> None:
 
 
 def get_step() -> Any:
-    """The step set last in this thread, or None.
+    """Return the default step of this thread, or None.
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""Graphs as TensorBoard shows them: nodes in scopes, types, shapes, attributes, control inputs.
+"""Conversion of graphs to TensorBoard's GraphDef: nodes in scopes with types, shapes, attributes
+and control inputs.
 
-The bodies of a branch, a loop or a call are scopes below the name of their node: what goes in flows
-to their parameters, and what comes out flows to the node. What a gradient added is in the scope
-`gradients`.
+The bodies of a branch, a loop or a call are scopes below the name of their node. The node's inputs
+are edges to the parameters of the bodies, and the outputs of the bodies are edges to the node.
+Nodes added by a gradient are in the scope `gradients`.
 """
 
 from __future__ import annotations
@@ -32,31 +33,31 @@ from dualflow.summary.tensorboard import part, proto
 
 DEVICE = "/device:CPU:0"
 GRADIENTS = "gradients/"
-SHOWN = 16                # elements of a constant that is written out
+SHOWN = 16                # largest size of a constant whose value is written
 
 LEAF_OPS = {PARAMETER: "Placeholder", CONSTANT: "Const", VARIABLE: "VariableV2"}
 
 
 class _Open:
-    """Where the writing of one graph is."""
+    """A cursor over the nodes of one graph."""
 
     def __init__(self, graph: Graph, scope: str, owner: Node | None = None) -> None:
         self.graph = graph
         self.scope = scope
         self.owner = owner
-        # A session's graph has operations that no program has: text, summaries.
+        # Graphs of sessions also have operations that programs do not have: text, summaries.
         self.nodes: Iterator[Node] = iter(getattr(graph, "operations", graph.nodes))
-        self.last_effect = ""       # the node that the next one with an effect comes after
+        self.last_effect = ""       # the previous node with a side effect
 
 
 class GraphDefWriter:
-    """Writes a graph, and what its nodes own, as a GraphDef.
+    """Writes a graph and the bodies of its nodes as a GraphDef.
 
     Attributes
     ----------
     graph_def : GraphDef
     names : dict of Node to str
-        What nodes are called in it.
+        The names of the nodes in the GraphDef.
     """
 
     def __init__(self) -> None:
@@ -64,11 +65,11 @@ class GraphDefWriter:
         self.graph_def.versions.producer = 22
         self.names: dict[Node, str] = {}
         self._taken: set[str] = set()
-        self._flows: dict[Symbol, str] = {}     # what a body's parameter stands for
-        self._returned: dict[Node, list[str]] = {}  # by owner, the outputs of its bodies
+        self._flows: dict[Symbol, str] = {}     # the input edge of each body parameter
+        self._returned: dict[Node, list[str]] = {}  # per owner, the outputs of its bodies
 
     def write(self, graph: Graph, scope: str = "") -> None:
-        """Appends the nodes of a graph; those that it keeps between runs come first."""
+        """Append the nodes of a graph, after the nodes whose results are cached between runs."""
         if graph.kept is not None:
             self._write(graph.kept, f"{scope}kept/")
         self._write(graph, scope)
@@ -91,8 +92,8 @@ class GraphDefWriter:
             self._node(node, at)
 
     def _inside(self, owner: Node) -> list[_Open]:
-        """The bodies of a node, about to be written. What none of them reads flows to the node
-        itself, as what decides which one is taken."""
+        """Open the bodies of a node. Inputs that no body reads, such as the branch index, become
+        edges to the node itself."""
         opened = []
         read_inside = set()
         for k, body in enumerate(owner.bodies):
@@ -109,13 +110,13 @@ class GraphDefWriter:
     # --- names ---
 
     def scope(self, name: str) -> str:
-        """A scope that no node is in yet, with its slash."""
+        """Return an unused scope name, with its slash."""
         return f"{self._unique(valid(name) or 'graph')}/"
 
     def _name(self, node: Node, at: _Open) -> str:
-        """A name for a node, which no other has."""
+        """Return a unique name for a node."""
         name = valid(node.name) or node.op.name
-        if at.owner is not None:            # scopes that it shares with its owner are there already
+        if at.owner is not None:            # remove the scopes that the node shares with its owner
             name = f"input_{node.data.place}" if node.op is PARAMETER else name.removeprefix(
                 at.owner.name.rpartition("/")[0] + "/")
         elif node.line and node.line.gradient_of and not name.startswith("gradients"):
@@ -123,7 +124,7 @@ class GraphDefWriter:
         return self._unique(at.scope + name)
 
     def _unique(self, name: str) -> str:
-        """A name with a number appended if it is taken."""
+        """Return a name, with a number appended if it is used already."""
         whole, n = name, 0
         while whole in self._taken:
             n += 1
@@ -132,7 +133,7 @@ class GraphDefWriter:
         return whole
 
     def _flow(self, x: Symbol) -> str:
-        """A value as an input: the name of its node, and which of its outputs it is."""
+        """Return a value as an input: the name of its node, and the output index if not 0."""
         name = self.names.get(x.node)
         if name is None:
             return self._flows.get(x, "")
@@ -158,15 +159,15 @@ class GraphDefWriter:
         self._attributes(node, made.attr)
 
     def _before(self, node: Node, at: _Open) -> list[str]:
-        """What it comes after, besides what makes its inputs: what its author said, else the last
-        effect if it has one."""
+        """Return the control inputs of a node: those set by its author, or the previous side effect
+        if it has one."""
         said = getattr(node, "control_inputs", None)
         if said is not None:
             return [self.names.get(other, "") for other in said]
         return [at.last_effect] if node.effect and not node.writes else []
 
     def _attributes(self, node: Node, attr: Any) -> None:
-        """Dtypes and shapes of the outputs, the op's attributes, the user's line."""
+        """Write dtypes and shapes of the outputs, attributes of the op, and the source line."""
         outputs = [y for y in node.outputs if isinstance(y, Symbol)]
         for y in outputs:
             shape = attr["_output_shapes"].list.shape.add()
@@ -188,7 +189,7 @@ class GraphDefWriter:
             attr["line"].s = str(node.line).encode()
 
     def _text(self, node: Node) -> str:
-        """Attributes of an application; of a cluster its steps."""
+        """Return the attributes of an application as text; for a cluster its steps."""
         if tile_text.CODE in node.op.attrs and node.attrs is not None:
             return tile_text.to_text(node.attrs.as_dict()[tile_text.CODE])
         return attrs_text(node.op, node.attrs, len(node.inputs))
@@ -200,26 +201,26 @@ def _again(node: Node, rest: Iterator[Node]) -> Iterator[Node]:
 
 
 def op_name(node: Node) -> str:
-    """What kind of node it is, in TensorFlow's words where TensorBoard knows these."""
+    """Return the op name of a node, in TensorFlow's terms where TensorBoard knows them."""
     if isinstance(node.data, Input | Kept) or passes_on(node):
         return "Identity"
     return LEAF_OPS.get(node.op, node.op.name) if node.type == node.op.name else node.type
 
 
 def passes_on(node: Node) -> bool:
-    """Whether it has bodies in which nothing happens: a rule for gradients, around values that are
-    there already."""
+    """Return True if the bodies of a node have only parameters: a gradient rule around existing
+    values."""
     inside = [inner for body in node.bodies for inner in body.nodes]
     return bool(inside) and all([inner.op is PARAMETER for inner in inside])
 
 
 def valid(name: str) -> str:
-    """A name without what TensorFlow does not allow in one."""
+    """Replace the characters of a name that TensorFlow does not allow."""
     return re.sub(r"[^\w.\\/>-]+", "_", name).strip("_/")
 
 
 def data_type(dtype: DType) -> int:
-    """A dtype in the numbers of DataType."""
+    """Return the DataType number of a dtype."""
     names = {"float32": "DT_FLOAT", "float64": "DT_DOUBLE", "float16": "DT_HALF"}
     name = names.get(dtype.name, f"DT_{dtype.name.upper()}")
     number: int = proto("types").DataType.Value(name)
@@ -227,14 +228,14 @@ def data_type(dtype: DType) -> int:
 
 
 def to_graph_def(graph: Graph) -> tuple[Any, dict[Node, str]]:
-    """A graph as a GraphDef, and the names of its nodes there."""
+    """Return a graph as a GraphDef, and the names of its nodes."""
     writer = GraphDefWriter()
     writer.write(graph)
     return writer.graph_def, writer.names
 
 
 def as_graph_def(graph: Any) -> Any:
-    """The GraphDef of a graph or of a concrete function; one that is given is handed on."""
+    """Return the GraphDef of a graph or a concrete function; a GraphDef is returned unchanged."""
     if isinstance(graph, proto("graph").GraphDef):
         return graph
     found = getattr(graph, "graph", graph)

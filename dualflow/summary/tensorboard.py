@@ -1,4 +1,4 @@
-"""The tensorboard package, loaded when something of it is first used: it is an extra."""
+"""The tensorboard package, an optional dependency that is imported at first use."""
 
 import functools
 import importlib
@@ -8,12 +8,12 @@ from dualflow.errors import DualflowError
 
 
 class MissingPackageError(DualflowError, ImportError):
-    """A package that is needed for what was asked is not installed."""
+    """A required package is not installed."""
 
 
 @functools.cache
 def part(name: str) -> Any:
-    """A module of tensorboard, by its name below that."""
+    """Import a module of tensorboard by its name relative to the package."""
     try:
         return importlib.import_module(f"tensorboard.{name}")
     except ModuleNotFoundError as error:
@@ -25,5 +25,5 @@ def part(name: str) -> Any:
 
 
 def proto(name: str) -> Any:
-    """A module of its protocol buffers: `graph` is tensorboard.compat.proto.graph_pb2."""
+    """Import a protocol buffer module: `graph` is tensorboard.compat.proto.graph_pb2."""
     return part(f"compat.proto.{name}_pb2")

@@ -1,5 +1,5 @@
-"""What traced functions run between `trace_on` and `trace_export`: their graphs before and after
-the passes, and the time of each instruction.
+"""Tracing of the programs that run between `trace_on` and `trace_export`: their graphs before and
+after the passes, and the time of each instruction.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Times = tuple[list[int], list[int]]
 
 
 class Tracer:
-    """What ran while it watched, in order of the first run.
+    """Records programs and their times, in the order of their first run.
 
     Attributes
     ----------
     times : dict of Compiled to (list of int, list of int) or None
-        Of the last run: ns of each instruction, and when it started.
+        From the last run: duration of each instruction in ns, and its start time.
     """
 
     def __init__(self, profiler: bool) -> None:
@@ -57,20 +57,20 @@ class Tracer:
 
 def trace_on(graph: bool = True, profiler: bool = False,
              profiler_outdir: str | None = None) -> None:
-    """From now on, what traced functions run is noted, for `trace_export`.
+    """Start recording the programs of traced functions, for `trace_export`.
 
     Parameters
     ----------
     graph : bool, default True
-        Whether to note graphs.
+        Whether to record graphs.
     profiler : bool, default False
         Whether to time each instruction as well.
     profiler_outdir : str, optional
-        Taken for TensorFlow's sake: times go where the graph goes.
+        Ignored; accepted for compatibility with TensorFlow. Times are written with the graph.
 
     Notes
     -----
-    It holds for all threads.
+    Applies to all threads.
 
     Examples
     --------
@@ -87,11 +87,11 @@ def trace_on(graph: bool = True, profiler: bool = False,
         warn("summary.trace_on: a trace is on already", UserWarning)
         return
     WATCHERS.append(Tracer(profiler))
-    set_fast_calls(False)       # calls seen before would not be seen again
+    set_fast_calls(False)       # cached calls would bypass the tracer
 
 
 def trace_off() -> None:
-    """Stops what `trace_on` began, and forgets what was noted.
+    """Stop recording and discard the records.
 
     Examples
     --------
@@ -105,17 +105,17 @@ def trace_off() -> None:
 
 def trace_export(name: str, step: TensorLike | None = None,
                  profiler_outdir: str | None = None) -> None:
-    """Writes what has run since `trace_on`, to the default writer, and stops.
+    """Write the programs that ran since `trace_on` to the default writer, and stop recording.
 
     Parameters
     ----------
     name : str
-        The tag under which TensorBoard shows the graphs as they were traced; after the passes, with
-        times if the profiler was on, they are called `name/optimized`.
+        The tag of the traced graphs in TensorBoard. The graphs after the passes, with times if the
+        profiler was on, have the tag `name/optimized`.
     step : int or Tensor, optional
-        By default the writer's, or that of `df.summary.experimental.set_step`.
+        By default the step of the writer or of `df.summary.experimental.set_step`.
     profiler_outdir : str, optional
-        Taken for TensorFlow's sake.
+        Ignored; accepted for compatibility with TensorFlow.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def trace_export(name: str, step: TensorLike | None = None,
 
 
 def run_metadata(graphs: Sequence[Graph]) -> tuple[Any, dict[Node, str]]:
-    """A RunMetadata with graphs, and the names of their nodes there; several graphs are scopes."""
+    """Return a RunMetadata with graphs, one scope each if several, and the names of their nodes."""
     writer = GraphDefWriter()
     for graph in graphs:
         writer.write(graph, writer.scope(graph.name) if len(graphs) > 1 else "")
@@ -161,8 +161,8 @@ def run_metadata(graphs: Sequence[Graph]) -> tuple[Any, dict[Node, str]]:
 
 def add_times(step_stats: Any, instructions: Sequence[tuple[Instruction, str]], times: Times,
               names: dict[Node, str]) -> None:
-    """Adds the time of each instruction that ran. TensorBoard counts in whole us, so what took less
-    counts as one."""
+    """Add the time of each instruction that ran, in whole us and at least 1, which is TensorBoard's
+    resolution."""
     device = next((d for d in step_stats.dev_stats if d.device == DEVICE), None)
     if device is None:
         device = step_stats.dev_stats.add(device=DEVICE)

@@ -1,5 +1,5 @@
-"""Summaries as TensorFlow 1 writes them: serialised, to be given to a writer later. Several, one
-after the other, are one summary of all.
+"""Summaries in the form of TensorFlow 1: serialised, for a writer to write later. A concatenation
+of summaries is one summary.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SMALLEST, GROWTH, N_LIMITS = 1e-12, 1.1, 774        # of TensorFlow's buckets, u
 
 
 def scalar(tag: str, value: Any) -> bytes:
-    """The summary of a number.
+    """Return the summary of a scalar.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def scalar(tag: str, value: Any) -> bytes:
 
 
 def histogram(tag: str, values: Any) -> bytes:
-    """The summary of how numbers are distributed, in TensorFlow's buckets, which grow by a tenth.
+    """Return the summary of a distribution, in TensorFlow's buckets, each a tenth wider.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def histogram(tag: str, values: Any) -> bytes:
     limits = numpy.concatenate([[-largest], -up[::-1], [0.], up, [largest]])
     places = numpy.searchsorted(limits[:-1], x, side="right")
     counts = numpy.bincount(places, minlength=len(limits))
-    # Of empty buckets in a row the last one stands for all.
+    # Of consecutive empty buckets only the last is written.
     shown = (counts > 0) | numpy.append(counts[1:] > 0, True)
     made = proto("summary").HistogramProto(
         min=x.min(initial=largest), max=x.max(initial=-largest), num=x.size, sum=x.sum(),
@@ -72,14 +72,14 @@ def histogram(tag: str, values: Any) -> bytes:
 
 
 def image(tag: str, images: Any, max_outputs: int = 3) -> bytes:
-    """The summary of images.
+    """Return the summary of images.
 
     Parameters
     ----------
     tag : str
     images : array of shape (images, height, width, channels)
-        uint8, or floats, which are scaled: the largest becomes 255, and 0 becomes 0, or 127 if some
-        are negative.
+        uint8, or floats, which are scaled so that the largest becomes 255, and 0 becomes 0, or 127
+        if some are negative.
     max_outputs : int, default 3
 
     Examples
@@ -106,7 +106,7 @@ def image(tag: str, images: Any, max_outputs: int = 3) -> bytes:
 
 
 def scaled(pixels: Any) -> Any:
-    """Floats as uint8, as TensorFlow 1 scales them."""
+    """Convert floats to uint8 with the scaling of TensorFlow 1."""
     if pixels.dtype == "uint8":
         return pixels
     pixels = pixels.astype("float32")
@@ -118,7 +118,7 @@ def scaled(pixels: Any) -> Any:
 
 
 def text(tag: str, value: Any) -> bytes:
-    """The summary of text.
+    """Return the summary of text.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def text(tag: str, value: Any) -> bytes:
 
 
 def merge(summaries: Iterable[bytes]) -> bytes:
-    """One summary of several.
+    """Merge summaries into one.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def merge(summaries: Iterable[bytes]) -> bytes:
 
 
 def one(tag: str, **value: Any) -> bytes:
-    """A summary with one value."""
+    """Return a summary with one value."""
     made = proto("summary").Summary()
     made.value.add(tag=tag, **value)
     return bytes(made.SerializeToString())

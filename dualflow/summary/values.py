@@ -1,5 +1,5 @@
-"""Summaries of values: numbers, distributions, images and text. In a traced function each is
-written when it runs, in its place among other effects.
+"""Summaries of values: scalars, histograms, images and text. In a traced function each summary is
+written in each run, in order with other side effects.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COLORS = {1: 0, 2: 4, 3: 2, 4: 6}         # PNG's color types by channels
 
 
 def emit(name: str, kind: str, values: list[Any], step: Any, make: Callable[..., Any]) -> Any:
-    """Writes the Summary that `make` gives for arrays of the values, now or when the graph runs."""
+    """Write the Summary that `make` returns for arrays of the values, now or in each graph run."""
     writer, condition = DEFAULTS.captured("writer"), DEFAULTS.captured("condition")
     step = DEFAULTS.captured("step") if step is None else step
     condition = condition() if callable(condition) else condition
@@ -55,22 +55,22 @@ def emit(name: str, kind: str, values: list[Any], step: Any, make: Callable[...,
 
 def scalar(name: str, data: TensorLike, step: TensorLike | None = None,
            description: str | None = None) -> Any:
-    """Writes a number.
+    """Write a number.
 
     Parameters
     ----------
     name : str
-        The tag under which TensorBoard shows it.
+        The tag in TensorBoard.
     data : Tensor of shape (), or number
     step : int or Tensor, optional
-        By default the writer's, or that of `df.summary.experimental.set_step`.
+        By default the step of the writer or of `df.summary.experimental.set_step`.
     description : str, optional
         Markdown.
 
     Returns
     -------
     bool Tensor of shape ()
-        Whether it was written: not without a default writer, nor where `record_if` says so.
+        True if written: there is a default writer, and `record_if` does not prevent it.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def scalar(name: str, data: TensorLike, step: TensorLike | None = None,
 
 def histogram(name: str, data: TensorLike, step: TensorLike | None = None,
               buckets: int | None = None, description: str | None = None) -> Any:
-    """Writes how the elements of a tensor are distributed.
+    """Write a histogram of the elements of a tensor.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def histogram(name: str, data: TensorLike, step: TensorLike | None = None,
     Returns
     -------
     bool Tensor of shape ()
-        Whether it was written.
+        True if written.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def histogram(name: str, data: TensorLike, step: TensorLike | None = None,
 
 def image(name: str, data: TensorLike, step: TensorLike | None = None, max_outputs: int = 3,
           description: str | None = None) -> Any:
-    """Writes images.
+    """Write images.
 
     Parameters
     ----------
@@ -142,13 +142,13 @@ def image(name: str, data: TensorLike, step: TensorLike | None = None, max_outpu
         Floats from 0 to 1, or uint8; grey (1 channel), grey and alpha, RGB, or RGBA.
     step : int or Tensor, optional
     max_outputs : int, default 3
-        How many of the images are written.
+        Maximal number of images to write.
     description : str, optional
 
     Returns
     -------
     bool Tensor of shape ()
-        Whether they were written.
+        True if written.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def image(name: str, data: TensorLike, step: TensorLike | None = None, max_outpu
 
 
 def image_summary(name: str, pixels: Any, metadata: Any) -> Any:
-    """A Summary of images: their width and height, then each as PNG."""
+    """Return a Summary of images: width, height, then each image as PNG."""
     if pixels.dtype != "uint8":
         pixels = (pixels.astype("float32") * 255.5).clip(0, 255).astype("uint8")
     height, width = pixels.shape[1:3]
@@ -180,7 +180,7 @@ def image_summary(name: str, pixels: Any, metadata: Any) -> Any:
 
 
 def tensor_summary(name: str, value: Any, metadata: Any) -> Any:
-    """A Summary with a tensor."""
+    """Return a Summary with a tensor."""
     made = proto("summary").Summary()
     tensor = part("util.tensor_util").make_tensor_proto(value)
     made.value.add(tag=name, metadata=metadata, tensor=tensor)
@@ -188,14 +188,14 @@ def tensor_summary(name: str, value: Any, metadata: Any) -> Any:
 
 
 def png(pixels: Any) -> bytes:
-    """An image, uint8 (height, width, channels), as PNG."""
+    """Encode an image, uint8 (height, width, channels), as PNG."""
     height, width, channels = pixels.shape
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(
             ">I", zlib.crc32(kind + data))
 
-    rows = b"".join([b"\0" + row.tobytes() for row in pixels])       # 0: not filtered
+    rows = b"".join([b"\0" + row.tobytes() for row in pixels])       # 0: no filter
     header = struct.pack(">IIBBBBB", width, height, 8, COLORS[channels], 0, 0, 0)
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows))
             + chunk(b"IEND", b""))
@@ -203,7 +203,7 @@ def png(pixels: Any) -> bytes:
 
 def text(name: str, data: Any, step: TensorLike | None = None,
          description: str | None = None) -> Any:
-    """Writes text, which TensorBoard shows as Markdown.
+    """Write text, which TensorBoard displays as Markdown.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def text(name: str, data: Any, step: TensorLike | None = None,
     Returns
     -------
     bool Tensor of shape ()
-        Whether it was written.
+        True if written.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def text(name: str, data: Any, step: TensorLike | None = None,
 
 
 def is_text(data: Any) -> bool:
-    """Whether data is text, or nested lists or an array of such."""
+    """Return True if data is text, or nested lists or an array of text."""
     if isinstance(data, str | bytes):
         return True
     data = data.tolist() if hasattr(data, "tolist") else data
@@ -246,13 +246,13 @@ def is_text(data: Any) -> bool:
 
 
 def write_bytes(tag: str, data: bytes, step: Any, metadata: Any) -> Any:
-    """Writes a string of bytes under a tag, for a plugin of TensorBoard."""
+    """Write a string of bytes under a tag, for a plugin of TensorBoard."""
     return emit(tag, "write", [], step, lambda: tensor_summary(tag, data, metadata))
 
 
 def write(tag: str, tensor: TensorLike, step: TensorLike | None = None, metadata: Any = None,
           name: str | None = None) -> Any:
-    """Writes a tensor under a tag, for a plugin of TensorBoard.
+    """Write a tensor under a tag, for a plugin of TensorBoard.
 
     Parameters
     ----------
@@ -260,14 +260,14 @@ def write(tag: str, tensor: TensorLike, step: TensorLike | None = None, metadata
     tensor : Tensor
     step : int or Tensor, optional
     metadata : SummaryMetadata, optional
-        Says which plugin it is for.
+        Names the plugin.
     name : str, optional
-        Taken for TensorFlow's sake.
+        Ignored; accepted for compatibility with TensorFlow.
 
     Returns
     -------
     bool Tensor of shape ()
-        Whether it was written.
+        True if written.
 
     Examples
     --------
@@ -280,18 +280,18 @@ def write(tag: str, tensor: TensorLike, step: TensorLike | None = None, metadata
 
 
 def graph(graph_data: Any) -> bool:
-    """Writes a graph, which becomes the graph of the run.
+    """Write a graph as the graph of the run.
 
     Parameters
     ----------
     graph_data : Graph, ConcreteFunction or GraphDef
-        A `df.Graph`; a concrete function, or its `graph`, as it was traced; or what
-        `fn.graph_for(...)` gives, which is after the passes.
+        A `df.Graph`; a concrete function or its `graph`, as traced; or the result of
+        `fn.graph_for(...)`, which is the graph after the passes.
 
     Returns
     -------
     bool
-        Whether it was written: not without a default writer.
+        True if written: there is a default writer.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Writers of event files, and which of them, which step and which condition hold by default.
+"""Writers of event files, and the default writer, step and condition of each thread.
 
-A default that was set while a function is traced belongs to the trace; any other is looked up when
-the program runs, so that a traced function writes where eager code would.
+A default set while a function is traced is part of the trace; other defaults are read in each run,
+so that a traced function writes where eager code would.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ __all__ = ["FileWriter", "create_file_writer", "flush", "record_if", "should_rec
 
 
 class FileWriter:
-    """Writes events to a file in `logdir`, which TensorBoard reads.
+    """Writes events to a file in `logdir` for TensorBoard.
 
     Parameters
     ----------
     logdir : str or path
-        A directory, made if need be: a run.
+        The directory of a run, created if it does not exist.
     graph : Graph, optional
-        Written at once.
+        A graph to write immediately.
     max_queue : int, default 10
-        How many events wait to be written before `add_event` does.
+        Number of queued events above which `add_event` blocks.
     flush_secs : float, default 120
-        How often what waits is written.
+        Interval at which queued events are written.
     graph_def : GraphDef, optional
-        In the place of `graph`.
+        Alternative to `graph`.
     filename_suffix : str, optional
     session : ignored
 
@@ -65,17 +65,17 @@ class FileWriter:
             self.add_graph(graph_def if graph is None else graph)
 
     def get_logdir(self) -> str:
-        """The directory."""
+        """Return the directory."""
         return self._options[0]
 
     # --- events ---
 
     def add_event(self, event: Any) -> None:
-        """Writes an Event protocol buffer."""
+        """Write an Event protocol buffer."""
         with self._lock:
             if self._closed:
                 raise InvalidArgumentError(f"{self!r} is closed")
-            if self._pid != os.getpid():        # the thread that writes is not in a forked process
+            if self._pid != os.getpid():        # a forked process does not have the writing thread
                 self._open()
             self._file.add_event(event)
 
@@ -84,23 +84,23 @@ class FileWriter:
         self.add_event(proto("event").Event(wall_time=time.time(), step=step, **what))
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
-        """Writes a Summary protocol buffer, or one as bytes: what a session gives for a summary
-        op."""
+        """Write a Summary protocol buffer, or its bytes, such as the result of a summary op in a
+        session."""
         if not isinstance(summary, proto("summary").Summary):
             summary = proto("summary").Summary.FromString(as_bytes(summary))
         self._event(global_step, summary=summary)
 
     def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
-        """Writes a graph, a concrete function's, or a GraphDef, as the graph of the run."""
+        """Write a graph, a concrete function's graph, or a GraphDef, as the graph of the run."""
         found = as_graph_def(graph_def if graph is None else graph)
         self._event(global_step, graph_def=found.SerializeToString())
 
     def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
-        """Writes a SessionLog protocol buffer."""
+        """Write a SessionLog protocol buffer."""
         self._event(global_step, session_log=session_log)
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
-        """Writes a RunMetadata protocol buffer: the times of nodes of the run's graph."""
+        """Write a RunMetadata protocol buffer: the times of nodes of the run's graph."""
         tagged = proto("event").TaggedRunMetadata(
             tag=tag, run_metadata=run_metadata.SerializeToString())
         self._event(global_step, tagged_run_metadata=tagged)
@@ -114,33 +114,33 @@ class FileWriter:
         self._pid = os.getpid()
 
     def reopen(self) -> None:
-        """Opens a new file in the directory."""
+        """Open a new file in the directory."""
         self.close()
         with self._lock:
             self._open()
             self._closed = False
 
     def init(self) -> None:
-        """Does nothing: TensorFlow's graphs need it."""
+        """Do nothing; accepted for compatibility with TensorFlow."""
 
     def flush(self) -> None:
-        """Writes what waits, and returns when it is in the file."""
+        """Write all queued events to the file."""
         with self._lock:
             if not self._closed and self._pid == os.getpid():
                 self._file.flush()
 
     def close(self) -> None:
-        """Writes what waits and closes the file. Again, it does nothing."""
+        """Write all queued events and close the file. A second call does nothing."""
         with self._lock:
             if not self._closed and self._file is not None and self._pid == os.getpid():
                 self._file.close()
             self._closed = True
 
-    # --- the default ---
+    # --- defaults ---
 
     @contextmanager
     def as_default(self, step: Any = None) -> Iterator[FileWriter]:
-        """Inside the block, summaries of this thread go here; with `step`, they are of that."""
+        """Make this the default writer of this thread in the block, and `step` the default step."""
         with DEFAULTS.replaced(writer=self, step=step):
             try:
                 yield self
@@ -148,7 +148,7 @@ class FileWriter:
                 self.flush()
 
     def set_as_default(self, step: Any = None) -> None:
-        """From now on, summaries of this thread go here; with `step`, they are of that."""
+        """Make this the default writer of this thread, and `step`, if given, the default step."""
         DEFAULTS.writer = Default(self, current_graph())
         if step is not None:
             DEFAULTS.step = Default(step, current_graph())
@@ -165,12 +165,12 @@ class FileWriter:
 
 
 def plain(step: Any) -> Any:
-    """The number in a Tensor, Variable or array."""
+    """Return the value of a Tensor, Variable or array."""
     return step.numpy() if hasattr(step, "numpy") else step
 
 
 def as_bytes(summary: Any) -> bytes:
-    """A serialised message: bytes, or a tensor or array of them."""
+    """Return a serialised message as bytes; it may be a tensor or array of bytes."""
     summary = plain(summary)
     if getattr(getattr(summary, "dtype", None), "hasobject", False):
         summary = summary.item()
@@ -180,19 +180,19 @@ def as_bytes(summary: Any) -> bytes:
 def create_file_writer(logdir: str | os.PathLike[str], max_queue: int | None = None,
                        flush_millis: int | None = None, filename_suffix: str | None = None,
                        name: str | None = None) -> FileWriter:
-    """A writer of event files.
+    """Create a writer of event files.
 
     Parameters
     ----------
     logdir : str or path
-        A directory, made if need be: a run.
+        The directory of a run, created if it does not exist.
     max_queue : int, default 10
-        How many events wait to be written before a summary does.
+        Number of queued events above which a summary blocks.
     flush_millis : int, default 120,000
-        How often what waits is written.
+        Interval at which queued events are written.
     filename_suffix : str, default ".v2"
     name : str, optional
-        Taken for TensorFlow's sake.
+        Ignored; accepted for compatibility with TensorFlow.
 
     Returns
     -------
@@ -211,17 +211,17 @@ def create_file_writer(logdir: str | os.PathLike[str], max_queue: int | None = N
                       filename_suffix=".v2" if filename_suffix is None else filename_suffix)
 
 
-# --- what holds by default -----------------------------------------------------------------------
+# --- defaults ------------------------------------------------------------------------------------
 
 class Default(NamedTuple):
-    """A default, and the graph that recorded where it was set."""
+    """A default value, and the graph that was recording when it was set, or None."""
 
     value: Any
     graph: Any
 
 
 class Defaults(threading.local):
-    """Of each thread: its writer, its step and its condition, each None or a Default."""
+    """The default writer, step and condition of each thread, each None or a Default."""
 
     writer: Default | None = None
     step: Default | None = None
@@ -229,7 +229,7 @@ class Defaults(threading.local):
 
     @contextmanager
     def replaced(self, **values: Any) -> Iterator[None]:
-        """Inside the block those that are not None hold."""
+        """Return a context that sets the defaults that are not None."""
         values = {key: value for key, value in values.items() if value is not None}
         before = {key: getattr(self, key) for key in values}
         for key, value in values.items():
@@ -241,12 +241,12 @@ class Defaults(threading.local):
                 setattr(self, key, found)
 
     def captured(self, key: str) -> Any:
-        """One that was set while a graph records: it is part of that; None for any other."""
+        """Return a default that was set while a graph records, which is part of it, else None."""
         found = getattr(self, key)
         return found.value if found is not None and found.graph is not None else None
 
     def now(self, key: str) -> Any:
-        """One that holds now, or None."""
+        """Return the current default, or None."""
         found = getattr(self, key)
         return None if found is None else found.value
 
@@ -255,13 +255,13 @@ DEFAULTS = Defaults()
 
 
 def record_if(condition: Any) -> Any:
-    """Inside the ``with`` block, summaries are written if `condition` says so.
+    """Return a context in which summaries are written only if `condition` is true.
 
     Parameters
     ----------
-    condition : bool, Tensor, or callable without arguments that gives one
-        A callable is asked each time; in a traced function, if the block is inside it, while it is
-        traced.
+    condition : bool, Tensor, or callable without arguments that returns one
+        A callable is called for each summary; if the block is in a traced function, during
+        tracing.
 
     Examples
     --------
@@ -279,7 +279,7 @@ def record_if(condition: Any) -> Any:
 
 
 def should_record_summaries() -> bool:
-    """Whether a summary would be written now.
+    """Return True if a summary would be written now.
 
     Examples
     --------
@@ -291,14 +291,14 @@ def should_record_summaries() -> bool:
 
 
 def holds(condition: Any) -> bool:
-    """Whether a condition, or None, lets summaries be written."""
+    """Return True if a condition, or None, allows summaries."""
     if condition is None:
         return True
     return bool(plain(condition() if callable(condition) else condition))
 
 
 def flush(writer: FileWriter | None = None) -> None:
-    """Writes what waits in a writer, by default this thread's, and returns when it is in the file.
+    """Write all queued events of a writer, by default this thread's, to the file.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""A function recorded for one lane, and played for all of them.
+"""Traces a function for one example and interprets the trace for a batch.
 
-The function is traced with what one lane sees, and the nodes are then applied to all lanes at once,
-op by op, wherever that happens: eagerly, or into the graph that is being traced, under whatever
-tapes are active. So vmap needs no kernels of its own, and its results have gradients.
+The nodes of the trace are applied to all examples at once, op by op, in the current context: in
+eager mode or in the graph that is being traced, with the active tapes recording. vmap therefore
+needs no kernels, and its results have gradients.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ Lanes = list[Lane]
 
 
 class LaneTrace(Trace):
-    """The operations of one lane, where nothing else is recorded."""
+    """The trace of one example in eager mode."""
 
     def dissolve(self, nodes: Iterable[Node]) -> None:
-        """Lets go of all that was recorded at once: nodes and values refer to each other."""
+        """Break the reference cycles between nodes and values of a finished trace."""
         for node in [*walk(nodes), *self.nodes]:
             node.inputs = node.outputs = node.bodies = ()
             node.data = None
@@ -57,16 +57,16 @@ class LaneTrace(Trace):
 
 
 class Replay:
-    """What stands for the values of a function that was recorded for one lane.
+    """An interpreter of the trace of one example.
 
     Parameters
     ----------
     who : str
-        The transform, for messages.
+        The name of the transform, for messages.
     n : int or Dim
-        How many lanes.
+        The batch size.
     around : Replay, optional
-        One whose values the function may read, too: it was recorded there.
+        An interpreter whose values the function may read, because it was recorded within it.
     """
 
     def __init__(self, who: str, n: Any, around: Replay | None = None) -> None:
@@ -76,22 +76,22 @@ class Replay:
         graph = current_graph() if around is None or not around.eager else None
         self.eager: bool = graph is None
         self.first: bool = around is None
-        # Calls, branches and loops whose bodies are being played. Those of `around` contain the
-        # gradient rule that is mapped here, which may read values inside them.
+        # Calls, branches and loops whose bodies are being interpreted. Those of `around` contain
+        # the gradient rule that is mapped here, which may read values in the bodies.
         self.open: list[Node] = [] if around is None else list(around.open)
         if graph is None:
             graph = LaneTrace(who, None if around is None else around.trace)
-            graph.may_create = f"{who}: a Variable is made for one lane; make it outside"
+            graph.may_create = f"{who}: a Variable is created for one example; create it outside"
         self.trace: Trace = graph
-        # Whether what was played is never asked for again: by a rule of the user's, on a tape.
+        # True if values are never read again; a gradient rule of the user on a tape may read them.
         self.passes: bool = self.eager and around is None and current_log() is None
 
     def again(self) -> Replay:
-        """For what is recorded later, and reads values of this one."""
+        """Return an interpreter for later recordings that read values of this one."""
         return Replay(self.who, self.n, self)
 
     def kept(self) -> Replay:
-        """The same with the values of now: another iteration of a loop replaces those of this."""
+        """Return a copy with the current values, which the next iteration of a loop replaces."""
         if not self.open:
             return self
         kept = copy(self)
@@ -103,7 +103,7 @@ class Replay:
     # --- recording ---
 
     def map(self, f: Callable[..., Any], args: Sequence[Lane]) -> tuple[Any, Lanes]:
-        """What `f` returns for all lanes: the structure, and its tensors."""
+        """Return the structure that `f` returns and its batched tensors."""
         params = {k: self._param(x) for k, x in enumerate(args) if self._needs_param(x)}
         given = [params.get(k, x.value) for k, x in enumerate(args)]
         guards = set(self.trace.guards)
@@ -130,18 +130,19 @@ class Replay:
         return body.result, made
 
     def _reads(self, body: Body) -> Counter[Symbol] | None:
-        """How often each value is still read, if that can be told: sizes from data are, too."""
+        """Return the number of reads of each value, or None if sizes depend on data, which read
+        values too."""
         if any([y.sized_by_data for node in body.nodes for y in node.outputs]):
             return None
         return Counter([x for node in body.nodes for x in node.inputs] + body.outputs)
 
     def _needs_param(self, x: Lane) -> bool:
-        """Whether a lane sees something else than the value: a row, or a value of another trace, in
-        which a gradient rule of what was played runs."""
+        """Return True if the function sees another value: one row, or a parameter for a value of a
+        different trace, in which a gradient rule runs."""
         return x.stacked or (type(x.value) is Symbol and x.value.graph is not self.trace)
 
     def _param(self, lane: Lane) -> Symbol:
-        """A parameter like what one lane sees of a tensor."""
+        """Return a parameter with the type of a tensor for one example."""
         x, skipped = lane.value, int(lane.stacked)
         node = Node(PARAMETER, (), None, (), self.trace.names.unique("lane"), self.trace.line())
         if type(x) is Symbol:
@@ -152,23 +153,23 @@ class Replay:
         return made
 
     def _refuse(self, node: Node) -> None:
-        """Raises where a lane does what can be done once only."""
+        """Raise if the function writes a variable, which is possible only once."""
         if not node.op.writes:
             return
         variable = self.trace.variable_of(node.inputs[(node.op.writes & -node.op.writes)
                                                       .bit_length() - 1])
         if variable is None or not getattr(variable, "trainable", True):
-            hint = ("; numbers that differ from lane to lane come from random.stateless_*, with a "
-                    "seed for each lane")
+            hint = ("; for numbers that differ between examples use random.stateless_*, with a "
+                    "seed for each example")
         else:
             hint = ""
         name = getattr(variable, "name", "a variable")
         raise InvalidArgumentError(
-            f"{self.who}: a lane cannot assign {name}, which all lanes share (at {node.line}); "
-            f"return the value, and assign it outside{hint}")
+            f"{self.who}: an example cannot assign {name}, which all examples share (at "
+            f"{node.line}); return the value, and assign it outside{hint}")
 
     def _decide(self, guard: Any) -> None:
-        """Python's decision by a size of one lane, as one by sizes that last."""
+        """Record a decision on a size of one example as a guard on sizes of the outer trace."""
         args = [self.number(a) for a in guard.args]
         if any([isinstance(a, Dim) for a in args]):
             self.trace.guard(guard.op, tuple(args), guard.answer)
@@ -176,36 +177,36 @@ class Replay:
     # --- values ---
 
     def lane(self, x: Symbol) -> Lane:
-        """What stands for a value in all lanes."""
+        """Return the batched or shared value of a symbol."""
         found, recorded = self._played(x)
         if found is None:
             value = self._outside(recorded)
             seen = on_tapes(value)
-            if seen is not value:       # made in the body that is recorded, for this reader
+            if seen is not value:       # created in the current body, only for this reader
                 return Lane(seen, False)
             found = Lane(value, False)
         self.values[x] = found
         return found
 
     def _played(self, x: Symbol) -> tuple[Lane | None, Symbol]:
-        """What stands for a value that the function made, and the value as it was recorded."""
+        """Return the value of a symbol of the function, and the symbol as originally recorded."""
         found = self.values.get(x)
         while found is None and x in self.trace.enclosed.recorded_as:
-            x = self.trace.enclosed.recorded_as[x]      # a call gives it only since then
+            x = self.trace.enclosed.recorded_as[x]      # outlined into a call after recording
             found = self.values.get(x)
         return found, x
 
     def _outside(self, x: Symbol) -> Any:
-        """A value that was there before."""
+        """Return the value of a symbol from outside the function."""
         node = x.node
         if is_number(x):
             return as_tensor(self.number(node.data.dim), x.dtype)
         if node.op is CONSTANT or (self.eager and node.op is VARIABLE):
-            return node.data            # a body of the graph may have constants of its own
+            return node.data            # a body of the graph may have its own constants
         return x if self.eager else self.trace.adopt(None, [x])[0]
 
     def number(self, x: Any) -> Any:
-        """A number that may have been computed from sizes of one lane."""
+        """Return a number, evaluated if it was computed from sizes of one example."""
         return dim_now(x, self._leaf) if isinstance(x, Dim) else x
 
     def _leaf(self, dim: Dim) -> Any:
@@ -214,26 +215,25 @@ class Replay:
         if found is not None and dim.kind == "size":
             return found.value.shape[dim.args[1] + found.stacked]
         if found is not None or self.eager:
-            raise ShapeError(f"{self.who}: data decides about a size, which may therefore differ "
-                             "from lane to lane")
+            raise ShapeError(f"{self.who}: a size depends on data and may therefore differ "
+                             "between examples")
         return dim
 
     def stacked(self, lane: Lane) -> Any:
-        """A value of all lanes."""
+        """Return the batched form of a value."""
         if lane.stacked:
             return lane.value
         x = as_tensor(lane.value)
         return broadcast_to(x, (self.n, *x.shape))
 
     def operand(self, x: Symbol) -> Lane:
-        """What stands for an input of a gradient rule, at the place that is being played."""
+        """Return an input of a gradient rule at the position that is being interpreted."""
         return self.lane(row_of(x, self.open))
 
-    # --- playing ---
+    # --- interpreting ---
 
     def play(self, nodes: Iterable[Node], reads: Counter[Symbol] | None = None) -> None:
-        """Applies nodes to all lanes; forgets values that are not read any more, where `reads` says
-        how often they are."""
+        """Apply nodes to the batch; drop values after their last read if `reads` has the counts."""
         for node in nodes:
             if node.op in LEAVES:
                 continue
@@ -261,13 +261,13 @@ class Replay:
                         self.values.pop(x, None)
 
     def _place(self, node: Node, mark: int) -> None:
-        """Has what was recorded for a node stand in the line of that."""
+        """Give the nodes recorded for a node its source line."""
         for made in self.trace.nodes[mark:]:
             if node.line is not None and made.line is not None and made.op not in LEAVES:
                 made.line = node.line._replace(place=made.line.place)
 
     def run(self, graph: Any, lanes: Sequence[Lane]) -> Lanes:
-        """What a body makes of its inputs."""
+        """Interpret a body and return its outputs."""
         self.values.update(zip(graph.inputs, lanes, strict=True))
         self.play(graph.nodes)
         return [self.lane(y) for y in graph.outputs]
@@ -279,36 +279,36 @@ class Replay:
         rule = registry.rule_of(run)
         made = None if rule is None else rule(run, *lanes)
         if made is None and sized_here(node):
-            raise ShapeError(f"{self.who}: data decides about the size of what {node.op.name} "
-                             f"makes (at {node.line}), so that it may differ from lane to lane")
+            raise ShapeError(f"{self.who}: the size of the result of {node.op.name} (at "
+                             f"{node.line}) depends on data and may differ between examples")
         if made is None:
             made = one_by_one(run, lanes)
         return [y if isinstance(y, Lane) else Lane(y, True) for y in outputs(made)]
 
 
 def sized_here(node: Node) -> bool:
-    """Whether data that an op reads decides about a size of what it makes; where attributes do,
-    they say whose data that is."""
+    """Return True if an output size depends on the data that an op reads. Sizes from attributes
+    are excluded, because they were determined earlier."""
     told = node.attrs is not None and node.attrs.symbolic
     return (any([y.sized_by_data for y in node.outputs]) and not told
             and not any([x.sized_by_data for x in node.inputs]))
 
 
 def outputs(made: Any) -> Sequence[Any]:
-    """What an op returned, as a list."""
+    """Return the results of an op as a sequence."""
     if isinstance(made, Lane):
         return [made]
     return () if made is None else made if isinstance(made, tuple) else (made,)
 
 
 def tensors_of(structure: Any) -> Any:
-    """What a lane returned, as tensors."""
+    """Convert the results of a function to tensors."""
     return rebuild(structure, lambda x: None if x is None else as_tensor(x),
                    lambda x: isinstance(x, IndexedSlices))
 
 
 def row_by_row(f: Callable[..., Any], args: Sequence[Lane]) -> Lanes:
-    """What a function returns for one lane after the other."""
+    """Run a function for one example after the other and stack the results."""
     def row(rows: list[Any]) -> list[Any]:
         left = iter(rows)
         return leaves(tensors_of(f(*[next(left) if x.stacked else x.value for x in args])))
@@ -317,7 +317,7 @@ def row_by_row(f: Callable[..., Any], args: Sequence[Lane]) -> Lanes:
 
 
 def one_by_one(run: Application, lanes: Lanes) -> Any:
-    """An op applied to one lane after the other, which is right for every op."""
+    """Apply an op to one example after the other, which works for every op."""
     def lane(rows: list[Any]) -> list[Any]:
         left = iter(rows)
         made = run(*[next(left) if x.stacked else x.value for x in lanes])

@@ -1,6 +1,6 @@
-"""The extension `linalg`: factors, equations and norms of matrices, the last two dimensions.
+"""The extension `linalg`: factorisations, solvers and norms of matrices, the last two dimensions.
 
-Singular matrices and the like are errors of LAPACK, which `dualflow.linalg` calls.
+`dualflow.linalg` calls LAPACK, which raises for singular matrices and similar inputs.
 """
 
 from dualflow.array_api.linalg.factors import (

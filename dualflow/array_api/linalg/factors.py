@@ -1,4 +1,4 @@
-"""Factors of matrices, and what follows from singular values."""
+"""Matrix factorisations, and functions of singular values."""
 
 from typing import NamedTuple
 
@@ -19,21 +19,21 @@ __all__ = ["cholesky", "eigh", "eigvalsh", "matrix_rank", "pinv", "qr", "svd", "
 
 
 class Eigh(NamedTuple):
-    """What `eigh` gives."""
+    """The result of `eigh`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class QR(NamedTuple):
-    """What `qr` gives."""
+    """The result of `qr`."""
 
     Q: Tensor
     R: Tensor
 
 
 class SVD(NamedTuple):
-    """What `svd` gives."""
+    """The result of `svd`."""
 
     U: Tensor
     S: Tensor
@@ -41,13 +41,13 @@ class SVD(NamedTuple):
 
 
 def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
-    """The triangular factor of positive definite matrices.
+    """Return the Cholesky factor of positive definite matrices.
 
     Parameters
     ----------
     x : array, floating, shape (..., n, n)
     upper : bool
-        Whether to give u with ``u.T @ u == x`` instead of l with ``l @ l.T == x``.
+        Whether to return u with ``u.T @ u == x`` instead of l with ``l @ l.T == x``.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
 
 
 def eigh(x: TensorLike, /) -> Eigh:
-    """Eigenvalues, ascending, and eigenvectors, the columns, of symmetric matrices `x`, floating.
+    """Return ascending eigenvalues, and eigenvectors as columns, of symmetric `x`, floating.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def eigh(x: TensorLike, /) -> Eigh:
 
 
 def eigvalsh(x: TensorLike, /) -> Tensor:
-    """The eigenvalues, ascending, of symmetric matrices `x`, floating.
+    """Return the ascending eigenvalues of symmetric matrices `x`, floating.
 
     Examples
     --------
@@ -89,14 +89,14 @@ def eigvalsh(x: TensorLike, /) -> Tensor:
 
 
 def matrix_rank(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
-    """How many singular values of each matrix are not close to 0.
+    """Return the number of singular values of each matrix that are not close to 0.
 
     Parameters
     ----------
     x : array, floating, shape (..., m, n)
     rtol : number or array of shape (...), optional
-        Those of more than `rtol` times the largest one count; by default the larger of m and n
-        times the distance of 1 to the next number of the dtype.
+        Singular values above `rtol` times the largest one count; by default the larger of m and n
+        times the epsilon of the dtype.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def matrix_rank(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
 
 
 def _least(x: TensorLike, s: Tensor, rtol: TensorLike | None) -> Tensor:
-    """Singular values up to it are taken for 0."""
+    """Return the threshold up to which singular values count as 0."""
     if rtol is None:
         y = array(x, "rtol")
         rtol = max(y.shape[-2:]) * finfo(s.dtype).eps
@@ -123,13 +123,13 @@ def _least(x: TensorLike, s: Tensor, rtol: TensorLike | None) -> Tensor:
 
 
 def pinv(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
-    """The pseudoinverses of matrices, after Moore and Penrose.
+    """Return the Moore-Penrose pseudo-inverses of matrices.
 
     Parameters
     ----------
     x : array, floating, shape (..., m, n)
     rtol : number or array of shape (...), optional
-        As for `matrix_rank`: smaller singular values are taken for 0.
+        As in `matrix_rank`: smaller singular values count as 0.
 
     Returns
     -------
@@ -148,13 +148,13 @@ def pinv(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
 
 
 def qr(x: TensorLike, /, *, mode: str = "reduced") -> QR:
-    """Orthogonal q and upper triangular r with ``q @ r == x``.
+    """Return orthogonal q and upper triangular r with ``q @ r == x``.
 
     Parameters
     ----------
     x : array, floating, shape (..., m, n)
     mode : {"reduced", "complete"}
-        "complete" gives a square q.
+        "complete" returns a square q.
 
     Returns
     -------
@@ -172,17 +172,17 @@ def qr(x: TensorLike, /, *, mode: str = "reduced") -> QR:
 
 
 def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVD:
-    """Singular values and vectors: ``u @ diag(s) @ vh == x``.
+    """Return singular values and vectors: ``u @ diag(s) @ vh == x``.
 
     Parameters
     ----------
     x : array, floating, shape (..., m, n)
     full_matrices : bool
-        Whether u and vh are square; else they have as many vectors as there are values.
+        Whether u and vh are square; otherwise they have one vector per singular value.
 
     Returns
     -------
-    U, S, Vh : array, dtype of `x`; the values descend
+    U, S, Vh : array, dtype of `x`; singular values in descending order
 
     Examples
     --------
@@ -195,7 +195,7 @@ def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVD:
 
 
 def svdvals(x: TensorLike, /) -> Tensor:
-    """The singular values, descending, of matrices `x`, floating.
+    """Return the descending singular values of matrices `x`, floating.
 
     Examples
     --------

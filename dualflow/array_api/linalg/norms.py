@@ -21,13 +21,13 @@ __all__ = ["matrix_norm", "vector_norm"]
 
 
 def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
-    """The norm of each matrix.
+    """Return the norm of each matrix.
 
     Parameters
     ----------
     x : array, floating, shape (..., m, n)
     keepdims : bool
-        Whether the two dimensions stay, with 1 element each.
+        Whether to keep the two dimensions with size 1.
     ord : "fro", "nuc", 1, -1, 2, -2, inf or -inf
         The root of the sum of squares; the sum of the singular values; the largest or, if negative,
         smallest column sum (1), singular value (2) or row sum (inf).
@@ -59,18 +59,18 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Any = "fro") -
 
 def vector_norm(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False,
                 ord: float = 2) -> Tensor:
-    """The norm of vectors.
+    """Return the norm of vectors.
 
     Parameters
     ----------
     x : array, floating
     axis : int or tuple of int, optional
-        The vectors' axis, or axes that are taken for one; None: all elements are one vector.
+        The axis of the vectors, or axes that are flattened; None: all elements are one vector.
     keepdims : bool
-        Whether these axes stay, with 1 element each.
+        Whether to keep these axes with size 1.
     ord : number, inf or -inf
-        The root of order `ord` of the sum of powers; the largest (inf) or smallest (-inf) size of
-        an element; 0 counts those that are not 0.
+        The root of order `ord` of the sum of powers; the largest (inf) or smallest (-inf) absolute
+        value; 0 counts nonzero elements.
 
     Returns
     -------

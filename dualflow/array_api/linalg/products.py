@@ -14,7 +14,7 @@ __all__ = ["cross", "diagonal", "outer", "trace"]
 
 
 def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
-    """The cross product of vectors of 3 elements along `axis`; other dimensions broadcast.
+    """Return the cross product of vectors of 3 elements along `axis`; other dimensions broadcast.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
 
 
 def diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
-    """A diagonal of each matrix.
+    """Return a diagonal of each matrix.
 
     Parameters
     ----------
     x : array, any dtype, shape (..., m, n)
     offset : int
-        Which diagonal: 0 the main one, above it from 1 on, below it from -1 on.
+        The diagonal: 0 is the main one, positive numbers are above it, negative ones below.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
 
 
 def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The products of each element of the vector `x1` with each of the vector `x2`.
+    """Return the products of each element of vector `x1` with each element of vector `x2`.
 
     Examples
     --------
@@ -80,15 +80,15 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def trace(x: TensorLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Tensor:
-    """The sum of a diagonal of each matrix.
+    """Return the sum of a diagonal of each matrix.
 
     Parameters
     ----------
     x : array, any number dtype, shape (..., m, n)
     offset : int
-        Which diagonal: 0 the main one, above it from 1 on, below it from -1 on.
+        The diagonal: 0 is the main one, positive numbers are above it, negative ones below.
     dtype : dtype, optional
-        By default integers narrower than int32 are widened to it, or to uint32.
+        By default integers narrower than int32 are widened to int32 or uint32.
 
     Returns
     -------

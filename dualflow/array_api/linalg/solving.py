@@ -1,4 +1,4 @@
-"""Determinants, inverses, powers and solutions."""
+"""Determinants, inverses, powers and linear systems."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ __all__ = ["det", "inv", "matrix_power", "slogdet", "solve"]
 
 
 class Slogdet(NamedTuple):
-    """What `slogdet` gives."""
+    """The result of `slogdet`."""
 
     sign: Tensor
     logabsdet: Tensor
@@ -46,7 +46,7 @@ def inv(x: TensorLike, /) -> Tensor:
 
 
 def matrix_power(x: TensorLike, n: int, /) -> Tensor:
-    """Square matrices `x`, floating, multiplied `n` times; a negative `n` inverts them first.
+    """Return square matrices `x`, floating, to the power `n`; a negative `n` inverts them first.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
 
 
 def slogdet(x: TensorLike, /) -> Slogdet:
-    """The sign of determinants of square matrices `x`, floating, and the logarithm of their size.
+    """Return the sign, and the logarithm of the absolute value, of determinants of `x`, floating.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def slogdet(x: TensorLike, /) -> Slogdet:
 
 
 def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The y with ``x1 @ y == x2``.
+    """Solve ``x1 @ y == x2`` for y.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Ops on batches of images: the lanes are more images."""
+"""Batching rules of image ops: the examples are merged with the batch of images."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def pairs(run: Application, *lanes: Lane) -> Any:
 
 
 def merged(run: Application, lanes: tuple[Lane, ...], *images: int) -> Any:
-    """Applies an op to the images of all lanes; the operands at other places must be shared."""
+    """Apply an op to the images of all examples; other operands must be shared."""
     if any([lane.stacked for k, lane in enumerate(lanes) if k not in images]):
         return None
     values = [lane.value for lane in lanes]

@@ -1,4 +1,4 @@
-"""Ops that read and write by index."""
+"""Batching rules of gather and scatter ops."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def gather(run: Application, params: Lane, indices: Lane) -> Any:
 
 @batching("gather_grad", "gather_nd", "scatter_nd")
 def nested(run: Application, first: Lane, second: Lane) -> Any:
-    """The lanes are one more batch dimension."""
+    """Treat the examples as another batch dimension."""
     rank = len(run.attrs["shape"]) if "shape" in run.attrs else run.inputs[0].ndim
     changed: dict[str, Any] = {"axis": run.axis(rank=rank),
                                "batch_dims": run.attrs["batch_dims"] + 1}
@@ -34,7 +34,7 @@ def nested(run: Application, first: Lane, second: Lane) -> Any:
           "tensor_scatter_nd_min", "tensor_scatter_nd_max", "tensor_scatter_nd_mul",
           "scatter_update_grad")
 def scatter(run: Application, *lanes: Lane) -> Any:
-    """Indices begin with the number of their lane."""
+    """Prefix each index with the number of its example."""
     x, indices, *updates = run.all_stacked(lanes)
     each = run.shape(run.inputs[1])
     lane = reshape(range_(run.n, dtype=indices.dtype), (run.n, *[1] * len(each)))
@@ -44,7 +44,7 @@ def scatter(run: Application, *lanes: Lane) -> Any:
 
 @batching("searchsorted")
 def searchsorted(run: Application, rows: Lane, values: Lane) -> Any:
-    """Several values are looked up in one row; the op's leading dimensions must agree."""
+    """Look up the values of each example in its row; the leading dimensions must agree."""
     if run.inputs[0].ndim != run.inputs[1].ndim:
         return None
     return run(*run.all_stacked((rows, values)))
@@ -52,7 +52,7 @@ def searchsorted(run: Application, rows: Lane, values: Lane) -> Any:
 
 @batching("segment_sum", "segment_gather")
 def segments(run: Application, data: Lane, ids: Lane) -> Any:
-    """Where lanes share the ids, they are part of each row."""
+    """If ids are shared, move the examples into the rows."""
     if ids.stacked:
         return None
     k = 1 if run.op.name == "segment_gather" else run.inputs[1].ndim

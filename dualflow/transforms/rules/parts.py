@@ -1,4 +1,4 @@
-"""Ops that join tensors, or take parts of them."""
+"""Batching rules of ops that join tensors or take parts of them."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def along(run: Application, lane: Lane) -> Any:
     return run(lane.value, axis=run.axis())
 
 
-MISSING = -1 << 63          # an end that is left out: DF_SLICE_MISSING
+MISSING = -1 << 63          # an omitted begin or end: DF_SLICE_MISSING
 
 
 @batching("strided_slice")
@@ -40,7 +40,7 @@ def strided_slice_grad(run: Application, lane: Lane) -> Any:
 
 
 def whole_first(run: Application) -> dict[str, Any]:
-    """The keys of a slice behind one that takes all lanes."""
+    """Return the keys of a slice, preceded by one for all examples."""
     first = {"begin": MISSING, "end": MISSING, "strides": 1, "kind": 0}
     return {name: (key, *run.attrs[name]) for name, key in first.items()}
 

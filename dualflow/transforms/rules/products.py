@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Batching rules of matrix products."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from dualflow.transforms.registry import batching
 
 @batching("matmul", "matmul_int32")
 def matmul(run: Application, a: Lane, b: Lane) -> Any:
-    """A batch of products; rows of all lanes by one matrix are one product."""
+    """A batched product; rows of all examples times a shared matrix are one product."""
     x, y = run.inputs
     if not b.stacked and x.ndim == 2 and y.ndim == 2 and not run.attrs["transpose_a"]:
         made = run.shape(run.outputs[0])

@@ -1,4 +1,4 @@
-"""Ops that do the same to each row of a tensor: the lanes are more rows."""
+"""Batching rules of ops on rows: the examples are additional rows."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ def along(run: Application, *lanes: Lane) -> Any:
 @batching("sort", "argsort", "top_k", "band_part", "l2_normalize", "l2_normalize_grad",
           "sparse_softmax_cross_entropy", "sparse_softmax_cross_entropy_grad")
 def last(run: Application, *lanes: Lane) -> Any:
-    """They look at the last dimensions alone."""
+    """These ops only use the last dimensions."""
     return run(*run.all_stacked(lanes))
 
 
 @batching("layer_norm", "rms_norm")
 def norm(run: Application, x: Lane, *parameters: Lane) -> Any:
-    """Scales and offsets that the lanes share are those of every row."""
+    """Shared scales and offsets apply to every row."""
     if not x.stacked or any([p.stacked for p in parameters]):
         return None
     return run(x.value, *[p.value for p in parameters])

@@ -1,4 +1,4 @@
-"""Ops that change shapes only."""
+"""Batching rules of ops that only change shapes."""
 
 from typing import Any
 
