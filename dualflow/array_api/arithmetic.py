@@ -15,7 +15,7 @@ __all__ = ["abs", "add", "ceil", "clip", "conj", "copysign", "divide", "floor", 
 
 
 def abs(x: TensorLike, /) -> Tensor:
-    """The absolute value of each element of `x`, any number dtype.
+    """Return the absolute value of each element of `x`, any number dtype.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def abs(x: TensorLike, /) -> Tensor:
 
 
 def add(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 + x2``, any number dtype; shapes broadcast.
+    """Return ``x1 + x2``, any number dtype; shapes broadcast.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def imag(x: TensorLike, /) -> Tensor:
 
 
 def multiply(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 * x2``, any number dtype; shapes broadcast.
+    """Return ``x1 * x2``, any number dtype; shapes broadcast.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def multiply(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def negative(x: TensorLike, /) -> Tensor:
-    """``-x``, any number dtype; integers wrap around.
+    """Return ``-x``, any number dtype; integers wrap around.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def real(x: TensorLike, /) -> Tensor:
 
 
 def reciprocal(x: TensorLike, /) -> Tensor:
-    """``1 / x``, floating.
+    """Return ``1 / x``, floating.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def reciprocal(x: TensorLike, /) -> Tensor:
 
 
 def remainder(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 % x2``, with the sign of `x2`; shapes broadcast.
+    """Return ``x1 % x2``, with the sign of `x2`; shapes broadcast.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def sign(x: TensorLike, /) -> Tensor:
 
 
 def square(x: TensorLike, /) -> Tensor:
-    """``x * x``, any number dtype.
+    """Return ``x * x``, any number dtype.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def square(x: TensorLike, /) -> Tensor:
 
 
 def subtract(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 - x2``, any number dtype; shapes broadcast.
+    """Return ``x1 - x2``, any number dtype; shapes broadcast.
 
     Examples
     --------

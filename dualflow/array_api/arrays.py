@@ -19,7 +19,7 @@ def array(x: TensorLike, who: str) -> Tensor:
 def of_one_dtype(who: str, *xs: TensorLike) -> list[Tensor]:
     """Convert arrays and Python numbers to tensors of their common dtype."""
     if not xs:
-        raise InvalidArgumentError(f"{who}: got no arrays, want one or more")
+        raise InvalidArgumentError(f"{who}: got no arrays, expected one or more")
     given = [x if isinstance(x, bool | int | float) else array(x, who) for x in xs]
     dtype = result_type(*given)
     return [astype(x, dtype) if isinstance(x, Tensor) else cast(x, dtype) for x in given]
@@ -29,7 +29,7 @@ def floats(who: str, *xs: TensorLike) -> list[Tensor]:
     """Convert arrays and numbers to their common dtype, which must be floating."""
     given = of_one_dtype(who, *xs)
     if not given[0].dtype.is_floating:
-        raise DTypeError(f"{who}: got {given[0].dtype}, want a floating dtype")
+        raise DTypeError(f"{who}: got {given[0].dtype}, expected a floating dtype")
     return given
 
 

@@ -14,7 +14,7 @@ __all__ = ["bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or",
 
 
 def equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 == x2``, any dtype; shapes broadcast.
+    """Return ``x1 == x2``, any dtype; shapes broadcast.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def greater(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 > x2``, any number dtype; shapes broadcast.
+    """Return ``x1 > x2``, any number dtype; shapes broadcast.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def greater(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def greater_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 >= x2``, any number dtype; shapes broadcast.
+    """Return ``x1 >= x2``, any number dtype; shapes broadcast.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def isnan(x: TensorLike, /) -> Tensor:
 
 
 def less(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 < x2``, any number dtype; shapes broadcast.
+    """Return ``x1 < x2``, any number dtype; shapes broadcast.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def less(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def less_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 <= x2``, any number dtype; shapes broadcast.
+    """Return ``x1 <= x2``, any number dtype; shapes broadcast.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def less_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def maximum(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The larger of `x1` and `x2`; NaN if one is NaN; shapes broadcast.
+    """Return the larger of `x1` and `x2`; NaN if one is NaN; shapes broadcast.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def maximum(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def minimum(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The smaller of `x1` and `x2`; NaN if one is NaN; shapes broadcast.
+    """Return the smaller of `x1` and `x2`; NaN if one is NaN; shapes broadcast.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def minimum(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def not_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 != x2``, any dtype; shapes broadcast.
+    """Return ``x1 != x2``, any dtype; shapes broadcast.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def signbit(x: TensorLike, /) -> Tensor:
 
 
 def bitwise_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 & x2``, integers or bool; shapes broadcast.
+    """Return ``x1 & x2``, integers or bool; shapes broadcast.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def bitwise_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def bitwise_invert(x: TensorLike, /) -> Tensor:
-    """``~x``, integers or bool.
+    """Return ``~x``, integers or bool.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def bitwise_invert(x: TensorLike, /) -> Tensor:
 
 
 def bitwise_left_shift(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 << x2``, integers; shapes broadcast.
+    """Return ``x1 << x2``, integers; shapes broadcast.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def bitwise_left_shift(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def bitwise_or(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 | x2``, integers or bool; shapes broadcast.
+    """Return ``x1 | x2``, integers or bool; shapes broadcast.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def bitwise_or(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def bitwise_right_shift(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 >> x2``, integers, preserving the sign; shapes broadcast.
+    """Return ``x1 >> x2``, integers, preserving the sign; shapes broadcast.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def bitwise_right_shift(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def bitwise_xor(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 ^ x2``, integers or bool; shapes broadcast.
+    """Return ``x1 ^ x2``, integers or bool; shapes broadcast.
 
     Examples
     --------

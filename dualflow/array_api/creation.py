@@ -61,7 +61,7 @@ def arange(start: TensorLike, /, stop: TensorLike | None = None, step: TensorLik
 
 def asarray(obj: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any = None,
             copy: bool | None = None) -> Tensor:
-    """`obj` as an array.
+    """Return `obj` as an array.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def empty(shape: TensorLike, *, dtype: DTypeLike | None = None, device: Any = No
 
 
 def empty_like(x: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
-    """An array like `x`, of another `dtype` if one is given, on `device`; see `empty`.
+    """Return an array like `x`, of another `dtype` if one is given, on `device`; see `empty`.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
 def full(shape: TensorLike, fill_value: TensorLike, *, dtype: DTypeLike | None = None,
          device: Any = None) -> Tensor:
-    """An array of `shape` with `fill_value` in every element, on `device`.
+    """Return an array of `shape` with `fill_value` in every element, on `device`.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> list[Tensor]:
 
 
 def ones(shape: TensorLike, *, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
-    """An array of `shape` and `dtype` (float32) filled with ones, on `device`.
+    """Return an array of `shape` and `dtype` (float32) filled with ones, on `device`.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def ones(shape: TensorLike, *, dtype: DTypeLike | None = None, device: Any = Non
 
 
 def ones_like(x: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
-    """Ones of the shape and, unless `dtype` is given, the dtype of `x`, on `device`.
+    """Return ones of the shape and, unless `dtype` is given, the dtype of `x`, on `device`.
 
     Examples
     --------
@@ -345,12 +345,12 @@ def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
 def _matrices(x: TensorLike, who: str) -> Tensor:
     y = array(x, who)
     if y.ndim < 2:
-        raise InvalidArgumentError(f"{who}: x has shape {y.shape}, want 2 or more dimensions")
+        raise InvalidArgumentError(f"{who}: x has shape {y.shape}, expected 2 or more dimensions")
     return y
 
 
 def zeros(shape: TensorLike, *, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
-    """An array of `shape` and `dtype` (float32) filled with zeros, on `device`.
+    """Return an array of `shape` and `dtype` (float32) filled with zeros, on `device`.
 
     Examples
     --------
@@ -362,7 +362,7 @@ def zeros(shape: TensorLike, *, dtype: DTypeLike | None = None, device: Any = No
 
 
 def zeros_like(x: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
-    """Zeros of the shape and, unless `dtype` is given, the dtype of `x`, on `device`.
+    """Return zeros of the shape and, unless `dtype` is given, the dtype of `x`, on `device`.
 
     Examples
     --------

@@ -83,7 +83,7 @@ def can_cast(from_: TensorLike, to: DTypeLike, /) -> bool:
 
 
 def finfo(type: TensorLike | DTypeLike, /) -> FloatInfo:
-    """The limits of a floating dtype; `type` is the dtype or an array of it.
+    """Return the limits of a floating dtype; `type` is the dtype or an array of it.
 
     Examples
     --------
@@ -93,13 +93,13 @@ def finfo(type: TensorLike | DTypeLike, /) -> FloatInfo:
     """
     dtype = _dtype_of(type)
     if not dtype.is_floating:
-        raise DTypeError(f"finfo: got {dtype}, want a floating dtype")
+        raise DTypeError(f"finfo: got {dtype}, expected a floating dtype")
     return FloatInfo(8 * dtype.itemsize, 2.0 ** -_BITS_OF_FRACTION[dtype.name], dtype.max,
                      dtype.min, 2.0 ** _SMALLEST_EXPONENT[dtype.name], dtype)
 
 
 def iinfo(type: TensorLike | DTypeLike, /) -> IntInfo:
-    """The limits of an integer dtype; `type` is the dtype or an array of it.
+    """Return the limits of an integer dtype; `type` is the dtype or an array of it.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def iinfo(type: TensorLike | DTypeLike, /) -> IntInfo:
     """
     dtype = _dtype_of(type)
     if not dtype.is_integer:
-        raise DTypeError(f"iinfo: got {dtype}, want an integer dtype")
+        raise DTypeError(f"iinfo: got {dtype}, expected an integer dtype")
     return IntInfo(8 * dtype.itemsize, dtype.max, dtype.min, dtype)
 
 
@@ -148,7 +148,8 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
         return any([isdtype(dtype, k) for k in kind])
     if isinstance(kind, str):
         if kind not in KINDS:
-            raise InvalidArgumentError(f"isdtype: kind is {kind!r}, want one of {', '.join(KINDS)}")
+            raise InvalidArgumentError(f"isdtype: kind is {kind!r}, expected one of "
+                                       f"{', '.join(KINDS)}")
         return KINDS[kind](as_dtype(dtype))
     return as_dtype(dtype) is as_dtype(kind)
 
@@ -174,7 +175,7 @@ def result_type(*arrays_and_dtypes: TensorLike) -> DType:
     numbers = [x for x in arrays_and_dtypes if isinstance(x, bool | int | float)]
     found = [_dtype_of(x) for x in arrays_and_dtypes if not isinstance(x, bool | int | float)]
     if not arrays_and_dtypes:
-        raise InvalidArgumentError("result_type: got nothing, want arrays, dtypes or numbers")
+        raise InvalidArgumentError("result_type: got nothing, expected arrays, dtypes or numbers")
     if not found:
         found = [as_tensor(number).dtype for number in numbers]
         numbers = []

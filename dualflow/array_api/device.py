@@ -11,4 +11,4 @@ DEVICE = constant(0).device
 def check_device(device: Any, who: str) -> None:
     """Raise unless `device` is None or a name of the only device."""
     if device not in (None, DEVICE, "cpu"):
-        raise InvalidArgumentError(f"{who}: device is {device!r}, want {DEVICE!r} or 'cpu'")
+        raise InvalidArgumentError(f"{who}: device is {device!r}, expected {DEVICE!r} or 'cpu'")

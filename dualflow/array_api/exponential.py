@@ -29,7 +29,7 @@ def exp(x: TensorLike, /) -> Tensor:
 
 
 def expm1(x: TensorLike, /) -> Tensor:
-    """``exp(x) - 1``, exact for `x` near 0, floating.
+    """Return ``exp(x) - 1``, exact for `x` near 0, floating.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def hypot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def log(x: TensorLike, /) -> Tensor:
-    """The natural logarithm of each element of `x`, floating.
+    """Return the natural logarithm of each element of `x`, floating.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def log(x: TensorLike, /) -> Tensor:
 
 
 def log10(x: TensorLike, /) -> Tensor:
-    """The logarithm of `x` to base 10, floating.
+    """Return the logarithm of `x` to base 10, floating.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def log10(x: TensorLike, /) -> Tensor:
 
 
 def log1p(x: TensorLike, /) -> Tensor:
-    """``log(1 + x)``, exact for `x` near 0, floating.
+    """Return ``log(1 + x)``, exact for `x` near 0, floating.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def log1p(x: TensorLike, /) -> Tensor:
 
 
 def log2(x: TensorLike, /) -> Tensor:
-    """The logarithm of `x` to base 2, floating.
+    """Return the logarithm of `x` to base 2, floating.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def log2(x: TensorLike, /) -> Tensor:
 
 
 def logaddexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``log(exp(x1) + exp(x2))``without overflow; floating, shapes broadcast.
+    """Return ``log(exp(x1) + exp(x2))`` without overflow; floating, shapes broadcast.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def pow(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """``x1 ** x2``, any number dtype; shapes broadcast. Integer exponents must be 0 or more.
+    """Return ``x1 ** x2``, any number dtype; shapes broadcast. Integer exponents must be 0 or more.
 
     Examples
     --------

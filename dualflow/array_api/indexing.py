@@ -42,7 +42,7 @@ def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None) -> T
     """
     y = array(x, "take")
     if axis is None and y.ndim != 1:
-        raise InvalidArgumentError(f"take: x has shape {y.shape}, want 1 dimension or an axis")
+        raise InvalidArgumentError(f"take: x has shape {y.shape}, expected 1 dimension or an axis")
     return gather(y, _places(indices, "take"), axis=axis or 0)
 
 
@@ -70,8 +70,8 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: int = -1) ->
     y, places = array(x, "take_along_axis"), _places(indices, "take_along_axis")
     if y.ndim != places.ndim or not -y.ndim <= axis < y.ndim:
         raise InvalidArgumentError(f"take_along_axis: x has shape {y.shape}, indices "
-                                   f"{places.shape} and axis is {axis}, want as many dimensions "
-                                   "and an axis of them")
+                                   f"{places.shape} and axis is {axis}, expected as many "
+                                   "dimensions and an axis of them")
     y, places = moveaxis(y, axis, -1), moveaxis(places, axis, -1)
     *batch, n = static_shape(y)
     *batch_of_places, m = static_shape(places)

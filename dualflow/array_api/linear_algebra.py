@@ -97,6 +97,6 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
         if not -x.ndim <= axis < x.ndim:
             raise InvalidArgumentError(f"vecdot: axis {axis} of an array of shape {x.shape}")
     if not same_size(a.shape[axis], b.shape[axis]):
-        raise InvalidArgumentError(f"vecdot: x1 has shape {a.shape} and x2 {b.shape}, want vectors "
-                                   f"of one length along axis {axis}")
+        raise InvalidArgumentError(f"vecdot: x1 has shape {a.shape} and x2 {b.shape}, expected "
+                                   f"vectors of one length along axis {axis}")
     return reduce_sum(moveaxis(a, axis, -1) * moveaxis(b, axis, -1), -1)

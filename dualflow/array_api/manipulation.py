@@ -82,7 +82,7 @@ def expand_dims(x: TensorLike, /, axis: int) -> Tensor:
     """
     y = array(x, "expand_dims")
     if not -y.ndim - 1 <= axis <= y.ndim:
-        raise IndexError(f"expand_dims: axis {axis} for x of shape {y.shape}, want "
+        raise IndexError(f"expand_dims: axis {axis} for x of shape {y.shape}, expected "
                          f"{-y.ndim - 1} to {y.ndim}")
     return shapes.expand_dims(y, axis)
 
@@ -113,8 +113,8 @@ def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
     y = array(x, "moveaxis")
     moved, places = [_axes_of(a, y.ndim, "moveaxis") for a in (source, destination)]
     if len(moved) != len(places):
-        raise InvalidArgumentError(f"moveaxis: source {source} and destination {destination}, want "
-                                   "equally many axes")
+        raise InvalidArgumentError(f"moveaxis: source {source} and destination {destination}, "
+                                   "expected equally many axes")
     rest = iter([d for d in range(y.ndim) if d not in moved])
     at = dict(zip(places, moved, strict=True))
     return shapes.transpose(y, [at[d] if d in at else next(rest) for d in range(y.ndim)])
@@ -125,8 +125,8 @@ def _axes_of(axis: Any, ndim: int, who: str) -> list[int]:
     listed = [axis] if isinstance(axis, int) else list(axis)
     wrong = [a for a in listed if not -ndim <= a < ndim]
     if wrong or len({a % ndim for a in listed}) < len(listed):
-        raise InvalidArgumentError(f"{who}: axes {axis} of {ndim} dimensions, want distinct axes "
-                                   "in range")
+        raise InvalidArgumentError(f"{who}: axes {axis} of {ndim} dimensions, expected distinct "
+                                   "axes in range")
     return [a % ndim for a in listed]
 
 

@@ -107,7 +107,7 @@ def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
     """
     y = array(x, "nonzero")
     if y.ndim == 0:
-        raise InvalidArgumentError("nonzero: x has shape (), want 1 or more dimensions")
+        raise InvalidArgumentError("nonzero: x has shape (), expected 1 or more dimensions")
     return tuple(unstack(compare.where(cast(y, bool_)), y.ndim, axis=1))
 
 
@@ -136,7 +136,7 @@ def searchsorted(x1: TensorLike, x2: TensorLike, /, *, side: str = "left",
     """
     row = array(x1, "searchsorted")
     if row.ndim != 1:
-        raise InvalidArgumentError(f"searchsorted: x1 has shape {row.shape}, want 1 dimension")
+        raise InvalidArgumentError(f"searchsorted: x1 has shape {row.shape}, expected 1 dimension")
     if sorter is not None:
         row = gather(row, cast(sorter, int64))
     return sort.searchsorted(row, x2, side, int64)

@@ -10,7 +10,7 @@ __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "c
 
 
 def acos(x: TensorLike, /) -> Tensor:
-    """The arc cosine of each element of `x`, floating.
+    """Return the arc cosine of each element of `x`, floating.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def acos(x: TensorLike, /) -> Tensor:
 
 
 def acosh(x: TensorLike, /) -> Tensor:
-    """The inverse hyperbolic cosine of each element of `x`, floating.
+    """Return the inverse hyperbolic cosine of each element of `x`, floating.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def acosh(x: TensorLike, /) -> Tensor:
 
 
 def asin(x: TensorLike, /) -> Tensor:
-    """The arc sine of each element of `x`, floating.
+    """Return the arc sine of each element of `x`, floating.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def asin(x: TensorLike, /) -> Tensor:
 
 
 def asinh(x: TensorLike, /) -> Tensor:
-    """The inverse hyperbolic sine of each element of `x`, floating.
+    """Return the inverse hyperbolic sine of each element of `x`, floating.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def asinh(x: TensorLike, /) -> Tensor:
 
 
 def atan(x: TensorLike, /) -> Tensor:
-    """The arc tangent of each element of `x`, floating.
+    """Return the arc tangent of each element of `x`, floating.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def atan(x: TensorLike, /) -> Tensor:
 
 
 def atan2(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The angle of the point (`x2`, `x1`), from -pi to pi; floating, shapes broadcast.
+    """Return the angle of the point (`x2`, `x1`), from -pi to pi; floating, shapes broadcast.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def atan2(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def atanh(x: TensorLike, /) -> Tensor:
-    """The inverse hyperbolic tangent of each element of `x`, floating.
+    """Return the inverse hyperbolic tangent of each element of `x`, floating.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def atanh(x: TensorLike, /) -> Tensor:
 
 
 def cos(x: TensorLike, /) -> Tensor:
-    """The cosine of each element of `x`, floating.
+    """Return the cosine of each element of `x`, floating.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def cos(x: TensorLike, /) -> Tensor:
 
 
 def cosh(x: TensorLike, /) -> Tensor:
-    """The hyperbolic cosine of each element of `x`, floating.
+    """Return the hyperbolic cosine of each element of `x`, floating.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def cosh(x: TensorLike, /) -> Tensor:
 
 
 def sin(x: TensorLike, /) -> Tensor:
-    """The sine of each element of `x`, floating.
+    """Return the sine of each element of `x`, floating.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def sin(x: TensorLike, /) -> Tensor:
 
 
 def sinh(x: TensorLike, /) -> Tensor:
-    """The hyperbolic sine of each element of `x`, floating.
+    """Return the hyperbolic sine of each element of `x`, floating.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def sinh(x: TensorLike, /) -> Tensor:
 
 
 def tan(x: TensorLike, /) -> Tensor:
-    """The tangent of each element of `x`, floating.
+    """Return the tangent of each element of `x`, floating.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def tan(x: TensorLike, /) -> Tensor:
 
 
 def tanh(x: TensorLike, /) -> Tensor:
-    """The hyperbolic tangent of each element of `x`, floating.
+    """Return the hyperbolic tangent of each element of `x`, floating.
 
     Examples
     --------

@@ -68,8 +68,8 @@ class ForwardAccumulator(Recorder):
         self._primals = flatten_tensors(primals)
         for x in self._primals:
             if not isinstance(x, TensorBase) or not x.dtype.is_floating:
-                raise DTypeError(f"ForwardAccumulator: a primal is {shown(x)}, want a tensor of a "
-                                 "floating dtype")
+                raise DTypeError(f"ForwardAccumulator: a primal is {shown(x)}, expected a tensor "
+                                 "of a floating dtype")
         self._tangents = fitting(primals, self._primals, tangents, "ForwardAccumulator: a tangent")
         super().__init__(watch_accessed_variables=False)
         for x in self._primals:
@@ -103,7 +103,7 @@ class ForwardAccumulator(Recorder):
     def _along(self, y: Any) -> Tensor | None:
         """Return the derivative of one tensor, or None if it does not depend on the primals."""
         if not isinstance(y, TensorBase):
-            raise DTypeError(f"ForwardAccumulator.jvp: got {shown(y)}, want a tensor")
+            raise DTypeError(f"ForwardAccumulator.jvp: got {shown(y)}, expected a tensor")
         if not y.dtype.is_floating:
             return None
         ids = [tensor_id(x) for x in self._primals]
@@ -131,7 +131,7 @@ def fitting(structure: Any, values: Sequence[Any], given: Any, what: str) -> lis
     for x, t in zip(values, leaves, strict=True):
         t = as_tensor(t)
         if not t.dtype.is_floating or not same_shape(t.shape, x.shape):
-            raise ShapeError(f"{what} is {t.dtype} {t.shape}, want {x.dtype} {x.shape}")
+            raise ShapeError(f"{what} is {t.dtype} {t.shape}, expected {x.dtype} {x.shape}")
         found.append(fit(t, x))
     return found
 
@@ -275,8 +275,8 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
             inner.watch(given)
             value = as_tensor(f(*given))
         if value.size != 1:
-            raise ShapeError(f"hvp: the function returned a tensor of shape {value.shape}, want "
-                             "one number")
+            raise ShapeError(f"hvp: the function returned a tensor of shape {value.shape}, "
+                             "expected one number")
         gradients = inner.gradient(value, given, unconnected_gradients=UnconnectedGradients.ZERO)
     made = outer.gradient(gradients, given, pack_sequence_as(given, along),
                           UnconnectedGradients.ZERO)
@@ -286,10 +286,10 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
 def arguments(who: str, f: Any, items: Any) -> None:
     """Raise unless `f` is a function and `items` a list or tuple of its arguments."""
     if not callable(f):
-        raise InvalidArgumentError(f"{who}: f is {shown(f)}, want a function")
+        raise InvalidArgumentError(f"{who}: f is {shown(f)}, expected a function")
     if not isinstance(items, list | tuple):
-        raise InvalidArgumentError(f"{who}: got {shown(items)}, want a tuple with an item for each "
-                                   "argument of the function")
+        raise InvalidArgumentError(f"{who}: got {shown(items)}, expected a tuple with an item for "
+                                   "each argument of the function")
 
 
 def with_aux(who: str, result: Any, has_aux: bool) -> tuple[Any, Any]:

@@ -103,8 +103,8 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
                                        f"got {type(out).__name__}")
         value = as_tensor(out[0] if has_aux else out)
         if value.size != 1:
-            raise ShapeError(f"grad: the function returned a tensor of shape {value.shape}, want "
-                             "one number; use jacobian for other shapes")
+            raise ShapeError(f"grad: the function returned a tensor of shape {value.shape}, "
+                             "expected one number; use jacobian for other shapes")
         gradients = tape.gradient(value, sources, unconnected_gradients="zero")
         gradients = rebuild(gradients, as_tensor, lambda g: isinstance(g, IndexedSlices))
         return (value, out[1]) if has_aux else value, gradients
@@ -176,7 +176,7 @@ def fresh(caller: str, leaf: Any) -> Tensor:
     x = as_tensor(leaf)
     if not x.dtype.is_floating:
         raise DTypeError(f"{caller}: an argument of dtype {x.dtype} and shape {x.shape} has no "
-                         "gradient; want a floating dtype")
+                         "gradient; expected a floating dtype")
     return record_function(caller, lambda g, y, x: g, [x], [x])[0]
 
 

@@ -52,7 +52,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
     Notes
     -----
-    Values and gradients are bit-identical to those of `f`. All tensors that `f` reads have
+    Recomputation does not change a bit of values and gradients. All tensors that `f` reads have
     gradients: arguments, variables and enclosing tensors. In a graph, the recomputed nodes are not
     merged with the original ones. Source: Chen et al., "Training Deep Nets with Sublinear Memory
     Cost" (2016).
@@ -69,7 +69,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     1.0
     """
     if not callable(f):
-        raise InvalidArgumentError(f"recompute_grad: f is {type(f).__name__}, want a function")
+        raise InvalidArgumentError(f"recompute_grad: f is {type(f).__name__}, expected a function")
     name = getattr(f, "__name__", type(f).__name__)
 
     @functools.wraps(f)

@@ -52,7 +52,7 @@ def constructor(self: Any, persistent: bool = False,
 
 
 class Signature:
-    """A descriptor for the signature of a class: its own constructor's, or that of tapes."""
+    """A descriptor for the signature of a class: of its constructor, or of the tape's."""
 
     def __init__(self, constructor: Callable[..., None]) -> None:
         self.constructor = constructor
@@ -111,7 +111,7 @@ class GradientTape(Recorder):
         for x in flatten_tensors(tensor):
             if not isinstance(x, TensorBase):
                 raise DTypeError(f"GradientTape.watch: got a {type(x).__name__}, "
-                                 "want a Tensor or Variable")
+                                 "expected a Tensor or Variable")
             if x.dtype.is_floating:
                 self._log.watch(x)
             else:
@@ -255,10 +255,10 @@ class GradientTape(Recorder):
         """
         y = as_tensor(target)
         if not isinstance(source, TensorBase):
-            raise DTypeError(f"batch_jacobian: source is {shown(source)}, want a tensor")
+            raise DTypeError(f"batch_jacobian: source is {shown(source)}, expected a tensor")
         if y.ndim < 1 or source.ndim < 1 or y.shape[0] != source.shape[0]:
             raise ShapeError(f"GradientTape.batch_jacobian: target {y.shape} and source "
-                             f"{source.shape}, want the same first dimension")
+                             f"{source.shape}, expected the same first dimension")
         one = directions(y.shape[1:], y.dtype)
         rows = broadcast_to(expand_dims(one, 1), (one.shape[0], *y.shape))
 
@@ -334,7 +334,7 @@ class GradientTape(Recorder):
 def wants_zero(unconnected: str) -> bool:
     if unconnected not in ("none", "zero"):
         raise InvalidArgumentError(
-            f"unconnected_gradients is {unconnected!r}, want 'none' or 'zero'")
+            f"unconnected_gradients is {unconnected!r}, expected 'none' or 'zero'")
     return unconnected == "zero"
 
 
@@ -361,7 +361,7 @@ def check_tensors(what: str, items: list[Any]) -> None:
     for x in items:
         if not isinstance(x, TensorBase):
             raise DTypeError(f"GradientTape: a {what} is a {type(x).__name__}, "
-                             "want a Tensor or Variable")
+                             "expected a Tensor or Variable")
 
 
 def seed_gradients(targets: list[Any], structure: Any, given: Any) -> dict[int, Tensor]:

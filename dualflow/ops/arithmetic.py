@@ -27,7 +27,7 @@ __all__ = [
 
 
 def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x + y, elementwise.
+    """Return x + y, elementwise.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def _(g, y, a, b):
 
 
 def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x - y, elementwise.
+    """Return x - y, elementwise.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def _(g, y, a, b):
 
 
 def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x * y, elementwise.
+    """Return x * y, elementwise.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def _(g, y, a, b):
 
 
 def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x * y, elementwise, and 0 where y is 0, even if x is infinite or NaN.
+    """Return x * y, elementwise, or 0 where y is 0, even if x is infinite or NaN.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _(g, y, a, b):
 
 
 def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """(x - y)**2, elementwise.
+    """Return (x - y)**2, elementwise.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def _(g, y, a, b):
 
 
 def negative(x: TensorLike, name: str | None = None) -> Tensor:
-    """-x, elementwise.
+    """Return -x, elementwise.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def _(g, y, x):
 
 
 def abs(x: TensorLike, name: str | None = None) -> Tensor:
-    """``|x|``, elementwise.
+    """Return ``|x|``, elementwise.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def _(g, y, x):
 
 
 def sign(x: TensorLike, name: str | None = None) -> Tensor:
-    """-1, 0 or 1 by the sign of x, elementwise.
+    """Return -1, 0 or 1 by the sign of x, elementwise.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def _(g, y, x):
 
 
 def square(x: TensorLike, name: str | None = None) -> Tensor:
-    """x * x, elementwise.
+    """Return x * x, elementwise.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def _(g, y, x):
 
 
 def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
-    """The sum of any number of tensors of one shape.
+    """Return the sum of any number of tensors of one shape.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     if isinstance(inputs, Tensor):
         return apply("add_n", inputs, name=name)
     if len(inputs) == 0:
-        raise InvalidArgumentError("add_n: inputs are empty, want at least one tensor")
+        raise InvalidArgumentError("add_n: inputs are empty, expected at least one tensor")
     return apply("add_n", *inputs, name=name)
 
 

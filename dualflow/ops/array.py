@@ -82,7 +82,7 @@ def ints(value: Any, what: str) -> tuple[int, ...]:
         listed = value.tolist() if hasattr(value, "tolist") else as_tensor(value).tolist()
         return tuple([v.__index__() for v in (listed if isinstance(listed, list) else [listed])])
     except (AttributeError, TypeError):
-        raise DTypeError(f"{what} is {shown(value)}, want integers") from None
+        raise DTypeError(f"{what} is {shown(value)}, expected integers") from None
 
 
 def one_size(value: Any, what: str) -> Any:
@@ -90,7 +90,7 @@ def one_size(value: Any, what: str) -> Any:
     sizes."""
     found = ints(value, what)
     if len(found) != 1 or not (is_open(found[0]) or found[0] >= 0):
-        raise InvalidArgumentError(f"{what} is {shown(value)}, want one number of at least 0")
+        raise InvalidArgumentError(f"{what} is {shown(value)}, expected one number of at least 0")
     if isinstance(found[0], Dim) and found[0].from_data:
         found[0].graph.guard("ge", (found[0], 0), True)
     return found[0]
@@ -130,7 +130,7 @@ def _(g, y, x, shape):
 
 
 def expand_dims(input: TensorLike, axis: int, name: str | None = None) -> Tensor:
-    """`input` with a dimension of size 1 inserted at `axis`, sharing memory.
+    """Return `input` with a dimension of size 1 inserted at `axis`, sharing memory.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _(g, y, x, axis):
 
 
 def squeeze(input: TensorLike, axis: Axis = None, name: str | None = None) -> Tensor:
-    """`input` without dimensions of size 1, sharing memory.
+    """Return `input` without dimensions of size 1, sharing memory.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def _(g, y, x, axis):
 
 
 def identity(input: TensorLike, name: str | None = None) -> Tensor:
-    """A new tensor with the value of `input`, sharing memory.
+    """Return a new tensor with the value of `input`, sharing memory.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def _(g, y, x, perm):
 
 
 def shape(input: TensorLike, out_type: DTypeLike = int32, name: str | None = None) -> Tensor:
-    """The dimensions of `input` as a tensor of int32 (or `out_type`).
+    """Return the dimensions of `input` as a tensor of int32 (or `out_type`).
 
     Examples
     --------
@@ -316,7 +316,7 @@ no_gradient("shape", why="it depends on the shape of its input, not on the value
 
 
 def size(input: TensorLike, out_type: DTypeLike = int32, name: str | None = None) -> Tensor:
-    """The number of elements of `input`, int32 (or `out_type`) of shape ().
+    """Return the number of elements of `input`, int32 (or `out_type`) of shape ().
 
     Examples
     --------
@@ -335,7 +335,7 @@ def _as_type(x: Tensor, dtype: DType) -> Tensor:
 
 
 def rank(input: TensorLike, name: str | None = None) -> Tensor:
-    """The number of dimensions of `input`, int32 of shape ().
+    """Return the number of dimensions of `input`, int32 of shape ().
 
     Examples
     --------
@@ -364,10 +364,10 @@ def ensure_shape(x: TensorLike, shape: Sequence[int | None], name: str | None = 
     tensor = x if isinstance(x, TensorBase) else as_tensor(x, None, "ensure_shape")
     have = tensor.shape
     if not isinstance(shape, (tuple, list)):
-        raise DTypeError(f"ensure_shape: shape is {shape!r}, want a sequence of int or None")
+        raise DTypeError(f"ensure_shape: shape is {shape!r}, expected a sequence of int or None")
     want = [h if w is None else w for h, w in zip(have, shape, strict=False)]
     if len(have) != len(shape) or not same_shape(have, want):
-        raise ShapeError(f"ensure_shape: {tensor.dtype} {have}, want shape {tuple(shape)}")
+        raise ShapeError(f"ensure_shape: {tensor.dtype} {have}, expected shape {tuple(shape)}")
     if any([isinstance(h, Dim) and h.from_data and w is not h
             for h, w in zip(have, want, strict=True)]):
         return reshape(tensor, want, name=name)         # the result has the known sizes

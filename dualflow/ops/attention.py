@@ -98,12 +98,12 @@ def scaled_dot_product_attention(query: TensorLike, key: TensorLike, value: Tens
     op = "scaled_dot_product_attention"
     if data_format not in ("BHTD", "BTHD"):
         raise InvalidArgumentError(
-            f"{op}: data_format is {shown(data_format)}, want 'BHTD' or 'BTHD'")
+            f"{op}: data_format is {shown(data_format)}, expected 'BHTD' or 'BTHD'")
     number(dropout_p, f"{op}: dropout_p", LESS_THAN_ALL)
     mask = EVERYTHING if attn_mask is None else as_tensor(attn_mask)
     if mask.dtype.is_integer:
-        raise DTypeError(f"{op}: attn_mask is {mask.dtype} {mask.shape}, want bool (True: the key "
-                         "takes part) or a floating dtype (added to the scores)")
+        raise DTypeError(f"{op}: attn_mask is {mask.dtype} {mask.shape}, expected bool (True: the "
+                         "key takes part) or a floating dtype (added to the scores)")
     drawn = random_generator.draw_key(seed, op) if dropout_p else NO_KEY
     out, _, _ = apply("scaled_dot_product_attention", query, key, value, mask, drawn, name=name,
                    is_causal=is_causal, scale=1.0 if scale is None else scale,
@@ -129,7 +129,7 @@ def attention_grads(g: TensorLike, query: TensorLike, key: TensorLike, value: Te
                              "rate": rate, "heads_inner": heads_inner}
     for x in (query, key, value):
         if not as_tensor(x).dtype.is_floating:
-            raise DTypeError(f"attention_grads: {as_tensor(x).dtype}, want a floating dtype")
+            raise DTypeError(f"attention_grads: {as_tensor(x).dtype}, expected a floating dtype")
     made = apply("scaled_dot_product_attention", query, key, value, mask, drawn, **attrs)
     return apply("scaled_dot_product_attention_grad", query, key, value, mask, drawn, *made, g,
                  **attrs)

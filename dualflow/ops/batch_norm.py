@@ -26,7 +26,7 @@ __all__ = ["batch_normalization", "fused_batch_norm", "fused_batch_norm_grad", "
 def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike,
                         offset: TensorLike | None, scale: TensorLike | None,
                         variance_epsilon: float, name: str | None = None) -> Tensor:
-    """(x - mean) / sqrt(variance + epsilon) * scale + offset.
+    """Return (x - mean) / sqrt(variance + epsilon) * scale + offset.
 
     Parameters
     ----------
@@ -54,7 +54,8 @@ def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike,
     """
     x = as_tensor(x)
     if not x.dtype.is_floating:
-        raise DTypeError(f"batch_normalization: x is {x.dtype} {x.shape}, want a floating dtype")
+        raise DTypeError(f"batch_normalization: x is {x.dtype} {x.shape}, expected a floating "
+                         "dtype")
     try:
         factor = rsqrt(add(variance, variance_epsilon))
         if scale is not None:
@@ -67,7 +68,7 @@ def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike,
 
 def normalize_by(x: TensorLike, mean: TensorLike, factor: TensorLike, offset: TensorLike,
                  name: str | None = None) -> Tensor:
-    """(x - mean) * factor + offset, elementwise.
+    """Return (x - mean) * factor + offset, elementwise.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ def fused_batch_norm(x: TensorLike, scale: TensorLike, offset: TensorLike,
                      epsilon: float = 0.001, data_format: str = "NHWC", is_training: bool = True,
                      name: str | None = None,
                      exponential_avg_factor: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
-    """`x` with mean 0 and variance 1 in each channel, times `scale`, plus `offset`; and moments.
+    """Normalize each channel of `x`, multiply by `scale`, add `offset`; also return the moments.
 
     Parameters
     ----------
@@ -150,7 +151,7 @@ def fused_batch_norm(x: TensorLike, scale: TensorLike, offset: TensorLike,
     new_only = is_training and exponential_avg_factor == 1
     if not new_only and (mean is None or variance is None):
         raise InvalidArgumentError(
-            "fused_batch_norm: mean and variance are wanted unless is_training, with an "
+            "fused_batch_norm: mean and variance are required unless is_training, with an "
             "exponential_avg_factor of 1")
     half = x.dtype if x.dtype in (float16, bfloat16) and scale.dtype is not x.dtype else None
     if not is_training:
@@ -183,8 +184,8 @@ def _by_given(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, epsilon
     def spread(v):
         v = as_tensor(v)
         if x.ndim < 2 or v.ndim != 1:
-            raise ShapeError(f"fused_batch_norm: x has shape {x.shape}, and there is {v.shape} "
-                             "where a number per channel is wanted")
+            raise ShapeError(f"fused_batch_norm: x has shape {x.shape}, and got shape {v.shape}, "
+                             "expected one value per channel")
         return reshape(v, (-1, *(1,) * (x.ndim - 2))) if first else v
 
     try:

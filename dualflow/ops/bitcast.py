@@ -84,8 +84,8 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
     x = x1 if isinstance(x1, TensorBase) else as_tensor(x1, None, "nextafter")
     y = x2 if isinstance(x2, TensorBase) else as_tensor(x2, x.dtype, "nextafter")
     if x.dtype is not y.dtype or not x.dtype.is_floating:
-        raise DTypeError(f"nextafter: x1 is {x.dtype.name}, x2 {y.dtype.name}, want one floating "
-                         "dtype")
+        raise DTypeError(f"nextafter: x1 is {x.dtype.name}, x2 {y.dtype.name}, expected one "
+                         "floating dtype")
     bits = BITS[x.dtype.itemsize]
     one = constant(1, bits)
     least = bitcast(one, x.dtype)

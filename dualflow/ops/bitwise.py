@@ -135,7 +135,7 @@ bind(invert=bitwise_not, **{"and": bitwise_and, "or": bitwise_or, "xor": bitwise
 
 
 def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x << y, elementwise.
+    """Return x << y, elementwise.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     x, y = as_tensor(shape_x), as_tensor(shape_y)
     if x.ndim != 1 or y.ndim != 1:
         raise ShapeError(f"broadcast_dynamic_shape: shapes {tuple(x.shape)} and {tuple(y.shape)}, "
-                         "want lists of sizes")
+                         "expected lists of sizes")
     rank = larger(x.shape[0], y.shape[0])
     x = pad(x, [[rank - x.shape[0], 0]], constant_values=1)
     y = pad(y, [[rank - y.shape[0], 0]], constant_values=1)

@@ -52,10 +52,10 @@ def _tensors(t_list: Sequence[TensorLike | None]) -> list[Any]:
 
 
 def _norm_of_all(t_list: Sequence[Any], name: str | None) -> tuple[Tensor, DType]:
-    """The common norm in float64, and the dtype of the tensors."""
+    """Return the common norm in float64, and the dtype of the tensors."""
     tensors = [_numbers(t) for t in t_list if t is not None]
     if not tensors:
-        raise InvalidArgumentError("global_norm: the list has no tensors, want at least one")
+        raise InvalidArgumentError("global_norm: the list has no tensors, expected at least one")
     dtype = max([t.dtype for t in tensors], key=lambda d: d.itemsize)
     return _norm(stack([_norm(t) for t in tensors], name=name)), dtype
 

@@ -23,7 +23,7 @@ __all__ = [
 
 
 def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x == y, elementwise.
+    """Return x == y, elementwise.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ no_gradient("equal", why="its result is bool")
 
 
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x != y, elementwise.
+    """Return x != y, elementwise.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ no_gradient("not_equal", why="its result is bool")
 
 
 def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x < y, elementwise.
+    """Return x < y, elementwise.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ no_gradient("less", why="its result is bool")
 
 
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x <= y, elementwise.
+    """Return x <= y, elementwise.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ no_gradient("less_equal", why="its result is bool")
 
 
 def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x > y, elementwise.
+    """Return x > y, elementwise.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ no_gradient("greater", why="its result is bool")
 
 
 def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x >= y, elementwise.
+    """Return x >= y, elementwise.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ no_gradient("greater_equal", why="its result is bool")
 def approximate_equal(
     x: TensorLike, y: TensorLike, tolerance: float = 1e-5, name: str | None = None
 ) -> Tensor:
-    """``|x - y| < tolerance``, elementwise.
+    """Return ``|x - y| < tolerance``, elementwise.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def where(
     if x is None and y is None:
         return apply_unary("where_indices", condition, name)
     if x is None or y is None:
-        raise InvalidArgumentError("where: got one of x and y, want both or neither")
+        raise InvalidArgumentError("where: got one of x and y, expected both or neither")
     return apply("where", condition, x, y, name=name)
 
 

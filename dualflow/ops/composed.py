@@ -25,7 +25,7 @@ __all__ = ["is_non_decreasing", "is_strictly_increasing", "lbeta", "polyval", "r
 
 
 def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / x, elementwise, and 0 where x is 0.
+    """Return 1 / x, elementwise, or 0 where x is 0.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Te
     """
     factor = as_tensor(scalar, as_tensor(x).dtype)
     if factor.ndim:
-        raise ShapeError(f"scalar_mul: scalar has shape {tuple(factor.shape)}, want ()")
+        raise ShapeError(f"scalar_mul: scalar has shape {tuple(factor.shape)}, expected ()")
     return multiply(factor, x, name=name)
 
 
@@ -62,7 +62,8 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
     123.0
     """
     if not isinstance(coeffs, list | tuple):
-        raise InvalidArgumentError(f"polyval: coeffs are a {type(coeffs).__name__}, want a list")
+        raise InvalidArgumentError(f"polyval: coeffs are a {type(coeffs).__name__}, expected a "
+                                   "list")
     at = as_tensor(x, None, "polyval")
     if not coeffs:
         return zeros_like(at, name=name)

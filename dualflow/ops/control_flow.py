@@ -71,7 +71,7 @@ def cond(pred: TensorLike, true_fn: Branch, false_fn: Branch, name: str | None =
     """
     for branch, what in ((true_fn, "true_fn"), (false_fn, "false_fn")):
         if not callable(branch):
-            raise InvalidArgumentError(f"cond: {what} is {shown(branch)}, want a function")
+            raise InvalidArgumentError(f"cond: {what} is {shown(branch)}, expected a function")
     pred = state.truth("cond", "pred", pred)
     if not is_traced(pred):
         return anew(state.tensors(true_fn() if pred else false_fn(), "cond"))
@@ -108,8 +108,8 @@ def switch_case(branch_index: TensorLike,
     keys, branches = _by_index(branch_fns)
     index = as_tensor(branch_index, None, "switch_case")
     if index.shape != () or not index.dtype.is_integer:
-        raise InvalidArgumentError(f"switch_case: branch_index is {state.described(index)}, want "
-                                   "an integer of shape ()")
+        raise InvalidArgumentError(f"switch_case: branch_index is {state.described(index)}, "
+                                   "expected an integer of shape ()")
     if default is not None:
         branches.append(default)
     last = len(branches) - 1
@@ -128,14 +128,14 @@ def _by_index(branch_fns: Any) -> tuple[list[int], list[Branch]]:
     for k, item in enumerate(given):
         key, branch = item if isinstance(item, tuple) and len(item) == 2 else (k, item)
         if not callable(branch):
-            raise InvalidArgumentError(f"switch_case: branch {shown(key)} is {shown(branch)}, want "
-                                       "a function")
+            raise InvalidArgumentError(f"switch_case: branch {shown(key)} is {shown(branch)}, "
+                                       "expected a function")
         pairs.append((integer(key, "switch_case: the index of a branch"), branch))
     pairs.sort(key=lambda pair: pair[0])
     keys = [key for key, _ in pairs]
     if not pairs or len(set(keys)) < len(keys):
-        raise InvalidArgumentError(f"switch_case: branches have the indices {keys}, want one or "
-                                   "more, each once")
+        raise InvalidArgumentError(f"switch_case: branches have the indices {keys}, expected one "
+                                   "or more, each once")
     return keys, [branch for _, branch in pairs]
 
 
@@ -185,8 +185,8 @@ def case(pred_fn_pairs: Sequence[tuple[TensorLike, Branch]] | Mapping[Any, Branc
     pairs = list(pred_fn_pairs.items() if hasattr(pred_fn_pairs, "items") else pred_fn_pairs)
     if not all([isinstance(pair, tuple | list) and len(pair) == 2 and callable(pair[1])
                 for pair in pairs]) or not (pairs or default):
-        raise InvalidArgumentError(f"case: pred_fn_pairs is {shown(pred_fn_pairs)}, want pairs of "
-                                   "a bool tensor and a function")
+        raise InvalidArgumentError(f"case: pred_fn_pairs is {shown(pred_fn_pairs)}, expected pairs "
+                                   "of a bool tensor and a function")
     preds = [state.truth("case", f"condition {k}", pred) for k, (pred, _) in enumerate(pairs)]
     if exclusive or default is None:
         _check_conditions(preds, exclusive, default is None)
@@ -206,7 +206,8 @@ def _check_conditions(preds: Sequence[Tensor], exclusive: bool, one: bool) -> No
     def check(*values: Tensor) -> None:
         holding = [k for k, x in enumerate(values) if x]
         if exclusive and len(holding) > 1:
-            raise InvalidArgumentError(f"case: conditions {holding} hold, want one: exclusive=True")
+            raise InvalidArgumentError(f"case: conditions {holding} hold, expected one: "
+                                       "exclusive=True")
         if one and not holding:
             raise InvalidArgumentError("case: no condition holds, and there is no default")
 

@@ -42,8 +42,8 @@ def geometry(op: str, n: int, strides: TensorLike | None, padding: Padding, data
     known = FORMATS[n]
     data_format = known[0] if data_format is None else data_format
     if data_format not in known:
-        raise InvalidArgumentError(f"{op}: data_format is {shown(data_format)}, want {known[0]!r} "
-                                   f"or {known[1]!r}")
+        raise InvalidArgumentError(f"{op}: data_format is {shown(data_format)}, expected "
+                                   f"{known[0]!r} or {known[1]!r}")
     first = data_format == known[1]
     attrs = {"strides": _per_dimension(op, "strides", strides, n, first),
              "dilations": _per_dimension(op, "dilations", dilations, n, first),
@@ -65,8 +65,8 @@ def _per_dimension(op: str, what: str, value: TensorLike | None, n: int, first: 
     elif len(listed) == n + 2:
         listed, others = _spatial(listed, first)
     if len(listed) != n or any(k < 1 for k in listed) or any(k != 1 for k in others):
-        raise InvalidArgumentError(f"{op}: {what} is {shown(value)}, want 1 or more for each of "
-                                   f"{n} spatial dimensions and 1 for batch and channels")
+        raise InvalidArgumentError(f"{op}: {what} is {shown(value)}, expected 1 or more for each "
+                                   f"of {n} spatial dimensions and 1 for batch and channels")
     return listed
 
 
@@ -78,13 +78,13 @@ def _padding(op: str, padding: Padding, n: int, first: bool) -> dict[str, Any]:
     if isinstance(padding, list | tuple) and len(padding) == n + 2:
         pairs = [ints(pair, f"{op}: padding") for pair in padding]
     if not pairs or any(len(pair) != 2 or min(pair) < 0 for pair in pairs):
-        raise InvalidArgumentError(f"{op}: padding is {shown(padding)}, want 'SAME', 'VALID' or a "
-                                   f"pair (before, after) of 0 or more for each of {n + 2} "
+        raise InvalidArgumentError(f"{op}: padding is {shown(padding)}, expected 'SAME', 'VALID' "
+                                   f"or a pair (before, after) of 0 or more for each of {n + 2} "
                                    "dimensions")
     inside, others = _spatial(pairs, first)
     if any(pair != (0, 0) for pair in others):
-        raise InvalidArgumentError(f"{op}: padding is {shown(padding)}, want (0, 0) for batch and "
-                                   "channels")
+        raise InvalidArgumentError(f"{op}: padding is {shown(padding)}, expected (0, 0) for batch "
+                                   "and channels")
     return {"same": False, "pads": [k for pair in inside for k in pair]}
 
 
@@ -102,7 +102,7 @@ def images(op: str, what: str, value: TensorLike, n: int, given: Geometry) -> Te
     """Check the image argument `what` with n spatial dimensions; return it with channels last."""
     x = as_tensor(value, None, op)
     if x.ndim != n + 2:
-        raise ShapeError(f"{op}: {what} has shape {x.shape}, want {n + 2} dimensions")
+        raise ShapeError(f"{op}: {what} has shape {x.shape}, expected {n + 2} dimensions")
     return channels_last(x, given)
 
 
@@ -110,7 +110,7 @@ def sizes_of(op: str, what: str, value: TensorLike, n: int) -> tuple[int, ...]:
     """Check the argument `what`, the shape of filters over n dimensions, and return it."""
     sizes = ints(value, f"{op}: {what}")
     if len(sizes) != n + 2:
-        raise ShapeError(f"{op}: {what} is {sizes}, want {n + 2} sizes")
+        raise ShapeError(f"{op}: {what} is {sizes}, expected {n + 2} sizes")
     return sizes
 
 
@@ -127,8 +127,8 @@ def convolve(op: str, n: int, input: TensorLike, filters: TensorLike, strides: T
     x, w = as_tensor(input, None, op), as_tensor(filters, None, op)
     given = geometry(op, n, strides, padding, data_format, dilations)
     if x.ndim < n + 2 or w.ndim != n + 2:
-        raise ShapeError(f"{op}: input has shape {x.shape} and filters {w.shape}, want {n + 2} or "
-                         f"more dimensions, and {n + 2}")
+        raise ShapeError(f"{op}: input has shape {x.shape} and filters {w.shape}, expected {n + 2} "
+                         f"or more dimensions, and {n + 2}")
     batch = static_shape(x)[:x.ndim - n - 1]
     if len(batch) > 1:
         x = reshape(x, (product(x.shape[:len(batch)]), *static_shape(x)[len(batch):]))
@@ -331,7 +331,7 @@ def convolution(input: TensorLike, filters: TensorLike, strides: TensorLike | No
 def dimensions(op: str, filters: TensorBase) -> int:
     """Return the number of dimensions that filters move along."""
     if filters.ndim - 2 not in FORMATS:
-        raise ShapeError(f"{op}: filters have shape {filters.shape}, want 3, 4 or 5 dimensions")
+        raise ShapeError(f"{op}: filters have shape {filters.shape}, expected 3, 4 or 5 dimensions")
     return filters.ndim - 2
 
 

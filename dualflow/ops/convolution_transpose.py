@@ -37,7 +37,7 @@ def _backprop_input(op: str, n: int, sizes: TensorLike, filters: TensorLike, g: 
     given = geometry(op, n, strides, padding, data_format, dilations)
     shape = image_sizes(op, what, sizes, n, given)
     if w.ndim != n + 2:
-        raise ShapeError(f"{op}: filters have shape {w.shape}, want {n + 2} dimensions")
+        raise ShapeError(f"{op}: filters have shape {w.shape}, expected {n + 2} dimensions")
     last = images(op, of, g, n, given)
     try:
         y = conv_backprop_input(shape, w, last, given.attrs, name)
@@ -174,7 +174,7 @@ def conv_transpose(input: TensorLike, filters: TensorLike, output_shape: TensorL
 
 def atrous_conv2d_transpose(value: TensorLike, filters: TensorLike, output_shape: TensorLike,
                             rate: int, padding: Padding, name: str | None = None) -> Tensor:
-    """The transpose of `atrous_conv2d`.
+    """Return the transpose of `atrous_conv2d`.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def atrous_conv2d_transpose(value: TensorLike, filters: TensorLike, output_shape
 def conv2d_backprop_input(input_sizes: TensorLike, filters: TensorLike, out_backprop: TensorLike,
                           strides: TensorLike | None, padding: Padding, data_format: str = "NHWC",
                           dilations: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """The gradient of `conv2d` with respect to its input.
+    """Return the gradient of `conv2d` with respect to its input.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def conv2d_backprop_input(input_sizes: TensorLike, filters: TensorLike, out_back
 def conv2d_backprop_filter(input: TensorLike, filter_sizes: TensorLike, out_backprop: TensorLike,
                            strides: TensorLike | None, padding: Padding, data_format: str = "NHWC",
                            dilations: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """The gradient of `conv2d` with respect to its filters.
+    """Return the gradient of `conv2d` with respect to its filters.
 
     Parameters
     ----------

@@ -63,9 +63,9 @@ def bincount(arr: TensorLike, weights: TensorLike | None = None, minlength: int 
     """
     arr = arr if isinstance(arr, TensorBase) else as_tensor(arr, None, "bincount")
     if axis not in (None, 0, -1):
-        raise InvalidArgumentError(f"bincount: axis is {axis}, want None, 0 or -1")
+        raise InvalidArgumentError(f"bincount: axis is {axis}, expected None, 0 or -1")
     if binary_output and weights is not None:
-        raise InvalidArgumentError("bincount: got weights and binary_output, want one of them")
+        raise InvalidArgumentError("bincount: got weights and binary_output, expected one of them")
     counts = apply("bincount", arr, name=name, minlength=0 if minlength is None else minlength,
                    maxlength=-1 if maxlength is None else maxlength, dtype=dtype)
     by_rows = axis == -1 and arr.ndim != 1
@@ -81,8 +81,8 @@ def _sums(arr: TensorBase, added: TensorLike, length: Any, by_rows: bool,
     if not by_rows:
         return unsorted_segment_sum(added, where(arr < length, arr, -1), length, name=name)
     if arr.ndim != 2:
-        raise ShapeError(f"bincount: arr has shape {tuple(arr.shape)}, want 1 or 2 dimensions for "
-                         "axis -1")
+        raise ShapeError(f"bincount: arr has shape {tuple(arr.shape)}, expected 1 or 2 dimensions "
+                         "for axis -1")
     rows = static_shape(arr)[0]
     first = expand_dims(range_(rows, dtype=arr.dtype) * length, -1)
     total = unsorted_segment_sum(added, where(arr < length, arr + first, -1), rows * length)
@@ -156,7 +156,7 @@ def confusion_matrix(labels: TensorLike, predictions: TensorLike, num_classes: i
     classes = -1 if num_classes is None else one_size(num_classes, "confusion_matrix: num_classes")
     if classes < 0 and num_classes is not None:
         raise InvalidArgumentError(
-            f"confusion_matrix: num_classes is {num_classes}, want at least 0")
+            f"confusion_matrix: num_classes is {num_classes}, expected at least 0")
     if weights is None:
         return apply("confusion_matrix", labels, predictions, name=name, dtype=dtype,
                      num_classes=classes)

@@ -65,7 +65,7 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: TensorLik
     try:
         return reshape(x, want)
     except ShapeError:
-        raise ShapeError(f"constant: got {x.dtype} {x.shape}, want shape {want}") from None
+        raise ShapeError(f"constant: got {x.dtype} {x.shape}, expected shape {want}") from None
 
 
 def convert_to_tensor(value: TensorLike, dtype: DTypeLike | None = None,
@@ -128,10 +128,10 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
         one_by_one(f"fill({{}}, {name})", dims, value)
     x = value if isinstance(value, TensorBase) else as_tensor(value, None, "fill")
     if x.ndim != 0:
-        raise ShapeError(f"fill: value is {x.dtype} {x.shape}, want shape ()")
+        raise ShapeError(f"fill: value is {x.dtype} {x.shape}, expected shape ()")
     shape = ints(dims, "fill: dims")
     if any(d < 0 for d in shape):
-        raise ShapeError(f"fill: dims {shape}, want 0 or more each")
+        raise ShapeError(f"fill: dims {shape}, expected 0 or more each")
     return broadcast_to(x, shape, name=name)
 
 
@@ -358,7 +358,7 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: TensorLike |
     """
     rows, columns = ints([num_rows, num_rows if num_columns is None else num_columns], "eye: size")
     if rows < 0:
-        raise ShapeError(f"eye: {rows} rows, want 0 or more")
+        raise ShapeError(f"eye: {rows} rows, expected 0 or more")
     matrix = one_hot(range(rows), columns, dtype=dtype, name=name)
     batch = () if batch_shape is None else ints(batch_shape, "eye: batch_shape")
     return broadcast_to(matrix, (*batch, rows, columns)) if batch else matrix
@@ -384,7 +384,7 @@ def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -
     [[[1, 2], [1, 2], [1, 2]], [[3, 3], [4, 4], [5, 5]]]
     """
     if indexing not in ("xy", "ij"):
-        raise InvalidArgumentError(f"meshgrid: indexing is {indexing!r}, want 'xy' or 'ij'")
+        raise InvalidArgumentError(f"meshgrid: indexing is {indexing!r}, expected 'xy' or 'ij'")
     vectors = [reshape(a, (-1,)) for a in args]
     order = [*builtins.range(len(vectors))]
     if indexing == "xy" and len(order) > 1:

@@ -80,12 +80,13 @@ def crop_and_resize(image: TensorLike, boxes: TensorLike, box_indices: TensorLik
     if (x.ndim, box.ndim, index.ndim) != (4, 2, 1) or not (
             same_size(box.shape[1], 4) and same_size(box.shape[0], index.shape[0])):
         raise ShapeError(f"{op}: image has shape {x.shape}, boxes {box.shape} and box_indices "
-                         f"{index.shape}, want 4 dimensions, (n, 4) and (n,)")
+                         f"{index.shape}, expected 4 dimensions, (n, 4) and (n,)")
     if len(size) != 2 or any(n < 1 for n in size):
-        raise InvalidArgumentError(f"{op}: crop_size is {shown(crop_size)}, want two positive "
+        raise InvalidArgumentError(f"{op}: crop_size is {shown(crop_size)}, expected two positive "
                                    "integers, height and width")
     if not isinstance(method, str) or method.lower() not in ("bilinear", "nearest"):
-        raise InvalidArgumentError(f"{op}: method is {shown(method)}, want 'bilinear' or 'nearest'")
+        raise InvalidArgumentError(f"{op}: method is {shown(method)}, expected 'bilinear' or "
+                                   "'nearest'")
     x = x if x.dtype.is_floating else cast(x, float32)
     box = box if box.dtype is float64 else cast(box, float32)    # 16-bit floats are too coarse
     batch, height, width, channels = static_shape(x)

@@ -129,7 +129,7 @@ def ctc_greedy_decoder(inputs: TensorLike, sequence_length: TensorLike,
     """
     logits = as_tensor(inputs, None, "ctc_greedy_decoder")
     if logits.ndim != 3:
-        raise ShapeError(f"ctc_greedy_decoder: inputs have shape {logits.shape}, want 3 "
+        raise ShapeError(f"ctc_greedy_decoder: inputs have shape {logits.shape}, expected 3 "
                          "dimensions: (time, batch, classes)")
     n_steps, n_rows, n_classes = static_shape(logits)
     blank = n_classes - 1 if blank_index is None else blank_index

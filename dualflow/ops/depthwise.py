@@ -36,7 +36,7 @@ def _grouped(height: int, width: int, channels: int, outputs: int) -> tuple[int,
 def _as_grouped(op: str, filter: TensorLike) -> TensorBase:
     w = as_tensor(filter, None, op)
     if w.ndim != 4:
-        raise ShapeError(f"{op}: filter has shape {w.shape}, want (height, width, channels, "
+        raise ShapeError(f"{op}: filter has shape {w.shape}, expected (height, width, channels, "
                          "outputs of a channel)")
     return reshape(w, _grouped(*static_shape(w)))
 
@@ -49,7 +49,7 @@ def _check_channels(op: str, shape: tuple[Any, ...], filter: tuple[Any, ...]) ->
     """Check that an input with channels last has one filter per channel."""
     if not _may_be_same(shape[3], filter[2]):
         raise ShapeError(f"{op}: input with channels last has shape {shape} and filter {filter}, "
-                         f"want one filter for each of {shape[3]} channels")
+                         f"expected one filter for each of {shape[3]} channels")
 
 
 def _depthwise(op: str, x: TensorBase, filter: TensorLike, given: Geometry,
@@ -119,7 +119,7 @@ def depthwise_conv2d_backprop_input(input_sizes: TensorLike, filter: TensorLike,
                                     padding: Padding, data_format: str = "NHWC",
                                     dilations: TensorLike | None = None,
                                     name: str | None = None) -> Tensor:
-    """The gradient of `depthwise_conv2d` with respect to its input.
+    """Return the gradient of `depthwise_conv2d` with respect to its input.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def depthwise_conv2d_backprop_filter(input: TensorLike, filter_sizes: TensorLike
                                      padding: Padding, data_format: str = "NHWC",
                                      dilations: TensorLike | None = None,
                                      name: str | None = None) -> Tensor:
-    """The gradient of `depthwise_conv2d` with respect to its filter.
+    """Return the gradient of `depthwise_conv2d` with respect to its filter.
 
     Parameters
     ----------
@@ -230,8 +230,8 @@ def separable_conv2d(input: TensorLike, depthwise_filter: TensorLike,
     w, mix = as_tensor(depthwise_filter, None, op), as_tensor(pointwise_filter, None, op)
     if w.ndim != 4 or mix.ndim != 4 or not _mixes(mix.shape, w.shape):
         raise ShapeError(f"{op}: depthwise_filter has shape {w.shape} and pointwise_filter "
-                         f"{mix.shape}, want (height, width, channels, n) and (1, 1, channels * n, "
-                         "outputs)")
+                         f"{mix.shape}, expected (height, width, channels, n) and (1, 1, channels "
+                         "* n, outputs)")
     y = _depthwise(op, images(op, "input", input, 2, given), w, given)
     at = given.attrs | {"strides": [1, 1], "dilations": [1, 1], "same": True, "pads": []}
     return channels_first(apply("conv", y, mix, name=name, **at), given)

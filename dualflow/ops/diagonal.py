@@ -93,8 +93,8 @@ def _band(op: str, k: Any) -> tuple[int, int]:
     """Return the lowest and the highest diagonal of a band."""
     given = ints(k, f"{op}: k")
     if len(given) not in (1, 2) or given[0] > given[-1]:
-        raise InvalidArgumentError(f"{op}: k is {shown(k)}, want a diagonal, or the lowest and the "
-                                   "highest of a band")
+        raise InvalidArgumentError(f"{op}: k is {shown(k)}, expected a diagonal, or the lowest and "
+                                   "the highest of a band")
     return given[0], given[-1]
 
 
@@ -111,7 +111,7 @@ def _longest(m: Any, n: Any, low: int, high: int) -> Any:
 def _before(op: str, align: str, k: int, missing: Any) -> Any:
     """Return the number of padding elements before a shorter diagonal in its row."""
     if align not in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"):
-        raise InvalidArgumentError(f"{op}: align is {shown(align)}, want 'RIGHT_LEFT', "
+        raise InvalidArgumentError(f"{op}: align is {shown(align)}, expected 'RIGHT_LEFT', "
                                    "'LEFT_RIGHT', 'LEFT_LEFT' or 'RIGHT_RIGHT'")
     above, _, below = align.partition("_")
     return missing if (above if k >= 0 else below) == "RIGHT" else 0
@@ -189,7 +189,8 @@ def diag(diagonal: TensorLike, name: str | None = None, k: int | Sequence[int] =
     x = diagonal if isinstance(diagonal, TensorBase) else as_tensor(diagonal, None, "diag")
     low, high = _band("diag", k)
     if x.ndim < 1 + (low < high):
-        raise ShapeError(f"diag: {x.dtype} {x.shape}, want {1 + (low < high)} dimension or more")
+        raise ShapeError(f"diag: {x.dtype} {x.shape}, expected {1 + (low < high)} dimension or "
+                         "more")
     longest = static_shape(x)[-1]
     m, n = longest + larger(-high, 0), longest + larger(low, 0)
     num_rows, num_cols = as_index(num_rows), as_index(num_cols)
@@ -233,7 +234,7 @@ def diag_part(input: TensorLike, name: str | None = None, k: int | Sequence[int]
     """
     x = input if isinstance(input, TensorBase) else as_tensor(input, None, "diag_part")
     if x.ndim < 2:
-        raise ShapeError(f"diag_part: {x.dtype} {x.shape}, want 2 dimensions or more")
+        raise ShapeError(f"diag_part: {x.dtype} {x.shape}, expected 2 dimensions or more")
     low, high = _band("diag_part", k)
     if low == high:
         return _diagonal(x, low, name)
@@ -281,12 +282,12 @@ def set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = None,
     """
     x, y = as_tensor(input, None, "set_diag"), as_tensor(diagonal, None, "set_diag")
     if x.ndim < 2:
-        raise ShapeError(f"set_diag: {x.dtype} {x.shape}, want 2 dimensions or more")
+        raise ShapeError(f"set_diag: {x.dtype} {x.shape}, expected 2 dimensions or more")
     low, high = _band("set_diag", k)
     m, n = static_shape(x)[-2:]
     want = (*x.shape[:-2], *([high - low + 1] if low < high else []), _longest(m, n, low, high))
     if not same_shape(y.shape, want):
-        raise ShapeError(f"set_diag: diagonal has shape {tuple(y.shape)}, want {want}")
+        raise ShapeError(f"set_diag: diagonal has shape {tuple(y.shape)}, expected {want}")
     offsets = _offsets(m, n)
     whole = diag(y, None, (low, high), m, n, align=align)
     return where((offsets >= low) & (offsets <= high), whole, x, name=name)
@@ -322,7 +323,7 @@ def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     x = as_tensor(input, None, "tensor_diag_part")
     half = x.ndim // 2
     if x.ndim % 2 or half == 0 or not same_shape(x.shape[:half], x.shape[half:]):
-        raise ShapeError(f"tensor_diag_part: shape {tuple(x.shape)}, want the same dimensions "
+        raise ShapeError(f"tensor_diag_part: shape {tuple(x.shape)}, expected the same dimensions "
                          "twice")
     shape = tuple(static_shape(x))[:half]
     size = product(shape)

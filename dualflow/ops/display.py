@@ -113,7 +113,7 @@ def get_shape(x: TensorBase) -> TensorShape:
 def check_shape(x: Variable, shape: Any) -> None:
     """Raise ShapeError unless a variable has the declared shape."""
     if not TensorShape(shape).is_compatible_with(x.shape):
-        raise ShapeError(f"Variable: the initial value has shape {x.shape}, want "
+        raise ShapeError(f"Variable: the initial value has shape {x.shape}, expected "
                          f"{TensorShape(shape)}")
 
 

@@ -86,7 +86,7 @@ def stateless_gamma(shape: Shape, seed: TensorLike, alpha: TensorLike,
     """
     wanted = as_dtype(dtype)
     if not wanted.is_floating:
-        raise DTypeError(f"random_gamma: dtype is {wanted.name}, want a floating dtype")
+        raise DTypeError(f"random_gamma: dtype is {wanted.name}, expected a floating dtype")
     parameters = _each("random_gamma", shape, wanted, alpha)
     drawn = apply("random_gamma", key_of(seed), *parameters, name=name)
     if beta is not None:
@@ -209,9 +209,9 @@ def stateless_categorical(logits: TensorLike, num_samples: int, seed: TensorLike
     """
     given = as_tensor(logits, None, "categorical")
     if not given.dtype.is_floating:
-        raise DTypeError(f"categorical: logits are {given.dtype.name}, want a floating dtype")
+        raise DTypeError(f"categorical: logits are {given.dtype.name}, expected a floating dtype")
     if given.ndim != 2:
-        raise ShapeError(f"categorical: logits have shape {given.shape}, want 2 dimensions: "
+        raise ShapeError(f"categorical: logits have shape {given.shape}, expected 2 dimensions: "
                          "(batch, classes)")
     x = cast(given, dtypes.float64)
     so_far = cumsum(exp(x - reduce_max(x, -1, keepdims=True)), -1)

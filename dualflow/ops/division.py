@@ -14,7 +14,7 @@ __all__ = ["divide", "divide_no_nan", "floordiv", "floormod", "gcd", "lcm", "mod
 
 
 def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y, elementwise, in floating point.
+    """Return x / y, elementwise, in floating point.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def _(g, y, a, b):
 
 
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y, elementwise, in floating point. An alias of `divide`.
+    """Return x / y, elementwise, in floating point. An alias of `divide`.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y, elementwise, and 0 where y is 0.
+    """Return x / y, elementwise, or 0 where y is 0.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def mod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / x, elementwise.
+    """Return 1 / x, elementwise.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def _(g, y, x):
 
 
 def gcd(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The greatest common divisor, elementwise.
+    """Return the greatest common divisor, elementwise.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ no_gradient("gcd", why="integer result")
 
 
 def lcm(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The least common multiple, elementwise.
+    """Return the least common multiple, elementwise.
 
     Parameters
     ----------

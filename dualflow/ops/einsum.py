@@ -95,7 +95,7 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tenso
 
     Notes
     -----
-    Gradients of any order are those of the ops that einsum is composed of.
+    There are gradients of any order, composed of the gradients of the ops that einsum applies.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tenso
     5.0
     """
     if not isinstance(equation, str):
-        raise DTypeError(f"einsum: the equation is a {type(equation).__name__}, want a str")
+        raise DTypeError(f"einsum: the equation is a {type(equation).__name__}, expected a str")
     tensors = [x if isinstance(x, TensorBase) else as_tensor(x, None, "einsum") for x in inputs]
     shapes = tuple([static_shape(x) for x in tensors])
     traced = any(isinstance(n, Dim) for shape in shapes for n in shape)
@@ -175,14 +175,14 @@ def _paired_axes(axes: int | Iterable[int | Iterable[int]], a: Shape,
         given = [list(range(len(a) - axes, len(a))), list(range(axes))]
         if not 0 <= axes <= min(len(a), len(b)):
             raise InvalidArgumentError(f"tensordot: axes is {axes} for shapes {a} and {b}, "
-                                       f"want 0 to {min(len(a), len(b))}")
+                                       f"expected 0 to {min(len(a), len(b))}")
     else:
         try:
             first, second = axes
             given = [[d] if isinstance(d, int) else [int(i) for i in d] for d in (first, second)]
         except (TypeError, ValueError):
             raise InvalidArgumentError(
-                f"tensordot: axes is {axes!r}, want an int or two sequences of ints") from None
+                f"tensordot: axes is {axes!r}, expected an int or two sequences of ints") from None
     found = []
     for who, listed, shape in zip("ab", given, (a, b), strict=True):
         wrong = [d for d in listed if not -len(shape) <= d < len(shape)]
@@ -211,7 +211,7 @@ def _parse(equation: str, n: int) -> tuple[list[str], str]:
     for term in [*terms, right]:
         letters = term.replace("...", "", 1)
         if letters and not letters.isalpha():
-            raise InvalidArgumentError(f"einsum: {term!r} in the equation {equation!r}, want "
+            raise InvalidArgumentError(f"einsum: {term!r} in the equation {equation!r}, expected "
                                        "letters and at most one ellipsis")
     if len(terms) != n:
         raise InvalidArgumentError(f"einsum: the equation {equation!r} has {len(terms)} terms "

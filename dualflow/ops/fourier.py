@@ -33,19 +33,19 @@ def _real(op: str, x: TensorLike, n_axes: int) -> Tensor:
     """Return `x` as float32 or float64, checking that it has at least `n_axes` dimensions."""
     a = as_tensor(x, None, op)
     if not a.dtype.is_floating:
-        raise DTypeError(f"{op}: {a.dtype.name}, want a floating dtype")
+        raise DTypeError(f"{op}: {a.dtype.name}, expected a floating dtype")
     if a.ndim < n_axes:
-        raise ShapeError(f"{op}: shape {tuple(a.shape)}, want at least {n_axes} dimensions")
+        raise ShapeError(f"{op}: shape {tuple(a.shape)}, expected at least {n_axes} dimensions")
     return cast(a, dtypes.float32) if a.dtype.itemsize == 2 else a
 
 
 def _parts(op: str, x: Any, n_axes: int) -> Pair:
     if not isinstance(x, tuple | list) or len(x) != 2:
-        raise InvalidArgumentError(f"{op}: want a pair of tensors, real and imaginary part")
+        raise InvalidArgumentError(f"{op}: expected a pair of tensors, real and imaginary part")
     re, im = (_real(op, part, n_axes) for part in x)
     if re.dtype is not im.dtype or not same_shape(re.shape, im.shape):
         raise ShapeError(f"{op}: parts are {re.dtype.name} {tuple(re.shape)} and "
-                         f"{im.dtype.name} {tuple(im.shape)}, want the same")
+                         f"{im.dtype.name} {tuple(im.shape)}, expected the same")
     return re, im
 
 
@@ -79,7 +79,7 @@ def _transform(re: Tensor, im: Tensor, n_axes: int, inverse: bool, scaled: bool)
 
 def _transform_gradient(g: Any, ys: Any, re: Tensor, im: Tensor, n_axes: int, inverse: bool,
                         scaled: bool) -> Any:
-    """The matrix is symmetric, so its adjoint is its conjugate: the transform in reverse."""
+    """Apply the adjoint: the matrix is symmetric, so this is the transform in reverse."""
     return _fft(*g, n_axes=n_axes, inverse=not inverse, scaled=scaled)
 
 
@@ -169,7 +169,7 @@ def _points(op: str, fft_length: Any, otherwise: Any) -> Any:
     else:
         n, = ints(fft_length, f"{op}: fft_length")
     if not n >= 1:
-        raise InvalidArgumentError(f"{op}: fft_length is {n}, want at least 1")
+        raise InvalidArgumentError(f"{op}: fft_length is {n}, expected at least 1")
     return n
 
 
@@ -227,7 +227,7 @@ def _irfft_compute(re: Tensor, im: Tensor, n: int) -> Any:
 
 
 def _irfft_gradient(g: Tensor, y: Tensor, re: Tensor, im: Tensor, n: Any) -> Any:
-    """All points except the first and, if n is even, the last also count for their conjugates."""
+    """Double all points except the first and, if n is even, the last, for their conjugates."""
     slopes = _rfft(g)
     k = range_(re.shape[-1], dtype=dtypes.int64)
     once = equal(k, 0) | equal(k * 2, n)

@@ -327,7 +327,7 @@ no_gradient("where_indices", why="integer result")
 
 def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None,
                  name: str | None = None) -> Tensor:
-    """The slices of `tensor` where `mask` is true.
+    """Return the slices of `tensor` where `mask` is true.
 
     Parameters
     ----------
@@ -361,8 +361,8 @@ def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None,
     if at < 0:
         at += tensor.ndim
     if mask.ndim == 0 or at < 0 or not same_shape(mask.shape, tensor.shape[at:at + mask.ndim]):
-        raise ShapeError(f"boolean_mask: mask has shape {mask.shape}, want the shape of the "
+        raise ShapeError(f"boolean_mask: mask has shape {mask.shape}, expected the shape of the "
                          f"tensor, {tensor.shape}, from axis {axis or 0} on")
     if not mask.dtype.is_bool:
-        raise DTypeError(f"boolean_mask: mask is {mask.dtype}, want bool")
+        raise DTypeError(f"boolean_mask: mask is {mask.dtype}, expected bool")
     return _gather_nd(tensor, where(mask), at, 0, name)

@@ -51,8 +51,8 @@ _METHODS = ("bilinear", "bicubic", "mitchellcubic", "gaussian", "lanczos3", "lan
 def _images(value: TensorLike, op: str) -> TensorBase:
     x = value if isinstance(value, TensorBase) else as_tensor(value, None, op)
     if x.ndim not in (3, 4):
-        raise ShapeError(f"{op}: images are {x.dtype} {x.shape}, want (height, width, channels) or "
-                         "a batch of them")
+        raise ShapeError(f"{op}: images are {x.dtype} {x.shape}, expected (height, width, "
+                         "channels) or a batch of them")
     return x
 
 
@@ -103,12 +103,12 @@ def resize(images: TensorLike, size: TensorLike, method: str = ResizeMethod.BILI
     x = _images(images, "resize")
     wanted = ints(size, "resize: size")
     if len(wanted) != 2 or any(n < 1 for n in wanted):
-        raise InvalidArgumentError(f"resize: size is {shown(size)}, want two positive integers, "
-                                   "height and width")
+        raise InvalidArgumentError(f"resize: size is {shown(size)}, expected two positive "
+                                   "integers, height and width")
     kind = method.lower() if isinstance(method, str) else method
     if kind != ResizeMethod.NEAREST_NEIGHBOR and kind not in _METHODS:
-        raise InvalidArgumentError(f"resize: method is {shown(method)}, want 'nearest' or one of "
-                                   f"{', '.join(map(repr, _METHODS))}")
+        raise InvalidArgumentError(f"resize: method is {shown(method)}, expected 'nearest' or one "
+                                   f"of {', '.join(map(repr, _METHODS))}")
     have = static_shape(x)[-3:-1]
     if preserve_aspect_ratio:
         wanted = _proportional(have, wanted)

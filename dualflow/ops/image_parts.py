@@ -33,7 +33,7 @@ LUMINANCE = (0.2989, 0.5870, 0.1140)
 def _image(op: str, image: TensorLike) -> TensorBase:
     x = as_tensor(image, None, op)
     if x.ndim not in (3, 4):
-        raise ShapeError(f"{op}: shape {tuple(x.shape)}, want (height, width, channels), or a "
+        raise ShapeError(f"{op}: shape {tuple(x.shape)}, expected (height, width, channels), or a "
                          "batch of them")
     return x
 
@@ -104,7 +104,7 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
     """
     x = as_tensor(images, None, "rgb_to_grayscale")
     if x.ndim == 0 or x.shape[-1] != 3:
-        raise ShapeError(f"rgb_to_grayscale: shape {tuple(x.shape)}, want 3 channels, the last "
+        raise ShapeError(f"rgb_to_grayscale: shape {tuple(x.shape)}, expected 3 channels, the last "
                          "dimension")
     numbers = convert_image_dtype(x, dtypes.float32 if not x.dtype.is_floating else x.dtype)
     gray = reduce_sum(numbers * constant(LUMINANCE, numbers.dtype), -1, True)
@@ -122,7 +122,7 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """
     x = as_tensor(images, None, "grayscale_to_rgb")
     if x.ndim == 0 or x.shape[-1] != 1:
-        raise ShapeError(f"grayscale_to_rgb: shape {tuple(x.shape)}, want 1 channel, the last "
+        raise ShapeError(f"grayscale_to_rgb: shape {tuple(x.shape)}, expected 1 channel, the last "
                          "dimension")
     return tile(x, [1] * (x.ndim - 1) + [3], name=name)
 
@@ -235,8 +235,8 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
     """
     x = _image("central_crop", image)
     if not 0 < central_fraction <= 1:
-        raise InvalidArgumentError(f"central_crop: central_fraction is {central_fraction}, want "
-                                   "more than 0 and at most 1")
+        raise InvalidArgumentError(f"central_crop: central_fraction is {central_fraction}, "
+                                   "expected more than 0 and at most 1")
     start = [int((n - n * central_fraction) / 2) for n in static_shape(x)[-3:-1]]
     made: Tensor = x[..., start[0]:x.shape[-3] - start[0], start[1]:x.shape[-2] - start[1], :]
     return made
@@ -268,8 +268,8 @@ def resize_with_pad(image: TensorLike, target_height: int, target_width: int,
     rows = one_size(target_height, "resize_with_pad: target_height")
     columns = one_size(target_width, "resize_with_pad: target_width")
     if rows < 1 or columns < 1:
-        raise InvalidArgumentError(f"resize_with_pad: target is {rows} x {columns}, want at least "
-                                   "1 x 1")
+        raise InvalidArgumentError(f"resize_with_pad: target is {rows} x {columns}, expected at "
+                                   "least 1 x 1")
     tall, wide = height * columns, width * rows         # the larger one fills the target
     height, width = larger(height, 1), larger(width, 1)
     size = [larger(smaller(rows, tall // width), 1), larger(smaller(columns, wide // height), 1)]

@@ -90,7 +90,7 @@ def _(g, y, a, x):
 
 
 def igamma_grad_a(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The derivative of ``igamma(a, x)`` with respect to a.
+    """Return the derivative of ``igamma(a, x)`` with respect to a.
 
     Notes
     -----

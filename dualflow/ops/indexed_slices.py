@@ -205,8 +205,8 @@ def plus(a: Any, b: Any) -> Any:
     if not isinstance(a, IndexedSlices):
         return apply("tensor_scatter_nd_add", a, expand_dims(b.indices, -1), b.values)
     if a.dense_shape and b.dense_shape and not same_shape(a.dense_shape, b.dense_shape):
-        raise ShapeError(f"IndexedSlices: dense shapes {a.dense_shape} and {b.dense_shape}, want "
-                         "the same to add them")
+        raise ShapeError(f"IndexedSlices: dense shapes {a.dense_shape} and {b.dense_shape}, "
+                         "expected the same to add them")
     made = IndexedSlices(None, None, a.dense_shape or b.dense_shape)
     made._parts = (a, b)
     return made

@@ -85,14 +85,14 @@ def _plain(key: Any) -> Any:
         index = key if isinstance(key, TensorBase) else as_tensor(key)
     except DualflowError as error:
         raise DTypeError(
-            f"indexing: {shown(key)} of type {type(key).__name__}, want integers, slices, ..., "
+            f"indexing: {shown(key)} of type {type(key).__name__}, expected integers, slices, ..., "
             f"None, integer tensors or boolean masks ({error})") from None
     if index.dtype.is_bool and index.ndim:
         return index
     if isinstance(key, (list, tuple)) and index.shape == (0,):
         return apply("cast", index, dtype="int32")
     if not index.dtype.is_integer:
-        raise DTypeError(f"indexing: an index of {index.dtype} {index.shape}, want integers, "
+        raise DTypeError(f"indexing: an index of {index.dtype} {index.shape}, expected integers, "
                          "or bool with 1 dimension or more")
     if index.dtype in (int32, int64):
         return index
@@ -141,7 +141,7 @@ def _basic_key(key: Any) -> Key:
     except TracedValueError:
         raise
     except TypeError:
-        raise DTypeError(f"indexing: {key!r}, want a slice of integers") from None
+        raise DTypeError(f"indexing: {key!r}, expected a slice of integers") from None
 
 
 def _clamp(n: Any) -> Any:
@@ -205,7 +205,7 @@ def _true(mask: TensorBase, x: TensorBase, at: int) -> Tensor:
     wanted = [0 if m == 0 else n for m, n in zip(mask.shape, dims, strict=True)]
     if not same_shape(mask.shape, wanted):
         raise OutOfRangeError(f"indexing: a mask of shape {mask.shape} for dimensions of shape "
-                              f"{dims}, want the same")
+                              f"{dims}, expected the same")
     return where(mask)
 
 

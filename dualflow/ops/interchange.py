@@ -19,7 +19,7 @@ def array_namespace(api_version: str | None) -> Any:
     """Implement ``x.__array_namespace__()``: return the array API module, which is a higher layer
     than ops and is imported on first use."""
     if api_version is not None and api_version not in EDITIONS:
-        raise InvalidArgumentError(f"__array_namespace__: api_version is {api_version!r}, want "
+        raise InvalidArgumentError(f"__array_namespace__: api_version is {api_version!r}, expected "
                                    f"one of {', '.join(EDITIONS)}")
     return late("array_api")
 
@@ -27,7 +27,7 @@ def array_namespace(api_version: str | None) -> Any:
 def to_device(x: TensorBase, device: Any, stream: Any) -> TensorBase:
     """Implement ``x.to_device(device)``: there is one device, so return the tensor."""
     if device not in (x.device, "cpu") or stream is not None:
-        raise InvalidArgumentError(f"to_device: device {device!r} and stream {stream!r}, want "
+        raise InvalidArgumentError(f"to_device: device {device!r} and stream {stream!r}, expected "
                                    f"{x.device!r} or 'cpu' and no stream")
     return x
 
@@ -36,7 +36,7 @@ def matrix_transpose(x: TensorBase) -> Tensor:
     """Implement ``x.mT``: swap the last two dimensions."""
     y = as_tensor(x)
     if y.ndim < 2:
-        raise ShapeError(f"mT: {y.dtype} {y.shape}, want 2 dimensions or more")
+        raise ShapeError(f"mT: {y.dtype} {y.shape}, expected 2 dimensions or more")
     return transpose(y, [*range(y.ndim - 2), y.ndim - 1, y.ndim - 2])
 
 

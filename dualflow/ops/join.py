@@ -19,13 +19,13 @@ __all__ = ["concat", "split", "stack", "unstack"]
 
 def _parts(values: Any, op: str, axis: Any) -> Sequence[TensorLike]:
     if isinstance(axis, TensorBase) and axis.ndim:
-        raise DTypeError(f"{op}: axis is a tensor of shape {axis.shape}, want an integer; tensors "
-                         f"are one argument: {op}([a, b])")
+        raise DTypeError(f"{op}: axis is a tensor of shape {axis.shape}, expected an integer; "
+                         f"tensors are one argument: {op}([a, b])")
     values = unwrapped(values)
     if isinstance(values, TensorBase):
         return unstack(values)
     if len(values) == 0:
-        raise InvalidArgumentError(f"{op}: got no tensors, want one or more")
+        raise InvalidArgumentError(f"{op}: got no tensors, expected one or more")
     return values
 
 
@@ -122,7 +122,8 @@ def unstack(value: TensorLike, num: int | None = None, axis: int = 0,
     """
     parts = apply("unstack", value, name=name, axis=axis) or ()
     if num is not None and num != len(parts):
-        raise InvalidArgumentError(f"unstack: {len(parts)} slices along axis {axis}, want {num}")
+        raise InvalidArgumentError(f"unstack: {len(parts)} slices along axis {axis}, expected "
+                                   f"{num}")
     return parts
 
 
@@ -167,7 +168,7 @@ def split(value: TensorLike, num_or_size_splits: int | Sequence[int], axis: int 
         number: Any = num_or_size_splits
         count = number.__index__()
         if count < 1:
-            raise InvalidArgumentError(f"split: in {count} parts, want 1 or more")
+            raise InvalidArgumentError(f"split: in {count} parts, expected 1 or more")
     else:
         sizes = ints(num_or_size_splits, "split: sizes")
     return apply("split", value, name=name, axis=axis, sizes=sizes, num=count) or ()

@@ -41,10 +41,10 @@ def matrices(op: str, x: TensorLike, square: bool = False) -> Tensor:
     """Check matrices and return them as float32 or float64."""
     a = as_tensor(x, None, op)
     if not a.dtype.is_floating:
-        raise DTypeError(f"{op}: {a.dtype.name}, want a floating dtype")
+        raise DTypeError(f"{op}: {a.dtype.name}, expected a floating dtype")
     if a.ndim < 2 or (square and not same_size(a.shape[-1], a.shape[-2])):
         wanted = "square matrices" if square else "matrices, the last two dimensions"
-        raise ShapeError(f"{op}: shape {tuple(a.shape)}, want {wanted}")
+        raise ShapeError(f"{op}: shape {tuple(a.shape)}, expected {wanted}")
     return cast(a, dtypes.float32) if a.dtype.itemsize == 2 else a
 
 
@@ -252,10 +252,11 @@ def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]
 def _pair(op: str, matrix: TensorLike, rhs: TensorLike) -> tuple[Tensor, Tensor]:
     a, b = matrices(op, matrix, True), matrices(op, rhs)
     if a.dtype is not b.dtype:
-        raise DTypeError(f"{op}: matrix is {a.dtype.name} and rhs {b.dtype.name}, want the same")
+        raise DTypeError(f"{op}: matrix is {a.dtype.name} and rhs {b.dtype.name}, expected the "
+                         "same")
     if not same_shape(a.shape[:-1], b.shape[:-1]):
-        raise ShapeError(f"{op}: matrix has shape {tuple(a.shape)} and rhs {tuple(b.shape)}, want "
-                         "equal shapes except for the last dimension")
+        raise ShapeError(f"{op}: matrix has shape {tuple(a.shape)} and rhs {tuple(b.shape)}, "
+                         "expected equal shapes except for the last dimension")
     return a, b
 
 

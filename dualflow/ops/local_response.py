@@ -90,8 +90,8 @@ def _window(v: Any, radius: int) -> Tensor:
 @gradient("local_response_normalization_grad", saves="inputs")
 @in_float
 def _(gg, out, g, x, depth_radius, bias, alpha, beta):
-    """With w summing over windows and s = bias + alpha w(x^2), the op is
-    g s^-beta - 2 alpha beta x w(g x s^(-beta - 1))."""
+    """Differentiate g s^-beta - 2 alpha beta x w(g x s^(-beta - 1)), where w sums over windows and
+    s = bias + alpha w(x^2)."""
     h, = gg
     twice = 2 * alpha * beta
 

@@ -44,15 +44,15 @@ def compute_average_loss(per_example_loss: TensorLike, sample_weight: TensorLike
     """
     losses = as_tensor(per_example_loss, None, "compute_average_loss")
     if losses.ndim == 0:
-        raise ShapeError("compute_average_loss: shape (), want losses of examples")
+        raise ShapeError("compute_average_loss: shape (), expected losses of examples")
     if not losses.dtype.is_floating:
         losses = cast(losses, float32)
     if sample_weight is not None:
         losses = losses * cast(sample_weight, losses.dtype)
     size = static_shape(losses)[0] if global_batch_size is None else global_batch_size
     if isinstance(size, float):
-        raise InvalidArgumentError(f"compute_average_loss: global_batch_size is {size}, want an "
-                                   "integer")
+        raise InvalidArgumentError(f"compute_average_loss: global_batch_size is {size}, expected "
+                                   "an integer")
     made: Tensor = reduce_sum(losses) / cast(size, losses.dtype)
     return made
 

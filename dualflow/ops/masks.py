@@ -43,7 +43,7 @@ def sequence_mask(lengths: TensorLike, maxlen: TensorLike | None = None, dtype: 
     """
     n = as_tensor(lengths, None, "sequence_mask")
     if not n.dtype.is_integer:
-        raise DTypeError(f"sequence_mask: lengths are {n.dtype}, want integers")
+        raise DTypeError(f"sequence_mask: lengths are {n.dtype}, expected integers")
     longest = reduce_max(n) if maxlen is None else as_tensor(maxlen, n.dtype)
     return cast(less(cast(range_(longest), n.dtype), expand_dims(n, -1)), dtype, name=name)
 
@@ -72,6 +72,7 @@ def dynamic_partition(data: TensorLike, partitions: TensorLike, num_partitions: 
     x, parts = as_tensor(data, None, "dynamic_partition"), as_tensor(partitions, int32)
     if not same_shape(x.shape[:parts.ndim], parts.shape):
         raise ShapeError(f"dynamic_partition: data has shape {tuple(x.shape)} and partitions "
-                         f"{tuple(parts.shape)}, want data to begin with the shape of partitions")
+                         f"{tuple(parts.shape)}, expected data to begin with the shape of "
+                         "partitions")
     count = integer(num_partitions, "dynamic_partition: num_partitions")
     return [boolean_mask(x, equal(parts, k), name=name) for k in range(count)]

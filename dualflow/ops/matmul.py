@@ -103,7 +103,7 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
 def _turned(op: str, operand: str, transpose: bool, adjoint: bool) -> bool:
     if transpose and adjoint:
         raise InvalidArgumentError(f"{op}: transpose_{operand} and adjoint_{operand} are both "
-                                   "given, want one of them")
+                                   "given, expected one of them")
     return transpose or adjoint
 
 
@@ -114,13 +114,14 @@ def _rank(x: TensorLike) -> int:
 def _with_vectors(a, b, transpose_a, transpose_b, output_type, name):
     a, b = as_tensor(a, None, "matmul"), as_tensor(b, None, "matmul")
     if a.ndim == 0 or b.ndim == 0:
-        raise ShapeError(f"matmul: a has shape {a.shape} and b {b.shape}, want 1 or more "
+        raise ShapeError(f"matmul: a has shape {a.shape} and b {b.shape}, expected 1 or more "
                          "dimensions of each")
     a_at = -2 if transpose_a and a.ndim > 1 else -1
     b_at = -1 if transpose_b or b.ndim == 1 else -2
     if not same_size(a.shape[a_at], b.shape[b_at]):
-        raise ShapeError(f"matmul: a has shape {a.shape} and b {b.shape}, want dimension {a_at} "
-                         f"of a ({a.shape[a_at]}) equal dimension {b_at} of b ({b.shape[b_at]})")
+        raise ShapeError(f"matmul: a has shape {a.shape} and b {b.shape}, expected dimension "
+                         f"{a_at} of a ({a.shape[a_at]}) equal dimension {b_at} of b "
+                         f"({b.shape[b_at]})")
     ones = [-2] if a.ndim == 1 else []
     ones += [-1] if b.ndim == 1 else []
     y = matmul(expand_dims(a, 0) if a.ndim == 1 else a, expand_dims(b, 1) if b.ndim == 1 else b,
@@ -135,8 +136,8 @@ def _matmul_as(output_type, a, b, transpose_a, transpose_b, name):
         return apply_ordered(MATMUL_INT32, (a, b), (transpose_a, transpose_b), name)
     if not output_type == a.dtype == b.dtype:
         raise DTypeError(f"matmul: output_type is {output_type}, a has shape {a.shape} and dtype "
-                         f"{a.dtype}, b {b.shape} and {b.dtype}: want int32 for a and b both int8 "
-                         "or both uint8, or the dtype of both")
+                         f"{a.dtype}, b {b.shape} and {b.dtype}: expected int32 for a and b both "
+                         "int8 or both uint8, or the dtype of both")
     return apply_ordered(MATMUL, (a, b), (transpose_a, transpose_b), name)
 
 
@@ -197,7 +198,8 @@ def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False,
     """
     b = b if isinstance(b, TensorBase) else as_tensor(b, None, "matvec")
     if b.ndim == 0:
-        raise ShapeError(f"matvec: b has shape () and dtype {b.dtype}, want 1 or more dimensions")
+        raise ShapeError(f"matvec: b has shape () and dtype {b.dtype}, expected 1 or more "
+                         "dimensions")
     return squeeze(matmul(a, expand_dims(b, -1), transpose_a, adjoint_a=adjoint_a), -1, name)
 
 

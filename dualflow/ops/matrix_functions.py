@@ -63,7 +63,7 @@ def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = F
     x = as_tensor(a, None, "matrix_transpose")
     n = x.ndim
     if n < 2:
-        raise ShapeError(f"matrix_transpose: shape {tuple(x.shape)}, want 2 dimensions or more")
+        raise ShapeError(f"matrix_transpose: shape {tuple(x.shape)}, expected 2 dimensions or more")
     return transpose(x, [*range(n - 2), n - 1, n - 2], name=name)
 
 
@@ -83,7 +83,7 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
 
 
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """The logarithms of determinants of symmetric positive definite matrices.
+    """Return the logarithms of determinants of symmetric positive definite matrices.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ _pinv = register_op(
 
 def pinv(a: TensorLike, rcond: float | None = None, validate_args: bool = False,
          name: str | None = None) -> Tensor:
-    """The Moore-Penrose pseudo-inverses of matrices.
+    """Return the Moore-Penrose pseudo-inverses of matrices.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The principal square roots of matrices: ``sqrtm(a) @ sqrtm(a) == a``.
+    """Return the principal square roots of matrices: ``sqrtm(a) @ sqrtm(a) == a``.
 
     Parameters
     ----------
@@ -361,8 +361,8 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """
     x, y = as_tensor(a, None, "cross"), as_tensor(b, None, "cross")
     if not (x.ndim and y.ndim and x.shape[-1] == 3 and y.shape[-1] == 3):
-        raise ShapeError(f"cross: shapes {tuple(x.shape)} and {tuple(y.shape)}, want 3 numbers in "
-                         "the last dimension")
+        raise ShapeError(f"cross: shapes {tuple(x.shape)} and {tuple(y.shape)}, expected 3 numbers "
+                         "in the last dimension")
     made: Tensor = roll(x, -1, -1) * roll(y, -2, -1) - roll(x, -2, -1) * roll(y, -1, -1)
     return made
 

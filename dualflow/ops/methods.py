@@ -72,7 +72,7 @@ class Reference:
 
 def _no_out(out: Any, name: str) -> None:
     if out is not None:
-        raise DTypeError(f"{name}: out is a {type(out).__name__}, want None: tensors are "
+        raise DTypeError(f"{name}: out is a {type(out).__name__}, expected None: tensors are "
                          f"immutable; np.{name}(x.numpy(), out=...) writes into an array")
 
 
@@ -103,7 +103,7 @@ def _given(sizes: tuple[Any, ...]) -> Any:
 
 def _in_rows(order: str, name: str) -> None:
     if order not in ("C", "K", "A"):
-        raise InvalidArgumentError(f"{name}: order is {shown(order)}, want 'C': tensors are "
+        raise InvalidArgumentError(f"{name}: order is {shown(order)}, expected 'C': tensors are "
                                    "row-major; transpose first for columns")
 
 

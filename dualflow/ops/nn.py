@@ -52,7 +52,7 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str = "NHWC",
     first = channels_first(data_format, "bias_add")
     if value.ndim < 2 or bias.ndim != 1 or not same_size(bias.shape[0],
                                                          value.shape[1 if first else -1]):
-        raise ShapeError(f"bias_add: value has shape {value.shape} and bias {bias.shape}, want "
+        raise ShapeError(f"bias_add: value has shape {value.shape} and bias {bias.shape}, expected "
                          f"a bias per channel of {data_format}")
     if first:
         bias = reshape(bias, (-1,) + (1,) * (value.ndim - 2))

@@ -115,7 +115,7 @@ def norm(tensor: TensorLike, ord: str | float = "euclidean", axis: Axis = None,
     if pair is not None and len(pair) == 2:
         return _matrix_norm(x, ord, pair, keepdims, name)
     if pair is not None and len(pair) != 1:
-        raise InvalidArgumentError(f"norm: axis is {axis}, want one axis, two axes or None")
+        raise InvalidArgumentError(f"norm: axis is {axis}, expected one axis, two axes or None")
     if ord in ("euclidean", 2) or (ord == "fro" and axis is None):
         return reduce_euclidean_norm(x, axis, keepdims, name)
     if ord == 1:
@@ -124,7 +124,7 @@ def norm(tensor: TensorLike, ord: str | float = "euclidean", axis: Axis = None,
         return reduce_max(abs(x), axis, keepdims, name)
     if isinstance(ord, str) or not number(ord, "norm: ord") > 0:
         raise InvalidArgumentError(
-            f"norm: ord of a vector is {ord!r}, want 'euclidean' or a positive number")
+            f"norm: ord of a vector is {ord!r}, expected 'euclidean' or a positive number")
     return reduce_sum(abs(x) ** ord, axis, keepdims, name) ** (1 / ord)
 
 
@@ -136,7 +136,7 @@ def _matrix_norm(x: Any, ord: str | float, axes: tuple[int, ...], keepdims: bool
         raise UnimplementedError("norm: ord 2 of a matrix, its largest singular value")
     if ord not in (1, math.inf):
         raise InvalidArgumentError(
-            f"norm: ord of a matrix is {ord!r}, want 'euclidean', 'fro', 1 or inf")
+            f"norm: ord of a matrix is {ord!r}, expected 'euclidean', 'fro', 1 or inf")
     summed, largest = axes if ord == 1 else axes[::-1]
     both = reduce_max(reduce_sum(abs(x), summed, True), largest, True)
     return both if keepdims else reduce_sum(both, axes, name=name)

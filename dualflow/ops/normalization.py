@@ -38,12 +38,12 @@ def _axes(x: Any, axis: Axis, op: str) -> list[int]:
     given = range(x.ndim) if axis is None else ints(axis, f"{op}: axis")
     for a in given:
         if not -x.ndim <= a < x.ndim:
-            where = (f"of {x.ndim} dimensions, want {-x.ndim} to {x.ndim - 1}" if x.ndim
+            where = (f"of {x.ndim} dimensions, expected {-x.ndim} to {x.ndim - 1}" if x.ndim
                      else "of a scalar, which has no axes")
             raise InvalidArgumentError(f"{op}: axis {a} {where}")
     axes = sorted(a % x.ndim for a in given)
     if len(set(axes)) < len(axes):
-        raise InvalidArgumentError(f"{op}: axis is {shown(axis)}, want each axis once")
+        raise InvalidArgumentError(f"{op}: axis is {shown(axis)}, expected each axis once")
     return axes
 
 

@@ -32,7 +32,7 @@ def apply_update(op: str, variables: tuple[Variable, ...], grad: Any,
     shape = grad.dense_shape
     if shape is not None and not same_shape(shape, variables[0].shape):
         raise ShapeError(f"{op}: the gradient is IndexedSlices of shape {shape}, the variable has "
-                         f"shape {variables[0].shape}, want the same")
+                         f"shape {variables[0].shape}, expected the same")
     apply(op + "_rows", *variables, grad.values, grad.indices, *rest, name=name, **attrs)
 
 

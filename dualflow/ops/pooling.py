@@ -239,7 +239,7 @@ def max_pool_with_argmax(input: TensorLike, ksize: TensorLike, strides: TensorLi
     dtype = as_dtype(output_dtype)
     if at.channels_first or dtype not in (int32, int64):
         raise InvalidArgumentError(f"{op}: data_format is {shown(data_format)} and output_dtype "
-                                   f"{dtype}, want 'NHWC' and int64 or int32")
+                                   f"{dtype}, expected 'NHWC' and int64 or int32")
     y, places = _largest(at.x, _windows(at, op, ksize, strides, padding), int32, name)
     return y, _flat_index(at.x, places, dtype, include_batch_in_index)
 
@@ -355,8 +355,8 @@ def pool(input: TensorLike, window_shape: TensorLike, pooling_type: str,
     """
     kinds = {"MAX": "max_pool", "AVG": "avg_pool"}
     if pooling_type not in kinds:
-        raise InvalidArgumentError(f"pool: pooling_type is {shown(pooling_type)}, want 'MAX' or "
-                                   "'AVG'")
+        raise InvalidArgumentError(f"pool: pooling_type is {shown(pooling_type)}, expected 'MAX' "
+                                   "or 'AVG'")
     at = images(input, data_format, "pool")
     attrs = _windows(at, "pool", window_shape, 1 if strides is None else strides, padding,
                      1 if dilations is None else dilations)

@@ -38,7 +38,7 @@ def _in_dtype(x: Tensor, wanted: dtypes.DType) -> Tensor:
 
 def _known(alg: str, op: str) -> None:
     if alg not in ("auto_select", "philox"):
-        raise InvalidArgumentError(f"{op}: alg is {alg!r}, want 'auto_select' or 'philox'")
+        raise InvalidArgumentError(f"{op}: alg is {alg!r}, expected 'auto_select' or 'philox'")
 
 
 def key_of(seed: TensorLike) -> TensorLike:
@@ -97,7 +97,7 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
     drawn = _drawn_in(dtype)
     if not drawn.is_floating:
         if maxval is None:
-            raise InvalidArgumentError(f"random_uniform: dtype is {drawn.name}, want a maxval")
+            raise InvalidArgumentError(f"random_uniform: dtype is {drawn.name}, expected a maxval")
         return apply("random_integers", key_of(seed), name=name, shape=shape, dtype=drawn,
                      minval=minval, maxval=maxval)
     low: Any = minval

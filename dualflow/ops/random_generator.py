@@ -226,7 +226,7 @@ class Generator:
         """Shuffle as `dualflow.random.shuffle`, from this generator."""
         x = value if isinstance(value, TensorBase) else constant(value)
         if not x.ndim:
-            raise InvalidArgumentError("shuffle: value is a scalar, want at least one dimension")
+            raise InvalidArgumentError("shuffle: value is a scalar, expected 1 dimension or more")
         n = static_shape(x)[0]
         return gather(x, stateless_permutation(n, self.key(), name))
 

@@ -73,7 +73,7 @@ def simple_rnn(x: TensorLike, kernel: Weights, recurrent_kernel: Weights,
     """
     if activation not in ("tanh", "relu"):
         raise InvalidArgumentError(
-            f"simple_rnn: activation is {shown(activation)}, want 'tanh' or 'relu'")
+            f"simple_rnn: activation is {shown(activation)}, expected 'tanh' or 'relu'")
 
     def run(*inputs: Any, **order: Any) -> Any:
         return apply("simple_rnn", *inputs, name=name, **order, relu=activation == "relu")
@@ -229,10 +229,10 @@ def gru(x: TensorLike, kernel: Weights, recurrent_kernel: Weights, bias: Weights
             return [*_bias(op, 3, value, units, dtype), zeros([units], dtype)]
         if (value.ndim != 2 or not same_size(value.shape[0], 2)
                 or not same_size(value.shape[1], 3 * units)):
-            raise ShapeError(f"{op}: the bias has shape {value.shape}, want (2, {3 * units}): one "
-                             "for the inputs and one for the states")
+            raise ShapeError(f"{op}: the bias has shape {value.shape}, expected (2, {3 * units}): "
+                             "one for the inputs and one for the states")
         if not value.dtype.is_floating:
-            raise DTypeError(f"{op}: the bias is {value.dtype}, want a floating dtype")
+            raise DTypeError(f"{op}: the bias is {value.dtype}, expected a floating dtype")
         ours, theirs = value[0], value[1]
         two = 2 * units
         return [concat([ours[:two] + theirs[:two], ours[two:]], 0), theirs[two:]]
@@ -277,7 +277,7 @@ def _layers(op: str, gates: int, n_states: int, run: Callable[..., Any], biases:
     bidirectional, backwards, time_major = map(bool, options)
     x = as_tensor(x)
     if x.ndim != 3:
-        raise ShapeError(f"{op}: x has shape {x.shape}, want three dimensions: "
+        raise ShapeError(f"{op}: x has shape {x.shape}, expected three dimensions: "
                          + ("time, batch" if time_major else "batch, time") + ", features")
     several = isinstance(weights[0], list | tuple) and not _is_matrix(weights[0])
     directions = 2 if bidirectional else 1
@@ -316,7 +316,7 @@ def _each(op: str, weights: tuple[Any, Any, Any], several: bool, directions: int
     if n == 0 or n % directions or len(recurrent) != n or len(biases) != n:
         raise InvalidArgumentError(
             f"{op}: there are {n} kernels, {len(recurrent)} recurrent kernels and {len(biases)} "
-            f"biases, want equal numbers"
+            f"biases, expected equal numbers"
             + (", two for each layer of two directions" if directions == 2 else ""))
     return [tuple(w if w is None else as_tensor(w) for w in each)
             for each in zip(kernels, recurrent, biases, strict=True)]
@@ -328,13 +328,13 @@ def _states(op: str, initial: Any, n_states: int, n: int, several: bool) -> list
         return [None] * n
     parts = initial if n_states > 1 else [initial]
     if not isinstance(parts, list | tuple) or len(parts) != n_states:
-        raise InvalidArgumentError(f"{op}: initial_state is {shown(initial)}, want (h, c)")
+        raise InvalidArgumentError(f"{op}: initial_state is {shown(initial)}, expected (h, c)")
     tensors = [as_tensor(p) for p in parts]
     if not several:
         return [tensors]
     for s in tensors:
         if s.ndim != 3 or not same_size(s.shape[0], n):
-            raise ShapeError(f"{op}: an initial state has shape {s.shape}, want ({n}, batch, "
+            raise ShapeError(f"{op}: an initial state has shape {s.shape}, expected ({n}, batch, "
                              f"units) for {n} kernels")
     return [[s[i] for s in tensors] for i in range(n)]
 

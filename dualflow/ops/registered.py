@@ -47,7 +47,7 @@ def type_of(name: str, said: Any) -> tuple[DType, tuple[Any, ...]]:
     if isinstance(said, tuple) and len(said) == 2:
         shape, dtype = said
         return as_dtype(dtype), tuple(shape)
-    raise DTypeError(f"{name}: infer returned {shown(said)}, want a TensorSpec, a pair (shape, "
+    raise DTypeError(f"{name}: infer returned {shown(said)}, expected a TensorSpec, a pair (shape, "
                      "dtype), or a list of them")
 
 
@@ -63,7 +63,7 @@ def call_python(name: str, function: Callable[..., Any], inputs: list[Tensor], p
         Takes Tensors and returns a sequence of results. Its ops are not recorded.
     inputs : list of Tensor
     promised : list of (dtype, shape)
-        Of each result; None is a size that may differ between calls.
+        Dtype and shape of each result; a size of None may differ between calls.
     rule : callable (g, ys, *inputs), optional
         Takes the gradients of the results and the results as tuples, then the inputs. None if the
         function has no gradient.
@@ -172,15 +172,15 @@ class RegisteredOp:
         made = list(made) if isinstance(made, list | tuple) else [made]
         if len(made) != len(inputs):
             raise InvalidArgumentError(f"{self.name}: its gradient returned {len(made)} results, "
-                                       f"want one for each of {len(inputs)} inputs")
+                                       f"expected one for each of {len(inputs)} inputs")
         return [x if x is None or callable(x) else as_tensor(x, None, self.name) for x in made]
 
 
 def sequence(name: str, made: Any) -> Sequence[Any]:
     """Check that a function with several results returned a list or tuple, and return it."""
     if not isinstance(made, list | tuple):
-        raise DTypeError(f"{name}: the function returned {shown(made)}, want a list or tuple of "
-                         "its results")
+        raise DTypeError(f"{name}: the function returned {shown(made)}, expected a list or tuple "
+                         "of its results")
     return made
 
 
@@ -252,7 +252,7 @@ def register_op(name: str, forward: Callable[..., Any] | None = None,
     [5.0, 10.0]
     """
     if not isinstance(name, str) or not name:
-        raise DTypeError(f"register_op: name is {shown(name)}, want a str")
+        raise DTypeError(f"register_op: name is {shown(name)}, expected a str")
     if forward is None:
         return lambda function: RegisteredOp(name, function, gradient, infer)
     return RegisteredOp(name, forward, gradient, infer)
@@ -330,11 +330,11 @@ def from_python(func: Callable[..., Any], inp: Sequence[TensorLike], said: Any, 
                 given: Callable[[Tensor], Any], rule: Callable[..., Any] | None) -> Any:
     """Implement `numpy_function` and its relatives: `given` converts an input to an argument."""
     if isinstance(inp, TensorBase):
-        raise DTypeError(f"{name}: inp is {shown(inp)}, want a list of tensors")
+        raise DTypeError(f"{name}: inp is {shown(inp)}, expected a list of tensors")
     inputs = [as_tensor(x, None, name) for x in inp]
     if said is None:
-        raise DTypeError(f"{name}: Tout is None, want the dtype, or a TensorSpec, of each result "
-                         "of the function")
+        raise DTypeError(f"{name}: Tout is None, expected the dtype, or a TensorSpec, of each "
+                         "result of the function")
     types, several = results_of(said, inputs)
     n = len(types)              # not `types`, whose sizes may belong to a trace that ends earlier
 

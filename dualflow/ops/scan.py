@@ -82,7 +82,7 @@ def scan(f: Callable[[Any, Any], Any] | None = None, init: Any = None, xs: Any =
     """
     step = f if fn is None else fn
     if not callable(step):
-        raise InvalidArgumentError(f"scan: f is {shown(step)}, want a function")
+        raise InvalidArgumentError(f"scan: f is {shown(step)}, expected a function")
     if xs is None and length is None:
         rows = init if elems is None else elems
         made = _scan_all(step, rows, initializer, reverse, name, recompute)
@@ -100,7 +100,7 @@ def _pairs(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]
         made = f(carry, x)
         if not isinstance(made, tuple | list) or len(made) != 2:
             raise InvalidArgumentError(
-                f"scan: f returned {shown(made)}, want (carry, y); for a function that returns "
+                f"scan: f returned {shown(made)}, expected (carry, y); for a function that returns "
                 "only the carry, write scan(fn, elems, initializer=...)")
         return made[0], made[1]
 
@@ -311,5 +311,5 @@ def _check_dtypes(made: Any, wanted: Any) -> None:
     names = [as_dtype(getattr(w, "dtype", w)).name for w in flatten(wanted)]
     found = [x.dtype.name for x in state.leaves(made)]
     if names != found:
-        raise DTypeError(f"map_fn: fn returned {', '.join(found)}, want {', '.join(names)}: "
+        raise DTypeError(f"map_fn: fn returned {', '.join(found)}, expected {', '.join(names)}: "
                          "give fn_output_signature the dtypes that it returns, or use cast")

@@ -43,7 +43,7 @@ Combine: TypeAlias = "Callable[[Tensor, Tensor, Tensor], Tensor]"
 def _tensors(op: str, data: TensorLike, ids: TensorLike) -> tuple[Tensor, Tensor]:
     x, at = as_tensor(data, None, op), as_tensor(ids, None, op)
     if x.dtype.is_bool:
-        raise DTypeError(f"{op}: data is bool, want a number dtype")
+        raise DTypeError(f"{op}: data is bool, expected a number dtype")
     return x, at
 
 
@@ -86,7 +86,7 @@ def _loose(combine: Combine, x: Tensor, ids: Tensor, n: int, identity: float) ->
 def _counts(op: str, x: Tensor, ids: Tensor, n: int | None) -> Tensor:
     """Return the number of rows of each segment, at least 1, in the dtype of the data."""
     if not x.dtype.is_floating:
-        raise DTypeError(f"{op}: data is {x.dtype.name}, want a floating dtype")
+        raise DTypeError(f"{op}: data is {x.dtype.name}, expected a floating dtype")
     ones = ones_like(ids)
     counts = segment_sum(ones, ids) if n is None else unsorted_segment_sum(ones, ids, n)
     return _beside(maximum(cast(counts, x.dtype), 1), x.ndim - ids.ndim + 1)

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cut", "pad", "repeat", "reverse", "roll", "slice", "strided_slice", "tile"]
 
-# Keys of the op strided_slice; defined in csrc/ops/slices.h.
-MISSING = -(2**63)              # an omitted begin or end, as in x[::2]
+MISSING = -(2**63)      # an omitted begin or end, as in x[::2]; as in csrc/ops/slices.h
 # Kinds: begin:end:stride, one element, a new dimension, a block of `end` elements (-1: the rest)
 SLICE, INDEX, NEW, BLOCK = 0, 1, 2, 3
 
@@ -102,8 +101,8 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike,
     x = input_ if isinstance(input_, TensorBase) else as_tensor(input_, None, "slice")
     first, count = ints(begin, "slice: begin"), ints(size, "slice: size")
     if not len(first) == len(count) == x.ndim:
-        raise ShapeError(f"slice: begin {first} and size {count} of {x.dtype} {x.shape}, want one "
-                         "of each per dimension")
+        raise ShapeError(f"slice: begin {first} and size {count} of {x.dtype} {x.shape}, expected "
+                         "one of each per dimension")
     if any(map(is_open, (*first, *count))):
         return cut(x, first, count, (1,) * x.ndim, (BLOCK,) * x.ndim, name=name)
     for d, (b, n, whole) in enumerate(zip(first, count, x.shape, strict=True)):
@@ -125,7 +124,7 @@ def strided_slice(input_: TensorLike, begin: TensorLike, end: TensorLike,
     input_ : Tensor
     begin, end : ints
     strides : ints, optional
-        Ones by default.
+        By default ones.
     begin_mask, end_mask : int
         Bit i set: position i has no begin or end.
     ellipsis_mask : int
@@ -150,15 +149,15 @@ def strided_slice(input_: TensorLike, begin: TensorLike, end: TensorLike,
     ends = ints(end, "strided_slice: end")
     steps = (1,) * len(begins) if strides is None else ints(strides, "strided_slice: strides")
     if not len(begins) == len(ends) == len(steps):
-        raise ShapeError(f"strided_slice: begin {begins}, end {ends} and strides {steps}, want "
+        raise ShapeError(f"strided_slice: begin {begins}, end {ends} and strides {steps}, expected "
                          "equally many")
     begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask = (
         integer(mask, f"strided_slice: {name}") for name, mask in (
             ("begin_mask", begin_mask), ("end_mask", end_mask), ("ellipsis_mask", ellipsis_mask),
             ("new_axis_mask", new_axis_mask), ("shrink_axis_mask", shrink_axis_mask)))
     if ellipsis_mask.bit_count() > 1:
-        raise InvalidArgumentError(f"strided_slice: ellipsis_mask is {ellipsis_mask:b}, want one "
-                                   "bit at most")
+        raise InvalidArgumentError(f"strided_slice: ellipsis_mask is {ellipsis_mask:b}, expected "
+                                   "one bit at most")
     named = sum(not (ellipsis_mask | new_axis_mask) >> i & 1 for i in builtins.range(len(begins)))
     keys: list[tuple[int, int, int, int]] = []
     for i, (b, e, s) in enumerate(zip(begins, ends, steps, strict=True)):
@@ -204,13 +203,14 @@ def pad(tensor: TensorLike, paddings: TensorLike, mode: str = "CONSTANT",
     else:
         flat = ints(reshape(paddings, (-1,)), "pad: paddings")
     if len(flat) != 2 * x.ndim:
-        raise ShapeError(f"pad: paddings {paddings} of {x.dtype} {x.shape}, want a pair per "
+        raise ShapeError(f"pad: paddings {paddings} of {x.dtype} {x.shape}, expected a pair per "
                          "dimension")
     mode = str(mode).upper()
     if mode == "CONSTANT":
         return apply("pad", x, constant_values, name=name, paddings=flat)
     if mode not in ("REFLECT", "SYMMETRIC"):
-        raise InvalidArgumentError(f"pad: mode is {mode!r}, want CONSTANT, REFLECT or SYMMETRIC")
+        raise InvalidArgumentError(
+            f"pad: mode is {mode!r}, expected CONSTANT, REFLECT or SYMMETRIC")
     for axis, (before, after) in enumerate(zip(flat[::2], flat[1::2], strict=True)):
         x = _mirror(x, axis, before, after, edge=mode == "SYMMETRIC")
     return identity(x, name)
@@ -233,7 +233,7 @@ def _mirror(x: TensorBase, axis: int, before: int, after: int, edge: bool) -> Te
     known = not any(map(is_open, (n, before, after)))
     if known and (before < 0 or after < 0 or max(before, after) > n - skip):
         raise InvalidArgumentError(f"pad: {before} and {after} mirrored elements of dimension "
-                                   f"{axis}, which has size {n}, want 0 to {n - skip}")
+                                   f"{axis}, which has size {n}, expected 0 to {n - skip}")
     parts = [x]
     if not known or before:
         parts.insert(0, reverse(_block(x, axis, skip, before), axis))
@@ -309,7 +309,7 @@ def roll(input: TensorLike, shift: TensorLike, axis: Axis, name: str | None = No
     x = input if isinstance(input, TensorBase) else as_tensor(input, None, "roll")
     shifts, axes = ints(shift, "roll: shift"), ints(axis, "roll: axis")
     if len(shifts) != len(axes):
-        raise InvalidArgumentError(f"roll: shift {shifts} along axis {axes}, want equally many")
+        raise InvalidArgumentError(f"roll: shift {shifts} along axis {axes}, expected equally many")
     for s, a in zip(shifts, axes, strict=True):
         x = apply("roll", x, name=name, shift=s, axis=a)
     return x if isinstance(x, Tensor) else identity(x, name)
@@ -343,8 +343,8 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     x = input if isinstance(input, TensorBase) else as_tensor(input, None, "tile")
     times = ints(multiples, "tile: multiples")
     if len(times) != x.ndim or any(m < 0 for m in times):
-        raise ShapeError(f"tile: multiples {times} of {x.dtype} {x.shape}, want one per dimension, "
-                         "0 or more")
+        raise ShapeError(f"tile: multiples {times} of {x.dtype} {x.shape}, expected one per "
+                         "dimension, 0 or more")
     shape, repeated, merged = list[int](), list[int](), list[int]()
     for n, m in zip(static_shape(x), times, strict=True):
         if not (isinstance(n, Dim) and n.from_data) and n == 1:
@@ -390,8 +390,8 @@ def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None,
     shape = static_shape(x)
     times = ints(repeats, "repeat: repeats")
     if any(t < 0 for t in times) or (len(times) != 1 and not same_size(len(times), shape[at])):
-        raise ShapeError(f"repeat: repeats {times} of dimension {at} of {x.dtype} {x.shape}, want "
-                         "one number or one per element, 0 or more")
+        raise ShapeError(f"repeat: repeats {times} of dimension {at} of {x.dtype} {x.shape}, "
+                         "expected one number or one per element, 0 or more")
     if len(times) != 1:
         wanted = range(max(times, default=0)) < expand_dims(constant(times, int32), 1)
         return gather(x, where(wanted)[:, 0], axis=at, name=name)

@@ -52,7 +52,7 @@ else:
 def _descending(direction: str, op: str) -> bool:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise InvalidArgumentError(
-            f"{op}: direction is {direction!r}, want 'ASCENDING' or 'DESCENDING'")
+            f"{op}: direction is {direction!r}, expected 'ASCENDING' or 'DESCENDING'")
     return direction == "DESCENDING"
 
 
@@ -66,7 +66,7 @@ def _along(values: TensorLike, axis: int, op: str, function: Callable[[Any], Ten
         return chosen
     if ndim and not -ndim <= axis < ndim:
         raise InvalidArgumentError(
-            f"{op}: axis {axis} for values of shape {values.shape}, want {-ndim} to {ndim - 1}")
+            f"{op}: axis {axis} for values of shape {values.shape}, expected {-ndim} to {ndim - 1}")
     if ndim == 0 or axis in (-1, ndim - 1):
         return function(values)
     swap = list(range(ndim))
@@ -211,7 +211,7 @@ def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: str = "l
     [3, 4]
     """
     if side not in ("left", "right"):
-        raise InvalidArgumentError(f"searchsorted: side is {side!r}, want 'left' or 'right'")
+        raise InvalidArgumentError(f"searchsorted: side is {side!r}, expected 'left' or 'right'")
     return apply("searchsorted", sorted_sequence, values, name=name, right=side == "right",
                  out_type=out_type)
 

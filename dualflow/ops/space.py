@@ -26,10 +26,10 @@ def _four(input: TensorLike, block_size: int, data_format: str,
     x = input if isinstance(input, TensorBase) else as_tensor(input, None, op)
     block = integer(block_size, f"{op}: block_size")
     if x.ndim != 4 or block < 1:
-        raise ShapeError(f"{op}: input is {x.dtype} {x.shape} and block_size {block}, want 4 "
+        raise ShapeError(f"{op}: input is {x.dtype} {x.shape} and block_size {block}, expected 4 "
                          "dimensions and a block of 1 or more")
     if not isinstance(data_format, str) or data_format not in ("NHWC", "NCHW"):
-        raise InvalidArgumentError(f"{op}: data_format is {shown(data_format)}, want 'NHWC' or "
+        raise InvalidArgumentError(f"{op}: data_format is {shown(data_format)}, expected 'NHWC' or "
                                    "'NCHW'")
     return x, block, data_format == "NCHW"
 
@@ -37,7 +37,7 @@ def _four(input: TensorLike, block_size: int, data_format: str,
 def _parts(n: Any, block: int, what: str, x: TensorBase) -> Any:
     """Return n / block; raise if the block does not divide n."""
     if n != -1 and not same_size(n % block, 0):
-        raise ShapeError(f"{what} of {x.dtype} {x.shape} is {n}, want a multiple of {block}")
+        raise ShapeError(f"{what} of {x.dtype} {x.shape} is {n}, expected a multiple of {block}")
     return -1 if n == -1 else n // block
 
 
@@ -138,8 +138,9 @@ def _blocks(input: TensorLike, block_shape: TensorLike, amounts: TensorLike, op:
     if (len(block) >= x.ndim or any(b < 1 for b in block) or len(pairs) != len(block)
             or any(len(pair) != 2 or pair[0] < 0 or pair[1] < 0 for pair in pairs)):
         raise InvalidArgumentError(
-            f"{op}: block_shape {block} and {what} {shown(amounts)} of {x.dtype} {x.shape}, want "
-            "sizes of 1 or more and as many pairs of 0 or more, for dimensions behind the first")
+            f"{op}: block_shape {block} and {what} {shown(amounts)} of {x.dtype} {x.shape}, "
+            "expected sizes of 1 or more and as many pairs of 0 or more, for dimensions behind the "
+            "first")
     return x, block, [(before, after) for before, after in pairs]
 
 

@@ -19,7 +19,7 @@ __all__ = ["digamma", "erf", "erfc", "lgamma", "log_sigmoid", "polygamma", "sigm
 
 
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / (1 + e**-x), elementwise.
+    """Return 1 / (1 + e**-x), elementwise.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _(gg, out, g, x):
 
 
 def softplus(features: TensorLike, name: str | None = None) -> Tensor:
-    """log(1 + e**x), elementwise.
+    """Return log(1 + e**x), elementwise.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _(g, y, x):
 
 
 def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(sigmoid(x)) = -softplus(-x), elementwise.
+    """Return log(sigmoid(x)) = -softplus(-x), elementwise.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def _(g, y, x):
 
 
 def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x * log(y), elementwise, and 0 where x is 0.
+    """Return x * log(y), elementwise, or 0 where x is 0.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def _(g, out, x, y):
 
 
 def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x * log(1 + y), elementwise, and 0 where x is 0.
+    """Return x * log(1 + y), elementwise, or 0 where x is 0.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _(g, out, x, y):
 
 
 def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y, elementwise, and 0 where x is 0.
+    """Return x / y, elementwise, or 0 where x is 0.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def _(g, y, x):
 
 
 def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """``log(|gamma(x)|)``, elementwise.
+    """Return ``log(|gamma(x)|)``, elementwise.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def _(g, y, x):
 
 
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """The derivative of lgamma, elementwise.
+    """Return the derivative of lgamma, elementwise.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def _(g, y, x):
 
 
 def polygamma(a: int | TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The a-th derivative of digamma, elementwise.
+    """Return the a-th derivative of digamma, elementwise.
 
     Parameters
     ----------

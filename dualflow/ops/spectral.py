@@ -318,8 +318,8 @@ def lstsq(matrix: TensorLike, rhs: TensorLike, l2_regularizer: float = 0.0, fast
     """
     a, b = matrices("lstsq", matrix), matrices("lstsq", rhs)
     if not same_shape(a.shape[:-1], b.shape[:-1]):
-        raise ShapeError(f"lstsq: matrix has shape {tuple(a.shape)} and rhs {tuple(b.shape)}, want "
-                         "equal shapes except for the last dimension")
+        raise ShapeError(f"lstsq: matrix has shape {tuple(a.shape)} and rhs {tuple(b.shape)}, "
+                         "expected equal shapes except for the last dimension")
     if number(l2_regularizer, "lstsq: l2_regularizer", NOT_NEGATIVE):
         *batch, _, n = static_shape(a)
         a = concat([a, l2_regularizer**0.5 * eye(n, batch_shape=batch, dtype=a.dtype)], -2)

@@ -32,7 +32,7 @@ def _raised_cosine(op: str, window_length: int, periodic: bool, dtype: DTypeLike
     """Return a - b cos(2 pi k / n), a period without its last point if `periodic`; 1 if n is 0."""
     length, dtype = one_size(window_length, f"{op}: window_length"), dtypes.as_dtype(dtype)
     if not dtype.is_floating:
-        raise DTypeError(f"{op}: {dtype}, want a floating dtype")
+        raise DTypeError(f"{op}: {dtype}, expected a floating dtype")
     n = as_tensor(length - (length % 2 if periodic else 1), dtypes.float64)
     made = a - b * cos(range_(length, dtype=dtypes.float64) * (2 * math.pi / n))
     return cast(where(n > 0, made, as_tensor(1, dtypes.float64)), dtype, name=name)
@@ -83,7 +83,7 @@ def _positive(op: str, **given: Any) -> list[int]:
     found = [one_size(value, f"{op}: {name}") for name, value in given.items()]
     for name, value in zip(given, found, strict=True):
         if value < 1:
-            raise InvalidArgumentError(f"{op}: {name} is {value}, want at least 1")
+            raise InvalidArgumentError(f"{op}: {name} is {value}, expected at least 1")
     return found
 
 
@@ -152,8 +152,8 @@ def overlap_and_add(signal: TensorLike, frame_step: int, name: str | None = None
     """
     x = as_tensor(signal, None, "overlap_and_add")
     if x.ndim < 2:
-        raise ShapeError(f"overlap_and_add: shape {tuple(x.shape)}, want frames in the last two "
-                         "dimensions")
+        raise ShapeError(f"overlap_and_add: shape {tuple(x.shape)}, expected frames in the last "
+                         "two dimensions")
     step, = _positive("overlap_and_add", frame_step=frame_step)
     *batch, count, length = static_shape(x)
     shape = (product(batch), (count - 1) * step + length)

@@ -144,7 +144,7 @@ def _next(who: str, name: str, before: Tensor, value: Any, shape: Shape | None) 
         advice = ("give shape_invariants with None where its size changes" if who == "while_loop"
                   else "it must keep its shape")
         want = before.shape if shape is None else tuple(shape)
-        allowed = f", want {want}" if shape is not None else ""
+        allowed = f", expected {want}" if shape is not None else ""
         raise ShapeError(f"{who}: {name} is {described(before)} before an iteration and "
                          f"{described(after)} after it{allowed}; {advice}")
     return after
@@ -164,10 +164,11 @@ def truth(who: str, name: str, x: Any) -> Tensor:
     try:
         found = as_tensor(x, None, who)
     except DualflowError as error:
-        raise InvalidArgumentError(f"{who}: {name} is {shown(x)}, want a bool of shape (): "
+        raise InvalidArgumentError(f"{who}: {name} is {shown(x)}, expected a bool of shape (): "
                                    f"{error}") from None
     if found.ndim or found.dtype.name != "bool":
-        raise InvalidArgumentError(f"{who}: {name} is {described(found)}, want a bool of shape ()")
+        raise InvalidArgumentError(f"{who}: {name} is {described(found)}, expected a bool of shape "
+                                   "()")
     return found
 
 
@@ -178,13 +179,13 @@ def n_rows(who: str, structure: Any, what: str) -> Any:
         if x is None:
             continue
         if not x.ndim:
-            raise ShapeError(f"{who}: {what}{path} is {described(x)}, want at least one dimension, "
-                             "the dimension of rows")
+            raise ShapeError(f"{who}: {what}{path} is {described(x)}, expected at least one "
+                             "dimension, the dimension of rows")
         found.append((f"{what}{path}", x))
     for name, x in found[1:]:
         if not same_size(x.shape[0], found[0][1].shape[0]):
             raise ShapeError(f"{who}: {found[0][0]} is {described(found[0][1])} and {name} is "
-                             f"{described(x)}, want equal numbers of rows")
+                             f"{described(x)}, expected equal numbers of rows")
     return found[0][1].shape[0] if found else None
 
 
@@ -195,10 +196,10 @@ def count(n: Any, what: str) -> Any:
     if isinstance(n, TensorBase):
         n = as_tensor(n, None, what)
         if n.shape != () or not n.dtype.is_integer:
-            raise InvalidArgumentError(f"{what} is {described(n)}, want an integer of shape "
+            raise InvalidArgumentError(f"{what} is {described(n)}, expected an integer of shape "
                                        "()")
         return n if current_graph() is not None else n.item()
     n = integer(n, what)
     if n < 0:
-        raise InvalidArgumentError(f"{what} is {n}, want 0 or more")
+        raise InvalidArgumentError(f"{what} is {n}, expected 0 or more")
     return n

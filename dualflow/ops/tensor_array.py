@@ -74,7 +74,7 @@ class TensorArray(Composite):
         if not is_open(size):
             n = integer(0 if size is None else size, "TensorArray: size")
         if not is_open(n) and n < 0:
-            raise InvalidArgumentError(f"TensorArray: size is {n}, want 0 or more")
+            raise InvalidArgumentError(f"TensorArray: size is {n}, expected 0 or more")
         self._dtype = as_dtype(dtype)
         self._dynamic = bool(dynamic_size)
         self._name = name or "TensorArray"
@@ -160,7 +160,7 @@ class TensorArray(Composite):
             rows = [*self._rows, *[None] * (k + 1 - len(self._rows))] if self._dynamic else [
                 *self._rows]
             if not 0 <= k < len(rows):
-                raise OutOfRangeError(f"{self._name}.write: index is {k}, want 0 <= index < "
+                raise OutOfRangeError(f"{self._name}.write: index is {k}, expected 0 <= index < "
                                       f"{len(rows)}; or create it with dynamic_size=True")
             rows[k] = x
             return self._of_rows(rows)
@@ -175,7 +175,7 @@ class TensorArray(Composite):
         k = self._place(index, "read")
         if isinstance(k, int) and self._rows is not None:
             if not 0 <= k < len(self._rows):
-                raise OutOfRangeError(f"{self._name}.read: index is {k}, want 0 <= index < "
+                raise OutOfRangeError(f"{self._name}.read: index is {k}, expected 0 <= index < "
                                       f"{len(self._rows)}")
             found = self._rows[k]
             if found is not None:
@@ -188,7 +188,7 @@ class TensorArray(Composite):
             return integer(index, f"{self._name}.{who}: index")
         k = as_tensor(index)
         if k.shape != () or not k.dtype.is_integer:
-            raise InvalidArgumentError(f"{self._name}.{who}: index is {described(k)}, want an "
+            raise InvalidArgumentError(f"{self._name}.{who}: index is {described(k)}, expected an "
                                        "integer of shape ()")
         return cast(k, int32) if type(k) is Symbol else int(k)
 
@@ -196,11 +196,11 @@ class TensorArray(Composite):
         """Convert a value to a tensor and check that it may be an element."""
         x = as_tensor(value, None if isinstance(value, TensorBase) else self._dtype)
         if x.dtype is not self._dtype:
-            raise DTypeError(f"{self._name}.{who}: value is {described(x)}, want {self._dtype}")
+            raise DTypeError(f"{self._name}.{who}: value is {described(x)}, expected {self._dtype}")
         if not self._learned:
             self._learned.append(tuple(x.shape))
         if tuple(x.shape) != self._learned[0]:
-            raise ShapeError(f"{self._name}.{who}: value is {described(x)}, want the shape "
+            raise ShapeError(f"{self._name}.{who}: value is {described(x)}, expected the shape "
                              f"{self._learned[0]} of the other tensors")
         return x
 
@@ -246,7 +246,7 @@ class TensorArray(Composite):
         if not self._learned:
             self._learned.append(tuple(x.shape[1:]))
         if tuple(x.shape[1:]) != self._learned[0]:
-            raise ShapeError(f"{self._name}.unstack: value is {described(x)}, want the shape "
+            raise ShapeError(f"{self._name}.unstack: value is {described(x)}, expected the shape "
                              f"{(self._size, *self._learned[0])}")
         made = self._with(None, x)
         made._size = x.shape[0]
@@ -254,8 +254,8 @@ class TensorArray(Composite):
 
     def _of(self, rows: list[Tensor], who: str) -> TensorArray:
         if len(rows) != self._size and not self._dynamic:
-            raise ShapeError(f"{self._name}.{who}: got {len(rows)} tensors, want {self._size}; or "
-                             "create it with dynamic_size=True")
+            raise ShapeError(f"{self._name}.{who}: got {len(rows)} tensors, expected {self._size}; "
+                             "or create it with dynamic_size=True")
         return self._of_rows([self._element(x, who) for x in rows])
 
     def _of_rows(self, rows: list[Tensor | None]) -> TensorArray:

@@ -78,8 +78,8 @@ def ufunc(function: Any, method: str, inputs: tuple[Any, ...], options: dict[str
     name = function.__name__
     for out in options.get("out", ()):
         if isinstance(out, TensorBase):
-            raise DTypeError(f"numpy.{name}: out is a {type(out).__name__}, want an array: tensors "
-                             "are immutable")
+            raise DTypeError(f"numpy.{name}: out is a {type(out).__name__}, expected an array: "
+                             "tensors are immutable")
     asked = name if method == "__call__" else f"{name}.{method}"
     instead = instead_of(name, method)
 

@@ -43,7 +43,7 @@ def assign_slice(v: Variable, key: Any, value: TensorLike) -> Variable:
         x = broadcast_to(x, (*static_shape(places), *rest))
     except REFUSED as error:
         raise ShapeError(f"assign: the value has shape {x.shape}, the part of the variable "
-                         f"{(*places.shape, *rest)}, want the same or one that broadcasts"
+                         f"{(*places.shape, *rest)}, expected the same or one that broadcasts"
                          ) from error
     if places.ndim != 1:        # a one-dimensional size may depend on data, so skip the reshape
         count = product(places.shape)
@@ -58,7 +58,7 @@ def _like(v: Variable, value: TensorLike, op: str) -> TensorBase:
     x: TensorBase = operand(v, value, op)
     if x.dtype != v.dtype:
         raise DTypeError(f"{op}: the variable is {v.dtype} {v.shape}, the value {x.dtype} "
-                         f"{x.shape}, want the same dtype")
+                         f"{x.shape}, expected the same dtype")
     return x
 
 
@@ -66,7 +66,7 @@ def _like(v: Variable, value: TensorLike, op: str) -> TensorBase:
 
 def _scatter_rows(function: Scatter, v: Variable, sparse_delta: Any, op: str) -> Variable:
     if not isinstance(sparse_delta, IndexedSlices):
-        raise DTypeError(f"{op}: sparse_delta is {shown(sparse_delta)}, want IndexedSlices")
+        raise DTypeError(f"{op}: sparse_delta is {shown(sparse_delta)}, expected IndexedSlices")
     indices = as_tensor(sparse_delta.indices, None, op)
     values = _like(v, sparse_delta.values, op)
     return v.assign(function(v, expand_dims(indices, -1),

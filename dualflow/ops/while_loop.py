@@ -135,8 +135,8 @@ def _invariants(carried: Any, invariants: Any) -> list[Any]:
     found = []
     given = _shapes_of(carried, invariants)
     if len(given) != len(values):
-        raise InvalidArgumentError(f"while_loop: shape_invariants has {len(given)} shapes, want "
-                                   f"one for each of {len(values)} loop variables")
+        raise InvalidArgumentError(f"while_loop: shape_invariants has {len(given)} shapes, "
+                                   f"expected one for each of {len(values)} loop variables")
     for k, (x, shape) in enumerate(zip(values, given, strict=True)):
         if x is not None and shape is not None:
             shape = tuple(getattr(shape, "shape", shape))

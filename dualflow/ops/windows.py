@@ -50,12 +50,13 @@ def channels_first(x: TensorBase, data_format: str | None, op: str, n: int | Non
     """Return True if channels are the second dimension. `n`: expected number of spatial dims."""
     want = f"{n + 2} dimensions" if n else "3 to 5 dimensions"
     if not (3 <= x.ndim <= 5 and (n is None or x.ndim == n + 2)):
-        raise ShapeError(f"{op}: input is {x.dtype} {x.shape}, want {want}: batch, space, channels")
+        raise ShapeError(f"{op}: input is {x.dtype} {x.shape}, expected {want}: batch, space, "
+                         "channels")
     last, first = FORMATS[x.ndim - 2]
     if not (data_format is None or isinstance(data_format, str)) or data_format not in (
             None, last, first):
         raise InvalidArgumentError(f"{op}: data_format of a tensor with {x.ndim} dimensions is "
-                                   f"{shown(data_format)}, want {last!r} or {first!r}")
+                                   f"{shown(data_format)}, expected {last!r} or {first!r}")
     return data_format == first
 
 
@@ -79,8 +80,8 @@ def per_dimension(value: TensorLike, at: Images, what: str) -> tuple[int, ...]:
     others = listed[:2] if at.channels_first else (listed[:1] + listed[-1:])
     if len(listed) != at.n + 2 or others != (1, 1):
         raise InvalidArgumentError(
-            f"{what} is {shown(value)}, want an integer, one for each spatial dimension of images "
-            f"of shape {at.shape}, or {at.n + 2} with 1 for batch and channels")
+            f"{what} is {shown(value)}, expected an integer, one for each spatial dimension of "
+            f"images of shape {at.shape}, or {at.n + 2} with 1 for batch and channels")
     return spatial
 
 
@@ -100,7 +101,7 @@ def paddings(value: Any, at: Images, op: str) -> tuple[int, tuple[int, ...]]:
             spatial = pairs[2:] if at.channels_first else pairs[1:-1]
             return PADDED, tuple([amount for pair in spatial for amount in pair])
     raise InvalidArgumentError(
-        f"{op}: padding is {shown(value)}, want 'VALID', 'SAME' or {at.n + 2} pairs (before, "
+        f"{op}: padding is {shown(value)}, expected 'VALID', 'SAME' or {at.n + 2} pairs (before, "
         "after), with (0, 0) for batch and channels")
 
 

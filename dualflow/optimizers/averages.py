@@ -45,7 +45,7 @@ class ExponentialMovingAverage:
     def __init__(self, decay: Any, num_updates: Any = None, zero_debias: bool = False,
                  name: str = "ExponentialMovingAverage") -> None:
         if isinstance(decay, float | int) and not 0 <= decay <= 1:
-            raise InvalidArgumentError(f"{name}: decay is {decay!r}, want 0 to 1")
+            raise InvalidArgumentError(f"{name}: decay is {decay!r}, expected 0 to 1")
         self.decay, self.num_updates, self.name = decay, num_updates, name
         self._averages: dict[df.Variable, df.Variable] = {}
 
@@ -57,7 +57,8 @@ class ExponentialMovingAverage:
             decay = df.minimum(decay, (1.0 + n) / (10.0 + n))
         for var in map(unwrapped, var_list):
             if not isinstance(var, df.Variable) or not var.dtype.is_floating:
-                raise DTypeError(f"{self.name}: got {type(var).__name__}, want floating variables")
+                raise DTypeError(f"{self.name}: got {type(var).__name__}, expected floating "
+                                 "variables")
             if var not in self._averages:
                 self._averages[var] = df.Variable(var, trainable=False,
                                                   name=f"{var.name}/{self.name}")

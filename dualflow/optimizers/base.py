@@ -306,7 +306,7 @@ class Optimizer(Slots):
                 scaled = self.scale_loss(loss)
         elif tape is None:
             raise InvalidArgumentError(f"{self.name}: the loss is a {type(loss).__name__} and no "
-                                       "tape is given, want a callable or the tape")
+                                       "tape is given, expected a callable or the tape")
         else:
             with tape:
                 scaled = self.scale_loss(loss)

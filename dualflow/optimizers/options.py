@@ -80,12 +80,13 @@ class Options(Rated):
         for key, low in (("ema_overwrite_frequency", 1), ("gradient_accumulation_steps", 2)):
             value = getattr(self, key)
             if value is not None and not (isinstance(value, int) and value >= low):
-                raise InvalidArgumentError(f"{self.name}: {key} is {shown(value)}, want an "
+                raise InvalidArgumentError(f"{self.name}: {key} is {shown(value)}, expected an "
                                            f"integer of at least {low}")
         clips = [key for key in ("clipnorm", "clipvalue", "global_clipnorm")
                  if getattr(self, key) is not None]
         if len(clips) > 1:
-            raise InvalidArgumentError(f"{self.name}: got {' and '.join(clips)}, want one of them")
+            raise InvalidArgumentError(f"{self.name}: got {' and '.join(clips)}, expected one of "
+                                       "them")
 
     def extra_slots(self) -> tuple[str, ...]:
         """Return the names of slots that the options need, which follow those of the formula."""

@@ -176,7 +176,8 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("boundaries", "values"):
             if isinstance(value, str) or not hasattr(value, "__iter__"):
-                raise DTypeError(f"PiecewiseConstantDecay: {name} is {shown(value)}, want numbers")
+                raise DTypeError(f"PiecewiseConstantDecay: {name} is {shown(value)}, expected "
+                                 "numbers")
             value = tuple([number(x, f"PiecewiseConstantDecay: {name}[{k}]")
                            for k, x in enumerate(value)])
         super().__setattr__(name, value)
@@ -186,10 +187,11 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         if len(values) != len(boundaries) + 1:
             raise InvalidArgumentError(
                 f"PiecewiseConstantDecay: got {len(boundaries)} boundaries and {len(values)} "
-                "values, want one value more than boundaries")
+                "values, expected one value more than boundaries")
         if sorted(boundaries) != list(boundaries):
             raise InvalidArgumentError(
-                f"PiecewiseConstantDecay: boundaries are {list(boundaries)}, want them increasing")
+                f"PiecewiseConstantDecay: boundaries are {list(boundaries)}, expected them "
+                "increasing")
 
     def at(self, step: Any) -> Any:
         rate = df.constant(self.values[-1], df.float64)

@@ -51,7 +51,7 @@ class Slots(Options):
         for var in map(unwrapped, var_list):
             if not isinstance(var, df.Variable):
                 raise DTypeError(
-                    f"{self.name}: got {type(var).__name__} to update, want a Variable")
+                    f"{self.name}: got {type(var).__name__} to update, expected a Variable")
             if not self._slots:
                 self._layout, self._holds = tuple(self.next_layout()), frozenset(
                     (*self.needed_slots(), *self.extra_slots()))
@@ -68,7 +68,7 @@ class Slots(Options):
             if (kept.shape, kept.dtype) != (value.shape, value.dtype):
                 raise InvalidArgumentError(
                     f"{self.name}: a checkpoint has {kept.dtype} {kept.shape} as {slot} of "
-                    f"{var.name}, want {value.dtype} {value.shape}")
+                    f"{var.name}, expected {value.dtype} {value.shape}")
             value = kept
         return df.Variable(value, trainable=False, name=f"{var.name}/{slot}")
 
@@ -125,7 +125,7 @@ class Slots(Options):
         """Restore a result of `state`; first `build` the same variables in the same order."""
         if len(state) != len(self.variables):
             raise InvalidArgumentError(f"{self.name}: got the values of {len(state)} variables, "
-                                       f"want {len(self.variables)}; build it first")
+                                       f"expected {len(self.variables)}; build it first")
         for variable, value in zip(self.variables, state, strict=True):
             variable.assign(value)
 

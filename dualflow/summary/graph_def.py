@@ -240,6 +240,6 @@ def as_graph_def(graph: Any) -> Any:
         return graph
     found = getattr(graph, "graph", graph)
     if not isinstance(found, Graph):
-        raise DTypeError(f"graph: got {shown(graph)}, want a df.Graph, a concrete function, its "
-                         "graph, or a GraphDef")
+        raise DTypeError(f"graph: got {shown(graph)}, expected a df.Graph, a concrete function, "
+                         "its graph, or a GraphDef")
     return to_graph_def(found)[0]

@@ -34,7 +34,7 @@ def scalar(tag: str, value: Any) -> bytes:
 
     number = numpy.asarray(value)
     if number.size != 1:
-        raise ShapeError(f"summary.scalar: {tag!r} has shape {number.shape}, want one element")
+        raise ShapeError(f"summary.scalar: {tag!r} has shape {number.shape}, expected one element")
     return one(tag, simple_value=float(number.item()))
 
 
@@ -93,7 +93,7 @@ def image(tag: str, images: Any, max_outputs: int = 3) -> bytes:
 
     x = numpy.asarray(images)
     if x.ndim != 4 or x.shape[3] not in COLORS:
-        raise ShapeError(f"summary.image: {tag!r} has shape {x.shape}, want (images, height, "
+        raise ShapeError(f"summary.image: {tag!r} has shape {x.shape}, expected (images, height, "
                          "width, 1 to 4 channels)")
     parts = []
     for k, one_image in enumerate(x[:max_outputs]):

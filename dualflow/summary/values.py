@@ -92,7 +92,7 @@ def scalar(name: str, data: TensorLike, step: TensorLike | None = None,
     """
     x = as_tensor(data, None, "scalar")
     if x.ndim:
-        raise ShapeError(f"scalar: {name!r} is {x.dtype} {x.shape}, want shape ()")
+        raise ShapeError(f"scalar: {name!r} is {x.dtype} {x.shape}, expected shape ()")
 
     def make(value: Any) -> Any:
         return part("plugins.scalar.summary_v2").scalar_pb(name, value, description)
@@ -159,7 +159,7 @@ def image(name: str, data: TensorLike, step: TensorLike | None = None, max_outpu
     """
     x = as_tensor(data, None, "image")
     if x.ndim != 4 or x.shape[3] not in COLORS:
-        raise ShapeError(f"image: {name!r} is {x.dtype} {x.shape}, want shape "
+        raise ShapeError(f"image: {name!r} is {x.dtype} {x.shape}, expected shape "
                          "(images, height, width, 1 to 4 channels)")
 
     def make(pixels: Any) -> Any:
@@ -226,7 +226,7 @@ def text(name: str, data: Any, step: TensorLike | None = None,
     True
     """
     if isinstance(data, Symbol) or not is_text(data):
-        raise DTypeError(f"text: {name!r} is {shown(data)}, want a str, or lists of them")
+        raise DTypeError(f"text: {name!r} is {shown(data)}, expected a str, or lists of them")
 
     def make() -> Any:
         import numpy

@@ -307,6 +307,6 @@ def flush(writer: FileWriter | None = None) -> None:
     """
     writer = DEFAULTS.now("writer") if writer is None else writer
     if writer is not None and not isinstance(writer, FileWriter):
-        raise DTypeError(f"flush: writer is {shown(writer)}, want a FileWriter")
+        raise DTypeError(f"flush: writer is {shown(writer)}, expected a FileWriter")
     if writer is not None:
         writer.flush()

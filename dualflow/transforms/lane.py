@@ -2,7 +2,7 @@
 example.
 
 In this package, n is the batch size. A batched value (`stacked`) has the examples along its first
-dimension; the other dimensions are those of one example. A value that is not batched is shared.
+dimension; the remaining dimensions belong to one example. A value that is not batched is shared.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Application:
     attrs : dict
         Attributes by name.
     inputs, outputs : tuple of Symbol
-        Their types are those of one example.
+        With the shapes of one example.
     """
 
     def __init__(self, node: Node, n: Any, number: Callable[[Any], Any]) -> None:

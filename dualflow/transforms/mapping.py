@@ -84,7 +84,7 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0,
     [1.0, 4.0, 9.0]
     """
     if not callable(fn):
-        raise InvalidArgumentError(f"vmap: fn is {shown(fn)}, want a function")
+        raise InvalidArgumentError(f"vmap: fn is {shown(fn)}, expected a function")
 
     @functools.wraps(fn)
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -176,12 +176,12 @@ def axes_of(axes: Axes, structure: Any, what: str, path: str) -> list[int | None
         return [axis] * len(flatten(structure))
     if not is_nested(structure):
         raise InvalidArgumentError(f"vmap: {what}{path} is {shown(axes)}, and the value is "
-                                   f"{state.described(structure)}: want one axis")
+                                   f"{state.described(structure)}: expected one axis")
     names, parts = level(axes)
     inside, values = level(structure)
     if list(names) != list(inside):
         raise InvalidArgumentError(f"vmap: {what}{path} has the parts {list(names)}, the value "
-                                   f"has {list(inside)}: want an axis, or the same parts")
+                                   f"has {list(inside)}: expected an axis, or the same parts")
     return [a for name, x, y in zip(names, parts, values, strict=True)
             for a in axes_of(x, y, what, f"{path}[{name!r}]")]
 
@@ -196,7 +196,7 @@ def moved_to_front(leaf: Any, axis: int | None, path: str) -> Any:
     try:
         x = as_tensor(leaf, None, "vmap")
     except (TypeError, ValueError) as error:
-        raise DTypeError(f"vmap: {path} is {shown(leaf)}, want a tensor, or None for it in "
+        raise DTypeError(f"vmap: {path} is {shown(leaf)}, expected a tensor, or None for it in "
                          f"in_axes: {error}") from None
     at = axis_in(axis, x.ndim, lambda: f"{path} is {state.described(x)}", "in_axes")
     return x if at == 0 else transpose(x, [at, *[d for d in range(x.ndim) if d != at]])
@@ -204,7 +204,7 @@ def moved_to_front(leaf: Any, axis: int | None, path: str) -> Any:
 
 def axis_in(axis: int, rank: int, what: Callable[[], str], name: str) -> int:
     if not -rank <= axis < rank:
-        raise ShapeError(f"vmap: {name} is {axis}, and {what()}: want "
+        raise ShapeError(f"vmap: {name} is {axis}, and {what()}: expected "
                          + (f"{-rank} to {rank - 1}" if rank else "None, as it has no dimensions"))
     return axis % rank
 
@@ -220,8 +220,8 @@ def size_of(mapped: Sequence[tuple[TensorBase, str]], axis_size: int | None) -> 
     n = first.shape[0]
     for x, other in others:
         if not same_size(x.shape[0], n):
-            raise ShapeError(f"vmap: {path} has batch size {n}, {other} {x.shape[0]}: want equal "
-                             "sizes")
+            raise ShapeError(f"vmap: {path} has batch size {n}, {other} {x.shape[0]}: expected "
+                             "equal sizes")
     if axis_size is not None and not same_size(n, axis_size):
         raise ShapeError(f"vmap: {path} has batch size {n}, axis_size is {axis_size}")
     return n

@@ -48,7 +48,7 @@ def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | N
     sources = [*given, *[Lane(y, differs) for y in values]] if rule.sums else given
 
     def mapped(g: Sequence[Any], of_lane: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
-        """Return the gradients of the batch; `of_lane` computes those of one example."""
+        """Return the gradients of the batch by mapping `of_lane`, which is for one example."""
         def lane(*rows: Any) -> Any:
             left = iter(rows)
             found = of_lane([None if x is None else Maybe(next(left), next(left), x.clean)

@@ -76,8 +76,8 @@ class Replay:
         graph = current_graph() if around is None or not around.eager else None
         self.eager: bool = graph is None
         self.first: bool = around is None
-        # Calls, branches and loops whose bodies are being interpreted. Those of `around` contain
-        # the gradient rule that is mapped here, which may read values in the bodies.
+        # Calls, branches and loops whose bodies are being interpreted. The bodies open in `around`
+        # contain the gradient rule that is mapped here, which may read values in them.
         self.open: list[Node] = [] if around is None else list(around.open)
         if graph is None:
             graph = LaneTrace(who, None if around is None else around.trace)

@@ -167,7 +167,7 @@ def qr(x: TensorLike, /, *, mode: str = "reduced") -> QR:
     (2, 2)
     """
     if mode not in ("reduced", "complete"):
-        raise InvalidArgumentError(f"qr: mode is {mode!r}, want 'reduced' or 'complete'")
+        raise InvalidArgumentError(f"qr: mode is {mode!r}, expected 'reduced' or 'complete'")
     return QR(*spectral.qr(x, mode == "complete"))
 
 

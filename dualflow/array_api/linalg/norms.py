@@ -50,8 +50,8 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Any = "fro") -
         sums = reduce_sum(abs(y), -2 if ord in (1, -1) else -1, True)
         return extreme(sums, (-2, -1), keepdims)
     if ord not in ("nuc", 2, -2):
-        raise InvalidArgumentError(f"matrix_norm: ord is {ord!r}, want 'fro', 'nuc', 1, 2, inf or "
-                                   "the negative of one of these numbers")
+        raise InvalidArgumentError(f"matrix_norm: ord is {ord!r}, expected 'fro', 'nuc', 1, 2, inf "
+                                   "or the negative of one of these numbers")
     s = svdvals(y)
     found = reduce_sum(s, -1) if ord == "nuc" else extreme(s, -1)
     return expand_dims(expand_dims(found, -1), -1) if keepdims else found

@@ -33,8 +33,8 @@ def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     """
     a, b = broadcast_arrays(x1, x2)
     if not -a.ndim <= axis < a.ndim or a.shape[axis] != 3:
-        raise InvalidArgumentError(f"cross: shapes broadcast to {a.shape} and axis is {axis}, want "
-                                   "3 elements along it")
+        raise InvalidArgumentError(f"cross: shapes broadcast to {a.shape} and axis is {axis}, "
+                                   "expected 3 elements along it")
     (a0, a1, a2), (b0, b1, b2) = unstack(a, axis=axis), unstack(b, axis=axis)
     return stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis)
 
@@ -60,7 +60,8 @@ def diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
     """
     y = array(x, "diagonal")
     if y.ndim < 2:
-        raise InvalidArgumentError(f"diagonal: x has shape {y.shape}, want 2 or more dimensions")
+        raise InvalidArgumentError(f"diagonal: x has shape {y.shape}, expected 2 or more "
+                                   "dimensions")
     return diag_part(y[..., :, offset:] if offset >= 0 else y[..., -offset:, :])
 
 
@@ -75,7 +76,8 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
     a, b = array(x1, "outer"), array(x2, "outer")
     if a.ndim != 1 or b.ndim != 1:
-        raise InvalidArgumentError(f"outer: shapes {a.shape} and {b.shape}, want 1 dimension each")
+        raise InvalidArgumentError(f"outer: shapes {a.shape} and {b.shape}, expected 1 dimension "
+                                   "each")
     return expand_dims(a, 1) * b
 
 

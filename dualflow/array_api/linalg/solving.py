@@ -22,7 +22,7 @@ class Slogdet(NamedTuple):
 
 
 def det(x: TensorLike, /) -> Tensor:
-    """The determinants of square matrices `x`, floating.
+    """Return the determinants of square matrices `x`, floating.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def det(x: TensorLike, /) -> Tensor:
 
 
 def inv(x: TensorLike, /) -> Tensor:
-    """The inverses of square matrices `x`, floating.
+    """Return the inverses of square matrices `x`, floating.
 
     Examples
     --------
