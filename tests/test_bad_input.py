@@ -106,7 +106,7 @@ def test_numeric_ops_reject_text(text, kind):
     (lambda: df.random.Generator("a"), TypeError, "random.Generator: seed is 'a'"),
     (lambda: df.initializers.he_normal([2], seed="a"), TypeError,
      "seed is 'a', expected an integer"),
-    (lambda: df.initializers.he_normal({"a": 1}), TypeError, "shape is {'a': 1}, want integers"),
+    (lambda: df.initializers.he_normal({"a": 1}), TypeError, "shape is {'a': 1}, expected int"),
     (lambda: df.TensorSpec(["a"]), TypeError, r"TensorSpec: shape is \['a'\], expected .*None"),
     (lambda: df.TensorSpec([-5]), ValueError, r"TensorSpec: shape is \[-5\], expected .*0 or more"),
     (lambda: df.TensorSpec(5), TypeError, "TensorSpec: shape is 5, expected a sequence"),

@@ -205,7 +205,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
 def full(shape: TensorLike, fill_value: TensorLike, *, dtype: DTypeLike | None = None,
          device: Any = None) -> Tensor:
-    """Return an array of `shape` with `fill_value` in every element, on `device`.
+    """Return an array of `shape` filled with `fill_value`, in its dtype or `dtype`, on `device`.
 
     Examples
     --------

@@ -71,7 +71,7 @@ def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True,
 
 
 def can_cast(from_: TensorLike, to: DTypeLike, /) -> bool:
-    """Return True if promotion leads from a dtype, or the dtype of an array, to `to`.
+    """Return True if promotion leads from `from_`, a dtype or an array, to the dtype `to`.
 
     Examples
     --------

@@ -88,7 +88,7 @@ def expand_dims(x: TensorLike, /, axis: int) -> Tensor:
 
 
 def flip(x: TensorLike, /, *, axis: Axis = None) -> Tensor:
-    """Reverse the order of elements along `axis`, an int, a tuple, or None for all.
+    """Reverse the elements of `x` along `axis`, an int, a tuple, or None for all.
 
     Examples
     --------

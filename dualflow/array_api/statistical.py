@@ -140,7 +140,7 @@ def mean(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tens
 
 
 def min(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Return the smallest element along `axis`; NaN if any is NaN. `keepdims` is as in `max`.
+    """Return the smallest element of `x` along `axis`; NaN if any is NaN; `keepdims` as in `max`.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def min(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tenso
 
 def prod(x: TensorLike, /, *, axis: Axis = None, dtype: DTypeLike | None = None,
          keepdims: bool = False) -> Tensor:
-    """Return the product of the elements along `axis`; `dtype` and `keepdims` are as in `sum`.
+    """Return the product of the elements of `x` along `axis`; `dtype`, `keepdims` as in `sum`.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def all(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tenso
 
 
 def any(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Return True if any element of `x` along `axis` is true, False for none; see `all`.
+    """Return True if any element of `x` along `axis` is true; `keepdims` is as in `all`.
 
     Examples
     --------

@@ -250,7 +250,7 @@ def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -
 
 def unique_with_counts(x: TensorLike, out_idx: DTypeLike = int32,
                        name: str | None = None) -> UniqueWithCounts:
-    """Return the results of `unique`, and the count of each distinct element.
+    """Return the results of `unique` for `x` and `out_idx`, and the count of each element.
 
     Examples
     --------

@@ -107,7 +107,7 @@ def test_gradients():
 
 
 def test_errors_name_the_function():
-    with pytest.raises(TypeError, match="hypot: got int32, want a floating dtype"):
+    with pytest.raises(TypeError, match="hypot: got int32, expected a floating dtype"):
         xp.hypot(xp.asarray(3), 4)
     with pytest.raises(TypeError, match="sin"):
         xp.sin(xp.asarray([1]))

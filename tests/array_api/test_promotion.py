@@ -112,7 +112,7 @@ def test_finfo(name):
 
 def test_iinfo():
     assert (xp.iinfo(df.uint16).max, xp.iinfo(df.int64).min) == (65535, -2 ** 63)
-    with pytest.raises(TypeError, match="want an integer dtype"):
+    with pytest.raises(TypeError, match="expected an integer dtype"):
         xp.iinfo(df.float32)
-    with pytest.raises(TypeError, match="want a floating dtype"):
+    with pytest.raises(TypeError, match="expected a floating dtype"):
         xp.finfo(df.int8)

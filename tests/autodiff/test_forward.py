@@ -113,13 +113,13 @@ def test_loops_and_branches():
 
 
 @pytest.mark.parametrize("error, message, call", [
-    (ShapeError, "a tangent is float32 (2,), want float32 (3,)",
+    (ShapeError, "a tangent is float32 (2,), expected float32 (3,)",
      lambda: df.jvp(df.sin, ([1., 2., 3.],), ([1., 2.],))),
-    (InvalidArgumentError, "built alike", lambda: df.jvp(df.sin, (1.,), (1., 2.))),
-    (InvalidArgumentError, "want a tuple", lambda: df.jvp(df.sin, 1., 1.)),
+    (InvalidArgumentError, "in the same structure", lambda: df.jvp(df.sin, (1.,), (1., 2.))),
+    (InvalidArgumentError, "expected a tuple", lambda: df.jvp(df.sin, 1., 1.)),
     (InvalidArgumentError, "f is 3", lambda: df.vjp(3, 1.)),
     (DTypeError, "int32", lambda: df.jvp(df.sin, (1,), (1.,))),
-    (ShapeError, "want one number", lambda: df.hvp(df.sin, ([1., 2.],), ([1., 2.],))),
+    (ShapeError, "expected one number", lambda: df.hvp(df.sin, ([1., 2.],), ([1., 2.],))),
     (ShapeError, "vjp: a gradient is", lambda: df.vjp(df.sin, 1.)[1]([1., 2.])),
     (InvalidArgumentError, "has_aux", lambda: df.jvp(df.sin, (1.,), (1.,), has_aux=True)),
     (DTypeError, "ForwardAccumulator", lambda: ForwardAccumulator(df.constant(1), 1.)),

@@ -253,7 +253,7 @@ def test_custom_gradient_must_return_one_gradient_per_variable(give, w):
     f = df.custom_gradient(lambda x: (x * w, lambda g, variables: give(g)))
     with df.GradientTape() as tape:
         y = f(df.constant(1.))
-    with pytest.raises(InvalidArgumentError, match="list of those of its 1 variables"):
+    with pytest.raises(InvalidArgumentError, match="list of gradients of its 1 variables"):
         tape.gradient(y, w)
 
 

@@ -130,7 +130,7 @@ def test_loop_draws_from_a_local_generator_raise():
         g = df.random.Generator(3)
         return df.map_fn(lambda r: r + g.normal([]), x)
 
-    with pytest.raises(df.errors.InvalidArgumentError, match="make it before the function"):
+    with pytest.raises(df.errors.InvalidArgumentError, match="create it before the function"):
         f(df.ones([3]))
 
 
@@ -286,20 +286,20 @@ def test_tensor_arrays_sized_like_others(size):
 @pytest.mark.parametrize(("f", "error", "match"), [
     (lambda x: df.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, df.cast(a, "float64")),
                              (0, x)), "DTypeError",
-     r"while_loop: loop_vars\[1\] is float32 \(2,\).* before a round and float64 \(2,\)"),
+     r"while_loop: loop_vars\[1\] is float32 \(2,\).* before an iteration and float64 \(2,\)"),
     (lambda x: df.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, df.concat([a, a], 0)),
                              (0, x)), "ShapeError", r"loop_vars\[1\] is .*give shape_invariants"),
     (lambda x: df.while_loop(lambda s: s["i"] < 3, lambda s: {"i": s["i"] + 1}, {"i": 0, "x": x}),
      "InvalidArgumentError", "while_loop: loop_vars.* changes its structure"),
     (lambda x: df.while_loop(lambda a: a, lambda a: a, [x]), "InvalidArgumentError",
-     r"while_loop: what cond returned is float32 \(2,\).*want a bool of shape \(\)"),
+     r"while_loop: what cond returned is float32 \(2,\).*expected a bool of shape \(\)"),
     (lambda x: df.scan(lambda a, r: a + r, 0., x), "InvalidArgumentError",
      r"scan: f returned .*scan\(fn, elems, initializer="),
     (lambda x: df.scan(lambda a, r: (x, r), 0., x), "ShapeError", "scan: carry is"),
     (lambda x: df.foldl(lambda a, r: df.cast(a, "float64"), x), "DTypeError",
      "foldl: initializer is"),
     (lambda x: df.map_fn(lambda r: r, x[0]), "ShapeError", "map_fn: elems is .*rows"),
-    (lambda x: df.map_fn(lambda r: r[0], (x, x[:1])), "ShapeError", "want as many rows"),
+    (lambda x: df.map_fn(lambda r: r[0], (x, x[:1])), "ShapeError", "expected equal numbers"),
     (lambda x: df.map_fn(lambda r: r, x, dtype=df.int32), "DTypeError", "fn returned float32"),
     (lambda x: df.scan(lambda a, r: (a, r), 0., x, 5), "ShapeError", "length is 5"),
     (lambda x: df.cond(x, lambda: 1, lambda: 2), "InvalidArgumentError", r"cond: pred is float32"),

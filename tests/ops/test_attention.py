@@ -340,7 +340,7 @@ def test_incompatible_masks_raise(shape):
 
 def test_invalid_arguments_raise():
     q, k, v = zeros((1, 2, 4, 8), (1, 2, 5, 8), (1, 2, 5, 8))
-    with pytest.raises(DTypeError, match=r"attn_mask is int64 .*want bool"):
+    with pytest.raises(DTypeError, match=r"attn_mask is int64 .*expected bool"):
         attend(q, k, v, np.ones(5, "i8"))
     for rate in (-0.1, 1, float("nan")):
         with pytest.raises(InvalidArgumentError, match="dropout_p is"):

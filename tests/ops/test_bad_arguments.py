@@ -127,7 +127,7 @@ ROWS = [      # call, message after the op's name
     (lambda: df.slice(X, [0, -1], [1, 1]), "slice: 1 elements from -1 on"),
     (lambda: df.strided_slice(X, [0], [1], [0]), "strided_slice: step of dimension 0 is 0"),
     (lambda: df.pad(X, [[-1, 0], [0, 0]]), "pad: paddings of dimension 0 are -1 and 0"),
-    (lambda: df.pad(X, [[1, 1]]), "pad: .*want a pair per dimension"),
+    (lambda: df.pad(X, [[1, 1]]), "pad: .*expected a pair per dimension"),
     (lambda: df.pad(X, [[2**62, 2**62], [0, 0]]), "pad: dimension 0 .* overflows 64 bits"),
     (lambda: df.pad(X, [[BEYOND, 0], [0, 0]]), "pad: no memory for float32"),
     (lambda: df.tile(X, [-1, 1]), r"tile: multiples \(-1, 1\)"),
@@ -153,7 +153,7 @@ ROWS = [      # call, message after the op's name
     (lambda: df.math.top_k(X, -1), "top_k: k is -1"),
     (lambda: df.where([True, False], X, X), r"where: shapes \(2,\) and \(2, 3\)"),
     (lambda: df.searchsorted(X, [1.0]), "searchsorted: sorted_sequence has shape"),
-    (lambda: df.ensure_shape(X, [2, 4]), r"ensure_shape: float32 \(2, 3\), want shape \(2, 4\)"),
+    (lambda: df.ensure_shape(X, [2, 4]), r"ensure_shape: float32 \(2, 3\), expected shape \(2"),
     (lambda: df.cast(X, "quad"), "'quad' is not a dtype"),
     (lambda: df.reduce_sum([[1], [2, 3]]), "ragged lists"),
 ]

@@ -108,9 +108,9 @@ def test_contraction_order_is_greedy():
 
 @pytest.mark.parametrize("equation, shapes, message", [
     ("ij,jk->ik", [(2, 3)], "2 terms for 1 operands"),
-    ("ij->ik", [(2, 3)], "'k' in the result"), ("ij->ii", [(2, 3)], "comes twice"),
-    ("i1->i", [(2, 3)], "want letters"), ("i..->i", [(2, 3)], "want letters"),
-    ("......->", [(2, 3)], "want letters"), ("ij->i->j", [(2, 3)], "want letters"),
+    ("ij->ik", [(2, 3)], "'k' in the result"), ("ij->ii", [(2, 3)], "is repeated"),
+    ("i1->i", [(2, 3)], "expected letters"), ("i..->i", [(2, 3)], "expected letters"),
+    ("......->", [(2, 3)], "expected letters"), ("ij->i->j", [(2, 3)], "expected letters"),
     ("ijk->i", [(2, 3)], r"operand 0 has shape \(2, 3\).*'ijk'"),
     ("i->i", [(2, 3)], r"operand 0 has shape \(2, 3\)"), ("...ijk", [(2, 3)], "operand 0"),
     ("ij,jk->ik", [(2, 3), (4, 5)], r"'j' .* is 3 and 4 in the shapes \(2, 3\), \(4, 5\)"),
@@ -146,10 +146,10 @@ def test_tensordot_matches_numpy(a, b, axes):
 
 @pytest.mark.parametrize("axes, message", [
     (3, "axes is 3"), (-1, "axes is -1"), (((0,), (2,)), "axis 2 is out of range for b"),
-    (((-3,), (0,)), "axis -3 is out of range for a"), (((0, 0), (0, 1)), "comes twice"),
+    (((-3,), (0,)), "axis -3 is out of range for a"), (((0, 0), (0, 1)), "is repeated"),
     (((0,), (0, 1)), "1 axes of a, 2 of b"), (((0,), (1,)), "differ in size"),
-    ("ab", "want an int or"), (None, "want an int or"), ((1,), "want an int or"),
-    (1.5, "want an int or"), ((0, 1, 2), "want an int or"),
+    ("ab", "expected an int or"), (None, "expected an int or"), ((1,), "expected an int or"),
+    (1.5, "expected an int or"), ((0, 1, 2), "expected an int or"),
 ])
 def test_tensordot_bad_axes(axes, message):
     with pytest.raises(ValueError, match=f"tensordot: .*{message}"):

@@ -180,12 +180,12 @@ X = df.constant(np.ones((1, 4, 6, 2), "f4"))
 BOX = [[0.0, 0.0, 1.0, 1.0]]
 
 MESSAGES = [
-    (lambda: df.image.resize(X, [0, 3]), r"resize: size is \[0, 3\], want two positive"),
+    (lambda: df.image.resize(X, [0, 3]), r"resize: size is \[0, 3\], expected two positive"),
     (lambda: df.image.resize(X, [3]), r"resize: size is \[3\]"),
-    (lambda: df.image.resize(X, 3.5), "resize: size is 3.5, want integers"),
-    (lambda: df.image.resize(X, [3, 3], "cubic"), "resize: method is 'cubic', want 'nearest' or"),
+    (lambda: df.image.resize(X, 3.5), "resize: size is 3.5, expected integers"),
+    (lambda: df.image.resize(X, [3, 3], "cubic"), "resize: method is 'cubic', expected 'nearest'"),
     (lambda: df.image.resize(X, [3, 3], []), r"resize: method is \[\]"),
-    (lambda: df.image.resize(X[0, 0], [3, 3]), r"resize: images are float32 \(6, 2\), want"),
+    (lambda: df.image.resize(X[0, 0], [3, 3]), r"resize: images are float32 \(6, 2\), expected"),
     (lambda: df.image.resize(df.zeros([1, 0, 3, 1]), [3, 3]), "dimension 1 .* no pixels"),
     (lambda: df.image.resize(X, [2**50, 3]), "no memory for float32"),
     (lambda: df.image.extract_patches(X, 5, 1, 1, "VALID"),
@@ -199,7 +199,7 @@ MESSAGES = [
     (lambda: df.image.crop_and_resize(X, BOX, [0], [2, 2], "cubic"), "crop_and_resize: method is"),
     (lambda: df.image.rot90(X[0, 0]), "rot90: images are"),
     (lambda: df.nn.space_to_depth(X, 4), r"space_to_depth: width of float32 \(1, 4, 6, 2\) is 6, "
-                                         "want a multiple of 4"),
+                                         "expected a multiple of 4"),
     (lambda: df.nn.space_to_depth(X, 0), "space_to_depth: .*block_size 0"),
     (lambda: df.nn.space_to_depth(X, 2, "NWC"), "space_to_depth: data_format is 'NWC'"),
     (lambda: df.nn.depth_to_space(X, 2), "depth_to_space: number of channels .* multiple of 4"),
@@ -207,7 +207,7 @@ MESSAGES = [
     (lambda: df.space_to_batch(X, [2, 2], [[0, 0]]), "space_to_batch: block_shape"),
     (lambda: df.space_to_batch(X, [2], [[-1, 1]]), "space_to_batch: block_shape"),
     (lambda: df.space_to_batch(X, [2], 3), "space_to_batch: block_shape .* paddings 3"),
-    (lambda: df.batch_to_space(X, [2], [[0, 0]]), "batch_to_space: batch .* is 1, want a multiple"),
+    (lambda: df.batch_to_space(X, [2], [[0, 0]]), "batch_to_space: batch .* is 1, expected a mul"),
     (lambda: df.batch_to_space(X, [1], [[3, 2]]), "batch_to_space: crops 3 and 2 .* 4 pixels"),
 ]
 

@@ -256,7 +256,7 @@ def test_reduced_precision():
 
 @pytest.mark.parametrize("call, error, text", [
     (lambda: L.cholesky(-POSITIVE), InvalidArgumentError, "cholesky: matrix is not positive"),
-    (lambda: L.cholesky(TALL), ShapeError, r"cholesky: shape \(2, 5, 3\), want square"),
+    (lambda: L.cholesky(TALL), ShapeError, r"cholesky: shape \(2, 5, 3\), expected square"),
     (lambda: L.cholesky([[1, 0], [0, 1]]), DTypeError, "cholesky: int32"),
     (lambda: L.inv(np.zeros((2, 2))), InvalidArgumentError, "inv: singular matrix"),
     (lambda: L.solve(np.zeros((2, 2)), np.ones((2, 1))), InvalidArgumentError, "solve: singular"),
@@ -267,13 +267,13 @@ def test_reduced_precision():
     (lambda: L.qr([1., 2.]), ShapeError, "qr: shape"),
     (lambda: L.eig(np.array([[0., 1.], [-1., 0.]])), InvalidArgumentError, "eig: .*not real"),
     (lambda: L.lstsq(TALL, RHS), ShapeError, "lstsq: matrix has shape"),
-    (lambda: S.fft([1., 2., 3.]), InvalidArgumentError, "fft: want a pair"),
+    (lambda: S.fft([1., 2., 3.]), InvalidArgumentError, "fft: expected a pair"),
     (lambda: S.fft(([1., 2.], [1.])), ShapeError, "fft: parts are"),
     (lambda: S.rfft([1, 2]), DTypeError, "rfft: int32"),
     (lambda: S.rfft([1., 2.], 0), InvalidArgumentError, "rfft: fft_length is 0"),
     (lambda: S.fft2d(([1.], [1.])), ShapeError, "fft2d: .*at least 2"),
     (lambda: df.grad(lambda x: df.reduce_sum(L.qr(x)[0]))(df.constant(WIDE)), UnimplementedError,
-     "qr: gradients want"),
+     "qr: gradients need"),
     (lambda: df.grad(lambda x: df.reduce_sum(L.eig(x)[0]))(df.constant(np.eye(2))),
      UnimplementedError, "eig"),
 ])

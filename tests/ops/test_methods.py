@@ -95,9 +95,9 @@ def test_numpy_functions_call_the_methods():
 
 
 @pytest.mark.parametrize("call, kind, words", [
-    (lambda x: np.sum(x, out=np.zeros(())), TypeError, "sum: out is a ndarray, want None"),
-    (lambda x: x.reshape(3, 2, order="F"), ValueError, "reshape: order is 'F', want 'C'"),
-    (lambda x: x[0].mT, ValueError, r"mT: float32 \(3,\), want 2 dimensions or more"),
+    (lambda x: np.sum(x, out=np.zeros(())), TypeError, "sum: out is a ndarray, expected None"),
+    (lambda x: x.reshape(3, 2, order="F"), ValueError, "reshape: order is 'F', expected 'C'"),
+    (lambda x: x[0].mT, ValueError, r"mT: float32 \(3,\), expected 2 dimensions or more"),
     (lambda x: x.assign(1.), AttributeError,
      r"no attribute 'assign': float32 \(2, 3\) is neither a variable nor"),
     (lambda x: x.sum(dim=0), TypeError, "dim"),

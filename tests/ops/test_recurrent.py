@@ -311,7 +311,7 @@ LSTM = arguments("lstm", 4, 3, 2, 5)
     ({"lengths": [1, 2, 5]}, r"lstm: length 5, of row 2, is not in 0 to 4"),
     ({"lengths": [1, 2]}, r"lstm: the lengths has shape \(2,\), expected \(batch,\)"),
     ({"lengths": [1., 2., 3.]}, r"lstm: .*float.*lengths of int32 or int64"),
-    ({"x": LSTM[0][0]}, r"lstm: x has shape \(4, 2\), want three dimensions: batch, time, feat"),
+    ({"x": LSTM[0][0]}, r"lstm: x has shape \(4, 2\), expected three dimensions: batch, time"),
     ({"kernel": LSTM[1][:1]}, r"lstm: the kernel has shape \(1, 20\), expected \(features, 4 \* "),
     ({"kernel": LSTM[1][:, :16]}, r"lstm: the kernel has shape \(2, 16\).*\(5, 20\)"),
     ({"recurrent_kernel": LSTM[2][:4]}, r"lstm: the recurrent kernel has shape \(4, 20\)"),
@@ -319,7 +319,7 @@ LSTM = arguments("lstm", 4, 3, 2, 5)
     ({"bias": LSTM[3][:5]}, r"lstm: the bias has shape \(5,\), expected \(4 \* units,\)"),
     ({"initial_state": (LSTM[4][:2], LSTM[5])}, r"lstm: the initial state has shape \(2, 5\)"),
     ({"initial_state": (LSTM[4], LSTM[5][:, :4])}, r"lstm: the initial cell state has shape"),
-    ({"initial_state": LSTM[4]}, r"(?s)lstm: initial_state is .*want \(h, c\)"),
+    ({"initial_state": LSTM[4]}, r"(?s)lstm: initial_state is .*expected \(h, c\)"),
     ({"bidirectional": True}, r"lstm: there are 1 kernels.*two for each layer"),
     ({"kernel": []}, r"lstm: there are 0 kernels"),
     ({"kernel": [LSTM[1]] * 2}, r"lstm: there are 2 kernels"),
@@ -335,8 +335,8 @@ def test_invalid_arguments_raise(change, message):
 
 
 @pytest.mark.parametrize("bias, message", [
-    (np.zeros(15), r"gru: the bias has shape \(15,\), want \(2, 15\)"),
-    (np.zeros((2, 14)), r"gru: the bias has shape \(2, 14\), want \(2, 15\)"),
+    (np.zeros(15), r"gru: the bias has shape \(15,\), expected \(2, 15\)"),
+    (np.zeros((2, 14)), r"gru: the bias has shape \(2, 14\), expected \(2, 15\)"),
 ])
 def test_invalid_bias_raises(bias, message):
     x, kernel, recurrent, *_ = arguments("gru_after", 4, 3, 2, 5)

@@ -77,7 +77,7 @@ def test_growth_in_a_loop():
     assert made[0].tolist() == [[1., 2.], [0., 0.], [2., 4.]]
     assert made[1].item() == 3
     assert both(f, df.constant([1., 2.]), df.constant(3))[1].item() == 5
-    with pytest.raises(df.errors.ShapeError, match=r"loop_vars\[1\] is .* before a round"):
+    with pytest.raises(df.errors.ShapeError, match=r"loop_vars\[1\] is .* before an iteration"):
         df.function(lambda x: df.while_loop(lambda a, s: s[0] < 9., lambda a, s: (
             a.write(0, x), df.concat([s, x], 0)), (df.TensorArray(
                 df.float32, 1, dynamic_size=True, element_shape=[2]), x)))(df.ones([2]))
@@ -137,11 +137,11 @@ def test_gradients():
 
 
 @pytest.mark.parametrize(("f", "error", "match"), [
-    (lambda a: a.write(5, 1.), "OutOfRangeError", "index is 5, want 0 <= index < 2"),
-    (lambda a: a.write(0, [1., 2.]).write(1, 1.), "ShapeError", "of the others"),
+    (lambda a: a.write(5, 1.), "OutOfRangeError", "index is 5, expected 0 <= index < 2"),
+    (lambda a: a.write(0, [1., 2.]).write(1, 1.), "ShapeError", "of the other tensors"),
     (lambda a: a.write(0, df.constant(1)), "DTypeError", "value is int32"),
     (lambda a: a.stack(), "InvalidArgumentError", "give element_shape"),
-    (lambda a: a.unstack([1., 2., 3.]), "ShapeError", "got 3 tensors, want 2"),
+    (lambda a: a.unstack([1., 2., 3.]), "ShapeError", "got 3 tensors, expected 2"),
     (lambda a: a.read(0.5), "DTypeError", "index is 0.5"),
     (lambda a: df.TensorArray(df.int32, -1), "InvalidArgumentError", "size is -1"),
 ])

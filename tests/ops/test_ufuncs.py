@@ -55,7 +55,7 @@ def test_augmented_assignment_to_an_array():
     a += df.constant(B)
     a *= df.Variable(B)
     assert a is kept and a.tolist() == ((A + B) * B).tolist()
-    with pytest.raises(TypeError, match=r"numpy\.add: out is a Tensor, want an array"):
+    with pytest.raises(TypeError, match=r"numpy\.add: out is a Tensor, expected an array"):
         np.add(A, B, out=df.constant(A))
 
 

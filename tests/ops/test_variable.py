@@ -135,7 +135,7 @@ def test_scatter_nd_methods(name):
 
 def test_invalid_scatter_arguments_raise():
     v = df.Variable([1., 2.])
-    with pytest.raises(TypeError, match=r"scatter_add: sparse_delta is \[1\], want IndexedSlices"):
+    with pytest.raises(TypeError, match=r"scatter_add: sparse_delta is \[1\], expected Indexed"):
         v.scatter_add([1])
     with pytest.raises(TypeError, match="scatter_nd_add: the variable is float32"):
         v.scatter_nd_add([[0]], df.constant([1.], df.float64))

@@ -169,5 +169,5 @@ def test_graph_files(tmp_path):
     assert [n.name for n in read(tmp_path / "c").Graph().node] == ["one"]
     assert df.summary.graph(concrete) is False
     with (df.summary.create_file_writer(tmp_path / "d").as_default(),
-          pytest.raises(TypeError, match="graph: got 3, want a")):
+          pytest.raises(TypeError, match="graph: got 3, expected a")):
         df.summary.graph(3)

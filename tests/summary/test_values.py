@@ -217,10 +217,10 @@ def test_no_step(writer):
 
 
 @pytest.mark.parametrize(("call", "text"), [
-    (lambda: df.summary.scalar("s", [1., 2.], step=1), r"scalar: 's' is float32 \(2,\), want"),
+    (lambda: df.summary.scalar("s", [1., 2.], step=1), r"scalar: 's' is float32 \(2,\), expected"),
     (lambda: df.summary.image("i", df.ones([2, 2, 3]), step=1), "image: 'i' is float32"),
     (lambda: df.summary.image("i", df.ones([1, 2, 2, 5]), step=1), "1 to 4 channels"),
-    (lambda: df.summary.text("t", 3, step=1), "text: 't' is 3, want a str"),
+    (lambda: df.summary.text("t", 3, step=1), "text: 't' is 3, expected a str"),
     (lambda: df.summary.text("t", df.ones([2]), step=1), "text: 't' is"),
 ])
 def test_invalid_values_raise(writer, call, text):
