@@ -70,8 +70,8 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: int = -1) ->
     y, places = array(x, "take_along_axis"), _places(indices, "take_along_axis")
     if y.ndim != places.ndim or not -y.ndim <= axis < y.ndim:
         raise InvalidArgumentError(f"take_along_axis: x has shape {y.shape}, indices "
-                                   f"{places.shape} and axis is {axis}, expected as many "
-                                   "dimensions and an axis of them")
+                                   f"{places.shape} and axis is {axis}, expected equal "
+                                   "ranks and a valid axis")
     y, places = moveaxis(y, axis, -1), moveaxis(places, axis, -1)
     *batch, n = static_shape(y)
     *batch_of_places, m = static_shape(places)

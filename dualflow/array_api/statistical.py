@@ -80,8 +80,8 @@ def _cumulative(op: Any, initial: int, who: str, x: TensorLike, axis: int | None
                 dtype: DTypeLike | None, include_initial: bool) -> Tensor:
     y = array(x, who)
     if y.ndim == 0 or (axis is None and y.ndim != 1):
-        raise InvalidArgumentError(f"{who}: x has shape {y.shape} and axis is {axis}, expected an "
-                                   "axis of it")
+        raise InvalidArgumentError(f"{who}: x has shape {y.shape} and axis is {axis}, expected a "
+                                   "valid axis")
     axis = (axis or 0) % y.ndim if axis is None or -y.ndim <= axis < y.ndim else axis
     y = op(astype(y, sum_dtype(y.dtype, dtype)), axis)
     if not include_initial:

@@ -75,7 +75,7 @@ def diff(x: TensorLike, /, *, axis: int = -1, n: int = 1, prepend: TensorLike | 
     y = array(x, "diff")
     if y.ndim == 0 or not -y.ndim <= axis < y.ndim or n < 0:
         raise InvalidArgumentError(f"diff: x has shape {y.shape}, axis is {axis} and n {n}, "
-                                   "expected an axis of it and n of 0 or more")
+                                   "expected a valid axis and n of 0 or more")
     parts = [array(p, "diff") for p in (prepend, y, append) if p is not None]
     y = concat(parts, axis) if len(parts) > 1 else y
     before = (slice(None),) * (axis % y.ndim)

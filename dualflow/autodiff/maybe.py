@@ -80,7 +80,7 @@ def _plus(a: Any, b: Any) -> Any:
 
 def settle(gs: Sequence[Any]) -> tuple[list[Any], Any]:
     """Return the cotangents to pass to a gradient rule, and a flag that is true if one exists, or
-    None if one always exists. Missing cotangents become zeros, as in eager mode."""
+    None if one always exists. If others exist, missing ones become zeros, as in eager mode."""
     maybes = [g for g in gs if isinstance(g, Maybe)]
     certain = any([g is not None and not isinstance(g, Maybe) for g in gs])
     if len(maybes) == 1 and not certain and not maybes[0].flag.ndim:

@@ -1,7 +1,7 @@
 """Contexts that control the keys drawn from random generators in a block of code.
 
-Eager `recompute_grad` and loops record the keys and replay them; a data-parallel step derives the
-keys from its shard. A change must keep the number and order of draws.
+Eager `recompute_grad` records the keys and replays them; `distribute.shard` derives keys from a
+step and a micro-batch. A change must keep the order of draws.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def repeated(keys: list[Tensor]) -> _Drawing:
     def draw(fresh: Callable[[], Tensor]) -> Tensor:
         key = next(left, None)
         if key is None:
-            raise InvalidArgumentError("a function that is computed again draws more random "
-                                       "numbers than before; it must do the same each time")
+            raise InvalidArgumentError("a recomputed function draws more random numbers than "
+                                       "before; it must be deterministic")
         return key
 
     return _Drawing(draw)
@@ -75,8 +75,8 @@ _shard: ContextVar[Shard | None] = ContextVar("shard", default=None)    # per th
 
 
 class Shard:
-    """A context that derives keys from a generator's seed, a step, a shard number and a count.
-    Generators stay unchanged; equal step and shard number give equal keys."""
+    """A context that derives keys from a generator's seed, a step, a micro-batch number and a
+    count. Generators stay unchanged; equal step and number give equal keys."""
 
     def __init__(self, step: int, number: int) -> None:
         self._step, self._number = step, number

@@ -120,7 +120,7 @@ def _with_vectors(a, b, transpose_a, transpose_b, output_type, name):
     b_at = -1 if transpose_b or b.ndim == 1 else -2
     if not same_size(a.shape[a_at], b.shape[b_at]):
         raise ShapeError(f"matmul: a has shape {a.shape} and b {b.shape}, expected dimension "
-                         f"{a_at} of a ({a.shape[a_at]}) equal dimension {b_at} of b "
+                         f"{a_at} of a ({a.shape[a_at]}) to equal dimension {b_at} of b "
                          f"({b.shape[b_at]})")
     ones = [-2] if a.ndim == 1 else []
     ones += [-1] if b.ndim == 1 else []

@@ -160,7 +160,7 @@ def _no_rows(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: 
             lambda x: None if x is None else zeros(x.shape[1:], x.dtype), xs), init))
     except TracedValueError as error:
         raise InvalidArgumentError(
-            f"{who}: there are no rows, and the type of the outputs is unknown without: {error}"
+            f"{who}: there are no rows, and the types of the outputs are unknown: {error}"
         ) from None
     return state.packed(like, [zeros([0, *[n or 0 for n in x.known_shape]], x.dtype)
                                for x in state.leaves(like)])

@@ -139,7 +139,7 @@ def _blocks(input: TensorLike, block_shape: TensorLike, amounts: TensorLike, op:
             or any(len(pair) != 2 or pair[0] < 0 or pair[1] < 0 for pair in pairs)):
         raise InvalidArgumentError(
             f"{op}: block_shape {block} and {what} {shown(amounts)} of {x.dtype} {x.shape}, "
-            "expected sizes of 1 or more and as many pairs of 0 or more, for dimensions behind the "
+            "expected sizes of 1 or more and as many pairs of 0 or more, for dimensions after the "
             "first")
     return x, block, [(before, after) for before, after in pairs]
 

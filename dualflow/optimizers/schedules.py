@@ -190,8 +190,8 @@ class PiecewiseConstantDecay(LearningRateSchedule):
                 "values, expected one value more than boundaries")
         if sorted(boundaries) != list(boundaries):
             raise InvalidArgumentError(
-                f"PiecewiseConstantDecay: boundaries are {list(boundaries)}, expected them "
-                "increasing")
+                f"PiecewiseConstantDecay: boundaries are {list(boundaries)}, expected "
+                "increasing order")
 
     def at(self, step: Any) -> Any:
         rate = df.constant(self.values[-1], df.float64)

@@ -21,7 +21,7 @@ Shape = tuple[Any, ...]
 
 
 class Lane(NamedTuple):
-    """A value with a flag: batched over all examples, or shared by them."""
+    """A value with a flag: batched over the examples, or shared."""
 
     value: Any
     stacked: bool

@@ -24,7 +24,7 @@ from dualflow.ops.scan import map_fn
 from dualflow.transforms.lane import Lane
 from dualflow.transforms.replay import Replay
 
-Axes = Any      # an int, None, or a structure of them
+Axes = Any      # an int, None, or nested ints and None
 
 
 def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0,
@@ -35,11 +35,11 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0,
     ----------
     fn : callable
         Takes and returns nested Tensors of one example, without the mapped dimension.
-    in_axes : int, None, or a structure of them, default 0
+    in_axes : int, None, or nested ints and None, default 0
         The dimension of each argument to map over; None passes the whole argument to all examples.
         A tuple or list has an item per positional argument; an item is an int or None for the whole
         argument, or has its structure. Keyword arguments are mapped along dimension 0.
-    out_axes : int, None, or a structure of them, default 0
+    out_axes : int, None, or nested ints and None, default 0
         The dimension of the examples in the results; None for a result that does not depend on the
         example.
     axis_size : int, optional

@@ -60,7 +60,7 @@ def test_array_without_elements(session):
 
 def test_incompatible_element_shape_raises():
     x = tf.placeholder(tf.float32, [None, 3])
-    with pytest.raises(ValueError, match=r"unstack: value is float32 .*want the shape \(None, 2\)"):
+    with pytest.raises(ValueError, match=r"unstack: value is float32 .*expected the shape \(None"):
         tf.TensorArray(tf.float32, tf.shape(x)[0], element_shape=[2]).unstack(x)
 
 

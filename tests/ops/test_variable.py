@@ -82,7 +82,7 @@ def test_invalid_slice_assignments_raise():
         v[0].assign(np.zeros(5, np.float32))
     with pytest.raises(TypeError, match="the value float64"):
         v[0].assign(df.constant(1., df.float64))
-    with pytest.raises(AttributeError, match="no variable nor"):
+    with pytest.raises(AttributeError, match="neither a variable"):
         (v[0] + 1).assign(1.)
     assert v.numpy().tobytes() == START.tobytes()
 

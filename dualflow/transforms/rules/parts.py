@@ -1,4 +1,4 @@
-"""Batching rules of ops that join tensors or take parts of them."""
+"""Batching rules of ops that join, split, slice or pad tensors."""
 
 from typing import Any
 
