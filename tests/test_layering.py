@@ -393,7 +393,7 @@ def test_python_modules_form_no_cycle():
 
 
 def c_functions(path):
-    """Return the functions and tables of a C file with external names, and all words of its code."""
+    """Return the external functions and tables of a C file, and the names its code uses."""
     text = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", path.read_text(), flags=re.S)
     defined = re.findall(r"^(?!static\b)(?:[a-z]\w*[ *]+)+\**(df_\w+)\([^;{]*\)\s*\{", text, re.M)
     defined += re.findall(r"^(?!static\b|extern\b|typedef\b)[a-z][\w ]* \**(df_\w+)"
