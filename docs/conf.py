@@ -15,7 +15,7 @@ extensions = ["sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc", "myst_par
               "sphinx_copybutton", "sphinx_design", "pages", "entries"]
 exclude_patterns = ["_build", "ext"]
 toc_object_entries = False                  # a table on each page lists them
-default_role = "py:obj"                     # `name` in a docstring links to what there is
+default_role = "py:obj"                     # `name` in a docstring links to its entry
 
 numpydoc_show_class_members = False
 autodoc_member_order = "bysource"

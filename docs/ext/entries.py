@@ -1,4 +1,4 @@
-"""The directive `{api} module`: what it defines, under its public names; and links to that."""
+"""The directive `{api} module`, which documents the public names of a module, and their links."""
 
 import inspect
 import re
@@ -12,25 +12,25 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-BESIDE = 6                                  # of the functions around it an entry names so many
+BESIDE = 6                                  # number of entries under "see also"
 FOUND = names.entries()
 
 
 def family(entry, group):
-    """The entries that stand nearest in the source."""
+    """Return the entries that are nearest in the source."""
     near = sorted(group, key=lambda e: abs(group.index(e) - group.index(entry)))[1:BESIDE + 1]
     return sorted(near, key=group.index)
 
 
 def escaped(text):
-    """Stars outside code stand for themselves."""
+    """Return text with stars outside code escaped."""
     parts = re.split(r"(`[^`]*`)", text)
     parts[::2] = [part.replace("*", r"\*") for part in parts[::2]]
     return "".join(parts)
 
 
 def listed(group):
-    """The entries by name, each with its first sentence."""
+    """Yield a table of the entries, each with its first sentence."""
     yield from [".. list-table::", "   :widths: auto", ""]
     for entry in group:
         doc = (inspect.getdoc(entry.value) or "").strip()
@@ -41,7 +41,7 @@ def listed(group):
 
 
 def text_of(entry, group, options):
-    """An entry as reStructuredText: what autodoc writes, other names, what to see also."""
+    """Yield an entry as reStructuredText: autodoc directive, other names, see also."""
     kind = "autoclass" if entry.kind == "class" else "autofunction"
     yield f".. {kind}:: {entry.name}"
     if entry.kind == "class":
@@ -52,7 +52,7 @@ def text_of(entry, group, options):
         yield ""
     near = family(entry, group)
     alias = entry.kind == "class" and entry.value.__name__ != entry.name.rpartition(".")[2]
-    if near and not alias:                  # autodoc says of which class it is another name
+    if near and not alias:                  # autodoc names the class of an alias
         yield "   .. seealso:: " + ", ".join(f":py:obj:`{e.name}`" for e in near)
         yield ""
 
@@ -73,14 +73,14 @@ class Api(SphinxDirective):
         self.state.nested_parse(StringList(lines, source=module), 0, box)
         domain = self.env.get_domain("py")
         for entry in group:
-            for other in set(entry.others) - {*domain.objects}:      # a class's home is noted
+            for other in set(entry.others) - {*domain.objects}:      # the name in its module exists
                 domain.note_object(other, entry.kind, entry.name, aliased=True,
                                    location=self.get_location())
         return box.children
 
 
 class LinkNames(SphinxPostTransform):
-    """Code that is a public name, as `df.nn.relu` or `df.exp(x)`, leads to its entry."""
+    """Links code that is a public name, such as `df.nn.relu` or `df.exp(x)`, to its entry."""
 
     default_priority = 50                   # after references are resolved
 

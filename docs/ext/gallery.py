@@ -1,4 +1,4 @@
-"""Runs the examples and keeps, small, the pictures that the gallery shows: a few minutes.
+"""Runs the examples and stores reduced copies of their pictures for the gallery; takes minutes.
 
     python docs/ext/gallery.py          # all
     python docs/ext/gallery.py digits   # one
@@ -13,9 +13,9 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / "docs/gallery"
-WIDTH, COLORS = 900, 48                     # of what is kept: at most 50 kB each
+WIDTH, COLORS = 900, 48                     # of stored pictures, at most 50 kB each
 
-# The options of each run, and the pictures it leaves.
+# The options of each run, and the pictures it writes.
 RUNS = {
     "digits": ([], ["training.png", "misclassified.png"]),
     "convnet": (["--epochs", "12"], ["convnet_loss.png"]),

@@ -1,6 +1,6 @@
-"""The public names of the package: what there is, and under which names users find it.
+"""The public functions and classes of the package, with all their public names.
 
-Knows nothing of Sphinx: the tests ask it, too.
+Independent of Sphinx, because tests also use it.
 """
 
 import ast
@@ -29,14 +29,14 @@ class Entry(NamedTuple):
 
 
 def offered(path, module):
-    """The values that a module offers, with their names; what is not ours is not even loaded."""
+    """Yield the public names of a module with their values; names in NOT_OURS are not imported."""
     for name in exported(module):
         if f"{path}.{name}" not in NOT_OURS:
             yield name, getattr(module, name, None)
 
 
 def exported(module):
-    """The names in `__all__`, or else those that the module imports `as` themselves and defines."""
+    """Return `__all__`, or else the definitions and the names that are imported `as` themselves."""
     if hasattr(module, "__all__"):
         return list(module.__all__)
     tree = ast.parse(Path(module.__file__).read_text())
@@ -48,7 +48,7 @@ def exported(module):
 
 
 def spaces():
-    """The modules that hold public names, by the names under which users reach them."""
+    """Return the modules with public names, by their public paths."""
     found, queue = {}, [(root, importlib.import_module(root)) for root in ROOTS]
     while queue:
         path, module = queue.pop(0)
@@ -67,7 +67,7 @@ def file_of(module):
 
 @cache
 def lines(module):
-    """Where the functions and classes of a module stand."""
+    """Return the line numbers of the functions and classes of a module."""
     path = file_of(module)
     tree = ast.parse(Path(path).read_text() if path.endswith(".py") else "")    # or Cython
     return {node.name: node.lineno for node in tree.body
@@ -79,12 +79,12 @@ def line_of(value):
 
 
 def _rank(path, name):
-    """Outside compat, then short, then not one of those that `math` has too, then as defined."""
+    """Sort key: outside compat, short, not in `math`, the name of the definition."""
     return "compat" in path, path.count("."), ".math." in path, path.rpartition(".")[2] != name
 
 
 def entries():
-    """The public functions and classes, by the module that defines them, as they stand there."""
+    """Return the public functions and classes by defining module, in the order of the source."""
     names, values = {}, {}
     for path, module in spaces().items():
         for name, value in offered(path, module):
@@ -97,14 +97,14 @@ def entries():
         own, *others = sorted(names[key], key=lambda name: _rank(name, value.__name__))
         home = value.__module__
         if "compat" in own and "compat" not in home:
-            continue                        # one of dualflow's, made to look like TensorFlow 1's
+            continue                        # dualflow's function under TensorFlow 1's name
         found.setdefault(home, []).append(Entry(own, others, value, line_of(value)))
     found["dualflow.errors"] = _errors()
     return {module: sorted(group, key=lambda e: e.line) for module, group in found.items()}
 
 
 def _errors():
-    """Exceptions are caught by the names that tracebacks give."""
+    """Return the exceptions, under the names that tracebacks print."""
     module = importlib.import_module("dualflow.errors")
     return [Entry(f"dualflow.errors.{name}", [], value, line_of(value))
             for name, value in vars(module).items()
@@ -112,6 +112,6 @@ def _errors():
 
 
 def documented(folder):
-    """The modules that the pages of a folder show by `{api}`."""
+    """Return the modules that the pages of a folder document by `{api}`."""
     return [line.split()[1] for page in sorted(Path(folder).glob("*.md"))
             for line in page.read_text().splitlines() if line.startswith("```{api} ")]

@@ -1,4 +1,4 @@
-"""Pages that are files elsewhere in the project, and links that hold inside the site."""
+"""Sphinx extension: includes project files outside docs/ as pages, and adapts their links."""
 
 import os
 import re
@@ -12,7 +12,7 @@ PAGE_OF = {ROOT / path: DOCS / f"{name}.md" for name, path in OUTSIDE.items()}
 
 
 def bring_in(app, docname, source):
-    """The text of a file from outside, and in every page links that hold."""
+    """Replace the source of a page by its file outside docs/, if any, and adapt its links."""
     page = DOCS / f"{docname}.md"
     if page.exists():
         path = ROOT / OUTSIDE[docname] if docname in OUTSIDE else page
@@ -20,7 +20,7 @@ def bring_in(app, docname, source):
 
 
 def relinked(text, here, there):
-    """Links relative to `here` made relative to `there`. What is no page is named, not linked."""
+    """Return text with links relative to `there`; a link that leads to no page becomes code."""
     def link(match):
         label, target, anchor = match.groups()
         if re.match(r"\w+:", target):
@@ -31,7 +31,7 @@ def relinked(text, here, there):
             return f"[{label}]({os.path.relpath(path, there)}{anchor or ''})"
         return f"`{label.strip('`')}`"
 
-    parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)        # code stays as it is
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)        # code is unchanged
     parts[::2] = [re.sub(r"(?<!!)\[([^\]]+)\]\(([^)#\s]+)(#[^)\s]*)?\)", link, part)
                   for part in parts[::2]]
     parts[1::2] = [part.replace("\n\n```", "\n```") for part in parts[1::2]]  # ends a doctest only
