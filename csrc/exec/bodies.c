@@ -116,17 +116,6 @@ df_status df_program_take_bodies(df_program *p, const df_program_parts *parts, d
     return note_results(p, parts, err);
 }
 
-int64_t df_program_workspace(const df_program *p, const df_ready *s, const df_call *call)
-{
-    int64_t own = df_op_workspace(call), inside = 0;
-    for (int b = 0; b < s->n_bodies; b++)
-        inside = df_max(inside, p->bodies[s->first_body + b].program->arena_bytes);
-    if (own < 0 || !s->n_bodies) return own;
-    if (!df_add_size(own, -own & (DF_ALIGNMENT - 1), &own) || !df_add_size(own, inside, &own))
-        return -1;
-    return own;
-}
-
 /* --- frames ---*/
 
 static df_status run_body(void *context, int k, const df_tensor *const *in, df_tensor *const *out,
@@ -138,15 +127,8 @@ static df_status repeat_body(void *context, const struct df_moving *in,
 bool df_frame_make_drivers(const df_program *p, df_frame *frame)
 {
     if (!p->n_bodies) return true;
-    frame->inner = calloc((size_t)p->n_bodies, sizeof *frame->inner);
     frame->drivers = calloc((size_t)p->n_instructions, sizeof *frame->drivers);
-    if (!frame->inner || !frame->drivers) return false;
-    for (int i = 0; i < p->n_bodies; i++) {
-        const df_program *body = p->bodies[i].program;
-        const size_t n = (size_t)body->n_arg_patches + (size_t)body->n_result_patches;
-        if (!(frame->inner[i] = df_frame_new(body))) return false;
-        if (!(frame->inner[i]->moves = calloc(n + 1, sizeof(df_move)))) return false;
-    }
+    if (!frame->drivers) return false;
     for (int i = 0; i < p->n_instructions; i++) {
         const df_ready *s = &p->instructions[i];
         df_driver *d = &frame->drivers[i];
@@ -155,17 +137,6 @@ bool df_frame_make_drivers(const df_program *p, df_frame *frame)
                                     .context = d, .run = run_body, .repeat = repeat_body}};
     }
     return true;
-}
-
-void df_frame_point_bodies(const df_program *p, df_frame *frame, const df_ready *s,
-                           const df_call *call)
-{
-    int64_t own = s->n_bodies ? df_op_workspace(call) : 0;
-    for (int b = 0; b < s->n_bodies; b++) {
-        const int i = s->first_body + b;
-        df_frame_point(p->bodies[i].program, frame->inner[i],
-                       (char *)call->workspace + own + (-own & (DF_ALIGNMENT - 1)));
-    }
 }
 
 /* --- running a body --- */

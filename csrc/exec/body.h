@@ -1,7 +1,7 @@
 /* Internal structures of exec/: programs, frames and prepared instructions. Only files of this
  * folder include it.
  *
- * program.c checks and copies the parts, frame.c allocates frames, run.c executes them, bodies.c
+ * program.c checks and copies the parts, frame_pool.c allocates frames, run.c executes them, bodies.c
  * runs the bodies of instructions and resolved.c the instructions whose shapes depend on data. A
  * program is immutable once built, except for its spare frames and the compiled code of clusters;
  * all state of a run is in its frame. */

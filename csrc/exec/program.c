@@ -320,24 +320,6 @@ static df_status check_call(const df_call *call, df_error *err)
     return status;
 }
 
-df_tile_fn df_whole_tile(const df_call *call)
-{
-    if (call->op->kind != DF_ELEMENTWISE || call->n_in > DF_TILE_MAX_IN ||
-        call->out[0]->size > DF_DIRECT_ELEMENTS ||
-        df_op_refuses(call->op, call->in[call->op->refuses.input]->dtype))
-        return NULL;
-    for (int k = 0; k < 2 && call->n_in == 2; k++) { /* one operand is a single element */
-        const df_tensor *one = call->in[k], *other = call->in[1 - k];
-        const df_tile_fn with_one = call->op->tile_with_one[k][one->dtype];
-        if (with_one && one->size == 1 && one->dtype == other->dtype &&
-            df_same_shape(other, call->out[0]))
-            return with_one;
-    }
-    for (int k = 0; k < call->n_in; k++)
-        if (!df_same_shape(call->in[k], call->out[0])) return NULL;
-    return df_tile_select(call);
-}
-
 /* Appends a workspace to the arena at `end` if it is DF_BEHIND, and advances `end`. */
 static df_status place_behind(df_program *p, df_ready *s, int64_t bytes, int64_t *end,
                               df_error *err)

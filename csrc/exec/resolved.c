@@ -75,23 +75,6 @@ void df_frame_free_resolved(const df_program *p, df_frame *frame)
     free(frame->resolved);
 }
 
-void df_frame_park(const df_program *p, df_frame *frame, int slot)
-{
-    df_tensor *t = &frame->tensors[slot];
-    const df_resolved *r = &frame->resolved[p->instructions[p->maker[slot]].resolved];
-    if (!t->buffer) t->data = NULL;
-    else if (r->viewed || t->buffer->bytes > DF_PARKED_BYTES) df_tensor_drop(t);
-}
-
-void df_frame_drop_dynamic(const df_program *p, df_frame *frame)
-{
-    for (int i = 0; i < p->n_dynamic; i++) df_tensor_drop(&frame->tensors[p->dynamic[i]]);
-    for (int k = 0; k < p->n_resolved; k++) {
-        df_buffer_release(frame->resolved[k].workspace);
-        frame->resolved[k].workspace = NULL;
-    }
-}
-
 /* --- running --- */
 
 static bool matches(const df_slot *s, const df_tensor *t)
@@ -162,6 +145,24 @@ static df_status infer(const df_program *p, const df_ready *s, const df_call *ca
         status = df_frame_describe(p, r->frame, s->out[k], err); /* infer compares with it */
     if (status == DF_OK) status = df_op_check_arity(call, err);
     return status == DF_OK ? df_op_infer_for_run(call, err) : status;
+}
+
+df_tile_fn df_whole_tile(const df_call *call)
+{
+    if (call->op->kind != DF_ELEMENTWISE || call->n_in > DF_TILE_MAX_IN ||
+        call->out[0]->size > DF_DIRECT_ELEMENTS ||
+        df_op_refuses(call->op, call->in[call->op->refuses.input]->dtype))
+        return NULL;
+    for (int k = 0; k < 2 && call->n_in == 2; k++) { /* one operand is a single element */
+        const df_tensor *one = call->in[k], *other = call->in[1 - k];
+        const df_tile_fn with_one = call->op->tile_with_one[k][one->dtype];
+        if (with_one && one->size == 1 && one->dtype == other->dtype &&
+            df_same_shape(other, call->out[0]))
+            return with_one;
+    }
+    for (int k = 0; k < call->n_in; k++)
+        if (!df_same_shape(call->in[k], call->out[0])) return NULL;
+    return df_tile_select(call);
 }
 
 /* The function that reduces a short input to one element, or NULL. It avoids the workspace and the
