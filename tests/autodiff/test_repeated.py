@@ -1,4 +1,4 @@
-"""Cached tape signatures: the compiled backward pass gives the bits of the interpreted one, and
+"""Cached tape signatures: the compiled backward pass returns the bits of the interpreted one, and
 equal signatures mean equal backward passes."""
 
 import gc
@@ -479,7 +479,7 @@ def test_failure_of_a_compiled_pass_falls_back_to_interpretation(monkeypatch):
 
 
 def known_arguments(known):
-    """Return as many arguments as the compiled pass takes."""
+    """Return valid arguments of the compiled pass."""
     for n in range(9):
         try:
             known.compiled(known.program, [0] * n, [None])

@@ -1,5 +1,5 @@
-"""Comparison with Python: a function returns for tensors, eager and traced, the values it returns
-for numbers."""
+"""Comparison with Python: results of a function are equal for tensors, eager and traced, and for
+Python numbers."""
 
 import itertools
 import linecache

@@ -199,7 +199,7 @@ def test_gradient_with_respect_to_a_result_of_control_flow(f):
 
     traced = df.function(lambda *args: both(*args, lambda y: y))
     for args in draws(7):
-        # in eager mode, identity gives the result its own identity
+        # in eager mode, identity returns a tensor with a new identity
         assert_close(traced(*args), both(*args, df.identity))
 
 

@@ -121,7 +121,7 @@ def test_only_required_ops_run(session):
 
 
 class Sink(list):
-    """A stream that stores what is written."""
+    """A stream that stores its writes."""
 
     def __init__(self, kept):
         self.write = kept.append

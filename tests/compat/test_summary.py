@@ -1,4 +1,4 @@
-"""Summaries in graphs: ops that return bytes, writers, and what TensorBoard reads."""
+"""Summaries in graphs: ops that return bytes, writers, and TensorBoard's view of the files."""
 
 import numpy as np
 import pytest

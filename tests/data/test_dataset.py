@@ -1,4 +1,4 @@
-"""Sources and transformations, beyond what random pipelines cover."""
+"""Sources and transformations, in addition to the random pipelines."""
 
 import collections
 import dataclasses

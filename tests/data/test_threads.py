@@ -21,7 +21,7 @@ def ours():
 
 
 def settled(n):
-    """Wait a moment, and return True if there are then `n` pipeline threads."""
+    """Return True if the number of pipeline threads becomes `n` within three seconds."""
     for _ in range(300):
         gc.collect()            # tracebacks reference frames
         if len(ours()) == n:

@@ -9,7 +9,7 @@ from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 
 
 def both(f, *args):
-    """Run f eagerly and traced; return what each raised."""
+    """Run f eagerly and traced; return the exceptions, None without one."""
     caught = []
     for call in (f, df.function(f)):
         try:

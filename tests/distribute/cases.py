@@ -262,7 +262,7 @@ def case_mismatches():
 
 
 def case_late_rank():
-    """A late rank is named; the late call is another thread's, so that the job continues."""
+    """A late rank is named. The call uses a separate process set, so that the job continues."""
     if d.size() == 1:
         return
     for wrap in (lambda f: f, df.function):

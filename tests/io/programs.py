@@ -48,7 +48,7 @@ class Net(df.Module):
 
 
 class Training:
-    """A net, an optimizer, data and random state, with a checkpoint of them."""
+    """A net, an optimizer, data and random state, and their checkpoint."""
 
     def __init__(self, seed=0, optimizer=None, traced=True, batches=None):
         rng = np.random.default_rng(11)

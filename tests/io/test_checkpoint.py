@@ -20,7 +20,7 @@ def prefix(tmp_path):
     return str(tmp_path / "ckpt")
 
 
-# --- what is saved ---
+# --- saved contents ---
 
 def test_every_dtype_and_shape(prefix):
     values = [df.constant([[1, 0, 3]], dtype) for dtype in df.dtypes.ALL]

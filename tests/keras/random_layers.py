@@ -280,8 +280,7 @@ def recurrent(draw, shape):
 def attention(draw, x, others):
     """Apply an attention layer to sequences.
 
-    Each query has a key. Scores of other queries are accurate to 1e-7, since Keras adds -1e9 to
-    them.
+    Each query has a key: Keras would add -1e9 to the scores of other queries and round them to 1e-7.
     """
     layers = draw.keras.layers
     value = draw.one(x, *[y for y in others if len(y.shape) == 3])

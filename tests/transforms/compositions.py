@@ -1,8 +1,8 @@
 """Random compositions of transforms: functions from vectors to vectors, built from a seed.
 
 A composition is a nested tuple: the name of a piece, its numbers, and the compositions it is
-applied to. `dualflow_function` and `jax_function` build a function of the same meaning for two
-libraries. A derivative is checked by central differences of the composition inside it.
+applied to. `function` builds it for one of two libraries, whose functions `dualflow_names` and
+`jax_names` hold. A derivative is checked by central differences of the composition inside it.
 """
 
 import types
