@@ -280,7 +280,7 @@ def recurrent(draw, shape):
 def attention(draw, x, others):
     """Apply an attention layer to sequences.
 
-    Each query has a key: Keras would add -1e9 to the scores of other queries and round them to 1e-7.
+    Each query has a key: Keras would round the scores of other queries to 1e-7 by adding -1e9.
     """
     layers = draw.keras.layers
     value = draw.one(x, *[y for y in others if len(y.shape) == 3])
