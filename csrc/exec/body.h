@@ -1,10 +1,10 @@
 /* Internal structures of exec/: programs, frames and prepared instructions. Only files of this
  * folder include it.
  *
- * program.c checks and copies the parts, frame_pool.c allocates frames, run.c executes them, bodies.c
- * runs the bodies of instructions and resolved.c the instructions whose shapes depend on data. A
- * program is immutable once built, except for its spare frames and the compiled code of clusters;
- * all state of a run is in its frame. */
+ * program.c checks and copies the parts, frame_pool.c allocates frames, run.c executes them,
+ * bodies.c runs the bodies of instructions, resolved.c the instructions whose shapes depend on
+ * data. A program is immutable once built, except for its spare frames and the compiled code of
+ * clusters; all state of a run is in its frame. */
 #ifndef DF_EXEC_BODY_H
 #define DF_EXEC_BODY_H
 

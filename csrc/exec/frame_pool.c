@@ -60,7 +60,8 @@ df_frame *df_frame_new(const df_program *p)
         for (int i = 0; i < p->n_slots; i++) df_tensor_init(&frame->tensors[i]);
     frame->program = p;
     if (!frame->tensors || !frame->calls || !frame->operands || !describe_all(p, frame) ||
-        !make_inner(p, frame) || !df_frame_make_drivers(p, frame) || !df_frame_make_resolved(p, frame)) {
+        !make_inner(p, frame) || !df_frame_make_drivers(p, frame) ||
+        !df_frame_make_resolved(p, frame)) {
         df_frame_free(p, frame);
         return NULL;
     }
