@@ -123,7 +123,7 @@ if TYPE_CHECKING:
         ConcreteFunction as ConcreteFunction,
         Function as Function,
     )
-    from dualflow.initializer_classes import (
+    from dualflow.initializers.classes import (
         constant_initializer as constant_initializer,
         ones_initializer as ones_initializer,
         random_normal_initializer as random_normal_initializer,
@@ -394,8 +394,8 @@ _NAMES = {
     "debugging.assertions": "Assert assert_equal assert_greater assert_less assert_rank",
     "graph.calls.decorator": "function",
     "graph.calls.function": "ConcreteFunction Function",
-    "initializer_classes": "constant_initializer ones_initializer random_normal_initializer "
-                           "random_uniform_initializer zeros_initializer",
+    "initializers.classes": "constant_initializer ones_initializer random_normal_initializer "
+                            "random_uniform_initializer zeros_initializer",
     "io.load": "load",
     "io.save": "save",
     "modules": "Module",

@@ -27,7 +27,7 @@ FLOORS = [
     {"autodiff"}, {"printing"}, {"autograph"}, {"graph"},
     {"array_api", "math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal",
      "summary", "testing", "initializers", "experimental", "debugging", "modules", "transforms",
-     "context", "initializer_classes", "string_tensor", "strings", "version"},
+     "context", "string_tensor", "strings", "version"},
     {"data", "io", "train", "saved_model", "aot", "distribute"}, {"onnx"},
     {"compat", "keras"},
 ]

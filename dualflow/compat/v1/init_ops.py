@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dualflow import initializers as own
 from dualflow._core import Tensor
 from dualflow.compat.v1 import random_ops
 from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.in_force import recorded
 from dualflow.compat.v1.ops import convert
 from dualflow.dtypes import float32
-from dualflow.initializers import TRUNCATED_STDDEV
+from dualflow.initializers.functions import TRUNCATED_STDDEV, fans
 from dualflow.ops.array import broadcast_to, reshape, transpose
 from dualflow.ops.creation import eye, ones, zeros
 from dualflow.ops.exponential import sqrt
@@ -220,7 +219,7 @@ class variance_scaling_initializer(Initializer):
         self.dtype: Any = as_dtype(dtype)
 
     def make(self, shape: list[int], dtype: Any) -> Tensor:
-        fan_in, fan_out = own.fans(shape)
+        fan_in, fan_out = fans(shape)
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, fan)
         if self.distribution == "uniform":

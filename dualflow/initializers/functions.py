@@ -1,15 +1,8 @@
-"""Initializers under Keras's names: functions of a shape. Without a shape they return, as in
-TensorFlow, an object that is called with shapes (`initializer_classes`). Capitalised names, and
-their lower-case aliases in TensorFlow, are the classes themselves.
-
-`fan_in` and `fan_out` are the last two dimensions times the product of all other dimensions (the
-receptive field of a convolution); for a vector both are its length.
-"""
+"""Initializers as functions of a shape; without a shape they return the initializer object."""
 
 from __future__ import annotations
 
 import functools
-from importlib import import_module
 from math import prod, sqrt
 
 import dualflow as df
@@ -22,31 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Protocol, overload
 
-    from dualflow.initializer_classes import (
-        Constant as Constant,
-        GlorotNormal as GlorotNormal,
-        GlorotUniform as GlorotUniform,
-        HeNormal as HeNormal,
-        HeUniform as HeUniform,
-        Identity as Identity,
-        Initializer as Initializer,
-        LecunNormal as LecunNormal,
-        LecunUniform as LecunUniform,
-        Ones as Ones,
-        Orthogonal as Orthogonal,
-        RandomNormal as RandomNormal,
-        RandomUniform as RandomUniform,
-        TruncatedNormal as TruncatedNormal,
-        VarianceScaling as VarianceScaling,
-        Zeros as Zeros,
-        constant as constant,
-        identity as identity,
-        orthogonal as orthogonal,
-        random_normal as random_normal,
-        random_uniform as random_uniform,
-        truncated_normal as truncated_normal,
-        variance_scaling as variance_scaling,
-    )
+    from dualflow.initializers.classes import Initializer
     from dualflow.ops.types import DTypeLike
 
     class Initial(Protocol):
@@ -73,7 +42,8 @@ def initial(make: Callable[..., df.Tensor]) -> Initial:
     def made(shape: Any = None, *args: Any, **options: Any) -> Any:
         if shape is not None:
             return make(shape, *args, **options)
-        return __getattr__(make.__name__.title().replace("_", ""))(*args, **options)
+        kind = make.__name__.title().replace("_", "")
+        return getattr(df.initializers, kind)(*args, **options)
 
     return made
 
@@ -294,15 +264,3 @@ def lecun_normal(shape: Any = None, dtype: DTypeLike = float32,
     (3, 4)
     """
     return scaled(shape, _variance("lecun_normal", 1.0, fans(shape)[0]), "normal", dtype, seed)
-
-
-def __getattr__(name: str) -> Any:
-    classes = import_module("dualflow.initializer_classes") if name[:1] != "_" else None
-    if name not in getattr(classes, "__all__", ()):
-        raise AttributeError(f"module 'dualflow.initializers' has no attribute {name!r}")
-    return getattr(classes, name)
-
-
-def __dir__() -> list[str]:
-    classes = import_module("dualflow.initializer_classes")
-    return sorted([*__all__, *(name for name in classes.__all__ if name[0].isupper())])

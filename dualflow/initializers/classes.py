@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import dualflow as df
-from dualflow import initializers
 from dualflow.arguments import NOT_NEGATIVE, NUMBER, POSITIVE, Limits
 from dualflow.dtypes import float32
 from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.initializers.functions import fans, scaled
 from dualflow.ops.types import DTypeLike, TensorLike
 from dualflow.settings import Checked
 
@@ -275,10 +275,9 @@ class VarianceScaling(Initializer):
         self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
 
     def make(self, shape: Any, dtype: Any) -> Any:
-        fan_in, fan_out = initializers.fans(shape)
+        fan_in, fan_out = fans(shape)
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
-        return initializers.scaled(shape, self.scale / max(n, 1.0), self.distribution, dtype,
-                                   self.seed)
+        return scaled(shape, self.scale / max(n, 1.0), self.distribution, dtype, self.seed)
 
 
 def _scaling(name: str, scale: float, mode: str, distribution: str) -> type[VarianceScaling]:
