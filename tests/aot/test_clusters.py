@@ -352,5 +352,5 @@ def test_invalid_layouts_are_rejected():
             raised += 1
     assert raised > 4 * len(layout)
     for instruction in (-1, 1):
-        with pytest.raises(df.errors.InvalidArgumentError, match="no cluster"):
+        with pytest.raises(df.errors.InvalidArgumentError, match="does not run a cluster"):
             Program(spec).compile(instruction, layout, 1)

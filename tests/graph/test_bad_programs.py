@@ -206,8 +206,8 @@ def test_workspaces_of_one_wave_must_not_overlap(other, together):
 
 
 def test_results_must_be_written_as_a_whole():
-    for places, match in (((0,), None), ((16,), "result 0, or a part of it"),
-                          ((0, 16), "result 0, or a part of it")):
+    for places, match in (((0,), None), ((16,), "result 0 is not covered by one write"),
+                          ((0, 16), "result 0 is not covered by one write")):
         b = Builder()
         x = b.arg(0, (4,))
         b.slots += [SlotSpec(RESULT, F32, (4,), 0, at) for at in places]
