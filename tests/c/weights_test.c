@@ -106,12 +106,12 @@ static void test_headers(void)
         {"{\"w\":{\"dtype\":\"F32\",\"shape\":[3,2],\"data_offsets\":[0,24]}", "is F32 (3, 2)"},
         {"{\"w\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,20]}", "bytes 0 to 20"},
         {"{\"w\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[16,40]}", "bytes 16 to 40"},
-        {"{\"w\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[24,0]}", "not a file"},
+        {"{\"w\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[24,0]}", "truncated"},
         {"{\"w\":{\"dtype\":\"F32\",\"shape\":[2,99999999999999999999],\"data_offsets\":[0,24]}",
-         "not a file"},
+         "truncated"},
         {"{\"v\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}", "w is missing"},
-        {"{\"w\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "not a file"},
-        {"{\"w\\ud800\":{}", "not a file"}, {"{\"w", "not a file"}, {"[", "not a file"}};
+        {"{\"w\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "truncated"},
+        {"{\"w\\ud800\":{}", "truncated"}, {"{\"w", "truncated"}, {"[", "truncated"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char header[1024];
         df_model *m = df_model_new(&tables);
