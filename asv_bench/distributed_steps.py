@@ -92,7 +92,7 @@ def counted(owner, names, found):
 def serve_steps(options):
     """Serve step counts that rank 0 reads; print seconds per step, and a profile after 0."""
     from dualflow import distribute as of
-    from dualflow.distribute.meeting import Meeting
+    from dualflow.distribute.controller import Controller
     from dualflow.distribute.transport import Transport
 
     run, step, args = trained("784-1024-1024-10", options.optimizer, options.shards)
@@ -107,7 +107,7 @@ def serve_steps(options):
         kinds[kind] = kinds.get(kind, 0) + row.ns / 1e9
     parts = {}
     counted(Transport, ["reduce", "_hand_in", "_combine_slice", "_take"], parts)
-    counted(Meeting, ["wait"], parts)
+    counted(Controller, ["wait"], parts)
     seconds(run, 50)
     if of.rank() == 0:
         print(json.dumps([kinds, {name: t / 50 for name, t in parts.items()}]), flush=True)
@@ -160,7 +160,7 @@ class Network:
 
 def serve_hidden(options):
     from dualflow import distribute as of
-    from dualflow.distribute.progress import Beside, Task
+    from dualflow.distribute.progress import ProgressThread, Task
 
     in_waits = {}
     counted(Task, ["result"], in_waits)
@@ -170,7 +170,7 @@ def serve_hidden(options):
         run, _, _ = trained(name, options.optimizer, bucket_bytes=bucket_bytes)
         times, waits = {mode: [] for mode in modes}, {mode: [] for mode in modes}
         for _ in range(options.rounds):
-            for mode, (network.there, Beside.wanted) in modes.items():
+            for mode, (network.there, ProgressThread.wanted) in modes.items():
                 in_waits["result"] = 0
                 times[mode].append(seconds(run, 1))
                 waits[mode].append(in_waits["result"])

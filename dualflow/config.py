@@ -19,7 +19,7 @@ from dualflow.devices import (
     set_soft_device_placement as set_soft_device_placement,
     set_visible_devices as set_visible_devices,
 )
-from dualflow.switches import Switches
+from dualflow.flags import Switches
 
 __all__ = [
     "LogicalDevice",
@@ -102,7 +102,7 @@ def compiled_gradients(compiled: bool | None = None) -> bool:
     >>> df.config.compiled_gradients(True)
     True
     """
-    logs = _core.repeated_logs()
+    logs = _core.get_tape_cache()
     if compiled is not None:
         logs.on = bool(compiled)
         if not compiled:

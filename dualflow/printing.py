@@ -10,7 +10,7 @@ import sys
 
 from dualflow._core import (
     Dim,
-    Replaced,
+    PatchedAttribute,
     Symbol,
     Tensor,
     TensorBase,
@@ -150,4 +150,4 @@ def python_print(*values: Any, sep: str | None = " ", end: str | None = "\n", fi
 
 
 # A context: other threads, and calls without traced tensors, use the original function.
-printing_when_run: Replaced = Replaced(builtins, "print", python_print)
+printing_when_run: PatchedAttribute = PatchedAttribute(builtins, "print", python_print)

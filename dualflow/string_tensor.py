@@ -159,12 +159,12 @@ def as_bytes(value: Any) -> Any:
     return made.reshape(array.shape)
 
 
-def text(value: Any, who: str, shape: Any = None) -> StringTensor:
+def text(value: Any, caller: str, shape: Any = None) -> StringTensor:
     """Return a value as a StringTensor."""
     if isinstance(value, StringTensor) and shape is None:
         return value
     if isinstance(value, TensorBase) or not is_text(value):
-        raise DTypeError(f"{who}: got {shown(value)}, expected text: {CAN}")
+        raise DTypeError(f"{caller}: got {shown(value)}, expected text: {CAN}")
     made = StringTensor(value)
     if shape is not None:
         import numpy as np

@@ -186,11 +186,12 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> StringTens
 
 
 def _cased(plain: Callable[[bytes], bytes], whole: Callable[[str], str], input: Any, encoding: str,
-           who: str) -> StringTensor:
+           caller: str) -> StringTensor:
     if encoding not in ("", "utf-8"):
-        raise InvalidArgumentError(f"{who}: encoding is {shown(encoding)}, expected '' or 'utf-8'")
+        raise InvalidArgumentError(f"{caller}: encoding is {shown(encoding)}, expected '' or "
+                                   "'utf-8'")
     change = (lambda x: whole(x.decode()).encode()) if encoding else plain
-    return StringTensor(each(change, text(input, who)))
+    return StringTensor(each(change, text(input, caller)))
 
 
 def regex_replace(input: Any, pattern: str, rewrite: str, replace_global: bool = True,

@@ -8,7 +8,7 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
-from dualflow._core import current_graph, current_log
+from dualflow._core import current_graph, current_tape
 from dualflow.graph.program import clusters
 
 HERE = Path(__file__).resolve().parent
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config, items):
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown():
     """Fail if the test left a tape or a graph open: it would record the ops of later tests."""
-    log = current_log()
+    log = current_tape()
     if log is not None:
         log.pop()
         pytest.fail("the test left a tape recording")

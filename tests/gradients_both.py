@@ -3,10 +3,10 @@
 import numpy as np
 
 import dualflow as df
-from dualflow._core import KnownLog, RecordLog
-from dualflow.autodiff import repeated, rows, tape
+from dualflow._core import CachedTape, Tape
+from dualflow.autodiff import batched_vjp, compiled_backward, tape
 
-LOGS = repeated.LOGS
+LOGS = compiled_backward.LOGS
 counts = {"both": 0, "walked": 0}
 whys: dict[str, int] = {}
 
@@ -23,21 +23,22 @@ def bits(g):
     return g.dtype, g.shape, g.numpy().tobytes()
 
 
-def flow_back(log: RecordLog, targets, seeds, ids, free, written=0):
-    """Replace `repeated.flow_back`: compile at the first call and run both backward passes."""
-    known = LOGS.find(log, targets, seeds, ids)
-    if type(known) is KnownLog and known.program is None and known.why is None:
-        repeated.compile_log(known, log, targets, seeds, ids)
-    if type(known) is not KnownLog or known.program is None:
+def compute_gradients(tape: Tape, targets, seeds, ids, free, written=0):
+    """Replace `repeated.compute_gradients`: compile at the first call and run both backward
+    passes."""
+    known = LOGS.find(tape, targets, seeds, ids)
+    if type(known) is CachedTape and known.program is None and known.why is None:
+        compiled_backward.compile_tape(known, tape, targets, seeds, ids)
+    if type(known) is not CachedTape or known.program is None:
         why = known if isinstance(known, str) else known.why
         whys[why] = whys.get(why, 0) + 1
         counts["walked"] += 1
-        return repeated.walk(log, targets, seeds, ids, free), known
-    walked = repeated.walk(log, targets, seeds, ids, False)
-    ran = LOGS.run(log, targets, seeds, ids, free)
+        return compiled_backward.interpret(tape, targets, seeds, ids, free), known
+    walked = compiled_backward.interpret(tape, targets, seeds, ids, False)
+    ran = LOGS.run(tape, targets, seeds, ids, free)
     assert type(ran) is list, ran
     for k, (a, b) in enumerate(zip(walked, ran, strict=True)):
-        assert bits(a) == bits(b), f"gradient {k} of {repeated.line(known)}:\n{a}\n{b}"
+        assert bits(a) == bits(b), f"gradient {k} of {compiled_backward.line(known)}:\n{a}\n{b}"
     same = [[x is y for y in walked] for x in walked]
     assert same == [[x is y for y in ran] for x in ran], (
         "the backward passes disagree on which gradients are the same object")
@@ -47,15 +48,16 @@ def flow_back(log: RecordLog, targets, seeds, ids, free, written=0):
 
 def switch_on():
     """Compute all gradients of tapes by both backward passes from now on."""
-    tape.flow_back = rows.flow_back = flow_back
+    tape.compute_gradients = batched_vjp.compute_gradients = compute_gradients
     tape.LOGS = Nothing
 
 
 class Nothing:
-    """A tape cache that never hits, so that every gradient goes through `flow_back` above."""
+    """A tape cache that never hits, so that every gradient goes through `compute_gradients`
+    above."""
 
     @staticmethod
-    def quick(tape, target, sources):
+    def run_cached(tape, target, sources):
         tape._start("gradient")
         return 0
 

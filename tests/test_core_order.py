@@ -156,7 +156,7 @@ def test_every_pxi_file_is_included_once():
 
 def test_design_page_lists_the_pxi_files_in_order():
     text = (CORE.parent.parent / "docs/design.md").read_text()
-    block = text[text.index("\nerrors watch "):]
+    block = text[text.index("\nerrors frame_observer "):]
     lines = block[:block.index("```")].splitlines()
     assert " ".join(line[:52] for line in lines).split() == [
         name.removesuffix(".pxi") for name in INCLUDED]

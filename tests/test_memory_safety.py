@@ -66,7 +66,7 @@ def test_new_without_init_is_safe(cls):
         for args in ((), (None,), (x,), ((),), (1,), ((), {}), (x, x)):
             with contextlib.suppress(Exception):            # only a crash is a failure
                 getattr(x, name)(*args)
-    while (log := _core.current_log()) is not None:        # a tape was started
+    while (log := _core.current_tape()) is not None:       # a tape was started
         log.pop()
 
 

@@ -18,8 +18,10 @@ TREE = ast.parse(STUB.read_text())
 CLASSES = {n.name: n for n in TREE.body if isinstance(n, ast.ClassDef)}
 FUNCTIONS = {n.name for n in TREE.body if isinstance(n, ast.FunctionDef)}
 # Classes without a use in the Python layers, which the stub leaves out.
-INTERNAL = {"AnyNumber", "Borrowed", "HandedOver", "Lent", "LikeLeaf", "LikeNest",
-            "LikeTensor", "Place", "ProgramParts", "RunMemory", "SameValue", "Walk", "Wanted"}
+INTERNAL = {"NumberGuard", "RunBuffer", "WritableBuffer", "DonatedArguments", "LeafGuard",
+            "ContainerGuard",
+            "TensorGuard", "StateGuard", "ProgramParts", "OutstandingRun", "ValueGuard",
+            "BackwardPass", "ExpectedValue"}
 
 
 def public(names):

@@ -179,15 +179,15 @@ static df_bfloat16 ask_bfloat16(void)
     if ((wanted && !strcmp(wanted, "float32")) || !df_cpu_has(DF_ISA_AVX512) ||
         !__get_cpuid_count(7, 1, &more, &b, &c, &d) || !__get_cpuid_count(7, 0, &a, &b, &c, &d) ||
         !(more >> 5 & 1))
-        return DF_BF16_WIDE;
+        return DF_BF16_FLOAT32;
     const bool has_tiles = d >> 22 & d >> 24 & 1;
-    if (!has_tiles || (wanted && !strcmp(wanted, "pairs"))) return DF_BF16_PAIRS;
+    if (!has_tiles || (wanted && !strcmp(wanted, "pairs"))) return DF_BF16_AVX512;
     /* on a CPU with tiles, the instructions on pairs are slower than float32 */
-    if (syscall(SYS_arch_prctl, PERMIT, TILE_DATA)) return DF_BF16_WIDE;
-    return DF_BF16_TILES;
+    if (syscall(SYS_arch_prctl, PERMIT, TILE_DATA)) return DF_BF16_FLOAT32;
+    return DF_BF16_AMX;
 }
 #else
-static df_bfloat16 ask_bfloat16(void) { return DF_BF16_WIDE; }
+static df_bfloat16 ask_bfloat16(void) { return DF_BF16_FLOAT32; }
 #endif
 
 df_bfloat16 df_cpu_bfloat16(void)

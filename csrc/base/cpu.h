@@ -15,7 +15,7 @@ bool df_cpu_has(df_isa isa);
 /* How bfloat16 products are computed: through float32, by instructions on pairs (AVX512-BF16), or
  * in tile registers (AMX), which the system must permit. The last two only at level AVX-512.
  * DUALFLOW_BFLOAT16 limits the choice: "float32", "pairs", "tiles". */
-typedef enum { DF_BF16_WIDE = 0, DF_BF16_PAIRS, DF_BF16_TILES } df_bfloat16;
+typedef enum { DF_BF16_FLOAT32 = 0, DF_BF16_AVX512, DF_BF16_AMX } df_bfloat16;
 
 /* Constant during the life of a process. */
 df_bfloat16 df_cpu_bfloat16(void);

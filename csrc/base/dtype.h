@@ -2,7 +2,7 @@
 #ifndef DF_DTYPE_H
 #define DF_DTYPE_H
 
-#include "base/built.h"
+#include "base/kernel_config.h"
 #include "base/status.h"
 
 typedef enum {
@@ -41,7 +41,7 @@ df_dtype df_promote(df_dtype a, df_dtype b);
 
 static inline bool df_is_float(df_dtype d) { return df_dtypes[d].kind == DF_KIND_FLOAT; }
 #define DF_BUILT_HALVES (DF_BUILT_F16 || DF_BUILT_BF16)
-static inline bool df_is_half(df_dtype d)
+static inline bool df_is_reduced_float(df_dtype d)
 {
     return DF_BUILT_HALVES && (d == DF_F16 || d == DF_BF16);
 }

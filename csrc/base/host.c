@@ -19,20 +19,20 @@ df_status df_host_call(int64_t id, int n, const df_tensor *const *in, int n_out,
 }
 
 df_status df_host_start(int64_t id, int n, const df_tensor *const *in, int n_out,
-                        df_tensor *const *out, int64_t *ticket, df_error *err)
+                        df_tensor *const *out, int64_t *handle, df_error *err)
 {
     const df_host *h = host();
     if (!h || !h->start)
         return df_fail(err, DF_UNIMPLEMENTED, "host start %lld: no host with asynchronous calls "
                        "is set", (long long)id);
-    return h->start(id, n, in, n_out, out, ticket, err);
+    return h->start(id, n, in, n_out, out, handle, err);
 }
 
-df_status df_host_wait(int64_t ticket, df_error *err)
+df_status df_host_wait(int64_t handle, df_error *err)
 {
     const df_host *h = host();
     if (!h || !h->wait)
         return df_fail(err, DF_UNIMPLEMENTED, "host wait %lld: no host with asynchronous calls "
-                       "is set", (long long)ticket);
-    return h->wait(ticket, err);
+                       "is set", (long long)handle);
+    return h->wait(handle, err);
 }

@@ -15,11 +15,11 @@ typedef struct {
                       df_tensor *const *out, df_error *err);
     /* Starts an asynchronous operation that reads `in` and fills `out` while the program continues.
      * The memory stays valid until `wait`, the df_tensor structs only until this function returns.
-     * `ticket` receives a unique handle. If start fails, no operation is outstanding. */
+     * `handle` receives a unique handle. If start fails, no operation is outstanding. */
     df_status (*start)(int64_t id, int n, const df_tensor *const *in, int n_out,
-                       df_tensor *const *out, int64_t *ticket, df_error *err);
+                       df_tensor *const *out, int64_t *handle, df_error *err);
     /* Blocks until the operation has completed, and returns its status. */
-    df_status (*wait)(int64_t ticket, df_error *err);
+    df_status (*wait)(int64_t handle, df_error *err);
 } df_host;
 
 /* Called when the host starts, before any program runs, and never again. NULL: no host. */
@@ -27,7 +27,7 @@ void df_set_host(const df_host *host);
 df_status df_host_call(int64_t id, int n, const df_tensor *const *in, int n_out,
                        df_tensor *const *out, df_error *err);
 df_status df_host_start(int64_t id, int n, const df_tensor *const *in, int n_out,
-                        df_tensor *const *out, int64_t *ticket, df_error *err);
-df_status df_host_wait(int64_t ticket, df_error *err);
+                        df_tensor *const *out, int64_t *handle, df_error *err);
+df_status df_host_wait(int64_t handle, df_error *err);
 
 #endif

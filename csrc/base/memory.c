@@ -107,7 +107,7 @@ static uint64_t thread_number(void)
 
 #ifndef DF_NO_THREADS
 /* A thread exits. Its entry is reusable once it has no live bytes. */
-static void leave_place(void *place)
+static void release_slot(void *place)
 {
     lock();
     memory.in_use[(df_thread_memory *)place - memory.threads] = false;
@@ -116,7 +116,7 @@ static void leave_place(void *place)
 #endif
 
 /* Assigns an entry to this thread. */
-static df_thread_memory *find_place(void)
+static df_thread_memory *find_slot(void)
 {
     int found = 0;
     lock();
@@ -129,13 +129,13 @@ static df_thread_memory *find_place(void)
     }
     unlock();
 #ifndef DF_NO_THREADS
-    if (found && pthread_setspecific(memory.at_exit, place)) leave_place(place);
+    if (found && pthread_setspecific(memory.at_exit, place)) release_slot(place);
 #endif
     own = place;
     return place;
 }
 
-static inline df_thread_memory *own_place(void) { return own ? own : find_place(); }
+static inline df_thread_memory *own_slot(void) { return own ? own : find_slot(); }
 
 int df_memory_by_thread(df_thread_memory all[DF_MEMORY_THREADS])
 {
@@ -172,7 +172,7 @@ __attribute__((constructor)) static void memory_init(void)
         memory.all_bytes = all;
     }
 #ifndef DF_NO_THREADS
-    memory.has_key = pthread_key_create(&memory.at_exit, leave_place) == 0;
+    memory.has_key = pthread_key_create(&memory.at_exit, release_slot) == 0;
     pthread_atfork(lock, unlock, after_fork);
 #endif
 }
@@ -278,7 +278,7 @@ static df_buffer *new_block(int bucket, int64_t capacity)
         if (!block) return NULL;
     }
     *block = (df_buffer){.bucket = bucket, .bytes = capacity, .data = (char *)block + HEADER_BYTES};
-    df_thread_memory *by = own_place();
+    df_thread_memory *by = own_slot();
     lock();
     count_live(block, by);
     unlock();
@@ -293,7 +293,7 @@ df_buffer *df_buffer_new(int64_t bytes)
     if (!KEEP_FREE_BLOCKS) /* no slack that would hide an access past the end */
         capacity = df_ceil_div(bytes + (bytes == 0), DF_ALIGNMENT) * DF_ALIGNMENT;
     bucket_list *list = &memory.lists[bucket];
-    df_thread_memory *by = own_place();
+    df_thread_memory *by = own_slot();
     lock();
     df_buffer *block = list->head;
     if (block) {
@@ -404,7 +404,7 @@ static df_buffer *remove_scratch(int i)
 df_buffer *df_scratch_take(int64_t bytes)
 {
     df_buffer *piece = NULL;
-    df_thread_memory *by = own_place();
+    df_thread_memory *by = own_slot();
     int best = -1;
     lock();
     for (int i = 0; i < memory.n_scratch; i++) {

@@ -1,6 +1,6 @@
 /* The pool of worker threads.
  *
- * A job is a sequence of chunks (`claims`), each a whole number of blocks. `ticket` holds the job
+ * A job is a sequence of chunks (`chunks`), each a whole number of blocks. `job_word` holds the job
  * number, the number of chunks left and the number taken from the front. Caller and workers take
  * chunks by compare-and-swap until none is left; the caller then waits for the chunks that workers
  * are still running. So the caller never waits for a worker that has not begun: if a worker is
@@ -31,7 +31,7 @@
 #endif
 #include "base/thread.h"
 
-#include "base/bell.h"
+#include "base/eventcount.h"
 #include "base/cpu.h"
 #include "base/thread_counts.h"
 
@@ -51,12 +51,12 @@
 
 /* All in nanoseconds of one thread. */
 #define SERIAL_NS 3000.0    /* a shorter job runs on the caller; 4 us become 2.8 on two threads */
-#define CLAIM_NS 1000.0     /* least work of a chunk; taking one costs 20 to 100 */
+#define CHUNK_NS 1000.0     /* least work of a chunk; taking one costs 20 to 100 */
 #define WAKE_NS 100000.0    /* work done while workers sleep that pays for waking one: 8000 for the
                              * caller, and 25000 until the worker runs */
 #define SPIN_NS 60000       /* an idle worker spins this long before it sleeps */
 #define STALL_NS 20000      /* a longer wait, beyond the chunk itself, has an external cause */
-#define CLAIM_SLACK 4       /* chunks may take this multiple of their estimate */
+#define CHUNK_SLACK 4       /* chunks may take this multiple of their estimate */
 #define ALONE_FACTOR 10
 #define MOST_ALONE_NS 1000000000
 #define PAUSES_PER_LOOK 32  /* between two reads of the clock */
@@ -80,10 +80,10 @@ static struct {
     /* The job; written by the holder of the pool before it publishes a ticket. */
     alignas(DF_ALIGNMENT) _Atomic(df_task) task;
     _Atomic(void *) context;
-    _Atomic int64_t n, grain, claim_blocks, n_claims;
+    _Atomic int64_t n, grain, chunk_blocks, n_chunks;
 
-    alignas(DF_ALIGNMENT) _Atomic uint64_t ticket; /* job number, taken from front, left: see
-                                                    * claims_left */
+    alignas(DF_ALIGNMENT) _Atomic uint64_t job_word; /* job number, taken from front, left: see
+                                                      * chunks_left */
     alignas(DF_ALIGNMENT) _Atomic int64_t done;    /* chunks finished */
 
     alignas(DF_ALIGNMENT) atomic_bool held; /* by the caller whose job runs */
@@ -98,14 +98,14 @@ static struct {
     int64_t alone_ns;  /* duration of the last exclusion of workers */
     double saved;      /* ns of work that workers have done since then */
 
-    _Atomic int64_t jobs, claims, by_workers; /* statistics, written by the holder */
+    _Atomic int64_t jobs, chunks, by_workers; /* statistics, written by the holder */
     _Atomic int64_t refused;
 
     _Atomic int64_t alone_until; /* end of the exclusion of workers; 0: not excluded */
 
-    alignas(DF_ALIGNMENT) df_bell work; /* workers in use sleep here */
-    df_bell resize;                     /* workers beyond n_threads sleep here */
-} pool = {.core = NO_CORE, .work = DF_BELL, .resize = DF_BELL};
+    alignas(DF_ALIGNMENT) df_eventcount work; /* workers in use sleep here */
+    df_eventcount resize;               /* workers beyond n_threads sleep here */
+} pool = {.core = NO_CORE, .work = DF_EVENTCOUNT_INIT, .resize = DF_EVENTCOUNT_INIT};
 
 static inline void pause_briefly(void)
 {
@@ -124,8 +124,8 @@ static int64_t now_ns(void)
 }
 
 /* The job number is above the two counts. */
-static int64_t claims_left(uint64_t ticket) { return ticket & ((1u << COUNT_BITS) - 1); }
-static int64_t claims_of_front(uint64_t ticket) { return claims_left(ticket >> COUNT_BITS); }
+static int64_t chunks_left(uint64_t job_word) { return job_word & ((1u << COUNT_BITS) - 1); }
+static int64_t chunks_taken(uint64_t job_word) { return chunks_left(job_word >> COUNT_BITS); }
 
 /* Runs blocks [first, last) of a job over n items, one call each. */
 static void run_blocks(df_task task, void *context, int64_t n, int64_t grain, int64_t first,
@@ -140,26 +140,26 @@ static void run_blocks(df_task task, void *context, int64_t n, int64_t grain, in
 static int64_t count_blocks(int64_t n, int64_t grain) { return n / grain + (n % grain != 0); }
 
 /* Takes and runs chunks of the current job, if any, until none is left. Returns their number. */
-static int64_t run_claims(bool from_front)
+static int64_t run_chunks(bool from_front)
 {
     int64_t n_run = 0;
     const uint64_t taken = from_front ? 1 - (UINT64_C(1) << COUNT_BITS) : 1;
-    uint64_t ticket = atomic_load_explicit(&pool.ticket, memory_order_acquire);
-    while (claims_left(ticket)) {
+    uint64_t job_word = atomic_load_explicit(&pool.job_word, memory_order_acquire);
+    while (chunks_left(job_word)) {
         df_task task = atomic_load_explicit(&pool.task, memory_order_relaxed);
         void *context = atomic_load_explicit(&pool.context, memory_order_relaxed);
         int64_t n = atomic_load_explicit(&pool.n, memory_order_relaxed);
         int64_t grain = atomic_load_explicit(&pool.grain, memory_order_relaxed);
-        int64_t blocks = atomic_load_explicit(&pool.claim_blocks, memory_order_relaxed);
-        if (!atomic_compare_exchange_weak_explicit(&pool.ticket, &ticket, ticket - taken,
+        int64_t blocks = atomic_load_explicit(&pool.chunk_blocks, memory_order_relaxed);
+        if (!atomic_compare_exchange_weak_explicit(&pool.job_word, &job_word, job_word - taken,
                                                    memory_order_acq_rel, memory_order_acquire))
             continue;
-        int64_t claim = claims_of_front(ticket) + (from_front ? 0 : claims_left(ticket) - 1);
-        int64_t first = claim * blocks;
+        int64_t chunk = chunks_taken(job_word) + (from_front ? 0 : chunks_left(job_word) - 1);
+        int64_t first = chunk * blocks;
         run_blocks(task, context, n, grain, first, df_min(first + blocks, count_blocks(n, grain)));
         atomic_fetch_add_explicit(&pool.done, 1, memory_order_release);
         n_run++;
-        ticket = atomic_load_explicit(&pool.ticket, memory_order_acquire);
+        job_word = atomic_load_explicit(&pool.job_word, memory_order_acquire);
     }
     return n_run;
 }
@@ -173,13 +173,13 @@ static void count(_Atomic int64_t *number, int64_t n)
 
 df_thread_counts df_count_threads(void)
 {
-    return (df_thread_counts){atomic_load(&pool.jobs), atomic_load(&pool.claims),
+    return (df_thread_counts){atomic_load(&pool.jobs), atomic_load(&pool.chunks),
                               atomic_load(&pool.by_workers), atomic_load(&pool.refused)};
 }
 
 static bool has_work(void)
 {
-    return claims_left(atomic_load_explicit(&pool.ticket, memory_order_relaxed)) > 0;
+    return chunks_left(atomic_load_explicit(&pool.job_word, memory_order_relaxed)) > 0;
 }
 
 static bool in_use(int worker)
@@ -209,7 +209,8 @@ static void note_core(void)
 /* Wakes at most two workers, each of which wakes two more. */
 static void wake_workers(void)
 {
-    if (atomic_load_explicit(&pool.n_asleep, memory_order_relaxed) > 0) df_bell_ring(&pool.work, 2);
+    if (atomic_load_explicit(&pool.n_asleep, memory_order_relaxed) > 0)
+        df_eventcount_notify(&pool.work, 2);
 }
 
 /* In a virtual machine Linux takes a halted core for a preempted one and wakes a worker on the
@@ -236,14 +237,14 @@ static void avoid_core_of_caller(core_choice *choice)
 
 static void sleep_for_work(int worker)
 {
-    unsigned heard = df_bell_heard(&pool.work);
+    unsigned epoch = df_eventcount_prepare_wait(&pool.work);
     atomic_fetch_add_explicit(&pool.n_asleep, 1, memory_order_relaxed);
-    if (in_use(worker) && !has_work()) df_bell_wait(&pool.work, heard);
+    if (in_use(worker) && !has_work()) df_eventcount_wait(&pool.work, epoch);
     atomic_fetch_sub_explicit(&pool.n_asleep, 1, memory_order_relaxed);
     for (;;) {
-        heard = df_bell_heard(&pool.resize);
+        epoch = df_eventcount_prepare_wait(&pool.resize);
         if (in_use(worker)) break;
-        df_bell_wait(&pool.resize, heard);
+        df_eventcount_wait(&pool.resize, epoch);
     }
     if (has_work()) wake_workers();
 }
@@ -255,7 +256,7 @@ static void *work(void *argument)
     for (;;) {
         avoid_core_of_caller(&cores);
         spin_for_work();
-        if (in_use(worker) && has_work()) run_claims(false);
+        if (in_use(worker) && has_work()) run_chunks(false);
         else sleep_for_work(worker);
     }
     return NULL;
@@ -264,13 +265,13 @@ static void *work(void *argument)
 /* The child of a fork has no workers, and the thread that held the pool may be gone. */
 static void forget_workers(void)
 {
-    atomic_store(&pool.ticket, 0);
+    atomic_store(&pool.job_word, 0);
     atomic_store(&pool.n_asleep, 0);
     atomic_store(&pool.alone_until, 0);
     pool.n_started = 0;
     pool.start_failed = false;
-    pool.work = (df_bell)DF_BELL;
-    pool.resize = (df_bell)DF_BELL;
+    pool.work = (df_eventcount)DF_EVENTCOUNT_INIT;
+    pool.resize = (df_eventcount)DF_EVENTCOUNT_INIT;
     atomic_store(&pool.held, false);
 }
 
@@ -307,18 +308,19 @@ static void start_workers(int wanted)
 static void publish(int64_t n, int64_t grain, double total_ns, df_task task, void *context)
 {
     int64_t n_blocks = count_blocks(n, grain);
-    double wanted = total_ns / CLAIM_NS;
+    double wanted = total_ns / CHUNK_NS;
     int64_t limit = wanted < MAX_CLAIMS ? df_max(1, (int64_t)wanted) : MAX_CLAIMS;
-    int64_t blocks = count_blocks(n_blocks, limit), n_claims = count_blocks(n_blocks, blocks);
+    int64_t blocks = count_blocks(n_blocks, limit), n_chunks = count_blocks(n_blocks, blocks);
     atomic_store_explicit(&pool.task, task, memory_order_relaxed);
     atomic_store_explicit(&pool.context, context, memory_order_relaxed);
     atomic_store_explicit(&pool.n, n, memory_order_relaxed);
     atomic_store_explicit(&pool.grain, grain, memory_order_relaxed);
-    atomic_store_explicit(&pool.claim_blocks, blocks, memory_order_relaxed);
-    atomic_store_explicit(&pool.n_claims, n_claims, memory_order_relaxed);
+    atomic_store_explicit(&pool.chunk_blocks, blocks, memory_order_relaxed);
+    atomic_store_explicit(&pool.n_chunks, n_chunks, memory_order_relaxed);
     atomic_store_explicit(&pool.done, 0, memory_order_relaxed);
-    uint64_t job = (atomic_load_explicit(&pool.ticket, memory_order_relaxed) >> 2 * COUNT_BITS) + 1;
-    atomic_store_explicit(&pool.ticket, job << 2 * COUNT_BITS | (uint64_t)n_claims,
+    uint64_t job = (atomic_load_explicit(&pool.job_word,
+                                         memory_order_relaxed) >> 2 * COUNT_BITS) + 1;
+    atomic_store_explicit(&pool.job_word, job << 2 * COUNT_BITS | (uint64_t)n_chunks,
                           memory_order_release);
 }
 
@@ -336,9 +338,9 @@ static void leave_workers_out(int64_t now, int64_t waited)
 /* Waits for the chunks that workers have taken. */
 static void join(double total_ns)
 {
-    int64_t n_claims = atomic_load_explicit(&pool.n_claims, memory_order_relaxed), start = 0;
+    int64_t n_chunks = atomic_load_explicit(&pool.n_chunks, memory_order_relaxed), start = 0;
     for (int looks = 0;
-         atomic_load_explicit(&pool.done, memory_order_acquire) < n_claims; looks++) {
+         atomic_load_explicit(&pool.done, memory_order_acquire) < n_chunks; looks++) {
         if (looks % PAUSES_PER_LOOK == PAUSES_PER_LOOK - 1) {
             int64_t now = now_ns();
             if (!start) start = now;
@@ -349,7 +351,7 @@ static void join(double total_ns)
     }
     if (!start) return;
     int64_t now = now_ns(), waited = now - start;
-    if ((double)waited > STALL_NS + CLAIM_SLACK * total_ns / (double)n_claims)
+    if ((double)waited > STALL_NS + CHUNK_SLACK * total_ns / (double)n_chunks)
         leave_workers_out(now, waited);
 }
 
@@ -369,7 +371,7 @@ static bool hold_pool(void)
            !atomic_exchange_explicit(&pool.held, true, memory_order_acquire);
 }
 
-static void let_pool_go(void) { atomic_store_explicit(&pool.held, false, memory_order_release); }
+static void release_pool(void) { atomic_store_explicit(&pool.held, false, memory_order_release); }
 
 void df_parallel_for(int64_t n, int64_t grain, double cost, df_task task, void *context)
 {
@@ -393,14 +395,14 @@ void df_parallel_for(int64_t n, int64_t grain, double cost, df_task task, void *
             wake_workers();
         }
     }
-    int64_t n_claims = atomic_load_explicit(&pool.n_claims, memory_order_relaxed);
-    int64_t own = run_claims(true);
-    pool.saved += total_ns * (double)(n_claims - own) / (double)n_claims;
+    int64_t n_chunks = atomic_load_explicit(&pool.n_chunks, memory_order_relaxed);
+    int64_t own = run_chunks(true);
+    pool.saved += total_ns * (double)(n_chunks - own) / (double)n_chunks;
     join(total_ns);
     count(&pool.jobs, 1);
-    count(&pool.claims, n_claims);
-    count(&pool.by_workers, n_claims - own);
-    let_pool_go();
+    count(&pool.chunks, n_chunks);
+    count(&pool.by_workers, n_chunks - own);
+    release_pool();
 }
 
 static int threads_at_start(void)
@@ -428,8 +430,8 @@ df_status df_set_num_threads(int n, df_error *err)
         return df_fail(err, DF_INVALID_ARGUMENT, "set_num_threads: %d threads, expected 1 to %d", n,
                        MAX_THREADS);
     atomic_store(&pool.n_threads, n);
-    df_bell_ring(&pool.work, MAX_THREADS);
-    df_bell_ring(&pool.resize, MAX_THREADS);
+    df_eventcount_notify(&pool.work, MAX_THREADS);
+    df_eventcount_notify(&pool.resize, MAX_THREADS);
     return DF_OK;
 }
 #endif

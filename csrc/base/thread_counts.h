@@ -6,7 +6,7 @@
 
 typedef struct {
     int64_t jobs;       /* jobs shared among threads */
-    int64_t claims;     /* chunks of these jobs */
+    int64_t chunks;     /* chunks of these jobs */
     int64_t by_workers; /* chunks run by workers, not by the caller */
     int64_t refused;    /* jobs run by their caller alone because another caller held the pool */
 } df_thread_counts;

@@ -1,7 +1,7 @@
 /* Bodies: programs that an instruction owns. The op gets them as df_bodies and runs them through a
  * driver of the frame. Each body has a frame of its own whose arena is part of the workspace of the
  * instruction, so running a fixed body allocates nothing. */
-#include "exec/body.h"
+#include "exec/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +65,9 @@ static df_status note_results(df_program *p, const df_program_parts *parts, df_e
             break;
         }
         p->returned[i] = slot;
-        p->stays[i] = s->kind == DF_SLOT_ARG ? s->index : -1;
-        if (p->stays[i] >= 0) p->written[p->stays[i]] = false; /* memory that the op provides */
+        p->aliased_input[i] = s->kind == DF_SLOT_ARG ? s->index : -1;
+        /* memory that the op provides */
+        if (p->aliased_input[i] >= 0) p->written[p->aliased_input[i]] = false;
         status = df_tensor_set(&p->returns[i], s->dtype, s->ndim, s->shape, "program", err);
     }
     free(taken);
@@ -106,7 +107,8 @@ df_status df_program_take_bodies(df_program *p, const df_program_parts *parts, d
             p->bodies[n] = (df_body){in->bodies[b], p->size};
             p->resolves_inside |= body->resolves_inside;
             p->types[n] = (struct df_body_type){body->n_args, body->n_results, is_fixed(body),
-                                                body->arg_bytes, body->returns, body->stays};
+                                                body->arg_bytes, body->returns,
+                                                body->aliased_input};
             if (__builtin_add_overflow(p->size, body->size, &p->size))
                 return df_fail(err, DF_OVERFLOW, "program: too many instructions");
         }
@@ -120,8 +122,8 @@ df_status df_program_take_bodies(df_program *p, const df_program_parts *parts, d
 
 static df_status run_body(void *context, int k, const df_tensor *const *in, df_tensor *const *out,
                           df_error *err);
-static df_status repeat_body(void *context, const struct df_moving *in,
-                             const struct df_moving *out, const bool *go_on, int64_t *t,
+static df_status repeat_body(void *context, const struct df_loop_operand *in,
+                             const struct df_loop_operand *out, const bool *keep_going, int64_t *t,
                              int64_t end, df_error *err);
 
 bool df_frame_make_drivers(const df_program *p, df_frame *frame)
@@ -130,7 +132,7 @@ bool df_frame_make_drivers(const df_program *p, df_frame *frame)
     frame->drivers = calloc((size_t)p->n_instructions, sizeof *frame->drivers);
     if (!frame->drivers) return false;
     for (int i = 0; i < p->n_instructions; i++) {
-        const df_ready *s = &p->instructions[i];
+        const df_exec_instruction *s = &p->instructions[i];
         df_driver *d = &frame->drivers[i];
         *d = (df_driver){.owner = frame, .instruction = i,
                          .bodies = {.n = s->n_bodies, .types = p->types + s->first_body,
@@ -214,7 +216,7 @@ static df_frame *enter(const df_driver *driver, int k)
     const df_program *outer = owner->program;
     const int i = outer->instructions[driver->instruction].first_body + k;
     df_frame *frame = owner->inner[i];
-    frame->session = owner->session;
+    frame->run_state = owner->run_state;
     frame->first = owner->first + outer->bodies[i].first;
     return frame;
 }
@@ -222,12 +224,12 @@ static df_frame *enter(const df_driver *driver, int k)
 /* Adds the cost of a body to the work since the last poll; polls when it exceeds POLL_NS. */
 static inline df_status count_work(const df_driver *driver, const df_program *p, df_error *err)
 {
-    df_session *session = driver->owner->session;
-    bool stops = df_run_is_stopped(session->run);
-    session->since_poll += p->cost;
-    if (session->since_poll > POLL_NS) {
-        session->since_poll = 0;
-        stops |= df_session_stops(session);
+    df_run_state *run_state = driver->owner->run_state;
+    bool stops = df_run_is_stopped(run_state->run);
+    run_state->since_poll += p->cost;
+    if (run_state->since_poll > POLL_NS) {
+        run_state->since_poll = 0;
+        stops |= df_run_should_stop(run_state);
     }
     if (!stops) return DF_OK;
     return df_fail(err, DF_CANCELLED, "stopped inside %s",
@@ -256,34 +258,36 @@ static df_status run_body(void *context, int k, const df_tensor *const *in, df_t
 
 /* Sets slots that stay in one place, and records the others in frame->moves. Returns their
  * number. */
-static int note_moves(const df_program *p, df_frame *frame, const struct df_moving *in,
-                      const struct df_moving *out)
+static int set_strided_pointers(const df_program *p, df_frame *frame,
+                                const struct df_loop_operand *in,
+                                const struct df_loop_operand *out)
 {
     int n = 0;
     for (int i = 0; i < p->n_arg_patches + p->n_result_patches; i++) {
         const df_patch *patch = &p->patches[i];
-        const struct df_moving *m = &(i < p->n_arg_patches ? in : out)[patch->index];
+        const struct df_loop_operand *m = &(i < p->n_arg_patches ? in : out)[patch->index];
         void **data = &frame->tensors[patch->slot].data;
         if (m->at[0] == m->at[1] && !m->step)
             *data = m->at[0] + patch->offset;
         else
-            frame->moves[n++] = (df_move){data, {m->at[0] + patch->offset,
-                                                 m->at[1] + patch->offset}, m->step};
+            frame->strided_pointers[n++] = (df_strided_pointer){
+                data, {m->at[0] + patch->offset, m->at[1] + patch->offset}, m->step};
     }
     return n;
 }
 
-static df_status repeat_body(void *context, const struct df_moving *in,
-                             const struct df_moving *out, const bool *go_on, int64_t *t,
+static df_status repeat_body(void *context, const struct df_loop_operand *in,
+                             const struct df_loop_operand *out, const bool *keep_going, int64_t *t,
                              int64_t end, df_error *err)
 {
     const df_driver *driver = context;
     df_frame *frame = enter(driver, 0);
     df_program *p = body_of(driver, 0);
-    const int n = note_moves(p, frame, in, out);
+    const int n = set_strided_pointers(p, frame, in, out);
     df_status status = DF_OK;
-    for (; *t < end && *go_on; ++*t) {
-        for (const df_move *m = frame->moves; m < frame->moves + n; m++)
+    for (; *t < end && *keep_going; ++*t) {
+        for (const df_strided_pointer *m = frame->strided_pointers; m < frame->strided_pointers + n;
+             m++)
             *m->data = m->at[*t & 1] + *t * m->step;
         status = count_work(driver, p, err);
         if (status == DF_OK) status = df_frame_run(p, frame, err);

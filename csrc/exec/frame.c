@@ -1,7 +1,7 @@
 /* The tensors and calls of a frame: their descriptions, their addresses in an arena, and the memory
  * of slots whose shape depends on data. The parts of a run (resolved.c, run.c, bodies.c) call these
  * functions; frame_pool.c creates frames. */
-#include "exec/body.h"
+#include "exec/internal.h"
 
 df_status df_frame_describe(const df_program *p, df_frame *frame, int slot, df_error *err)
 {
@@ -11,7 +11,7 @@ df_status df_frame_describe(const df_program *p, df_frame *frame, int slot, df_e
 
 df_tensor *df_frame_tensor(df_frame *frame, int slot) { return &frame->tensors[slot]; }
 
-int64_t df_program_workspace(const df_program *p, const df_ready *s, const df_call *call)
+int64_t df_program_workspace(const df_program *p, const df_exec_instruction *s, const df_call *call)
 {
     int64_t own = df_op_workspace(call), inside = 0;
     for (int b = 0; b < s->n_bodies; b++)
@@ -36,7 +36,7 @@ void df_frame_point(const df_program *p, df_frame *frame, char *base)
         }
 }
 
-void df_frame_point_bodies(const df_program *p, df_frame *frame, const df_ready *s,
+void df_frame_point_bodies(const df_program *p, df_frame *frame, const df_exec_instruction *s,
                            const df_call *call)
 {
     int64_t own = s->n_bodies ? df_op_workspace(call) : 0;

@@ -2,7 +2,7 @@
  * that is emptied and filled by one atomic exchange. A lock would not do: after a fork it could be
  * held by a thread that no longer exists. Spare frames are small: an arena larger than DF_OWN_ARENA
  * is scratch memory that a run borrows, so a hundred programs do not hold a hundred arenas. */
-#include "exec/body.h"
+#include "exec/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void make_calls(const df_program *p, df_frame *frame)
     df_tensor **at = frame->operands;
     for (int i = 0; i < p->n_operands; i++) at[i] = &frame->tensors[p->operands[i]];
     for (int i = 0; i < p->n_instructions; i++) {
-        const df_ready *s = &p->instructions[i];
+        const df_exec_instruction *s = &p->instructions[i];
         df_call *c = &frame->calls[i];
         *c = (df_call){.op = s->op, .n_in = s->n_in, .n_out = s->n_out,
                        .in = (const df_tensor *const *)at, .out = at + s->n_in, .attrs = s->attrs,
@@ -44,7 +44,8 @@ static bool make_inner(const df_program *p, df_frame *frame)
         const df_program *body = p->bodies[i].program;
         const size_t n = (size_t)body->n_arg_patches + (size_t)body->n_result_patches;
         if (!(frame->inner[i] = df_frame_new(body))) return false;
-        if (!(frame->inner[i]->moves = calloc(n + 1, sizeof(df_move)))) return false;
+        if (!(frame->inner[i]->strided_pointers = calloc(n + 1, sizeof(df_strided_pointer))))
+            return false;
     }
     return true;
 }
@@ -79,7 +80,7 @@ void df_frame_free(const df_program *p, df_frame *frame)
     df_buffer_release(frame->arena);
     free(frame->inner);
     free(frame->drivers);
-    free(frame->moves);
+    free(frame->strided_pointers);
     free(frame->tensors);
     free(frame->calls);
     free(frame->operands);
@@ -116,15 +117,15 @@ static void clear(const df_program *p, df_frame *frame)
 {
     df_frame_drop_dynamic(p, frame);
     for (int i = 0; i < p->n_bodies; i++) {
-        frame->inner[i]->left |= frame->left;
+        frame->inner[i]->outstanding |= frame->outstanding;
         clear(p->bodies[i].program, frame->inner[i]);
     }
-    frame->left = false;
+    frame->outstanding = false;
 }
 
 void df_program_leave(df_program *p, df_frame *frame)
 {
-    if (frame->left || p->resolves_inside) clear(p, frame);
+    if (frame->outstanding || p->resolves_inside) clear(p, frame);
     if (borrows(p)) {
         df_scratch_give(frame->arena);
         frame->arena = NULL;

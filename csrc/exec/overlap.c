@@ -1,6 +1,6 @@
 /* Checks that the operands of a program are aligned and that no instruction writes over memory that
  * it or its wave still reads. Considers positions only; program.c checks shapes and dtypes. */
-#include "exec/body.h"
+#include "exec/internal.h"
 
 #include <stdlib.h>
 
@@ -169,7 +169,8 @@ df_status df_program_check_memory(const df_program_parts *parts, int *failed, df
 }
 
 /* Checks a workspace: aligned, inside the arena, and disjoint from the operands. */
-df_status df_program_check_workspace(const df_slot *slots, const df_ready *s, int64_t bytes,
+df_status df_program_check_workspace(const df_slot *slots, const df_exec_instruction *s,
+                                     int64_t bytes,
                                      int64_t arena_bytes, df_error *err)
 {
     int64_t end;
@@ -193,13 +194,13 @@ df_status df_program_check_workspace(const df_slot *slots, const df_ready *s, in
 }
 
 /* Lists the ranges that instruction i accesses, including its workspace. Returns their number. */
-static int collect_ready(const df_program *p, int i, range *to)
+static int collect_instruction(const df_program *p, int i, range *to)
 {
-    const df_ready *s = &p->instructions[i];
+    const df_exec_instruction *s = &p->instructions[i];
     int n = 0;
     for (int k = 0; k < s->n_in; k++)
         if (k >= 32 || !(s->op->shape_only >> k & 1))
-            add_slot(p->slots, s->in[k], READ_BY, df_ready_writes_input(p, s, k), false, i, to, &n);
+            add_slot(p->slots, s->in[k], READ_BY, df_exec_writes_input(p, s, k), false, i, to, &n);
     for (int k = 0; k < s->n_out; k++)
         add_slot(p->slots, s->out[k], MADE_BY, true, false, i, to, &n);
     if (s->workspace >= 0 && s->workspace_bytes)
@@ -219,7 +220,7 @@ df_status df_program_check_waves(const df_program *p, int *failed, df_error *err
         if (!scratch || end - first == 1) continue;
         if (!r) r = malloc(((size_t)p->n_operands + (size_t)p->n_instructions) * sizeof *r);
         if (!r) return df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
-        for (int i = first; i < end; i++) n += collect_ready(p, i, r + n);
+        for (int i = first; i < end; i++) n += collect_instruction(p, i, r + n);
         qsort(r, (size_t)n, sizeof *r, compare);
         *failed = conflict_between(r, n);
         if (*failed < 0) continue;

@@ -1,6 +1,6 @@
 /* Building a program: checks and copies the parts and prepares every instruction. A run does not
  * check again, so everything that it relies on must be established here. */
-#include "exec/body.h"
+#include "exec/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static df_status check_instruction(const df_program_parts *parts, int i, const b
     else if (in->n_attrs != in->op->n_attrs) wrong = "attributes";
     else if (in->op->n_bodies == DF_VARIADIC ? in->n_bodies < 1 : in->n_bodies != in->op->n_bodies)
         wrong = "bodies";
-    else if (in->workspace < (in->dynamic ? -1 : DF_BEHIND) ||
+    else if (in->workspace < (in->dynamic ? -1 : DF_WORKSPACE_APPENDED) ||
              in->workspace > (in->dynamic ? -1 : parts->arena_bytes)) wrong = "workspace";
     for (int k = 0; !wrong && k < in->n_out; k++) {
         const df_slot *s = &parts->slots[in->out[k]];
@@ -152,8 +152,8 @@ static bool allocate(df_program *p, const df_program_parts *parts)
     if (parts->returned) {
         p->returned = calloc((size_t)parts->n_results + 1, sizeof *p->returned);
         p->returns = calloc((size_t)parts->n_results + 1, sizeof *p->returns);
-        p->stays = calloc((size_t)parts->n_results + 1, sizeof *p->stays);
-        if (!p->returned || !p->returns || !p->stays) return false;
+        p->aliased_input = calloc((size_t)parts->n_results + 1, sizeof *p->aliased_input);
+        if (!p->returned || !p->returns || !p->aliased_input) return false;
         for (int i = 0; i < parts->n_results; i++) df_tensor_init(&p->returns[i]);
     }
     p->n_slots = parts->n_slots;
@@ -218,8 +218,9 @@ static void copy_instructions(df_program *p, const df_program_parts *parts)
     p->cost = CALL_NS;
     for (int i = 0; i < parts->n_instructions; i++) {
         const df_instruction *in = &parts->instructions[i];
-        df_ready *s = &p->instructions[i];
-        *s = (df_ready){.op = in->op, .dynamic = in->dynamic, .poll = in->poll, .n_in = in->n_in,
+        df_exec_instruction *s = &p->instructions[i];
+        *s = (df_exec_instruction){.op = in->op, .dynamic = in->dynamic, .poll = in->poll,
+                                   .n_in = in->n_in,
                        .n_out = in->n_out, .workspace = in->workspace, .n_wave = 1,
                        .cost = in->cost > 0 ? in->cost : 0};
         s->run = in->op->kind == DF_ELEMENTWISE ? df_op_run : in->op->run;
@@ -237,7 +238,7 @@ static void copy_instructions(df_program *p, const df_program_parts *parts)
     p->n_operands = (int)(c.operand - p->operands);
 }
 
-static bool stands_beside_others(const df_instruction *in)
+static bool may_run_in_wave(const df_instruction *in)
 {
     return !in->op->effect && !in->n_bodies;
 }
@@ -249,7 +250,7 @@ static void find_waves(df_program *p, const df_instruction *in)
 {
     for (int i = p->n_instructions - 2; i >= 0; i--) {
         bool same = in[i].wave != 0 && in[i].wave == in[i + 1].wave;
-        if (same && stands_beside_others(&in[i]) && stands_beside_others(&in[i + 1]))
+        if (same && may_run_in_wave(&in[i]) && may_run_in_wave(&in[i + 1]))
             p->instructions[i].n_wave = p->instructions[i + 1].n_wave + 1;
     }
 }
@@ -320,12 +321,13 @@ static df_status check_call(const df_call *call, df_error *err)
     return status;
 }
 
-/* Appends a workspace to the arena at `end` if it is DF_BEHIND, and advances `end`. */
-static df_status place_behind(df_program *p, df_ready *s, int64_t bytes, int64_t *end,
-                              df_error *err)
+/* Appends a workspace to the arena at `end` if it is DF_WORKSPACE_APPENDED, and advances `end`. */
+static df_status append_workspace(df_program *p, df_exec_instruction *s, int64_t bytes,
+                                  int64_t *end,
+                                  df_error *err)
 {
     int64_t begin = *end;
-    if (s->workspace != DF_BEHIND || bytes < 0) return DF_OK;
+    if (s->workspace != DF_WORKSPACE_APPENDED || bytes < 0) return DF_OK;
     s->workspace = -1;
     if (bytes == 0) return DF_OK;
     if (!df_add_size(begin, -begin & (DF_ALIGNMENT - 1), &begin) || !df_add_size(begin, bytes, end))
@@ -337,13 +339,13 @@ static df_status place_behind(df_program *p, df_ready *s, int64_t bytes, int64_t
 
 /* Prepares a static instruction. `end`: the end of the arena and of the appended workspaces that
  * are in use at the same time. */
-static df_status prepare(df_program *p, df_ready *s, const df_call *call, int64_t *end,
+static df_status prepare(df_program *p, df_exec_instruction *s, const df_call *call, int64_t *end,
                          df_error *err)
 {
     df_status status = check_call(call, err);
     const bool asks = s->op->workspace || s->n_bodies;
     const int64_t bytes = status == DF_OK && asks ? df_program_workspace(p, s, call) : 0;
-    if (status == DF_OK) status = place_behind(p, s, bytes, end, err);
+    if (status == DF_OK) status = append_workspace(p, s, bytes, end, err);
     if (status == DF_OK && asks)
         status = df_program_check_workspace(p->slots, s, bytes, p->arena_bytes, err);
     if (status != DF_OK) return status;
@@ -365,7 +367,7 @@ static df_status prepare_all(df_program *p, int *failed, df_error *err)
     p->plain = p->n_dynamic == 0;
     int64_t end = p->arena_bytes, behind = end;
     for (int i = 0; i < p->n_instructions && status == DF_OK; i++) {
-        df_ready *s = &p->instructions[i];
+        df_exec_instruction *s = &p->instructions[i];
         if (i == 0 || p->instructions[i - 1].n_wave == 1) end = behind; /* the first of a wave:
                                                                          * appended workspaces may
                                                                          * be reused */
@@ -395,12 +397,13 @@ df_status df_program_new(const df_program_parts *parts, df_program **out, int *f
     copy_instructions(p, parts);
     find_waves(p, parts->instructions);
     status = df_program_take_bodies(p, parts, err);
-    if (status == DF_OK && (!find_frees(p) || !df_program_find_loans(p, parts->lent_bytes)))
+    if (status == DF_OK &&
+        (!find_frees(p) || !df_program_find_donations(p, parts->donation_min_bytes)))
         status = df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
     if (status == DF_OK) status = prepare_all(p, failed, err);
-    if (status == DF_OK) status = df_program_find_pairs(p, failed, err);
+    if (status == DF_OK) status = df_program_match_async(p, failed, err);
     if (status == DF_OK) status = df_program_check_waves(p, failed, err);
-    if (status == DF_OK) status = df_program_check_assigned(p, failed, err);
+    if (status == DF_OK) status = df_program_check_initialized(p, failed, err);
     if (status == DF_OK && !df_program_find_views(p))
         status = df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
     if (status == DF_OK) *out = p;
@@ -412,7 +415,7 @@ df_status df_program_compile(df_program *p, int instruction, df_ints layout, df_
                              df_error *err)
 {
     const bool exists = instruction >= 0 && instruction < p->n_instructions;
-    const df_ready *s = exists ? &p->instructions[instruction] : NULL;
+    const df_exec_instruction *s = exists ? &p->instructions[instruction] : NULL;
     if (!s || !s->prepared || !s->op->compile)
         return df_fail(err, DF_INVALID_ARGUMENT, "program: instruction %d does not run a cluster "
                        "that can be compiled", instruction);
@@ -440,7 +443,7 @@ void df_program_free(df_program *p)
     free(p->arg_bytes);
     free(p->returned);
     free(p->returns);
-    free(p->stays);
+    free(p->aliased_input);
     free(p->slots);
     free(p->instructions);
     free(p->patches);

@@ -38,7 +38,7 @@ typedef struct {
 
 /* A workspace appended to the planned arena at load. Its size is what the op requests then: another
  * SIMD level may need more than the arena was planned for. */
-#define DF_BEHIND (-2)
+#define DF_WORKSPACE_APPENDED (-2)
 
 typedef struct df_program df_program;
 
@@ -48,8 +48,8 @@ typedef struct {
     const int *in, *out; /* slots */
     const df_attr *attrs;
     df_program *const *bodies; /* kept alive by the owner of the program; each has one owner */
-    int64_t workspace; /* offset in the arena, or DF_BEHIND; -1: none, or, if dynamic, allocated
-                        * during the run */
+    int64_t workspace; /* offset in the arena, or DF_WORKSPACE_APPENDED; -1: none, or, if dynamic,
+                        * allocated during the run */
     bool dynamic;      /* infer and allocate during the run */
     bool poll;         /* call the caller's `poll` before it: it follows a long stretch of work */
     /* Instructions of one wave are consecutive and independent of each other, so they may run in
@@ -66,8 +66,8 @@ typedef struct {
     /* Of a body: the slot of each result: a RESULT slot, a DYNAMIC slot that is returned, or an ARG
      * slot whose memory the result reuses. */
     const int *returned;
-    /* Smallest argument or result that df_loan applies to, in bytes; 0: none. */
-    int64_t lent_bytes;
+    /* Smallest argument or result that df_donation applies to, in bytes; 0: none. */
+    int64_t donation_min_bytes;
 } df_program_parts;
 
 typedef struct df_frame df_frame; /* state of one run: arena and tensors */
@@ -89,13 +89,13 @@ typedef struct df_frame df_frame; /* state of one run: arena and tensors */
 df_status df_program_new(const df_program_parts *parts, df_program **out, int *failed,
                          df_error *err);
 void df_program_free(df_program *p);
-/* True if the run allocates the memory of a result (df_loan) instead of the caller. */
-bool df_program_lends(const df_program *p, int result);
+/* True if the run allocates the memory of a result (df_donation) instead of the caller. */
+bool df_program_allocates_result(const df_program *p, int result);
 /* Number of instructions, including those of bodies. */
 int df_program_size(const df_program *p);
 /* Upper bound on outstanding asynchronous operations: start instructions, including those of
  * bodies. */
-int df_program_pairs(const df_program *p);
+int df_program_max_outstanding(const df_program *p);
 /* Switches an instruction (not one of a body) to compiled code through the record's `compile`. Safe
  * while other threads run the program. */
 df_status df_program_compile(df_program *p, int instruction, df_ints layout, df_compiled_fn fn,
@@ -118,22 +118,23 @@ typedef struct {
 /* Buffers that the run owns and frees early: an argument after its last reader, so that its memory
  * is free before later results are allocated.
  *
- * `args`: a reference to the buffer of each argument, or NULL; an argument of at least `lent_bytes`
- * is released after the last instruction that reads it. `results`: NULLs, replaced by the buffer of
- * each result that the run allocates (df_program_lends) before its first writer. References that
- * remain in both arrays belong to the caller, also if the run fails. */
+ * `args`: a reference to the buffer of each argument, or NULL; an argument of at least
+ * `donation_min_bytes` is released after the last instruction that reads it. `results`: NULLs,
+ * replaced by the buffer of each result that the run allocates (df_program_allocates_result) before
+ * its first writer. References that remain in both arrays belong to the caller, also if the run
+ * fails. */
 typedef struct {
     df_buffer **args;
     df_buffer **results;
-} df_loan;
+} df_donation;
 
-/* Handles of the asynchronous operations that were outstanding when the run failed; `tickets` has
- * room for df_program_pairs of them. They still access memory of the run, so the caller must keep
- * frame, arguments and results alive until all have completed. */
+/* Handles of the asynchronous operations that were outstanding when the run failed; `handles` has
+ * room for df_program_max_outstanding of them. They still access memory of the run, so the caller
+ * must keep frame, arguments and results alive until all have completed. */
 typedef struct {
-    int64_t *tickets;
+    int64_t *handles;
     int n;
-} df_left;
+} df_outstanding;
 
 typedef struct {
     void *const *args;    /* n_args */
@@ -145,9 +146,9 @@ typedef struct {
     const atomic_bool *stop;
     const df_profile *profile;
     bool check_numerics; /* fail at the first instruction that produces a NaN or an infinity */
-    const df_loan *loan; /* NULL: the caller owns all memory. Otherwise results with
-                          * df_program_lends are NULL */
-    df_left *left;        /* with n = 0; may be NULL if df_program_pairs is 0 */
+    const df_donation *donation; /* NULL: the caller owns all memory. Otherwise results with
+                                  * df_program_allocates_result are NULL */
+    df_outstanding *outstanding;  /* with n = 0; may be NULL if df_program_max_outstanding is 0 */
 } df_run;
 
 /* Takes a frame from a small pool of the program; concurrent runs use different frames. Returns

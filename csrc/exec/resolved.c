@@ -4,7 +4,7 @@
  * df_resolved_run in place of the op.
  *
  * Invariant: `known` is set only while the outputs have the shapes inferred for `seen`. */
-#include "exec/body.h"
+#include "exec/internal.h"
 
 #include "fuse/cluster.h"
 
@@ -15,7 +15,7 @@
 
 static bool make(const df_program *p, df_frame *frame, int i, df_resolved *r)
 {
-    const df_ready *s = &p->instructions[i];
+    const df_exec_instruction *s = &p->instructions[i];
     size_t n_seen = 1;
     *r = (df_resolved){.frame = frame, .instruction = i, .comparable = !s->n_bodies, .bytes = -1};
     r->varying = malloc(((size_t)s->n_in + 1) * sizeof *r->varying);
@@ -87,7 +87,7 @@ static bool matches(const df_slot *s, const df_tensor *t)
 
 /* Checks inferred outputs against their slots. A static slot that does not match gets its planned
  * shape back, for later runs. */
-static df_status check_outputs(const df_program *p, df_frame *frame, const df_ready *s,
+static df_status check_outputs(const df_program *p, df_frame *frame, const df_exec_instruction *s,
                                const df_call *call, df_error *err)
 {
     df_error ignored;
@@ -104,7 +104,8 @@ static df_status check_outputs(const df_program *p, df_frame *frame, const df_re
 
 /* Records shapes and values of this run in `seen`. Returns true if they equal the previous ones.
  * Sets `all` to false if they cannot be recorded. */
-static bool note(const df_program *p, const df_ready *s, const df_call *call, df_resolved *r,
+static bool note(const df_program *p, const df_exec_instruction *s, const df_call *call,
+                 df_resolved *r,
                  bool *all)
 {
     bool same = true;
@@ -128,7 +129,8 @@ static bool note(const df_program *p, const df_ready *s, const df_call *call, df
     return same;
 }
 
-static df_status infer(const df_program *p, const df_ready *s, const df_call *call, df_resolved *r,
+static df_status infer(const df_program *p, const df_exec_instruction *s, const df_call *call,
+                       df_resolved *r,
                        df_error *err)
 {
     df_status status = DF_OK;
@@ -151,11 +153,11 @@ df_tile_fn df_whole_tile(const df_call *call)
 {
     if (call->op->kind != DF_ELEMENTWISE || call->n_in > DF_TILE_MAX_IN ||
         call->out[0]->size > DF_DIRECT_ELEMENTS ||
-        df_op_refuses(call->op, call->in[call->op->refuses.input]->dtype))
+        df_op_may_raise(call->op, call->in[call->op->value_check.input]->dtype))
         return NULL;
     for (int k = 0; k < 2 && call->n_in == 2; k++) { /* one operand is a single element */
         const df_tensor *one = call->in[k], *other = call->in[1 - k];
-        const df_tile_fn with_one = call->op->tile_with_one[k][one->dtype];
+        const df_tile_fn with_one = call->op->tile_scalar[k][one->dtype];
         if (with_one && one->size == 1 && one->dtype == other->dtype &&
             df_same_shape(other, call->out[0]))
             return with_one;
@@ -176,7 +178,7 @@ static df_reduce_fn whole_reduction(const df_call *call)
     return call->op->reduce[x->dtype];
 }
 
-static df_status resolve(const df_program *p, const df_ready *s, const df_call *call,
+static df_status resolve(const df_program *p, const df_exec_instruction *s, const df_call *call,
                          df_resolved *r, bool known, df_error *err)
 {
     forget(r);
@@ -184,7 +186,7 @@ static df_status resolve(const df_program *p, const df_ready *s, const df_call *
     if (status == DF_OK) status = check_outputs(p, r->frame, s, &r->call, err);
     if (status != DF_OK) return status;
     const df_op *op = r->call.op;
-    r->known = known && !op->sized_by_data;
+    r->known = known && !op->data_dependent_shape;
     r->tile = df_whole_tile(&r->call);
     r->reduce = whole_reduction(&r->call);
     r->offset = op->view && (s->retains || s->borrows) ? op->view(&r->call) : -1;
@@ -193,7 +195,7 @@ static df_status resolve(const df_program *p, const df_ready *s, const df_call *
 
 /* Makes output 0 a view of input 0 if possible. The buffer of the input is shared. Memory without a
  * buffer is not overwritten before the last read of the output, see df_program_find_views. */
-static bool share_view(const df_ready *s, df_resolved *r)
+static bool share_view(const df_exec_instruction *s, df_resolved *r)
 {
     const df_tensor *x = r->call.in[0];
     df_tensor *y = r->call.out[0];
@@ -205,7 +207,7 @@ static bool share_view(const df_ready *s, df_resolved *r)
     return true;
 }
 
-static df_status take_outputs(const df_program *p, const df_ready *s, df_resolved *r,
+static df_status take_outputs(const df_program *p, const df_exec_instruction *s, df_resolved *r,
                               df_error *err)
 {
     const df_op *op = r->call.op;
@@ -216,7 +218,8 @@ static df_status take_outputs(const df_program *p, const df_ready *s, df_resolve
         if (slot->kind == DF_SLOT_ARENA) t->data = r->frame->base + slot->offset; /* may be a
                                                                                    * view */
         if (slot->kind != DF_SLOT_DYNAMIC) continue;
-        if (op->sized_by_data || op->n_bodies) df_tensor_drop(t); /* run may set the buffer */
+        /* run may set the buffer */
+        if (op->data_dependent_shape || op->n_bodies) df_tensor_drop(t);
         if (t->size < 0) continue;
         if (t->buffer && t->buffer->bytes >= df_tensor_bytes(t) &&
             df_buffer_is_exclusive(t->buffer))
@@ -226,7 +229,7 @@ static df_status take_outputs(const df_program *p, const df_ready *s, df_resolve
     return status;
 }
 
-static df_status take_workspace(const df_program *p, const df_ready *s, df_resolved *r,
+static df_status take_workspace(const df_program *p, const df_exec_instruction *s, df_resolved *r,
                                 df_error *err)
 {
     if (r->bytes < 0) r->bytes = df_program_workspace(p, s, &r->call);
@@ -242,7 +245,8 @@ static df_status take_workspace(const df_program *p, const df_ready *s, df_resol
     return DF_OK;
 }
 
-static df_status compute(const df_program *p, const df_ready *s, df_resolved *r, df_error *err)
+static df_status compute(const df_program *p, const df_exec_instruction *s, df_resolved *r,
+                         df_error *err)
 {
     const df_call *call = &r->call;
     df_status status = DF_OK;
@@ -259,7 +263,7 @@ static df_status compute(const df_program *p, const df_ready *s, df_resolved *r,
     if (call->op->workspace || s->n_bodies) status = take_workspace(p, s, r, err);
     if (status == DF_OK) status = df_op_run(call, err);
     if (r->workspace && r->workspace->bytes > DF_PARKED_BYTES &&
-        !(s->n_bodies && status != DF_OK && df_frame_leaves_any(r->frame))) {
+        !(s->n_bodies && status != DF_OK && df_frame_is_outstanding(r->frame))) {
         df_buffer_release(r->workspace);
         r->workspace = NULL;
     }
@@ -280,7 +284,7 @@ df_status df_resolved_run(const df_call *call, df_error *err)
 {
     df_resolved *r = (df_resolved *)(intptr_t)call->prepared;
     const df_program *p = r->frame->program;
-    const df_ready *s = &p->instructions[r->instruction];
+    const df_exec_instruction *s = &p->instructions[r->instruction];
     df_status status = DF_OK;
     bool all;
     if (note(p, s, call, r, &all) && r->known) prepare(r);

@@ -1,6 +1,6 @@
 /* Executes a frame: sets the data pointers of arguments and results, then calls the instructions in
  * order. This is the code between two kernels: df_frame_run is also the loop of each body run. */
-#include "exec/body.h"
+#include "exec/internal.h"
 
 #include "base/thread.h"
 
@@ -16,7 +16,8 @@ typedef struct {
     df_frame *frame;
     const df_run *run;
     int first; /* instruction of the wave */
-    const df_moment *begin, *end; /* next program points: allocate a result, release an argument */
+    /* next program points: allocate a result, release an argument */
+    const df_live_point *begin, *end;
     atomic_flag lock; /* protects `failed` and `err` in a wave */
     int failed;
     df_error *err;
@@ -29,7 +30,7 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static inline df_status run_ready(const df_ready *s, const df_call *call, df_error *err)
+static inline df_status run_ready(const df_exec_instruction *s, const df_call *call, df_error *err)
 {
     const void *in[DF_TILE_MAX_IN] = {NULL};
     if (!s->tile) return s->run(call, err);
@@ -40,7 +41,7 @@ static inline df_status run_ready(const df_ready *s, const df_call *call, df_err
 
 static df_status run_instruction(const execution *x, int i, df_error *err)
 {
-    const df_ready *s = &x->p->instructions[i];
+    const df_exec_instruction *s = &x->p->instructions[i];
     const df_call *call = &x->frame->calls[i];
     const df_profile *profile = x->run->profile;
     const int at = x->frame->first + i;
@@ -55,7 +56,7 @@ static df_status run_instruction(const execution *x, int i, df_error *err)
 
 static void free_dynamic(const execution *x, int i)
 {
-    const df_ready *s = &x->p->instructions[i];
+    const df_exec_instruction *s = &x->p->instructions[i];
     for (int k = 0; k < s->n_frees; k++) df_frame_park(x->p, x->frame, s->frees[k]);
 }
 
@@ -78,7 +79,7 @@ static void run_of_wave(void *context, int64_t begin, int64_t end)
 
 /* True if n instructions finish sooner in parallel, one thread each, than one after another with
  * all threads sharing each large instruction. */
-static bool worthwhile(const df_ready *s, int n)
+static bool worthwhile(const df_exec_instruction *s, int n)
 {
     double threads = df_num_threads(), total = 0, largest = 0, one_by_one = 0;
     if (threads < 2) return false;
@@ -93,7 +94,7 @@ static bool worthwhile(const df_ready *s, int n)
 
 static df_status run_wave(execution *x, int first, int n)
 {
-    const df_ready *s = &x->p->instructions[first];
+    const df_exec_instruction *s = &x->p->instructions[first];
     double cost = 0;
     if (!worthwhile(s, n)) {
         for (int i = first; i < first + n; i++) {
@@ -110,13 +111,13 @@ static df_status run_wave(execution *x, int first, int n)
     return x->failed < 0 ? DF_OK : x->err->status;
 }
 
-bool df_session_stops(df_session *session)
+bool df_run_should_stop(df_run_state *run_state)
 {
-    if (!session->run->poll) return false;
+    if (!run_state->run->poll) return false;
     int64_t now = now_ns();
-    if (now < session->next_poll) return false;
-    session->next_poll = now + POLL_NS;
-    return session->run->poll(session->run->context);
+    if (now < run_state->next_poll) return false;
+    run_state->next_poll = now + POLL_NS;
+    return run_state->run->poll(run_state->run->context);
 }
 
 static df_status stop_before(execution *x, int i)
@@ -126,7 +127,7 @@ static df_status stop_before(execution *x, int i)
 }
 
 /* Allocates the results whose first writer is an instruction before `until`. */
-static df_status take_lent(execution *x, int until)
+static df_status take_donated(execution *x, int until)
 {
     const df_program *p = x->p;
     const df_patch *patches = p->patches + p->n_arg_patches;
@@ -135,7 +136,7 @@ static df_status take_lent(execution *x, int until)
         if (!made)
             return df_fail(x->err, DF_OUT_OF_MEMORY, "program: no memory for a result of %lld "
                            "bytes", (long long)x->begin->bytes);
-        x->run->loan->results[x->begin->index] = made;
+        x->run->donation->results[x->begin->index] = made;
         for (int k = 0; k < p->n_result_patches; k++)
             if (patches[k].index == x->begin->index)
                 x->frame->tensors[patches[k].slot].data = (char *)made->data + patches[k].offset;
@@ -144,25 +145,25 @@ static df_status take_lent(execution *x, int until)
 }
 
 /* Releases the arguments that no instruction from `from` on reads. */
-static void give_lent(execution *x, int from)
+static void return_donated(execution *x, int from)
 {
     const df_program *p = x->p;
     for (; x->end < p->ends + p->n_ends && x->end->instruction < from; x->end++) {
-        df_buffer_release(x->run->loan->args[x->end->index]);
-        x->run->loan->args[x->end->index] = NULL;
+        df_buffer_release(x->run->donation->args[x->end->index]);
+        x->run->donation->args[x->end->index] = NULL;
     }
 }
 
 /* Runs instruction `first` and the rest of its wave; sets `n` to their number. */
 static df_status run_group(execution *x, int first, int *n)
 {
-    const df_ready *s = &x->p->instructions[first];
+    const df_exec_instruction *s = &x->p->instructions[first];
     bool poll = false;
     df_status status;
     *n = s->n_wave;
     for (int i = 0; i < *n; i++) poll |= s[i].poll;
-    if (poll && df_session_stops(x->frame->session)) return stop_before(x, first);
-    if (x->begin && (status = take_lent(x, first + *n)) != DF_OK) {
+    if (poll && df_run_should_stop(x->frame->run_state)) return stop_before(x, first);
+    if (x->begin && (status = take_donated(x, first + *n)) != DF_OK) {
         x->failed = first;
         return status;
     }
@@ -173,7 +174,7 @@ static df_status run_group(execution *x, int first, int *n)
         if (status != DF_OK) x->failed = first;
     }
     for (int i = 0; i < *n; i++) free_dynamic(x, first + i);
-    if (x->end) give_lent(x, first + *n);
+    if (x->end) return_donated(x, first + *n);
     return status;
 }
 
@@ -183,21 +184,21 @@ static void patch(const df_program *p, df_frame *frame, const df_run *run)
     for (; at < end; at++)
         frame->tensors[at->slot].data = (char *)run->args[at->index] + at->offset;
     for (end += p->n_result_patches; at < end; at++)
-        if (run->results[at->index]) /* NULL: allocated by take_lent */
+        if (run->results[at->index]) /* NULL: allocated by take_donated */
             frame->tensors[at->slot].data = (char *)run->results[at->index] + at->offset;
 }
 
 /* Runs a program of simple instructions. */
 static df_status run_plain(const df_program *p, df_frame *frame, df_error *err)
 {
-    const df_ready *s = p->instructions, *end = s + p->n_instructions;
+    const df_exec_instruction *s = p->instructions, *end = s + p->n_instructions;
     const df_call *call = frame->calls;
     for (; s < end; s++, call++) {
         df_status status = run_ready(s, call, err);
         if (status == DF_OK) continue;
-        if (frame->session->failed < 0) /* not set by a body */
-            frame->session->failed = frame->first + (int)(s - p->instructions);
-        df_frame_leave_pairs(p, frame, (int)(s - p->instructions));
+        if (frame->run_state->failed < 0) /* not set by a body */
+            frame->run_state->failed = frame->first + (int)(s - p->instructions);
+        df_frame_collect_outstanding(p, frame, (int)(s - p->instructions));
         return status;
     }
     return DF_OK;
@@ -205,18 +206,18 @@ static df_status run_plain(const df_program *p, df_frame *frame, df_error *err)
 
 df_status df_frame_run(df_program *p, df_frame *frame, df_error *err)
 {
-    df_session *session = frame->session;
-    execution x = {.p = p, .frame = frame, .run = session->run, .lock = ATOMIC_FLAG_INIT,
+    df_run_state *run_state = frame->run_state;
+    execution x = {.p = p, .frame = frame, .run = run_state->run, .lock = ATOMIC_FLAG_INIT,
                    .failed = -1, .err = err};
     const bool watched = x.run->profile || x.run->check_numerics;
-    if (x.run->loan) {
+    if (x.run->donation) {
         x.begin = p->begins;
         x.end = p->ends;
     }
     df_status status = DF_OK;
     if (p->plain && !watched && !x.run->stop) return run_plain(p, frame, err);
     for (int i = 0, n = 1; i < p->n_instructions && status == DF_OK; i += n) {
-        const df_ready *s = &p->instructions[i];
+        const df_exec_instruction *s = &p->instructions[i];
         n = 1;
         if (df_run_is_stopped(x.run)) {
             status = stop_before(&x, i);
@@ -229,26 +230,26 @@ df_status df_frame_run(df_program *p, df_frame *frame, df_error *err)
         }
     }
     if (status == DF_OK) return DF_OK;
-    if (session->failed < 0) session->failed = frame->first + x.failed; /* not set by a body */
-    df_frame_leave_pairs(p, frame, x.failed);
-    if (p->n_resolved && !df_frame_leaves_any(frame)) df_frame_drop_dynamic(p, frame);
+    if (run_state->failed < 0) run_state->failed = frame->first + x.failed; /* not set by a body */
+    df_frame_collect_outstanding(p, frame, x.failed);
+    if (p->n_resolved && !df_frame_is_outstanding(frame)) df_frame_drop_dynamic(p, frame);
     return status;
 }
 
 df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int *failed,
                          df_error *err)
 {
-    df_session session = {.run = run, .failed = -1, .next_poll = frame->next_poll};
-    if (p->n_pairs_inside && !run->left) {
+    df_run_state run_state = {.run = run, .failed = -1, .next_poll = frame->next_poll};
+    if (p->max_outstanding && !run->outstanding) {
         *failed = -1;
         return df_fail(err, DF_INVALID_ARGUMENT, "program: it starts asynchronous operations, but "
                        "df_run.left is NULL");
     }
-    frame->session = &session;
+    frame->run_state = &run_state;
     patch(p, frame, run);
     df_status status = df_frame_run(p, frame, err);
-    *failed = session.failed;
-    frame->left = run->left && run->left->n;
-    frame->next_poll = session.next_poll; /* many short runs poll as rarely as one long run */
+    *failed = run_state.failed;
+    frame->outstanding = run->outstanding && run->outstanding->n;
+    frame->next_poll = run_state.next_poll; /* many short runs poll as rarely as one long run */
     return status;
 }

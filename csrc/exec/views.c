@@ -5,7 +5,7 @@
  * (`retains`). Memory without a buffer (of arguments, constants, results and the arena) is owned
  * elsewhere: an output may borrow it if nothing is written there until the last instruction that
  * reads the output has finished (`borrows`). The own memory of an arena output is then unused. */
-#include "exec/body.h"
+#include "exec/internal.h"
 
 #include <stdlib.h>
 
@@ -29,12 +29,12 @@ static bool overlaps(const df_slot *s, const df_slot *of)
     return (b < 0 || s->offset < of->offset + b) && (a < 0 || of->offset < s->offset + a);
 }
 
-static bool writes_over(const df_program *p, const df_ready *s, const df_slot *of)
+static bool writes_over(const df_program *p, const df_exec_instruction *s, const df_slot *of)
 {
     for (int k = 0; k < s->n_out; k++)
         if (overlaps(&p->slots[s->out[k]], of)) return true;
     for (int k = 0; k < s->n_in; k++)
-        if (overlaps(&p->slots[s->in[k]], of) && df_ready_writes_input(p, s, k)) return true;
+        if (overlaps(&p->slots[s->in[k]], of) && df_exec_writes_input(p, s, k)) return true;
     return is_of_arena(of) && s->workspace >= 0 &&
            s->workspace < of->offset + df_slot_bytes(of) &&
            of->offset < s->workspace + s->workspace_bytes;
@@ -42,14 +42,14 @@ static bool writes_over(const df_program *p, const df_ready *s, const df_slot *o
 
 /* True if the memory of a slot stays allocated and unmodified after instruction i until instruction
  * `last` and the rest of its wave have finished. */
-static bool stays(const search *now, const df_slot *of, int i, int last)
+static bool is_alive_at(const search *now, const df_slot *of, int i, int last)
 {
     const df_program *p = now->p;
     int budget = MAX_OPERANDS;
     if (of->kind == DF_SLOT_CONSTANT) return true;
     if (of->kind == DF_SLOT_ARG && now->until[of->index] < last) return false;
     for (int j = i + 1, end = last; j <= end; j++) {
-        const df_ready *s = &p->instructions[j];
+        const df_exec_instruction *s = &p->instructions[j];
         budget -= 1 + s->n_in + s->n_out;
         if (budget < 0 || writes_over(p, s, of)) return false;
         if (j == last) end = last + s->n_wave - 1;
@@ -69,7 +69,7 @@ static bool may_borrow(const search *now, int i, int x, int y)
     if (!is_dynamic && (made->kind != DF_SLOT_ARENA || p->shared[y])) return false;
     for (; x >= 0; x = now->viewed[x]) {
         const df_slot *s = &p->slots[x];
-        if (++depth > MAX_DEPTH || (s->kind != DF_SLOT_DYNAMIC && !stays(now, s, i, last)))
+        if (++depth > MAX_DEPTH || (s->kind != DF_SLOT_DYNAMIC && !is_alive_at(now, s, i, last)))
             return false;
     }
     return true;
@@ -77,7 +77,7 @@ static bool may_borrow(const search *now, int i, int x, int y)
 
 static void decide(search *now, int i)
 {
-    df_ready *s = &now->p->instructions[i];
+    df_exec_instruction *s = &now->p->instructions[i];
     if (s->resolved < 0 || s->n_out != 1 || s->n_in < 1 || !(s->op->view || s->op->apply)) return;
     const int x = s->in[0], y = s->out[0];
     const df_slot *slots = now->p->slots;
@@ -99,9 +99,9 @@ bool df_program_find_views(df_program *p)
     for (int k = 0; k < p->n_ends && done; k++)
         now.until[p->ends[k].index] = p->ends[k].instruction;
     for (int i = 0; i < p->n_instructions && done; i++) {
-        const df_ready *s = &p->instructions[i];
+        const df_exec_instruction *s = &p->instructions[i];
         for (int k = 0; k < s->n_in; k++)
-            if (df_ready_writes_input(p, s, k)) now.written[s->in[k]] = true;
+            if (df_exec_writes_input(p, s, k)) now.written[s->in[k]] = true;
     }
     for (int i = 0; i < p->n_instructions && done; i++) decide(&now, i);
     free(now.written);

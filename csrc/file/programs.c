@@ -67,7 +67,7 @@ static void read_attr(df_reading *r, const df_op *op, int k, df_attr *to)
             translate_code(r, (int64_t *)(intptr_t)to->list.v, n);
     } else {
         to->i = df_take(r, spec->name, INT64_MIN, INT64_MAX);
-        if (op->applies) to->i = op_of(r, "the op that another applies", to->i);
+        if (op->wraps_op) to->i = op_of(r, "the op that another applies", to->i);
     }
 }
 
@@ -120,7 +120,7 @@ static void read_instruction(df_reading *r, int program, df_model_instruction *i
     for (int k = 0; k < in->n_attrs && r->status == DF_OK; k++) read_attr(r, op, k, &attrs[k]);
     in->attrs = attrs;
     read_bodies(r, program, in);
-    in->workspace = df_take(r, "a workspace", DF_BEHIND, INT64_MAX);
+    in->workspace = df_take(r, "a workspace", DF_WORKSPACE_APPENDED, INT64_MAX);
     in->dynamic = df_take(r, "whether shapes depend on data", 0, 1);
     in->poll = df_take(r, "whether to poll for signals", 0, 1);
     in->wave = (int)df_take(r, "a wave", 0, INT32_MAX);

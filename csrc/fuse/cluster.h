@@ -14,17 +14,17 @@
  *     ROW   one element per row of `row_length` elements: S with its trailing dimensions set
  *           to 1. row_length is the product of these trailing dimensions, or 1 if nothing is
  *           reduced.
- *     FOLD  the result of a column reduction: (outer, inner) of S as (outer, n, inner). inner
+ *     COLUMN  the result of a column reduction: (outer, inner) of S as (outer, n, inner). inner
  *           is a multiple of row_length, or 1.
  *
  * An elementwise step reads values of its own space; a FULL step may also read ROW values, each
  * repeated along its row. Inputs broadcast to the space that reads them. A step whose op is a
  * reduction has one operand, a FULL value. Its result is a ROW value, computed by the record's
- * `reduce`, or a FOLD value, computed by its `fold`; both are bit-identical to the result of the
- * op. Such a step has no attributes in the code, except that a FOLD step has two words, outer and
- * n, which are equal in all FOLD steps.
+ * `reduce`, or a COLUMN value, computed by its `fold`; both are bit-identical to the result of the
+ * op. Such a step has no attributes in the code, except that a COLUMN step has two words, outer and
+ * n, which are equal in all COLUMN steps.
  *
- * Outputs are results of steps, dense. A FOLD value is complete only after the last tile, so no
+ * Outputs are results of steps, dense. A COLUMN value is complete only after the last tile, so no
  * step can read it: it can only be an output. An output may share the memory of an input with the
  * same bytes per element that is read in place (without broadcasting). */
 #ifndef DF_CLUSTER_H
@@ -34,9 +34,9 @@
 
 #define DF_TILE_CODE "code" /* name of the attribute with tile code, in every op that has it */
 
-typedef enum { DF_SPACE_FULL, DF_SPACE_ROW, DF_SPACE_FOLD } df_space;
+typedef enum { DF_SPACE_FULL, DF_SPACE_ROW, DF_SPACE_COLUMN } df_space;
 
-/* Longer rows are reduced in FOLD space: they exceed L2. Rows of 16-bit floats are widened on the
+/* Longer rows are reduced in COLUMN space: they exceed L2. Rows of 16-bit floats are widened on the
  * stack. */
 #define DF_CLUSTER_ROW_MAX 65536
 #define DF_CLUSTER_HALF_ROW_MAX 8192
@@ -49,19 +49,19 @@ typedef struct df_cluster df_cluster;
  * an op has no kernel for the dtypes of its operands. */
 df_status df_cluster_new(const df_call *call, df_cluster **out, df_error *err);
 void df_cluster_free(df_cluster *c);
-/* True if there are FOLD values. df_cluster_run then runs the cluster as a whole. */
-bool df_cluster_folds(const df_cluster *c);
-/* Piecewise execution with FOLD values, each the column reduction of an output whose rows have
- * `inner` elements. In four steps: df_cluster_fold_bytes of memory for the parts;
- * df_cluster_fold_piece for each piece whose other outputs are complete, on any thread (returns
- * false if the piece ends inside a part); if any call returned false, df_cluster_fold_all;
- * df_cluster_finish_folds. */
-bool df_cluster_folds_rows(const df_cluster *c, int64_t inner);
-int64_t df_cluster_fold_bytes(const df_cluster *c);
-bool df_cluster_fold_piece(const df_cluster *c, const df_call *call, int64_t begin, int64_t n,
-                           int64_t count, void *parts);
-void df_cluster_fold_all(const df_cluster *c, const df_call *call, void *parts);
-void df_cluster_finish_folds(const df_cluster *c, const df_call *call, void *parts);
+/* True if there are COLUMN values. df_cluster_run then runs the cluster as a whole. */
+bool df_cluster_has_columns(const df_cluster *c);
+/* Piecewise execution with COLUMN values, each the column reduction of an output whose rows have
+ * `inner` elements. In four steps: df_cluster_columns_bytes of memory for the parts;
+ * df_cluster_columns_piece for each piece whose other outputs are complete, on any thread (returns
+ * false if the piece ends inside a part); if any call returned false, df_cluster_columns_all;
+ * df_cluster_finish_columns. */
+bool df_cluster_sums_rows(const df_cluster *c, int64_t inner);
+int64_t df_cluster_columns_bytes(const df_cluster *c);
+bool df_cluster_columns_piece(const df_cluster *c, const df_call *call, int64_t begin, int64_t n,
+                              int64_t count, void *parts);
+void df_cluster_columns_all(const df_cluster *c, const df_call *call, void *parts);
+void df_cluster_finish_columns(const df_cluster *c, const df_call *call, void *parts);
 /* --- compiled clusters ---
  *
  * A compiled function executes the steps of a tile in phases: loops over the elements or rows of
@@ -71,8 +71,8 @@ void df_cluster_finish_folds(const df_cluster *c, const df_call *call, void *par
  *     loads      input, space, fixed (1: at[i] is one element or row for all units), last phase
  *     registers  space, bytes of an element
  *     outputs    phase, register to use instead while its memory is still to be read, or -1;
- *                ignored for a FOLD value and for a repeated output
- *     folds      slot of the operand of each FOLD step
+ *                ignored for a COLUMN value and for a repeated output
+ *     folds      slot of the operand of each COLUMN step
  *     calls      steps whose functions are `calls` of the function
  *
  * Runs that start later use the function; runs in progress finish with the interpreter. */

@@ -37,7 +37,7 @@ typedef struct {
 static bool take_step(reader *r, raw_step *s)
 {
     return take(r, 0, df_registry_size() - 1, &s->op) &&
-           take(r, DF_SPACE_FULL, DF_SPACE_FOLD, &s->space) && take_list(r, &s->n_in, &s->in) &&
+           take(r, DF_SPACE_FULL, DF_SPACE_COLUMN, &s->space) && take_list(r, &s->n_in, &s->in) &&
            take_list(r, &s->n_words, &s->words);
 }
 
@@ -76,7 +76,7 @@ static const char *operand_dtypes(const df_call *call, df_cluster_code *code, in
             continue;
         }
         const df_cluster_step *from = &code->steps[value - code->n_in];
-        if (from->space == DF_SPACE_FOLD ||
+        if (from->space == DF_SPACE_COLUMN ||
             (from->space != space && (space == DF_SPACE_ROW || s->reduces)))
             return "it reads a value of another space";
         dtypes[i] = from->dtype;
@@ -84,27 +84,27 @@ static const char *operand_dtypes(const df_call *call, df_cluster_code *code, in
     return NULL;
 }
 
-/* Reads the shape that all FOLD steps reduce. */
-static const char *read_fold(df_cluster_code *code, const raw_step *raw)
+/* Reads the shape that all COLUMN steps reduce. */
+static const char *read_column(df_cluster_code *code, const raw_step *raw)
 {
-    df_fold *f = &code->fold;
+    df_column_reduction *f = &code->column;
     int64_t length;
     if (raw->n_words != 2) return "a FOLD step has two words";
     const int64_t outer = raw->words[0], n = raw->words[1];
-    if (code->folds) return outer == f->outer && n == f->n ? NULL : "it folds another shape";
+    if (code->columns) return outer == f->outer && n == f->n ? NULL : "it folds another shape";
     if (outer < 1 || n < 1 || !df_mul_size(outer, n, &length) || code->full.size < length ||
         code->full.size % length != 0)
         return "it does not fold the shape";
-    *f = (df_fold){.outer = outer, .n = n, .inner = code->full.size / length};
+    *f = (df_column_reduction){.outer = outer, .n = n, .inner = code->full.size / length};
     if (code->row_length != 1 && (code->row_length == 0 || f->inner % code->row_length != 0))
         return "it folds parts of rows";
-    code->folds = true;
+    code->columns = true;
     return NULL;
 }
 
 static const char *read_attrs(df_cluster_step *s, const raw_step *raw)
 {
-    if (s->space == DF_SPACE_FOLD) return NULL; /* read by read_fold */
+    if (s->space == DF_SPACE_COLUMN) return NULL; /* read by read_column */
     if (s->reduces) return raw->n_words == 0 ? NULL : "a reduction has attributes, expected none";
     if (raw->n_words != s->op->n_attrs) return "wrong number of attributes";
     for (int i = 0; i < s->op->n_attrs; i++) {
@@ -125,7 +125,7 @@ static const char *check_op(const df_cluster_step *s)
     const df_op *op = s->op;
     if (op->effect || op->writes) return "its op cannot be a step";
     if (s->reduces && s->space == DF_SPACE_FULL) return "a reduction yields a ROW or FOLD value";
-    if (!s->reduces && s->space == DF_SPACE_FOLD) return "only a reduction yields a FOLD value";
+    if (!s->reduces && s->space == DF_SPACE_COLUMN) return "only a reduction yields a FOLD value";
     if (op->kind != DF_ELEMENTWISE && !s->reduces)
         return "its op is not elementwise, nor a reduction";
     if (op->n_in != s->n_in || op->n_in > DF_TILE_MAX_IN || op->n_out != 1)
@@ -151,10 +151,10 @@ static df_status choose_kernel(df_cluster_step *s, const df_dtype *dtypes, int64
                     .attrs = s->attrs};
     if (s->reduces) {
         s->dtype = dtypes[0];
-        if (s->space == DF_SPACE_FOLD) s->fn.folder = &s->op->fold[s->dtype];
+        if (s->space == DF_SPACE_COLUMN) s->fn.reducer = &s->op->column[s->dtype];
         else s->fn.reduce = s->op->reduce[s->dtype];
         const bool fits = df_dtypes[s->dtype].bytes > 2 || row_length <= DF_CLUSTER_HALF_ROW_MAX;
-        if (s->space == DF_SPACE_FOLD ? s->fn.folder->part != NULL : s->fn.reduce && fits)
+        if (s->space == DF_SPACE_COLUMN ? s->fn.reducer->part != NULL : s->fn.reduce && fits)
             return DF_OK;
         return df_fail_dtype(&call, 0, "a dtype whose rows are reduced", err);
     }
@@ -178,7 +178,7 @@ static df_status read_step(const df_call *call, df_cluster_code *code, int64_t a
     s->reduces = s->op->kind == DF_REDUCTION;
     code->n_attrs += s->reduces ? 0 : s->op->n_attrs;
     const char *wrong = check_op(s);
-    if (!wrong && s->space == DF_SPACE_FOLD) wrong = read_fold(code, &raw);
+    if (!wrong && s->space == DF_SPACE_COLUMN) wrong = read_column(code, &raw);
     if (!wrong) wrong = read_attrs(s, &raw);
     if (!wrong) wrong = operand_dtypes(call, code, at, dtypes);
     return wrong ? malformed(call, wrong, at, err)
@@ -299,10 +299,10 @@ df_status df_cluster_infer(const df_call *call, df_error *err)
     for (int i = 0; i < code.n_out && status == DF_OK; i++) {
         const df_cluster_step *s = &code.steps[code.out[i] - code.n_in];
         const df_tensor *like = s->space == DF_SPACE_FULL ? &code.full : &code.row;
-        const int64_t folded[2] = {code.fold.outer, code.fold.inner};
-        const bool is_fold = s->space == DF_SPACE_FOLD;
-        status = df_tensor_set(call->out[i], s->dtype, is_fold ? 2 : like->ndim,
-                               is_fold ? folded : like->shape, call->op->name, err);
+        const int64_t reduced[2] = {code.column.outer, code.column.inner};
+        const bool is_column = s->space == DF_SPACE_COLUMN;
+        status = df_tensor_set(call->out[i], s->dtype, is_column ? 2 : like->ndim,
+                               is_column ? reduced : like->shape, call->op->name, err);
     }
     df_cluster_code_clear(&code);
     return status;

@@ -18,7 +18,7 @@ typedef struct {
     union {
         df_tile_fn tile;
         df_reduce_fn reduce;
-        const df_folder *folder;
+        const df_column_reducer *reducer;
     } fn;
     df_attr *attrs; /* op->n_attrs entries in df_cluster_code.attrs */
 } df_cluster_step;
@@ -28,8 +28,8 @@ typedef struct {
     int n_in, n_out;
     int64_t n_steps, n_attrs;
     df_tensor full, row; /* the shapes of the two spaces */
-    bool folds;          /* some step is a FOLD step; `fold` is its shape */
-    df_fold fold;
+    bool columns;        /* some step is a COLUMN step; `fold` is its shape */
+    df_column_reduction column;
     df_cluster_step *steps;
     df_attr *attrs;
     const int64_t *out; /* output values */

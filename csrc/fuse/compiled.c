@@ -41,10 +41,10 @@ static bool make_room(planner *p, int64_t n_loads, int64_t n_registers)
     c->outputs = calloc((size_t)p->code.n_out + 1, sizeof *c->outputs);
     c->walking = calloc((size_t)n_loads + 1, sizeof *c->walking);
     c->periodic = calloc((size_t)n_loads + 1, sizeof *c->periodic);
-    c->folds = calloc(n_steps, sizeof *c->folds);
+    c->columns = calloc(n_steps, sizeof *c->columns);
     c->calls = calloc(n_steps, sizeof *c->calls);
     p->registers = calloc(n_all, sizeof *p->registers);
-    return c->loads && c->outputs && c->walking && c->periodic && c->folds && c->calls &&
+    return c->loads && c->outputs && c->walking && c->periodic && c->columns && c->calls &&
            p->registers;
 }
 
@@ -115,7 +115,7 @@ static bool read_outputs(planner *p, reader *r)
     return true;
 }
 
-static bool read_folds(planner *p, reader *r)
+static bool read_columns(planner *p, reader *r)
 {
     df_cluster *c = p->c;
     const int64_t n_slots = c->n_loads + c->n_outputs + p->n_given;
@@ -123,22 +123,23 @@ static bool read_folds(planner *p, reader *r)
     if (!take(r, 0, p->code.n_steps, &n)) return false;
     for (int64_t k = 0; k < p->code.n_steps; k++) {
         const df_cluster_step *s = &p->code.steps[k];
-        if (s->space != DF_SPACE_FOLD) continue;
-        if (c->n_folds == n || !take(r, 0, n_slots - 1, &slot)) return false;
+        if (s->space != DF_SPACE_COLUMN) continue;
+        if (c->n_columns == n || !take(r, 0, n_slots - 1, &slot)) return false;
         const bool of_output = slot >= c->n_loads && slot < c->n_loads + c->n_outputs;
-        df_cluster_fold *fold = &c->folds[c->n_folds];
-        *fold = (df_cluster_fold){.folder = s->fn.folder, .slot = (int32_t)slot,
-                                  .bytes = df_dtypes[s->dtype].bytes,
-                                  .output = of_output ? (int32_t)slot - c->n_loads : -1,
-                                  .same = c->n_folds};
-        for (int32_t i = 0; i < c->n_folds && fold->same == c->n_folds; i++)
-            if (c->folds[i].slot == slot) fold->same = i;
+        df_cluster_column *column = &c->columns[c->n_columns];
+        *column = (df_cluster_column){.reducer = s->fn.reducer, .slot = (int32_t)slot,
+                                      .bytes = df_dtypes[s->dtype].bytes,
+                                      .output = of_output ? (int32_t)slot - c->n_loads : -1,
+                                      .same = c->n_columns};
+        for (int32_t i = 0; i < c->n_columns && column->same == c->n_columns; i++)
+            if (c->columns[i].slot == slot) column->same = i;
         for (int i = 0; i < c->n_outputs; i++)
             if (p->code.out[i] == p->code.n_in + k)
-                c->outputs[i] = (df_cluster_output){.space = DF_SPACE_FOLD, .fold = c->n_folds};
-        c->n_folds++;
+                c->outputs[i] = (df_cluster_output){.space = DF_SPACE_COLUMN,
+                                                    .column = c->n_columns};
+        c->n_columns++;
     }
-    return c->n_folds == n;
+    return c->n_columns == n;
 }
 
 static bool read_calls(planner *p, reader *r)
@@ -148,7 +149,7 @@ static bool read_calls(planner *p, reader *r)
     for (int64_t i = 0; i < n; i++) {
         if (!take(r, 0, p->code.n_steps - 1, &step)) return false;
         const df_cluster_step *s = &p->code.steps[step];
-        if (s->space == DF_SPACE_FOLD) return false;
+        if (s->space == DF_SPACE_COLUMN) return false;
         p->c->calls[i].attrs = s->attrs;
         if (s->reduces) p->c->calls[i].reduce = s->fn.reduce;
         else p->c->calls[i].tile = s->fn.tile;
@@ -175,7 +176,7 @@ static bool read_layout(planner *p, const df_call *call, df_ints layout, df_erro
     for (int64_t i = 0; i < n_loads; i++)
         if (!read_load(p, call, &r, err)) return false;
     if (!take(&r, 0, layout.n, &n) || !read_registers(p, &r, n)) return false;
-    if (!read_outputs(p, &r) || !read_folds(p, &r) || !read_calls(p, &r)) return false;
+    if (!read_outputs(p, &r) || !read_columns(p, &r) || !read_calls(p, &r)) return false;
     place_loads(p);
     return true;
 }
@@ -188,7 +189,7 @@ static df_status plan(planner *p, const df_cluster *like, const df_call *call, d
     c->n_units = p->code.row.size;
     c->n_outputs = p->code.n_out;
     c->cost = like->cost;
-    c->fold = p->code.fold;
+    c->column = p->code.column;
     c->attrs = p->code.attrs;
     p->code.attrs = NULL;
     if (!read_layout(p, call, layout, err))
@@ -196,7 +197,7 @@ static df_status plan(planner *p, const df_cluster *like, const df_call *call, d
                        call->op->name);
     df_cluster_choose_tile(c, p->registers);
     df_status status = df_cluster_place_registers(c, p->registers, call->op->name, err);
-    if (status == DF_OK && c->n_folds > 0) df_cluster_place_folds(c);
+    if (status == DF_OK && c->n_columns > 0) df_cluster_plan_columns(c);
     return status;
 }
 

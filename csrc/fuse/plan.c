@@ -17,7 +17,7 @@ typedef struct {
     int64_t last_use; /* step; the number of steps: an output */
     int32_t slot, reg; /* -1: none */
     bool whole;        /* some step reads more than its first element */
-    int32_t fold;      /* the first FOLD step that reads it; -1: none */
+    int32_t column;    /* the first COLUMN step that reads it; -1: none */
 } item;
 
 typedef struct {
@@ -55,7 +55,7 @@ static bool is_expanded(const planner *p, int64_t item)
     return item >= item_expanded(p, 0);
 }
 
-static bool is_one(const planner *p, const df_call *call, int64_t value, df_space space)
+static bool is_scalar(const planner *p, const df_call *call, int64_t value, df_space space)
 {
     const df_tensor *all = space == DF_SPACE_FULL ? &p->code.full : &p->code.row;
     return value < p->code.n_in && call->in[value]->size == 1 && all->size > 1;
@@ -75,7 +75,7 @@ static bool is_one_per_row(const planner *p, const df_call *call, int64_t value)
 }
 
 /* Finds steps that can read an operand as one element, or one per row, instead of repeated. */
-static void find_ones(planner *p, const df_call *call)
+static void find_scalars(planner *p, const df_call *call)
 {
     df_cluster_code *code = &p->code;
     for (int64_t k = 0; k < code->n_steps; k++) {
@@ -83,8 +83,8 @@ static void find_ones(planner *p, const df_call *call)
         s->one = -1;
         for (int i = 0; i < 2 && s->n_in == 2 && s->one < 0; i++) {
             const int64_t value = s->in[i];
-            const df_tile_fn with_one = s->op->tile_with_one[i][s->dtype];
-            const bool one = is_one(p, call, value, s->space);
+            const df_tile_fn with_one = s->op->tile_scalar[i][s->dtype];
+            const bool one = is_scalar(p, call, value, s->space);
             if (!with_one || s->reduces) continue;
             if (!one && (s->space == DF_SPACE_ROW || !is_one_per_row(p, call, value))) continue;
             s->one = i;
@@ -101,8 +101,8 @@ static void find_last_uses(planner *p)
     for (int64_t k = 0; k < code->n_steps; k++)
         for (int i = 0; i < code->steps[k].n_in; i++) {
             const int64_t at = item_of_operand(p, &code->steps[k], i);
-            const bool folds = code->steps[k].space == DF_SPACE_FOLD;
-            p->items[at].last_use = folds || p->items[at].last_use == code->n_steps
+            const bool columns = code->steps[k].space == DF_SPACE_COLUMN;
+            p->items[at].last_use = columns || p->items[at].last_use == code->n_steps
                                         ? code->n_steps : k;
             if (i != code->steps[k].one || code->steps[k].one_per_row) p->items[at].whole = true;
             if (is_expanded(p, at)) p->items[at - code->n_steps].last_use = k;
@@ -243,29 +243,29 @@ static void give_back_operands(planner *p, int64_t k)
     }
 }
 
-/* The operand of a FOLD step stays in its slot to the end of the tile. */
-static void plan_fold(planner *p, int64_t k)
+/* The operand of a COLUMN step stays in its slot to the end of the tile. */
+static void plan_column(planner *p, int64_t k)
 {
     const df_cluster_step *s = &p->code.steps[k];
     df_cluster *c = p->c;
     const int64_t at = item_of_operand(p, s, 0), step = s->in[0] - p->code.n_in;
-    c->folds[c->n_folds] = (df_cluster_fold){
-        .folder = s->fn.folder, .slot = slot_of(p, at), .bytes = df_dtypes[s->dtype].bytes,
+    c->columns[c->n_columns] = (df_cluster_column){
+        .reducer = s->fn.reducer, .slot = slot_of(p, at), .bytes = df_dtypes[s->dtype].bytes,
         .output = step >= 0 ? p->output_of[step] : -1};
-    if (p->items[at].fold < 0) p->items[at].fold = c->n_folds;
-    c->folds[c->n_folds].same = p->items[at].fold;
+    if (p->items[at].column < 0) p->items[at].column = c->n_columns;
+    c->columns[c->n_columns].same = p->items[at].column;
     if (p->output_of[k] >= 0)
-        c->outputs[p->output_of[k]] = (df_cluster_output){.space = DF_SPACE_FOLD,
-                                                          .fold = c->n_folds};
-    c->n_folds++;
+        c->outputs[p->output_of[k]] = (df_cluster_output){.space = DF_SPACE_COLUMN,
+                                                          .column = c->n_columns};
+    c->n_columns++;
     c->cost += CHEAP * (double)c->row_length;
 }
 
 static void plan_step(planner *p, int64_t k)
 {
     const df_cluster_step *s = &p->code.steps[k];
-    if (s->space == DF_SPACE_FOLD) {
-        plan_fold(p, k);
+    if (s->space == DF_SPACE_COLUMN) {
+        plan_column(p, k);
         return;
     }
     int32_t in[DF_TILE_MAX_IN] = {0};
@@ -311,7 +311,7 @@ static bool make_room(planner *p)
     c->loads = calloc(2 * n_in + 1, sizeof *c->loads);
     c->outputs = calloc((size_t)p->code.n_out + 1, sizeof *c->outputs);
     c->walking = calloc(2 * n_in + 1, sizeof *c->walking);
-    c->folds = calloc(n_steps + 1, sizeof *c->folds);
+    c->columns = calloc(n_steps + 1, sizeof *c->columns);
     c->streams = calloc(2 * n_in + (size_t)p->code.n_out + 1, sizeof *c->streams);
     c->periodic = calloc(2 * n_in + 1, sizeof *c->periodic);
     p->items = malloc(sizeof *p->items * (n_items + 1));
@@ -320,7 +320,7 @@ static bool make_room(planner *p)
     p->output_of = malloc(sizeof *p->output_of * (n_steps + 1));
     p->load_of = malloc(sizeof *p->load_of * (2 * n_in + 1));
     if (!c->actions || !c->loads || !c->outputs || !c->walking || !c->streams ||
-        !c->folds || !c->periodic || !p->items || !p->regs || !p->next_free || !p->output_of ||
+        !c->columns || !c->periodic || !p->items || !p->regs || !p->next_free || !p->output_of ||
         !p->load_of)
         return false;
     for (size_t i = 0; i < n_items; i++) p->items[i] = (item){-1, -1, -1, false, -1};
@@ -343,17 +343,17 @@ static df_status plan(planner *p, const df_call *call, df_error *err)
     c->n_outputs = p->code.n_out;
     c->attrs = p->code.attrs;
     p->code.attrs = NULL;
-    find_ones(p, call);
+    find_scalars(p, call);
     find_last_uses(p);
     df_status status = plan_loads(p, call, err);
     if (status != DF_OK) return status;
     for (int64_t k = 0; k < p->code.n_steps; k++) plan_step(p, k);
     plan_outputs_again(p);
     df_cluster_choose_tile(c, p->regs);
-    df_cluster_plan_streams(c);
+    df_cluster_plan_prefetch(c);
     status = df_cluster_place_registers(c, p->regs, call->op->name, err);
-    c->fold = p->code.fold;
-    if (status == DF_OK && c->n_folds > 0) df_cluster_place_folds(c);
+    c->column = p->code.column;
+    if (status == DF_OK && c->n_columns > 0) df_cluster_plan_columns(c);
     return status;
 }
 
@@ -390,7 +390,7 @@ void df_cluster_free(df_cluster *c)
     free(c->walking);
     free(c->streams);
     free(c->periodic);
-    free(c->folds);
+    free(c->columns);
     free(c->attrs);
     free(c->calls);
     free(c);

@@ -46,21 +46,21 @@ typedef struct {
     bool checked; /* check at run time that it shares no memory with an input that is read later */
     int bytes;
     df_space space;
-    int32_t fold; /* index of the FOLD step if space is FOLD */
+    int32_t column; /* index of the COLUMN step if space is COLUMN */
     int64_t step;
 } df_cluster_output;
 
-/* A FOLD step. The elements of its operand are stored for a whole item: in an output, in scratch
+/* A COLUMN step. The elements of its operand are stored for a whole item: in an output, in scratch
  * memory that the step writes directly, or in scratch memory to which each tile is copied. */
 typedef struct {
-    const df_folder *folder;
+    const df_column_reducer *reducer;
     int32_t slot, output; /* of the operand; `output` -1: the operand is not an output */
     int bytes;
     bool written;   /* the step writes to the scratch memory */
-    int32_t same;   /* the first FOLD step with this operand */
+    int32_t same;   /* the first COLUMN step with this operand */
     int64_t offset; /* of the stored operand in the scratch memory */
     int64_t parts;  /* offset of its parts */
-} df_cluster_fold;
+} df_cluster_column;
 
 /* Memory read or written in place, tile after tile. */
 typedef struct {
@@ -88,12 +88,12 @@ struct df_cluster {
     int32_t *periodic; /* loads at the start of each block: single elements, short periods */
     df_cluster_stream *streams; /* worth prefetching */
     int64_t tile_stream_bytes;
-    bool fetches_on; /* prefetch also where tiles are consecutive in memory */
-    /* Clusters with FOLD steps run item by item: `fold_rows` rows of one chunk. */
-    df_fold fold;
-    int64_t fold_rows, n_items, parts_bytes;
-    int32_t n_folds;
-    df_cluster_fold *folds;
+    bool prefetches; /* prefetch also where tiles are consecutive in memory */
+    /* Clusters with COLUMN steps run item by item: `column_rows` rows of one chunk. */
+    df_column_reduction column;
+    int64_t column_rows, n_items, parts_bytes;
+    int32_t n_columns;
+    df_cluster_column *columns;
     df_attr *attrs;
     df_compiled_fn fn; /* compiled code for all actions; there are no actions then */
     df_called *calls;  /* arguments of `fn` */
@@ -108,9 +108,9 @@ void df_cluster_choose_tile(df_cluster *c, const df_cluster_register *registers)
 df_status df_cluster_place_registers(df_cluster *c, const df_cluster_register *registers,
                                      const char *name, df_error *err);
 /* Finds the streams worth prefetching; needs the tile size. */
-void df_cluster_plan_streams(df_cluster *c);
+void df_cluster_plan_prefetch(df_cluster *c);
 /* Sets the rows of an item and the offsets of its copies; needs the offsets of registers. */
-void df_cluster_place_folds(df_cluster *c);
+void df_cluster_plan_columns(df_cluster *c);
 
 static inline int64_t df_cluster_elements(const df_cluster *c, df_space space, int64_t units)
 {

@@ -14,7 +14,7 @@ typedef struct {
     const df_cluster *c;
     const df_call *call;
     const bool *direct; /* per output: the step writes it, no copy at the end of the tile */
-    char *parts;        /* of FOLD steps */
+    char *parts;        /* of COLUMN steps */
     atomic_bool failed; /* out of memory for the registers of a block */
 } run;
 
@@ -28,7 +28,7 @@ static bool overlap(const char *a, int64_t a_bytes, const char *b, int64_t b_byt
 static bool writes_directly(const df_cluster *c, const df_call *call, int i)
 {
     const df_cluster_output *o = &c->outputs[i];
-    if (!o->checked) return o->first || o->space == DF_SPACE_FOLD;
+    if (!o->checked) return o->first || o->space == DF_SPACE_COLUMN;
     const df_tensor *out = call->out[i];
     for (int32_t k = 0; k < c->n_walking; k++) {
         const df_cluster_load *load = &c->loads[c->walking[k]];
@@ -127,7 +127,7 @@ static void run_tile(const run *r, int64_t begin, int64_t units, coming to, void
     const int64_t n[2] = {units * c->row_length, units};
     const df_cluster_action *end = c->actions + c->n_actions;
     const bool wanted = c->n_units - begin >= to.distance + to.units &&
-                        (c->fetches_on || to.distance != c->tile);
+                        (c->prefetches || to.distance != c->tile);
     ahead next = start_ahead(c, wanted, to);
     for (const df_cluster_action *a = c->actions; a < end; a++) {
         if (next.stream < c->n_streams) fetch_ahead(&next, at);
@@ -158,22 +158,22 @@ static void load_periodic(const run *r, int64_t begin, int64_t units, void **at)
     }
 }
 
-/* The stored operand of a FOLD step, `from` units after the start of the item. */
-static void *kept(const df_cluster *c, const df_cluster_fold *f, void **at, int64_t from)
+/* The stored operand of a COLUMN step, `from` units after the start of the item. */
+static void *kept(const df_cluster *c, const df_cluster_column *f, void **at, int64_t from)
 {
     return (char *)at + f->offset + from * c->row_length * f->bytes;
 }
 
 static void keep_written(const df_cluster *c, void **at, int64_t from)
 {
-    for (const df_cluster_fold *f = c->folds; f < c->folds + c->n_folds; f++)
+    for (const df_cluster_column *f = c->columns; f < c->columns + c->n_columns; f++)
         if (f->written) at[f->slot] = kept(c, f, at, from);
 }
 
 static void keep_copies(const df_cluster *c, void **at, int64_t from, int64_t units)
 {
-    for (const df_cluster_fold *f = c->folds; f < c->folds + c->n_folds; f++)
-        if (f->output < 0 && !f->written && f->same == f - c->folds)
+    for (const df_cluster_column *f = c->columns; f < c->columns + c->n_columns; f++)
+        if (f->output < 0 && !f->written && f->same == f - c->columns)
             memcpy(kept(c, f, at, from), at[f->slot],
                    (size_t)(units * c->row_length * f->bytes));
 }
@@ -188,7 +188,7 @@ static void run_tiles(const run *r, int64_t begin, int64_t end, coming to, void 
             at[c->walking[i]] = (void *)load(r, &c->loads[c->walking[i]], u, units, at);
         for (int32_t i = 0; i < c->n_outputs; i++) {
             const df_cluster_output *o = &c->outputs[i];
-            if (o->space == DF_SPACE_FOLD) continue;
+            if (o->space == DF_SPACE_COLUMN) continue;
             outputs[i] = (char *)r->call->out[i]->data +
                          df_cluster_elements(c, o->space, u) * o->bytes;
             if (o->first && !r->direct[i]) outputs[i] = at[o->from];
@@ -260,31 +260,32 @@ static void run_block(void *context, int64_t begin, int64_t end)
     run_piece(context, &(piece){.begin = begin, .n = end - begin, .count = 1});
 }
 
-/* --- FOLD steps --- */
+/* --- COLUMN steps --- */
 
 /* Computes the parts of `rows` rows, from row `from` of a chunk on. */
-static void make_parts(const df_fold *f, const df_cluster_fold *fold, const char *x, int64_t from,
+static void make_parts(const df_column_reduction *f, const df_cluster_column *column, const char *x,
+                       int64_t from,
                        int64_t rows, char *parts)
 {
-    const int64_t row = f->inner * fold->bytes;
+    const int64_t row = f->inner * column->bytes;
     if (f->inner == 1) {
-        fold->folder->row(1, rows, parts, x);
+        column->reducer->row(1, rows, parts, x);
         return;
     }
-    parts += from / DF_FOLD_ROWS * row;
-    for (; rows >= DF_FOLD_ROWS; rows -= DF_FOLD_ROWS, x += DF_FOLD_ROWS * row, parts += row)
-        fold->folder->part(DF_FOLD_ROWS, f->inner, f->inner, parts, x);
+    parts += from / DF_COLUMN_ROWS * row;
+    for (; rows >= DF_COLUMN_ROWS; rows -= DF_COLUMN_ROWS, x += DF_COLUMN_ROWS * row, parts += row)
+        column->reducer->part(DF_COLUMN_ROWS, f->inner, f->inner, parts, x);
     for (; rows > 0; rows--, x += row, parts += row)
-        fold->folder->part(1, f->inner, f->inner, parts, x);
+        column->reducer->part(1, f->inner, f->inner, parts, x);
 }
 
 static void run_item(const run *r, int64_t item, void **at, int64_t *phase)
 {
     const df_cluster *c = r->c;
-    const df_fold *f = &c->fold;
-    const int64_t n_items = df_ceil_div(f->chunk, c->fold_rows), chunks = item / n_items;
-    const int64_t from = item % n_items * c->fold_rows, chunk = chunks % f->n_chunks * f->chunk;
-    const int64_t rows = df_min(c->fold_rows, df_min(f->chunk, f->n - chunk) - from);
+    const df_column_reduction *f = &c->column;
+    const int64_t n_items = df_ceil_div(f->chunk, c->column_rows), chunks = item / n_items;
+    const int64_t from = item % n_items * c->column_rows, chunk = chunks % f->n_chunks * f->chunk;
+    const int64_t rows = df_min(c->column_rows, df_min(f->chunk, f->n - chunk) - from);
     if (rows <= 0) return;
     const int64_t first = (chunks / f->n_chunks * f->n + chunk + from) * f->inner;
     const int64_t begin = first / c->row_length, units = rows * f->inner / c->row_length;
@@ -293,13 +294,13 @@ static void run_item(const run *r, int64_t item, void **at, int64_t *phase)
         *phase = begin;
     }
     run_tiles(r, begin, begin + units, (coming){c->tile, c->tile}, at);
-    for (int32_t i = 0; i < c->n_folds; i++) {
-        const df_cluster_fold *fold = &c->folds[i];
-        const char *x = fold->output < 0 ? (char *)at + fold->offset
-                                         : (char *)r->call->out[fold->output]->data +
-                                               first * fold->bytes;
-        make_parts(f, fold, x, from, rows,
-                   r->parts + fold->parts + chunks * f->n_parts * f->inner * fold->bytes);
+    for (int32_t i = 0; i < c->n_columns; i++) {
+        const df_cluster_column *column = &c->columns[i];
+        const char *x = column->output < 0 ? (char *)at + column->offset
+                                         : (char *)r->call->out[column->output]->data +
+                                               first * column->bytes;
+        make_parts(f, column, x, from, rows,
+                   r->parts + column->parts + chunks * f->n_parts * f->inner * column->bytes);
     }
 }
 
@@ -325,19 +326,19 @@ static void run_items(void *context, int64_t begin, int64_t end)
     df_buffer_release(many);
 }
 
-static df_status run_folds(run *r, df_error *err)
+static df_status run_columns(run *r, df_error *err)
 {
     const df_cluster *c = r->c;
-    const df_fold *f = &c->fold;
-    df_buffer *parts = df_buffer_new(df_cluster_fold_bytes(c));
+    const df_column_reduction *f = &c->column;
+    df_buffer *parts = df_buffer_new(df_cluster_columns_bytes(c));
     if (!parts)
         return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld bytes of partial results",
                        r->call->op->name, (long long)c->parts_bytes);
     r->parts = parts->data;
-    const int64_t units = c->fold_rows * f->inner / c->row_length;
+    const int64_t units = c->column_rows * f->inner / c->row_length;
     df_parallel_for(c->n_items, df_max(c->grain / df_max(units, 1), 1), c->cost * (double)units,
                     run_items, r);
-    if (!atomic_load(&r->failed)) df_cluster_finish_folds(c, r->call, parts->data);
+    if (!atomic_load(&r->failed)) df_cluster_finish_columns(c, r->call, parts->data);
     df_buffer_release(parts);
     return DF_OK;
 }
@@ -381,7 +382,7 @@ df_status DF_SYM(df_cluster_run)(const df_cluster *c, const df_call *call, df_er
     run r = {.c = c, .call = call};
     df_status status = find_direct(&r, few, &many, err);
     if (status != DF_OK) return status;
-    if (c->n_folds > 0) status = run_folds(&r, err);
+    if (c->n_columns > 0) status = run_columns(&r, err);
     else if (c->n_units > c->grain) df_parallel_for(c->n_units, c->grain, c->cost, run_block, &r);
     else if (c->n_units > 0) run_block(&r, 0, c->n_units);
     df_buffer_release(many);

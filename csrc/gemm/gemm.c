@@ -73,7 +73,7 @@ static void plan_batch(const df_gemm *g, df_gemm_plan *p)
     p->is_small = p->cost < SMALL_NS && DF_SYM(df_product_can_run_whole)(&p->one);
     if (p->is_small || p->in_parallel)
         p->one.n_slots = df_min(p->one.n_slots, 1); /* for one thread */
-    if (df_is_half(g->dtype))
+    if (df_is_reduced_float(g->dtype))
         p->sums_bytes = df_ceil_div(g->m * g->n * 4, DF_ALIGNMENT) * DF_ALIGNMENT;
     p->bytes = p->sums_bytes + DF_SYM(df_product_workspace)(&p->one);
 }

@@ -109,7 +109,7 @@ static int64_t vector_step(const df_gemm *g)
 /* True if the vector is copied: it is strided, or its 16-bit floats become float32. */
 static bool copies_vector(const df_gemm *g)
 {
-    return df_is_half(g->dtype) || (vector_step(g) != 1 && g->k != 1);
+    return df_is_reduced_float(g->dtype) || (vector_step(g) != 1 && g->k != 1);
 }
 
 static int64_t aligned(int64_t bytes) { return df_ceil_div(bytes, DF_ALIGNMENT) * DF_ALIGNMENT; }
@@ -121,7 +121,7 @@ static int64_t vector_bytes(const df_gemm *g)
 
 int64_t DF_SYM(df_gemv_workspace)(const df_gemm *g)
 {
-    const int64_t sums = df_is_half(g->dtype) ? aligned(g->m * g->n * 4) : 0;
+    const int64_t sums = df_is_reduced_float(g->dtype) ? aligned(g->m * g->n * 4) : 0;
     return vector_bytes(g) + sums;
 }
 
@@ -129,9 +129,9 @@ static void copy_vector(const df_gemm *g, void *to, const void *from)
 {
     const int64_t step = vector_step(g);
     const uint16_t *halves = from;
-    if (df_is_half(g->dtype) && step == 1)
+    if (df_is_reduced_float(g->dtype) && step == 1)
         df_widen(g->dtype, g->k, to, from);
-    else if (df_is_half(g->dtype))
+    else if (df_is_reduced_float(g->dtype))
         for (int64_t i = 0; i < g->k; i++)
             ((float *)to)[i] = df_half_to_f32(halves[i * step], g->dtype);
     else if (KERNELS[g->dtype].bytes == 8)
@@ -164,7 +164,7 @@ static void gemv_task(void *context, int64_t begin, int64_t end)
     const gemv_job *job = context;
     const df_gemm *g = job->gemm;
     job->run(&job->g, begin, end);
-    if (df_is_half(g->dtype))
+    if (df_is_reduced_float(g->dtype))
         round_sums(job, begin, end);
     if (!g->epilogue)
         return;
@@ -190,7 +190,7 @@ void DF_SYM(df_gemv)(const df_gemm *g, int64_t row, void *workspace)
         copy_vector(g, workspace, job.g.x);
         job.g.x = workspace;
     }
-    if (df_is_half(g->dtype)) {
+    if (df_is_reduced_float(g->dtype)) {
         job.g.y = (char *)workspace + vector_bytes(g);
         job.g.y_step = 1;
     }

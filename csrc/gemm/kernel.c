@@ -172,7 +172,7 @@ const gemm_kernel *DF_SYM(df_gemm_kernel)(df_dtype dtype)
         return &VNNI_KERNELS[dtype];
 #endif
 #if defined(HAVE_BF16)
-    if (dtype == DF_BF16 && df_cpu_bfloat16() == DF_BF16_PAIRS)
+    if (dtype == DF_BF16 && df_cpu_bfloat16() == DF_BF16_AVX512)
         return &BF16_PAIRS;
 #endif
     return &KERNELS[dtype];

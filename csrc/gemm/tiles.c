@@ -39,7 +39,7 @@ typedef struct {
 bool DF_SYM(df_tiles_apply)(const df_gemm *g)
 {
     return g->dtype == DF_BF16 && g->m * g->n >= LEAST_WORK / g->k &&
-           df_cpu_bfloat16() == DF_BF16_TILES;
+           df_cpu_bfloat16() == DF_BF16_AMX;
 }
 
 /* --- packing ---------------------------------------------------------------------------------- */

@@ -31,7 +31,7 @@ static df_status convert(df_model *m, const df_model_program *t, df_instruction 
             .op = df_registry_op(in->op), .n_in = in->n_in, .n_out = in->n_out,
             .n_attrs = in->n_attrs, .n_bodies = in->n_bodies, .in = in->slots,
             .out = in->slots + in->n_in, .attrs = in->attrs, .bodies = bodies,
-            .workspace = is_planned || in->dynamic ? in->workspace : DF_BEHIND,
+            .workspace = is_planned || in->dynamic ? in->workspace : DF_WORKSPACE_APPENDED,
             .dynamic = in->dynamic, .poll = in->poll, .wave = in->wave, .cost = in->cost};
         for (int b = 0; b < in->n_bodies && status == DF_OK; b++)
             status = build(m, in->bodies[b], bodies++, err);

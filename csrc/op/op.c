@@ -25,7 +25,7 @@ bool df_op_in_float(const df_call *call)
     const df_tensor *half = NULL;
     if (!call->op->run_half) return false;
     for (int i = 0; i < call->n_in && !half; i++)
-        if (df_is_half(call->in[i]->dtype)) half = call->in[i];
+        if (df_is_reduced_float(call->in[i]->dtype)) half = call->in[i];
     if (!half || call->op->writes) return half != NULL;
     for (int i = 0; i < call->n_in; i++)
         if (df_is_float(call->in[i]->dtype) && call->in[i]->dtype != half->dtype) return false;
@@ -45,7 +45,7 @@ static df_status infer_in_float(const df_call *call, df_error *err)
                        call->n_in, MAX_IN);
     for (int i = 0; i < call->n_in; i++) {
         in[i] = call->in[i];
-        if (!df_is_half(in[i]->dtype)) continue;
+        if (!df_is_reduced_float(in[i]->dtype)) continue;
         wide[i] = *in[i]; /* borrows the shape */
         half = wide[i].dtype;
         wide[i].dtype = DF_F32;
@@ -131,7 +131,7 @@ df_status df_op_infer_for_run(const df_call *call, df_error *err)
 {
     df_status status = df_op_infer(call, err);
     for (int k = 0; k < call->n_out && status == DF_OK; k++)
-        if (call->out[k]->size < 0 && !call->op->sized_by_data)
+        if (call->out[k]->size < 0 && !call->op->data_dependent_shape)
             status = df_fail(err, DF_BAD_SHAPE,
                              "%s: shape %s of the result is not known, expected sizes of 0 or more",
                              call->op->name,
@@ -139,11 +139,12 @@ df_status df_op_infer_for_run(const df_call *call, df_error *err)
     return status;
 }
 
-bool df_op_refuses(const df_op *op, df_dtype dtype) { return op->refuses.dtypes >> dtype & 1; }
+bool df_op_may_raise(const df_op *op,
+                     df_dtype dtype) { return op->value_check.dtypes >> dtype & 1; }
 
-static df_status look_for_refused(const df_call *call, df_error *err)
+static df_status find_invalid_value(const df_call *call, df_error *err)
 {
-    const df_refusal *r = &call->op->refuses;
+    const df_value_check *r = &call->op->value_check;
     const df_tensor *x = call->in[r->input];
     if (call->out[0]->size == 0) return DF_OK;
     const int64_t at = r->first(x);
@@ -158,8 +159,8 @@ df_status df_op_run(const df_call *call, df_error *err)
     const df_op *op = call->op;
     if (op->kind != DF_ELEMENTWISE)
         return df_op_in_float(call) ? op->run_half(call, err) : op->run(call, err);
-    if (df_op_refuses(op, call->in[op->refuses.input]->dtype)) {
-        df_status status = look_for_refused(call, err);
+    if (df_op_may_raise(op, call->in[op->value_check.input]->dtype)) {
+        df_status status = find_invalid_value(call, err);
         if (status != DF_OK) return status;
     }
     return df_tile_run(call, err);
@@ -217,7 +218,7 @@ static df_status check_finite(const df_call *call, const df_tensor *t, const cha
 df_status df_op_check_numerics(const df_call *call, df_error *err)
 {
     df_status status = DF_OK;
-    if (call->op->kind == DF_VIEW || call->op->beside == DF_STARTS) return DF_OK;
+    if (call->op->kind == DF_VIEW || call->op->async_role == DF_ASYNC_START) return DF_OK;
     for (int k = 0; k < call->n_out && status == DF_OK; k++)
         status = check_finite(call, call->out[k], "output", k, err);
     for (int k = 0; k < call->n_in && k < 32 && status == DF_OK; k++)

@@ -4,7 +4,7 @@
 #define DF_OP_H
 
 #include "base/tensor.h"
-#include "op/fold.h"
+#include "op/column_reduction.h"
 
 #define DF_MAX_ATTRS 12
 #define DF_VARIADIC (-1)
@@ -39,12 +39,12 @@ typedef struct {
     uint32_t dtypes; /* bit d: df_dtype d is checked */
     int64_t (*first)(const df_tensor *x); /* flat index of the first invalid value, or -1 */
     const char *want;
-} df_refusal;
+} df_value_check;
 
 typedef struct df_op df_op;
 
 /* Data pointer of an operand of a body in iteration t: at[t % 2] + t * step. */
-struct df_moving {
+struct df_loop_operand {
     char *at[2];
     int64_t step;
 };
@@ -60,17 +60,18 @@ typedef struct {
                                    * only at run time */
         const df_tensor *out;     /* dtypes and shapes, with unknown dimensions if they depend on
                                    * data */
-        const int *stays;         /* the input whose memory each output reuses, or -1 */
+        const int *aliased_input;  /* the input whose memory each output reuses, or -1 */
     } *types;
     void *context;
     /* Runs body k. Outputs of known shape have memory; the others get a buffer. */
     df_status (*run)(void *context, int k, const df_tensor *const *in, df_tensor *const *out,
                      df_error *err);
-    /* Runs body 0, which must be fixed, for iterations *t to end - 1 while *go_on is true. `in` and
-     * `out` describe the data pointers. On return *t is the iteration that failed, or the next
-     * one. */
-    df_status (*repeat)(void *context, const struct df_moving *in, const struct df_moving *out,
-                        const bool *go_on, int64_t *t, int64_t end, df_error *err);
+    /* Runs body 0, which must be fixed, for iterations *t to end - 1 while *keep_going is true.
+     * `in` and `out` describe the data pointers. On return *t is the iteration that failed, or the
+     * next one. */
+    df_status (*repeat)(void *context, const struct df_loop_operand *in,
+                        const struct df_loop_operand *out,
+                        const bool *keep_going, int64_t *t, int64_t end, df_error *err);
 } df_bodies;
 
 /* One application of an op. For run, `in` are complete tensors; for infer, data may be NULL and
@@ -112,12 +113,12 @@ typedef enum {
 
 /* Role of an op in an asynchronous operation, which continues after run returns; see ops/host.c. */
 typedef enum {
-    DF_NOTHING_BESIDE,
-    DF_STARTS, /* output 0 is a handle; the operation reads the inputs and fills the other outputs
-                * until the instruction that waits for the handle */
-    DF_WAITS   /* inputs: a handle, the filled outputs, the inputs of the start; output k is input k
-                * + 1, in the same memory */
-} df_beside;
+    DF_NOT_ASYNC,
+    DF_ASYNC_START, /* output 0 is a handle; the operation reads the inputs and fills the other
+                     * outputs until the instruction that waits for the handle */
+    DF_ASYNC_WAIT  /* inputs: a handle, the filled outputs, the inputs of the start; output k is
+                    * input k + 1, in the same memory */
+} df_async_role;
 
 struct df_op {
     const char *name;
@@ -135,20 +136,20 @@ struct df_op {
     uint32_t promote;
     /* Integer and bool inputs named by `promote` are cast to float32 (int64: float64) first. */
     bool promote_to_float;
-    bool applies; /* attribute 0 is the registry index of another op, which it applies */
+    bool wraps_op; /* attribute 0 is the registry index of another op, which it applies */
     /* Bit i: run writes the memory of input i (a variable). An op with writes is an effect: it is
      * never dropped, merged or moved past a reader. */
     uint32_t writes;
     bool internal; /* created by passes and the backward pass, not by users */
     bool effect; /* never dropped or merged although it writes no input */
     bool host;   /* calls an object of this process by id, so it cannot be saved to a file */
-    df_beside beside;
+    df_async_role async_role;
     uint8_t version; /* version of its semantics; program files store it. Increment it when the
                       * semantics change */
     uint32_t shape_only; /* bit i: run reads only dtype and shape of input i */
-    bool total; /* DF_GENERAL: run cannot fail on inputs that infer accepted */
+    bool cannot_fail; /* DF_GENERAL: run cannot fail on inputs that infer accepted */
     bool serial; /* run uses one thread, whatever the size */
-    bool sized_by_data; /* output sizes may depend on data: run allocates such outputs */
+    bool data_dependent_shape; /* output sizes may depend on data: run allocates such outputs */
     bool commutative; /* bit-identical when swapped, except for which of two NaNs is returned */
     /* Bit i: an output may be computed in the memory of input i if it has the same number of bytes
      * and no input without the bit shares that memory. */
@@ -156,7 +157,7 @@ struct df_op {
 
     /* Sets output dtypes and shapes from inputs and attributes, and checks all of them. Must accept
      * unknown dimensions and propagate them. A dimension that depends on data stays unknown, see
-     * sized_by_data. */
+     * data_dependent_shape. */
     df_status (*infer)(const df_call *call, df_error *err);
     int (*count_out)(const df_call *call);
     /* The kernel. Outputs are allocated and overlap inputs only as may_alias allows. */
@@ -182,7 +183,7 @@ struct df_op {
     /* DF_REDUCTION: reduces `rows` whole rows of n <= DF_CLUSTER_ROW_MAX elements as run does. One
      * per input dtype; NULL if clusters cannot use it. */
     df_reduce_fn reduce[DF_N_DTYPES];
-    df_folder fold[DF_N_DTYPES]; /* DF_REDUCTION of other dimensions; all NULL likewise */
+    df_column_reducer column[DF_N_DTYPES]; /* DF_REDUCTION of other dimensions; all NULL likewise */
     /* DF_VIEW: byte offset of the output in input 0, or -1 if run must copy. */
     int64_t (*view)(const df_call *call);
 
@@ -193,8 +194,9 @@ struct df_op {
     /* Two inputs of one dtype: the variant of `tile` in which operand 0, or operand 1, is a single
      * element that is combined with every element of the other. NULL: callers repeat the element
      * first. */
-    df_tile_fn tile_with_one[2][DF_N_DTYPES];
-    df_refusal refuses; /* checked before computing; apart from this only DF_GENERAL ops can fail */
+    df_tile_fn tile_scalar[2][DF_N_DTYPES];
+    /* checked before computing; apart from this only DF_GENERAL ops can fail */
+    df_value_check value_check;
     df_tile_fn (*select)(const df_call *call);
     /* Number of arithmetic operations of a run, for reports. NULL: one per element that an
      * elementwise op computes or a reduction reads, otherwise none. */
@@ -239,7 +241,7 @@ df_status df_op_run(const df_call *call, df_error *err);
 bool df_op_in_float(const df_call *call);
 
 /* True if an elementwise op raises on some values of a dtype. */
-bool df_op_refuses(const df_op *op, df_dtype dtype);
+bool df_op_may_raise(const df_op *op, df_dtype dtype);
 
 /* Fails if a run has produced a NaN or an infinity. Infinities are accepted if an input is not
  * finite (a mask passes them through); a NaN is reported by the first op that reads or produces

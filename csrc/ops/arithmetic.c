@@ -63,6 +63,6 @@ static df_status run_add_n(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(add_n) = {.name = "add_n", .kind = DF_GENERAL, .total = true,
+DF_OP(add_n) = {.name = "add_n", .kind = DF_GENERAL, .cannot_fail = true,
                 .n_in = DF_VARIADIC, .n_out = 1, .promote = 1,
                 .infer = infer_add_n, .run = run_add_n};

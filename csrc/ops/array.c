@@ -255,11 +255,11 @@ DF_OP(broadcast_to) = {VIEW_OP("broadcast_to", infer_broadcast_to, view_same_siz
                        .n_attrs = 1, .attrs = {{"shape", DF_ATTR_INTS}}};
 DF_OP(transpose) = {VIEW_OP("transpose", infer_transpose, view_transpose, run_transpose),
                     .n_attrs = 1, .attrs = {{"perm", DF_ATTR_INTS, .axis = true}}};
-DF_OP(shape) = {.name = "shape", .kind = DF_GENERAL, .total = true,
+DF_OP(shape) = {.name = "shape", .kind = DF_GENERAL, .cannot_fail = true,
                 .n_in = 1, .n_out = 1, .shape_only = 1,
                 .infer = infer_shape,
                 .run = run_shape};
-DF_OP(size) = {.name = "size", .kind = DF_GENERAL, .total = true,
+DF_OP(size) = {.name = "size", .kind = DF_GENERAL, .cannot_fail = true,
                .n_in = 1, .n_out = 1, .shape_only = 1,
                 .infer = infer_size,
                .run = run_size};

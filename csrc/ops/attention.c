@@ -115,7 +115,7 @@ static df_status infer(const df_call *call, df_error *err)
     out[at.length] = q->shape[at.length];
     const int64_t lse[3] = {out[0], out[at.heads], out[at.length]};
     const int64_t none[1] = {0};
-    const bool half = df_is_half(q->dtype);
+    const bool half = df_is_reduced_float(q->dtype);
     status = df_tensor_set(call->out[MADE_OUT], q->dtype, 4, out, call->op->name, err);
     if (status == DF_OK)
         status = df_tensor_set(call->out[MADE_REST], q->dtype, half ? 4 : 1, half ? out : none,
@@ -180,7 +180,7 @@ static void describe_grad(const df_call *call, df_attention *a)
 {
     describe(call, a);
     a->out = call->in[OUT]->data;
-    a->rest = df_is_half(a->dtype) ? call->in[REST]->data : NULL;
+    a->rest = df_is_reduced_float(a->dtype) ? call->in[REST]->data : NULL;
     a->lse = call->in[LSE]->data;
     a->g = call->in[G]->data;
     a->dq = call->out[Q]->data;
@@ -199,7 +199,7 @@ static df_status run(const df_call *call, df_error *err)
     if (call->out[MADE_LSE]->size == 0) return DF_OK;
     describe(call, &a);
     a.out = call->out[MADE_OUT]->data;
-    a.rest = df_is_half(a.dtype) ? call->out[MADE_REST]->data : NULL;
+    a.rest = df_is_reduced_float(a.dtype) ? call->out[MADE_REST]->data : NULL;
     a.lse = call->out[MADE_LSE]->data;
     return end(call, DF_SYM(df_attention_forward)(&a), err);
 }
@@ -242,10 +242,10 @@ static double flops_grad(const df_call *call) { return products(call, 3, 2); }
 
 /* Scores are products times scale, divided by the square root of the width if over_root is set. */
 DF_OP(scaled_dot_product_attention) = {
-    .name = "scaled_dot_product_attention", .kind = DF_GENERAL, .total = true, .n_in = 5,
+    .name = "scaled_dot_product_attention", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 5,
     .n_out = N_MADE, ATTENTION_ATTRS, .promote = 1 << Q | 1 << K | 1 << VALUE, .infer = infer,
     .run = run, .flops = flops};
 DF_OP(scaled_dot_product_attention_grad) = {
-    .name = "scaled_dot_product_attention_grad", .kind = DF_GENERAL, .total = true, .n_in = 9,
+    .name = "scaled_dot_product_attention_grad", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 9,
     .n_out = 3, ATTENTION_ATTRS, .promote = 1 << Q | 1 << K | 1 << VALUE, .infer = infer_grad,
     .workspace = workspace, .run = run_grad, .flops = flops_grad};

@@ -390,8 +390,8 @@ CHANNEL_NORM(group_norm, true, false)
 CHANNEL_NORM(group_norm_grad, true, true)
 
 #define CHANNEL_OP(op)                                                                           \
-    .name = #op, .kind = DF_GENERAL, .total = true, .n_in = DF_VARIADIC, .promote = 1,           \
-    .infer = op##_infer, .workspace = op##_workspace, .run = op##_run, HALVES_IN_FLOAT
+    .name = #op, .kind = DF_GENERAL, .cannot_fail = true, .n_in = DF_VARIADIC, .promote = 1,     \
+    .infer = op##_infer, .workspace = op##_workspace, .run = op##_run, RUN_IN_FLOAT
 #define BATCH_ATTRS                                                                              \
     .n_attrs = 2, .attrs = {{"channels_first", DF_ATTR_BOOL}, {"epsilon", DF_ATTR_FLOAT}}
 #define GROUP_ATTRS                                                                              \

@@ -14,6 +14,6 @@ static int count_none(const df_call *call)
     return 0;
 }
 
-DF_OP(call) = {.name = "call", .kind = DF_GENERAL, .total = true, .n_in = DF_VARIADIC,
+DF_OP(call) = {.name = "call", .kind = DF_GENERAL, .cannot_fail = true, .n_in = DF_VARIADIC,
                .n_out = DF_VARIADIC, .n_bodies = 1, .internal = true, .count_out = count_none,
                .infer = refuse, .run = refuse};

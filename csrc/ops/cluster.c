@@ -27,7 +27,7 @@ static df_status compile_cluster(const df_call *call, void *prepared, df_ints la
 
 static void release_cluster(void *prepared) { df_cluster_free(prepared); }
 
-DF_OP(cluster) = {.name = "cluster", .kind = DF_GENERAL, .total = true,
+DF_OP(cluster) = {.name = "cluster", .kind = DF_GENERAL, .cannot_fail = true,
                   .n_in = DF_VARIADIC, .n_out = DF_VARIADIC,
                   .n_attrs = 2, .attrs = {{"shape", DF_ATTR_INTS}, {"code", DF_ATTR_INTS}},
                   .internal = true, .may_alias = DF_ANY_INPUT, .infer = df_cluster_infer,

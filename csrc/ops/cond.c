@@ -28,7 +28,7 @@ static df_status infer_cond(const df_call *call, df_error *err)
                                "cond: input %d is %s, but body %d expects %lld bytes", i,
                                df_tensor_text(call->in[i]).text, k, (long long)body->in_bytes[i]);
         for (int i = 0; i < call->n_out; i++)
-            if (body->out[i].dtype != call->out[i]->dtype || body->stays[i] >= 0 ||
+            if (body->out[i].dtype != call->out[i]->dtype || body->aliased_input[i] >= 0 ||
                 !df_may_be_same_shape(&body->out[i], call->out[i]))
                 return df_fail(err, DF_BAD_SHAPE, "cond: output %d is %s, but body %d returns %s",
                                i, df_tensor_text(call->out[i]).text, k,
@@ -48,5 +48,5 @@ static df_status run_cond(const df_call *call, df_error *err)
 }
 
 DF_OP(cond) = {.name = "cond", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out = DF_VARIADIC,
-               .n_bodies = DF_VARIADIC, .internal = true, .sized_by_data = true,
+               .n_bodies = DF_VARIADIC, .internal = true, .data_dependent_shape = true,
                .count_out = count_out, .infer = infer_cond, .run = run_cond};

@@ -207,9 +207,9 @@ static double flops_conv(const df_call *call)
     return flops_of(&c);
 }
 
-DF_OP(conv) = {.name = "conv", .kind = DF_GENERAL, .total = true, .n_in = 2, .n_out = 1,
+DF_OP(conv) = {.name = "conv", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2, .n_out = 1,
                .n_attrs = 5, .attrs = {GEOMETRY_ATTRS}, .promote = 3, .infer = infer_conv,
-               .workspace = workspace_conv, .run = run_conv, .flops = flops_conv, HALVES_IN_FLOAT};
+               .workspace = workspace_conv, .run = run_conv, .flops = flops_conv, RUN_IN_FLOAT};
 
 /* --- conv_cluster: conv with an epilogue --- */
 
@@ -264,7 +264,7 @@ static df_status run_transform(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(conv_transform) = {.name = "conv_transform", .kind = DF_GENERAL, .total = true,
+DF_OP(conv_transform) = {.name = "conv_transform", .kind = DF_GENERAL, .cannot_fail = true,
                          .internal = true, .n_in = 1, .n_out = 1, .infer = infer_transform,
                          .run = run_transform};
 
@@ -344,7 +344,7 @@ static double flops_transformed(const df_call *call)
     return flops_of(&c);
 }
 
-DF_OP(conv_transformed) = {.name = "conv_transformed", .kind = DF_GENERAL, .total = true,
+DF_OP(conv_transformed) = {.name = "conv_transformed", .kind = DF_GENERAL, .cannot_fail = true,
                            .internal = true, .n_in = 2, .n_out = 1, .n_attrs = 6,
                            .attrs = {GEOMETRY_ATTRS, {"kernel", DF_ATTR_INT}},
                            .infer = infer_transformed, .workspace = workspace_transformed,
@@ -443,10 +443,10 @@ static double flops_input(const df_call *call)
 }
 
 DF_OP(conv_backprop_input) = {
-    .name = "conv_backprop_input", .kind = DF_GENERAL, .total = true, .n_in = 2, .n_out = 1,
+    .name = "conv_backprop_input", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2, .n_out = 1,
     .n_attrs = 6, .attrs = {{"shape", DF_ATTR_INTS}, GEOMETRY_ATTRS}, .promote = 3,
     .infer = infer_input, .workspace = workspace_input, .run = run_input, .flops = flops_input,
-    HALVES_IN_FLOAT};
+    RUN_IN_FLOAT};
 
 /* conv_backprop_filter: x, g -> gradient with respect to w. */
 static shapes shapes_of_filter(const df_call *call)
@@ -492,7 +492,7 @@ static double flops_filter(const df_call *call)
 }
 
 DF_OP(conv_backprop_filter) = {
-    .name = "conv_backprop_filter", .kind = DF_GENERAL, .total = true, .n_in = 2, .n_out = 1,
+    .name = "conv_backprop_filter", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2, .n_out = 1,
     .n_attrs = 6, .attrs = {{"shape", DF_ATTR_INTS}, GEOMETRY_ATTRS}, .promote = 3,
     .infer = infer_filter, .workspace = workspace_filter, .run = run_filter, .flops = flops_filter,
-    HALVES_IN_FLOAT};
+    RUN_IN_FLOAT};

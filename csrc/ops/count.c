@@ -141,10 +141,10 @@ static df_status run_unique(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(unique) = {.name = "unique", .kind = DF_GENERAL, .sized_by_data = true,
+DF_OP(unique) = {.name = "unique", .kind = DF_GENERAL, .data_dependent_shape = true,
                  .n_in = 1, .n_out = 3, .n_attrs = 1,
                  .attrs = {{"out_idx", DF_ATTR_DTYPE}}, .infer = infer_unique,
-                 .workspace = unique_workspace, .run = run_unique, HALVES_IN_FLOAT};
+                 .workspace = unique_workspace, .run = run_unique, RUN_IN_FLOAT};
 
 /* --- bincount ----------------------------------------------------------------------------------*/
 
@@ -208,7 +208,7 @@ static df_status run_bincount(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(bincount) = {.name = "bincount", .kind = DF_GENERAL, .sized_by_data = true,
+DF_OP(bincount) = {.name = "bincount", .kind = DF_GENERAL, .data_dependent_shape = true,
                    .serial = true,
                    .n_in = 1, .n_out = 1, .n_attrs = 3,
                    .attrs = {{"minlength", DF_ATTR_INT}, {"maxlength", DF_ATTR_INT},
@@ -280,7 +280,8 @@ static df_status run_confusion(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(confusion_matrix) = {.name = "confusion_matrix", .kind = DF_GENERAL, .sized_by_data = true,
+DF_OP(confusion_matrix) = {.name = "confusion_matrix", .kind = DF_GENERAL,
+                           .data_dependent_shape = true,
                            .serial = true,
                            .n_in = 2, .n_out = 1,
                            .n_attrs = 2,

@@ -138,15 +138,15 @@ static df_status run_one_hot(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(range) = {.name = "range", .kind = DF_GENERAL, .sized_by_data = true,
+DF_OP(range) = {.name = "range", .kind = DF_GENERAL, .data_dependent_shape = true,
                 .n_in = 3, .n_out = 1, .n_attrs = 1,
                 .attrs = {{"n", DF_ATTR_INT, .open = true}}, .promote = 7, .infer = infer_range,
-                .run = run_range, HALVES_IN_FLOAT};
-DF_OP(linspace) = {.name = "linspace", .kind = DF_GENERAL, .total = true,
+                .run = run_range, RUN_IN_FLOAT};
+DF_OP(linspace) = {.name = "linspace", .kind = DF_GENERAL, .cannot_fail = true,
                    .n_in = 2, .n_out = 1, .n_attrs = 1,
                    .attrs = {{"num", DF_ATTR_INT, .open = true}}, .promote = 3,
                    .promote_to_float = true,
-                   .infer = infer_linspace, .run = run_linspace, HALVES_IN_FLOAT};
+                   .infer = infer_linspace, .run = run_linspace, RUN_IN_FLOAT};
 DF_OP(one_hot) = {.name = "one_hot", .kind = DF_GENERAL, .n_in = 3, .n_out = 1, .n_attrs = 2,
                   .attrs = {{"depth", DF_ATTR_INT, .open = true},
                             {"axis", DF_ATTR_INT, .axis = true}},

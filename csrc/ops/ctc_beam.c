@@ -151,7 +151,7 @@ static void stay(search *s, int64_t i)
     offer(s, &x);
 }
 
-static void go_on(search *s, int64_t i)
+static void keep_going(search *s, int64_t i)
 {
     const beam *b = &s->beams[i];
     for (int32_t k = s->child[i]; k != NONE; k = s->sibling[k])
@@ -174,7 +174,7 @@ static void step(search *s, int64_t at)
     find_families(s);
     for (int64_t i = 0; i < s->n_beams; i++) {
         stay(s, i);
-        go_on(s, i);
+        keep_going(s, i);
     }
     settle(s);
 }
@@ -315,4 +315,4 @@ DF_OP(ctc_beam_search) = {
     .name = "ctc_beam_search", .kind = DF_GENERAL, .n_in = 2, .n_out = 2, .n_attrs = 3,
     .attrs = {{"blank_index", DF_ATTR_INT}, {"beam_width", DF_ATTR_INT},
               {"top_paths", DF_ATTR_INT}},
-    .infer = infer, .run = run, .workspace = workspace, HALVES_IN_FLOAT};
+    .infer = infer, .run = run, .workspace = workspace, RUN_IN_FLOAT};

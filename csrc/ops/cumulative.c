@@ -133,10 +133,10 @@ static df_status run_logsumexp(const df_call *call, df_error *err)
 }
 
 #define CUMULATIVE_OP(op)                                                                        \
-    .name = op, .kind = DF_GENERAL, .total = true, .n_out = 1, .n_attrs = 3,                     \
+    .name = op, .kind = DF_GENERAL, .cannot_fail = true, .n_out = 1, .n_attrs = 3,               \
     .attrs = {{"axis", DF_ATTR_INT, .open = true}, {"exclusive", DF_ATTR_BOOL},                  \
               {"reverse", DF_ATTR_BOOL}},                                                        \
-    HALVES_IN_FLOAT
+    RUN_IN_FLOAT
 
 DF_OP(cumsum) = {CUMULATIVE_OP("cumsum"), .n_in = 1, .infer = infer,
                  .run = run_cumsum};

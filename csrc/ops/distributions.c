@@ -214,7 +214,7 @@ static df_status infer(const df_call *call, df_error *err)
 }
 
 #define DISTRIBUTION(op)                                                                         \
-    .name = op, .kind = DF_GENERAL, .total = true, .n_out = 1, .infer = infer, HALVES_IN_FLOAT
+    .name = op, .kind = DF_GENERAL, .cannot_fail = true, .n_out = 1, .infer = infer, RUN_IN_FLOAT
 
 DF_OP(random_gamma) = {DISTRIBUTION("random_gamma"), .n_in = 2, .promote = 2, .run = run_gamma};
 DF_OP(random_poisson) = {DISTRIBUTION("random_poisson"), .n_in = 2, .promote = 2,

@@ -17,8 +17,8 @@ DF_OP(divide_no_nan) = {BINARY_OP("divide_no_nan"), .promote_to_float = true,
                         .tile = {FLOATS(divide_no_nan)}};
 DF_OP(reciprocal) = {UNARY_OP("reciprocal"), .tile = {FLOATS(reciprocal)}};
 DF_OP(floordiv) = {BINARY_OP("floordiv"), .tile = {NUMBERS(floordiv)}, .cost = 2,
-                   .refuses = NO_ZERO};
+                   .value_check = NO_ZERO};
 DF_OP(floormod) = {BINARY_OP("floormod"), .tile = {NUMBERS(floormod)}, .cost = 2,
-                   .refuses = NO_ZERO};
+                   .value_check = NO_ZERO};
 DF_OP(gcd) = {BINARY_OP("gcd"), .commutative = true, .tile = {INTS(gcd)}, .cost = 20};
 DF_OP(lcm) = {BINARY_OP("lcm"), .commutative = true, .tile = {INTS(lcm)}, .cost = 20};

@@ -177,12 +177,12 @@ static df_status run_dynamic(const df_call *call, df_error *err)
     return status;
 }
 
-DF_OP(dynamic_attrs) = {.name = "dynamic_attrs", .kind = DF_GENERAL, .sized_by_data = true,
+DF_OP(dynamic_attrs) = {.name = "dynamic_attrs", .kind = DF_GENERAL, .data_dependent_shape = true,
                         .n_in = DF_VARIADIC,
                         .n_out = DF_VARIADIC, .n_attrs = 3,
                         .attrs = {{"index", DF_ATTR_INT}, {"outputs", DF_ATTR_INTS},
                                   {"encoded", DF_ATTR_INTS}},
-                        .internal = true, .applies = true, .count_out = count_dynamic,
+                        .internal = true, .wraps_op = true, .count_out = count_dynamic,
                         .infer = infer_dynamic, .workspace = dynamic_workspace,
                         .apply = apply, .run = run_dynamic};
 

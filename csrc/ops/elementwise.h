@@ -52,7 +52,7 @@
     TILE_HEAD(name, 1) { (void)attrs; FN(map1)(n, out, in[0], FN(name)); }
 #define TILE_BINARY(name) \
     TILE_HEAD(name, 2) { (void)attrs; FN(map2)(n, out, in[0], in[1], FN(name)); }
-/* variants in which one operand is a single element; not for 16-bit floats, like `tile_with_one` */
+/* variants in which one operand is a single element; not for 16-bit floats, like `tile_scalar` */
 #define TILE_WITH_ONE(name)                                                                      \
     TILE_OF(name##_one0) { (void)attrs; FN(map2_one0)(n, out, in[0], in[1], FN(name)); }         \
     TILE_OF(name##_one1) { (void)attrs; FN(map2_one1)(n, out, in[0], in[1], FN(name)); }
@@ -96,11 +96,11 @@
     DF_OF(I32, name##_tile_i32), DF_OF(I64, name##_tile_i64)
 #define NUMBERS(name) FLOATS(name), INTS(name)
 #define WITH_ONE(name)                                                                           \
-    .tile_with_one = {{[DF_F32] = name##_one0_tile_f32, DF_OF(F64, name##_one0_tile_f64)},       \
-                      {[DF_F32] = name##_one1_tile_f32, DF_OF(F64, name##_one1_tile_f64)}}
+    .tile_scalar = {{[DF_F32] = name##_one0_tile_f32, DF_OF(F64, name##_one0_tile_f64)},         \
+                    {[DF_F32] = name##_one1_tile_f32, DF_OF(F64, name##_one1_tile_f64)}}
 #define SIGNED_INTS (1u << DF_I8 | 1u << DF_I16 | 1u << DF_I32 | 1u << DF_I64)
 #define ALL_INTS (SIGNED_INTS | 1u << DF_U8 | 1u << DF_U16 | 1u << DF_U32 | 1u << DF_U64)
-/* The search of df_refusal: name_first_<dtype> of each integer dtype. */
+/* The search of df_value_check: name_first_<dtype> of each integer dtype. */
 #define FIRST_OF_INTS(name)                                                                      \
     static int64_t name##_first(const df_tensor *x)                                              \
     {                                                                                            \

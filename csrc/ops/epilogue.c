@@ -15,10 +15,10 @@ typedef struct {
     const df_tensor *in[MAX_INPUTS];
     df_attr attrs[2]; /* shape and code, as of `cluster` */
     const df_cluster *cluster;
-    void *parts; /* of FOLD values, if there are any */
+    void *parts; /* of COLUMN values, if there are any */
     atomic_bool failed; /* out of memory for some piece */
-    atomic_bool in_pieces; /* pieces did not match the parts of FOLD values, which are then computed
-                            * at the end */
+    atomic_bool in_pieces; /* pieces did not match the parts of COLUMN values, which are then
+                            * computed at the end */
 } epilogue;
 
 /* Sets the call of `e` once the product has its shape; `e` may not move afterwards. */
@@ -101,8 +101,9 @@ void DF_SYM(df_epilogue_piece)(const void *context, int64_t row, int64_t rows, i
     if (DF_SYM(df_cluster_run_part)(e->cluster, &e->call, row * ldc + col0, cols, rows, ldc,
                                     &err) != DF_OK)
         atomic_store(&e->failed, true);
-    else if (e->parts && !df_cluster_fold_piece(e->cluster, &e->call, row * ldc + col0, cols, rows,
-                                                e->parts))
+    else if (e->parts &&
+             !df_cluster_columns_piece(e->cluster, &e->call, row * ldc + col0, cols, rows,
+                                                   e->parts))
         atomic_store(&e->in_pieces, true);
 }
 
@@ -130,9 +131,9 @@ df_status DF_SYM(df_epilogue_prepare)(const df_product *product, const df_call *
     df_tensor_init(&e.product);
     df_status status = describe(product, call, &e, err);
     if (status == DF_OK) status = df_cluster_new(&e.call, &p->cluster, err);
-    if (status == DF_OK && df_cluster_folds(p->cluster) &&
-        !df_cluster_folds_rows(p->cluster,
-                               e.product.ndim ? e.product.shape[e.product.ndim - 1] : 1))
+    if (status == DF_OK && df_cluster_has_columns(p->cluster) &&
+        !df_cluster_sums_rows(p->cluster,
+                              e.product.ndim ? e.product.shape[e.product.ndim - 1] : 1))
         status = df_fail(err, DF_INVALID_ARGUMENT,
                          "%s: expected tile code whose column reductions are over rows of outputs",
                          call->op->name);
@@ -162,8 +163,8 @@ static df_status run_prepared(const df_product *product, const df_call *call,
 {
     epilogue e;
     df_buffer *parts = NULL;
-    if (df_cluster_folds(p->cluster)) {
-        parts = df_buffer_new(df_cluster_fold_bytes(p->cluster));
+    if (df_cluster_has_columns(p->cluster)) {
+        parts = df_buffer_new(df_cluster_columns_bytes(p->cluster));
         if (!parts)
             return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for partial results",
                            call->op->name);
@@ -179,8 +180,8 @@ static df_status run_prepared(const df_product *product, const df_call *call,
     product->run(call, p->product, e.product.data, &e,
                  (char *)call->workspace + product_bytes(call));
     if (parts && !atomic_load(&e.failed)) {
-        if (atomic_load(&e.in_pieces)) df_cluster_fold_all(e.cluster, &e.call, e.parts);
-        df_cluster_finish_folds(e.cluster, &e.call, e.parts);
+        if (atomic_load(&e.in_pieces)) df_cluster_columns_all(e.cluster, &e.call, e.parts);
+        df_cluster_finish_columns(e.cluster, &e.call, e.parts);
     }
     df_buffer_release(parts);
     return atomic_load(&e.failed) ? df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for registers",

@@ -54,7 +54,7 @@ df_status DF_SYM(df_epilogue_run)(const df_product *product, const df_call *call
     static df_status run_cluster_##of(const df_call *call, df_error *err)                        \
     { return DF_SYM(df_epilogue_run)(&PRODUCT_##of, call, err); }
 #define EPILOGUE_OP(of)                                                                          \
-    .kind = DF_GENERAL, .total = true, .internal = true, .n_in = DF_VARIADIC,                    \
+    .kind = DF_GENERAL, .cannot_fail = true, .internal = true, .n_in = DF_VARIADIC,              \
     .n_out = DF_VARIADIC, .count_out = count_cluster_##of, .infer = infer_cluster_##of,          \
     .workspace = workspace_cluster_##of, .run = run_cluster_##of,                                \
     .prepare = prepare_cluster_##of, .compile = compile_cluster_##of,                            \

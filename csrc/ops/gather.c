@@ -279,6 +279,6 @@ static df_status run_where(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(where_indices) = {.name = "where_indices", .kind = DF_GENERAL, .sized_by_data = true,
+DF_OP(where_indices) = {.name = "where_indices", .kind = DF_GENERAL, .data_dependent_shape = true,
                         .n_in = 1, .n_out = 1,
                         .infer = infer_where, .workspace = where_workspace, .run = run_where};

@@ -37,7 +37,7 @@ static df_status infer_host_compute(const df_call *call, df_error *err)
 DF_OP(host_compute) = {.name = "host_compute", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
                        .n_out = DF_VARIADIC, .n_attrs = 2,
                        .attrs = {{"id", DF_ATTR_INT}, {"types", DF_ATTR_INTS}}, .internal = true,
-                       .effect = true, .host = true, .sized_by_data = true,
+                       .effect = true, .host = true, .data_dependent_shape = true,
                        .count_out = count_types, .infer = infer_host_compute, .run = run_host};
 
 /* --- asynchronous operations ---
@@ -62,7 +62,7 @@ static df_status run_host_start(const df_call *call, df_error *err)
 DF_OP(host_start) = {.name = "host_start", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
                      .n_out = DF_VARIADIC, .n_attrs = 2,
                      .attrs = {{"id", DF_ATTR_INT}, {"types", DF_ATTR_INTS}}, .internal = true,
-                     .effect = true, .host = true, .beside = DF_STARTS,
+                     .effect = true, .host = true, .async_role = DF_ASYNC_START,
                      .count_out = count_host_start, .infer = infer_host_start,
                      .run = run_host_start};
 
@@ -74,13 +74,13 @@ static int count_host_wait(const df_call *call)
 
 static df_status infer_host_wait(const df_call *call, df_error *err)
 {
-    const df_tensor *ticket = call->in[0];
+    const df_tensor *handle = call->in[0];
     df_status status = DF_OK;
     if (call->attrs[RESULTS].i != call->n_out || call->n_out >= call->n_in ||
-        ticket->dtype != DF_I64 || ticket->ndim)
+        handle->dtype != DF_I64 || handle->ndim)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: %lld results of %d inputs, the first of them "
                        "%s, expected a handle and these results", call->op->name,
-                       (long long)call->attrs[RESULTS].i, call->n_in, df_tensor_text(ticket).text);
+                       (long long)call->attrs[RESULTS].i, call->n_in, df_tensor_text(handle).text);
     for (int k = 0; k < call->n_out && status == DF_OK; k++) {
         const df_tensor *y = call->in[1 + k];
         status = df_tensor_set(call->out[k], y->dtype, y->ndim, y->shape, call->op->name, err);
@@ -100,5 +100,5 @@ static df_status run_host_wait(const df_call *call, df_error *err)
 DF_OP(host_wait) = {.name = "host_wait", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
                     .n_out = DF_VARIADIC, .n_attrs = 2,
                     .attrs = {{"id", DF_ATTR_INT}, {"results", DF_ATTR_INT}}, .internal = true,
-                    .effect = true, .host = true, .beside = DF_WAITS, .may_alias = ~1u,
+                    .effect = true, .host = true, .async_role = DF_ASYNC_WAIT, .may_alias = ~1u,
                     .count_out = count_host_wait, .infer = infer_host_wait, .run = run_host_wait};

@@ -78,7 +78,8 @@ typedef struct {
     df_buffer *workspace;
 } wide_call;
 
-static df_status stand_in(df_tensor *wide, const df_tensor *half, const char *op, df_error *err)
+static df_status describe_as_float(df_tensor *wide, const df_tensor *half, const char *op,
+                                   df_error *err)
 {
     if (half->size < 0) { /* depends on data: set by the kernel */
         df_tensor_init(wide);
@@ -102,17 +103,17 @@ static df_status widen_call(wide_call *w, const df_call *call, df_error *err)
     for (int i = 0; i < call->n_in; i++) w->in[i] = call->in[i];
     for (int i = 0; i < call->n_out; i++) w->out[i] = call->out[i];
     for (int i = 0; i < call->n_in && status == DF_OK; i++) {
-        if (!df_is_half(call->in[i]->dtype)) continue;
+        if (!df_is_reduced_float(call->in[i]->dtype)) continue;
         df_tensor *wide = &w->tensors[i];
-        status = stand_in(wide, call->in[i], name, err);
+        status = describe_as_float(wide, call->in[i], name, err);
         w->in[i] = wide;
         if (status == DF_OK && !(call->op->shape_only >> i & 1))
             convert(call->in[i], wide, widen_block);
     }
     for (int i = 0; i < call->n_out && status == DF_OK; i++) {
-        if (!df_is_half(call->out[i]->dtype)) continue;
+        if (!df_is_reduced_float(call->out[i]->dtype)) continue;
         df_tensor *wide = &w->tensors[MAX_OPERANDS + i];
-        status = stand_in(wide, call->out[i], name, err);
+        status = describe_as_float(wide, call->out[i], name, err);
         w->out[i] = wide;
     }
     if (status != DF_OK || !call->op->workspace) return status;

@@ -9,9 +9,9 @@
 /* `run_half` of records whose kernel lacks the two dtypes. */
 df_status DF_SYM(df_run_in_float)(const df_call *call, df_error *err);
 #if DF_BUILT_HALVES
-#define HALVES_IN_FLOAT .run_half = DF_SYM(df_run_in_float)
+#define RUN_IN_FLOAT .run_half = DF_SYM(df_run_in_float)
 #else
-#define HALVES_IN_FLOAT .run_half = NULL
+#define RUN_IN_FLOAT .run_half = NULL
 #endif
 
 /* Conversion of the operands of a float32 tile function for a 16-bit float dtype. */

@@ -259,20 +259,20 @@ static df_status infer_split(const df_call *call, df_error *err)
 
 #define AXIS_ATTR {"axis", DF_ATTR_INT, .axis = true}
 
-DF_OP(concat) = {.name = "concat", .kind = DF_GENERAL, .total = true,
+DF_OP(concat) = {.name = "concat", .kind = DF_GENERAL, .cannot_fail = true,
                  .n_in = DF_VARIADIC, .n_out = 1,
                  .n_attrs = 1, .attrs = {AXIS_ATTR}, .promote = 1, .infer = infer_concat,
                  .run = run_join};
-DF_OP(stack) = {.name = "stack", .kind = DF_GENERAL, .total = true,
+DF_OP(stack) = {.name = "stack", .kind = DF_GENERAL, .cannot_fail = true,
                 .n_in = DF_VARIADIC, .n_out = 1,
                 .n_attrs = 1, .attrs = {AXIS_ATTR}, .promote = 1, .infer = infer_stack,
                 .run = run_join};
-DF_OP(split) = {.name = "split", .kind = DF_GENERAL, .total = true,
+DF_OP(split) = {.name = "split", .kind = DF_GENERAL, .cannot_fail = true,
                 .n_in = 1, .n_out = DF_VARIADIC,
                 .n_attrs = 3,
                 .attrs = {AXIS_ATTR, {"sizes", DF_ATTR_INTS, .open = true}, {"num", DF_ATTR_INT}},
                 .count_out = count_split, .infer = infer_split, .run = run_part};
-DF_OP(unstack) = {.name = "unstack", .kind = DF_GENERAL, .total = true,
+DF_OP(unstack) = {.name = "unstack", .kind = DF_GENERAL, .cannot_fail = true,
                   .n_in = 1, .n_out = DF_VARIADIC,
                   .n_attrs = 1, .attrs = {AXIS_ATTR}, .count_out = count_unstack,
                   .infer = infer_unstack, .run = run_part};

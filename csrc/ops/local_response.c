@@ -26,7 +26,7 @@ static void respond_task(void *context, int64_t begin, int64_t end)
     const response *r = context;
     (r->dtype == DF_F32 ? respond_f32 : DF_HAS(F64, respond_f64))(r, begin, end);
 }
-static void flow_back_task(void *context, int64_t begin, int64_t end)
+static void backward_task(void *context, int64_t begin, int64_t end)
 {
     const response *r = context;
     (r->dtype == DF_F32 ? flow_back_f32 : DF_HAS(F64, flow_back_f64))(r, begin, end);
@@ -67,16 +67,16 @@ static df_status run(const df_call *call, df_error *err)
     r.radius = df_min(a[RADIUS].i, r.c);
     const double each = (double)r.c * (2 + 0.1 * (double)r.radius) * (1 + 2 * back);
     df_parallel_for(x->size / r.c, df_max(TASK_ELEMENTS / r.c, 1), each,
-                    back ? flow_back_task : respond_task, &r);
+                    back ? backward_task : respond_task, &r);
     return DF_OK;
 }
 
 #define RESPONSE_OP(op, n)                                                                       \
-    .name = op, .kind = DF_GENERAL, .total = true, .n_in = n, .n_out = 1,                        \
+    .name = op, .kind = DF_GENERAL, .cannot_fail = true, .n_in = n, .n_out = 1,                  \
     .promote = (1 << (n)) - 1, .n_attrs = 4,                                                     \
     .attrs = {{"depth_radius", DF_ATTR_INT}, {"bias", DF_ATTR_FLOAT}, {"alpha", DF_ATTR_FLOAT},  \
               {"beta", DF_ATTR_FLOAT}},                                                          \
-    .infer = infer, .run = run, HALVES_IN_FLOAT
+    .infer = infer, .run = run, RUN_IN_FLOAT
 
 DF_OP(local_response_normalization) = {RESPONSE_OP("local_response_normalization", 1)};
 DF_OP(local_response_normalization_grad) = {RESPONSE_OP("local_response_normalization_grad", 2),

@@ -5,13 +5,13 @@
  *     body     the same        ->  [go on] carried, stacked
  *     outputs                      carried, [rounds], stacked
  *
- * `times` < 0: input 0, an int64, is the maximal trip count. `tested`: the next input, a bool, is
- * the condition of the first iteration, and output 0 of the body the condition of the next.
+ * `trip_count` < 0: input 0, an int64, is the maximal trip count. `tested`: the next input, a bool,
+ * is the condition of the first iteration, and output 0 of the body the condition of the next.
  * Iteration t reads row t of each sliced input and writes row t of each stacked output; `reverse`:
  * the last row first. Captured inputs are the same in all iterations.
  *
  * Rows of a size unknown to the body may be packed, so that their sizes may vary: a sliced input or
- * stacked output is then uint8 with one dimension, see base/ragged.h. `packed` lists such stacked
+ * stacked output is then uint8 with one dimension, see base/row_list.h. `packed` lists such stacked
  * outputs; a packed input is recognised by the body's argument. `recompute` is for graph passes and
  * has no effect here.
  *
@@ -19,7 +19,7 @@
  * unless the body updates it in place. In that case its initial value is copied to the output once
  * and stays there. */
 #include "ops/loop.h"
-#include "base/ragged.h"
+#include "base/row_list.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static int count_out(const df_call *call) { return call->n_out; }
 /* The double buffer of a carried value: one tensor is read while the other is written. */
 typedef struct {
     df_tensor place[2];
-} pair;
+} double_buffer;
 
 /* A stacked output. If its size is not known it grows with the iterations; rows of unknown shape
  * are allocated by the body. */
@@ -53,16 +53,17 @@ typedef struct {
     df_loop at;
     const df_tensor **in; /* by input of the body */
     df_tensor **out;      /* by output of the body */
-    pair *pairs;
+    double_buffer *double_buffers;
     slices *slices;
     stack *stacks;
-    struct df_moving *moving_in, *moving_out; /* of a fixed body */
-    df_tensor go_on;
+    struct df_loop_operand *loop_inputs, *loop_outputs; /* of a fixed body */
+    df_tensor keep_going;
     bool another;
-    int64_t times;
-} rounds;
+    int64_t trip_count;
+} loop_state;
 
-enum { IN, OUT, PAIRS, SLICES, STACKS, MOVING_IN, MOVING_OUT, SECOND_PLACES, N_PARTS };
+enum { IN, OUT, DOUBLE_BUFFERS, SLICES, STACKS, LOOP_INPUTS, LOOP_OUTPUTS, SECOND_BUFFERS,
+      N_PARTS };
 
 static bool add_bytes(int64_t *at, int64_t bytes)
 {
@@ -74,13 +75,13 @@ static bool divide(const df_call *call, const df_loop *l, int64_t *at)
 {
     const int64_t sizes[] = {(int64_t)sizeof(void *) * call->n_in,
                              (int64_t)sizeof(void *) * l->n_out,
-                             (int64_t)sizeof(pair) * l->n_carried,
+                             (int64_t)sizeof(double_buffer) * l->n_carried,
                              (int64_t)sizeof(slices) * l->n_sliced,
                              (int64_t)sizeof(stack) * l->n_stacked,
-                             (int64_t)sizeof(struct df_moving) * call->n_in,
-                             (int64_t)sizeof(struct df_moving) * l->n_out};
+                             (int64_t)sizeof(struct df_loop_operand) * call->n_in,
+                             (int64_t)sizeof(struct df_loop_operand) * l->n_out};
     at[IN] = 0;
-    for (int k = IN; k < SECOND_PLACES; k++) {
+    for (int k = IN; k < SECOND_BUFFERS; k++) {
         at[k + 1] = at[k];
         if (!add_bytes(&at[k + 1], sizes[k])) return false;
     }
@@ -93,9 +94,10 @@ static int64_t workspace_loop(const df_call *call)
     int64_t at[N_PARTS];
     if (!DF_SYM(df_loop_find)(call, &l) || !divide(call, &l, at)) return -1;
     for (int c = 0; c < l.n_carried; c++)
-        if (call->out[c]->size > 0 && !add_bytes(&at[SECOND_PLACES], df_tensor_bytes(call->out[c])))
+        if (call->out[c]->size > 0 &&
+            !add_bytes(&at[SECOND_BUFFERS], df_tensor_bytes(call->out[c])))
             return -1;
-    return at[SECOND_PLACES];
+    return at[SECOND_BUFFERS];
 }
 
 /* Describes a tensor like `t`, without memory and without its first `skipped` dimensions. */
@@ -107,19 +109,19 @@ static df_status describe(df_tensor *to, const df_tensor *t, int skipped, df_err
 
 /* Iteration t reads place[t % 2] and writes the other one; the order is chosen so that the last
  * iteration writes the output. */
-static df_status begin_pairs(const df_call *call, rounds *r, char *second, df_error *err)
+static df_status begin_carried(const df_call *call, loop_state *r, char *second, df_error *err)
 {
     const df_loop *l = &r->at;
-    const int last = l->go_on >= 0 || r->times % 2 ? 1 : 0;
+    const int last = l->keep_going >= 0 || r->trip_count % 2 ? 1 : 0;
     df_status status = DF_OK;
     for (int c = 0; c < l->n_carried && status == DF_OK; c++) {
-        df_tensor *place = r->pairs[c].place, *out = call->out[c];
+        df_tensor *place = r->double_buffers[c].place, *out = call->out[c];
         for (int k = 0; k < 2 && status == DF_OK; k++) status = describe(&place[k], out, 0, err);
         r->out[l->first + c] = &place[1];
         if (out->size < 0) continue;
         place[last].data = out->data;
-        place[1 - last].data = df_loop_stays(call, l, c) ? out->data : second;
-        if (df_loop_stays(call, l, c)) {
+        place[1 - last].data = df_loop_is_aliased(call, l, c) ? out->data : second;
+        if (df_loop_is_aliased(call, l, c)) {
             const df_tensor *x = call->in[l->carried + c];
             if (x->data != out->data && out->size)
                 memcpy(out->data, x->data, (size_t)df_tensor_bytes(out));
@@ -131,7 +133,7 @@ static df_status begin_pairs(const df_call *call, rounds *r, char *second, df_er
     return status;
 }
 
-static df_status begin_slices(const df_call *call, rounds *r, df_error *err)
+static df_status begin_slices(const df_call *call, loop_state *r, df_error *err)
 {
     const df_loop *l = &r->at;
     df_status status = DF_OK;
@@ -141,14 +143,14 @@ static df_status begin_slices(const df_call *call, rounds *r, df_error *err)
         s->packed = df_loop_is_packed(x, call->bodies->types[0].in_bytes[l->sliced + k]);
         r->in[l->sliced + k] = &s->row;
         if (s->packed) {
-            r->times = df_min(r->times, df_ragged_count(x));
+            r->trip_count = df_min(r->trip_count, df_row_list_length(x));
             continue;
         }
-        if (x->shape[0] < r->times && l->go_on < 0)
+        if (x->shape[0] < r->trip_count && l->keep_going < 0)
             return df_fail(err, DF_BAD_SHAPE,
                            "loop: input %d is %s, expected a row for each of %lld iterations",
-                           l->sliced + k, df_tensor_text(x).text, (long long)r->times);
-        r->times = df_min(r->times, x->shape[0]);
+                           l->sliced + k, df_tensor_text(x).text, (long long)r->trip_count);
+        r->trip_count = df_min(r->trip_count, x->shape[0]);
         status = describe(&s->row, x, 1, err);
         s->data = x->data;
         s->bytes = DF_SYM(df_loop_row_bytes)(x);
@@ -156,7 +158,7 @@ static df_status begin_slices(const df_call *call, rounds *r, df_error *err)
     return status;
 }
 
-static df_status begin_stacks(const df_call *call, rounds *r, df_error *err)
+static df_status begin_stacks(const df_call *call, loop_state *r, df_error *err)
 {
     const df_loop *l = &r->at;
     df_status status = DF_OK;
@@ -173,7 +175,7 @@ static df_status begin_stacks(const df_call *call, rounds *r, df_error *err)
     return status;
 }
 
-static df_status begin(const df_call *call, rounds *r, df_error *err)
+static df_status begin(const df_call *call, loop_state *r, df_error *err)
 {
     df_loop *l = &r->at;
     int64_t at[N_PARTS];
@@ -182,22 +184,23 @@ static df_status begin(const df_call *call, rounds *r, df_error *err)
         return df_fail(err, DF_OUT_OF_MEMORY, "loop: no memory");
     r->in = (const df_tensor **)(base + at[IN]);
     r->out = (df_tensor **)(base + at[OUT]);
-    r->pairs = (pair *)(base + at[PAIRS]);
+    r->double_buffers = (double_buffer *)(base + at[DOUBLE_BUFFERS]);
     r->slices = (slices *)(base + at[SLICES]);
     r->stacks = (stack *)(base + at[STACKS]);
-    r->moving_in = (struct df_moving *)(base + at[MOVING_IN]);
-    r->moving_out = (struct df_moving *)(base + at[MOVING_OUT]);
-    memset(base, 0, (size_t)at[SECOND_PLACES]); /* so that `end` may clear everything */
+    r->loop_inputs = (struct df_loop_operand *)(base + at[LOOP_INPUTS]);
+    r->loop_outputs = (struct df_loop_operand *)(base + at[LOOP_OUTPUTS]);
+    memset(base, 0, (size_t)at[SECOND_BUFFERS]); /* so that `end` may clear everything */
     for (int i = 0; i < call->n_in; i++) r->in[i] = call->in[i];
-    r->times = l->limit < 0 ? call->attrs[TIMES].i : *(const int64_t *)call->in[l->limit]->data;
-    r->another = l->go_on < 0 || *(const uint8_t *)call->in[l->go_on]->data;
-    df_tensor_init(&r->go_on);
-    r->go_on.dtype = DF_BOOL;
-    r->go_on.data = &r->another;
-    if (l->go_on >= 0) r->out[0] = &r->go_on;
+    r->trip_count = l->limit < 0 ?
+        call->attrs[MAX_TRIP_COUNT].i : *(const int64_t *)call->in[l->limit]->data;
+    r->another = l->keep_going < 0 || *(const uint8_t *)call->in[l->keep_going]->data;
+    df_tensor_init(&r->keep_going);
+    r->keep_going.dtype = DF_BOOL;
+    r->keep_going.data = &r->another;
+    if (l->keep_going >= 0) r->out[0] = &r->keep_going;
     df_status status = begin_slices(call, r, err);
     if (status == DF_OK) status = begin_stacks(call, r, err);
-    return status == DF_OK ? begin_pairs(call, r, base + at[SECOND_PLACES], err) : status;
+    return status == DF_OK ? begin_carried(call, r, base + at[SECOND_BUFFERS], err) : status;
 }
 
 /* --- rows ---*/
@@ -220,30 +223,30 @@ static df_status grow(stack *s, int64_t n, int64_t used, df_error *err)
 
 /* Ensures capacity for another row after `used` rows: doubles it, or uses the trip count if
  * known. */
-static df_status make_room(const rounds *r, stack *s, int64_t used, df_error *err)
+static df_status make_room(const loop_state *r, stack *s, int64_t used, df_error *err)
 {
     if (used < s->room) return DF_OK;
     const int64_t twice = used < 8 ? 8 : used > INT64_MAX / 2 ? INT64_MAX : 2 * used;
-    return grow(s, r->at.go_on < 0 ? r->times : df_min(twice, r->times), used, err);
+    return grow(s, r->at.keep_going < 0 ? r->trip_count : df_min(twice, r->trip_count), used, err);
 }
 
-static df_status turn_to_packed(const df_call *call, slices *s, const df_tensor *rows, int64_t t,
-                                df_error *err)
+static df_status select_packed_row(const df_call *call, slices *s, const df_tensor *rows, int64_t t,
+                                   df_error *err)
 {
     const bool reverse = call->attrs[REVERSE].i;
-    s->at = t ? df_ragged_next(rows, s->at, reverse) : df_ragged_first(rows, reverse);
-    return df_ragged_row(rows, s->at, &s->row, err);
+    s->at = t ? df_row_list_next(rows, s->at, reverse) : df_row_list_first(rows, reverse);
+    return df_row_list_get(rows, s->at, &s->row, err);
 }
 
 /* Points the rows to those of iteration t. */
-static df_status turn_to(const df_call *call, rounds *r, int64_t t, df_error *err)
+static df_status select_rows(const df_call *call, loop_state *r, int64_t t, df_error *err)
 {
-    const int64_t at = call->attrs[REVERSE].i ? r->times - 1 - t : t;
+    const int64_t at = call->attrs[REVERSE].i ? r->trip_count - 1 - t : t;
     df_status status = DF_OK;
     for (int k = 0; k < r->at.n_sliced && status == DF_OK; k++) {
         slices *s = &r->slices[k];
         if (s->packed)
-            status = turn_to_packed(call, s, call->in[r->at.sliced + k], t, err);
+            status = select_packed_row(call, s, call->in[r->at.sliced + k], t, err);
         else
             s->row.data = (char *)(intptr_t)s->data + at * s->bytes;
     }
@@ -262,15 +265,15 @@ static df_status turn_to(const df_call *call, rounds *r, int64_t t, df_error *er
 }
 
 /* Adds rows that the body allocated to their stacks; all must have one shape. */
-static df_status add_rows(const df_call *call, rounds *r, int64_t t, df_error *err)
+static df_status add_rows(const df_call *call, loop_state *r, int64_t t, df_error *err)
 {
-    const int64_t at = call->attrs[REVERSE].i ? r->times - 1 - t : t;
+    const int64_t at = call->attrs[REVERSE].i ? r->trip_count - 1 - t : t;
     df_status status = DF_OK;
     for (int k = 0; k < r->at.n_stacked && status == DF_OK; k++) {
         stack *s = &r->stacks[k];
         if (call->bodies->types[0].out[r->at.stacked + k].size >= 0) continue;
         if (s->packed) {
-            status = df_ragged_add(s->out, &s->row, call->attrs[REVERSE].i, err);
+            status = df_row_list_push(s->out, &s->row, call->attrs[REVERSE].i, err);
             continue;
         }
         if (s->bytes < 0) {
@@ -292,12 +295,13 @@ static df_status add_rows(const df_call *call, rounds *r, int64_t t, df_error *e
 }
 
 /* Passes the carried outputs to the next iteration. Buffers of unknown size are allocated again. */
-static df_status pass_on(const df_call *call, rounds *r, int64_t t, df_error *err)
+static df_status carry_over(const df_call *call, loop_state *r, int64_t t, df_error *err)
 {
     const df_loop *l = &r->at;
     df_status status = DF_OK;
     for (int c = 0; c < l->n_carried && status == DF_OK; c++) {
-        df_tensor *made = &r->pairs[c].place[(t + 1) % 2], *next = &r->pairs[c].place[t % 2];
+        df_tensor *made = &r->double_buffers[c].place[(t + 1) % 2], *next =
+            &r->double_buffers[c].place[t % 2];
         r->in[l->carried + c] = made;
         r->out[l->first + c] = next;
         if (call->out[c]->size >= 0) continue;
@@ -307,15 +311,15 @@ static df_status pass_on(const df_call *call, rounds *r, int64_t t, df_error *er
     return status;
 }
 
-static df_status run_sized_by_data(const df_call *call, rounds *r, int64_t *t, df_error *err)
+static df_status run_data_dependent(const df_call *call, loop_state *r, int64_t *t, df_error *err)
 {
     const df_bodies *bodies = call->bodies;
     df_status status = DF_OK;
-    for (*t = 0; *t < r->times && r->another; ++*t) {
-        status = turn_to(call, r, *t, err);
+    for (*t = 0; *t < r->trip_count && r->another; ++*t) {
+        status = select_rows(call, r, *t, err);
         if (status == DF_OK) status = bodies->run(bodies->context, 0, r->in, r->out, err);
         if (status == DF_OK) status = add_rows(call, r, *t, err);
-        if (status == DF_OK) status = pass_on(call, r, *t, err);
+        if (status == DF_OK) status = carry_over(call, r, *t, err);
         if (status != DF_OK) break;
     }
     return status;
@@ -330,63 +334,65 @@ static bool is_fixed(const df_call *call, const df_loop *l)
     return call->bodies->types[0].fixed;
 }
 
-static struct df_moving rows(const df_call *call, const rounds *r, const void *data, int64_t bytes)
+static struct df_loop_operand rows(const df_call *call, const loop_state *r, const void *data,
+                                   int64_t bytes)
 {
     char *first = (char *)(intptr_t)data;
     const bool reverse = call->attrs[REVERSE].i;
-    if (reverse) first += (r->times - 1) * bytes;
-    return (struct df_moving){{first, first}, reverse ? -bytes : bytes};
+    if (reverse) first += (r->trip_count - 1) * bytes;
+    return (struct df_loop_operand){{first, first}, reverse ? -bytes : bytes};
 }
 
-static struct df_moving still(const void *data)
+static struct df_loop_operand still(const void *data)
 {
     char *at = (char *)(intptr_t)data;
-    return (struct df_moving){{at, at}, 0};
+    return (struct df_loop_operand){{at, at}, 0};
 }
 
 /* Sets the data pointers from iteration t on. */
-static void place(const df_call *call, rounds *r, int64_t t)
+static void place(const df_call *call, loop_state *r, int64_t t)
 {
     const df_loop *l = &r->at;
-    for (int i = 0; i < call->n_in; i++) r->moving_in[i] = still(r->in[i]->data);
-    if (l->go_on >= 0) r->moving_out[0] = still(&r->another);
+    for (int i = 0; i < call->n_in; i++) r->loop_inputs[i] = still(r->in[i]->data);
+    if (l->keep_going >= 0) r->loop_outputs[0] = still(&r->another);
     for (int c = 0; c < l->n_carried; c++) {
-        char *at[] = {r->pairs[c].place[0].data, r->pairs[c].place[1].data};
-        if (t > 0) r->moving_in[l->carried + c] = (struct df_moving){{at[0], at[1]}, 0};
-        r->moving_out[l->first + c] = (struct df_moving){{at[1], at[0]}, 0};
+        char *at[] = {r->double_buffers[c].place[0].data, r->double_buffers[c].place[1].data};
+        if (t > 0) r->loop_inputs[l->carried + c] = (struct df_loop_operand){{at[0], at[1]}, 0};
+        r->loop_outputs[l->first + c] = (struct df_loop_operand){{at[1], at[0]}, 0};
     }
     for (int k = 0; k < l->n_sliced; k++)
-        r->moving_in[l->sliced + k] = rows(call, r, r->slices[k].data, r->slices[k].bytes);
+        r->loop_inputs[l->sliced + k] = rows(call, r, r->slices[k].data, r->slices[k].bytes);
     for (int k = 0; k < l->n_stacked; k++)
-        r->moving_out[l->stacked + k] = rows(call, r, r->stacks[k].out->data, r->stacks[k].bytes);
+        r->loop_outputs[l->stacked + k] = rows(call, r, r->stacks[k].out->data, r->stacks[k].bytes);
 }
 
 /* Runs as many iterations at a time as the stacks have capacity for; the first one reads the
  * inputs. */
-static df_status run_fixed(const df_call *call, rounds *r, int64_t *t, df_error *err)
+static df_status run_fixed(const df_call *call, loop_state *r, int64_t *t, df_error *err)
 {
     const df_bodies *bodies = call->bodies;
     df_status status = DF_OK;
-    for (*t = 0; *t < r->times && r->another && status == DF_OK;) {
-        int64_t end = *t ? r->times : 1;
+    for (*t = 0; *t < r->trip_count && r->another && status == DF_OK;) {
+        int64_t end = *t ? r->trip_count : 1;
         for (int k = 0; k < r->at.n_stacked && status == DF_OK; k++) {
             status = make_room(r, &r->stacks[k], *t, err);
             end = df_min(end, r->stacks[k].room);
         }
         if (status != DF_OK) break;
         place(call, r, *t);
-        status = bodies->repeat(bodies->context, r->moving_in, r->moving_out, &r->another, t, end,
+        status = bodies->repeat(bodies->context, r->loop_inputs, r->loop_outputs, &r->another, t,
+                                end,
                                 err);
     }
     for (int c = 0; c < r->at.n_carried && *t > 0; c++)
-        r->in[r->at.carried + c] = &r->pairs[c].place[*t % 2];
+        r->in[r->at.carried + c] = &r->double_buffers[c].place[*t % 2];
     return status;
 }
 
-static df_status run_rounds(const df_call *call, rounds *r, int64_t *t, df_error *err)
+static df_status run_iterations(const df_call *call, loop_state *r, int64_t *t, df_error *err)
 {
     df_status status = is_fixed(call, &r->at) ? run_fixed(call, r, t, err)
-                                              : run_sized_by_data(call, r, t, err);
+                                              : run_data_dependent(call, r, t, err);
     if (status != DF_OK) {
         size_t n = strlen(err->text);
         snprintf(err->text + n, sizeof err->text - n, ", in iteration %lld", (long long)*t);
@@ -416,7 +422,7 @@ static df_status return_carried(df_tensor *out, const df_tensor *x, df_error *er
 static df_status return_stack(stack *s, int64_t n, df_error *err)
 {
     int64_t shape[DF_MAX_NDIM];
-    if (s->packed) return df_ragged_end(s->out, err);
+    if (s->packed) return df_row_list_finish(s->out, err);
     if (s->room == INT64_MAX) return DF_OK;
     shape[0] = n;
     for (int d = 1; d < s->out->ndim; d++) shape[d] = df_max(s->out->shape[d], 0);
@@ -424,20 +430,20 @@ static df_status return_stack(stack *s, int64_t n, df_error *err)
     return status == DF_OK && !s->out->buffer ? df_tensor_alloc(s->out, "loop", err) : status;
 }
 
-static void end(rounds *r)
+static void end(loop_state *r)
 {
     for (int c = 0; c < r->at.n_carried; c++)
-        for (int k = 0; k < 2; k++) df_tensor_clear(&r->pairs[c].place[k]);
+        for (int k = 0; k < 2; k++) df_tensor_clear(&r->double_buffers[c].place[k]);
     for (int k = 0; k < r->at.n_sliced; k++) df_tensor_clear(&r->slices[k].row);
     for (int k = 0; k < r->at.n_stacked; k++) df_tensor_clear(&r->stacks[k].row);
 }
 
 static df_status run_loop(const df_call *call, df_error *err)
 {
-    rounds r;
+    loop_state r;
     int64_t n = 0;
     df_status status = begin(call, &r, err);
-    if (status == DF_OK) status = run_rounds(call, &r, &n, err);
+    if (status == DF_OK) status = run_iterations(call, &r, &n, err);
     for (int c = 0; c < r.at.n_carried && status == DF_OK; c++)
         status = return_carried(call->out[c], r.in[r.at.carried + c], err);
     for (int k = 0; k < r.at.n_stacked && status == DF_OK; k++)
@@ -453,5 +459,6 @@ DF_OP(loop) = {.name = "loop", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out =
                          {"n_sliced", DF_ATTR_INT}, {"tested", DF_ATTR_BOOL},
                          {"reverse", DF_ATTR_BOOL}, {"packed", DF_ATTR_INTS},
                          {"recompute", DF_ATTR_BOOL}},
-               .n_bodies = 1, .internal = true, .sized_by_data = true, .count_out = count_out,
+               .n_bodies = 1, .internal = true, .data_dependent_shape = true,
+               .count_out = count_out,
                .infer = DF_SYM(df_loop_infer), .run = run_loop, .workspace = workspace_loop};

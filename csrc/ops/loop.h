@@ -5,12 +5,12 @@
 #include "op/op.h"
 
 enum { /* attributes */
-    TIMES, N_CARRIED, N_SLICED, TESTED, REVERSE, PACKED
+    MAX_TRIP_COUNT, N_CARRIED, N_SLICED, HAS_CONDITION, REVERSE, PACKED
 };
 
 /* Positions among the inputs of the op, the outputs of the body and the outputs of the op. */
 typedef struct {
-    int limit, go_on, carried, sliced, captured; /* first input of each kind; -1: none */
+    int limit, keep_going, carried, sliced, captured; /* first input of each kind; -1: none */
     int n_carried, n_sliced, n_stacked;
     int first; /* first carried output of the body */
     int rounds, stacked; /* positions among the outputs of the op */
@@ -30,9 +30,9 @@ static inline bool df_loop_is_packed(const df_tensor *t, int64_t row)
 }
 
 /* True if the body updates carried value c in place. */
-static inline bool df_loop_stays(const df_call *call, const df_loop *l, int c)
+static inline bool df_loop_is_aliased(const df_call *call, const df_loop *l, int c)
 {
-    return call->bodies->types[0].stays[l->first + c] == l->carried + c;
+    return call->bodies->types[0].aliased_input[l->first + c] == l->carried + c;
 }
 
 #endif

@@ -4,14 +4,14 @@
 bool DF_SYM(df_loop_find)(const df_call *call, df_loop *l)
 {
     const df_attr *attrs = call->attrs;
-    const bool tested = attrs[TESTED].i, limited = attrs[TIMES].i < 0;
+    const bool tested = attrs[HAS_CONDITION].i, limited = attrs[MAX_TRIP_COUNT].i < 0;
     const int64_t n_carried = attrs[N_CARRIED].i, n_sliced = attrs[N_SLICED].i;
     if (n_carried < 0 || n_sliced < 0 || n_carried > call->n_in || n_sliced > call->n_in)
         return false;
     l->n_carried = (int)n_carried;
     l->n_sliced = (int)n_sliced;
     l->limit = limited ? 0 : -1;
-    l->go_on = tested ? limited : -1;
+    l->keep_going = tested ? limited : -1;
     l->carried = limited + tested;
     l->sliced = l->carried + l->n_carried;
     l->captured = l->sliced + l->n_sliced;
@@ -48,11 +48,11 @@ static int64_t given_bytes(const df_call *call, const df_loop *l, int i)
 static df_status check_input(const df_call *call, const df_loop *l, int i, df_error *err)
 {
     const df_tensor *t = call->in[i];
-    const int64_t times = call->attrs[TIMES].i, given = given_bytes(call, l, i);
+    const int64_t times = call->attrs[MAX_TRIP_COUNT].i, given = given_bytes(call, l, i);
     const int64_t wanted = call->bodies->types[0].in_bytes[i];
     const char *want = NULL;
     if (i == l->limit && !is_scalar(t, DF_I64)) want = "an int64 of shape ()";
-    if (i == l->go_on && !is_scalar(t, DF_BOOL)) want = "a bool of shape ()";
+    if (i == l->keep_going && !is_scalar(t, DF_BOOL)) want = "a bool of shape ()";
     if (i >= l->sliced && i < l->captured && !df_loop_is_packed(t, wanted) &&
         (t->ndim == 0 || (times >= 0 && t->shape[0] >= 0 && t->shape[0] < times)))
         want = "a row for each iteration";
@@ -79,7 +79,7 @@ static bool like(const df_tensor *a, const df_tensor *b)
 static df_status check_output(const df_call *call, const df_loop *l, int i, df_error *err)
 {
     const df_tensor *made = call->bodies->types[0].out, *t = call->out[i];
-    const int64_t times = call->attrs[TIMES].i;
+    const int64_t times = call->attrs[MAX_TRIP_COUNT].i;
     bool good;
     if (i < l->n_carried)
         good = like(t, &made[l->first + i]) && like(call->in[l->carried + i], t);
@@ -91,9 +91,10 @@ static df_status check_output(const df_call *call, const df_loop *l, int i, df_e
         good = like_rows(&made[i], t) &&
                (t->shape[0] < 0 || (times >= 0 && l->rounds < 0 && t->shape[0] == times));
     if (i < l->n_carried)
-        good &= call->bodies->types[0].stays[l->first + i] < 0 || df_loop_stays(call, l, i);
+        good &= call->bodies->types[0].aliased_input[l->first + i] < 0 ||
+            df_loop_is_aliased(call, l, i);
     else
-        good &= call->bodies->types[0].stays[i == l->rounds ? 0 : i] < 0;
+        good &= call->bodies->types[0].aliased_input[i == l->rounds ? 0 : i] < 0;
     if (good) return DF_OK;
     return df_fail(err, DF_BAD_SHAPE, "loop: output %d is %s, which does not match the body", i,
                    df_tensor_text(t).text);
@@ -106,7 +107,7 @@ df_status DF_SYM(df_loop_infer)(const df_call *call, df_error *err)
     df_status status = DF_OK;
     if (!bodies) return df_fail(err, DF_UNIMPLEMENTED, "loop: has no body");
     if (!DF_SYM(df_loop_find)(call, &l) || bodies->n != 1 || bodies->types[0].n_in != call->n_in ||
-        bodies->types[0].n_out != l.n_out || (l.go_on >= 0 && call->attrs[REVERSE].i))
+        bodies->types[0].n_out != l.n_out || (l.keep_going >= 0 && call->attrs[REVERSE].i))
         return df_fail(err, DF_INVALID_ARGUMENT,
                        "loop: %d inputs and %d outputs do not match the body or the attributes",
                        call->n_in, call->n_out);

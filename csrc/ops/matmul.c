@@ -206,7 +206,7 @@ static df_status run(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .total = true,
+DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .cannot_fail = true,
                  .n_in = 2, .n_out = 1, .n_attrs = 2,
                  .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
                  .promote = 3, .infer = infer, .workspace = workspace, .run = run,
@@ -222,7 +222,7 @@ static df_status infer_bytes(const df_call *call, df_error *err)
     return infer_of(call, DF_I32, err);
 }
 
-DF_OP(matmul_int32) = {.name = "matmul_int32", .kind = DF_GENERAL, .total = true,
+DF_OP(matmul_int32) = {.name = "matmul_int32", .kind = DF_GENERAL, .cannot_fail = true,
                        .n_in = 2, .n_out = 1, .n_attrs = 2,
                        .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
                        .promote = 3, .infer = infer_bytes, .workspace = workspace, .run = run,

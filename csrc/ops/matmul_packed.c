@@ -56,7 +56,8 @@ static df_status run_pack(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(pack_matrix) = {.name = "pack_matrix", .kind = DF_GENERAL, .total = true, .internal = true,
+DF_OP(pack_matrix) = {.name = "pack_matrix", .kind = DF_GENERAL, .cannot_fail = true,
+                      .internal = true,
                       .n_in = 1, .n_out = 1, .n_attrs = 2,
                       .attrs = {{"transpose", DF_ATTR_BOOL}, {"rows", DF_ATTR_INT}},
                       .infer = infer_pack, .run = run_pack};
@@ -144,7 +145,7 @@ static df_status run(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(matmul_packed) = {.name = "matmul_packed", .kind = DF_GENERAL, .total = true,
+DF_OP(matmul_packed) = {.name = "matmul_packed", .kind = DF_GENERAL, .cannot_fail = true,
                         .internal = true, .n_in = 2, .n_out = 1, .n_attrs = 1,
                         .attrs = {{"columns", DF_ATTR_INT}}, .infer = infer,
                         .workspace = workspace, .run = run, .prepare = prepare, .release = free,

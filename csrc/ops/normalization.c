@@ -263,9 +263,9 @@ BACK(rms_norm_grad, BY_SQUARES, 1)
 NORMALIZATION(l2_normalize_grad, BY_LENGTH, 0, true)
 
 #define NORM_OP(op)                                                                              \
-    .name = #op, .kind = DF_GENERAL, .total = true, .n_attrs = 2,                                \
+    .name = #op, .kind = DF_GENERAL, .cannot_fail = true, .n_attrs = 2,                          \
     .attrs = {{"ndim", DF_ATTR_INT}, {"epsilon", DF_ATTR_FLOAT}}, .infer = op##_infer,           \
-    .workspace = op##_workspace, .run = op##_run, HALVES_IN_FLOAT
+    .workspace = op##_workspace, .run = op##_run, RUN_IN_FLOAT
 #define BACK_OP(op) NORM_OP(op), .n_in = DF_VARIADIC, .n_out = DF_VARIADIC, .promote = 1, \
     .count_out = op##_count
 

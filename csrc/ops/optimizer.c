@@ -64,7 +64,7 @@ static void update_span(const update *u, int64_t at, int64_t n, const void *grad
 /* An update whose gradient is `n` rows of `inner` elements, selected by sorted picks. */
 typedef struct {
     update u; /* `grad` is the rows */
-    const df_pick *picks;
+    const df_row_index *picks;
     int64_t n, inner;
     df_dtype dtype;
 } rows_update;
@@ -96,7 +96,7 @@ static void every_block(void *context, int64_t begin, int64_t end)
 {
     static const double zeros[SPAN];
     const rows_update *r = context;
-    int64_t i = picks_before(r->picks, r->n, begin);
+    int64_t i = row_indices_before(r->picks, r->n, begin);
     for (int64_t row = begin; row < end; row++) {
         const int64_t named = i < r->n ? df_min(r->picks[i].row, end) : end;
         for (int64_t at = row * r->inner; at < named * r->inner; at += SPAN)
@@ -123,7 +123,7 @@ static df_status run_rows(const df_call *call, int grad, update u, extent e, dou
     const layout l = lay_out(var->ndim, var->shape, call->in[grad + 1], 0, 0, false);
     df_status status = check_indices(call, &l, "the variable", err);
     if (status != DF_OK || var->size == 0 || (l.picks == 0 && e == NAMED)) return status;
-    rows_update r = {.u = u, .picks = sort_picks(&l, call->workspace), .n = l.picks,
+    rows_update r = {.u = u, .picks = sort_row_indices(&l, call->workspace), .n = l.picks,
                      .inner = l.inner, .dtype = var->dtype};
     const int64_t grain = df_max(GRAIN / df_max(l.inner, 1), 1);
     const double row_cost = 10 + cost * (double)(l.inner * u.bytes) / 4;
@@ -149,7 +149,7 @@ static int64_t rows_workspace(const df_call *call)
 {
     for (int i = 1; i < call->n_in; i++) /* only the indices are one-dimensional integers */
         if (call->in[i]->dtype == DF_I32 || (call->in[i]->dtype == DF_I64 && call->in[i]->ndim))
-            return picks_bytes(call->in[i]->size);
+            return row_indices_bytes(call->in[i]->size);
     return -1;
 }
 
@@ -222,9 +222,9 @@ static df_status check_update(const df_call *call, int grad, extent e, int optio
     {                                                                                            \
         return update(call, zero, err);                                                          \
     }
-#define RECORD(op) .name = #op, .kind = DF_GENERAL, .infer = infer_##op, HALVES_IN_FLOAT,        \
+#define RECORD(op) .name = #op, .kind = DF_GENERAL, .infer = infer_##op, RUN_IN_FLOAT,           \
                    .run = run_##op
-#define DENSE_RECORD(op) RECORD(op), .total = true
+#define DENSE_RECORD(op) RECORD(op), .cannot_fail = true
 #define ROWS_RECORD(op) RECORD(op), .workspace = rows_workspace
 
 static df_status check_sgd(const df_call *call, extent e, df_error *err)

@@ -206,10 +206,12 @@ static df_status run_grad(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(extract_patches) = {.name = "extract_patches", .kind = DF_GENERAL, .total = true, .n_in = 1,
+DF_OP(extract_patches) = {.name = "extract_patches", .kind = DF_GENERAL, .cannot_fail = true,
+                          .n_in = 1,
                           .n_out = 1, .n_attrs = DF_N_WINDOW_ATTRS, .attrs = {DF_WINDOW_ATTRS},
                           .infer = infer_patches, .run = run_patches};
-DF_OP(extract_patches_grad) = {.name = "extract_patches_grad", .kind = DF_GENERAL, .total = true,
+DF_OP(extract_patches_grad) = {.name = "extract_patches_grad", .kind = DF_GENERAL,
+                               .cannot_fail = true,
                                .n_in = 1, .n_out = 1, .n_attrs = 1 + DF_N_WINDOW_ATTRS,
                                .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS},
-                               HALVES_IN_FLOAT, .infer = infer_grad, .run = run_grad};
+                               RUN_IN_FLOAT, .infer = infer_grad, .run = run_grad};

@@ -369,25 +369,27 @@ static df_status run_avg_pool_grad(const df_call *call, df_error *err)
     return run_grad(call, mean_grad, err);
 }
 
-DF_OP(max_pool) = {.name = "max_pool", .kind = DF_GENERAL, .total = true, .n_in = 1, .n_out = 2,
+DF_OP(max_pool) = {.name = "max_pool", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 1,
+                   .n_out = 2,
                    .n_attrs = DF_N_WINDOW_ATTRS + 1,
-                   .attrs = {DF_WINDOW_ATTRS, {"places", DF_ATTR_DTYPE}}, HALVES_IN_FLOAT,
+                   .attrs = {DF_WINDOW_ATTRS, {"places", DF_ATTR_DTYPE}}, RUN_IN_FLOAT,
                    .infer = infer_max_pool, .workspace = workspace_pool, .run = run_max_pool};
 /* The elements at the positions of maxima. */
-DF_OP(max_pool_pick) = {.name = "max_pool_pick", .kind = DF_GENERAL, .total = true, .n_in = 2,
+DF_OP(max_pool_pick) = {.name = "max_pool_pick", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2,
                         .n_out = 1, .n_attrs = DF_N_WINDOW_ATTRS, .attrs = {DF_WINDOW_ATTRS},
-                        HALVES_IN_FLOAT, .infer = infer_pick, .workspace = workspace_pool,
+                        RUN_IN_FLOAT, .infer = infer_pick, .workspace = workspace_pool,
                         .run = run_max_pool_pick};
-DF_OP(max_pool_grad) = {.name = "max_pool_grad", .kind = DF_GENERAL, .total = true, .n_in = 2,
+DF_OP(max_pool_grad) = {.name = "max_pool_grad", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2,
                         .n_out = 1, .n_attrs = 1 + DF_N_WINDOW_ATTRS,
-                        .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS}, HALVES_IN_FLOAT,
+                        .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS}, RUN_IN_FLOAT,
                         .infer = infer_grad, .workspace = workspace_grad,
                         .run = run_max_pool_grad};
-DF_OP(avg_pool) = {.name = "avg_pool", .kind = DF_GENERAL, .total = true, .n_in = 1, .n_out = 1,
-                   .n_attrs = DF_N_WINDOW_ATTRS, .attrs = {DF_WINDOW_ATTRS}, HALVES_IN_FLOAT,
+DF_OP(avg_pool) = {.name = "avg_pool", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 1,
+                   .n_out = 1,
+                   .n_attrs = DF_N_WINDOW_ATTRS, .attrs = {DF_WINDOW_ATTRS}, RUN_IN_FLOAT,
                    .infer = infer_avg_pool, .workspace = workspace_pool, .run = run_avg_pool};
-DF_OP(avg_pool_grad) = {.name = "avg_pool_grad", .kind = DF_GENERAL, .total = true, .n_in = 1,
+DF_OP(avg_pool_grad) = {.name = "avg_pool_grad", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 1,
                         .n_out = 1, .n_attrs = 1 + DF_N_WINDOW_ATTRS,
-                        .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS}, HALVES_IN_FLOAT,
+                        .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS}, RUN_IN_FLOAT,
                         .infer = infer_grad, .workspace = workspace_grad,
                         .run = run_avg_pool_grad};

@@ -136,14 +136,14 @@ static df_status run_truncated(const df_call *call, df_error *err)
     .n_attrs = 4, .attrs = {{"shape", DF_ATTR_INTS}, {"dtype", DF_ATTR_DTYPE},                   \
                             {a, DF_ATTR_FLOAT}, {b, DF_ATTR_FLOAT}}
 
-DF_OP(random_uniform) = {.name = "random_uniform", .kind = DF_GENERAL, .total = true,
+DF_OP(random_uniform) = {.name = "random_uniform", .kind = DF_GENERAL, .cannot_fail = true,
                          .n_in = 1, .n_out = 1,
                          FLOAT_ATTRS("minval", "maxval"), .infer = infer_uniform,
                          .run = run_uniform};
-DF_OP(random_normal) = {.name = "random_normal", .kind = DF_GENERAL, .total = true,
+DF_OP(random_normal) = {.name = "random_normal", .kind = DF_GENERAL, .cannot_fail = true,
                         .n_in = 1, .n_out = 1,
                         FLOAT_ATTRS("mean", "stddev"), .infer = infer_float, .run = run_normal};
-DF_OP(truncated_normal) = {.name = "truncated_normal", .kind = DF_GENERAL, .total = true,
+DF_OP(truncated_normal) = {.name = "truncated_normal", .kind = DF_GENERAL, .cannot_fail = true,
                            .n_in = 1, .n_out = 1,
                            FLOAT_ATTRS("mean", "stddev"), .infer = infer_float,
                            .run = run_truncated};
@@ -213,7 +213,7 @@ static df_status run_integers(const df_call *call, df_error *err)
 }
 
 DF_OP(random_integers) = {
-    .name = "random_integers", .kind = DF_GENERAL, .total = true,
+    .name = "random_integers", .kind = DF_GENERAL, .cannot_fail = true,
     .n_in = 1, .n_out = 1, .n_attrs = 4,
     .attrs = {{"shape", DF_ATTR_INTS}, {"dtype", DF_ATTR_DTYPE}, {"minval", DF_ATTR_INT},
               {"maxval", DF_ATTR_INT}},
@@ -252,7 +252,7 @@ static df_status run_permutation(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(random_permutation) = {.name = "random_permutation", .kind = DF_GENERAL, .total = true,
+DF_OP(random_permutation) = {.name = "random_permutation", .kind = DF_GENERAL, .cannot_fail = true,
                             .serial = true,
                              .n_in = 1,
                              .n_out = 1, .n_attrs = 1, .attrs = {{"n", DF_ATTR_INT, .open = true}},
@@ -278,6 +278,6 @@ static df_status run_next_key(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(next_key) = {.name = "next_key", .kind = DF_GENERAL, .total = true, .internal = true,
+DF_OP(next_key) = {.name = "next_key", .kind = DF_GENERAL, .cannot_fail = true, .internal = true,
                    .n_in = 1, .n_out = 1, .writes = 1, .infer = infer_next_key,
                    .run = run_next_key};

@@ -351,11 +351,11 @@ FUNCTIONS(gru)
 
 #define FORWARD(family)                                                                          \
     .kind = DF_GENERAL, .infer = infer_##family, .workspace = workspace_##family,                \
-    .run = run_##family, .flops = flops_##family, HALVES_IN_FLOAT
+    .run = run_##family, .flops = flops_##family, RUN_IN_FLOAT
 #define BACKWARD(family)                                                                         \
     .kind = DF_GENERAL, .internal = true, .infer = infer_##family##_grad,                        \
     .workspace = workspace_##family##_grad, .run = run_##family##_grad,                          \
-    .flops = flops_##family##_grad, HALVES_IN_FLOAT
+    .flops = flops_##family##_grad, RUN_IN_FLOAT
 #define ORDER {"reverse", DF_ATTR_BOOL}, {"time_major", DF_ATTR_BOOL}
 #define WANTS_X {"wants_x", DF_ATTR_BOOL}
 

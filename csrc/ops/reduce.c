@@ -23,8 +23,8 @@ enum { AXES, KEEPDIMS };
     static void FN(name##_part)(int64_t rows, int64_t cols, int64_t stride, void *out,           \
                                 const void *x)                                                   \
     {                                                                                            \
-        if (rows == DF_FOLD_ROWS)                                                                \
-            FN(reduce_part)(out, x, DF_FOLD_ROWS, cols, stride, FN(map), FN(combine));           \
+        if (rows == DF_COLUMN_ROWS)                                                              \
+            FN(reduce_part)(out, x, DF_COLUMN_ROWS, cols, stride, FN(map), FN(combine));         \
         else FN(reduce_part)(out, x, 1, cols, stride, FN(map), FN(combine));                     \
     }                                                                                            \
     static void FN(name##_gather)(int64_t rows, int64_t cols, int64_t stride, void *out,         \
@@ -46,7 +46,7 @@ typedef void (*finish_fn)(int64_t n, void *out, const void *p, double count);
 typedef struct {
     rows_fn rows;
     columns_fn columns;
-    df_fold_part_fn part;
+    df_column_part_fn part;
     gather_fn gather;
 } reducer;
 
@@ -387,21 +387,21 @@ REDUCTION(logsumexp)
 REDUCTION(sum_of_squares)
 REDUCTION(mean_of_squares)
 
-DF_OP(reduce_sum) = {REDUCTION_OP(sum), OF_NUMBERS(sum), FOLDS(sum)};
-DF_OP(reduce_prod) = {REDUCTION_OP(prod), OF_NUMBERS(prod), FOLDS(prod)};
-DF_OP(reduce_max) = {REDUCTION_OP(max), OF_NUMBERS(max), FOLDS(max)};
-DF_OP(reduce_min) = {REDUCTION_OP(min), OF_NUMBERS(min), FOLDS(min)};
+DF_OP(reduce_sum) = {REDUCTION_OP(sum), OF_NUMBERS(sum), COLUMNS(sum)};
+DF_OP(reduce_prod) = {REDUCTION_OP(prod), OF_NUMBERS(prod), COLUMNS(prod)};
+DF_OP(reduce_max) = {REDUCTION_OP(max), OF_NUMBERS(max), COLUMNS(max)};
+DF_OP(reduce_min) = {REDUCTION_OP(min), OF_NUMBERS(min), COLUMNS(min)};
 DF_OP(reduce_any) = {REDUCTION_OP(any), OF_BOOLS(any)};
 DF_OP(reduce_all) = {REDUCTION_OP(all), OF_BOOLS(all)};
-DF_OP(reduce_mean) = {REDUCTION_OP(mean), OF_FLOATS(mean), FOLDS(mean), .promote = 1,
+DF_OP(reduce_mean) = {REDUCTION_OP(mean), OF_FLOATS(mean), COLUMNS(mean), .promote = 1,
                       .promote_to_float = true};
 DF_OP(reduce_euclidean_norm) = {REDUCTION_OP(euclidean_norm), OF_FLOATS(euclidean_norm),
-                                FOLDS(euclidean_norm)};
+                                COLUMNS(euclidean_norm)};
 DF_OP(reduce_variance) = {REDUCTION_OP(variance), OF_FLOATS(variance)};
 DF_OP(reduce_std) = {REDUCTION_OP(std), OF_FLOATS(std)};
 DF_OP(reduce_logsumexp) = {REDUCTION_OP(logsumexp), OF_FLOATS(logsumexp)};
 /* Substituted by a graph pass for sums of squares: squares without other readers are not stored. */
 DF_OP(reduce_sum_of_squares) = {REDUCTION_OP(sum_of_squares), OF_FLOATS_ALONE(sum_of_squares),
-                                FOLDS(sum_of_squares)};
+                                COLUMNS(sum_of_squares)};
 DF_OP(reduce_mean_of_squares) = {REDUCTION_OP(mean_of_squares), OF_FLOATS_ALONE(mean_of_squares),
-                                 FOLDS(mean_of_squares)};
+                                 COLUMNS(mean_of_squares)};

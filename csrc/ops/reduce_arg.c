@@ -161,7 +161,7 @@ static df_status run_argmin(const df_call *call, df_error *err) { return run(cal
     .name = op, .kind = DF_REDUCTION, .n_in = 1, .n_out = 1, .n_attrs = 2,                       \
     .attrs = {{"axis", DF_ATTR_INT, .axis = true}, {"output_type", DF_ATTR_DTYPE}},              \
     .infer = infer,                                                                              \
-    .workspace = workspace, HALVES_IN_FLOAT
+    .workspace = workspace, RUN_IN_FLOAT
 
 DF_OP(argmax) = {ARG_OP("argmax"), .run = run_argmax};
 DF_OP(argmin) = {ARG_OP("argmin"), .run = run_argmin};

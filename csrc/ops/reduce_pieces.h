@@ -73,17 +73,17 @@ DF_WHERE(F64, WHOLE(sum_of_squares, DF_F64))
 WHOLE(mean_of_squares, DF_F32)
 DF_WHERE(F64, WHOLE(mean_of_squares, DF_F64))
 
-/* --- column reductions (op/fold.h) --- */
+/* --- column reductions (op/column_reduction.h) --- */
 
-static void cut_fold(df_fold *f)
+static void cut_column(df_column_reduction *f)
 {
     f->chunk = df_min(chunk_length(f->inner), f->n);
     f->n_chunks = df_ceil_div(f->n, f->chunk);
-    f->n_parts = f->inner == 1 ? 1 : f->chunk / DF_FOLD_ROWS + DF_FOLD_ROWS - 1;
+    f->n_parts = f->inner == 1 ? 1 : f->chunk / DF_COLUMN_ROWS + DF_COLUMN_ROWS - 1;
 }
 
 typedef struct {
-    const df_fold *fold;
+    const df_column_reduction *column;
     gather_fn gather;
     const char *parts;
     char *out;
@@ -95,18 +95,20 @@ typedef struct {
 static void gather_task(void *context, int64_t begin, int64_t end)
 {
     const gathering *g = context;
-    const df_fold *f = g->fold;
+    const df_column_reduction *f = g->column;
     for (int64_t i = begin; i < end; i++) {
         const int64_t block = i % g->n_blocks * COLUMN_BLOCK, chunks = i / g->n_blocks;
         const int64_t rows = df_min(f->chunk, f->n - chunks % f->n_chunks * f->chunk);
-        g->gather(rows / DF_FOLD_ROWS + rows % DF_FOLD_ROWS, df_min(COLUMN_BLOCK, f->inner - block),
+        g->gather(rows / DF_COLUMN_ROWS + rows % DF_COLUMN_ROWS,
+                  df_min(COLUMN_BLOCK, f->inner - block),
                   f->inner, g->out + (chunks * f->inner + block) * g->bytes,
                   g->parts + (chunks * f->n_parts * f->inner + block) * g->bytes);
     }
 }
 
-static void finish_fold(const reduction *r, df_dtype dtype, const df_fold *f, const char *parts,
-                        char *out, char *workspace)
+static void finish_column(const reduction *r, df_dtype dtype, const df_column_reduction *f,
+                          const char *parts,
+                          char *out, char *workspace)
 {
     const int bytes = df_dtypes[dtype].bytes;
     const int64_t chunks = f->outer * f->n_chunks, room = chunks * f->inner * bytes;
@@ -132,7 +134,7 @@ static void finish_fold(const reduction *r, df_dtype dtype, const df_fold *f, co
     if (r->finish[dtype]) r->finish[dtype](f->outer * f->inner, out, NULL, (double)f->n);
 }
 
-#define FOLD(of, dtype)                                                                          \
+#define COLUMN(of, dtype)                                                                        \
     static void of##_row_##dtype(int64_t rows, int64_t n, void *out, const void *x)              \
     {                                                                                            \
         of.first[dtype].rows(out, x, NULL, rows, n);                                             \
@@ -142,12 +144,12 @@ static void finish_fold(const reduction *r, df_dtype dtype, const df_fold *f, co
     {                                                                                            \
         of.first[dtype].part(rows, cols, stride, out, x);                                        \
     }                                                                                            \
-    static void of##_finish_##dtype(const df_fold *f, const void *parts, void *out,              \
+    static void of##_finish_##dtype(const df_column_reduction *f, const void *parts, void *out,  \
                                     void *workspace)                                             \
     {                                                                                            \
-        finish_fold(&of, dtype, f, parts, out, workspace);                                       \
+        finish_column(&of, dtype, f, parts, out, workspace);                                     \
     }
-#define FOLD_FLOATS(of) FOLD(of, DF_F32) DF_WHERE(F64, FOLD(of, DF_F64))
+#define FOLD_FLOATS(of) COLUMN(of, DF_F32) DF_WHERE(F64, COLUMN(of, DF_F64))
 FOLD_FLOATS(sum)
 FOLD_FLOATS(prod)
 FOLD_FLOATS(max)
@@ -158,21 +160,21 @@ FOLD_FLOATS(sum_of_squares)
 FOLD_FLOATS(mean_of_squares)
 
 /* The `fold` of a record. */
-#define FOLDER(of, dtype)                                                                        \
-    [dtype] = {cut_fold, of##_part_##dtype, of##_row_##dtype, of##_finish_##dtype}
-#define FOLDS(of) .fold = {FOLDER(of, DF_F32), DF_WHERE(F64, FOLDER(of, DF_F64))}
+#define COLUMN_FNS(of, dtype)                                                                    \
+    [dtype] = {cut_column, of##_part_##dtype, of##_row_##dtype, of##_finish_##dtype}
+#define COLUMNS(of) .column = {COLUMN_FNS(of, DF_F32), DF_WHERE(F64, COLUMN_FNS(of, DF_F64))}
 
 /* The `reduce` of a record. */
 #define OF_BOOLS(of) .reduce = {DF_OF(BOOL, of##_whole_DF_BOOL)}
 #define REDUCE_FLOATS(of)                                                                        \
     DF_OF(F16, of##_whole_DF_F16), DF_OF(BF16, of##_whole_DF_BF16), [DF_F32] = of##_whole_DF_F32,\
     DF_OF(F64, of##_whole_DF_F64)
-#define OF_FLOATS(of) HALVES_IN_FLOAT, .reduce = {REDUCE_FLOATS(of)}
+#define OF_FLOATS(of) RUN_IN_FLOAT, .reduce = {REDUCE_FLOATS(of)}
 /* not for 16-bit floats, whose squares are rounded before they are summed */
 #define OF_FLOATS_ALONE(of)                                                                      \
     .internal = true, .reduce = {[DF_F32] = of##_whole_DF_F32, DF_OF(F64, of##_whole_DF_F64)}
 #define OF_NUMBERS(of)                                                                           \
-    HALVES_IN_FLOAT,                                                                             \
+    RUN_IN_FLOAT,                                                                                \
     .reduce = {REDUCE_FLOATS(of), DF_OF(U8, of##_whole_DF_U8), DF_OF(U16, of##_whole_DF_U16),    \
         DF_OF(U32, of##_whole_DF_U32), DF_OF(U64, of##_whole_DF_U64),                            \
         DF_OF(I8, of##_whole_DF_I8), DF_OF(I16, of##_whole_DF_I16),                              \

@@ -276,11 +276,11 @@ static df_status run_resample_grad(const df_call *call, df_error *err)
 }
 
 #define RESIZING_OP(op, workspace_fn, run_fn)                                                    \
-    .name = op, .kind = DF_GENERAL, .total = true, .n_in = 1, .n_out = 1, .n_attrs = 4,          \
+    .name = op, .kind = DF_GENERAL, .cannot_fail = true, .n_in = 1, .n_out = 1, .n_attrs = 4,    \
     .attrs = {{"axis", DF_ATTR_INT}, {"size", DF_ATTR_INT, .open = true},                        \
               {"method", DF_ATTR_INT},                                                           \
               {"antialias", DF_ATTR_BOOL}},                                                      \
-    .infer = infer, .workspace = workspace_fn, .run = run_fn, HALVES_IN_FLOAT
+    .infer = infer, .workspace = workspace_fn, .run = run_fn, RUN_IN_FLOAT
 
 DF_OP(resample) = {RESIZING_OP("resample", workspace, run_resample)};
 DF_OP(resample_grad) = {RESIZING_OP("resample_grad", workspace_grad, run_resample_grad)};

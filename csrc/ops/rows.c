@@ -5,7 +5,7 @@
 enum { ROWS, SPREAD };
 
 typedef struct {
-    const df_pick *picks;
+    const df_row_index *picks;
     int64_t n, inner, bytes;
     bool spread;
     df_dtype dtype;
@@ -60,7 +60,7 @@ static df_status run_merge_rows(const df_call *call, df_error *err)
     const layout l = lay_out(1, &table, call->in[1], 0, 0, false);
     df_status status = check_indices(call, &l, "the table", err);
     if (status != DF_OK || rows->size == 0) return status;
-    merge m = {.picks = sort_picks(&l, call->workspace), .n = l.picks,
+    merge m = {.picks = sort_row_indices(&l, call->workspace), .n = l.picks,
                .inner = product(rows->shape, 1, rows->ndim), .bytes = df_dtypes[rows->dtype].bytes,
                .spread = call->attrs[SPREAD].i != 0,
                .dtype = rows->dtype,
@@ -72,12 +72,12 @@ static df_status run_merge_rows(const df_call *call, df_error *err)
 
 static int64_t merge_rows_workspace(const df_call *call)
 {
-    return picks_bytes(call->in[1]->size);
+    return row_indices_bytes(call->in[1]->size);
 }
 
 /* Inputs: rows, indices. Rows with equal indices are added, from +0 and in order, at the position
  * of the first of them; the others become zero. `spread` is the transpose. */
 DF_OP(merge_rows) = {.name = "merge_rows", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 2,
                      .attrs = {{"n", DF_ATTR_INT}, {"spread", DF_ATTR_BOOL}},
-                     .infer = infer_merge_rows, .workspace = merge_rows_workspace, HALVES_IN_FLOAT,
+                     .infer = infer_merge_rows, .workspace = merge_rows_workspace, RUN_IN_FLOAT,
                      .run = run_merge_rows};

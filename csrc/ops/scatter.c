@@ -254,7 +254,7 @@ DF_OP(gather_grad) = {.name = "gather_grad", .kind = DF_GENERAL, .n_in = 2, .n_o
                       .attrs = {{"shape", DF_ATTR_INTS}, {"axis", DF_ATTR_INT},
                                 {"batch_dims", DF_ATTR_INT}},
                       .infer = infer_gather_grad, .run = run_gather_grad,
-                      HALVES_IN_FLOAT};
+                      RUN_IN_FLOAT};
 
 /* Inputs: indices, updates. */
 static df_status infer_scatter_nd(const df_call *call, df_error *err)
@@ -291,7 +291,7 @@ DF_OP(scatter_nd) = {.name = "scatter_nd", .kind = DF_GENERAL, .n_in = 2, .n_out
                      .attrs = {{"shape", DF_ATTR_INTS}, {"axis", DF_ATTR_INT},
                                {"batch_dims", DF_ATTR_INT}},
                      .infer = infer_scatter_nd, .run = run_scatter_nd,
-                     HALVES_IN_FLOAT};
+                     RUN_IN_FLOAT};
 
 /* --- tensor_scatter_nd_*: into a copy ----------------------------------------------------------*/
 
@@ -333,15 +333,15 @@ static df_status run_update(const df_call *call, df_error *err)
     .promote = 1 | 4, .may_alias = 1
 
 DF_OP(tensor_scatter_nd_add) = {TENSOR_SCATTER("tensor_scatter_nd_add"), .infer = infer_combine,
-                                .run = run_add, HALVES_IN_FLOAT};
+                                .run = run_add, RUN_IN_FLOAT};
 DF_OP(tensor_scatter_nd_sub) = {TENSOR_SCATTER("tensor_scatter_nd_sub"), .infer = infer_combine,
-                                .run = run_sub, HALVES_IN_FLOAT};
+                                .run = run_sub, RUN_IN_FLOAT};
 DF_OP(tensor_scatter_nd_min) = {TENSOR_SCATTER("tensor_scatter_nd_min"), .infer = infer_combine,
-                                .run = run_min, HALVES_IN_FLOAT};
+                                .run = run_min, RUN_IN_FLOAT};
 DF_OP(tensor_scatter_nd_max) = {TENSOR_SCATTER("tensor_scatter_nd_max"), .infer = infer_combine,
-                                .run = run_max, HALVES_IN_FLOAT};
+                                .run = run_max, RUN_IN_FLOAT};
 DF_OP(tensor_scatter_nd_mul) = {TENSOR_SCATTER("tensor_scatter_nd_mul"), .infer = infer_combine,
-                                .run = run_mul, HALVES_IN_FLOAT};
+                                .run = run_mul, RUN_IN_FLOAT};
 DF_OP(tensor_scatter_nd_update) = {TENSOR_SCATTER("tensor_scatter_nd_update"),
                                    .infer = infer_update, .run = run_update};
 
@@ -475,8 +475,8 @@ static df_status run_segment_sum(const df_call *call, df_error *err)
     return run_scatter(call, l, NULL, call->in[0], ADD, "the result", err);
 }
 
-DF_OP(segment_sum) = {.name = "segment_sum", .kind = DF_GENERAL, .sized_by_data = true,
+DF_OP(segment_sum) = {.name = "segment_sum", .kind = DF_GENERAL, .data_dependent_shape = true,
                       .n_in = 2, .n_out = 1,
                       .n_attrs = 1, .attrs = {{"num_segments", DF_ATTR_INT, .open = true}},
                       .infer = infer_segment_sum, .run = run_segment_sum,
-                      HALVES_IN_FLOAT};
+                      RUN_IN_FLOAT};

@@ -99,7 +99,7 @@ DF_OP(searchsorted) = {.name = "searchsorted", .kind = DF_GENERAL, .n_in = 2, .n
                        .n_attrs = 2,
                        .attrs = {{"right", DF_ATTR_BOOL}, {"out_type", DF_ATTR_DTYPE}},
                        .promote = 3, .infer = infer_searchsorted, .run = run_searchsorted,
-                       HALVES_IN_FLOAT};
+                       RUN_IN_FLOAT};
 
 /* --- in_top_k: predictions [n, classes], targets [n] -------------------------------------------*/
 
@@ -156,4 +156,4 @@ static df_status run_in_top_k(const df_call *call, df_error *err)
 
 DF_OP(in_top_k) = {.name = "in_top_k", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 1,
                    .attrs = {{"k", DF_ATTR_INT}}, .infer = infer_in_top_k, .run = run_in_top_k,
-                   HALVES_IN_FLOAT};
+                   RUN_IN_FLOAT};

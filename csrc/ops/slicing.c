@@ -256,20 +256,21 @@ static df_status run_band_part(const df_call *call, df_error *err)
 DF_OP(strided_slice) = {.name = "strided_slice", .kind = DF_VIEW, .n_in = 1, .n_out = 1,
                         .n_attrs = 4, .attrs = {DF_SLICE_ATTRS}, .infer = infer_strided_slice,
                         .view = view_strided_slice, .run = run_strided_slice};
-DF_OP(strided_slice_grad) = {.name = "strided_slice_grad", .kind = DF_GENERAL, .total = true,
+DF_OP(strided_slice_grad) = {.name = "strided_slice_grad", .kind = DF_GENERAL, .cannot_fail = true,
                              .n_in = 1,
                              .n_out = 1, .n_attrs = 5,
                              .attrs = {{"shape", DF_ATTR_INTS}, DF_SLICE_ATTRS},
                              .infer = infer_strided_slice_grad, .run = run_strided_slice_grad};
-DF_OP(pad) = {.name = "pad", .kind = DF_GENERAL, .total = true, .n_in = 2, .n_out = 1, .n_attrs = 1,
+DF_OP(pad) = {.name = "pad", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2, .n_out = 1,
+              .n_attrs = 1,
               .attrs = {{"paddings", DF_ATTR_INTS, .open = true}}, .promote = 3, .infer = infer_pad,
               .run = run_pad};
-DF_OP(roll) = {.name = "roll", .kind = DF_GENERAL, .total = true,
+DF_OP(roll) = {.name = "roll", .kind = DF_GENERAL, .cannot_fail = true,
                .n_in = 1, .n_out = 1, .n_attrs = 2,
                .attrs = {{"shift", DF_ATTR_INT, .open = true}, {"axis", DF_ATTR_INT, .open = true}},
                .infer = infer_roll,
                .run = run_roll};
-DF_OP(band_part) = {.name = "band_part", .kind = DF_GENERAL, .total = true,
+DF_OP(band_part) = {.name = "band_part", .kind = DF_GENERAL, .cannot_fail = true,
                     .n_in = 1, .n_out = 1, .n_attrs = 2,
                     .attrs = {{"num_lower", DF_ATTR_INT, .open = true},
                               {"num_upper", DF_ATTR_INT, .open = true}},

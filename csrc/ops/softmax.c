@@ -156,8 +156,8 @@ RUN(cross)
 RUN(cross_grad)
 
 #define AXIS_OP(op, n)                                                                           \
-    .name = op, .kind = DF_GENERAL, .total = true, .n_in = n, .n_out = 1, .n_attrs = 1,          \
-    .promote = (1 << (n)) - 1, .attrs = {{"axis", DF_ATTR_INT, .open = true}}, HALVES_IN_FLOAT
+    .name = op, .kind = DF_GENERAL, .cannot_fail = true, .n_in = n, .n_out = 1, .n_attrs = 1,    \
+    .promote = (1 << (n)) - 1, .attrs = {{"axis", DF_ATTR_INT, .open = true}}, RUN_IN_FLOAT
 
 DF_OP(softmax) = {AXIS_OP("softmax", 1), .infer = infer, .run = run_softmax};
 DF_OP(log_softmax) = {AXIS_OP("log_softmax", 1), .infer = infer, .run = run_log_softmax};
@@ -306,11 +306,11 @@ static df_status run_sparse(const df_call *call, df_error *err)
 DF_OP(sparse_softmax_cross_entropy) = {
     .name = "sparse_softmax_cross_entropy", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
     .promote = 1 << LOGITS, .infer = infer_sparse, .workspace = sparse_workspace,
-    .run = run_sparse, HALVES_IN_FLOAT};
+    .run = run_sparse, RUN_IN_FLOAT};
 DF_OP(sparse_softmax_cross_entropy_grad) = {
     .name = "sparse_softmax_cross_entropy_grad", .kind = DF_GENERAL, .n_in = 3, .n_out = 1,
     .promote = 1 << LOGITS | 1 << G, .infer = infer_sparse_grad, .workspace = sparse_workspace,
-    .run = run_sparse, HALVES_IN_FLOAT};
+    .run = run_sparse, RUN_IN_FLOAT};
 
 /* --- cross entropy of independent classes: (labels, logits) --- */
 

@@ -416,10 +416,10 @@ static df_status run_values(const df_call *call, df_error *err)
     return run_sort(call, &s, err);
 }
 
-DF_OP(sort) = {.name = "sort", .kind = DF_GENERAL, .total = true,
+DF_OP(sort) = {.name = "sort", .kind = DF_GENERAL, .cannot_fail = true,
                .n_in = 1, .n_out = 1, .n_attrs = 1,
                .attrs = {{"descending", DF_ATTR_BOOL}}, .infer = infer_sort, .run = run_values,
-               HALVES_IN_FLOAT};
+               RUN_IN_FLOAT};
 
 static df_status infer_argsort(const df_call *call, df_error *err)
 {
@@ -437,10 +437,10 @@ static df_status run_argsort(const df_call *call, df_error *err)
     return run_sort(call, &s, err);
 }
 
-DF_OP(argsort) = {.name = "argsort", .kind = DF_GENERAL, .total = true,
+DF_OP(argsort) = {.name = "argsort", .kind = DF_GENERAL, .cannot_fail = true,
                   .n_in = 1, .n_out = 1, .n_attrs = 1,
                   .attrs = {{"descending", DF_ATTR_BOOL}}, .infer = infer_argsort,
-                  .run = run_argsort, HALVES_IN_FLOAT};
+                  .run = run_argsort, RUN_IN_FLOAT};
 
 enum { K };
 
@@ -471,7 +471,7 @@ static df_status run_top_k(const df_call *call, df_error *err)
     return run_sort(call, &s, err);
 }
 
-DF_OP(top_k) = {.name = "top_k", .kind = DF_GENERAL, .total = true,
+DF_OP(top_k) = {.name = "top_k", .kind = DF_GENERAL, .cannot_fail = true,
                 .n_in = 1, .n_out = 2, .n_attrs = 1,
                 .attrs = {{"k", DF_ATTR_INT, .open = true}}, .infer = infer_top_k, .run = run_top_k,
-                HALVES_IN_FLOAT};
+                RUN_IN_FLOAT};

@@ -22,7 +22,7 @@ static df_status run_assign(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(assign) = {.name = "assign", .kind = DF_GENERAL, .total = true, .n_in = 2, .writes = 1,
+DF_OP(assign) = {.name = "assign", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2, .writes = 1,
                  .infer = infer_assign, .run = run_assign};
 
 /* var = var + delta with the tile function of add (or subtract). */
@@ -63,9 +63,9 @@ static df_status run_assign_sub(const df_call *call, df_error *err)
     return run_update(call, &DF_SYM(df_op_subtract), err);
 }
 
-DF_OP(assign_add) = {.name = "assign_add", .kind = DF_GENERAL, .total = true,
+DF_OP(assign_add) = {.name = "assign_add", .kind = DF_GENERAL, .cannot_fail = true,
                      .n_in = 2, .writes = 1,
                      .infer = infer_assign, .run = run_assign_add};
-DF_OP(assign_sub) = {.name = "assign_sub", .kind = DF_GENERAL, .total = true,
+DF_OP(assign_sub) = {.name = "assign_sub", .kind = DF_GENERAL, .cannot_fail = true,
                      .n_in = 2, .writes = 1,
                      .infer = infer_assign, .run = run_assign_sub};

@@ -14,9 +14,9 @@ void df_signature_begin(df_signature *s)
     s->n = s->n_saved = s->n_operands = s->n_values = 0;
     s->dims = NULL;
     s->ndim = -1;
-    if (++s->round < 0) { /* the counter wrapped around: old entries would look current */
-        memset(s->places, 0, (size_t)s->n_places * sizeof *s->places);
-        s->round = 1;
+    if (++s->generation < 0) { /* the counter wrapped around: old entries would look current */
+        memset(s->seen, 0, (size_t)s->n_seen * sizeof *s->seen);
+        s->generation = 1;
     }
 }
 
@@ -45,37 +45,38 @@ bool df_signature_word(df_signature *s, uint64_t word)
 
 static inline uint64_t home(const df_signature *s, uint64_t id)
 {
-    return ((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (uint64_t)(s->n_places - 1);
+    return ((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (uint64_t)(s->n_seen - 1);
 }
 
-static bool grow_places(df_signature *s)
+static bool grow_seen(df_signature *s)
 {
-    df_signature grown = {.n_places = df_max(FIRST_PLACES, s->n_places * 2)};
-    grown.places = calloc((size_t)grown.n_places, sizeof *grown.places);
-    if (!grown.places) return false;
-    for (int64_t i = 0; i < s->n_places; i++) {
-        const df_place *p = &s->places[i];
-        if (p->round != s->round) continue;
+    df_signature grown = {.n_seen = df_max(FIRST_PLACES, s->n_seen * 2)};
+    grown.seen = calloc((size_t)grown.n_seen, sizeof *grown.seen);
+    if (!grown.seen) return false;
+    for (int64_t i = 0; i < s->n_seen; i++) {
+        const df_seen_value *p = &s->seen[i];
+        if (p->generation != s->generation) continue;
         uint64_t at = home(&grown, p->id);
-        while (grown.places[at].round) at = (at + 1) & (uint64_t)(grown.n_places - 1);
-        grown.places[at] = *p;
+        while (grown.seen[at].generation) at = (at + 1) & (uint64_t)(grown.n_seen - 1);
+        grown.seen[at] = *p;
     }
-    free(s->places);
-    s->places = grown.places;
-    s->n_places = grown.n_places;
+    free(s->seen);
+    s->seen = grown.seen;
+    s->n_seen = grown.n_seen;
     return true;
 }
 
 /* The entry of a value, created if new; NULL if out of memory. */
-static inline df_place *place(df_signature *s, uint64_t id)
+static inline df_seen_value *place(df_signature *s, uint64_t id)
 {
-    if (s->n_values * 2 >= s->n_places && !grow_places(s)) return NULL;
+    if (s->n_values * 2 >= s->n_seen && !grow_seen(s)) return NULL;
     uint64_t at = home(s, id);
-    for (;; at = (at + 1) & (uint64_t)(s->n_places - 1)) {
-        df_place *p = &s->places[at];
-        if (p->round != s->round) {
-            *p = (df_place){.id = id, .round = s->round, .number = (int32_t)s->n_values++,
-                            .argument = -1};
+    for (;; at = (at + 1) & (uint64_t)(s->n_seen - 1)) {
+        df_seen_value *p = &s->seen[at];
+        if (p->generation != s->generation) {
+            *p = (df_seen_value){.id = id, .generation = s->generation,
+                                 .number = (int32_t)s->n_values++,
+                                 .argument = -1};
             return p;
         }
         if (p->id == id) return p;
@@ -94,7 +95,7 @@ static inline void write_dims(df_signature *s, int ndim, const int64_t *dims)
 
 bool df_signature_value(df_signature *s, uint64_t id, const df_tensor *like)
 {
-    df_place *p = place(s, id);
+    df_seen_value *p = place(s, id);
     if (!p || !reserve(s, 1 + (like ? like->ndim : 0))) return false;
     s->words[s->n++] = (like ? kind_of(like->dtype, like->ndim) : 0) | (uint64_t)p->number << 20;
     if (like) write_dims(s, like->ndim, like->shape);
@@ -117,7 +118,7 @@ bool df_signature_operand(df_signature *s, const df_operand *o, const df_tensor 
     const int64_t *dims = kept ? kept->shape : o->kept;
     uint64_t word = kind_of(kept ? (int)kept->dtype : o->dtype, ndim);
     int32_t argument = -1;
-    df_place *p = NULL;
+    df_seen_value *p = NULL;
     if (s->n_operands == s->operand_room &&
         !grow((void **)&s->argument_of, &s->operand_room, 0, sizeof *s->argument_of))
         return false;
@@ -167,6 +168,6 @@ void df_signature_free(df_signature *s)
     free(s->words);
     free(s->saved);
     free(s->argument_of);
-    free(s->places);
+    free(s->seen);
     *s = (df_signature){0};
 }

@@ -6,23 +6,23 @@
 #ifndef DF_SIGNATURE_H
 #define DF_SIGNATURE_H
 
-#include "tape/log.h"
+#include "tape/tape.h"
 
 /* A value that occurs in the tape: its number, and the argument that is its newest object. */
 typedef struct {
     uint64_t id;
     const void *kept;
-    int32_t round, number, argument;
-} df_place;
+    int32_t generation, number, argument;
+} df_seen_value;
 
 typedef struct {
     uint64_t *words;
     void **saved;    /* by argument: the stored object */
     int32_t *argument_of; /* by operand, in the order of writing: the argument; -1 if it is not
                            * stored */
-    int64_t n, n_saved, n_operands, n_values, room, saved_room, operand_room, n_places;
-    df_place *places; /* hash table by id; an entry of another `round` is free */
-    int32_t round;
+    int64_t n, n_saved, n_operands, n_values, room, saved_room, operand_room, n_seen;
+    df_seen_value *seen; /* hash table by id; an entry of another `generation` is free */
+    int32_t generation;
     const int64_t *dims; /* of the previous operand */
     int ndim;
 } df_signature;

@@ -14,16 +14,16 @@ cdef extern from "pythread.h" nogil:
     ctypedef void *PyThread_type_lock
 
 
-cdef struct Claim:
-    # A lock request: the variables that a thread reads and writes (claims.pxi).
+cdef struct LockRequest:
+    # A lock request: the variables that a thread reads and writes (variable_locks.pxi).
     int n_reads, n_writes
     PyObject **reads           # Variables
     PyObject **writes
     PyObject **values          # of `reads`: references owned by the creator of the request
-    Claim *next                # in the queue, or in the list of granted requests
-    Claim *outer               # the innermost request that the thread held before, or NULL
+    LockRequest *next          # in the queue, or in the list of granted requests
+    LockRequest *outer         # the innermost request that the thread held before, or NULL
     unsigned long thread
-    PyThread_type_lock bell
+    PyThread_type_lock wakeup
     bint working               # C is writing the variables: no thread may read them
     bint granted
     bint failed                # out of memory for the copy of a value
@@ -48,8 +48,8 @@ cdef class Symbol(Tensor):
     cdef public object node
     cdef public int index
     cdef readonly object graph
-    cdef readonly bint from_data
-    cdef readonly bint sized_by_data
+    cdef readonly bint data_dependent
+    cdef readonly bint data_dependent_shape
     cdef readonly object row    # if a loop stacks rows in it: a Symbol like one row, else None
     cdef tuple unknown          # a bool per dimension; None: all are known
     cdef tuple dims             # the cached shape if a dimension is unknown
@@ -62,8 +62,8 @@ cdef class Variable(TensorBase):
     cdef readonly str name
     cdef readonly bint trainable
     cdef uint64_t id
-    cdef Claim *writer         # the request that holds its write lock, or NULL
-    cdef bint wanted           # a queued request names it (claims.pxi)
+    cdef LockRequest *writer   # the request that holds its write lock, or NULL
+    cdef bint wanted           # a queued request names it (variable_locks.pxi)
     cdef uint64_t version      # number of changes of the value
     cdef bint made
     cdef object __weakref__

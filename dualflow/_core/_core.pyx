@@ -53,7 +53,7 @@ cdef extern from "unistd.h" nogil:
     int usleep(unsigned int usec)
 
 include "errors.pxi"      # translation of df_error into exceptions
-include "watch.pxi"       # the Python functions that are entered during a trace
+include "frame_observer.pxi"  # the Python functions that are entered during a trace
 include "op.pxi"          # Op: handles of the C op records
 include "tensor.pxi"      # allocation and description of dense tensors
 include "dims.pxi"        # Dim: a number that may change from call to call
@@ -63,7 +63,7 @@ include "attrs.pxi"       # attributes, packed for C
 include "records.pxi"     # tape records
 include "functions.pxi"   # tape records of calls and of functions with a custom gradient
 include "backward.pxi"    # the backward pass over tape records
-include "claims.pxi"      # reader/writer locks of variables
+include "variable_locks.pxi"  # reader/writer locks of variables
 include "run.pxi"         # execution of one op
 include "infer.pxi"       # shape inference
 include "dispatch.pxi"    # an op on tensors: promotion, then execution or recording
@@ -73,23 +73,23 @@ include "convert.pxi"     # conversion of Python objects
 include "apply.pxi"       # an op on operands of any kind
 include "updates.pxi"     # an op on several variables at once
 include "interop.pxi"     # export to buffers, NumPy and pickles
-include "exchange.pxi"    # writable buffers, tree reduction
+include "buffer_exchange.pxi"  # writable buffers, tree reduction
 include "rows.pxi"        # rows of several tensors at once
 include "keys.pxi"        # operators with attributes: a @ b, x[key]
 include "protocols.pxi"   # Python protocols of tensors
 include "variable.pxi"    # Variable: the only mutable tensor
 include "contexts.pxi"    # context managers that signals cannot interrupt halfway
 include "host.pxi"        # callbacks from a running program into Python
-include "beside.pxi"      # asynchronous host calls
+include "async_host.pxi"  # asynchronous host calls
 include "file.pxi"        # program files
 include "parts.pxi"       # a program in C form, while it is built
-include "lent.pxi"        # arguments that a run frees early
+include "donated_arguments.pxi"  # arguments that a run frees early
 include "program.pxi"     # Program: built, run, timed
-include "kept.pxi"        # results cached until a variable changes
+include "cached_results.pxi"  # results cached until a variable changes
 include "call.pxi"        # Executable: a program bound to arguments and variables
-include "patterns.pxi"    # guards on the arguments of a call
-include "places.pxi"      # guards on the values that Python read during a trace
-include "known.pxi"       # the dispatch cache of traced functions
-include "repeated.pxi"    # the cache of tapes and their compiled backward passes
+include "argument_guards.pxi"  # guards on the arguments of a call
+include "state_guards.pxi"  # guards on the values that Python read during a trace
+include "dispatch_cache.pxi"  # the dispatch cache of traced functions
+include "tape_cache.pxi"  # the cache of tapes and their compiled backward passes
 include "runtime.pxi"     # threads, memory, SIMD level
-include "sealed.pxi"      # classes that Python code cannot instantiate
+include "disallow_new.pxi"  # classes that Python code cannot instantiate

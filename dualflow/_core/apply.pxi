@@ -91,7 +91,7 @@ cdef object equality(Op op, a, b):
     """Compare elements with == or !=. None, text and types are unequal to every tensor."""
     if b is None or isinstance(b, (str, bytes, type)):
         return NotImplemented
-    if has_face(a) and not asked_by_us():
+    if has_methods(a) and not asked_by_us():
         return (a is b) == (op is OP_EQUAL)
     try:
         return binary(op, a, b)
@@ -106,7 +106,7 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
     cdef list ins = [None] * n
     cdef Py_ssize_t i
     cdef bint alike = not op.c.promote_to_float
-    cdef object beside = dtype_beside(op, args, n)
+    cdef object async_role = dtype_beside(op, args, n)
     for i in range(n):
         a = <object>args[i]
         if type(a) is Tensor and not op.c.writes:
@@ -127,7 +127,7 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
         elif isinstance(a, Variable):
             ins[i] = read_variable(<Variable>a)
         elif not (promotes(op, i) and is_number(a)):
-            ins[i] = to_tensor(a, beside if promotes(op, i) else None, op.name)
+            ins[i] = to_tensor(a, async_role if promotes(op, i) else None, op.name)
     return ins if alike else promoted(op, args, ins)
 
 
@@ -135,7 +135,7 @@ cdef object dtype_beside(Op op, PyObject **args, Py_ssize_t n):
     """Return the dtype for arrays and lists among the operands: in a graph with a face (compat.v1),
     the dtype of the first tensor; else None, so that they keep their own."""
     cdef Py_ssize_t i
-    if df_trace_top != NULL and (<object>df_trace_top).face is not None:
+    if df_trace_top != NULL and (<object>df_trace_top).methods is not None:
         for i in range(n):
             if promotes(op, i):
                 a = unwrapped(<object>args[i])
@@ -153,16 +153,16 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=Non
     cdef Pointers p
     cdef Tensor out
     cdef list ins
-    cdef RecordLog log
+    cdef Tape tape
     if df_trace_top != NULL:
         graph = other_graph(args, n)
         if graph is not None:
             top = <object>df_trace_top
-            log = begin_in(graph)
+            tape = begin_in_graph(graph)
             try:
                 return trace_op(op, convert_inputs(op, args, n), attrs, name)
             finally:
-                end_in(log)
+                end_in_graph(tape)
                 set_trace_top(top)
         return trace_op(op, convert_inputs(op, args, n), attrs, name)
     if op.fast != FAST_NONE and not checking_numerics:
@@ -176,11 +176,11 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=Non
     if graph is None:
         graph = graph_among(ins)
     if graph is not None:              # open: the conversion has checked that
-        log = begin_in(graph)
+        tape = begin_in_graph(graph)
         try:
             return trace_op(op, convert_inputs(op, args, n), attrs, name)
         finally:
-            end_in(log)
+            end_in_graph(tape)
     return run_writing(op, args, ins, attrs) if op.c.writes else run(op, ins, attrs)
 
 
@@ -257,26 +257,26 @@ cdef object run_writing(Op op, PyObject **args, list ins, Attrs attrs):
     """Run an op that writes variables, with their write locks held."""
     cdef PyObject *variables[MAX_WRITTEN]
     cdef int places[MAX_WRITTEN]
-    cdef Claim claim
+    cdef LockRequest request
     cdef Variable v
     cdef int k
-    claim.n_reads = claim.n_writes = 0
-    claim.writes = variables
+    request.n_reads = request.n_writes = 0
+    request.writes = variables
     for k in range(<int>min(len(ins), MAX_WRITTEN)):
         if op.c.writes >> k & 1:
-            variables[claim.n_writes] = args[k]
-            places[claim.n_writes] = k
-            claim.n_writes += 1
+            variables[request.n_writes] = args[k]
+            places[request.n_writes] = k
+            request.n_writes += 1
             ins[k] = None              # one more reference would force a copy
-    stake(&claim)
+    acquire_variables(&request)
     try:
-        for k in range(claim.n_writes):
+        for k in range(request.n_writes):
             v = <Variable>variables[k]
             make_exclusive(v)
             ins[places[k]] = v.value_
         return run(op, ins, attrs)
     finally:
-        let_go(&claim)
+        release_variables(&request)
 
 
 cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
@@ -311,7 +311,7 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
             x = other
     if x is None or x.t.size > FAST_ELEMENTS or x.t.ndim > DF_INLINE_NDIM:
         return None
-    fn = op.quick[<int>x.t.dtype]
+    fn = op.run_cached[<int>x.t.dtype]
     if fn == NULL:
         return None
     for i in range(n):
@@ -319,7 +319,7 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
             if x.t.size > SPLAT_ELEMENTS or not splat_number(room, <object>args[i], x):
                 return None
             data[i] = room
-            if df_log_top != NULL:
+            if df_tape_top != NULL:
                 number = scalar_tensor(<object>args[i], x.t.dtype, op.name)
                 ins[i] = <PyObject *>number
             continue
@@ -339,7 +339,7 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
             return None
     out = new_like(x, x.t.dtype if op.fast == FAST_SAME else DF_BOOL, op)
     fn(x.t.size, out.t.data, data, attrs.c if attrs is not None else NULL)
-    if df_log_top != NULL:
+    if df_tape_top != NULL:
         result = <PyObject *>out
         record_all(op, attrs, ins, <int>n, &result, 1)
     return out
@@ -378,7 +378,7 @@ def filled(value, like):
     cdef Tensor x
     cdef char *data
     cdef int64_t i, step
-    if df_trace_top != NULL and type(like) is Symbol and (<Symbol>like).from_data:
+    if df_trace_top != NULL and type(like) is Symbol and (<Symbol>like).data_dependent:
         return filled_like(value, <Symbol>like)
     if df_trace_top != NULL and isinstance(like, (Symbol, Variable)):
         x = scalar_tensor(value, <df_dtype>(<int>like.dtype.index), "filled")

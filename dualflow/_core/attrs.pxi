@@ -22,7 +22,7 @@ cdef class Attrs:
     cdef tuple names
     cdef readonly tuple values
     cdef readonly bint symbolic        # some values are Dims; `c` holds their hints
-    cdef bint from_data                # some of the Dims depend on data
+    cdef bint data_dependent           # some of the Dims depend on data
 
     def __dealloc__(self):
         PyMem_Free(self.lists)
@@ -197,7 +197,7 @@ cdef Attrs pack_values(Op op, tuple values):
         value = values[k]
         if type(value) is Dim:
             attrs.symbolic = True
-            attrs.from_data |= (<Dim>value).from_data
+            attrs.data_dependent |= (<Dim>value).data_dependent
             value = (<Dim>value).hint
         try:
             if op.c.attrs[k].type == DF_ATTR_FLOAT:
@@ -208,7 +208,7 @@ cdef Attrs pack_values(Op op, tuple values):
                 for v in <tuple>value:
                     if type(v) is Dim:
                         attrs.symbolic = True
-                        attrs.from_data |= (<Dim>v).from_data
+                        attrs.data_dependent |= (<Dim>v).data_dependent
                         v = (<Dim>v).hint
                     at[0] = v
                     at += 1
@@ -258,7 +258,7 @@ cdef list open_axes(Op op, Attrs attrs):
 
 
 cdef bint is_open(x, bint all_dims):
-    return type(x) is Dim and (all_dims or (<Dim>x).from_data)
+    return type(x) is Dim and (all_dims or (<Dim>x).data_dependent)
 
 
 cdef object mapped(Op op, int k, Dim d, value_of):

@@ -14,7 +14,7 @@ cdef enum:
 
 
 @cython.final
-cdef class Maybe:
+cdef class MaskedGradient:
     """A gradient of a graph that is connected or not depending on data, for example on a branch.
 
     Attributes
@@ -43,74 +43,75 @@ cdef class Maybe:
 
 
 @cython.final
-cdef class Walk:
-    cdef df_id_map pending         # accumulators: id -> owned Tensor, or list of terms to be summed
-    cdef df_id_set wanted        # ids of the sources
-    cdef df_id_set reach         # ids of values that depend on a source
-    cdef bint prune            # only values in `reach` get cotangents
+cdef class BackwardPass:
+    cdef df_id_map accumulators    # accumulators: id -> owned Tensor, or list of terms to be summed
+    cdef df_id_set source_ids    # ids of the sources
+    cdef df_id_set active_ids    # ids of values that depend on a source
+    cdef bint prune            # only values in `active_ids` get cotangents
     cdef bint at_once          # terms are summed as soon as there are two
     cdef dict found
-    cdef object total, fit, zeros, settle, only_if, anew
-    cdef PyObject *watch       # the Watch to resume in rules of the user, or NULL
+    cdef object sum_cotangents, unbroadcast, zeros, resolve_flags, with_flag, with_fresh_id
+    cdef PyObject *observer    # the Watch to resume in rules of the user, or NULL
 
     def __dealloc__(self):
         cdef int64_t i
-        for i in range(self.pending.n_slots):
-            if self.pending.keys[i] and self.pending.values[i] != NULL:
-                Py_DECREF(<object>self.pending.values[i])
-        df_id_map_free(&self.pending)
-        df_id_set_free(&self.wanted)
-        df_id_set_free(&self.reach)
+        for i in range(self.accumulators.n_slots):
+            if self.accumulators.keys[i] and self.accumulators.values[i] != NULL:
+                Py_DECREF(<object>self.accumulators.values[i])
+        df_id_map_free(&self.accumulators)
+        df_id_set_free(&self.source_ids)
+        df_id_set_free(&self.active_ids)
 
-    cdef int give(self, uint64_t id, g) except -1:
+    cdef int accum(self, uint64_t id, g) except -1:
         """Add a cotangent to the accumulator of a value."""
-        cdef int64_t at = df_id_map_put(&self.pending, id)
+        cdef int64_t at = df_id_map_put(&self.accumulators, id)
         cdef PyObject *old
         if at < 0:
             raise MemoryError()
-        old = <PyObject *>self.pending.values[at]
+        old = <PyObject *>self.accumulators.values[at]
         if old == NULL:
             Py_INCREF(g)
-            self.pending.values[at] = <PyObject *>g
+            self.accumulators.values[at] = <PyObject *>g
         elif type(<object>old) is list:
             (<list>old).append(g)
             if len(<list>old) == PARTIALS:
-                (<list>old)[:] = [self.total(<list>old)]
+                (<list>old)[:] = [self.sum_cotangents(<list>old)]
         else:
             both = [<object>old, g]
             if self.at_once:
-                both = self.total(<list>both)
+                both = self.sum_cotangents(<list>both)
             Py_INCREF(both)
-            self.pending.values[at] = <PyObject *>both
+            self.accumulators.values[at] = <PyObject *>both
             Py_DECREF(<object>old)
         return 0
 
-    cdef object so_far(self, uint64_t id):
+    cdef object pop_accumulator(self, uint64_t id):
         """Remove the accumulator of a value and return its sum; return None without one."""
-        cdef int64_t at = df_id_map_find(&self.pending, id) if id else -1
+        cdef int64_t at = df_id_map_find(&self.accumulators, id) if id else -1
         cdef object g
         if at < 0:
             return None
-        g = <object>self.pending.values[at]
+        g = <object>self.accumulators.values[at]
         Py_DECREF(g)
-        df_id_map_remove(&self.pending, at)
-        return self.total(g) if type(g) is list else g
+        df_id_map_remove(&self.accumulators, at)
+        return self.sum_cotangents(g) if type(g) is list else g
 
-    cdef object take(self, uint64_t id):
+    cdef object pop_cotangent(self, uint64_t id):
         """Pop the cotangent of a value, or None, and store it if the value is a source."""
-        cdef object g = self.so_far(id)
-        if g is not None and df_id_set_has(&self.wanted, id):
+        cdef object g = self.pop_accumulator(id)
+        if g is not None and df_id_set_has(&self.source_ids, id):
             self.found[id] = g
         return g
 
-    cdef object take_dense(self, uint64_t id, y):
+    cdef object pop_dense_cotangent(self, uint64_t id, y):
         """Pop the cotangent of output `y` for a rule: a tensor, Maybe or None, never IndexedSlices.
         """
-        cdef object g = self.take(id)
-        return g if g is None or is_tensor(g) or type(g) is Maybe else self.fit(g, y)
+        cdef object g = self.pop_cotangent(id)
+        return (g if g is None or is_tensor(g) or type(g) is MaskedGradient
+                else self.unbroadcast(g, y))
 
-    cdef bint flows_to(self, uint64_t id) noexcept:
-        return id != 0 and (not self.prune or df_id_set_has(&self.reach, id))
+    cdef bint is_active(self, uint64_t id) noexcept:
+        return id != 0 and (not self.prune or df_id_set_has(&self.active_ids, id))
 
     cdef int step(self, Record r) except -1:
         """Apply the rule of a record: pop the output cotangents, accumulate the input cotangents.
@@ -123,25 +124,25 @@ cdef class Walk:
         cdef uint64_t known
         cdef object flag = None             # True if connected, if data decides
         for k in range(n_out):
-            useful |= ids[n_in + k] != 0 and df_id_map_find(&self.pending, ids[n_in + k]) >= 0
+            useful |= ids[n_in + k] != 0 and df_id_map_find(&self.accumulators, ids[n_in + k]) >= 0
         if not useful:
             return 0
         useful = False
         for k in range(n_in):
-            useful |= self.flows_to(ids[k])
+            useful |= self.is_active(ids[k])
         if r.op.sums:
-            return self.through_call(r)
+            return self.visit_call(r)
         if r.op.c.n_out == 1:
-            g = self.take_dense(ids[n_in], r.outputs[0])
-            if type(g) is Maybe and useful:
-                (g,), flag = self.settle([g])
+            g = self.pop_dense_cotangent(ids[n_in], r.outputs[0])
+            if type(g) is MaskedGradient and useful:
+                (g,), flag = self.resolve_flags([g])
         else:
             g = [None] * n_out
             for k in range(n_out):
-                g[k] = self.take_dense(ids[n_in + k], r.outputs[k])
-                uncertain |= type(g[k]) is Maybe
+                g[k] = self.pop_dense_cotangent(ids[n_in + k], r.outputs[k])
+                uncertain |= type(g[k]) is MaskedGradient
             if uncertain and useful:
-                g, flag = self.settle(g)
+                g, flag = self.resolve_flags(g)
         if not useful:
             return 0
         if r.op.gradient_rule is None:
@@ -154,9 +155,9 @@ cdef class Walk:
         of = graph.differentiate(r.op.name, r.outputs[0]) if graph is not None else None
         try:
             known = last_id
-            results = call_rule(r, g, self.watch)
+            results = call_rule(r, g, self.observer)
             g = None
-            self.hand_out(r, results, flag, known)
+            self.accumulate_results(r, results, flag, known)
         except Exception as error:
             error.add_note(f"in the gradient of {r.op.name}")
             raise
@@ -165,24 +166,24 @@ cdef class Walk:
                 graph.differentiate(of, None)
         return 0
 
-    cdef int through_call(self, Record r) except -1:
+    cdef int visit_call(self, Record r) except -1:
         """Apply the rule of a record that continues accumulators itself: see `record_call`."""
         cdef Py_ssize_t k, n_in = len(r.inputs), n = len(r.inputs) + len(r.outputs)
         cdef uint64_t *ids = r.ids
         cdef list wanted = [False] * n
         cdef list sums = [None] * n
         for k in range(n):
-            wanted[k] = bool(self.flows_to(ids[k]) if k < n_in
-                             else ids[k] and df_id_set_has(&self.wanted, ids[k]))
+            wanted[k] = bool(self.is_active(ids[k]) if k < n_in
+                             else ids[k] and df_id_set_has(&self.source_ids, ids[k]))
         for k in range(n):
             if wanted[k] or k >= n_in:
-                sums[k] = self.so_far(ids[k])
+                sums[k] = self.pop_accumulator(ids[k])
         if True not in wanted:
             return 0
         try:
-            for k, s in enumerate(self.through_rule(r, sums, wanted)):
+            for k, s in enumerate(self.apply_call_rule(r, sums, wanted)):
                 if s is not None and k < n_in:
-                    self.give(ids[k], s)
+                    self.accum(ids[k], s)
                 elif s is not None:
                     self.found[ids[k]] = s
         except Exception as error:
@@ -190,16 +191,16 @@ cdef class Walk:
             raise
         return 0
 
-    cdef object through_rule(self, Record r, list sums, list wanted):
+    cdef object apply_call_rule(self, Record r, list sums, list wanted):
         cdef Py_ssize_t n_in = len(r.inputs)
-        resume_watch(self.watch)
+        resume_observer(self.observer)
         try:
             return list(r.op.gradient_rule(sums[n_in:], sums[:n_in], wanted))
         finally:
-            if self.watch != NULL:
-                pause_watch()
+            if self.observer != NULL:
+                pause_observer()
 
-    cdef int hand_out(self, Record r, results, flag, uint64_t known) except -1:
+    cdef int accumulate_results(self, Record r, results, flag, uint64_t known) except -1:
         """Accumulate the results of a rule; `known` is the last id from before the rule ran.
 
         While the backward pass is recorded, each cotangent needs a new tensor id. A rule may return
@@ -213,7 +214,7 @@ cdef class Walk:
             raise ValueError(f"{r.op.name}: its gradient rule returned {len(results)} results "
                              f"for {n_in} inputs")
         for k in range(n_in):
-            if not self.flows_to(r.ids[k]):
+            if not self.is_active(r.ids[k]):
                 continue
             g = results[k]
             if type(g) is not Tensor:
@@ -222,27 +223,28 @@ cdef class Walk:
                 if g is None:
                     continue
             x = r.inputs[k]
-            if flag is not None or type(g) is Maybe:
-                g = self.only_if(self.fit, flag, g, x)
+            if flag is not None or type(g) is MaskedGradient:
+                g = self.with_flag(self.unbroadcast, flag, g, x)
             elif not fits(g, x, n_in == 1 and r.op.c.kind == DF_ELEMENTWISE):
-                g = self.fit(g, x)
-            value = g.value if type(g) is Maybe else g
+                g = self.unbroadcast(g, x)
+            value = g.value if type(g) is MaskedGradient else g
             if self.at_once and is_tensor(value):
                 if (<Tensor>value).id <= known:
-                    value = self.anew(value)
-                    g = Maybe(value, g.flag, g.clean) if type(g) is Maybe else value
+                    value = self.with_fresh_id(value)
+                    g = (MaskedGradient(value, g.flag, g.clean) if type(g) is MaskedGradient
+                         else value)
                 known = max(known, (<Tensor>value).id)
-            self.give(r.ids[k], g)
+            self.accum(r.ids[k], g)
         return 0
 
-    cdef int through_log(self, RecordLog log, bint free) except -1:
+    cdef int visit_tape(self, Tape tape, bint free) except -1:
         """Process a log, newest entry first; if `free`, drop each entry before its rule runs."""
-        cdef df_entry *e = log.c.last
+        cdef df_tape_record *e = tape.c.last
         while e != NULL:
-            record = record_of(e) if df_entry_gives(e, &self.pending) else None
+            record = record_of(e) if df_tape_record_has_cotangent(e, &self.accumulators) else None
             if free:
-                log.drop_last()
-                e = log.c.last
+                tape.drop_last()
+                e = tape.c.last
             else:
                 e = e.before
             if record is not None:
@@ -290,18 +292,18 @@ cdef bint equal_dims(tuple a, tuple b, bint alike):
 
 cdef bint is_open_size(d):
     """Return True if a size depends on data or belongs to a graph for all sizes."""
-    return type(d) is Dim and ((<Dim>d).from_data or (<Dim>d).graph.for_any_size)
+    return type(d) is Dim and ((<Dim>d).data_dependent or (<Dim>d).graph.for_any_size)
 
 
-cdef object call_rule(Record r, g, PyObject *watch):
-    """Return rule(g, y, *inputs, **attrs); in a rule of the user, `watch` is resumed."""
-    if watch == NULL or not is_users_rule(r.op):
+cdef object call_rule(Record r, g, PyObject *observer):
+    """Return rule(g, y, *inputs, **attrs); in a rule of the user, `observer` is resumed."""
+    if observer == NULL or not is_users_rule(r.op):
         return apply_rule(r, g)
-    resume_watch(watch)
+    resume_observer(observer)
     try:
         return apply_rule(r, g)
     finally:
-        pause_watch()
+        pause_observer()
 
 
 cdef bint is_users_rule(Op op):
@@ -328,27 +330,29 @@ cdef object apply_rule(Record r, g):
                                <PyObject *>r.packed.names if n_attrs else NULL)
 
 
-def walk_back(records, dict gradients, sources, total, fit, zeros, settle, only_if,
-              anew, bint free=False, bint eagerly=False):
+def backward_pass(records, dict gradients, sources, sum_cotangents, unbroadcast, zeros,
+                  resolve_flags, with_flag,
+                  with_fresh_id, bint free=False, bint eagerly=False):
     """Return the gradients of the sources, by id.
 
     Parameters
     ----------
-    records : RecordLog, or iterable of Record, newest first
+    records : Tape, or iterable of Record, newest first
     gradients : dict of id to Tensor
         The initial cotangents.
     sources : iterable of int
         Ids of the values to differentiate with respect to.
-    total : callable (list of Tensor) -> Tensor
+    sum_cotangents : callable (list of Tensor) -> Tensor
         Returns the sum.
-    fit : callable (gradient, operand) -> Tensor
+    unbroadcast : callable (gradient, operand) -> Tensor
         Returns the gradient with the dtype and, broadcast dimensions summed, shape of the operand.
     zeros : callable (operand) -> Tensor
-    settle : callable (list of Tensor, Maybe or None) -> (list of Tensor or None, flag or None)
+    resolve_flags : callable (list of Tensor, MaskedGradient or None) -> (list of Tensor or None,
+    flag or None)
         Returns the cotangents to pass to a rule and, if data decides, the flag of its results.
-    only_if : callable (fit, flag, gradient, operand) -> Maybe
+    with_flag : callable (fit, flag, gradient, operand) -> MaskedGradient
         Returns the result of a rule, connected only where the flag (or its own, if None) holds.
-    anew : callable (Tensor) -> Tensor
+    with_fresh_id : callable (Tensor) -> Tensor
         Returns the same value under a new tensor id.
     free : bool
         Whether to drop each record from the log before its rule runs.
@@ -359,49 +363,53 @@ def walk_back(records, dict gradients, sources, total, fit, zeros, settle, only_
     -------
     dict of id to Tensor, without the sources that are not connected
     """
-    cdef Walk w = Walk.__new__(Walk)
-    w.watch = pause_watch()
+    cdef BackwardPass w = BackwardPass.__new__(BackwardPass)
+    w.observer = pause_observer()
     try:
-        return walk(w, records, gradients, sources, (total, fit, zeros, settle, only_if, anew),
-                    free, eagerly)
+        return run_backward(w, records, gradients, sources,
+                            (sum_cotangents, unbroadcast, zeros, resolve_flags, with_flag,
+                             with_fresh_id),
+                            free, eagerly)
     finally:
-        resume_watch(w.watch)
+        resume_observer(w.observer)
 
 
-cdef dict walk(Walk w, records, dict gradients, sources, tuple helpers, bint free, bint eagerly):
-    cdef RecordLog log
+cdef dict run_backward(BackwardPass w, records, dict gradients, sources, tuple helpers, bint free,
+                       bint eagerly):
+    cdef Tape tape
     cdef uint64_t id
-    w.total, w.fit, w.zeros, w.settle, w.only_if, w.anew = helpers
-    w.at_once = not eagerly and (df_log_top != NULL or df_trace_top != NULL)
+    (w.sum_cotangents, w.unbroadcast, w.zeros, w.resolve_flags, w.with_flag,
+     w.with_fresh_id) = helpers
+    w.at_once = not eagerly and (df_tape_top != NULL or df_trace_top != NULL)
     w.found = {}
     sources = set(sources)
-    w.wanted.base = w.reach.base = last_id + 1
+    w.source_ids.base = w.active_ids.base = last_id + 1
     for id in sources:
-        keep_id(&w.wanted, id)
+        keep_id(&w.source_ids, id)
     for key, g in gradients.items():
-        w.give(key, g)
-    if type(records) is RecordLog:
-        log = <RecordLog>records
-        w.prune = not log.watched <= sources
-        if free and log.walks:
+        w.accum(key, g)
+    if type(records) is Tape:
+        tape = <Tape>records
+        w.prune = not tape.watched <= sources
+        if free and tape.backward_passes:
             raise RuntimeError("a backward pass over the records of this tape is running already")
         if w.prune:
-            w.reach.base = log.c.ids.base
+            w.active_ids.base = tape.c.ids.base
             for id in sources:
-                keep_id(&w.reach, id)
-            if not df_log_reach(&log.c, &w.reach):
+                keep_id(&w.active_ids, id)
+            if not df_tape_mark_reachable(&tape.c, &w.active_ids):
                 raise MemoryError()
-        log.walks += 1
+        tape.backward_passes += 1
         try:
-            w.through_log(log, free)
+            w.visit_tape(tape, free)
         finally:
-            log.walks -= 1
+            tape.backward_passes -= 1
             if free:
-                log.free_entries()
+                tape.free_records()
     else:
         for record in records:
             w.step(<Record?>record)
     for id in sources:
-        if df_id_map_find(&w.pending, id) >= 0:
-            w.take(id)
+        if df_id_map_find(&w.accumulators, id) >= 0:
+            w.pop_cotangent(id)
     return w.found

@@ -38,26 +38,26 @@ cdef int parse_format(const char *format, Py_ssize_t itemsize, bint *swapped) ex
     return -1
 
 
-cdef Tensor acquire(value, Py_buffer *view, str who):
+cdef Tensor acquire(value, Py_buffer *view, str caller):
     """Get the buffer of `value` and return None; without a buffer, return a copy of the array."""
     if hasattr(value, "mask") and hasattr(value, "filled"):
         raise _errors.DTypeError(
-            f"{who}: got a masked {type(value).__name__}; tensors have no mask, "
+            f"{caller}: got a masked {type(value).__name__}; tensors have no mask, "
             "call filled() first")
     try:
         PyObject_GetBuffer(value, view, PyBUF_FULL_RO)
         return None
     except (BufferError, ValueError, NotImplementedError, TypeError) as exc:
         why = exc
-    x = without_buffer(value, who)
+    x = without_buffer(value, caller)
     if x is None:
         raise _errors.DTypeError(
-            f"{who}: got a {type(value).__name__} "
+            f"{caller}: got a {type(value).__name__} "
             f"(dtype {getattr(value, 'dtype', 'unknown')}) that exports no buffer: {why}")
     return x
 
 
-cdef Tensor without_buffer(value, str who):
+cdef Tensor without_buffer(value, str caller):
     """Return a copy of an array whose dtype has no buffer format, such as bfloat16 of other
     packages: through DLPack or, if that lacks the dtype too (NumPy), through its bits. None if
     neither works."""
@@ -69,27 +69,27 @@ cdef Tensor without_buffer(value, str who):
             pass
     if str(getattr(value, "dtype", None)) != "bfloat16":
         return None
-    x = from_buffer(value.view("int16"), who)
+    x = from_buffer(value.view("int16"), caller)
     if x.t.dtype != DF_I16:
         return None
     x.t.dtype = DF_BF16                 # not shared yet
     return x
 
 
-cdef object unknown_format(value, Py_buffer *view, str who):
+cdef object unknown_format(value, Py_buffer *view, str caller):
     dtype = getattr(value, "dtype", view.format.decode("latin-1"))
-    return _errors.DTypeError(f"{who}: got an array of dtype {dtype}; "
+    return _errors.DTypeError(f"{caller}: got an array of dtype {dtype}; "
                               f"dualflow has {', '.join(map(str, DTYPES))}")
 
 
-cdef Tensor from_buffer(value, str who):
+cdef Tensor from_buffer(value, str caller):
     """Return a copy of an object with the buffer protocol: strided, read-only or byte-swapped, too.
     """
     cdef Py_buffer view
     cdef bint swapped = False
     cdef int dtype
     cdef Tensor x
-    x = acquire(value, &view, who)
+    x = acquire(value, &view, caller)
     if x is not None:
         return x
     try:
@@ -97,8 +97,8 @@ cdef Tensor from_buffer(value, str who):
         if dtype >= 0 and view.itemsize != df_dtypes[dtype].bytes:
             dtype = -1
         if dtype < 0:
-            raise unknown_format(value, &view, who)
-        x = copy_buffer(&view, <df_dtype>dtype, who)
+            raise unknown_format(value, &view, caller)
+        x = copy_buffer(&view, <df_dtype>dtype, caller)
         if swapped and view.itemsize > 1:
             df_swap_bytes(x.t.data, x.t.size, <int>view.itemsize)
         if dtype == DF_BOOL:
@@ -108,13 +108,13 @@ cdef Tensor from_buffer(value, str who):
         PyBuffer_Release(&view)
 
 
-cdef Tensor copy_buffer(Py_buffer *view, df_dtype dtype, str who):
+cdef Tensor copy_buffer(Py_buffer *view, df_dtype dtype, str caller):
     cdef int64_t dims[254]
     cdef int64_t strides[254]
     cdef int d
     cdef Tensor x
     if view.ndim > DF_MAX_NDIM:
-        raise _errors.ShapeError(f"{who}: rank {view.ndim} is above {DF_MAX_NDIM}")
+        raise _errors.ShapeError(f"{caller}: rank {view.ndim} is above {DF_MAX_NDIM}")
     for d in range(view.ndim - 1, -1, -1):
         dims[d] = view.shape[d] if view.shape != NULL else view.len // view.itemsize
         strides[d] = (view.strides[d] if view.strides != NULL

@@ -4,13 +4,13 @@
 # Here and in every class with C fields, `__cinit__` sets the fields: neither `__new__` without
 # `__init__` nor a second `__init__` leaves an object half-initialised.
 
-class Unfit(Exception):
+class GuardError(Exception):
     """The numbers of a call do not satisfy the trace: Python would take other decisions than while
     it was traced. Raised before the program runs."""
 
 
 @cython.final
-cdef class GivenNumber:
+cdef class NumberArgument:
     """A source that passes a number among the leaves of a call to the program.
 
     Parameters
@@ -34,19 +34,19 @@ cdef class GivenNumber:
 
     cdef Tensor make(self, value):
         if type(value) is not self.kind:
-            raise Unfit(f"{value!r} is not of type {self.kind.__name__}")
+            raise GuardError(f"{value!r} is not of type {self.kind.__name__}")
         try:
             return scalar_tensor(value, self.dtype, "constant")
         except _errors.DualflowError as error:
-            raise Unfit(str(error)) from error
+            raise GuardError(str(error)) from error
 
 
 cdef Tensor source_tensor(source, tuple leaves):
     cdef Py_ssize_t at
-    if type(source) is GivenNumber:
-        at = (<GivenNumber>source).leaf
+    if type(source) is NumberArgument:
+        at = (<NumberArgument>source).leaf
         if 0 <= at < len(leaves):
-            return (<GivenNumber>source).make(leaves[at])
+            return (<NumberArgument>source).make(leaves[at])
     return <Tensor?>source(leaves)
 
 
@@ -64,11 +64,11 @@ cdef class Executable:
         The arguments after the parameters.
     written : list of bool
         For each variable, whether the program writes it.
-    kept : Kept, optional
+    cached : CachedResults, optional
         The cached values. They depend only on variables that are not written.
     """
     cdef readonly Program program
-    cdef readonly Kept kept
+    cdef readonly CachedResults cached
     cdef readonly tuple variables
     cdef tuple sources
     cdef tuple written
@@ -76,13 +76,15 @@ cdef class Executable:
     cdef int n_sources
     cdef int n_args
     cdef int n_reads
-    cdef PyObject **of_claim           # the variables that it reads, then those that it writes
+    cdef PyObject **locked_variables   # the variables that it reads, then those that it writes
     cdef int *places                   # for each of these, the index of its argument
-    cdef int *kept_reads               # for each variable of `kept`, its index in `of_claim`
+    # for each variable of `cached`, its index in `locked_variables`
+    cdef int *cached_reads
 
-    def __cinit__(self, Program program not None, sources, variables, written, Kept kept=None):
+    def __cinit__(self, Program program not None, sources, variables, written,
+                  CachedResults cached=None):
         self.program = program
-        self.kept = kept
+        self.cached = cached
         self.sources = tuple(sources)
         self.variables = tuple(variables)
         self.written = tuple(written)
@@ -94,36 +96,37 @@ cdef class Executable:
         if len(self.written) != len(self.variables) or self.n_args != program.n_args:
             raise TypeError(f"a program of {program.n_args} arguments got {self.n_args}, and write "
                             f"flags of {len(self.written)} variables")
-        self.of_claim = <PyObject **>calloc(len(self.variables) + 1, sizeof(PyObject *))
+        self.locked_variables = <PyObject **>calloc(len(self.variables) + 1, sizeof(PyObject *))
         self.places = <int *>calloc(len(self.variables) + 1, sizeof(int))
         self.leaf_of = <Py_ssize_t *>calloc(self.n_sources + 1, sizeof(Py_ssize_t))
-        self.kept_reads = <int *>calloc(len(self.variables) + 1, sizeof(int))
-        if self.of_claim == NULL or self.places == NULL or self.leaf_of == NULL \
-                or self.kept_reads == NULL:
+        self.cached_reads = <int *>calloc(len(self.variables) + 1, sizeof(int))
+        if self.locked_variables == NULL or self.places == NULL or self.leaf_of == NULL \
+                or self.cached_reads == NULL:
             raise MemoryError()
         for k, source in enumerate(self.sources):
-            self.leaf_of[k] = source if type(source) is int else KEPT if source is None else -1
+            self.leaf_of[k] = (source if type(source) is int else FROM_CACHE if source is None
+                               else -1)
             if type(source) is int and source < 0:
                 raise IndexError(f"a program's argument {k} is leaf {source}")
         self.n_reads = self.list_variables(False, 0)
         self.list_variables(True, self.n_reads)
-        self.find_kept()
+        self.match_cached()
 
     def __dealloc__(self):
-        free(self.of_claim)
+        free(self.locked_variables)
         free(self.places)
         free(self.leaf_of)
-        free(self.kept_reads)
+        free(self.cached_reads)
 
-    cdef int find_kept(self) except -1:
+    cdef int match_cached(self) except -1:
         cdef int k, j
-        cdef int n = 0 if self.kept is None else self.kept.program.n_returned
+        cdef int n = 0 if self.cached is None else self.cached.program.n_returned
         if self.sources.count(None) != n:
             raise TypeError(f"a program takes {self.sources.count(None)} cached values, got {n}")
-        for k in range(0 if self.kept is None else <int>len(self.kept.variables)):
+        for k in range(0 if self.cached is None else <int>len(self.cached.variables)):
             for j in range(self.n_reads):
-                if self.of_claim[j] == <PyObject *>self.kept.variables[k]:
-                    self.kept_reads[k] = j
+                if self.locked_variables[j] == <PyObject *>self.cached.variables[k]:
+                    self.cached_reads[k] = j
                     break
             else:
                 raise TypeError("a cached value depends on a variable that is not read")
@@ -134,7 +137,7 @@ cdef class Executable:
         cdef int k
         for k in range(<int>len(self.variables)):
             if bool(self.written[k]) == written:
-                self.of_claim[n] = <PyObject *>self.variables[k]
+                self.locked_variables[n] = <PyObject *>self.variables[k]
                 self.places[n] = self.n_sources + k
                 n += 1
         return n
@@ -175,7 +178,7 @@ cdef class Executable:
         try:
             for k in range(self.n_sources):
                 at = self.leaf_of[k]
-                if at == KEPT:
+                if at == FROM_CACHE:
                     continue
                 if at < 0:
                     x = source_tensor(self.sources[k], leaves)
@@ -187,57 +190,57 @@ cdef class Executable:
                 else:
                     raise IndexError(f"a call of {len(leaves)} leaves has no leaf {at}")
                 args[k] = <PyObject *>x
-            if self.n_args == self.n_sources and self.kept is None:
+            if self.n_args == self.n_sources and self.cached is None:
                 self.program.execute(args, made, profile, check_numerics, NULL)
             else:
-                self.execute_claimed(args, made, profile, check_numerics)
+                self.execute_locked(args, made, profile, check_numerics)
             return made
         finally:
             if args != few:
                 PyMem_Free(args)
 
-    cdef int execute_claimed(self, PyObject **args, list made, const df_profile *profile,
-                             bint check_numerics) except -1:
+    cdef int execute_locked(self, PyObject **args, list made, const df_profile *profile,
+                            bint check_numerics) except -1:
         """Run with the variables, which come after the other arguments, locked."""
-        cdef Claim claim
+        cdef LockRequest request
         cdef Variable v
-        cdef list kept                 # owns the tensors that `args` borrows
+        cdef list cached               # owns the tensors that `args` borrows
         cdef int k
-        claim.n_reads = self.n_reads
-        claim.n_writes = self.n_args - self.n_sources - self.n_reads
-        claim.reads = self.of_claim
-        claim.writes = self.of_claim + self.n_reads
-        claim.values = args + self.n_args
-        stake(&claim)
+        request.n_reads = self.n_reads
+        request.n_writes = self.n_args - self.n_sources - self.n_reads
+        request.reads = self.locked_variables
+        request.writes = self.locked_variables + self.n_reads
+        request.values = args + self.n_args
+        acquire_variables(&request)
         try:
-            for k in range(claim.n_reads):
-                args[self.places[k]] = claim.values[k]
-            if self.kept is not None:
-                kept = self.take_kept(args, claim.values)
-            for k in range(claim.n_writes):
-                v = <Variable>claim.writes[k]
+            for k in range(request.n_reads):
+                args[self.places[k]] = request.values[k]
+            if self.cached is not None:
+                cached = self.take_cached(args, request.values)
+            for k in range(request.n_writes):
+                v = <Variable>request.writes[k]
                 make_exclusive(v)
                 args[self.places[self.n_reads + k]] = <PyObject *>v.value_
             self.program.execute(args, made, profile, check_numerics,
-                                 &claim if claim.n_writes else NULL)
+                                 &request if request.n_writes else NULL)
         finally:
-            if claim.n_writes:
-                let_go(&claim)
-            for k in range(claim.n_reads):
-                Py_DECREF(<object>claim.values[k])
+            if request.n_writes:
+                release_variables(&request)
+            for k in range(request.n_reads):
+                Py_DECREF(<object>request.values[k])
         return 0
 
-    cdef list take_kept(self, PyObject **args, PyObject **values):
+    cdef list take_cached(self, PyObject **args, PyObject **values):
         """Set the arguments that are cached values, given the values of the variables it reads."""
-        cdef PyObject **of_kept = values + self.n_reads
-        cdef list kept
+        cdef PyObject **cached_inputs = values + self.n_reads
+        cdef list cached
         cdef Py_ssize_t k, n = 0
-        for k in range(<Py_ssize_t>len(self.kept.variables)):
-            of_kept[k] = values[self.kept_reads[k]]
-        kept = self.kept.of(of_kept)
+        for k in range(<Py_ssize_t>len(self.cached.variables)):
+            cached_inputs[k] = values[self.cached_reads[k]]
+        cached = self.cached.values_for(cached_inputs)
         for k in range(self.n_sources):
-            if self.leaf_of[k] == KEPT:
-                args[k] = PyList_GET_ITEM(kept, n)
+            if self.leaf_of[k] == FROM_CACHE:
+                args[k] = PyList_GET_ITEM(cached, n)
                 n += 1
-        return kept
+        return cached
 

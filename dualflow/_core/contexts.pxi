@@ -13,47 +13,47 @@ cdef class Recorder:
     watch_accessed_variables : bool
         Whether values of trainable variables are watched as soon as an op reads them.
     """
-    cdef readonly RecordLog _log
+    cdef readonly Tape _tape
     cdef readonly bint _persistent, _auto_watch
     cdef bint asked                    # gradients were computed
-    cdef public object _how            # how: see dualflow.autodiff.repeated.flow_back
+    cdef public object _how            # how: see dualflow.autodiff.compiled_backward.flow_back
 
     def __cinit__(self, *args, **kwargs):
-        self._log = RecordLog.__new__(RecordLog)
+        self._tape = Tape.__new__(Tape)
         self._auto_watch = True
         self._how = "nothing was asked for"
 
     def __init__(self, persistent=False, watch_accessed_variables=True):
         self._persistent = persistent
         self._auto_watch = watch_accessed_variables
-        if self._log.active or len(self._log.watched) or self.asked:
-            self._log = RecordLog.__new__(RecordLog)
+        if self._tape.active or len(self._tape.watched) or self.asked:
+            self._tape = Tape.__new__(Tape)
             self.asked = False
-        self._log.auto_watch = self._auto_watch
+        self._tape.auto_watch = self._auto_watch
 
     def __enter__(self):
-        self._log.begin()
+        self._tape.begin()
         return self
 
     def __exit__(self, kind, value, trace):
-        self._log.end()
+        self._tape.end()
 
     def reset(self):
         """Drop all records and watched values; an active tape continues to record."""
-        cdef bint active = self._log.active
+        cdef bint active = self._tape.active
         if active:
-            self._log.end()
-        self._log = RecordLog.__new__(RecordLog, self._auto_watch)
+            self._tape.end()
+        self._tape = Tape.__new__(Tape, self._auto_watch)
         self.asked = False
         if active:
-            self._log.begin()
+            self._tape.begin()
 
     def _start(self, str caller not None):
         """Return the log to compute gradients from. A tape that is not persistent stops recording
         and raises RuntimeError on the second call."""
         return self.start(caller)
 
-    cdef RecordLog start(self, str caller):
+    cdef Tape start(self, str caller):
         if not self._persistent:
             if self.asked:
                 raise RuntimeError(
@@ -61,9 +61,9 @@ cdef class Recorder:
                     "because its memory is freed on the way; use GradientTape(persistent=True) or "
                     "pass all sources in one call")
             self.asked = True
-            if self._log.active:
-                self._log.end()
-        return self._log
+            if self._tape.active:
+                self._tape.end()
+        return self._tape
 
 
 @cython.final
@@ -75,11 +75,11 @@ cdef class RecordingStopped:
         self.recorder = recorder
 
     def __enter__(self):
-        self.recorder._log.end()
+        self.recorder._tape.end()
 
     def __exit__(self, kind, value, trace):
-        if not self.recorder._log.active:
-            self.recorder._log.begin()
+        if not self.recorder._tape.active:
+            self.recorder._tape.begin()
 
 
 cdef int count_alive(graph, int change) except -1:
@@ -91,7 +91,7 @@ cdef int count_alive(graph, int change) except -1:
 
 
 @cython.final
-cdef class Recording:
+cdef class TraceContext:
     """A context in which ops of this thread are recorded in `graph` (None: executed). Tapes that
     were active before record nothing.
 
@@ -99,44 +99,44 @@ cdef class Recording:
     ----------
     graph : Graph or None
         Returned by ``__enter__``.
-    replaced : Replaced, optional
+    patched : PatchedAttribute, optional
         A context that is entered before this one and left after it.
     """
     cdef object graph
-    cdef Replaced replaced
+    cdef PatchedAttribute patched
     cdef object outer
-    cdef RecordLog outer_log
+    cdef Tape outer_log
     cdef bint entered
 
-    def __cinit__(self, graph, Replaced replaced=None):
+    def __cinit__(self, graph, PatchedAttribute patched=None):
         self.graph = graph
-        self.replaced = replaced
+        self.patched = patched
 
     def __enter__(self):
         if self.entered:
             raise RuntimeError("this context was entered already")
-        if self.replaced is not None:
-            self.replaced.__enter__()
+        if self.patched is not None:
+            self.patched.__enter__()
         self.entered = True
         count_alive(self.graph, 1)
         self.outer = current_graph()
-        self.outer_log = <RecordLog>df_log_top if df_log_top != NULL else None
+        self.outer_log = <Tape>df_tape_top if df_tape_top != NULL else None
         set_trace_top(self.graph)
-        set_log_top(None)
+        set_tape_top(None)
         return self.graph
 
     def __exit__(self, kind, value, trace):
         count_alive(self.graph, -1)
         set_trace_top(self.outer)
-        set_log_top(self.outer_log)
+        set_tape_top(self.outer_log)
         self.entered = False
         self.outer = self.outer_log = None
-        if self.replaced is not None:
-            self.replaced.__exit__(kind, value, trace)
+        if self.patched is not None:
+            self.patched.__exit__(kind, value, trace)
 
 
 @cython.final
-cdef class Replaced:
+cdef class PatchedAttribute:
     """A context that patches ``owner.name`` to `new` while any thread is inside; `old` is the
     original value."""
     cdef object owner, name, new
@@ -163,14 +163,14 @@ cdef class Replaced:
 
 
 @cython.final
-cdef class OnTop:
+cdef class PushedItem:
     """A context that pushes `item` on a list and pops it on exit; ``__enter__`` returns `result`.
     `recording`, if given, is entered before it and left after it."""
     cdef list stack
     cdef object item, result
-    cdef Recording recording
+    cdef TraceContext recording
 
-    def __cinit__(self, list stack not None, item, result=None, Recording recording=None):
+    def __cinit__(self, list stack not None, item, result=None, TraceContext recording=None):
         self.stack = stack
         self.item = item
         self.result = result

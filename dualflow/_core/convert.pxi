@@ -28,65 +28,66 @@ def unwrapped(value):
     return value if held is None else held
 
 
-def as_tensor(value, dtype=None, who="convert_to_tensor"):
+def as_tensor(value, dtype=None, caller="convert_to_tensor"):
     """Return `value` as a Tensor, a Variable as its value. Arrays and lists are copied."""
     cdef Tensor x
     cdef int wanted
     if is_tensor(value):
         if type(value) is Symbol:
-            check_alive(<Symbol>value, who)
+            check_alive(<Symbol>value, caller)
         x = <Tensor>value
     elif isinstance(value, Variable):
         x = read_variable(<Variable>value)
     else:
-        return to_tensor(value, dtype, who)
+        return to_tensor(value, dtype, caller)
     if dtype is None:
         return x
     wanted = (<object>_dtypes.as_dtype(dtype)).index
     if <int>x.t.dtype != wanted:
         raise _errors.DTypeError(
-            f"{who}: got a tensor of {dtype_of(x)}, expected {_dtypes.as_dtype(dtype)}; use cast")
+            f"{caller}: got a tensor of {dtype_of(x)}, expected {_dtypes.as_dtype(dtype)}; use "
+            "cast")
     return x
 
 
-cdef Tensor to_tensor(value, dtype, str who):
+cdef Tensor to_tensor(value, dtype, str caller):
     """Convert a number, nested lists or an array. `dtype` None: keep the dtype of `value`."""
     cdef int wanted = -1 if dtype is None else (<object>_dtypes.as_dtype(dtype)).index
     cdef df_dtype own
     cdef Tensor x
     if is_number(value) and not PyObject_CheckBuffer(value):     # numpy.float64 is a float
         own = number_dtype(value) if wanted < 0 else <df_dtype>wanted
-        return number_tensor(value, own, who)
+        return number_tensor(value, own, caller)
     if type(value) is Dim:                      # its hint is a NumPy scalar, which has a dtype
-        x = to_tensor((<Dim>value).hint, None, who)
+        x = to_tensor((<Dim>value).hint, None, caller)
         x = traced_number(value, x.t.dtype)
         return x if wanted < 0 else cast_to(x, <df_dtype>wanted)
     if isinstance(value, (list, tuple, range)):
-        return from_sequence(value, wanted, who)
+        return from_sequence(value, wanted, caller)
     if isinstance(value, (str, bytes, bytearray, complex)):
         raise _errors.DTypeError(
-            f"{who}: got {_arguments.shown(value)} of type {type(value).__name__}, "
+            f"{caller}: got {_arguments.shown(value)} of type {type(value).__name__}, "
             "expected numbers")
     held = held_by(value)
     if held is not None:
-        return as_tensor(held, dtype, who)
+        return as_tensor(held, dtype, caller)
     if PyObject_CheckBuffer(value):
-        x = from_buffer(value, who)
+        x = from_buffer(value, caller)
     elif hasattr(value, "__dlpack__"):
         x = from_dlpack(value, copy=True)
     elif hasattr(value, "__array__"):
-        x = from_buffer(value.__array__(), who)
+        x = from_buffer(value.__array__(), caller)
     elif hasattr(value, "__float__") or hasattr(value, "__index__"):
         return to_tensor(value.__index__() if hasattr(value, "__index__") else float(value),
-                         dtype, who)
+                         dtype, caller)
     else:
         raise _errors.DTypeError(
-            f"{who}: got an object of type {type(value).__name__}, "
+            f"{caller}: got an object of type {type(value).__name__}, "
             "expected a tensor, a number, nested lists of numbers or an array")
     return x if wanted < 0 else cast_to(x, <df_dtype>wanted)
 
 
-def constant(value, dtype=None, who="constant"):
+def constant(value, dtype=None, caller="constant"):
     """Return `value` as a tensor, cast to `dtype` if given. Arrays and lists are copied."""
     cdef Tensor x
     cdef int wanted
@@ -96,7 +97,7 @@ def constant(value, dtype=None, who="constant"):
         x = as_tensor(value)
         wanted = x.t.dtype if dtype is None else (<object>_dtypes.as_dtype(dtype)).index
         return cast_to(x, <df_dtype>wanted)
-    return to_tensor(value, dtype, who)
+    return to_tensor(value, dtype, caller)
 
 
 # --- nested lists -------------------------------------------------------------------------------
@@ -140,13 +141,13 @@ cdef inline object item_at(value, Py_ssize_t i):
     return value[i]
 
 
-cdef list measure(value, str who):
+cdef list measure(value, str caller):
     """Return the shape of nested sequences, from the first element at each depth."""
     cdef list shape = []
     while isinstance(value, (list, tuple, range)):
         if len(shape) == DF_MAX_NDIM:
             raise _errors.ShapeError(
-                f"{who}: lists are nested more than {DF_MAX_NDIM} deep, the maximal rank")
+                f"{caller}: lists are nested more than {DF_MAX_NDIM} deep, the maximal rank")
         shape.append(length(value))
         if length(value) == 0:
             break
@@ -154,7 +155,7 @@ cdef list measure(value, str who):
     return shape
 
 
-cdef object ragged(str who, int depth, item, want):
+cdef object ragged(str caller, int depth, item, want):
     """Return the error for lists that differ in length or depth."""
     if isinstance(item, (list, tuple, range)):
         found = f"a list of {length(item)} items"
@@ -162,20 +163,20 @@ cdef object ragged(str who, int depth, item, want):
         found = f"a {type(item).__name__}"
     wanted = "a number" if want is None else f"a list of {want} items"
     return _errors.ShapeError(
-        f"{who}: ragged lists: at depth {depth} is {found}, expected {wanted}")
+        f"{caller}: ragged lists: at depth {depth} is {found}, expected {wanted}")
 
 
-cdef int fill(Tensor x, int64_t *at, value, int depth, bint fixed, str who) except FAILED:
+cdef int fill(Tensor x, int64_t *at, value, int depth, bint fixed, str caller) except FAILED:
     """Store the numbers of `value` from element `at` on. The depth of the recursion is the rank."""
     cdef Py_ssize_t i, n
     cdef int status
     cdef df_dtype dtype = x.t.dtype
     if not isinstance(value, (list, tuple, range)) or length(value) != x.t.shape[depth]:
-        raise ragged(who, depth, value, x.t.shape[depth])
+        raise ragged(caller, depth, value, x.t.shape[depth])
     n = length(value)
     if depth + 1 < x.t.ndim:
         for i in range(n):
-            status = fill(x, at, item_at(value, i), depth + 1, fixed, who)
+            status = fill(x, at, item_at(value, i), depth + 1, fixed, caller)
             if status != STORED:
                 return status
         return STORED
@@ -185,20 +186,20 @@ cdef int fill(Tensor x, int64_t *at, value, int depth, bint fixed, str who) exce
             (<float *>x.t.data)[at[0]] = <float>(<double>item)
         elif not is_number(item) or type(item) is Dim:
             if isinstance(item, (list, tuple, range)):
-                raise ragged(who, depth + 1, item, None)
+                raise ragged(caller, depth + 1, item, None)
             return NOT_NUMBERS
         elif not fixed and df_promote(dtype, number_dtype(item)) != dtype:
             return df_promote(dtype, number_dtype(item))
         else:
-            store_number(x, at[0], item, who)
+            store_number(x, at[0], item, caller)
         at[0] += 1
     return STORED
 
 
-cdef Tensor from_sequence(value, int wanted, str who):
+cdef Tensor from_sequence(value, int wanted, str caller):
     """Convert nested sequences in one pass if the dtype of the first number suffices for all;
     otherwise start again with a wider dtype."""
-    cdef list shape = measure(value, who)
+    cdef list shape = measure(value, caller)
     cdef int dtype = wanted
     cdef int status
     cdef int64_t at
@@ -211,15 +212,15 @@ cdef Tensor from_sequence(value, int wanted, str who):
     while True:
         x = empty(<df_dtype>dtype, shape)
         at = 0
-        status = fill(x, &at, value, 0, wanted >= 0, who)
+        status = fill(x, &at, value, 0, wanted >= 0, caller)
         if status == STORED:
             return x
         if status == NOT_NUMBERS:
-            return pack_leaves(flatten(value, shape, who), shape, wanted, who)
+            return pack_leaves(flatten(value, shape, caller), shape, wanted, caller)
         dtype = status
 
 
-cdef list flatten(value, list shape, str who):
+cdef list flatten(value, list shape, str caller):
     """Return the leaves of nested sequences, in row-major order."""
     cdef list level = [value]
     cdef list below
@@ -228,7 +229,7 @@ cdef list flatten(value, list shape, str who):
         below = []
         for item in level:
             if not isinstance(item, (list, tuple, range)) or length(item) != want:
-                raise ragged(who, d, item, want)
+                raise ragged(caller, d, item, want)
             for i in range(want):
                 below.append(item_at(item, i))
         level = below
@@ -247,16 +248,16 @@ cdef int common_dtype(list leaves, int wanted) except -2:
     return common
 
 
-cdef Tensor pack_leaves(list leaves, list shape, int wanted, str who):
+cdef Tensor pack_leaves(list leaves, list shape, int wanted, str caller):
     """Convert lists of tensors or arrays: stack the leaves, then reshape to the outer shape."""
     cdef list parts = []
     cdef tuple inner
     cdef int common = common_dtype(leaves, wanted)
     for leaf in leaves:
         if isinstance(leaf, (list, tuple, range)):
-            raise ragged(who, len(shape), leaf, None)
-        parts.append(as_tensor(leaf, None, who) if common < 0
-                     else number_tensor(leaf, <df_dtype>common, who))
+            raise ragged(caller, len(shape), leaf, None)
+        parts.append(as_tensor(leaf, None, caller) if common < 0
+                     else number_tensor(leaf, <df_dtype>common, caller))
     inner = (<Tensor>parts[0]).shape
     x = apply_to_tensors(OP_STACK, promoted(OP_STACK, NULL, parts), pack_values(OP_STACK, (0,)))
     x = apply_to_tensors(OP_RESHAPE, [x], pack_values(OP_RESHAPE, (tuple(shape) + inner,)))

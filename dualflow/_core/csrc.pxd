@@ -121,33 +121,33 @@ cdef extern from "tape/ids.h" nogil:
     bint df_id_set_put(df_id_set *s, uint64_t id) noexcept
     void df_id_set_free(df_id_set *s) noexcept
 
-cdef extern from "tape/log.h" nogil:
+cdef extern from "tape/tape.h" nogil:
     ctypedef struct df_operand:
         uint64_t id
         void *kept
         int ndim
         uint8_t dtype
         bint spec
-    ctypedef struct df_entry:
-        df_entry *before
+    ctypedef struct df_tape_record:
+        df_tape_record *before
         void *op
         void *attrs
         int n_in
         int n_out
-        bint both_ways
+        bint may_lead_further
         df_operand operands[1]
-    ctypedef struct df_log:
-        df_entry *last
+    ctypedef struct df_tape:
+        df_tape_record *last
         int64_t n
         df_id_set ids
-    df_entry *df_log_reserve(df_log *log, int n_in, int n_out, int64_t n_dims) noexcept
-    int64_t *df_entry_dims(df_entry *e) noexcept
+    df_tape_record *df_tape_reserve(df_tape *tape, int n_in, int n_out, int64_t n_dims) noexcept
+    int64_t *df_tape_record_dims(df_tape_record *e) noexcept
     int64_t *df_operand_describe(df_operand *o, const df_tensor *t, const df_operand *like,
                                  int64_t *dims) noexcept
-    void df_log_append(df_log *log, df_entry *e, const int64_t *end) noexcept
-    void df_log_drop(df_log *log) noexcept
-    bint df_log_reach(const df_log *log, df_id_set *reach) noexcept
-    bint df_entry_gives(const df_entry *e, const df_id_map *pending) noexcept
+    void df_tape_append(df_tape *tape, df_tape_record *e, const int64_t *end) noexcept
+    void df_tape_drop(df_tape *tape) noexcept
+    bint df_tape_mark_reachable(const df_tape *tape, df_id_set *reach) noexcept
+    bint df_tape_record_has_cotangent(const df_tape_record *e, const df_id_map *pending) noexcept
 
 cdef extern from "tape/signature.h" nogil:
     int64_t DF_SIGNATURE_OPERANDS
@@ -158,7 +158,7 @@ cdef extern from "tape/signature.h" nogil:
         int64_t n
         int64_t n_saved
         int64_t n_operands
-        int32_t round
+        int32_t generation
     void df_signature_begin(df_signature *s) noexcept
     bint df_signature_word(df_signature *s, uint64_t word) noexcept
     bint df_signature_value(df_signature *s, uint64_t id, const df_tensor *like) noexcept
@@ -209,15 +209,15 @@ cdef extern from "op/op.h" nogil:
     ctypedef void (*df_compiled_fn)(int64_t units, void *const *at,
                                     const df_called *calls) noexcept nogil
     ctypedef void (*df_reduce_fn)(int64_t rows, int64_t n, void *out, const void *x) noexcept nogil
-    ctypedef struct df_folder:
+    ctypedef struct df_column_reducer:
         void (*part)(int64_t rows, int64_t cols, void *out, const void *x) noexcept nogil
-    ctypedef struct df_refusal:
+    ctypedef struct df_value_check:
         int input
         uint32_t dtypes
         int64_t (*first)(const df_tensor *x) noexcept nogil
     ctypedef df_status (*df_infer_fn)(const df_call *call, df_error *err) noexcept nogil
-    ctypedef enum df_beside:
-        DF_NOTHING_BESIDE
+    ctypedef enum df_async_role:
+        DF_NOT_ASYNC
     ctypedef struct df_op:
         const char *name
         df_op_kind kind
@@ -231,12 +231,12 @@ cdef extern from "op/op.h" nogil:
         uint32_t writes
         bint internal
         int version
-        bint applies
+        bint wraps_op
         bint effect
         uint32_t shape_only
-        bint total
+        bint cannot_fail
         bint host
-        df_beside beside
+        df_async_role async_role
         bint serial
         bint commutative
         uint32_t may_alias
@@ -246,16 +246,16 @@ cdef extern from "op/op.h" nogil:
         double (*flops)(const df_call *call) noexcept nogil
         int64_t (*view)(const df_call *call) noexcept nogil
         df_reduce_fn reduce[DF_N_DTYPES]
-        df_folder fold[DF_N_DTYPES]
+        df_column_reducer column[DF_N_DTYPES]
         df_tile_fn tile[DF_N_DTYPES]
         int tile_key
-        df_refusal refuses
+        df_value_check value_check
         double cost
     df_status df_infer_broadcast(const df_call *call, df_error *err) noexcept
     df_status df_infer_compare(const df_call *call, df_error *err) noexcept
     df_status df_op_infer(const df_call *call, df_error *err) noexcept
     df_status df_op_infer_for_run(const df_call *call, df_error *err) noexcept
-    bint df_op_refuses(const df_op *op, df_dtype dtype) noexcept
+    bint df_op_may_raise(const df_op *op, df_dtype dtype) noexcept
     int64_t df_op_workspace(const df_call *call) noexcept
     df_status df_op_run(const df_call *call, df_error *err) noexcept
     df_status df_op_check_numerics(const df_call *call, df_error *err) noexcept
@@ -267,9 +267,9 @@ cdef extern from "base/half.h" nogil:
 ctypedef df_status (*df_host_call_fn)(int64_t id, int n, const df_tensor *const *in_, int n_out,
                                       df_tensor *const *out, df_error *err) noexcept nogil
 ctypedef df_status (*df_host_start_fn)(int64_t id, int n, const df_tensor *const *in_, int n_out,
-                                       df_tensor *const *out, int64_t *ticket,
+                                       df_tensor *const *out, int64_t *handle,
                                        df_error *err) noexcept nogil
-ctypedef df_status (*df_host_wait_fn)(int64_t ticket, df_error *err) noexcept nogil
+ctypedef df_status (*df_host_wait_fn)(int64_t handle, df_error *err) noexcept nogil
 
 cdef extern from "base/host.h" nogil:
     ctypedef struct df_host:
@@ -320,7 +320,7 @@ cdef extern from "exec/program.h" nogil:
         const df_instruction *instructions
         int64_t arena_bytes
         const int *returned
-        int64_t lent_bytes
+        int64_t donation_min_bytes
     df_status df_program_new(const df_program_parts *parts, df_program **out, int *failed,
                              df_error *err) noexcept
     void df_program_free(df_program *p) noexcept
@@ -330,12 +330,12 @@ cdef extern from "exec/program.h" nogil:
     ctypedef struct df_profile:
         int64_t *ns
         int64_t *start
-    bint df_program_lends(const df_program *p, int result) noexcept
-    ctypedef struct df_loan:
+    bint df_program_allocates_result(const df_program *p, int result) noexcept
+    ctypedef struct df_donation:
         df_buffer **args
         df_buffer **results
-    ctypedef struct df_left:
-        int64_t *tickets
+    ctypedef struct df_outstanding:
+        int64_t *handles
         int n
     ctypedef struct df_run:
         void *const *args
@@ -345,9 +345,9 @@ cdef extern from "exec/program.h" nogil:
         const void *stop
         const df_profile *profile
         bint check_numerics
-        const df_loan *loan
-        df_left *left
-    int df_program_pairs(const df_program *p) noexcept
+        const df_donation *donation
+        df_outstanding *outstanding
+    int df_program_max_outstanding(const df_program *p) noexcept
     df_frame *df_program_enter(df_program *p) noexcept
     df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int *failed,
                              df_error *err) noexcept
@@ -356,7 +356,7 @@ cdef extern from "exec/program.h" nogil:
 
 cdef extern from "file/file.h" nogil:
     enum:
-        DF_BEHIND
+        DF_WORKSPACE_APPENDED
     ctypedef struct df_model
     ctypedef struct df_model_variable:
         const char *name
@@ -439,7 +439,7 @@ cdef extern from "op/registry.h" nogil:
 cdef extern from "base/thread_counts.h" nogil:
     ctypedef struct df_thread_counts:
         int64_t jobs
-        int64_t claims
+        int64_t chunks
         int64_t by_workers
         int64_t refused
     df_thread_counts df_count_threads() noexcept

@@ -93,9 +93,9 @@ cdef bint are_scalars(tuple args):
     return found
 
 
-cdef bint any_from_data(tuple args):
+cdef bint any_data_dependent(tuple args):
     for x in args:
-        if type(x) is Dim and (<Dim>x).from_data:
+        if type(x) is Dim and (<Dim>x).data_dependent:
             return True
     return False
 
@@ -123,7 +123,7 @@ cdef class Dim:
     args : tuple
     graph : object
         Receives the guards, by ``graph.guard(op, args, result)``, while ``graph.alive``.
-    from_data : bool
+    data_dependent : bool
         Whether it depends on data: on an element, or on a size that depends on data.
 
     Notes
@@ -137,21 +137,21 @@ cdef class Dim:
     cdef readonly str kind
     cdef readonly tuple args
     cdef readonly object graph
-    cdef readonly bint from_data
+    cdef readonly bint data_dependent
     cdef double bound              # an upper bound of the absolute value of an int
 
     def __init__(self, hint, str op, tuple args, graph):
-        self.from_data = hint is None
+        self.data_dependent = hint is None
         self.hint = DATA_HINT if hint is None else hint
         self.kind = op
         self.args = args
         self.graph = graph
         for x in args:
             if type(x) is Dim:
-                self.from_data |= (<Dim>x).from_data
+                self.data_dependent |= (<Dim>x).data_dependent
             elif type(x) is Symbol:
-                self.from_data |= ((<Symbol>x).sized_by_data if op == OF_A_SHAPE
-                                   else (<Symbol>x).from_data)
+                self.data_dependent |= ((<Symbol>x).data_dependent_shape if op == OF_A_SHAPE
+                                        else (<Symbol>x).data_dependent)
         self.bound = self.find_bound()
 
     cdef double find_bound(self):
@@ -182,7 +182,7 @@ cdef class Dim:
         self.want_alive()
         if self.asked_in_vain():
             return self.undecided(op)
-        if any_from_data(args):
+        if any_data_dependent(args):
             result = self.graph.decision(op, args)
             if result is not None:
                 return result
@@ -238,7 +238,7 @@ cdef class Dim:
         return 0
 
     cdef int want_known(self, str what) except -1:
-        if self.from_data:
+        if self.data_dependent:
             self.graph.ask_to_convert()
             raise _errors.TracedValueError(
                 f"{self.origin()} is used as {what} while {self.graph.name} is "
@@ -255,7 +255,7 @@ cdef class Dim:
     cdef str description(self):
         if self.kind == OF_A_SHAPE or self.graph.for_any_size:
             return "None"
-        if self.from_data:
+        if self.data_dependent:
             return "<known when it runs>"
         return f"<{self.hint}, may change>"
 

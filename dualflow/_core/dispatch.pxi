@@ -7,54 +7,54 @@ cdef Op OP_CAST = find_op("cast")
 cdef object apply_to_tensors(Op op, list ins, Attrs attrs, name=None):
     """Apply an op to tensors of the dtypes that it requires."""
     cdef object graph
-    cdef RecordLog log
+    cdef Tape tape
     if df_trace_top != NULL:
         return trace_op(op, ins, attrs, name)
     graph = graph_among(ins)
     if graph is None:
         return run(op, ins, attrs)
-    log = begin_in(graph)
+    tape = begin_in_graph(graph)
     try:
         return trace_op(op, ins, attrs, name)
     finally:
-        end_in(log)
+        end_in_graph(tape)
 
 
-cdef RecordLog begin_in(graph):
-    """Make this thread record in an open graph and on no tape. Return the argument for `end_in`,
-    after which no graph records: the caller restores an outer one."""
-    cdef RecordLog log = <RecordLog>df_log_top if df_log_top != NULL else None
+cdef Tape begin_in_graph(graph):
+    """Make this thread record in an open graph and on no tape. Return the argument for
+    `end_in_graph`, after which no graph records: the caller restores an outer one."""
+    cdef Tape tape = <Tape>df_tape_top if df_tape_top != NULL else None
     set_trace_top(graph)
-    set_log_top(None)
-    return log
+    set_tape_top(None)
+    return tape
 
 
-cdef void end_in(RecordLog log) noexcept:
+cdef void end_in_graph(Tape tape) noexcept:
     set_trace_top(None)
-    set_log_top(log)
+    set_tape_top(tape)
 
 
 cdef object trace_op(Op op, list ins, Attrs attrs, name):
     """Record an application in the graph of this thread instead of running it."""
-    cdef PyObject *watch = pause_watch()
+    cdef PyObject *observer = pause_observer()
     try:
         return record_op(op, ins, attrs, name)
     finally:
-        resume_watch(watch)
+        resume_observer(observer)
 
 
 cdef object record_op(Op op, list ins, Attrs attrs, name):
     cdef object graph = <object>df_trace_top
     cdef Pointers p_in, p_out
     cdef list outs
-    ins = graph.adopt(op, ins)
-    if attrs is not None and attrs.from_data:
+    ins = graph.to_symbols(op, ins)
+    if attrs is not None and attrs.data_dependent:
         axes = open_axes(op, attrs)
         if axes:
             return graph.by_axes(op, ins, attrs, axes, name)
     outs = infer_traced(op, ins, attrs, graph)
     graph.record(op, ins, attrs, outs, name)
-    if df_log_top != NULL and outs:
+    if df_tape_top != NULL and outs:
         init_pointers(&p_in)
         init_pointers(&p_out)
         try:
@@ -99,7 +99,7 @@ cdef list promoted(Op op, PyObject **args, list ins):
     if common >= 0 and op.c.promote_to_float and not df_is_float(<df_dtype>common):
         common = DF_F64 if common in (DF_I64, DF_U64) or (
             common in (DF_I32, DF_U32) and df_trace_top != NULL
-            and (<object>df_trace_top).face is not None) else DF_F32
+            and (<object>df_trace_top).methods is not None) else DF_F32
     for i in range(n):
         if ins[i] is None:
             ins[i] = number_tensor(<object>args[i], <df_dtype>common, op.name)

@@ -122,7 +122,7 @@ cdef class ProgramFile:
         cdef Op op = <Op>ops_by_index[i.op]
         cdef list slots = [], bodies = []
         cdef bint planned = strcmp(self.c.tables.level, df_registry_isa()) == 0
-        cdef int64_t workspace = i.workspace if planned or i.dynamic else DF_BEHIND
+        cdef int64_t workspace = i.workspace if planned or i.dynamic else DF_WORKSPACE_APPENDED
         for k in range(i.n_in + i.n_out):
             slots.append(i.slots[<int>k])
         for k in range(i.n_bodies):

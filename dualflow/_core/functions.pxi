@@ -89,24 +89,24 @@ def renewed(list tensors):
 
 cdef int record_outputs(Op op, list inputs, list fresh) except -1:
     """Append an application of an op of `function_op` to all logs of this thread."""
-    cdef RecordLog log = <RecordLog>df_log_top if df_log_top != NULL else None
+    cdef Tape tape = <Tape>df_tape_top if df_tape_top != NULL else None
     cdef Pointers p_in, p_out
     cdef int64_t n
-    if log is None or not inputs or not fresh:
+    if tape is None or not inputs or not fresh:
         return 0
     init_pointers(&p_in)
     init_pointers(&p_out)
     try:
         point_at(&p_in, inputs)
         point_at(&p_out, fresh)
-        while log is not None:
-            n = log.c.n
-            log.append(op, None, p_in.objects, p_in.n, p_out.objects, p_out.n)
-            if log.c.n > n:
-                if log.functions is None:
-                    log.functions = []
-                log.functions.append(op)
-            log = log.outer
+        while tape is not None:
+            n = tape.c.n
+            tape.append(op, None, p_in.objects, p_in.n, p_out.objects, p_out.n)
+            if tape.c.n > n:
+                if tape.functions is None:
+                    tape.functions = []
+                tape.functions.append(op)
+            tape = tape.outer
     finally:
         free_pointers(&p_in)
         free_pointers(&p_out)
@@ -115,7 +115,7 @@ cdef int record_outputs(Op op, list inputs, list fresh) except -1:
 
 def recorded(list tensors):
     """Return the indices of the tensors that a log of this thread tracks."""
-    cdef RecordLog log
+    cdef Tape tape
     cdef PyObject *one
     cdef bint found
     cdef Py_ssize_t k
@@ -125,10 +125,10 @@ def recorded(list tensors):
             raise TypeError(f"expected a Tensor, got {type(tensors[k]).__name__}")
         one = <PyObject *>tensors[k]
         found = False
-        log = <RecordLog>df_log_top if df_log_top != NULL else None
-        while log is not None:
-            found |= log.touches(&one, 1)
-            log = log.outer
+        tape = <Tape>df_tape_top if df_tape_top != NULL else None
+        while tape is not None:
+            found |= tape.touches(&one, 1)
+            tape = tape.outer
         if found:
             places.append(k)
     return places

@@ -49,7 +49,7 @@ def host_function(Op op, Attrs attrs):
     return HOST.get(attrs.values[0]) if op.c.host else None
 
 
-def as_promised(str name, values, list promised):
+def check_callback_results(str name, values, list expected):
     """Check the results of a Python function for an op and return them as Tensors.
 
     Parameters
@@ -57,7 +57,7 @@ def as_promised(str name, values, list promised):
     name : str
     values : sequence
         Python numbers and lists take the declared dtype; tensors and arrays must have it.
-    promised : list of (dtype, shape)
+    expected : list of (dtype, shape)
 
     Returns
     -------
@@ -65,10 +65,10 @@ def as_promised(str name, values, list promised):
     """
     cdef list made = []
     cdef Tensor y
-    if len(values) != len(promised):
+    if len(values) != len(expected):
         raise _errors.InvalidArgumentError(
-            f"{name}: the function returned {len(values)} results, expected {len(promised)}")
-    for k, (dtype, shape) in enumerate(promised):
+            f"{name}: the function returned {len(values)} results, expected {len(expected)}")
+    for k, (dtype, shape) in enumerate(expected):
         weak = not hasattr(values[k], "dtype")
         try:
             y = <Tensor>as_tensor(values[k], dtype if weak else None, name)
@@ -99,7 +99,7 @@ cdef bint is_of_shape(Tensor x, tuple shape):
     return True
 
 
-cdef int hand_in(df_tensor *out, Tensor y) except -1:
+cdef int store_result(df_tensor *out, Tensor y) except -1:
     """Copy a result to an output of the program, which gets memory here if its size is unknown."""
     cdef df_error err
     if out.size < 0:
@@ -122,30 +122,30 @@ cdef int call_host(HostFunction host, int n, const df_tensor *const *ins, int n_
         args.append(x)
     made = host.call(*args)
     if n_out:
-        promised = [(DTYPES[<int>outs[k].dtype], shape_tuple(outs[k])) for k in range(n_out)]
-        for k, y in enumerate(as_promised(host.name, made, promised)):
-            hand_in(outs[k], <Tensor>y)
+        expected = [(DTYPES[<int>outs[k].dtype], shape_tuple(outs[k])) for k in range(n_out)]
+        for k, y in enumerate(check_callback_results(host.name, made, expected)):
+            store_result(outs[k], <Tensor>y)
     return 0
 
 
 cdef struct Aside:
     bint working
-    void *log
+    void *tape
     void *graph
 
 
 cdef Aside step_aside() noexcept:
     """Leave the trace, the tapes and the run of this thread, so that Python code can be called.
     Return the state for `step_back`."""
-    global df_log_top, df_trace_top
-    cdef Aside aside = Aside(pause_work(), df_log_top, df_trace_top)
-    df_log_top = df_trace_top = NULL
+    global df_tape_top, df_trace_top
+    cdef Aside aside = Aside(pause_work(), df_tape_top, df_trace_top)
+    df_tape_top = df_trace_top = NULL
     return aside
 
 
 cdef void step_back(Aside aside) noexcept:
-    global df_log_top, df_trace_top
-    df_log_top, df_trace_top = aside.log, aside.graph
+    global df_tape_top, df_trace_top
+    df_tape_top, df_trace_top = aside.tape, aside.graph
     resume_work(aside.working)
 
 

@@ -70,23 +70,23 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
     cdef list outs, hidden
     cdef Symbol y
     cdef bint some = has_dims(attrs)
-    cdef bint from_data = attrs is not None and attrs.from_data
-    cdef bint sized_by_data = from_data
-    cdef Attrs given = with_open(op, attrs, False) if from_data else attrs
+    cdef bint data_dependent = attrs is not None and attrs.data_dependent
+    cdef bint data_dependent_shape = data_dependent
+    cdef Attrs given = with_open(op, attrs, False) if data_dependent else attrs
     cdef Attrs differing = with_open(op, attrs, True) if some else attrs
     cdef int k, d
     for x in ins:
         if type(x) is Symbol:
-            from_data |= (<Symbol>x).from_data
+            data_dependent |= (<Symbol>x).data_dependent
             if (<Symbol>x).unknown is not None:
                 some = True
-                sized_by_data |= (<Symbol>x).sized_by_data
+                data_dependent_shape |= (<Symbol>x).data_dependent_shape
     try:
         outs = infer_call(op, ins if not cuts_rows(op, ins, attrs, graph) else
                           [of_this_shape(op, ins[0], attrs)], given, False)
     except _errors.DualflowError as error:
         try:
-            if not sized_by_data and not (some and graph.face is not None):
+            if not data_dependent_shape and not (some and graph.methods is not None):
                 raise
             outs = infer_without_hint(op, ins, given, error)
         except _errors.DualflowError:
@@ -99,15 +99,15 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
         y.graph = graph
         if y.t.size < 0:
             outs[k] = y = data_sized(y, y if hidden is None else <Symbol>hidden[k])
-            from_data = sized_by_data = True
+            data_dependent = data_dependent_shape = True
         elif has_dims(differing):
             unknown = unfixed(op, attrs, y.t.ndim)
             y.unknown = unknown if True in unknown else None
         elif some:
             unknown = unknown_dims(&(<Symbol>hidden[k]).t)
             y.unknown = unknown if True in unknown else None
-        y.from_data = from_data
-        y.sized_by_data = sized_by_data
+        y.data_dependent = data_dependent
+        y.data_dependent_shape = data_dependent_shape
     return outs
 
 
@@ -162,7 +162,7 @@ cdef Tensor with_size(Tensor x, int64_t n):
     """Return a description of `x` with `n` for each size that depends on data."""
     cdef int64_t dims[254]
     cdef int d
-    if type(x) is not Symbol or not (<Symbol>x).sized_by_data:
+    if type(x) is not Symbol or not (<Symbol>x).data_dependent_shape:
         return x
     for d in range(x.t.ndim):
         dims[d] = n if x.t.shape[d] == DATA_HINT else x.t.shape[d]
@@ -175,9 +175,9 @@ cdef object dim_for_size(Dim d, n):
     cdef bint leaf = d.kind == OF_A_SHAPE or d.kind == OF_THE_CALL or d.kind == "element"
     if d.kind == "element" and d.graph.for_any_size:
         return n
-    if leaf and not d.from_data:
+    if leaf and not d.data_dependent:
         return d.hint
-    if d.from_data and (n < 0 or d.hint == DATA_HINT):
+    if d.data_dependent and (n < 0 or d.hint == DATA_HINT):
         return n
     if leaf:
         return d.hint
@@ -198,7 +198,7 @@ cdef list infer_hidden(Op op, list ins, Attrs attrs):
         for k, x in enumerate(ins):
             if type(x) is Symbol:
                 for d, hidden in enumerate((<Symbol>x).unknown or ()):
-                    if hidden and not (<Dim>sizes_of(<Symbol>x)[d]).from_data:
+                    if hidden and not (<Dim>sizes_of(<Symbol>x)[d]).data_dependent:
                         places.append((k, d))
         if not places:
             raise
@@ -234,7 +234,7 @@ cdef int bind_all(list ins, Attrs attrs) except -1:
 
 cdef int bind_each(tuple values) except -1:
     for d in values:
-        if type(d) is Dim and not (<Dim>d).from_data:
+        if type(d) is Dim and not (<Dim>d).data_dependent:
             bind_size(<Dim>d)
     return 0
 

@@ -67,7 +67,7 @@ cdef object to_numpy(Tensor x):
 
 
 @cython.final
-cdef class HandedOver:
+cdef class WritableBuffer:
     """Exporter of a writable buffer over a tensor that has no other owner."""
     cdef Tensor x
 
@@ -92,7 +92,7 @@ def arrays_of(list tensors not None):
     import numpy as np
 
     cdef list arrays = []
-    cdef HandedOver handed
+    cdef WritableBuffer exporter
     cdef Tensor x
     if not numpy_scalars:
         for dtype in _dtypes.ALL:
@@ -104,11 +104,11 @@ def arrays_of(list tensors not None):
         elif x.t.ndim == 0:
             arrays.append(numpy_scalars[<int>x.t.dtype](scalar_item(x, "run")))
         else:
-            handed = HandedOver.__new__(HandedOver)
+            exporter = WritableBuffer.__new__(WritableBuffer)
             # three references: the list, `item` and `x`
-            handed.x = x if Py_REFCNT(x) <= 3 and df_buffer_is_exclusive(
+            exporter.x = x if Py_REFCNT(x) <= 3 and df_buffer_is_exclusive(
                 x.t.buffer) else duplicate(x)
-            arrays.append(np.asarray(handed))
+            arrays.append(np.asarray(exporter))
     return arrays
 
 

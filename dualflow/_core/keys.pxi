@@ -44,8 +44,8 @@ cdef object element(TensorBase x, key):
     """Return x[key]."""
     cdef PyObject *args[1]
     cdef Attrs attrs
-    if has_face(x) and not asked_by_us():
-        return (<Symbol>x).graph.face.element(x, key)
+    if has_methods(x) and not asked_by_us():
+        return (<Symbol>x).graph.methods.element(x, key)
     if type(key) is int:
         attrs = pack_values(OP_STRIDED_SLICE, ((key,), ZERO, ONE, ONE_INDEX))
     elif type(key) is tuple and 0 < len(<tuple>key) <= rank(x):

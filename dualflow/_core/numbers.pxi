@@ -13,7 +13,8 @@ cdef df_dtype number_dtype(value):
     if isinstance(n, bool):
         return DF_BOOL
     if isinstance(n, int):
-        if type(value) is Dim and not (<Dim>value).from_data and (<Dim>value).bound > 0x7fffffff:
+        if (type(value) is Dim and not (<Dim>value).data_dependent
+            and (<Dim>value).bound > 0x7fffffff):
             return DF_I32 if (<Dim>value).decide("narrow", (value,)) else DF_I64
         return DF_I32 if fits_32_bits(n) else DF_I64
     return DF_F32
@@ -31,14 +32,14 @@ cdef df_dtype weak_dtype(value, df_dtype dtype):
     return DF_F32
 
 
-cdef Tensor scalar_tensor(value, df_dtype dtype, str who):
+cdef Tensor scalar_tensor(value, df_dtype dtype, str caller):
     """Convert a Python bool, int or float to a tensor of shape (); raise on overflow."""
     cdef Tensor x = new_tensor(dtype, 0, NULL, b"constant")
-    store_number(x, 0, value, who)
+    store_number(x, 0, value, caller)
     return x
 
 
-cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
+cdef int store_number(Tensor x, int64_t at, value, str caller) except -1:
     """Write a Python number to element `at` of a tensor that is not shared yet."""
     cdef void *p = x.t.data
     cdef df_dtype dtype = x.t.dtype
@@ -57,7 +58,7 @@ cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
         (<uint8_t *>p)[at] = 1 if value else 0
         return 0
     if isinstance(value, float):
-        raise _errors.DTypeError(f"{who}: got the float {value!r}, expected {dtype_of(x)}; "
+        raise _errors.DTypeError(f"{caller}: got the float {value!r}, expected {dtype_of(x)}; "
                                  "cast it first")
     try:
         if dtype == DF_U64:
@@ -82,14 +83,14 @@ cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
         else:
             raise OverflowError
     except OverflowError:
-        raise _errors.SizeOverflowError(f"{who}: {value} does not fit {dtype_of(x)}") from None
+        raise _errors.SizeOverflowError(f"{caller}: {value} does not fit {dtype_of(x)}") from None
     return 0
 
 
-cdef Tensor number_tensor(value, df_dtype dtype, str who):
+cdef Tensor number_tensor(value, df_dtype dtype, str caller):
     if type(value) is Dim:
         return traced_number(value, dtype)
-    return scalar_tensor(value, dtype, who)
+    return scalar_tensor(value, dtype, caller)
 
 
 cdef Tensor traced_number(value, df_dtype dtype):

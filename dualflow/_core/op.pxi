@@ -32,7 +32,7 @@ cdef class Op:
     """
     cdef const df_op *c
     cdef FastPath fast
-    cdef df_tile_fn quick[DF_N_DTYPES]  # by dtype; NULL if the op rejects some values
+    cdef df_tile_fn run_cached[DF_N_DTYPES]  # by dtype; NULL if the op rejects some values
     cdef bint float_only
     cdef bint sums                     # the rule continues accumulators: see record_call
     cdef readonly str name
@@ -89,9 +89,9 @@ cdef class Op:
         return bool(self.c.effect or self.c.writes)
 
     @property
-    def beside(self):
+    def async_role(self):
         """The role in an asynchronous pair, "starts" or "waits"; "" for a synchronous op."""
-        return ("", "starts", "waits")[<int>self.c.beside]
+        return ("", "start", "wait")[<int>self.c.async_role]
 
     @property
     def internal(self):
@@ -104,9 +104,9 @@ cdef class Op:
         return self.c.version
 
     @property
-    def applies(self):
+    def wraps_op(self):
         """True if the first attribute is the registry index of an op to apply."""
-        return bool(self.c.applies)
+        return bool(self.c.wraps_op)
 
     @property
     def shape_only(self):
@@ -116,19 +116,19 @@ cdef class Op:
     @property
     def may_fail(self):
         """True if the kernel may fail on inputs that the shape rule accepts."""
-        return self.c.kind == DF_GENERAL and not self.c.total
+        return self.c.kind == DF_GENERAL and not self.c.cannot_fail
 
-    def refuses(self, dtype, Tensor x=None):
-        """Return True if an elementwise op rejects some values of a dtype in input `looks_at`;
+    def may_raise(self, dtype, Tensor x=None):
+        """Return True if an elementwise op rejects some values of a dtype in input `checked_input`;
         given this input, return True if it contains such a value."""
-        if not df_op_refuses(self.c, <df_dtype><int>dtype.index):
+        if not df_op_may_raise(self.c, <df_dtype><int>dtype.index):
             return False
-        return x is None or self.c.refuses.first(&x.t) >= 0
+        return x is None or self.c.value_check.first(&x.t) >= 0
 
     @property
-    def looks_at(self):
-        """The index of the input that `refuses` checks."""
-        return self.c.refuses.input
+    def checked_input(self):
+        """The index of the input that `may_raise` checks."""
+        return self.c.value_check.input
 
     @property
     def serial(self):
@@ -177,7 +177,7 @@ cdef class Op:
         """Names of the dtypes whose other dimensions a cluster can reduce with the op."""
         cdef list names = []
         for d in range(<int>DF_N_DTYPES):
-            if self.c.fold[d].part != NULL:
+            if self.c.column[d].part != NULL:
                 names.append(df_dtypes[d].name.decode())
         return tuple(names)
 
@@ -204,7 +204,7 @@ cdef _load_ops():
         op.attrs = tuple(names)
         op.fast = FAST_NONE
         for d in range(<int>DF_N_DTYPES):
-            op.quick[d] = NULL if df_op_refuses(op.c, <df_dtype>d) else op.c.tile[d]
+            op.run_cached[d] = NULL if df_op_may_raise(op.c, <df_dtype>d) else op.c.tile[d]
         if op.c.kind == DF_ELEMENTWISE and op.c.n_out == 1:
             if op.c.infer == df_infer_broadcast:
                 op.fast = FAST_SAME

@@ -57,9 +57,9 @@ cdef class Program:
     cdef list unsized              # (slot, argument, dtype, dims) of arguments of unknown size
     cdef object on_error
     cdef readonly double cost
-    cdef bint lends                # a run may free some arguments early or allocate results late
+    cdef bint donates              # a run may free some arguments early or allocate results late
 
-    def __cinit__(self, spec, on_error=None, is_body=False, int64_t lent_bytes=0):
+    def __cinit__(self, spec, on_error=None, is_body=False, int64_t donation_min_bytes=0):
         cdef ProgramParts parts
         cdef df_error err
         cdef df_status status
@@ -72,7 +72,7 @@ cdef class Program:
             parts.bodies[<int>k] = (<Program>body).c
         for result in spec.results:
             parts.c.n_results += is_body or result.kind == DF_SLOT_RESULT
-        parts.c.lent_bytes = lent_bytes
+        parts.c.donation_min_bytes = donation_min_bytes
         status = df_program_new(&parts.c, &self.c, &failed, &err)
         if status != DF_OK:
             self.fail(status, failed, &err, NULL)
@@ -87,11 +87,12 @@ cdef class Program:
             if slot.kind == DF_SLOT_ARG and None in slot.shape:
                 self.unsized.append((k, slot.number, slot.dtype.index, slot.shape))
         self.measure_args(parts)
-        for k in range(self.n_args if lent_bytes > 0 else 0):
-            self.lends |= self.needed[<int>k] >= lent_bytes
+        for k in range(self.n_args if donation_min_bytes > 0 else 0):
+            self.donates |= self.needed[<int>k] >= donation_min_bytes
         for k in range(self.n_results):
-            self.lends |= df_program_lends(self.c, <int>k)
-        self.lends &= not df_program_pairs(self.c)     # RunMemory keeps all memory alive
+            self.donates |= df_program_allocates_result(self.c, <int>k)
+        # OutstandingRun keeps all memory alive
+        self.donates &= not df_program_max_outstanding(self.c)
         if not is_body:                    # the outer program stores the results of a body
             self.copy_results(parts, spec.results)
 
@@ -227,13 +228,13 @@ cdef class Program:
     cdef int make_results(self, PyObject **args, void **pointers, list results,
                           bint lends) except -1:
         """Append the returned values to `results`, with None for results that are set after the
-        run: dynamic results and, if it `lends`, those that the run allocates."""
+        run: dynamic results and, if it `donates`, those that the run allocates."""
         cdef Returned *r
         cdef Tensor x
         cdef int k
         for k in range(self.n_returned):
             r = &self.returned[k]
-            if r.kind == DF_SLOT_RESULT and lends and df_program_lends(self.c, r.index):
+            if r.kind == DF_SLOT_RESULT and lends and df_program_allocates_result(self.c, r.index):
                 pointers[r.index] = NULL
                 results.append(None)
             elif r.kind == DF_SLOT_RESULT:
@@ -263,20 +264,20 @@ cdef class Program:
             results[first + k] = x
         return 0
 
-    cdef int take_memory(self, PyObject **args, df_loan *loan) except -1:
+    cdef int take_memory(self, PyObject **args, df_donation *donation) except -1:
         """Take references to the memory of all arguments; reserve space for allocated results."""
         cdef int k
-        loan.args = <df_buffer **>calloc(self.n_args + self.n_results + 1, sizeof(df_buffer *))
-        if loan.args == NULL:
+        donation.args = <df_buffer **>calloc(self.n_args + self.n_results + 1, sizeof(df_buffer *))
+        if donation.args == NULL:
             raise MemoryError()
-        loan.results = loan.args + self.n_args
+        donation.results = donation.args + self.n_args
         for k in range(self.n_args):
             if type(<object>args[k]) is Tensor and (<Tensor>args[k]).t.buffer != NULL:
                 df_buffer_retain((<Tensor>args[k]).t.buffer)
-                loan.args[k] = (<Tensor>args[k]).t.buffer
+                donation.args[k] = (<Tensor>args[k]).t.buffer
         return 0
 
-    cdef int take_lent(self, df_loan *loan, list results, Py_ssize_t first) except -1:
+    cdef int take_lent(self, df_donation *donation, list results, Py_ssize_t first) except -1:
         """Create tensors for the results that the run has allocated."""
         cdef Returned *r
         cdef Tensor x
@@ -284,44 +285,45 @@ cdef class Program:
         cdef int k
         for k in range(self.n_returned):
             r = &self.returned[k]
-            if r.kind == DF_SLOT_RESULT and loan.results[r.index] != NULL:
+            if r.kind == DF_SLOT_RESULT and donation.results[r.index] != NULL:
                 x = blank()
                 check(df_tensor_set(&x.t, r.dtype, r.ndim, r.shape, b"program", &err), &err)
-                x.t.buffer = loan.results[r.index]
+                x.t.buffer = donation.results[r.index]
                 x.t.data = x.t.buffer.data
-                loan.results[r.index] = NULL
+                donation.results[r.index] = NULL
                 results[first + k] = x
         return 0
 
-    cdef void end_loan(self, df_loan *loan) noexcept:
+    cdef void end_loan(self, df_donation *donation) noexcept:
         cdef int k
-        for k in range(self.n_args + self.n_results if loan.args != NULL else 0):
-            df_buffer_release(loan.args[k])
-        free(loan.args)
+        for k in range(self.n_args + self.n_results if donation.args != NULL else 0):
+            df_buffer_release(donation.args[k])
+        free(donation.args)
 
     cdef int execute(self, PyObject **args, list results, const df_profile *profile,
-                     bint check_numerics, Claim *claim, Lent lent=None) except -1:
-        """Run on n_args borrowed tensors and append the returned values to `results`. `claim` holds
-        the locks of the variables that the run writes; `lent` owns the tensors until the run
-        begins."""
+                     bint check_numerics, LockRequest *request,
+                     DonatedArguments donated=None) except -1:
+        """Run on n_args borrowed tensors and append the returned values to `results`. `request`
+        holds the locks of the variables that the run writes; `donated` owns the tensors until the
+        run begins."""
         cdef void *few[INLINE_POINTERS]
         cdef void **pointers = few
         cdef df_frame *frame = NULL
         cdef df_run run
-        cdef df_loan loan
+        cdef df_donation donation
         cdef df_error err
         cdef df_status status
         cdef int failed = -1
         cdef Py_ssize_t first = len(results)
-        cdef RunMemory memory = None
-        loan.args = NULL
+        cdef OutstandingRun memory = None
+        donation.args = NULL
         if self.n_args + self.n_results > INLINE_POINTERS:
             pointers = <void **>PyMem_Malloc((self.n_args + self.n_results) * sizeof(void *))
             if pointers == NULL:
                 raise MemoryError()
         try:
             self.point_at_args(args, pointers)
-            self.make_results(args, pointers + self.n_args, results, lent is not None)
+            self.make_results(args, pointers + self.n_args, results, donated is not None)
             frame = df_program_enter(self.c)
             if frame == NULL:
                 raise _errors.ResourceExhaustedError("program: no memory for a run")
@@ -334,44 +336,45 @@ cdef class Program:
             run.stop = NULL
             run.profile = profile
             run.check_numerics = check_numerics
-            run.loan = NULL
-            run.left = NULL
-            if df_program_pairs(self.c):
-                memory = memory_of_run(self, self.c, results[first:])
+            run.donation = NULL
+            run.outstanding = NULL
+            if df_program_max_outstanding(self.c):
+                memory = outstanding_run(self, self.c, results[first:])
                 for k in range(self.n_args):
                     memory.tensors.append(<object>args[k])
-                run.left = &memory.left
-            if lent is not None:
-                self.take_memory(args, &loan)
-                run.loan = &loan
-                lent.let_go()
-            if claim != NULL:
-                begin_work(claim)
+                run.outstanding = &memory.outstanding
+            if donated is not None:
+                self.take_memory(args, &donation)
+                run.donation = &donation
+                donated.release()
+            if request != NULL:
+                begin_work(request)
             if self.cost > NOGIL_NS:
                 with nogil:
                     status = df_program_run(self.c, frame, &run, &failed, &err)
             else:
                 status = df_program_run(self.c, frame, &run, &failed, &err)
-            if claim != NULL:
-                claim.working = False
+            if request != NULL:
+                request.working = False
             if status == DF_OK and self.keeps_dynamic:
                 self.take_dynamic(frame, results, first)
-            if status == DF_OK and lent is not None:
-                self.take_lent(&loan, results, first)
+            if status == DF_OK and donated is not None:
+                self.take_lent(&donation, results, first)
         finally:
-            if memory is not None and memory.left.n:
+            if memory is not None and memory.outstanding.n:
                 memory.take(frame)
             else:
-                self.end_loan(&loan)
+                self.end_loan(&donation)
                 if frame != NULL:
                     df_program_leave(self.c, frame)
             if pointers != few:
                 PyMem_Free(pointers)
         if status != DF_OK:
-            self.fail(status, failed, &err, claim)
+            self.fail(status, failed, &err, request)
         return 0
 
-    cdef int fail(self, df_status status, int failed, df_error *err, Claim *claim) except -1:
+    cdef int fail(self, df_status status, int failed, df_error *err,
+                  LockRequest *request) except -1:
         """Raise the exception of a callback, else the error of C. Locks are released before
         `on_error` is called, because it may write the variables."""
         try:
@@ -380,9 +383,9 @@ cdef class Program:
         except Exception as exc:           # raised again, with the details of `on_error`
             if self.on_error is None or failed < 0 or status == DF_CANCELLED:
                 raise                      # no instruction is to blame for a signal
-            if claim != NULL:
-                let_go(claim)
-                claim.n_writes = 0         # nothing is left to release
+            if request != NULL:
+                release_variables(request)
+                request.n_writes = 0       # nothing is left to release
             raise self.on_error(failed, exc)
 
     cdef tuple hold(self, args):

@@ -52,8 +52,8 @@ cdef Tensor with_data(TensorBase x, str asked, str instead=None):
         x = read_variable(<Variable>x)
     if type(x) is Symbol:
         return <Tensor?>(<Symbol>x).graph.no_value(x, asked, instead or INSTEAD[asked])
-    if df_tracing_watch != NULL:
-        (<Watch>df_tracing_watch).values_read[id(x)] = x
+    if df_tracing_observer != NULL:
+        (<FrameObserver>df_tracing_observer).values_read[id(x)] = x
     return <Tensor>x
 
 
@@ -177,7 +177,7 @@ cdef class TensorBase:
     @property
     def device(self):
         """The device of the data: always the CPU, by TensorFlow's name."""
-        if has_face(self):
+        if has_methods(self):
             raise AttributeError("device")          # so that Symbol.__getattr__ is called
         return "/device:CPU:0"
 
@@ -213,7 +213,7 @@ cdef class TensorBase:
     def __iter__(self):
         cdef TensorBase x = read_variable(<Variable>self) if type(self) is Variable else self
         cdef Py_ssize_t i, n
-        if (<Tensor>x).t.ndim == 0 and not has_face(x):
+        if (<Tensor>x).t.ndim == 0 and not has_methods(x):
             raise TypeError("iteration over a tensor with shape ()")
         if type(x) is Symbol:
             n = (<Symbol>x).graph.unroll(x, INSTEAD["iteration"])

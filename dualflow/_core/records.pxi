@@ -1,16 +1,16 @@
-# Tape records (csrc/tape/log.h), written by `record_all` and read by the backward pass. For each op
-# with an input that depends on a watched value, a log keeps the op, its attributes, the ids of its
-# operands, the operands that the gradient rule declares to read, and the specs of the others.
+# Tape records (csrc/tape/tape.h), written by `record_all` and read by the backward pass. For each
+# op with an input that depends on a watched value, a log keeps the op, its attributes, the ids of
+# its operands, the operands that the gradient rule declares to read, and the specs of the others.
 
 cdef extern from *:
     """
-    /* The innermost log that records in this thread (a borrowed RecordLog). */
-    static DF_THREAD_LOCAL void *df_log_top = NULL;
+    /* The innermost log that records in this thread (a borrowed Tape). */
+    static DF_THREAD_LOCAL void *df_tape_top = NULL;
     /* The op record of functions that consist only of a gradient rule: see function_op. */
     static const df_op df_function_op = {
         .name = "function", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out = DF_VARIADIC};
     """
-    void *df_log_top
+    void *df_tape_top
     const df_op df_function_op
 
 cdef enum:
@@ -103,7 +103,7 @@ cdef object operand_object(df_operand *o):
     return spec
 
 
-cdef Record record_of(df_entry *e):
+cdef Record record_of(df_tape_record *e):
     cdef Record r = Record.__new__(Record)
     cdef int k
     r.reserve_ids(e.n_in + e.n_out)
@@ -127,35 +127,35 @@ cdef tuple operand_objects(df_operand *o, int n):
 
 
 @cython.final
-cdef class RecordLog:
+cdef class Tape:
     """The records of one tape, and the ids of the values that depend on watched ones.
 
     Parameters
     ----------
     auto_watch : bool
         Whether values of trainable variables are watched as soon as an op reads them.
-    keeps : bool
+    keeps_records : bool
         Whether to keep records; if False, the log only collects older values in `met`.
     """
-    cdef df_log c
+    cdef df_tape c
     cdef bint auto_watch
     cdef readonly list met              # older values that ops read; None if it keeps records
     cdef readonly bint active
-    cdef int walks                      # backward passes that read the entries
-    cdef readonly RecordLog outer       # the next log on the stack of the thread
+    cdef int backward_passes            # backward passes that read the entries
+    cdef readonly Tape outer            # the next log on the stack of the thread
     cdef readonly set watched           # ids passed to `watch`, and of variables that ops read
     cdef readonly dict blocked          # name of an op without a gradient -> reason
     cdef list functions                 # ops of `function_op` in entries; only the log owns them
 
-    def __cinit__(self, bint auto_watch=True, bint keeps=True):
+    def __cinit__(self, bint auto_watch=True, bint keeps_records=True):
         self.auto_watch = auto_watch
-        self.met = None if keeps else []
+        self.met = None if keeps_records else []
         self.c.ids.base = last_id + 1
         self.watched = set()
         self.blocked = {}
 
     def __dealloc__(self):
-        self.free_entries()
+        self.free_records()
         df_id_set_free(&self.c.ids)
 
     def __len__(self):
@@ -163,7 +163,7 @@ cdef class RecordLog:
 
     cdef void drop_last(self) noexcept:
         """Free the newest entry and its references."""
-        cdef df_entry *e = self.c.last
+        cdef df_tape_record *e = self.c.last
         cdef int k
         if e.attrs != NULL:
             Py_DECREF(<object>e.attrs)
@@ -172,17 +172,17 @@ cdef class RecordLog:
                 Py_DECREF(<object>e.operands[k].kept)
         if self.functions and e.op == <void *>self.functions[len(self.functions) - 1]:
             self.functions.pop()
-        df_log_drop(&self.c)
+        df_tape_drop(&self.c)
 
-    cdef void free_entries(self) noexcept:
+    cdef void free_records(self) noexcept:
         while self.c.last != NULL:
             self.drop_last()
 
     def clear(self):
         """Drop all records and their references, but not the ids."""
-        if self.walks:
+        if self.backward_passes:
             raise RuntimeError("a tape cannot drop its records during a backward pass over them")
-        self.free_entries()
+        self.free_records()
 
     def watch(self, x):
         """Track the values that depend on a Tensor or Variable."""
@@ -207,27 +207,27 @@ cdef class RecordLog:
     cdef int begin(self) except -1:
         if self.active:
             raise RuntimeError("this tape records already")
-        if self.walks:
+        if self.backward_passes:
             raise RuntimeError("a tape cannot record during a backward pass over its records")
-        self.outer = <RecordLog>df_log_top if df_log_top != NULL else None
+        self.outer = <Tape>df_tape_top if df_tape_top != NULL else None
         Py_INCREF(self)
-        set_log_top(self)
+        set_tape_top(self)
         self.active = True
         return 0
 
     cdef int end(self) except -1:
-        cdef RecordLog log
+        cdef Tape tape
         if not self.active:
             return 0
-        if df_log_top == <void *>self:
-            set_log_top(self.outer)
+        if df_tape_top == <void *>self:
+            set_tape_top(self.outer)
         else:
-            log = <RecordLog>df_log_top if df_log_top != NULL else None
-            while log is not None and log.outer is not self:
-                log = log.outer
-            if log is None:
+            tape = <Tape>df_tape_top if df_tape_top != NULL else None
+            while tape is not None and tape.outer is not self:
+                tape = tape.outer
+            if tape is None:
                 raise RuntimeError("a tape must stop in the thread that started it")
-            log.outer = self.outer
+            tape.outer = self.outer
         self.outer = None
         self.active = False
         Py_DECREF(self)
@@ -262,7 +262,7 @@ cdef class RecordLog:
         cdef int64_t n_dims = 0
         cdef bint floats = False
         cdef Tensor x
-        cdef df_entry *e
+        cdef df_tape_record *e
         if not self.touches(ins, n_in) or self.met is not None:
             return 0
         if op.why_no_gradient is not None:
@@ -271,7 +271,7 @@ cdef class RecordLog:
         for k in range(n_out):
             x = <Tensor>outs[k]
             n_dims += x.t.ndim
-            if may_flow(x, op.sums):
+            if may_be_active(x, op.sums):
                 floats = True
                 keep_id(&self.c.ids, x.id)
         if not floats:
@@ -279,36 +279,37 @@ cdef class RecordLog:
             return 0
         for k in range(n_in):
             n_dims += (<Tensor>ins[k]).t.ndim
-        e = df_log_reserve(&self.c, n_in, n_out, n_dims)
+        e = df_tape_reserve(&self.c, n_in, n_out, n_dims)
         if e == NULL:
             raise MemoryError()
         e.op = <void *>op
-        e.both_ways = op.sums
+        e.may_lead_further = op.sums
         if attrs is not None:
             e.attrs = <void *>attrs
             Py_INCREF(attrs)
-        df_log_append(&self.c, e, self.fill(e, op.saves, ins, outs))
+        df_tape_append(&self.c, e, self.fill(e, op.saves, ins, outs))
         return 0
 
-    cdef int64_t *fill(self, df_entry *e, uint32_t saves, PyObject **ins, PyObject **outs) noexcept:
+    cdef int64_t *fill(self, df_tape_record *e, uint32_t saves, PyObject **ins,
+                       PyObject **outs) noexcept:
         """Write the operands and their dimensions; return the end of the dimensions. Never fails: a
         log has no half-written entry."""
-        cdef int64_t *dims = df_entry_dims(e)
+        cdef int64_t *dims = df_tape_record_dims(e)
         cdef df_operand *o = e.operands
         cdef df_operand *like = NULL            # the last spec: its dimensions are often shared
-        cdef bint keeps
+        cdef bint keeps_records
         cdef Tensor x
         cdef int k
         for k in range(e.n_in + e.n_out):
             if k < e.n_in:
                 x = <Tensor>ins[k]
                 o.id = x.id if df_id_set_has(&self.c.ids, x.id) else 0
-                keeps = (saves & 0x7FFFFFFF) >> min(k, 31) & 1
+                keeps_records = (saves & 0x7FFFFFFF) >> min(k, 31) & 1
             else:
                 x = <Tensor>outs[k - e.n_in]
-                o.id = x.id if may_flow(x, e.both_ways) else 0
-                keeps = saves & SAVE_OUTPUTS != 0
-            if keeps or type(x) is Symbol:
+                o.id = x.id if may_be_active(x, e.may_lead_further) else 0
+                keeps_records = saves & SAVE_OUTPUTS != 0
+            if keeps_records or type(x) is Symbol:
                 o.spec = False
                 o.kept = <void *>x
                 Py_INCREF(x)
@@ -345,7 +346,7 @@ cdef class RecordLog:
 
     def records(self):
         """Return the records, newest first."""
-        cdef df_entry *e = self.c.last
+        cdef df_tape_record *e = self.c.last
         cdef list out = []
         while e != NULL:
             out.append(record_of(e))
@@ -353,14 +354,14 @@ cdef class RecordLog:
         return out
 
 
-cdef inline bint may_flow(Tensor x, bint both_ways) noexcept:
+cdef inline bint may_be_active(Tensor x, bint may_lead_further) noexcept:
     """Return True if an operand may have a gradient. Loops pack rows of floats into bytes."""
-    return df_is_float(x.t.dtype) or (both_ways and x.t.dtype == DF_U8)
+    return df_is_float(x.t.dtype) or (may_lead_further and x.t.dtype == DF_U8)
 
 
-cdef void set_log_top(RecordLog log) noexcept:
-    global df_log_top
-    df_log_top = <void *>log if log is not None else NULL
+cdef void set_tape_top(Tape tape) noexcept:
+    global df_tape_top
+    df_tape_top = <void *>tape if tape is not None else NULL
 
 
 cdef uint64_t id_of(x) except 0:
@@ -376,29 +377,29 @@ def tensor_id(x):
     return id_of(x)
 
 
-def current_log():
+def current_tape():
     """Return the innermost log that records in this thread, or None."""
-    return <object>df_log_top if df_log_top != NULL else None
+    return <object>df_tape_top if df_tape_top != NULL else None
 
 
 cdef int record_all(Op op, Attrs attrs, PyObject **ins, int n_in, PyObject **outs,
                     int n_out) except -1:
-    cdef RecordLog log = <RecordLog>df_log_top
-    while log is not None:
-        log.append(op, attrs, ins, n_in, outs, n_out)
-        log = log.outer
+    cdef Tape tape = <Tape>df_tape_top
+    while tape is not None:
+        tape.append(op, attrs, ins, n_in, outs, n_out)
+        tape = tape.outer
     return 0
 
 
 # --- garbage collection ---------------------------------------------------------------------------
 
-cdef traverseproc traverse_attributes = (<PyTypeObject *>RecordLog).tp_traverse
+cdef traverseproc traverse_attributes = (<PyTypeObject *>Tape).tp_traverse
 
 
-cdef int traverse_log(PyObject *self, visitproc visit, void *arg) noexcept:
+cdef int traverse_tape(PyObject *self, visitproc visit, void *arg) noexcept:
     """Visit the references of entries, so that the collector can free cycles such as a graph whose
     gradient rule refers to a tape. Changes no reference count."""
-    cdef df_entry *e = (<RecordLog>self).c.last
+    cdef df_tape_record *e = (<Tape>self).c.last
     cdef int k, stop = 0
     while e != NULL and not stop:
         if e.attrs != NULL:
@@ -410,4 +411,4 @@ cdef int traverse_log(PyObject *self, visitproc visit, void *arg) noexcept:
     return stop or traverse_attributes(self, visit, arg)
 
 
-(<PyTypeObject *>RecordLog).tp_traverse = traverse_log
+(<PyTypeObject *>Tape).tp_traverse = traverse_tape

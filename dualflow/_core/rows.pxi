@@ -12,9 +12,9 @@ def gather_rows(list tensors not None, Tensor order not None, int64_t begin, int
     cdef Tensor x, picked
     cdef int64_t n = end - begin
     cdef list rows = []
-    cdef void *log = df_log_top
+    cdef void *tape = df_tape_top
     cdef void *graph = df_trace_top
-    global df_log_top, df_trace_top
+    global df_tape_top, df_trace_top
     if order.t.dtype != DF_I64 or order.t.ndim != 1 or begin < 0 or n < 0 or end > order.t.size:
         raise _errors.InvalidArgumentError(
             f"gather_rows: {begin} to {end} of {describe(order)}, expected a range of int64 (n,)")
@@ -22,7 +22,7 @@ def gather_rows(list tensors not None, Tensor order not None, int64_t begin, int
     init_pointers(&p)
     p.n = 2
     p.objects[1], p.tensors[1] = <PyObject *>picked, &picked.t
-    df_log_top = NULL
+    df_tape_top = NULL
     df_trace_top = NULL
     try:
         for item in tensors:
@@ -31,6 +31,6 @@ def gather_rows(list tensors not None, Tensor order not None, int64_t begin, int
             p.objects[0], p.tensors[0] = <PyObject *>x, &x.t
             rows.append(run_at(OP_GATHER, &p, FIRST_AXIS))
     finally:
-        df_log_top = log
+        df_tape_top = tape
         df_trace_top = graph
     return rows

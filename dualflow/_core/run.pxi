@@ -73,7 +73,7 @@ cdef int run_call(Op op, df_call *call, PyObject **ins, PyObject **outs, Attrs a
         compute(op, call)
         if checking_numerics:
             check(df_op_check_numerics(call, &err), &err)
-    if df_log_top != NULL and call.n_out:
+    if df_tape_top != NULL and call.n_out:
         record_all(op, attrs, ins, call.n_in, outs, call.n_out)
     return 0
 
@@ -131,19 +131,19 @@ def evaluate(Op op, list inputs, Attrs attrs):
     """
     cdef Op o = op
     cdef int k
-    cdef void *log = df_log_top
+    cdef void *tape = df_tape_top
     cdef void *graph = df_trace_top
-    global df_log_top, df_trace_top
+    global df_tape_top, df_trace_top
     for k in range(<int>len(inputs)):
         if type(inputs[k]) is not Tensor and not (k < 32 and o.c.shape_only >> k & 1):
             raise TypeError(
                 f"{o.name}: input {k} is a {type(inputs[k]).__name__}, expected a Tensor")
-    df_log_top = NULL
+    df_tape_top = NULL
     df_trace_top = NULL
     try:
         outs = run(o, inputs, attrs)
     finally:
-        df_log_top = log
+        df_tape_top = tape
         df_trace_top = graph
     return outs if type(outs) is tuple else () if outs is None else (outs,)
 

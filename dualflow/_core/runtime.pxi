@@ -19,7 +19,7 @@ def thread_counts():
     """Return counters of the thread pool: shared jobs, their chunks, chunks run by workers, and
     jobs run by their caller alone because another job held the workers."""
     cdef df_thread_counts c = df_count_threads()
-    return {"jobs": c.jobs, "claims": c.claims, "by_workers": c.by_workers, "refused": c.refused}
+    return {"jobs": c.jobs, "chunks": c.chunks, "by_workers": c.by_workers, "refused": c.refused}
 
 
 def cpu_cores():

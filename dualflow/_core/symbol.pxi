@@ -22,9 +22,9 @@ cdef class Symbol(Tensor):
     index : int
         The index among the outputs of the node.
     graph : Graph
-    from_data : bool
+    data_dependent : bool
         Whether it depends on a size that is known only at run time.
-    sized_by_data : bool
+    data_dependent_shape : bool
         Whether its own sizes may be known only at run time.
     row : Symbol or None
         If a loop stacks or packs one value per iteration in the Symbol: a Symbol like one value.
@@ -34,8 +34,8 @@ cdef class Symbol(Tensor):
         """The dimensions, with a Dim for each size that may differ from call to call."""
         if self.unknown is not None and self.graph is not None:
             self.graph.sizes_seen = True
-        if has_face(self) and not asked_by_us():
-            return self.graph.face.shape_of(self, sizes_of(self))
+        if has_methods(self) and not asked_by_us():
+            return self.graph.methods.shape_of(self, sizes_of(self))
         return sizes_of(self)
 
     @property
@@ -55,7 +55,7 @@ cdef class Symbol(Tensor):
         If sizes may depend on data, None for each unknown size."""
         cdef int64_t dims[254]
         cdef int d
-        if self.unknown is None or not self.sized_by_data:
+        if self.unknown is None or not self.data_dependent_shape:
             return shape_tuple(&self.t)
         for d in range(self.t.ndim):
             dims[d] = DF_UNKNOWN if self.unknown[d] else self.t.shape[d]
@@ -113,17 +113,17 @@ cdef class Symbol(Tensor):
         return self.node
 
     def __len__(self):
-        if has_face(self) and not asked_by_us():
+        if has_methods(self) and not asked_by_us():
             raise TypeError(f"len is not well defined for symbolic Tensors. ({self.name}) Please "
                             "call `x.shape` rather than `len(x)` for shape information.")
         if self.t.ndim == 0:
             raise TypeError("len() of a tensor with shape ()")
-        if self.sized_by_data and self.known_shape[0] is None:
+        if self.data_dependent_shape and self.known_shape[0] is None:
             self.graph.no_value(self, "len()", "dualflow.shape(x)[0], a tensor")
         return self.shape[0].__index__()
 
     def __format__(self, spec):
-        if spec and spec[-1] in "bcdeEfFgGnoxX%" and not has_face(self):
+        if spec and spec[-1] in "bcdeEfFgGnoxX%" and not has_methods(self):
             self.graph.no_value(self, "formatting as a number", (
                 "dualflow.print(x), which prints each time the function runs, or "
                 "return it from the function"))
@@ -131,24 +131,24 @@ cdef class Symbol(Tensor):
 
     def __getattr__(self, str name):
         """Return an attribute that the face of the graph adds to its tensors."""
-        found = getattr(getattr(self.graph, "face", None), name, None)
+        found = getattr(getattr(self.graph, "methods", None), name, None)
         if found is None:
             raise AttributeError(f"'Symbol' object has no attribute {name!r}")
         return found.__get__(self)
 
     def __str__(self):
-        return self.graph.face.text(self) if has_face(self) else repr(self)
+        return self.graph.methods.text(self) if has_methods(self) else repr(self)
 
     def __repr__(self):
-        if has_face(self):
-            return self.graph.face.representation(self)
+        if has_methods(self):
+            return self.graph.methods.representation(self)
         return f"<dualflow.Symbol {self.name!r} shape={self.known_shape} dtype={self.dtype}>"
 
 
-cdef bint has_face(x):
+cdef bint has_methods(x):
     """Return True for a Symbol whose graph has a face: attributes for users, as in compat.v1."""
     return type(x) is Symbol and (<Symbol>x).graph is not None and (
-        <Symbol>x).graph.face is not None
+        <Symbol>x).graph.methods is not None
 
 
 cdef tuple sizes_of(Symbol x):
@@ -191,7 +191,7 @@ def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None, ro
     cdef int64_t dims[254]
     cdef int d, n = <int>len(shape)
     cdef list unknown = [False] * n
-    cdef bint from_data = False
+    cdef bint data_dependent = False
     cdef Symbol x
     if n > 254:
         raise _errors.ShapeError(f"a shape of {n} dimensions, expected at most 254")
@@ -199,9 +199,9 @@ def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None, ro
         size = shape[d] if hints is None else hints[d]
         dims[d] = (DF_UNKNOWN if hints is None else DATA_HINT) if size is None else size
         unknown[d] = hints is not None and shape[d] is None
-        from_data |= hints is not None and size is None
+        data_dependent |= hints is not None and size is None
     x = new_symbol(graph, <df_dtype>(<int>dtype.index), n, dims, tuple(unknown))
-    x.from_data = x.sized_by_data = from_data
+    x.data_dependent = x.data_dependent_shape = data_dependent
     x.node = node
     x.index = index
     x.row = row
@@ -226,11 +226,11 @@ def current_graph():
     return <object>df_trace_top if df_trace_top != NULL else None
 
 
-cdef int check_alive(Symbol x, str who) except -1:
+cdef int check_alive(Symbol x, str caller) except -1:
     """Raise if a Symbol is used outside its graph, unless the thread records nothing and the graph
     is open: then ops on its tensors are recorded there."""
     if df_trace_top != <void *>x.graph and not (df_trace_top == NULL and x.graph.is_open):
-        x.graph.escaped(x, who)
+        x.graph.raise_leaked(x, caller)
     return 0
 
 
@@ -252,8 +252,8 @@ def symbol_like(graph, node, int index, Symbol y):
     x.node = node
     x.index = index
     x.dims = sizes_of(y)
-    x.from_data = y.from_data
-    x.sized_by_data = y.sized_by_data
+    x.data_dependent = y.data_dependent
+    x.data_dependent_shape = y.data_dependent_shape
     x.row = y.row
     return x
 

@@ -13,7 +13,7 @@ def apply_each(str name not None, list rows not None, dict attrs not None):
     cdef int k, each = 0
     cdef list ready = [None] * n
     cdef PyObject **variables
-    cdef Claim claim
+    cdef LockRequest request
     for k in range(MAX_WRITTEN):
         each += op.c.writes >> k & 1
     variables = <PyObject **>PyMem_Malloc((n * each + 1) * sizeof(PyObject *))
@@ -23,15 +23,15 @@ def apply_each(str name not None, list rows not None, dict attrs not None):
         for i in range(n):
             ready[i] = checked_row(op, <tuple?>rows[i], packed, variables + n_writes)
             n_writes += each
-        claim.n_reads, claim.n_writes = 0, <int>n_writes
-        claim.writes = variables
-        stake(&claim)
+        request.n_reads, request.n_writes = 0, <int>n_writes
+        request.writes = variables
+        acquire_variables(&request)
         try:
             for i in range(n):
                 run_row(op, <list>ready[i], packed, variables + i * each)
                 ready[i] = None            # one more reference would force a copy
         finally:
-            let_go(&claim)
+            release_variables(&request)
     finally:
         PyMem_Free(variables)
 
@@ -143,7 +143,7 @@ cdef class Updates:
         """Update with `pairs` of (gradient, variable). Return False, without any change, unless the
         variables are the same and each gradient is a Tensor with the dtype and shape of its
         variable."""
-        cdef Claim claim
+        cdef LockRequest request
         cdef Variable v
         cdef list read = []
         cdef int i
@@ -155,9 +155,9 @@ cdef class Updates:
                 return False
         for v in self.rest:
             read.append(read_variable(v))
-        claim.n_reads, claim.n_writes = 0, self.n * self.each + 1
-        claim.writes = self.written
-        stake(&claim)
+        request.n_reads, request.n_writes = 0, self.n * self.each + 1
+        request.writes = self.written
+        acquire_variables(&request)
         try:
             for i in range(self.n):
                 self.update(i, (<tuple>PyList_GET_ITEM(pairs, i))[0], read)
@@ -166,7 +166,7 @@ cdef class Updates:
             make_exclusive(v)
             (<uint64_t *>v.value_.t.data)[0] += 1
         finally:
-            let_go(&claim)
+            release_variables(&request)
         return True
 
     cdef int update(self, int i, Tensor grad, list read) except -1:

@@ -1,5 +1,6 @@
 # Variable: the only mutable tensor. Its value is a Tensor whose memory ops may write if it has no
-# other owner; otherwise the variable moves to a copy first (`make_exclusive` in claims.pxi).
+# other owner; otherwise the variable moves to a copy first (`make_exclusive` in
+# variable_locks.pxi).
 
 import weakref as _weakref
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, memory_of
+from dualflow.aot.check_vectors import MOST, Call, Recorded
 from dualflow.aot.contents import Contents
 from dualflow.aot.model import c_type
 from dualflow.aot.names import text_literal
 from dualflow.aot.tables import memory
-from dualflow.aot.vectors import MOST, Call, Recorded
 from dualflow.dtypes import DType
 
 KEPT_BYTES = 4096         # stored per result; the rest is compared by a hash

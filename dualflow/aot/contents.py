@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dualflow._core import Tensor, Variable, constant, values_together
+from dualflow._core import Tensor, Variable, constant, snapshot_values
 from dualflow.aot.entry import Entry, make_entry
 from dualflow.aot.names import entry_name, unique
 from dualflow.dtypes import int64
@@ -53,7 +53,7 @@ class Contents:
         owners: dict[Variable | Generator, None] = dict.fromkeys(variables)
         owners.update(dict.fromkeys(map(state_of, generators)))
         held = [x for x in owners if isinstance(x, Variable)]
-        values = dict(zip(held, values_together(held), strict=True))
+        values = dict(zip(held, snapshot_values(held), strict=True))
         taken: set[str] = set()
         self.variables: tuple[Shared, ...] = tuple([
             Shared(unique(x.name, taken), x, values[x]) if isinstance(x, Variable) else

@@ -99,28 +99,29 @@ class Entry(NamedTuple):
         return [generator_of(x.source) for x in self.spec.arguments if isinstance(x.source, Feed)]
 
 
-def make_entry(name: str, function: Any, who: str, numbers: bool = False) -> Entry:
+def make_entry(name: str, function: Any, caller: str, numbers: bool = False) -> Entry:
     """Return the C function of a concrete function. Raise if it cannot run without Python; messages
-    begin with `who`. `numbers`: whether Python numbers may be inputs."""
+    begin with `caller`. `numbers`: whether Python numbers may be inputs."""
     if not isinstance(function, ConcreteFunction):
         hint = "; get one by get_concrete_function" if callable(function) else ""
-        raise InvalidArgumentError(f"{who} is a {type(function).__name__}, expected a "
+        raise InvalidArgumentError(f"{caller} is a {type(function).__name__}, expected a "
                                    f"concrete function{hint}")
-    shapes = _shapes(who, function, numbers)
+    shapes = _shapes(caller, function, numbers)
     changed = function.trace.stale or function.places.broken()
     if changed:
-        raise InvalidArgumentError(f"{who}: {changed} after it was traced; "
+        raise InvalidArgumentError(f"{caller}: {changed} after it was traced; "
                                    "get a new one by get_concrete_function")
     compiled = compile_trace(function.trace, shapes,
                              dataclasses.replace(function.options, portable=True))
     if compiled is None:
         sizes = ", ".join([f"{function.paths[k]} {shape}" for k, shape in shapes.items()])
-        raise InvalidArgumentError(f"{who}: for {sizes} Python decides otherwise than in the trace")
-    _refuse_host(who, compiled.spec)
+        raise InvalidArgumentError(f"{caller}: for {sizes} Python decides otherwise than in the "
+                                   "trace")
+    _refuse_host(caller, compiled.spec)
     taken: set[str] = set()
-    given = _given(who, function, compiled)
-    inputs = _inputs(who, function, shapes, given, taken)
-    outputs, returns, constants = _outputs(who, function, compiled, taken)
+    given = _given(caller, function, compiled)
+    inputs = _inputs(caller, function, shapes, given, taken)
+    outputs, returns, constants = _outputs(caller, function, compiled, taken)
     spec = dataclasses.replace(compiled.spec, constants=(*compiled.spec.constants, *constants))
     returned = tuple([x[0] for x in function.result[1] if is_fixed(x, Variable)])
     return Entry(name, compiled, spec, tuple(inputs.values()), outputs, tuple(inputs), given,
@@ -132,34 +133,36 @@ def is_fixed(leaf: Any, kind: type) -> bool:
     return isinstance(leaf, tuple) and isinstance(leaf[0], kind)
 
 
-def _shapes(who: str, function: ConcreteFunction, numbers: bool) -> dict[int, tuple[int, ...]]:
+def _shapes(caller: str, function: ConcreteFunction, numbers: bool) -> dict[int, tuple[int, ...]]:
     """Return the shapes of the leaves that are tensors."""
     found = {}
     deciding = deciding_arguments(function.trace)
     for k, (leaf, path) in enumerate(zip(function.leaves, function.paths, strict=True)):
         if isinstance(leaf, NumberLeaf) and not (numbers and leaf.kind in (int, float)):
-            raise InvalidArgumentError(f"{who}: {path} is a Python number that may "
+            raise InvalidArgumentError(f"{caller}: {path} is a Python number that may "
                                        "change; trace with a tensor in its place")
         if isinstance(leaf, NumberLeaf) and k in deciding:
-            raise InvalidArgumentError(f"{who}: a size or a decision of Python depends on {path}, "
+            raise InvalidArgumentError(f"{caller}: a size or a decision of Python depends on "
+                                       f"{path}, "
                                        f"a Python number that may change, at "
                                        f"{deciding[k] or 'an unknown line'}")
         if isinstance(leaf, VariableLeaf):
-            raise InvalidArgumentError(f"{who}: {path} is a variable; exported functions must "
+            raise InvalidArgumentError(f"{caller}: {path} is a variable; exported functions must "
                                        "capture variables")
         if not isinstance(leaf, TensorLeaf):
             continue                            # a constant of the trace
         dims = function.sizes.get(k, tuple([d for d in leaf.shape if d is not None]))
         if len(dims) < len(leaf.shape):
             shape = str(leaf.shape).replace("None", "?")
-            raise InvalidArgumentError(f"{who}: {path} has shape {shape}, expected a fixed shape; "
+            raise InvalidArgumentError(f"{caller}: {path} has shape {shape}, expected a fixed "
+                                       "shape; "
                                        "pass get_concrete_function a tensor or a TensorSpec of "
                                        "fixed shape")
         found[k] = dims
     return found
 
 
-def _given(who: str, function: ConcreteFunction, compiled: Compiled) -> tuple[Given, ...]:
+def _given(caller: str, function: ConcreteFunction, compiled: Compiled) -> tuple[Given, ...]:
     """Return the inputs that the program reads, in the order of the call's arguments."""
     found = {Given(k, x.dtype) for k, x in enumerate(function.leaves) if isinstance(x, TensorLeaf)}
     for x in compiled.spec.arguments:
@@ -167,7 +170,7 @@ def _given(who: str, function: ConcreteFunction, compiled: Compiled) -> tuple[Gi
             steps = x.source.formula.steps
             paths = [function.paths[step[1]] for step in steps if step[0] == "argument"]
             if paths and len(steps) > 1:
-                raise InvalidArgumentError(f"{who}: Python computes a number from "
+                raise InvalidArgumentError(f"{caller}: Python computes a number from "
                                            f"{' and '.join(paths)}, which may change; trace with "
                                            "tensors in their place")
             if paths:
@@ -175,7 +178,7 @@ def _given(who: str, function: ConcreteFunction, compiled: Compiled) -> tuple[Gi
     return tuple(sorted(found, key=lambda x: (x.leaf, x.dtype.index)))
 
 
-def _inputs(who: str, function: ConcreteFunction, shapes: dict[int, tuple[int, ...]],
+def _inputs(caller: str, function: ConcreteFunction, shapes: dict[int, tuple[int, ...]],
             given: tuple[Given, ...], taken: set[str]) -> dict[int, Value]:
     """Return the inputs by leaf. A number has the dtype that the program reads or, if there are
     several, float64 or int64, from which C converts."""
@@ -187,7 +190,7 @@ def _inputs(who: str, function: ConcreteFunction, shapes: dict[int, tuple[int, .
             if len(dtypes) == 1:
                 dtype = dtypes[0]
             elif any([x.is_floating and x.itemsize == 2 for x in dtypes]):
-                raise InvalidArgumentError(f"{who}: {path} is a Python number that becomes "
+                raise InvalidArgumentError(f"{caller}: {path} is a Python number that becomes "
                                            f"{' and '.join([x.name for x in dtypes])}; trace with "
                                            "a tensor in its place")
             found[k] = Value(unique(identifier(path), taken), path, dtype, (), leaf.kind)
@@ -196,15 +199,15 @@ def _inputs(who: str, function: ConcreteFunction, shapes: dict[int, tuple[int, .
     return found
 
 
-def _outputs(who: str, function: ConcreteFunction, compiled: Compiled,
+def _outputs(caller: str, function: ConcreteFunction, compiled: Compiled,
              taken: set[str]) -> tuple[tuple[Value, ...], tuple[ResultSpec, ...], list[Tensor]]:
     """Return the outputs, how the program returns each, and constants missing in the program."""
     found: list[Value] = []
     returns: list[ResultSpec] = []
     constants: list[Tensor] = []
     made: Iterator[int] = iter(compiled.order)
-    skeleton, rest = function.result
-    for kind, path in zip(rest, paths_of(skeleton, len(rest)), strict=True):
+    treedef, rest = function.result
+    for kind, path in zip(rest, paths_of(treedef, len(rest)), strict=True):
         if is_fixed(kind, Tensor):
             result = ResultSpec(SlotKind.CONSTANT, len(compiled.spec.constants) + len(constants),
                                 kind[0].dtype, tuple(kind[0].shape))
@@ -215,7 +218,8 @@ def _outputs(who: str, function: ConcreteFunction, compiled: Compiled,
             continue                            # a number, a string: returned only in Python
         if kind is DATA_NUMBER or None in result.shape:
             raise UnimplementedError(
-                f"{who}: the size of {path} depends on data, but C allocates outputs before a run; "
+                f"{caller}: the size of {path} depends on data, but C allocates outputs before a "
+                "run; "
                 "pad it to its maximal size, and declare that size by ensure_shape")
         shape = tuple([d for d in result.shape if d is not None])
         plain = re.sub(r"^result\W+(?=[A-Za-z])", "", path).rstrip("']")
@@ -224,10 +228,10 @@ def _outputs(who: str, function: ConcreteFunction, compiled: Compiled,
     return tuple(found), tuple(returns), constants
 
 
-def paths_of(skeleton: Any, n: int) -> list[str]:
+def paths_of(treedef: Any, n: int) -> list[str]:
     """Return the path of each leaf in the result of a call."""
     paths: list[str] = []
-    flatten(rebuild(skeleton, iter(range(n))), "result", [], paths, arrays=True)
+    flatten(rebuild(treedef, iter(range(n))), "result", [], paths, arrays=True)
     return paths
 
 
@@ -239,7 +243,7 @@ def generator_of(feed: Feed) -> Generator:
     raise UnimplementedError(f"export: {feed!r} requires Python")
 
 
-def _refuse_host(who: str, spec: ProgramSpec) -> None:
+def _refuse_host(caller: str, spec: ProgramSpec) -> None:
     """Raise if a run calls Python, by an op or for an argument."""
     found: list[str] = []
     for x in spec.all_instructions:
@@ -249,7 +253,7 @@ def _refuse_host(who: str, spec: ProgramSpec) -> None:
         if isinstance(argument.source, Feed):
             generator_of(argument.source)
     if found:
-        raise UnimplementedError(f"{who} calls Python: " + ", ".join(
+        raise UnimplementedError(f"{caller} calls Python: " + ", ".join(
             dict.fromkeys(found)))
 
 

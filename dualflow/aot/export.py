@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from dualflow._core import isa
+from dualflow.aot.amalgamation import joined
 from dualflow.aot.builds import cmake, makefile
 from dualflow.aot.check import Check
+from dualflow.aot.check_vectors import record
 from dualflow.aot.clusters.exported import FILE as CLUSTERS, Clusters
 from dualflow.aot.contents import Contents, entries_of
 from dualflow.aot.entry import programs
-from dualflow.aot.joined import joined
 from dualflow.aot.model import header, source
 from dualflow.aot.names import DEFAULT, own_symbols, prefix_of
 from dualflow.aot.needs import needs_of
 from dualflow.aot.runtime import runtime
-from dualflow.aot.vectors import record
 from dualflow.aot.weights import weights
 from dualflow.errors import AlreadyExistsError, InvalidArgumentError
 from dualflow.graph.calls.concrete import ConcreteFunction
@@ -119,11 +119,11 @@ def machine_name() -> str:
     return {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
 
 
-def write_folder(path: str | os.PathLike[str], who: str, write: Callable[[Path], None]) -> None:
+def write_folder(path: str | os.PathLike[str], caller: str, write: Callable[[Path], None]) -> None:
     """Create a folder atomically: `write` fills a temporary folder, which is then renamed."""
     place = Path(os.path.abspath(path))
     if os.path.lexists(place):
-        raise AlreadyExistsError(f"{who}: {place} already exists")
+        raise AlreadyExistsError(f"{caller}: {place} already exists")
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
     try:

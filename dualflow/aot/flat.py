@@ -22,7 +22,7 @@ from dualflow.graph.program.spec import (
     SlotKind,
     SlotSpec,
 )
-from dualflow.graph.trace.parameters import Argument, Feed, Kept
+from dualflow.graph.trace.parameters import Argument, CachedParameter, Feed
 from dualflow.graph.trace.specialize import Computed
 
 ALL_OPS = tuple(map(get_op, ops()))     # by index
@@ -184,7 +184,7 @@ class Flat:
             return FlatSource("CALL", places[Given(source.formula.steps[0][1], argument.dtype)])
         if isinstance(source, Feed):
             return FlatSource("KEY", self.contents.place(generator_of(source)))
-        if isinstance(source, Kept):
+        if isinstance(source, CachedParameter):
             return FlatSource("KEPT", source.place)
         return FlatSource("CONSTANT", constant=self._constant(source.make(())))
 
@@ -227,7 +227,7 @@ def tile_code(x: InstructionSpec) -> Sequence[Step]:
 
 def applied_op(x: InstructionSpec) -> Op | None:
     """Return the op that an instruction applies with attributes computed at run time, or None."""
-    if not x.op.applies or x.attrs is None:
+    if not x.op.wraps_op or x.attrs is None:
         return None
     index = x.attrs.values[0]
     assert isinstance(index, int)

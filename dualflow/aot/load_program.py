@@ -6,7 +6,15 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from dualflow._core import Executable, Kept, Program, ProgramFile, Tensor, Variable, current_graph
+from dualflow._core import (
+    CachedResults,
+    Executable,
+    Program,
+    ProgramFile,
+    Tensor,
+    Variable,
+    current_graph,
+)
 from dualflow.aot.save_program import MAGIC
 from dualflow.aot.structures import Described, Structure, described
 from dualflow.dtypes import uint8
@@ -123,7 +131,7 @@ class LoadedProgram:
         self._executable = Executable(
             Program(self.spec), list(map(source, self.spec.arguments)),
             *variables_of(self.spec),
-            None if kept is None else Kept(Program(kept), variables_of(kept)[0]))
+            None if kept is None else CachedResults(Program(kept), variables_of(kept)[0]))
 
     def _spec(self, parts: Any, sources: Sequence[Any], returns: Sequence[Any],
               inputs: Sequence[Described] = (), kept: ProgramSpec | None = None) -> ProgramSpec:
@@ -148,7 +156,7 @@ class LoadedProgram:
             state = self.variables[index]
             return ArgumentSpec(parameters.Feed(next_key, (state,)), state.dtype, (2,), state.name)
         if origin == KEPT:
-            return ArgumentSpec(parameters.Kept(index), uint8, ())
+            return ArgumentSpec(parameters.CachedParameter(index), uint8, ())
         return ArgumentSpec(parameters.Feed(identity, (data,)), uint8, data.shape)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

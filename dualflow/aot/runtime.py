@@ -13,7 +13,7 @@ from dualflow.errors import NotFoundError
 ALWAYS = ("base", "op", "exec", "model")        # folders that are always included
 ROOMS = ("fuse", "gemm", "conv", "attention", "recurrent")      # included as a whole if required
 KERNELS = ("ops", "gemm", "conv", "attention", "recurrent")     # compiled once per SIMD level
-OPS, BUILT = "op/ops.def", "base/built.h"
+OPS, BUILT = "op/ops.def", "base/kernel_config.h"
 QUIET = '#pragma GCC diagnostic ignored "-Wunused-function"'
 INCLUDE = re.compile(r'^\s*#\s*(?:include|define TEMPLATE)\s+"([^"]+)"', re.M)
 
@@ -89,8 +89,8 @@ def file_of_ops() -> dict[str, str]:
 
 
 def reduced_kernels(names: Set[str], dtypes: Set[str], of_products: Set[str]) -> str:
-    """Return base/built.h for the given ops and dtypes, such as ``{"F32", "I64"}``. Bool kernels
-    are always included, as results inside clusters may be bools."""
+    """Return base/kernel_config.h for the given ops and dtypes, such as ``{"F32", "I64"}``. Bool
+    kernels are always included, as results inside clusters may be bools."""
     built = dtypes | {"ROWS" for name in names if name.endswith("_rows")}
 
     def chosen(found: re.Match[str]) -> str:
@@ -100,7 +100,7 @@ def reduced_kernels(names: Set[str], dtypes: Set[str], of_products: Set[str]) ->
 
     text = re.sub(r"DF_(BUILT|PRODUCT)_(\w+) 1", chosen, read(BUILT))
     # Kernels that no table references any more are static functions that compilers discard.
-    return text.replace("#define DF_BUILT_H\n", f"#define DF_BUILT_H\n{QUIET}\n", 1)
+    return text.replace("#define DF_KERNEL_CONFIG_H\n", f"#define DF_KERNEL_CONFIG_H\n{QUIET}\n", 1)
 
 
 @cache

@@ -34,33 +34,34 @@ def structure_of(function: ConcreteFunction, contents: Contents) -> bytes:
     variable by its index among the variables.
     """
     entry, = contents.entries
-    who = f"save_program: {function.name}"
+    caller = f"save_program: {function.name}"
     place = {leaf: k for k, leaf in enumerate(entry.leaves)}
-    leaves = [["tensor", place[k]] if k in place else ["value", plain(leaf.value, f"{who}, {path}")]
+    leaves = [["tensor", place[k]] if k in place
+              else ["value", plain(leaf.value, f"{caller}, {path}")]
               for k, (leaf, path) in enumerate(zip(function.leaves, function.paths,
                                                    strict=True))]
-    skeleton, rest = function.result
+    treedef, rest = function.result
     numbers, outputs = iter(entry.compiled.traced.numbers), iter(range(len(entry.outputs)))
     said = {"name": function.name,
-            "parameters": [saved_parameter(p, who)
+            "parameters": [saved_parameter(p, caller)
                            for p in function.arguments.signature.parameters.values()],
-            "arguments": [saved_skeleton(s, who) for s in function.skeleton],
+            "arguments": [saved_skeleton(s, caller) for s in function.treedef],
             "leaves": leaves,
-            "result": saved_skeleton(skeleton, who),
-            "returned": [_returned(x, numbers, outputs, contents, f"{who}, {path}")
-                         for x, path in zip(rest, paths_of(skeleton, len(rest)), strict=True)],
+            "result": saved_skeleton(treedef, caller),
+            "returned": [_returned(x, numbers, outputs, contents, f"{caller}, {path}")
+                         for x, path in zip(rest, paths_of(treedef, len(rest)), strict=True)],
             "trainable": [isinstance(x.owner, Variable) and x.owner.trainable
                           for x in contents.variables]}
     return json.dumps(said).encode()
 
 
 def _returned(x: Any, numbers: Iterator[Any], outputs: Iterator[int], contents: Contents,
-              who: str) -> list[Any]:
+              caller: str) -> list[Any]:
     if is_fixed(x, Tensor) or any([x is kind for kind in MADE]):
         return ["rows" if x is ROWS else "tensor", next(outputs)]
     if is_fixed(x, Variable):
         return ["variable", contents.place(x[0])]
-    return ["value", plain(x[0] if isinstance(x, tuple) else next(numbers), who)]
+    return ["value", plain(x[0] if isinstance(x, tuple) else next(numbers), caller)]
 
 
 class Structure:
@@ -81,8 +82,8 @@ class Structure:
             said = json.loads(data)
             self.name: str = str(said["name"])
             self.arguments: Arguments = Arguments(signature_of(said["parameters"]), self.name, None)
-            self.skeleton: Any = unordered([flatten(loaded(s, object), "", [], [])
-                                            for s in said["arguments"]])
+            self.treedef: Any = unordered([flatten(loaded(s, object), "", [], [])
+                                           for s in said["arguments"]])
             self.leaves: list[tuple[str, Any]] = [(kind, x) for kind, x in said["leaves"]]
             self.result: Any = said["result"]
             self.returned: list[tuple[str, Any]] = [(kind, x) for kind, x in said["returned"]]
@@ -107,8 +108,8 @@ class Structure:
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
         """Return the program's inputs for the arguments of a call. Raise if they do not match."""
-        skeleton, leaves, paths = self.arguments.bind(args, kwargs)
-        if unordered(skeleton) != self.skeleton or len(leaves) != len(self.leaves):
+        treedef, leaves, paths = self.arguments.bind(args, kwargs)
+        if unordered(treedef) != self.treedef or len(leaves) != len(self.leaves):
             raise InvalidArgumentError(f"{self.name}: the structure of the arguments differs from "
                                        "the saved one: got leaves "
                                        f"{', '.join(paths) or 'none'}, expected {self.wanted()}")

@@ -11,31 +11,31 @@ from dualflow.ops.cast import cast
 from dualflow.ops.types import DTypeLike, TensorLike
 
 
-def array(x: TensorLike, who: str) -> Tensor:
+def array(x: TensorLike, caller: str) -> Tensor:
     """Convert `x` to a tensor; a variable to its value."""
-    return as_tensor(x, None, who)
+    return as_tensor(x, None, caller)
 
 
-def of_one_dtype(who: str, *xs: TensorLike) -> list[Tensor]:
+def of_one_dtype(caller: str, *xs: TensorLike) -> list[Tensor]:
     """Convert arrays and Python numbers to tensors of their common dtype."""
     if not xs:
-        raise InvalidArgumentError(f"{who}: got no arrays, expected one or more")
-    given = [x if isinstance(x, bool | int | float) else array(x, who) for x in xs]
+        raise InvalidArgumentError(f"{caller}: got no arrays, expected one or more")
+    given = [x if isinstance(x, bool | int | float) else array(x, caller) for x in xs]
     dtype = result_type(*given)
     return [astype(x, dtype) if isinstance(x, Tensor) else cast(x, dtype) for x in given]
 
 
-def floats(who: str, *xs: TensorLike) -> list[Tensor]:
+def floats(caller: str, *xs: TensorLike) -> list[Tensor]:
     """Convert arrays and numbers to their common dtype, which must be floating."""
-    given = of_one_dtype(who, *xs)
+    given = of_one_dtype(caller, *xs)
     if not given[0].dtype.is_floating:
-        raise DTypeError(f"{who}: got {given[0].dtype}, expected a floating dtype")
+        raise DTypeError(f"{caller}: got {given[0].dtype}, expected a floating dtype")
     return given
 
 
-def whole(who: str, x: TensorLike, op: Callable[[Tensor], Tensor]) -> Tensor:
+def whole(caller: str, x: TensorLike, op: Callable[[Tensor], Tensor]) -> Tensor:
     """Apply `op`, which rounds floats; return integers unchanged."""
-    y = array(x, who)
+    y = array(x, caller)
     return y if y.dtype.is_integer else op(y)
 
 

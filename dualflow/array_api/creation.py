@@ -342,10 +342,11 @@ def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
     return where(kept, y, creation.zeros((), y.dtype))
 
 
-def _matrices(x: TensorLike, who: str) -> Tensor:
-    y = array(x, who)
+def _matrices(x: TensorLike, caller: str) -> Tensor:
+    y = array(x, caller)
     if y.ndim < 2:
-        raise InvalidArgumentError(f"{who}: x has shape {y.shape}, expected 2 or more dimensions")
+        raise InvalidArgumentError(f"{caller}: x has shape {y.shape}, expected 2 or more "
+                                   "dimensions")
     return y
 
 

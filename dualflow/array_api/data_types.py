@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dualflow._core import Recording, Tensor, TensorBase, as_tensor
+from dualflow._core import Tensor, TensorBase, TraceContext, as_tensor
 from dualflow.array_api.device import check_device
 from dualflow.dtypes import DType, as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError
@@ -195,7 +195,7 @@ def _dtype_of(x: TensorLike | DTypeLike) -> DType:
 @cache
 def promoted(a: DType, b: DType) -> DType:
     """Return the result dtype of an op on tensors of two dtypes."""
-    with Recording(None):
+    with TraceContext(None):
         return where(True, zeros((), a), zeros((), b)).dtype
 
 
@@ -205,5 +205,5 @@ _ZEROS = {"bool": False, "int": 0, "float": 0.0}
 @cache
 def beside_number(dtype: DType, kind: str) -> DType:
     """Return the result dtype of an op on a tensor and a Python number."""
-    with Recording(None):
+    with TraceContext(None):
         return where(True, zeros((), dtype), _ZEROS[kind]).dtype

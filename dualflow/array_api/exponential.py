@@ -146,10 +146,10 @@ def sqrt(x: TensorLike, /) -> Tensor:
     return exponential.sqrt(x)
 
 
-def _logarithm(who: str, x: TensorLike, base: int) -> Tensor:
+def _logarithm(caller: str, x: TensorLike, base: int) -> Tensor:
     """Return the logarithm to a base, computed in float64. For a power of the base it is the exact
     integer, to which narrower dtypes round anyway."""
-    y = array(x, who)
+    y = array(x, caller)
     wide = cast(y, float64) if y.dtype.is_floating else y
     found = exponential.log(wide) / math.log(base)
     if y.dtype.is_floating and y.dtype != float64:

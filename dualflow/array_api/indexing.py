@@ -13,9 +13,9 @@ from dualflow.ops.types import TensorLike
 __all__ = ["take", "take_along_axis"]
 
 
-def _places(indices: TensorLike, who: str) -> Tensor:
+def _places(indices: TensorLike, caller: str) -> Tensor:
     """Convert indices to a dtype that `gather` accepts."""
-    y = array(indices, who)
+    y = array(indices, caller)
     return y if y.dtype in (int32, int64) else cast(y, int64)
 
 

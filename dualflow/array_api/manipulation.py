@@ -29,7 +29,7 @@ def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
     return [shapes.broadcast_to(x, shape) for x in given]
 
 
-def broadcast_shape(who: str, *given: tuple[Any, ...]) -> tuple[Any, ...]:
+def broadcast_shape(caller: str, *given: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the broadcast shape of shapes."""
     ndim = max([len(s) for s in given], default=0)
     common: list[Any] = [1] * ndim
@@ -38,7 +38,7 @@ def broadcast_shape(who: str, *given: tuple[Any, ...]) -> tuple[Any, ...]:
             if n == 1:
                 continue
             if common[d] != 1 and common[d] != n:
-                raise InvalidArgumentError(f"{who}: shapes {', '.join(map(str, given))} do not "
+                raise InvalidArgumentError(f"{caller}: shapes {', '.join(map(str, given))} do not "
                                            "broadcast")
             common[d] = n
     return tuple(common)
@@ -120,12 +120,12 @@ def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
     return shapes.transpose(y, [at[d] if d in at else next(rest) for d in range(y.ndim)])
 
 
-def _axes_of(axis: Any, ndim: int, who: str) -> list[int]:
+def _axes_of(axis: Any, ndim: int, caller: str) -> list[int]:
     """Return axes, an int or several, as distinct non-negative ints."""
     listed = [axis] if isinstance(axis, int) else list(axis)
     wrong = [a for a in listed if not -ndim <= a < ndim]
     if wrong or len({a % ndim for a in listed}) < len(listed):
-        raise InvalidArgumentError(f"{who}: axes {axis} of {ndim} dimensions, expected distinct "
+        raise InvalidArgumentError(f"{caller}: axes {axis} of {ndim} dimensions, expected distinct "
                                    "axes in range")
     return [a % ndim for a in listed]
 

@@ -54,8 +54,8 @@ def argmin(x: TensorLike, /, *, axis: int | None = None, keepdims: bool = False)
     return _place(reduce_arg.argmin, "argmin", x, axis, keepdims)
 
 
-def _place(op: Any, who: str, x: TensorLike, axis: int | None, keepdims: bool) -> Tensor:
-    y = array(x, who)
+def _place(op: Any, caller: str, x: TensorLike, axis: int | None, keepdims: bool) -> Tensor:
+    y = array(x, caller)
     y = cast(y, uint8) if y.dtype.is_bool else y
     if axis is not None:
         found = op(y, axis)

@@ -28,9 +28,9 @@ def sum_dtype(dtype: DType, wanted: DTypeLike | None) -> DType:
     return dtype
 
 
-def _floating(x: TensorLike, who: str) -> Tensor:
+def _floating(x: TensorLike, caller: str) -> Tensor:
     """Convert `x` to float32 unless it is floating."""
-    y = array(x, who)
+    y = array(x, caller)
     return y if y.dtype.is_floating else cast(y, float32)
 
 
@@ -76,11 +76,12 @@ def cumulative_sum(x: TensorLike, /, *, axis: int | None = None, dtype: DTypeLik
     return _cumulative(cumulative.cumsum, 0, "cumulative_sum", x, axis, dtype, include_initial)
 
 
-def _cumulative(op: Any, initial: int, who: str, x: TensorLike, axis: int | None,
+def _cumulative(op: Any, initial: int, caller: str, x: TensorLike, axis: int | None,
                 dtype: DTypeLike | None, include_initial: bool) -> Tensor:
-    y = array(x, who)
+    y = array(x, caller)
     if y.ndim == 0 or (axis is None and y.ndim != 1):
-        raise InvalidArgumentError(f"{who}: x has shape {y.shape} and axis is {axis}, expected a "
+        raise InvalidArgumentError(f"{caller}: x has shape {y.shape} and axis is {axis}, expected "
+                                   "a "
                                    "valid axis")
     axis = (axis or 0) % y.ndim if axis is None or -y.ndim <= axis < y.ndim else axis
     y = op(astype(y, sum_dtype(y.dtype, dtype)), axis)

@@ -1,8 +1,8 @@
 """The backward pass: from gradients of outputs to gradients of sources, over tape records.
 
 A record is one application of an op: `op`, `inputs`, `outputs`, their ids, `attrs`. The loop is
-`walk_back` in the core; this module has the parts that apply ops: summation and un-broadcasting.
-Gradient rules must not do either.
+`backward_pass` in the core; this module has the parts that apply ops: summation and
+un-broadcasting. Gradient rules must not do either.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from functools import reduce
 
 from dualflow._core import (
     Dim,
-    Maybe,
+    MaskedGradient,
     Record,
-    RecordLog,
     Symbol,
+    Tape,
     Tensor,
     TensorBase,
     apply,
     apply_ordered,
     as_tensor,
+    backward_pass,
     current_graph,
     filled,
     get_op,
-    walk_back,
 )
-from dualflow.autodiff.maybe import add_maybes, flag_of, only_if, settle, zeroed
+from dualflow.autodiff.masked_gradient import add_masked, flag_of, resolve_flags, with_flag, zeroed
 from dualflow.errors import ShapeError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import add_n
@@ -38,19 +38,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-__all__ = ["Inside", "backward", "ones", "total", "zeros"]
+__all__ = ["BodyCotangents", "backward", "ones", "sum_cotangents", "zeros"]
 
 SUM = get_op("reduce_sum")
 
 
-def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
+def backward(records: Tape | Iterable[Record], gradients: dict[int, Any],
              sources: Iterable[int], free: bool = False, maybe: bool = False,
              eagerly: bool = False) -> dict[int, Any]:
     """Return the gradients of the values with the ids `sources`.
 
     Parameters
     ----------
-    records : RecordLog, or iterable of Record, newest first
+    records : Tape, or iterable of Record, newest first
     gradients : dict of id to Tensor
         The cotangents of the values at which the pass starts.
     sources : iterable of int
@@ -65,30 +65,31 @@ def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
     -------
     dict of id to Tensor or IndexedSlices, without the sources that have no gradient
     """
-    found = walk_back(records, gradients, sources, total, fit, zeros, settle, only_if, identity,
-                      free, eagerly)
+    found = backward_pass(records, gradients, sources, sum_cotangents, unbroadcast, zeros,
+                          resolve_flags, with_flag, identity,
+                          free, eagerly)
     for key, g in found.items():
         if type(g) is IndexedSlices:
             g.write_out()           # while the tapes and the graph that must record it are active
-        elif type(g) is Maybe and not maybe:
+        elif type(g) is MaskedGradient and not maybe:
             found[key] = zeroed(g)
             current_graph().flowed[found[key]] = flag_of(g)
     return found
 
 
-def total(parts: list[Any]) -> Any:
+def sum_cotangents(parts: list[Any]) -> Any:
     """Return the sum of tensors of one shape, from first to last, rounded after each addition."""
     kinds = set(map(type, parts))
-    if Maybe in kinds:
-        return add_maybes(parts)
-    if Inside in kinds:
-        return reduce(Inside.plus, parts)
+    if MaskedGradient in kinds:
+        return add_masked(parts)
+    if BodyCotangents in kinds:
+        return reduce(BodyCotangents.plus, parts)
     if IndexedSlices in kinds:
         return add_up(parts)
     return parts[0] + parts[1] if len(parts) == 2 else add_n(parts)
 
 
-class Inside:
+class BodyCotangents:
     """Cotangents of values inside a branch or a loop, keyed by the output of the body that yields
     each value; ``sum_at(y, gs)`` adds the cotangents of the value behind y."""
 
@@ -96,15 +97,15 @@ class Inside:
         self.flows = flows
         self.sum_at = sum_at
 
-    def plus(self, other: Inside) -> Inside:
+    def plus(self, other: BodyCotangents) -> BodyCotangents:
         """Return the sum of two."""
         flows = dict(self.flows)
         for y, g in other.flows.items():
             flows[y] = self.sum_at(y, [flows[y], g]) if y in flows else g
-        return Inside(flows, self.sum_at)
+        return BodyCotangents(flows, self.sum_at)
 
 
-def fit(g: Any, x: Any) -> Any:
+def unbroadcast(g: Any, x: Any) -> Any:
     """Cast `g` to the dtype of `x` and sum its broadcast dimensions to the shape of `x`."""
     if not isinstance(g, TensorBase):
         g = as_tensor(g)
@@ -131,7 +132,7 @@ def _(gg, y, g, x):
 
 def is_open(shape: tuple[Any, ...]) -> bool:
     """Return True if a size is known only at run time, or its graph is for any size."""
-    return any(isinstance(n, Dim) and (n.from_data or n.graph.for_any_size) for n in shape)
+    return any(isinstance(n, Dim) and (n.data_dependent or n.graph.for_any_size) for n in shape)
 
 
 def zeros(x: Any) -> Tensor:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dualflow._core import Recorder, Tensor, TensorBase, as_tensor, tensor_id
 from dualflow.arguments import shown
-from dualflow.autodiff.backward import backward, fit, ones, zeros
+from dualflow.autodiff.backward import backward, ones, unbroadcast, zeros
 from dualflow.autodiff.functional import fresh
 from dualflow.autodiff.tape import GradientTape, UnconnectedGradients, wants_zero
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -73,7 +73,7 @@ class ForwardAccumulator(Recorder):
         self._tangents = fitting(primals, self._primals, tangents, "ForwardAccumulator: a tangent")
         super().__init__(watch_accessed_variables=False)
         for x in self._primals:
-            self._log.watch(x)
+            self._tape.watch(x)
 
     def jvp(self, primals: Any, unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
         """Return the derivatives of tensors computed in the block, along the direction.
@@ -89,14 +89,14 @@ class ForwardAccumulator(Recorder):
         The structure of `primals`, with tensors of the same shapes and dtypes
         """
         zero = wants_zero(unconnected_gradients)
-        active = self._log.active
+        active = self._tape.active
         if active:
-            self._log.pop()
+            self._tape.pop()
         try:
             found = [self._along(y) for y in flatten_tensors(primals)]
         finally:
             if active:
-                self._log.push()
+                self._tape.push()
         return pack_sequence_as(primals, [zeros(y) if t is None and zero else t for t, y in
                                           zip(found, flatten_tensors(primals), strict=True)])
 
@@ -111,7 +111,7 @@ class ForwardAccumulator(Recorder):
         with inner:
             into = ones(y)
             inner.watch(into)
-            found = backward(self._log, {tensor_id(y): into}, ids)
+            found = backward(self._tape, {tensor_id(y): into}, ids)
         pairs = [(found[key], t) for key, t in zip(ids, self._tangents, strict=True)
                  if key in found]
         if not pairs:
@@ -132,13 +132,13 @@ def fitting(structure: Any, values: Sequence[Any], given: Any, what: str) -> lis
         t = as_tensor(t)
         if not t.dtype.is_floating or not same_shape(t.shape, x.shape):
             raise ShapeError(f"{what} is {t.dtype} {t.shape}, expected {x.dtype} {x.shape}")
-        found.append(fit(t, x))
+        found.append(unbroadcast(t, x))
     return found
 
 
-def as_sources(who: str, args: Sequence[Any]) -> tuple[Any, ...]:
+def as_sources(caller: str, args: Sequence[Any]) -> tuple[Any, ...]:
     """Return the arguments with new tensor identities."""
-    return tuple([rebuild(a, lambda x: fresh(who, x), is_numbers) for a in args])
+    return tuple([rebuild(a, lambda x: fresh(caller, x), is_numbers) for a in args])
 
 
 def as_tensors(result: Any) -> Any:
@@ -283,19 +283,20 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     return rebuild(made, as_tensor, lambda g: isinstance(g, IndexedSlices))
 
 
-def arguments(who: str, f: Any, items: Any) -> None:
+def arguments(caller: str, f: Any, items: Any) -> None:
     """Raise unless `f` is a function and `items` a list or tuple of its arguments."""
     if not callable(f):
-        raise InvalidArgumentError(f"{who}: f is {shown(f)}, expected a function")
+        raise InvalidArgumentError(f"{caller}: f is {shown(f)}, expected a function")
     if not isinstance(items, list | tuple):
-        raise InvalidArgumentError(f"{who}: got {shown(items)}, expected a tuple with an item for "
+        raise InvalidArgumentError(f"{caller}: got {shown(items)}, expected a tuple with an item "
+                                   "for "
                                    "each argument of the function")
 
 
-def with_aux(who: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+def with_aux(caller: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
     """Split the result of a function into the differentiated part and the auxiliary part."""
     if has_aux and not (isinstance(result, tuple) and len(result) == 2):
-        raise InvalidArgumentError(f"{who}: with has_aux the function must return a pair, got "
+        raise InvalidArgumentError(f"{caller}: with has_aux the function must return a pair, got "
                                    f"{type(result).__name__}")
     out, aux = result if has_aux else (result, None)
     return as_tensors(out), aux

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from dualflow._core import (
-    RecordLog,
+    Tape,
     Tensor,
     as_tensor,
     current_graph,
@@ -234,7 +234,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         given = [rebuild(a, as_tensor, is_numbers) for a in args]
         inputs = flatten_tensors(given)
-        reads = RecordLog(True, False)
+        reads = Tape(True, False)
         reads.push()
         graph = current_graph()
         mark = graph.mark if graph is not None else None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 
 from dualflow._core import (
-    Recording,
-    RecordLog,
+    Tape,
     Tensor,
+    TraceContext,
     as_tensor,
     current_graph,
-    current_log,
+    current_tape,
     record_function,
     tensor_id,
     variable_of,
@@ -18,7 +18,7 @@ from dualflow._core import (
 from dualflow.autodiff.backward import backward
 from dualflow.errors import InvalidArgumentError
 from dualflow.nest import flatten, pack_sequence_as, rebuild
-from dualflow.ops.draws import noted, repeated
+from dualflow.ops.key_context import record_keys, replay_keys
 from dualflow.ops.scan import scan
 
 TYPE_CHECKING = False
@@ -79,7 +79,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
         if current_graph() is not None:
             return in_a_graph(run)
-        return run() if current_log() is None else eagerly(name, run)
+        return run() if current_tape() is None else eagerly(name, run)
 
     return call
 
@@ -95,10 +95,10 @@ def in_a_graph(run: Callable[[], Any]) -> Any:
 
 def eagerly(name: str, run: Callable[[], Any]) -> Any:
     """Run a function and record it as one op."""
-    logs = active_logs()
-    reads = RecordLog(True, False)
+    logs = active_tapes()
+    reads = Tape(True, False)
     keys: list[Tensor] = []
-    with Recording(None), noted(keys):
+    with TraceContext(None), record_keys(keys):
         reads.push()
         try:
             result = run()
@@ -106,8 +106,9 @@ def eagerly(name: str, run: Callable[[], Any]) -> Any:
             reads.pop()
     met = [(x, variable_of(x)) for x in reads.met or ()]
     # A log with `met` belongs to an enclosing recomputed function, which must see all reads.
-    noting = any([log.met is not None for log in logs])
-    inputs = [x for x, v in met if noting or v is not None or any([log.tracks(x) for log in logs])]
+    noting = any([tape.met is not None for tape in logs])
+    inputs = [x for x,
+              v in met if noting or v is not None or any([tape.tracks(x) for tape in logs])]
     variables = [(x, v) for x, v in met if v is not None]
     ids = [tensor_id(x) for x in inputs]
 
@@ -116,21 +117,21 @@ def eagerly(name: str, run: Callable[[], Any]) -> Any:
             if current_graph() is None and v.value() is not x:
                 raise InvalidArgumentError(f"recompute_grad: {v.name}, which {name} read, was "
                                            "assigned before the gradient was computed")
-        log = RecordLog(False)
+        tape = Tape(False)
         for x in inputs:
-            log.watch(x)
-        log.push()
+            tape.watch(x)
+        tape.push()
         try:
-            with repeated(keys):
+            with replay_keys(keys):
                 again = [x for x in flatten(run()) if x is not None]
         finally:
-            log.pop()
+            tape.pop()
         seeds: dict[int, Any] = {}
         for out, flow in zip(again, g, strict=True):
             if flow is not None:
                 key = tensor_id(out)
                 seeds[key] = seeds[key] + flow if key in seeds else flow
-        found = backward(log, seeds, ids, free=True)
+        found = backward(tape, seeds, ids, free=True)
         return [found.get(key) for key in ids]
 
     flat = flatten(result)
@@ -139,13 +140,13 @@ def eagerly(name: str, run: Callable[[], Any]) -> Any:
     return pack_sequence_as(result, [None if x is None else next(made) for x in flat])
 
 
-def active_logs() -> list[RecordLog]:
+def active_tapes() -> list[Tape]:
     """Return the logs of the tapes that record in this thread."""
-    found: list[RecordLog] = []
-    log = current_log()
-    while log is not None:
-        found.append(log)
-        log = log.outer
+    found: list[Tape] = []
+    tape = current_tape()
+    while tape is not None:
+        found.append(tape)
+        tape = tape.outer
     return found
 
 

@@ -14,9 +14,9 @@ from dualflow._core import (
     variables_of,
 )
 from dualflow.arguments import shown
-from dualflow.autodiff.backward import fit, ones, zeros
-from dualflow.autodiff.repeated import LOGS, flow_back, report
-from dualflow.autodiff.rows import backward_rows, directions
+from dualflow.autodiff.backward import ones, unbroadcast, zeros
+from dualflow.autodiff.batched_vjp import backward_rows, directions
+from dualflow.autodiff.compiled_backward import LOGS, compute_gradients, report
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
 from dualflow.frames import warn
 from dualflow.nest import flatten_tensors, flatten_up_to, pack_sequence_as, rebuild
@@ -113,7 +113,7 @@ class GradientTape(Recorder):
                 raise DTypeError(f"GradientTape.watch: got a {type(x).__name__}, "
                                  "expected a Tensor or Variable")
             if x.dtype.is_floating:
-                self._log.watch(x)
+                self._tape.watch(x)
             else:
                 warn(f"GradientTape.watch: a tensor of dtype {x.dtype} has no gradient and is "
                      "not watched; cast it to a floating dtype first", GradientWarning)
@@ -132,7 +132,7 @@ class GradientTape(Recorder):
         >>> tape.gradient(y, x).item()
         4.0
         """
-        if not self._log.active:
+        if not self._tape.active:
             raise InvalidArgumentError("GradientTape.stop_recording: the tape is not recording")
         return RecordingStopped(self)
 
@@ -148,7 +148,7 @@ class GradientTape(Recorder):
         >>> [v.name for v in tape.watched_variables()]
         ['x']
         """
-        return tuple(variables_of(self._log.watched))
+        return tuple(variables_of(self._tape.watched))
 
     # --- differentiating ---
 
@@ -184,7 +184,7 @@ class GradientTape(Recorder):
         known = 0
         if output_gradients is not None:
             self._start("gradient")
-        elif type(known := LOGS.quick(self, target, sources)) is not int:
+        elif type(known := LOGS.run_cached(self, target, sources)) is not int:
             return known
         target, output_gradients = without_slices(target, output_gradients)
         targets = [target] if type(target) is Tensor else flatten_tensors(target)
@@ -195,7 +195,8 @@ class GradientTape(Recorder):
         ids = [tensor_id(x) for x in wanted]
         plain = output_gradients is None and len(targets) == 1 and targets[0].dtype.is_floating
         seeds = None if plain else seed_gradients(targets, target, output_gradients)
-        results, self._how = flow_back(self._log, targets, seeds, ids, not self._persistent, known)
+        results, self._how = compute_gradients(self._tape, targets, seeds, ids,
+                                               not self._persistent, known)
         for k, g in enumerate(results):
             if g is None:
                 results[k] = zeros(wanted[k]) if zero else self._missing(targets, wanted[k])
@@ -281,13 +282,13 @@ class GradientTape(Recorder):
 
     def _by_rows(self, caller, y, sources, rows, unconnected, joined):
         zero = wants_zero(unconnected)
-        log = self._start(caller)
+        tape = self._start(caller)
         wanted = flatten_tensors(sources)
         check_tensors("source", wanted)
         results = []
         found: list[Any] = [None] * len(wanted)
         if y.size:
-            found, self._how = backward_rows(log, y, rows, wanted)
+            found, self._how = backward_rows(tape, y, rows, wanted)
         for x, g in zip(wanted, found, strict=True):
             if g is None and y.size and not zero:
                 results.append(self._missing([y], x))
@@ -295,18 +296,18 @@ class GradientTape(Recorder):
                 n = rows.shape[0]
                 results.append(joined(x, zeros(as_spec(x, (n, *x.shape))) if g is None else g))
         if not self._persistent:
-            log.clear()
+            tape.clear()
         return pack_sequence_as(sources, results)
 
     def _missing(self, targets: list[Any], x: Any) -> Any:
         """Warn that the gradient with respect to `x` is None, and why; return None."""
-        log = self._log
-        who = f"{x.name}, a Variable" if isinstance(x, Variable) else "a Tensor"
-        head = f"no gradient with respect to {who} of dtype {x.dtype} and shape {x.shape}: "
-        blocked = "; ".join(f"{op} ({why})" for op, why in log.blocked.items())
+        tape = self._tape
+        caller = f"{x.name}, a Variable" if isinstance(x, Variable) else "a Tensor"
+        head = f"no gradient with respect to {caller} of dtype {x.dtype} and shape {x.shape}: "
+        blocked = "; ".join(f"{op} ({why})" for op, why in tape.blocked.items())
         if not x.dtype.is_floating:
             why = f"its dtype is {x.dtype}; only floating values have gradients"
-        elif not log.tracks(x):
+        elif not tape.tracks(x):
             why = ("the tape does not watch it; call tape.watch(x) before it is used, and use it "
                    "inside the tape's block")
             if isinstance(x, Variable):
@@ -317,7 +318,7 @@ class GradientTape(Recorder):
                     why += ", or it was not watched because trainable=False"
         else:
             integer = [t for t in targets if not t.dtype.is_floating]
-            untracked = [t for t in targets if not log.tracks(t)]
+            untracked = [t for t in targets if not tape.tracks(t)]
             if integer:
                 why = f"the target has dtype {integer[0].dtype}, which has no gradients"
             elif untracked and len(untracked) == len(targets):
@@ -380,7 +381,7 @@ def seed_gradients(targets: list[Any], structure: Any, given: Any) -> dict[int, 
             if not same_shape(g.shape, y.shape):
                 raise ShapeError(f"GradientTape: an output gradient has shape {g.shape}, "
                                  f"its target {y.shape}")
-            g = fit(g, y)
+            g = unbroadcast(g, y)
         key = tensor_id(y)
         seeds[key] = seeds[key] + g if key in seeds else g
     return seeds

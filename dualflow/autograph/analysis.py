@@ -10,9 +10,9 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dualflow.autograph.activity import Names, appended_to, only_appended, path
 from dualflow.autograph.expressions import TAKEN_APART, Expressions, operator
 from dualflow.autograph.jumps import SCOPES, name, parts, place
-from dualflow.autograph.names import Names, appended_to, only_appended, path
 
 SAFE_CALLS = "isinstance", "issubclass", "hasattr", "callable"
 

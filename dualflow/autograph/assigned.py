@@ -16,7 +16,7 @@ from typing import Any
 
 from dualflow._core import current_graph
 from dualflow.autograph.conditions import Formula, choice, conditions
-from dualflow.autograph.values import UNDEFINED, Differ, Merge, begin_anew, filled
+from dualflow.autograph.values import UNDEFINED, Differ, Merge, filled, restart_trace
 
 MOST = 4            # distinct values of one variable
 
@@ -101,14 +101,14 @@ def value(x: Any) -> Any:
         return found
     if x.loop is not None and x.loop not in peeled:
         peeled.add(x.loop)
-        begin_anew()
+        restart_trace()
     frame = sys._getframe(1)
     where = f"{frame.f_code.co_filename}:{frame.f_lineno}"
     error = type(x.error)(str(x.error).replace("read later", f"read at {where}"))
-    enclosed = current_graph().enclosed
-    if enclosed.question is None:           # no caller catches the Refusal
+    outliner = current_graph().outliner
+    if outliner.question is None:           # no caller catches the Refusal
         raise error
-    enclosed.refusal = error
+    outliner.refusal = error
     raise Refusal
 
 

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dualflow._core import as_tensor, unwrapped
+from dualflow.autograph.list_append import Rows
 from dualflow.autograph.ordering import KEPT, vector
 from dualflow.autograph.replacements import (
     REPLACEMENTS,
+    data_dependent_shape,
     iterable_of,
     refuse,
     replaces,
-    sized_by_data,
     traced,
 )
-from dualflow.autograph.rows import Rows
 from dualflow.autograph.values import is_tensor, is_traced, tensor
 from dualflow.ops.array import shape
 from dualflow.ops.scan import foldl
@@ -35,7 +35,7 @@ def _over_first(function: Any) -> Callable[..., Any]:
 @replaces(builtins.sum)
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
     x = vector(iterable)
-    if x is None or not sized_by_data(x):
+    if x is None or not data_dependent_shape(x):
         return sum(iterable_of(iterable, "sum()"), start)
     first = as_tensor(unwrapped(start)) if is_tensor(start) else tensor(start, x.dtype)
     return foldl(lambda total, v: total + v, x, first + as_tensor(0, x.dtype))
@@ -88,7 +88,7 @@ def _range(*args: Any) -> range:
 @replaces(builtins.len)
 def _len(x: Any) -> Any:
     x = x.tensor if isinstance(x, Rows) else x
-    return shape(unwrapped(x))[0] if sized_by_data(x) else len(x)
+    return shape(unwrapped(x))[0] if data_dependent_shape(x) else len(x)
 
 
 def call_kept(function: Any, items: Any, /, *args: Any, **keywords: Any) -> Any:

@@ -13,8 +13,8 @@ from dualflow.autograph.conditions import Formula, choice, conditions, disjuncti
 from dualflow.autograph.errors import first_iteration, not_carried, refusal
 from dualflow.autograph.values import (
     UNDEFINED,
-    Held,
-    Slot,
+    Hole,
+    MutableRef,
     filled,
     filler,
     guesses,
@@ -28,7 +28,7 @@ from dualflow.dtypes import float64, int64
 from dualflow.errors import DTypeError, ShapeError
 
 
-class Again(Exception):
+class RetraceBody(Exception):
     """The iteration must be recorded again, as the type of a carried variable has changed."""
 
 
@@ -111,7 +111,7 @@ class Carried:
         return self.start
 
     def _leaf(self, x: Any) -> Any:
-        if type(x) is Held and id(x.box) in self.replaced:
+        if type(x) is MutableRef and id(x.box) in self.replaced:
             return nest.rebuild(x.value, self._leaf)
         number = is_number(x)
         if not (is_tensor(x) or (number and not self.constant)):
@@ -120,7 +120,7 @@ class Carried:
         self.start.append(tensor(x, self.dtypes.get(k, guess(x) if number else None)))
         self.numbers.append(number)
         self.given.append(x)
-        return Slot(k)
+        return Hole(k)
 
     def shape(self, k: int, x: Any) -> Any:
         """Return the loop-invariant shape of tensor k."""
@@ -165,7 +165,7 @@ class Carried:
             self._learn(self.structure, parts_of(value)[0])
 
     def _learn(self, structure: Any, value: Any) -> None:
-        if isinstance(structure, Slot):
+        if isinstance(structure, Hole):
             if self.numbers[structure.place] and is_tensor(value):
                 self.dtypes[structure.place] = unwrapped(value).dtype
         elif alike(structure, value):
@@ -199,15 +199,15 @@ class Carried:
         if self.when is not True and not self.tried:
             self.tried = True
             self.holders = self._holders(bools)
-            raise Again
+            raise RetraceBody
         if self.claim and not implies(choice(self.before, self.when, True)):
             self.claim = False
-            raise Again
+            raise RetraceBody
         good = [(x, says) for x, says in self.holders
                 if implies(choice(equals(x.final, says), self.when, True))]
         if len(good) < len(self.holders):
             self.holders = good
-            raise Again
+            raise RetraceBody
 
     def _holders(self, bools: Sequence[Carried]) -> list[tuple[Carried, bool]]:
         """Return the bools, with values, that imply that the variable has a value."""
@@ -228,24 +228,24 @@ class Carried:
             self.tried, self.holders = True, self._holders(bools)
             if self.holders:
                 self.like, self.late, self.before = value, False, False
-                raise Again
+                raise RetraceBody
         found: list[Any] = []
 
         def leaf(x: Any) -> Any:
             if not is_tensor(x) and not (is_number(x) and not self.owned):
                 return x
             found.append(as_tensor(unwrapped(x)))
-            return Slot(len(found) - 1)
+            return Hole(len(found) - 1)
 
         self.at_end = nest.rebuild(value, leaf)
         return found
 
     def _fit(self, structure: Any, value: Any, params: list[Any], found: list[Any]) -> None:
         """Decompose the value after an iteration by the structure of the value before it."""
-        if isinstance(structure, Slot):
+        if isinstance(structure, Hole):
             found.append(self._tensor(value, params[structure.place], structure.place))
             return
-        if type(value) is Held and type(structure) is not Held:
+        if type(value) is MutableRef and type(structure) is not MutableRef:
             value = value.value
         if alike(structure, value):
             for a, b in zip(nest.parts(structure), nest.parts(value), strict=True):
@@ -253,12 +253,12 @@ class Carried:
             return
         if same(structure, value):
             return
-        if type(structure) is Held:
+        if type(structure) is MutableRef:
             self.replaced.add(id(structure.box))
-            raise Again
+            raise RetraceBody
         if self.constant and is_number(structure) and (is_number(value) or is_tensor(value)):
             self.constant = False
-            raise Again
+            raise RetraceBody
         self._refuse(value, None)
 
     def _tensor(self, value: Any, given: Symbol, k: int) -> Any:
@@ -269,7 +269,7 @@ class Carried:
             if self.numbers[k] and self.dtypes.get(k) is not x.dtype and (
                     x.dtype.is_floating >= given.dtype.is_floating):
                 self.dtypes[k] = x.dtype
-                raise Again
+                raise RetraceBody
             self._refuse(value, DTypeError)
         mine, other = given.known_shape, shape_of(x)
         if len(mine) != len(other) or any([n is not None and m is not None and n != m
@@ -278,17 +278,17 @@ class Carried:
         if any([n is not None and m is None for n, m in zip(mine, other, strict=True)]):
             self.shapes[k] = tuple([None if m is None else n
                                     for n, m in zip(mine, other, strict=True)])
-            raise Again
+            raise RetraceBody
         return x
 
     def _refuse(self, value: Any, kind: type[Exception] | None) -> None:
         if len([x for x in nest.flatten(self.value) if is_tensor(x)]) > self._n_tensors:
-            raise Again         # a TensorArray has learned its dtype and shape in the iteration
+            raise RetraceBody   # a TensorArray has learned its dtype and shape in the iteration
         if self.deferred:       # each iteration assigns it first, with another type
             self.why = refusal(self.word, self.value, value, self.what, kind)
             self.value, self.before, self.late, self.like = UNDEFINED, False, True, None
             self.holders, self.tried = [], True
-            raise Again
+            raise RetraceBody
         numbers = any([is_number(x) or x is None for x in nest.flatten(self.value)])
         if self.can_peel and (numbers or value is UNDEFINED):
             raise Peel

@@ -40,7 +40,7 @@ def chosen(test: Any, first: Callable[[], Any], second: Callable[[], Any], what:
     known = conditions().decided(test)
     if known is not None:
         return first() if known else second()
-    branches = current_graph().branches(test)
+    branches = current_graph().cond_builder(test)
     fact = conditions().of(branches.chosen)
     a, b = _recorded(branches, first, fact), _recorded(branches, second, negation(fact))
     merge = Merge()
@@ -89,10 +89,10 @@ def _joined(a: Any, b: Callable[[], Any], op: Callable[..., Any], what: str) -> 
     known = conditions().decided(test)
     if known is not None:
         return b() if known else a
-    branches = current_graph().branches(test)
+    branches = current_graph().cond_builder(test)
     result = _recorded(branches, b, conditions().of(branches.chosen))
     body = branches.bodies[0]
-    plain = all([not (node.effect or node.may_refuse or node.bodies) for node in body.nodes])
+    plain = all([not (node.effect or node.may_raise or node.bodies) for node in body.nodes])
     if _is_condition(a) and _is_condition(result) and plain and len(body.nodes) <= CHEAP:
         body.put_back()
         return op(a, result)

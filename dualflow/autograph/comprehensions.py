@@ -9,8 +9,8 @@ from typing import Any
 from dualflow import nest
 from dualflow._core import as_tensor, current_graph, unwrapped
 from dualflow.autograph.items import Items, items_of, over
-from dualflow.autograph.replacements import call, sized_by_data
-from dualflow.autograph.rows import Rows
+from dualflow.autograph.list_append import Rows
+from dualflow.autograph.replacements import call, data_dependent_shape
 from dualflow.autograph.values import described, is_number, is_tensor, is_traced, shape_of
 from dualflow.errors import InvalidArgumentError
 
@@ -18,7 +18,7 @@ from dualflow.errors import InvalidArgumentError
 def unrolled(function: Any, /, *args: Any, **keywords: Any) -> Any:
     """`range`, `enumerate`, `zip` or `reversed` as the iterable of a comprehension: graph items if
     the length is known only when the graph runs, else the builtin's result."""
-    if any([isinstance(x, Items) or sized_by_data(x) for x in args]) or (
+    if any([isinstance(x, Items) or data_dependent_shape(x) for x in args]) or (
             function is range and any(map(is_traced, args))):
         return over(function, *[x.tensor if isinstance(x, Rows) else x for x in args], **keywords)
     return call(function, *args, **keywords)
@@ -26,7 +26,7 @@ def unrolled(function: Any, /, *args: Any, **keywords: Any) -> Any:
 
 def comprehension(iterable: Any, function: Callable[[Any], list[Any]]) -> Any:
     """`[... for ... in iterable]`; `function` returns a list with the result for an item."""
-    if isinstance(iterable, Items) or sized_by_data(iterable):
+    if isinstance(iterable, Items) or data_dependent_shape(iterable):
         x = iterable.tensor if isinstance(iterable, Rows) else iterable
         items = items_of(x)
         assert items is not None
@@ -36,7 +36,7 @@ def comprehension(iterable: Any, function: Callable[[Any], list[Any]]) -> Any:
 
 def _looped(items: Items, function: Callable[[Any], list[Any]]) -> Rows:
     """Record a loop that stacks the results of `function`."""
-    loop = current_graph().rounds(items.count, False)
+    loop = current_graph().loop_builder(items.count, False)
     start = [as_tensor(unwrapped(x)) for x, _ in items.counters]
     counters, rows = loop.open(start, items.rows, [shape_of(x) for x in start])
     try:

@@ -136,10 +136,10 @@ class Conditions:
 
 def conditions() -> Conditions:
     """Return the conditions of the current trace."""
-    enclosed = current_graph().enclosed
-    if enclosed.conditions is None:
-        enclosed.conditions = Conditions()
-    found: Conditions = enclosed.conditions
+    outliner = current_graph().outliner
+    if outliner.conditions is None:
+        outliner.conditions = Conditions()
+    found: Conditions = outliner.conditions
     return found
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from dualflow._core import Symbol
 from dualflow.autograph.convert import converted, is_converted, plain
-from dualflow.autograph.replay import Ways
+from dualflow.autograph.replay import PathExplorer
 from dualflow.autograph.source import Missing, NoSource
-from dualflow.autograph.values import begin_anew
+from dualflow.autograph.values import restart_trace
 from dualflow.frames import COMPREHENSIONS, PACKAGE
 from dualflow.locks import reentrant_lock
 
@@ -21,7 +21,7 @@ _left: dict[int, CodeType] = {}
 _lock = reentrant_lock()
 
 
-def leave(function: Any) -> None:
+def do_not_convert(function: Any) -> None:
     """Exempt a function, and the functions it calls, from conversion."""
     code = plain(function).__code__
     _left[id(code)] = code
@@ -38,7 +38,7 @@ class Replacements:
 
     def __init__(self, root: Callable[..., Any]) -> None:
         self.root = root
-        self.ways: Ways | None = None       # paths through code without source
+        self.ways: PathExplorer | None = None  # paths through code without source
         self.codes: dict[FunctionType, CodeType] = {}
         self.asked: dict[CodeType, int] = {}
 
@@ -84,8 +84,8 @@ class Replacements:
             if test is None:
                 return str(error)
             if self.ways is None:
-                self.ways = Ways()
-                begin_anew()
+                self.ways = PathExplorer()
+                restart_trace()
             answer = self.ways.ask(test, f"{code.co_filename}:{frame.f_lineno}")
             return f"{error}; {answer}" if isinstance(answer, str) else answer
         except NoSource as error:
@@ -94,7 +94,7 @@ class Replacements:
         found = times <= 2 and self.replace(frame, frames, code, made, times == 2)
         if not found:
             return f"the function whose code is {code.co_qualname} was not found"
-        begin_anew()
+        restart_trace()
 
     # --- search for functions ---
 

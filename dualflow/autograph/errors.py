@@ -54,9 +54,9 @@ def _advice(kind: type[Exception], a: Any, b: Any) -> str:
 def note_escape(error: BaseException, what: str, where: str) -> None:
     """Store the error for an exception that leaves a branch or an iteration while it is recorded. A
     handler outside would catch it in every run."""
-    enclosed = current_graph().enclosed
-    if enclosed.escaped is None and isinstance(error, Exception):
-        enclosed.escaped = TracedValueError(
+    outliner = current_graph().outliner
+    if outliner.escaped is None and isinstance(error, Exception):
+        outliner.escaped = TracedValueError(
             f"{type(error).__name__} ({error}) is caught outside of the {what} at {where}, which a "
             "traced tensor decides: catch it inside, or test a value that is known while tracing")
 

@@ -7,9 +7,16 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from dualflow.autograph.activity import (
+    COMPREHENSIONS,
+    MUTATORS,
+    SCOPES,
+    Names,
+    path,
+    reads_of_scope,
+)
 from dualflow.autograph.builtins import KEEPING, NAMES, PASSED
 from dualflow.autograph.jumps import LOAD, STORE, place
-from dualflow.autograph.names import COMPREHENSIONS, MUTATORS, SCOPES, Names, path, reads_of_scope
 
 OPERATORS = "operators of dualflow.autograph"       # placeholder constant for that module
 SIMPLE = ast.Name, ast.Constant

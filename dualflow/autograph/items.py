@@ -74,7 +74,7 @@ def items_of(x: Any) -> Items | None:
     # Eager mode unpacks x before the loop, so that the cotangents of its rows are accumulated after
     # those of uses of x in the body. The identity op reproduces that order.
     found = Items(cast(shape(x)[0], int64) if n is None else n, [identity(x)])
-    if n is None and not x.sized_by_data:
+    if n is None and not x.data_dependent_shape:
         found.size = x.shape[0]
     return found
 

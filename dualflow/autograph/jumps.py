@@ -11,8 +11,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
-from dualflow.autograph.cases import as_choices
 from dualflow.autograph.hoisted import hoisted
+from dualflow.autograph.match import as_choices
 
 Block = list[ast.stmt]
 Test = TypeVar("Test", bound=Callable[..., bool])

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any
 
-from dualflow._core import as_tensor, current_graph, unwatched
+from dualflow._core import as_tensor, current_graph, unobserved
 from dualflow.autograph.assigned import peeled, settled
-from dualflow.autograph.carried import Again, Carried, Flag, Peel
+from dualflow.autograph.carried import Carried, Flag, Peel, RetraceBody
 from dualflow.autograph.conditions import Atom, Formula, choice, conditions
 from dualflow.autograph.errors import left_early, note_escape
 from dualflow.autograph.items import Items, items_of
-from dualflow.autograph.rows import Rows, Stacks
+from dualflow.autograph.list_append import Rows, Stacks
 from dualflow.autograph.state import State
 from dualflow.autograph.values import guesses, is_traced, truth
 from dualflow.errors import DTypeError, InvalidArgumentError
@@ -38,14 +38,15 @@ class Loop:
     rows: list[Any]
     tested: bool
 
-    def __init__(self, names: str, dead: str, flags: str, rows: str, boxes: str, attributes: str,
+    def __init__(self, names: str, dead: str, flags: str, rows: str, mutable_containers: str,
+                 attributes: str,
                  ) -> None:
-        self.words: tuple[str, str, str, str] = names, dead, boxes, attributes
+        self.words: tuple[str, str, str, str] = names, dead, mutable_containers, attributes
         self.flags: list[str] = flags.split()
         self.row_names: list[str] = rows.split()
         self.traced: bool = False
         self.go_first: Any = None           # whether there is a first iteration
-        self.rounds: Any = None
+        self.loop_builder: Any = None
         self.body: Any = None
         self.finished: list[Any] | None = None
         self.peeling: bool = False
@@ -76,7 +77,7 @@ class Loop:
 
     # --- an iteration ---
 
-    @unwatched
+    @unobserved
     def begin(self, frame: FrameType, count: Any, rows: list[Any], counters: list[Any],
               tested: bool, can_peel: bool = False) -> None:
         """Read the variables before the first iteration of the loop node."""
@@ -94,14 +95,14 @@ class Loop:
                         self.state.is_owned(k), self.state.is_deferred(k), self.place))
         self.carried += [Carried("the counter", x, self.what, False, False) for x in counters]
 
-    @unwatched
+    @unobserved
     def record(self) -> tuple[list[Any], list[Any]]:
         """Begin to record an iteration; return its rows and counters."""
-        self.rounds = current_graph().rounds(self.count, self.tested)
+        self.loop_builder = current_graph().loop_builder(self.count, self.tested)
         start = [(c, k, x) for c in self.carried for k, x in enumerate(c.begin())]
-        params, rows = self.rounds.open([x for _, _, x in start], self.rows,
-                                        [c.shape(k, x) for c, k, x in start])
-        self.body = self.rounds.body
+        params, rows = self.loop_builder.open([x for _, _, x in start], self.rows,
+                                              [c.shape(k, x) for c, k, x in start])
+        self.body = self.loop_builder.body
         if guesses.known(self.place):
             self.learning |= self.may_learn()
             self.learned = True
@@ -123,14 +124,14 @@ class Loop:
             return self.state.write(self.before)
         return self.state.write(self.inside[:len(self.before)])
 
-    @unwatched
-    def close(self, frame: FrameType, go_on: Any, counters: list[Any]) -> bool:
+    @unobserved
+    def close(self, frame: FrameType, keep_going: Any, counters: list[Any]) -> bool:
         """End the iteration; return False if it must be recorded again."""
         values = [*map(settled, self.state.read(frame)), *counters]
         if self.learning:
             for c, value in zip(self.carried, values, strict=True):
                 c.learn(value)
-            return self.anew()
+            return self.fresh_identities()
         self.settle()
         for c, value in zip(self.carried, values, strict=True):
             c.final = value
@@ -140,18 +141,18 @@ class Loop:
                     for k, (c, value, params) in enumerate(
                         zip(self.carried, values, self.params, strict=True))]
             stacked = self.stacks.end()
-        except (Again, Peel) as reason:
+        except (RetraceBody, Peel) as reason:
             self.peeling = isinstance(reason, Peel)
-            return self.anew()
+            return self.fresh_identities()
         except (InvalidArgumentError, DTypeError):
             if self.may_learn():
-                return self.anew(True)
+                return self.fresh_identities(True)
             raise
         if self.may_learn() and converts(self.body.recorded()):
-            return self.anew(True)
+            return self.fresh_identities(True)
         self.body.close()
         self.body = None
-        self.finish(go_on, made, stacked)
+        self.finish(keep_going, made, stacked)
         return True
 
     def may_learn(self) -> bool:
@@ -161,7 +162,7 @@ class Loop:
             number and type(x) is not bool
             for c in self.carried for number, x in zip(c.numbers, c.given, strict=True)])
 
-    def anew(self, learning: bool = False) -> bool:
+    def fresh_identities(self, learning: bool = False) -> bool:
         """Discard the iteration, to record it again; with `learning`, the next recording only
         infers the dtypes of numbers."""
         self.drop()
@@ -169,13 +170,13 @@ class Loop:
         self.learned |= learning
         return False
 
-    def finish(self, go_on: Any, made: list[list[Any]], stacked: list[Any]) -> None:
+    def finish(self, keep_going: Any, made: list[list[Any]], stacked: list[Any]) -> None:
         """Create the loop node and store the values of the variables after it."""
-        adopt, known = current_graph().adopt, conditions()
+        to_symbols, known = current_graph().to_symbols, conditions()
         early = [x for c, xs in zip(self.carried, made, strict=True) if not c.late for x in xs]
-        late = [adopt(None, [start, x]) for c, xs in zip(self.carried, made, strict=True)
+        late = [to_symbols(None, [start, x]) for c, xs in zip(self.carried, made, strict=True)
                 if c.late for start, x in zip(c.begins(xs), xs, strict=True)]
-        carried, rows = self.rounds.finish(self.go_first, go_on, early, late, stacked)
+        carried, rows = self.loop_builder.finish(self.go_first, keep_going, early, late, stacked)
         first, second = iter(carried[:len(early)]), iter(carried[len(early):])
         outputs = [[next(second if c.late else first) for _ in xs]
                    for c, xs in zip(self.carried, made, strict=True)]
@@ -196,7 +197,7 @@ class Loop:
         first = True if self.go_first is None else conditions().of(self.go_first)
         return first if enough else choice(first, Atom(), False)
 
-    @unwatched
+    @unobserved
     def done(self) -> tuple[Any, ...]:
         """Return the values of the variables after the loop."""
         if self.body is not None or self.finished is None:
@@ -267,9 +268,9 @@ class For(Loop):
                 rows, counters = self.record()
                 self.left = False
                 yield items.item(rows, counters)
-                go_on = self._not_left() if tested else None
+                keep_going = self._not_left() if tested else None
                 steps = [x + step for x, (_, step) in zip(counters, items.counters, strict=True)]
-                closed = self.close(sys._getframe(1), go_on, steps)
+                closed = self.close(sys._getframe(1), keep_going, steps)
             if closed:
                 return
             can_peel = False
@@ -315,17 +316,18 @@ class PlainFor:
                 return
 
 
-def while_(names: str = "", dead: str = "", flags: str = "", rows: str = "", boxes: str = "",
+def while_(names: str = "", dead: str = "", flags: str = "", rows: str = "",
+           mutable_containers: str = "",
            attributes: str = "") -> Any:
     """`while`; the parameters are described at `State`."""
-    return While(names, dead, flags, rows, boxes, attributes)
+    return While(names, dead, flags, rows, mutable_containers, attributes)
 
 
 def for_(items: Any, names: str = "", dead: str = "", flags: str = "", rows: str = "",
-         boxes: str = "", attributes: str = "") -> Any:
+         mutable_containers: str = "", attributes: str = "") -> Any:
     """`for`; the parameters are described at `State`."""
     items = items.tensor if isinstance(items, Rows) else items
     found = items_of(items)
     if found is None:
         return PlainFor(items)
-    return For(found, names, dead, flags, rows, boxes, attributes)
+    return For(found, names, dead, flags, rows, mutable_containers, attributes)

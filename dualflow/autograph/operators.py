@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from dualflow._core import Symbol, current_graph, unwatched
+from dualflow._core import Symbol, current_graph, unobserved
 from dualflow.autograph.assigned import (
     Partial,
     completed,
@@ -40,8 +40,8 @@ from dualflow.autograph.state import State
 from dualflow.autograph.values import (
     UNDEFINED,
     Differ,
+    Hole,
     Merge,
-    Slot,
     is_traced,
     truth,
 )
@@ -74,12 +74,12 @@ class If:
 
     def __init__(self, frame: FrameType, test: Any, *words: str) -> None:
         self.where: str = where_of(frame)
-        self.branches: Any = current_graph().branches(test)
+        self.cond_builder: Any = current_graph().cond_builder(test)
         self.state: State = State(frame, *words)
         self.before: list[Any] = self.state.read(frame)
         self.results: list[list[Any]] = []
         self.open: Any = None
-        self.test: Formula = conditions().of(self.branches.chosen)
+        self.test: Formula = conditions().of(self.cond_builder.chosen)
         self._facts: int = len(conditions().facts)
 
     def __enter__(self) -> If:
@@ -88,7 +88,7 @@ class If:
 
     def _begin(self, fact: Formula) -> None:
         """Begin a branch in which a fact holds."""
-        self.open = self.branches.open()
+        self.open = self.cond_builder.open()
         conditions().facts.append(fact)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
@@ -111,24 +111,24 @@ class If:
         self.open = None
         del conditions().facts[self._facts:]
 
-    @unwatched
-    def turn(self) -> tuple[Any, ...]:
+    @unobserved
+    def begin_else(self) -> tuple[Any, ...]:
         """End the first branch; begin the second with the initial values of the variables."""
         self._close(sys._getframe(1))
         self._begin(negation(self.test))
         return self.state.write(self.before)
 
-    @unwatched
+    @unobserved
     def done(self) -> tuple[Any, ...]:
         """End the second branch, which may be empty; return the merged values."""
         self._close(sys._getframe(1))
         if len(self.results) == 1:
-            self.branches.open().close()
+            self.cond_builder.open().close()
             self.results.append(self.before)
         merge = Merge()
         values = [self._merged(merge, k, a, b)
                   for k, (a, b) in enumerate(zip(*self.results, strict=True))]
-        made = self.branches.finish(merge.first, merge.second)
+        made = self.cond_builder.finish(merge.first, merge.second)
         self._define(values, made)
         return self.state.write([completed(x, made) for x in values])
 
@@ -136,7 +136,7 @@ class If:
         """Store the formulas of the bools among the results."""
         known = conditions()
         for x, a, b in zip(values, *self.results, strict=True):
-            if isinstance(x, Slot) and isinstance(made[x.place], Symbol) and (
+            if isinstance(x, Hole) and isinstance(made[x.place], Symbol) and (
                     made[x.place].dtype.is_bool and made[x.place].ndim == 0):
                 known.define(made[x.place], choice(self.test, known.of(a), known.of(b)))
 
@@ -154,14 +154,14 @@ class If:
                 raise error
             return joined(merge, word, self.test, a, b, error)
         if type(a) is bool and type(b) is bool and a is not b:
-            chosen = self.branches.chosen
+            chosen = self.cond_builder.chosen
             return chosen if a else logical_not(chosen)
         n = len(merge.first)
         needed = self.state.is_needed(k) and not self.state.is_deferred(k)
         try:
             made = merged(merge, word, a, b, self.where)
             if not needed:          # it may belong to a nested branch that has ended
-                current_graph().adopt(None, [*merge.first[n:], *merge.second[n:]])
+                current_graph().to_symbols(None, [*merge.first[n:], *merge.second[n:]])
             return made
         except (InvalidArgumentError, DTypeError, TracedValueError) as error:
             if needed:
@@ -173,13 +173,13 @@ class If:
 
 
 def if_(test: Any, names: str = "", dead: str = "", flags: str = "", rows: str = "",
-        boxes: str = "", attributes: str = "") -> Any:
+        mutable_containers: str = "", attributes: str = "") -> Any:
     """`if test:`; the other parameters are described at `State`."""
     if is_traced(test):
         test = truth(test)
         known = conditions().decided(test)
         if known is None:
-            return If(sys._getframe(1), test, names, dead, boxes, attributes)
+            return If(sys._getframe(1), test, names, dead, mutable_containers, attributes)
         test = known
     return PlainIf(test)
 

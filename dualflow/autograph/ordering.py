@@ -9,16 +9,16 @@ from typing import Any
 from dualflow import nest
 from dualflow._core import TensorBase, as_tensor, unwrapped
 from dualflow.autograph.choices import and_, chosen, not_, or_
+from dualflow.autograph.list_append import Rows
 from dualflow.autograph.numbers import stands_for_number
 from dualflow.autograph.replacements import (
+    data_dependent_shape,
     iterable_of,
     refuse,
     replaces,
-    sized_by_data,
     traced,
     user_line,
 )
-from dualflow.autograph.rows import Rows
 from dualflow.autograph.values import column, is_number, is_tensor, is_traced, same, scalar, truth
 from dualflow.dtypes import int32, int64, uint8
 from dualflow.ops.bitwise import logical_and, logical_not
@@ -49,7 +49,7 @@ def _extreme(function: Any, better: Callable[[Any, Any], Any], args: Any, key: A
     if not args or set(keywords) - {"default"} or (len(args) > 1 and keywords):
         return function(*args, key=key, **keywords)     # raises Python's own error
     x = vector(args[0]) if len(args) == 1 else None
-    if x is not None and sized_by_data(x) and not keywords:
+    if x is not None and data_dependent_shape(x) and not keywords:
         return _extreme_row(x, better, traced(key or _itself), what)
     items = list(iterable_of(args[0], what)) if len(args) == 1 else list(args)
     if not items:

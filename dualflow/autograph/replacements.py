@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar
 
 from dualflow._core import Symbol, current_graph, unwrapped
 from dualflow.autograph.choices import where_of
-from dualflow.autograph.rows import Rows
+from dualflow.autograph.list_append import Rows
 from dualflow.autograph.values import described, in_run
 from dualflow.errors import TracedValueError
 from dualflow.frames import user_frame
@@ -55,18 +55,18 @@ def refuse(what: str, x: Any, why: str) -> NoReturn:
     raise TracedValueError(f"{what} of a traced tensor ({described(x)}) {why}")
 
 
-def sized_by_data(x: Any) -> bool:
+def data_dependent_shape(x: Any) -> bool:
     """Return True if the number of rows of a tensor is known only when the graph runs."""
     inner = unwrapped(x.tensor if isinstance(x, Rows) else x)
     return isinstance(inner, Symbol) and inner.ndim > 0 and inner.known_shape[0] is None and (
-        bool(inner.sized_by_data))
+        bool(inner.data_dependent_shape))
 
 
 def iterable_of(x: Any, what: str) -> Any:
     """Return the iterable for a builtin. Raise if the number of rows is not known."""
     if isinstance(x, Rows):
         x = x.tensor
-    if sized_by_data(x):
+    if data_dependent_shape(x):
         refuse(what, x, "whose number of rows depends on data iterates only when the graph runs: "
                 "use a `for` statement, dualflow.map_fn, dualflow.foldl, or an op on the whole "
                 "tensor")

@@ -22,7 +22,7 @@ class Fork(BaseException):
     """Leaves a path at a new decision. `except Exception` does not catch it."""
 
 
-class Ways:
+class PathExplorer:
     """Explores the paths through a traced function."""
 
     place: int

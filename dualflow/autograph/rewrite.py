@@ -4,7 +4,7 @@
         y = x                   if choice.first:
     else:                           y = x
         y = -x                  if choice.traced:
-                                    y, = choice.turn()
+                                    y, = choice.begin_else()
                                 if choice.second:
                                     y = -x
                                 if choice.traced:
@@ -22,11 +22,11 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
+from dualflow.autograph.activity import Live, Names
 from dualflow.autograph.analysis import Analysis
 from dualflow.autograph.checked import checked
 from dualflow.autograph.expressions import Expressions, call, later, operator
 from dualflow.autograph.jumps import Block, Jumps, constant, name, place
-from dualflow.autograph.names import Live, Names
 from dualflow.autograph.pieces import Pieces, targets_of
 from dualflow.autograph.source import GENERATOR, first_line, functions_in
 from dualflow.autograph.state import DEFERRED
@@ -137,7 +137,8 @@ class _Function(Analysis):
                       *self.described(s, names, live, usual, s.does))
         inner: Block = [it.piece("first", body)]
         if orelse:
-            inner += [it.update("turn", self.unknown(names, inside)), it.piece("second", orelse)]
+            inner += [it.update("begin_else", self.unknown(names, inside)),
+                      it.piece("second", orelse)]
         inner.append(it.update("done", self.unknown(names, (known | s.does.sets) - s.does.drops)))
         return [it.opening(opened, inner)]
 
@@ -218,14 +219,14 @@ class _Function(Analysis):
         """Return the description of a statement for its operator: the names of the variables it
         assigns, those not read later, flags, lists it appends to, other containers that it changes,
         attributes."""
-        boxes = [x for x in does.boxes or () if x not in rows]
+        mutable_containers = [x for x in does.mutable_containers or () if x not in rows]
         owned = self.expressions.captured - self.declared - self.of_module
         dead = [x for x in names if x not in live.every and x not in owned]
         deferred = [x for x in names if x not in usual and not x.startswith(self.prefix)]
         self.doubtful.update(deferred)
         dead += [DEFERRED + x for x in deferred]
         names = [f"global:{x}" if x in self.of_module else x for x in names]
-        told = [names, dead, flags, rows, boxes, does.attributes or ()]
+        told = [names, dead, flags, rows, mutable_containers, does.attributes or ()]
         while told and not told[-1]:
             told.pop()
         return [constant(" ".join(words), at) for words in told]

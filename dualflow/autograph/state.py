@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any
 
-from dualflow.autograph.values import UNDEFINED, Held
+from dualflow.autograph.values import UNDEFINED, MutableRef
 from dualflow.nest import rebuild
 
 GLOBAL = "global:"
@@ -19,13 +19,14 @@ class State:
 
     Parameters
     ----------
-    names, dead, boxes, attributes : str
+    names, dead, mutable_containers, attributes : str
         Words: `x`, `ys` or `self.ys`, `self.x`, with `[]` for every item; `dead` are variables that
         are not read later, and, with the prefix `DEFERRED`, variables that only an exception
         handler or a nested function may read.
     """
 
-    def __init__(self, frame: FrameType, names: str, dead: str, boxes: str, attributes: str,
+    def __init__(self, frame: FrameType, names: str, dead: str, mutable_containers: str,
+                 attributes: str,
                  ) -> None:
         self.names: list[str] = names.split()
         self.dead: set[str] = {x for x in dead.split() if not x.startswith(DEFERRED)}
@@ -37,7 +38,7 @@ class State:
             at, _, name = word.rpartition(".")
             for said, owner in _objects(frame, at):
                 self._attributes[id(owner), name] = f"{said}.{name}", owner, name
-        self._boxes = {id(x): (word, x) for path in boxes.split() for word, x in
+        self._boxes = {id(x): (word, x) for path in mutable_containers.split() for word, x in
                        _objects(frame, path) if isinstance(x, list | dict)}
         self.words: list[str] = [*[x.removeprefix(GLOBAL) for x in self.names],
                       *[x[0] for x in self._attributes.values()],
@@ -92,16 +93,16 @@ class State:
 
     def _held(self, x: Any) -> Any:
         """Return a value with handles in place of the containers that are changed in place."""
-        return _replaced(x, lambda y: id(y) in self._boxes, Held)
+        return _replaced(x, lambda y: id(y) in self._boxes, MutableRef)
 
 
 def _held(x: Any) -> Any:
     """Return the handle of an item if it is a list or dict, which retains its identity."""
-    return Held(x) if isinstance(x, list | dict) else x
+    return MutableRef(x) if isinstance(x, list | dict) else x
 
 
 def _released(x: Any) -> Any:
-    return _replaced(x, lambda y: type(y) is Held, lambda y: y.box)
+    return _replaced(x, lambda y: type(y) is MutableRef, lambda y: y.box)
 
 
 def _replaced(x: Any, is_one: Callable[[Any], bool], other: Callable[[Any], Any]) -> Any:

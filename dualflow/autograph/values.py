@@ -30,7 +30,7 @@ class Undefined:
 UNDEFINED = Undefined()
 
 
-class Held:
+class MutableRef:
     """A handle that represents a list or dict that is changed in place, wherever it is a value.
 
     Attributes
@@ -45,7 +45,7 @@ class Held:
         self.value: Any = nest.rebuild(box, lambda x: x)     # copies nested lists
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Held) and other.box is self.box
+        return isinstance(other, MutableRef) and other.box is self.box
 
     __hash__ = None     # type: ignore[assignment]
 
@@ -73,9 +73,9 @@ def in_run(x: Any) -> Any:
 def _is_of_run(x: Dim) -> bool:
     """Return True if a size that depends on data may select branches of the graph."""
     graph = current_graph()
-    if graph is None or not x.from_data or not graph.enclosed.sizes_choose:
+    if graph is None or not x.data_dependent or not graph.outliner.sizes_choose:
         return False
-    graph.enclosed.sizes_chose = True
+    graph.outliner.sizes_chose = True
     return True
 
 
@@ -192,8 +192,8 @@ class Merge:
             return a
         if (is_tensor(a) or is_number(a)) and (is_tensor(b) or is_number(b)):
             return self._leaf(a, b)
-        if type(a) is Held or type(b) is Held:
-            return self.add(*[x.value if type(x) is Held else x for x in (a, b)])
+        if type(a) is MutableRef or type(b) is MutableRef:
+            return self.add(*[x.value if type(x) is MutableRef else x for x in (a, b)])
         if (nest.is_nested(a) and nest.is_nested(b) and type(a) is type(b)
                 and list(nest.level(a)[0]) == list(nest.level(b)[0])):
             return nest.remade(a, [self.add(x, y) for x, y in zip(
@@ -212,7 +212,7 @@ class Merge:
 
         return nest.rebuild(a, leaf)
 
-    def _leaf(self, a: Any, b: Any) -> Slot:
+    def _leaf(self, a: Any, b: Any) -> Hole:
         a, b = unwrapped(a), unwrapped(b)
         x = tensor(a, b.dtype if isinstance(b, TensorBase) else None)
         y = tensor(b, x.dtype)
@@ -225,7 +225,7 @@ class Merge:
             raise DifferentTypes(kind, f"{described(a)} in one, {described(b)} in the other")
         self.first.append(x)
         self.second.append(y)
-        return Slot(len(self.first) - 1)
+        return Hole(len(self.first) - 1)
 
 
 class DifferentTypes(Differ):
@@ -236,14 +236,14 @@ class DifferentTypes(Differ):
         self.kind = kind
 
 
-class Wanted(BaseException):
+class RestartTrace(BaseException):
     """Leaves a trace in order to restart it. `except Exception` does not catch it."""
 
 
-def begin_anew() -> NoReturn:
+def restart_trace() -> NoReturn:
     """Leave the trace, which its caller restarts."""
-    current_graph().enclosed.left = True
-    raise Wanted
+    current_graph().outliner.left = True
+    raise RestartTrace
 
 
 class Guesses(threading.local):
@@ -264,13 +264,13 @@ class Guesses(threading.local):
             for code, line in self.open:
                 self._known.setdefault(code, set()).add(line)
             self.open.clear()
-            begin_anew()
+            restart_trace()
 
 
 guesses: Guesses = Guesses()
 
 
-class Slot:
+class Hole:
     """A placeholder in a structure for a tensor that does not exist yet."""
 
     def __init__(self, place: int) -> None:
@@ -279,9 +279,9 @@ class Slot:
 
 def filled(structure: Any, made: Any) -> Any:
     """Return a structure with its slots replaced by tensors."""
-    if isinstance(structure, Slot):
+    if isinstance(structure, Hole):
         return made[structure.place]
-    return nest.rebuild(structure, lambda x: made[x.place] if isinstance(x, Slot) else x)
+    return nest.rebuild(structure, lambda x: made[x.place] if isinstance(x, Hole) else x)
 
 
 def filler(x: Any) -> Any:

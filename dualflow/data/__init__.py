@@ -1,11 +1,11 @@
 """Data pipelines, under the names of tf.data."""
 
-from dualflow.data.ahead import AUTOTUNE as AUTOTUNE
 from dualflow.data.dataset import (
     Dataset as Dataset,
     TextLineDataset as TextLineDataset,
 )
 from dualflow.data.iterator import Iterator as Iterator
+from dualflow.data.prefetch import AUTOTUNE as AUTOTUNE
 from dualflow.data.stage import (
     INFINITE as INFINITE_CARDINALITY,
     UNKNOWN as UNKNOWN_CARDINALITY,

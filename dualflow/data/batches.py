@@ -49,8 +49,8 @@ class Batch(Stage):
         return with_first(self.source.spec, self.n if self.drop else None)
 
     @property
-    def quick(self) -> bool:
-        return self.source.quick
+    def is_cheap(self) -> bool:
+        return self.source.is_cheap
 
     def cursor(self, epoch: int) -> Cursor:
         return BatchCursor(self, epoch)
@@ -109,7 +109,7 @@ class PaddedBatch(Batch):
                            for s, shape in zip(flatten(spec), shapes, strict=True)])
 
     @property
-    def quick(self) -> bool:
+    def is_cheap(self) -> bool:
         return False
 
     def cursor(self, epoch: int) -> Cursor:
@@ -156,15 +156,15 @@ class Padding:
             return [self.values] * n
         return list(nest.flatten_up_to(element, self.values))
 
-    def batch(self, elements: Sequence[Any], who: str) -> Any:
+    def batch(self, elements: Sequence[Any], caller: str) -> Any:
         """Return elements padded to one shape and stacked."""
         first = elements[0]
         columns = zip(*map(flatten, elements), strict=True)
         told = zip(columns, self.shapes_for(first), self.values_for(first), paths(first),
                    strict=True)
-        padded = [padded_column(column, shape, value, f"{who}{path}")
+        padded = [padded_column(column, shape, value, f"{caller}{path}")
                   for column, shape, value, path in told]
-        return stack([pack(first, leaves) for leaves in zip(*padded, strict=True)], who)
+        return stack([pack(first, leaves) for leaves in zip(*padded, strict=True)], caller)
 
 
 def as_shape(given: Any) -> tuple[int | None, ...] | None:
@@ -176,26 +176,26 @@ def as_shape(given: Any) -> tuple[int | None, ...] | None:
 
 
 def padded_column(column: Sequence[Any], shape: tuple[int | None, ...] | None, value: Any,
-                  who: str) -> Sequence[Any]:
+                  caller: str) -> Sequence[Any]:
     if not isinstance(column[0], Tensor):
         return column
     rank = column[0].ndim if shape is None else len(shape)
     for x in column:
         if x.ndim != rank:
-            raise ShapeError(f"{who}: got shape {x.shape}, expected {rank} dimensions")
+            raise ShapeError(f"{caller}: got shape {x.shape}, expected {rank} dimensions")
     wanted = (None,) * rank if shape is None else shape
     sizes = [max([x.shape[d] for x in column]) if want is None else want
              for d, want in enumerate(wanted)]
-    return [padded(x, sizes, value, who) for x in column]
+    return [padded(x, sizes, value, caller) for x in column]
 
 
-def padded(x: Tensor, sizes: Sequence[int], value: Any, who: str) -> Tensor:
+def padded(x: Tensor, sizes: Sequence[int], value: Any, caller: str) -> Tensor:
     missing = [want - d for d, want in zip(x.shape, sizes, strict=True)]
     if not any(missing):
         return x
     if min(missing) < 0:
-        raise ShapeError(f"{who}: got shape {x.shape}, which exceeds {tuple(sizes)}")
-    value = 0 if value is None else constant(value, x.dtype, who).item()
+        raise ShapeError(f"{caller}: got shape {x.shape}, which exceeds {tuple(sizes)}")
+    value = 0 if value is None else constant(value, x.dtype, caller).item()
     return pad(x, [[0, n] for n in missing], constant_values=value)
 
 
@@ -216,8 +216,8 @@ class Unbatch(Stage):
         return without_first(self.source.spec)
 
     @property
-    def quick(self) -> bool:
-        return self.source.quick
+    def is_cheap(self) -> bool:
+        return self.source.is_cheap
 
     def cursor(self, epoch: int) -> Cursor:
         return UnbatchCursor(self, epoch)

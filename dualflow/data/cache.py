@@ -32,7 +32,7 @@ class Cache(Stage):
         return len(self.elements) if self.complete else self.source.size
 
     @property
-    def quick(self) -> bool:
+    def is_cheap(self) -> bool:
         return self.complete
 
     def describe(self) -> list[Any]:

@@ -17,18 +17,18 @@ class UserFunction:
     Parameters
     ----------
     function : callable
-    who : str
+    caller : str
         The name of the transformation.
     """
 
     function: Callable[..., Any]
-    who: str
+    caller: str
 
-    def __init__(self, function: Callable[..., Any], who: str) -> None:
+    def __init__(self, function: Callable[..., Any], caller: str) -> None:
         if not callable(function):
-            raise DTypeError(f"{who}: got {shown(function)}, expected a function")
+            raise DTypeError(f"{caller}: got {shown(function)}, expected a function")
         frame, _ = user_frame(1)
-        self.function, self.who = function, who
+        self.function, self.caller = function, caller
         self.line: str | None = frame and f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
     def __call__(self, *args: Any) -> Any:
@@ -36,7 +36,8 @@ class UserFunction:
         try:
             return self.function(*args)
         except StopIteration as error:
-            raise self.noted(RuntimeError(f"{self.who}: the function raised StopIteration, which "
+            raise self.noted(RuntimeError(f"{self.caller}: the function raised StopIteration, "
+                                          "which "
                                           "would end the dataset early")) from error
         except Exception as error:
             raise self.noted(error)         # noqa: B904
@@ -47,14 +48,14 @@ class UserFunction:
 
     def noted(self, error: Exception) -> Exception:
         name = getattr(self.function, "__name__", type(self.function).__name__)
-        note = f"in {name}, which {self.line} passed to Dataset.{self.who}"
+        note = f"in {name}, which {self.line} passed to Dataset.{self.caller}"
         if note not in getattr(error, "__notes__", ()):
             error.add_note(note)
         return error
 
     def element(self, element: Any) -> Any:
         """Return the function's result for an element, converted to an element."""
-        return as_element(self.of(element), self.who)
+        return as_element(self.of(element), self.caller)
 
     def truth(self, element: Any) -> bool:
         """Return the truth value of the function's result for an element."""

@@ -9,10 +9,10 @@ from dualflow import nest
 from dualflow._core import Tensor, TensorBase, TensorSpec, constant
 from dualflow.arguments import integer, shown
 from dualflow.data.calls import UserFunction
-from dualflow.data.choosing import Zip
 from dualflow.data.files import COMPRESSIONS, Lines, matching, names_of
 from dualflow.data.iterables import stage_of
 from dualflow.data.iterator import Iterator
+from dualflow.data.selection import Zip
 from dualflow.data.sources import Iterated, Range, Single, Slices
 from dualflow.data.stage import INFINITE, UNKNOWN, Stage
 from dualflow.data.structure import as_element, is_leaf, map_leaves, pack
@@ -64,8 +64,8 @@ class Dataset(Transformations):
         >>> [(e["x"].tolist(), e["name"]) for e in df.data.Dataset.from_tensor_slices(rows)]
         [([1, 2], 'a'), ([3, 4], 'b')]
         """
-        who = "from_tensor_slices"
-        return made(Slices(as_element(tensors, who), who))
+        caller = "from_tensor_slices"
+        return made(Slices(as_element(tensors, caller), caller))
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
@@ -282,9 +282,9 @@ def peek(dataset: Dataset) -> Any:
     raise InvalidArgumentError("the dataset has no elements")
 
 
-def as_dataset(value: Any, who: str = "as_dataset") -> Dataset:
+def as_dataset(value: Any, caller: str = "as_dataset") -> Dataset:
     """Return a dataset; other iterables are converted."""
-    return value if isinstance(value, Dataset) else made(stage_of(value, who))
+    return value if isinstance(value, Dataset) else made(stage_of(value, caller))
 
 
 def specs_of(types: Any, shapes: Any) -> Any:

@@ -15,18 +15,18 @@ from dualflow.data.structure import as_element
 from dualflow.errors import DTypeError, InvalidArgumentError
 
 
-def stage_of(value: Any, who: str) -> Stage:
+def stage_of(value: Any, caller: str) -> Stage:
     """Return the stage of a dataset, or a new stage of an iterable."""
     stage = getattr(value, "_stage", None)
     if isinstance(stage, Stage):
         return stage
     if hasattr(value, "on_epoch_end") and hasattr(value, "__getitem__"):
-        return Numbered(value, who)
+        return Numbered(value, caller)
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise DTypeError(f"{who}: got {shown(value)}, expected a Dataset or an iterable")
+        raise DTypeError(f"{caller}: got {shown(value)}, expected a Dataset or an iterable")
     if isinstance(value, Iterator):
-        return Foreign(Once(value, who), UNKNOWN, None, who)
-    return Foreign(value.__iter__, length(value), None, who)
+        return Foreign(Once(value, caller), UNKNOWN, None, caller)
+    return Foreign(value.__iter__, length(value), None, caller)
 
 
 def length(value: Any) -> int:
@@ -41,17 +41,18 @@ class Once:
     """An iterator, which supports one pass. Its first element can be inspected without loss."""
 
     iterator: Iterator[Any]
-    who: str
+    caller: str
 
-    def __init__(self, iterator: Iterator[Any], who: str) -> None:
-        self.iterator, self.who = iterator, who
+    def __init__(self, iterator: Iterator[Any], caller: str) -> None:
+        self.iterator, self.caller = iterator, caller
         self.first: list[Any] = []
         self.used: bool = False
 
     def check(self) -> None:
         if self.used:
             raise InvalidArgumentError(
-                f"{self.who}: a {type(self.iterator).__name__} can be iterated only once, and was; "
+                f"{self.caller}: a {type(self.iterator).__name__} can be iterated only once, and "
+                "was; "
                 "for several passes pass a function that returns it to Dataset.from_generator")
 
     def __call__(self) -> Iterator[Any]:
@@ -69,7 +70,7 @@ class Foreign(Iterated):
     """The elements of an iterable; lists of arrays become tuples, as from PyTorch's DataLoader."""
 
     def element(self, value: Any) -> Any:
-        return as_element(tuples(value), self.who)
+        return as_element(tuples(value), self.caller)
 
 
 def tuples(value: Any) -> Any:
@@ -86,11 +87,11 @@ class Numbered(Stage):
     """The batches of a Keras PyDataset, read by index."""
 
     value: Any
-    who: str
+    caller: str
 
-    def __init__(self, value: Any, who: str) -> None:
+    def __init__(self, value: Any, caller: str) -> None:
         super().__init__()
-        self.value, self.who = value, who
+        self.value, self.caller = value, caller
 
     def options(self) -> dict[str, Any]:
         return {"n": self.size}
@@ -102,7 +103,7 @@ class Numbered(Stage):
 
     @cached_property
     def spec(self) -> Any:
-        return first_spec(self, self.who)
+        return first_spec(self, self.caller)
 
     def cursor(self, epoch: int) -> Cursor:
         return NumberedCursor(self)
@@ -124,7 +125,7 @@ class NumberedCursor(Cursor):
                 self.ended = True
                 stage.value.on_epoch_end()
             raise StopIteration
-        element = as_element(tuples(stage.value[self.place]), stage.who)
+        element = as_element(tuples(stage.value[self.place]), stage.caller)
         self.place += 1
         return element
 

@@ -30,7 +30,7 @@ class Map(Stage):
         """The spec from a trace of the function or, if it cannot be traced, from its result for the
         first element, without sizes, which may differ between elements."""
         traced = traced_spec(self.function, self.source.spec)
-        return first_spec(self, self.function.who) if traced is None else traced
+        return first_spec(self, self.function.caller) if traced is None else traced
 
     def cursor(self, epoch: int) -> Cursor:
         return MapCursor(self, epoch)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dualflow.cached import cached_property
-from dualflow.data.ahead import AheadCursor
 from dualflow.data.calls import UserFunction
+from dualflow.data.prefetch import AheadCursor
 from dualflow.data.sources import nothing_said
 from dualflow.data.stage import UNKNOWN, Cursor, Stage
 from dualflow.data.structure import map_leaves, unsized
@@ -49,9 +49,9 @@ class Interleave(Stage):
     @cached_property
     def spec(self) -> Any:
         for element in self.source.cursor(0):
-            made = self.unwrap(self.function.of(element), self.function.who)
+            made = self.unwrap(self.function.of(element), self.function.caller)
             return map_leaves(unsized, made.spec)       # sizes may differ between the datasets
-        raise nothing_said(self.function.who)
+        raise nothing_said(self.function.caller)
 
     def cursor(self, epoch: int) -> Cursor:
         return InterleaveCursor(self, epoch)
@@ -62,9 +62,10 @@ class Opened:
 
     def __init__(self, stage: Interleave, source: Cursor, epoch: int, before: Any) -> None:
         self.before = before
-        made = stage.unwrap(stage.function.of(next(source)), stage.function.who)
-        quick = made.quick or not stage.ahead
-        self.cursor: Cursor = made.cursor(epoch) if quick else AheadCursor(made, epoch, stage.ahead)
+        made = stage.unwrap(stage.function.of(next(source)), stage.function.caller)
+        is_cheap = made.is_cheap or not stage.ahead
+        self.cursor: Cursor = made.cursor(epoch) if is_cheap else AheadCursor(made, epoch,
+                                                                              stage.ahead)
 
 
 class InterleaveCursor(Cursor):

@@ -48,8 +48,8 @@ class Shuffle(Stage):
         return self.source.size
 
     @property
-    def quick(self) -> bool:
-        return self.source.quick
+    def is_cheap(self) -> bool:
+        return self.source.is_cheap
 
     def cursor(self, epoch: int) -> Cursor:
         finite = self.source.addressable and self.source.size != INFINITE
@@ -132,9 +132,9 @@ class PickedCursor(Cursor):
                 return 0, None
             self.enter()
         if end <= self.end:
-            block = self.source.pick(self.order, begin - self.begin, end - self.begin)
+            block = self.source.gather(self.order, begin - self.begin, end - self.begin)
         else:
-            block = self.source.pick(self.across(end), 0, end - begin)
+            block = self.source.gather(self.across(end), 0, end - begin)
         self.place = end
         return end - begin, block
 

@@ -48,7 +48,7 @@ class Single(Stage):
         return spec_of(self.element)
 
     @property
-    def quick(self) -> bool:
+    def is_cheap(self) -> bool:
         return True
 
     def at(self, i: int) -> Any:
@@ -57,7 +57,7 @@ class Single(Stage):
     def span(self, begin: int, end: int) -> Any:
         return stack([self.element], "batch")
 
-    def pick(self, order: Tensor, begin: int, end: int) -> Any:
+    def gather(self, order: Tensor, begin: int, end: int) -> Any:
         return stack([self.element] * (end - begin), "batch")
 
 
@@ -66,10 +66,10 @@ class Slices(Stage):
 
     addressable = True
 
-    def __init__(self, element: Any, who: str) -> None:
+    def __init__(self, element: Any, caller: str) -> None:
         super().__init__()
         self.columns: list[Any] = flatten(element)
-        self.n: int = common_length(element, self.columns, who)
+        self.n: int = common_length(element, self.columns, caller)
         self.all_tensors: bool = all([isinstance(x, Tensor) for x in self.columns])
         self.pack: Callable[[Sequence[Any]], Any] = packer(element)
         self.template = element
@@ -87,7 +87,7 @@ class Slices(Stage):
                           else leaf_spec(x[0]) if x else str, self.template)
 
     @property
-    def quick(self) -> bool:
+    def is_cheap(self) -> bool:
         return True
 
     def at(self, i: int) -> Any:
@@ -96,7 +96,7 @@ class Slices(Stage):
     def span(self, begin: int, end: int) -> Any:
         return self.pack([x[begin:end] for x in self.columns])
 
-    def pick(self, order: Tensor, begin: int, end: int) -> Any:
+    def gather(self, order: Tensor, begin: int, end: int) -> Any:
         if self.all_tensors:
             return self.pack(gather_rows(self.columns, order, begin, end))
         numbers = order[begin:end].tolist()
@@ -104,21 +104,22 @@ class Slices(Stage):
                           else [x[i] for i in numbers] for x in self.columns])
 
 
-def common_length(element: Any, columns: Sequence[Any], who: str) -> int:
+def common_length(element: Any, columns: Sequence[Any], caller: str) -> int:
     """Return the number of rows that all columns have. Raise an error that names them if not."""
     places = paths(element)
     for x, path in zip(columns, places, strict=True):
         if isinstance(x, Tensor) and x.ndim == 0:
-            raise ShapeError(f"{who}: got a scalar{path}, expected at least 1 dimension")
+            raise ShapeError(f"{caller}: got a scalar{path}, expected at least 1 dimension")
         if not isinstance(x, Tensor | list):
-            raise InvalidArgumentError(f"{who}: got {x!r}{path}, expected tensors or lists, whose "
+            raise InvalidArgumentError(f"{caller}: got {x!r}{path}, expected tensors or lists, "
+                                       "whose "
                                        "rows are the elements")
     lengths = [len(x) for x in columns]
     if not lengths:
-        raise InvalidArgumentError(f"{who}: got nothing, expected at least one tensor")
+        raise InvalidArgumentError(f"{caller}: got nothing, expected at least one tensor")
     if len(set(lengths)) > 1:
         found = ", ".join(f"{n}{path}" for n, path in zip(lengths, places, strict=True))
-        raise ShapeError(f"{who}: lengths differ: {found}; expected equal numbers of rows")
+        raise ShapeError(f"{caller}: lengths differ: {found}; expected equal numbers of rows")
     return lengths[0]
 
 
@@ -151,7 +152,7 @@ class Range(Stage):
         return TensorSpec((), self.dtype)
 
     @property
-    def quick(self) -> bool:
+    def is_cheap(self) -> bool:
         return True
 
     def at(self, i: int) -> Any:
@@ -161,7 +162,7 @@ class Range(Stage):
         part = self.numbers[begin:end]
         return self.typed(tensor_range(part.start, part.stop, part.step, dtype=int64))
 
-    def pick(self, order: Tensor, begin: int, end: int) -> Any:
+    def gather(self, order: Tensor, begin: int, end: int) -> Any:
         return self.typed(order[begin:end] * self.numbers.step + self.numbers.start)
 
     def typed(self, x: Tensor) -> Tensor:
@@ -180,7 +181,7 @@ class Iterated(Stage):
         The declared number of elements; ending with fewer is an error.
     spec : structure of specs, optional
         The spec to which elements are converted.
-    who : str
+    caller : str
         The caller's name for messages.
     noted : callable, optional
         Adds notes to an error of the iterator.
@@ -188,13 +189,13 @@ class Iterated(Stage):
 
     n: int
     given: Any
-    who: str
+    caller: str
 
-    def __init__(self, begin: Callable[[], Iterable[Any]], size: int, spec: Any, who: str,
+    def __init__(self, begin: Callable[[], Iterable[Any]], size: int, spec: Any, caller: str,
                  noted: Callable[[Exception], Exception] | None = None) -> None:
         super().__init__()
         self.begin: Callable[[], Iterable[Any]] = begin
-        self.n, self.given, self.who = size, spec, who
+        self.n, self.given, self.caller = size, spec, caller
         self.noted = noted
 
     def options(self) -> dict[str, Any]:
@@ -206,26 +207,26 @@ class Iterated(Stage):
 
     @cached_property
     def spec(self) -> Any:
-        return first_spec(self, self.who) if self.given is None else self.given
+        return first_spec(self, self.caller) if self.given is None else self.given
 
     def cursor(self, epoch: int) -> Cursor:
         return IteratedCursor(self)
 
     def element(self, value: Any) -> Any:
         if self.given is None:
-            return as_element(value, self.who)
-        return fitted(value, self.given, self.who)
+            return as_element(value, self.caller)
+        return fitted(value, self.given, self.caller)
 
 
-def first_spec(stage: Stage, who: str) -> Any:
+def first_spec(stage: Stage, caller: str) -> Any:
     """Return the spec of the first element without sizes, which may differ between elements."""
     for element in stage.cursor(0):
         return map_leaves(unsized, spec_of(element))
-    raise nothing_said(who)
+    raise nothing_said(caller)
 
 
-def nothing_said(who: str) -> Exception:
-    return InvalidArgumentError(f"{who}: the spec is unknown, since there are no elements")
+def nothing_said(caller: str) -> Exception:
+    return InvalidArgumentError(f"{caller}: the spec is unknown, since there are no elements")
 
 
 class IteratedCursor(Cursor):
@@ -262,7 +263,7 @@ class IteratedCursor(Cursor):
         """Raise an error if there were fewer elements than declared."""
         want = self.stage.size
         if want != UNKNOWN and self.place < want:
-            raise InvalidArgumentError(f"{self.stage.who}: ended after {self.place} elements, "
+            raise InvalidArgumentError(f"{self.stage.caller}: ended after {self.place} elements, "
                                        f"expected {want}")
 
     def advance(self, n: int) -> int:
@@ -281,5 +282,5 @@ class IteratedCursor(Cursor):
         if state["ended"]:
             self.place, self.ended = state["place"], True
         elif self.advance(state["place"]) < state["place"]:
-            raise InvalidArgumentError(f"{self.stage.who}: ended after {self.place} elements, "
+            raise InvalidArgumentError(f"{self.stage.caller}: ended after {self.place} elements, "
                                        f"before position {state['place']} of the state")

@@ -53,7 +53,7 @@ class Cursor:
 class Stage:
     """A source, or a transformation of other stages."""
 
-    # Whether `at`, `span` and `pick` return elements by index, without the elements before them.
+    # Whether `at`, `span` and `gather` return elements by index, without the elements before them.
     addressable = False
 
     def __init__(self, *inputs: Stage) -> None:
@@ -83,7 +83,7 @@ class Stage:
         return self.source.spec
 
     @property
-    def quick(self) -> bool:
+    def is_cheap(self) -> bool:
         """Whether computing an element takes less time than passing it between threads."""
         return False
 
@@ -99,7 +99,7 @@ class Stage:
         """Return elements of an addressable stage, stacked."""
         raise NotImplementedError
 
-    def pick(self, order: Tensor, begin: int, end: int) -> Any:
+    def gather(self, order: Tensor, begin: int, end: int) -> Any:
         """Return the elements with the int64 indices ``order[begin:end]``, stacked."""
         raise NotImplementedError
 

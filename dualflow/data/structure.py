@@ -93,29 +93,30 @@ def paths(element: Any) -> list[str]:
 
 # --- conversion of user values -------------------------------------------------------------------
 
-def as_element(value: Any, who: str) -> Any:
+def as_element(value: Any, caller: str) -> Any:
     """Convert a result of a user's function or iterator to an element."""
     if type(value) is Tensor:
         return value
     if type(value) is tuple and all([type(x) is Tensor for x in value]):
         return value
-    return nest.rebuild(value, lambda x: as_leaf(x, who), is_list)
+    return nest.rebuild(value, lambda x: as_leaf(x, caller), is_list)
 
 
-def as_leaf(value: Any, who: str) -> Any:
+def as_leaf(value: Any, caller: str) -> Any:
     """Convert a value to a tensor; strings, None and datasets are returned unchanged."""
     if type(value) is Tensor:
         return value
     if value is None or isinstance(value, HANDED_ON) or hasattr(type(value), "element_spec"):
         return value
     if type(value) is Symbol:
-        raise DTypeError(f"{who}: got the traced tensor {value.name}, which has no value outside "
+        raise DTypeError(f"{caller}: got the traced tensor {value.name}, which has no value "
+                         "outside "
                          "the traced function")
     if isinstance(value, list) and is_text(value):
         return value
     if getattr(getattr(value, "dtype", None), "kind", "") in ("U", "S"):      # NumPy strings
         return value.tolist()
-    return as_tensor(value, None, who)
+    return as_tensor(value, None, caller)
 
 
 def is_text(value: list[Any]) -> bool:
@@ -126,7 +127,7 @@ def is_text(value: list[Any]) -> bool:
     return isinstance(first, str | bytes)
 
 
-def fitted(value: Any, spec: Any, who: str) -> Any:
+def fitted(value: Any, spec: Any, caller: str) -> Any:
     """Convert a value that a user's function returned to an element with the given specs.
 
     Raise an error if its structure or a shape differs from the specs.
@@ -134,19 +135,19 @@ def fitted(value: Any, spec: Any, who: str) -> Any:
     try:
         leaves = [value] if is_leaf(spec) else nest.flatten_up_to(spec, value)
     except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{who}: {error}") from None
+        raise InvalidArgumentError(f"{caller}: {error}") from None
     places = zip(leaves, flatten(spec), paths(spec), strict=True)
-    return pack(spec, [fitted_leaf(x, one, f"{who}{path}") for x, one, path in places])
+    return pack(spec, [fitted_leaf(x, one, f"{caller}{path}") for x, one, path in places])
 
 
-def fitted_leaf(value: Any, spec: Any, who: str) -> Any:
+def fitted_leaf(value: Any, spec: Any, caller: str) -> Any:
     if not isinstance(spec, TensorSpec):
         if not isinstance(value, spec):
-            raise DTypeError(f"{who}: got {shown(value)}, expected a {spec.__name__}")
+            raise DTypeError(f"{caller}: got {shown(value)}, expected a {spec.__name__}")
         return value
-    x = constant(value, spec.dtype, who)
+    x = constant(value, spec.dtype, caller)
     if not fits(x.shape, spec.shape):
-        raise ShapeError(f"{who}: got shape {x.shape}, expected {spec.shape}")
+        raise ShapeError(f"{caller}: got shape {x.shape}, expected {spec.shape}")
     return x
 
 
@@ -185,7 +186,7 @@ def without_first(spec: Any) -> Any:
                       if isinstance(s, TensorSpec) else s.__args__[0], spec)
 
 
-def common(spec: Any, other: Any, who: str) -> Any:
+def common(spec: Any, other: Any, caller: str) -> Any:
     """Return the common spec of two kinds of elements; sizes that differ become None."""
     def both(a: Any, b: Any) -> Any:
         if a == b:
@@ -196,7 +197,7 @@ def common(spec: Any, other: Any, who: str) -> Any:
         sizes = [x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)]
         return TensorSpec(sizes, a.dtype)
 
-    differ = DTypeError(f"{who}: elements are {spec} and {other}, expected matching elements")
+    differ = DTypeError(f"{caller}: elements are {spec} and {other}, expected matching elements")
     if not alike(spec, other):
         raise differ
     return pack(spec, map(both, flatten(spec), flatten(other)))
@@ -209,14 +210,14 @@ def unsized(spec: Any) -> Any:
 
 # --- rows ----------------------------------------------------------------------------------------
 
-def stack(elements: Sequence[Any], who: str) -> Any:
+def stack(elements: Sequence[Any], caller: str) -> Any:
     """Stack elements with the same structure along a new first dimension."""
     first = elements[0]
-    columns = plain_columns(elements) or any_columns(elements, who)
+    columns = plain_columns(elements) or any_columns(elements, caller)
     try:
         return pack(first, [stacked(column) for column in columns])
     except (ShapeError, DTypeError, ValueError) as error:
-        raise differing(elements, who, error) from None
+        raise differing(elements, caller, error) from None
 
 
 def plain_columns(elements: Sequence[Any]) -> list[Sequence[Any]] | None:
@@ -230,12 +231,12 @@ def plain_columns(elements: Sequence[Any]) -> list[Sequence[Any]] | None:
     return columns if all([type(x) is Tensor for column in columns for x in column]) else None
 
 
-def any_columns(elements: Sequence[Any], who: str) -> list[Sequence[Any]]:
+def any_columns(elements: Sequence[Any], caller: str) -> list[Sequence[Any]]:
     """Return the columns of elements. Raise an error if their structures differ."""
     for k, element in enumerate(elements):
         if not alike(elements[0], element):
             raise InvalidArgumentError(
-                f"{who}: elements 0 and {k} of a batch differ in structure: "
+                f"{caller}: elements 0 and {k} of a batch differ in structure: "
                 f"{spec_of(elements[0])}, {spec_of(element)}")
     return list(zip(*map(flatten, elements), strict=True))
 
@@ -249,13 +250,13 @@ def stacked(column: Sequence[Any]) -> Any:
     return evaluate(STACK, list(column), FIRST[0])[0]
 
 
-def differing(elements: Sequence[Any], who: str, error: Exception) -> Exception:
+def differing(elements: Sequence[Any], caller: str, error: Exception) -> Exception:
     """Return the error for elements that cannot be stacked, with the first difference."""
     for k, element in enumerate(elements):
         for path, a, b in zip(paths(element), flatten(spec_of(elements[0])),
                               flatten(spec_of(element)), strict=True):
             if a != b:
-                return ShapeError(f"{who}: elements 0 and {k} of a batch differ{path}: "
+                return ShapeError(f"{caller}: elements 0 and {k} of a batch differ{path}: "
                                   f"{text(a)}, {text(b)}; padded_batch pads sizes that differ")
     return error
 
@@ -284,7 +285,7 @@ def rows(element: Any, begin: int, end: int) -> Any:
 
 # --- as JSON -------------------------------------------------------------------------------------
 
-class Held:
+class LazyElements:
     """Elements in a state, converted to JSON only if the state is requested."""
 
     __slots__ = ("elements",)
@@ -295,7 +296,7 @@ class Held:
 
 def as_json(state: Any) -> Any:
     """Return a state as plain dicts, lists, strings and numbers."""
-    if isinstance(state, Held):
+    if isinstance(state, LazyElements):
         return [encode(x) for x in state.elements]
     if isinstance(state, dict):
         return {key: as_json(x) for key, x in state.items()}
@@ -304,7 +305,7 @@ def as_json(state: Any) -> Any:
 
 def held_in(state: Any, stage: Any) -> list[Any]:
     """Return the elements of a stage in a state, encoded or not."""
-    if isinstance(state, Held):
+    if isinstance(state, LazyElements):
         return list(state.elements)
     return [decode(stage.spec, x) for x in state]
 

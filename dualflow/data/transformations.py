@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from dualflow.arguments import integer, shown
-from dualflow.data.ahead import AUTOTUNE, READY, Ahead, ParallelMap
 from dualflow.data.batches import Batch, PaddedBatch, Padding, Unbatch
 from dualflow.data.cache import Cache, FileCache
 from dualflow.data.calls import UserFunction
-from dualflow.data.choosing import Concatenate, Promised, Repeat, Selection, Zip
 from dualflow.data.iterables import stage_of
 from dualflow.data.mapping import Filter, Map
 from dualflow.data.nested import Interleave
 from dualflow.data.order import Shuffle
+from dualflow.data.prefetch import AUTOTUNE, READY, ParallelMap, Prefetch
+from dualflow.data.selection import AssertCardinality, Concatenate, Repeat, Selection, Zip
 from dualflow.data.sources import Range
 from dualflow.data.stage import MANY, Stage
 from dualflow.data.windows import Bucketed, Window
@@ -154,7 +154,7 @@ class Transformations:
 
     def assert_cardinality(self, expected_cardinality: int) -> Dataset:
         """Declare the number of elements. An iteration with more or fewer raises an error."""
-        return self._new(Promised(self._stage, count_of(
+        return self._new(AssertCardinality(self._stage, count_of(
             expected_cardinality, "assert_cardinality: expected_cardinality", -2)))
 
     # --- functions ---
@@ -348,15 +348,15 @@ class Transformations:
         no_padding : bool, default False
         drop_remainder : bool, default False
         """
-        who = "bucket_by_sequence_length"
-        bounds = [integer(x, f"{who}: bucket_boundaries") for x in bucket_boundaries]
-        sizes = [count_of(x, f"{who}: bucket_batch_sizes") for x in bucket_batch_sizes]
+        caller = "bucket_by_sequence_length"
+        bounds = [integer(x, f"{caller}: bucket_boundaries") for x in bucket_boundaries]
+        sizes = [count_of(x, f"{caller}: bucket_batch_sizes") for x in bucket_batch_sizes]
         if len(sizes) != len(bounds) + 1 or bounds != sorted(set(bounds)):
             raise InvalidArgumentError(
-                f"{who}: got {len(sizes)} bucket_batch_sizes and bucket_boundaries {bounds}, "
+                f"{caller}: got {len(sizes)} bucket_batch_sizes and bucket_boundaries {bounds}, "
                 "expected ascending boundaries and one more size than boundaries")
         padding = None if no_padding else Padding(padded_shapes, padding_values)
-        return self._new(Bucketed(self._stage, UserFunction(element_length_func, who), bounds,
+        return self._new(Bucketed(self._stage, UserFunction(element_length_func, caller), bounds,
                                   sizes, padding, bool(pad_to_bucket_boundary),
                                   bool(drop_remainder)))
 
@@ -369,7 +369,7 @@ class Transformations:
         would take longer.
         """
         n = count_of(buffer_size, "prefetch: buffer_size", -1)
-        return self._new(Ahead(self._stage, n))
+        return self._new(Prefetch(self._stage, n))
 
     def cache(self, filename: str = "", name: str | None = None) -> Dataset:
         """Cache the elements of the first pass in memory or in a file.

@@ -13,7 +13,7 @@ from dualflow.data.calls import UserFunction
 from dualflow.data.sources import Slices
 from dualflow.data.stage import UNKNOWN, Cursor, Places, Stage
 from dualflow.data.structure import (
-    Held,
+    LazyElements,
     flatten,
     held_in,
     map_leaves,
@@ -27,7 +27,7 @@ from dualflow.errors import InvalidArgumentError
 class Elements(Slices):
     """A sequence of leaves in memory, whose shapes may differ."""
 
-    addressable = False                 # `span` and `pick` would stack elements a batch may drop
+    addressable = False                 # `span` and `gather` would stack elements a batch may drop
 
     def __init__(self, leaves: list[Any]) -> None:
         super().__init__(leaves, "window")
@@ -134,7 +134,7 @@ class WindowCursor(Cursor):
         return stage.windows(window)
 
     def state(self) -> Any:
-        return {"inner": self.inner.state(), "skip": self.skip, "held": Held(self.held)}
+        return {"inner": self.inner.state(), "skip": self.skip, "held": LazyElements(self.held)}
 
     def restore(self, state: Any) -> None:
         self.inner.restore(state["inner"])
@@ -182,15 +182,15 @@ class Bucketed(Stage):
 
     def batch(self, bucket: int, elements: Sequence[Any]) -> Any:
         if self.padding is None:
-            return stack(elements, self.length.who)
+            return stack(elements, self.length.caller)
         padding = self.padding
         if self.to_boundary:
             if bucket == len(self.boundaries):
                 raise InvalidArgumentError(
-                    f"{self.length.who}: pad_to_bucket_boundary, and an element is not shorter "
+                    f"{self.length.caller}: pad_to_bucket_boundary, and an element is not shorter "
                     f"than the last boundary, {self.boundaries[-1]}")
             padding = self.bounded(padding, elements[0], self.boundaries[bucket] - 1)
-        return padding.batch(elements, self.length.who)
+        return padding.batch(elements, self.length.caller)
 
     def bounded(self, padding: Padding, element: Any, size: int) -> Padding:
         """Return the padding with unknown sizes replaced by `size`, the bucket's largest length."""
@@ -228,7 +228,7 @@ class BucketCursor(Cursor):
 
     def state(self) -> Any:
         return {"inner": self.inner.state(), "next": self.next,
-                "buckets": [Held(held) for held in self.buckets]}
+                "buckets": [LazyElements(held) for held in self.buckets]}
 
     def restore(self, state: Any) -> None:
         self.inner.restore(state["inner"])

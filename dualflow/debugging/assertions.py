@@ -349,12 +349,12 @@ def assert_shapes(shapes: Any, message: str | None = None, name: str | None = No
     """
     pairs = list(shapes.items()) if isinstance(shapes, dict) else list(shapes)
     sizes: dict[str, tuple[int, int]] = {}                # by name: size, index of the first tensor
-    who = message or name or "assert_shapes"
+    caller = message or name or "assert_shapes"
     for k, (x, wanted) in enumerate(pairs):
         have = as_tensor(x).shape
         want = tuple(wanted) if isinstance(wanted, tuple | list | str) else (wanted,)
         if len(have) != len(want):
-            raise ShapeError(f"{who}: tensor {k} has shape {have}, expected {len(want)} "
+            raise ShapeError(f"{caller}: tensor {k} has shape {have}, expected {len(want)} "
                              f"dimensions, {want}")
         for d, (size, dim) in enumerate(zip(have, want, strict=True)):
             if dim is None or dim == ".":
@@ -363,5 +363,5 @@ def assert_shapes(shapes: Any, message: str | None = None, name: str | None = No
             if size != expected:
                 reason = f"{dim!r} is {expected} in tensor {since}" if isinstance(dim, str) \
                     else f"expected {dim}"
-                raise ShapeError(f"{who}: tensor {k} has shape {have}; dimension {d} is {size}, "
+                raise ShapeError(f"{caller}: tensor {k} has shape {have}; dimension {d} is {size}, "
                                  f"{reason}")

@@ -1,6 +1,6 @@
 """Data-parallel training on many machines, over MPI, bit-identical for any number of ranks."""
 
-from dualflow.distribute import elastic as elastic, meeting as _meeting
+from dualflow.distribute import controller as _meeting, elastic as elastic
 from dualflow.distribute.collectives import (
     allgather as allgather,
     alltoall as alltoall,

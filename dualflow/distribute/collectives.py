@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dualflow._core import Tensor, as_tensor
 from dualflow.arguments import integer
-from dualflow.distribute import moves
+from dualflow.distribute import collective_impl
 from dualflow.distribute.reductions import allreduce, done
 from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.dtypes import int32
@@ -58,7 +58,7 @@ def allgather(tensor: TensorLike, *, name: str | None = None,
     x = as_tensor(tensor, None, "allgather")
 
     def compute(given: Tensor) -> list[Tensor]:
-        return [done(process_set, lambda: moves.allgather(process_set, name, given))]
+        return [done(process_set, lambda: collective_impl.allgather(process_set, name, given))]
 
     def back(g: tuple[Any, ...], ys: Any, x: Tensor) -> list[Any]:
         return [_own_rows(g[0], x, process_set)]
@@ -69,7 +69,7 @@ def allgather(tensor: TensorLike, *, name: str | None = None,
 def _own_rows(g: TensorLike, x: Tensor, process_set: ProcessSet) -> Tensor:
     """Return this rank's rows of the sum of all ranks' cotangents; `x` is its own input."""
     def compute(given: Tensor, x: Tensor) -> list[Tensor]:
-        return [done(process_set, lambda: moves.reduce_rows(
+        return [done(process_set, lambda: collective_impl.reduce_rows(
             process_set, None, "sum", given, x.shape[0], "allgather_gradient"))]
 
     def back(g: tuple[Any, ...], *_: Any) -> list[Any]:
@@ -108,10 +108,11 @@ def reducescatter(tensor: TensorLike, op: str = "average", *, name: str | None =
     """
     check_set("reducescatter", process_set)
     x = as_tensor(tensor, None, "reducescatter")
-    moves.check_reduction("reducescatter", op, x.dtype)
+    collective_impl.check_reduction("reducescatter", op, x.dtype)
 
     def compute(given: Tensor) -> list[Tensor]:
-        return [done(process_set, lambda: moves.reduce_rows(process_set, name, op, given))]
+        return [done(process_set,
+                     lambda: collective_impl.reduce_rows(process_set, name, op, given))]
 
     def back(g: tuple[Any, ...], ys: Any, x: Tensor) -> list[Any]:
         if op not in ("average", "sum"):
@@ -119,7 +120,7 @@ def reducescatter(tensor: TensorLike, op: str = "average", *, name: str | None =
         found = allgather(g[0], process_set=process_set)
         return [found / float(process_set.size()) if op == "average" else found]
 
-    rows = moves.rows_of_rank(x.shape[0], process_set.size())[process_set.rank()] \
+    rows = collective_impl.rows_of_rank(x.shape[0], process_set.size())[process_set.rank()] \
         if isinstance(x.shape[0], int) else None
     return call_python("reducescatter", compute, [x], [(x.dtype, (rows, *x.shape[1:]))], back,
                        name)[0]
@@ -156,7 +157,8 @@ def broadcast(tensor: TensorLike, root_rank: int = 0, *, name: str | None = None
     root = root_of("broadcast", root_rank, process_set)
 
     def compute(given: Tensor) -> list[Tensor]:
-        return done(process_set, lambda: moves.broadcast(process_set, name, [given], root))
+        return done(process_set,
+                    lambda: collective_impl.broadcast(process_set, name, [given], root))
 
     def back(g: tuple[Any, ...], *_: Any) -> list[Any]:
         total = allreduce(g[0], "sum", process_set=process_set)
@@ -165,12 +167,13 @@ def broadcast(tensor: TensorLike, root_rank: int = 0, *, name: str | None = None
     return call_python("broadcast", compute, [x], [(x.dtype, tuple(x.shape))], back, name)[0]
 
 
-def root_of(who: str, rank: int, group: ProcessSet) -> int:
+def root_of(caller: str, rank: int, group: ProcessSet) -> int:
     """Return the index of a rank in a group."""
-    check_set(who, group)
-    wanted = integer(rank, f"{who}: root_rank")
+    check_set(caller, group)
+    wanted = integer(rank, f"{caller}: root_rank")
     if wanted not in group.ranks:
-        raise InvalidArgumentError(f"{who}: root_rank is {wanted}, expected one of {group.ranks}")
+        raise InvalidArgumentError(f"{caller}: root_rank is {wanted}, expected one of "
+                                   f"{group.ranks}")
     return group.ranks.index(wanted)
 
 
@@ -209,7 +212,8 @@ def alltoall(tensor: TensorLike, splits: TensorLike | None = None, *, name: str 
     inputs = [x] if splits is None else [x, as_tensor(splits, None, "alltoall")]
 
     def compute(given: Tensor, splits: Tensor | None = None) -> list[Tensor]:
-        return list(done(process_set, lambda: moves.alltoall(process_set, name, given, splits)))
+        return list(done(process_set,
+                         lambda: collective_impl.alltoall(process_set, name, given, splits)))
 
     def back(g: tuple[Any, ...], ys: tuple[Tensor, ...], *inputs: Tensor) -> list[Any]:
         found = alltoall(g[0], ys[1], process_set=process_set)[0]
@@ -264,5 +268,5 @@ def join() -> int:
     """
     group = global_process_set
     place: int = done(group, lambda: group.meeting.join(
-        lambda who, fields: moves.reduce_nothing(group, who, fields)))
+        lambda caller, fields: collective_impl.reduce_nothing(group, caller, fields)))
     return place

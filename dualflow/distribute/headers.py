@@ -14,7 +14,7 @@ FEW = 16        # maximal number of ranks for direct messages to each other rank
 CALL = 1.       # seconds after which a waiting rank announces its presence to all others
 
 
-class Straight:
+class DirectHeaders:
     """All-to-all exchange of headers, which directly shows the missing ranks.
 
     Parameters
@@ -59,7 +59,7 @@ class Straight:
             request.Free()
 
 
-class Gathered:
+class AllgatherHeaders:
     """Exchange of headers by MPI_Iallgather, in a logarithmic number of steps.
 
     The exchange does not show the missing ranks. Therefore a rank that has waited for `CALL`
@@ -76,20 +76,20 @@ class Gathered:
         words = memoryview(self._all)
         self.got: list[Any] = [words[r * WORDS:(r + 1) * WORDS] for r in range(comm.size)]
         self._number = self._called = 0         # of the header, and of the last announced one
-        self._heard = [0] * comm.size
+        self._received = [0] * comm.size
         self._calls: list[tuple[Any, Any]] = []     # send requests and their buffers
 
     def start(self) -> list[Any]:
         """Send `sent`; return the requests on whose completion `got` is complete."""
         self._number += 1
-        self._hear()
+        self._receive()
         return [self._comm.Iallgather(self.sent, self._all)]
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         while self._comm.Iprobe(self._any, 0, self._status):
             number = array("q", [0])
             self._comm.Recv(number, self._status.source, 0)
-            self._heard[self._status.source] = number[0]
+            self._received[self._status.source] = number[0]
 
     def call(self) -> None:
         """Announce to all other ranks that this rank has arrived."""
@@ -101,9 +101,9 @@ class Gathered:
 
     def missing(self) -> list[int]:
         """Return the ranks that have not announced their arrival."""
-        self._hear()
-        return [r for r in self.others if self._heard[r] < self._number]
+        self._receive()
+        return [r for r in self.others if self._received[r] < self._number]
 
     def free(self) -> None:
         """Receive pending announcements, which would otherwise leak in MPI."""
-        self._hear()
+        self._receive()

@@ -9,7 +9,7 @@ from keras.callbacks import Callback
 
 from dualflow._core import unwrapped
 from dualflow.distribute.objects import allgather_object, broadcast_variables
-from dualflow.distribute.overlap import Distributed, How, reduced
+from dualflow.distribute.overlap import Distributed, ReductionConfig, reduced
 from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.errors import InvalidArgumentError
 
@@ -130,7 +130,7 @@ class _Distributed(Distributed):
         update.apply(reduced(self._how, list(grads), names), trainable_variables)
 
 
-def distributed(optimizer: Any, how: How) -> Any:
+def distributed(optimizer: Any, how: ReductionConfig) -> Any:
     """Return a distributed optimizer that shares its state and serialised class name with another.
     """
     if how.passes > 1:

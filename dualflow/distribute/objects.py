@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pickle
 
-from dualflow._core import Recording, Variable, unwrapped
-from dualflow.distribute import moves
+from dualflow._core import TraceContext, Variable, unwrapped
+from dualflow.distribute import collective_impl
 from dualflow.distribute.collectives import root_of
 from dualflow.distribute.reductions import done
 from dualflow.distribute.world import ProcessSet, check_set, global_process_set
@@ -46,8 +46,8 @@ def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0, *,
         if not isinstance(v, Variable):
             raise DTypeError(f"broadcast_variables: got a {type(v).__name__}, expected Variables")
     root = root_of("broadcast_variables", root_rank, process_set)
-    with Recording(None):
-        values = done(process_set, lambda: moves.broadcast(
+    with TraceContext(None):
+        values = done(process_set, lambda: collective_impl.broadcast(
             process_set, None, [v.value() for v in own], root, "broadcast_variables"))
         for v, value in zip(own, values, strict=True):
             v.assign(value)

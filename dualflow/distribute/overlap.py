@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply, as_tensor, checks_numerics, memory_of, unfilled
-from dualflow.distribute import moves, progress
+from dualflow._core import Tensor, apply, as_tensor, checks_numerics, empty_with_buffer, memory_of
+from dualflow.distribute import collective_impl, progress
 from dualflow.distribute.reductions import Reduction, done
-from dualflow.distribute.tree import Pile
+from dualflow.distribute.tree import TreeAccumulator
 from dualflow.distribute.world import ProcessSet, global_process_set
 from dualflow.dtypes import DType, bool_, float32
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.beside import beside
+from dualflow.ops.async_host import async_host_call
 from dualflow.ops.indexed_slices import IndexedSlices
 from dualflow.ops.registered import call_python
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from dualflow.ops.beside import Memory
+    from dualflow.ops.async_host import Memory
 
 
-class How:
+class ReductionConfig:
     """The settings of a gradient reduction.
 
     Parameters
@@ -39,7 +39,7 @@ class How:
         self.group, self.op, self.wire = group, op, wire
         self.bucket_bytes, self.passes = bucket_bytes, passes
 
-    def __deepcopy__(self, memo: Any) -> How:
+    def __deepcopy__(self, memo: Any) -> ReductionConfig:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -54,25 +54,27 @@ class How:
     def reduce(self, name: str, nodes: Sequence[Sequence[Tensor]],
                dtypes: Sequence[DType] | None = None) -> list[Tensor]:
         """Return the tensors reduced over all ranks, given this rank's nodes of each."""
-        return moves.reduce(self.group, "gradients", name, self.op, nodes, self.passes, self.wire,
-                            dtypes=dtypes)
+        return collective_impl.reduce(self.group, "gradients", name, self.op, nodes, self.passes,
+                                      self.wire,
+                                      dtypes=dtypes)
 
     def gather(self, name: str, values: Tensor, indices: Tensor) -> list[Tensor]:
         """Return the rows of all ranks; "average" divides as for dense gradients."""
-        values = moves.allgather(self.group, f"{name}/values", values, "gradients")
+        values = collective_impl.allgather(self.group, f"{name}/values", values, "gradients")
         n = self.group.meeting.present * self.passes
         if self.op == "average" and n > 1:
             values = apply("divide", values, float(n))
-        return [values, moves.allgather(self.group, f"{name}/indices", indices, "gradients")]
+        return [values,
+                collective_impl.allgather(self.group, f"{name}/indices", indices, "gradients")]
 
 
 class Distributed:
     """Base class of distributed optimizers."""
 
-    _how: How
+    _how: ReductionConfig
 
 
-def reduced(how: How, grads: Sequence[Any], names: Sequence[str]) -> list[Any]:
+def reduced(how: ReductionConfig, grads: Sequence[Any], names: Sequence[str]) -> list[Any]:
     """Reduce gradients over all ranks: None stays None, sparse rows are gathered."""
     dense = [k for k, g in enumerate(grads) if g is not None and not isinstance(g, IndexedSlices)]
     made: list[Any] = [None] * len(grads)
@@ -85,7 +87,7 @@ def reduced(how: How, grads: Sequence[Any], names: Sequence[str]) -> list[Any]:
     return made
 
 
-def _gathered(how: How, g: IndexedSlices, name: str) -> IndexedSlices:
+def _gathered(how: ReductionConfig, g: IndexedSlices, name: str) -> IndexedSlices:
     def compute(values: Tensor, indices: Tensor) -> list[Tensor]:
         found: list[Tensor] = done(how.group, lambda: how.gather(name, values, indices))
         return found
@@ -96,7 +98,8 @@ def _gathered(how: How, g: IndexedSlices, name: str) -> IndexedSlices:
     return IndexedSlices(values, indices, g.dense_shape)
 
 
-def reduce_buckets(how: How, xs: Sequence[Tensor], names: Sequence[str]) -> list[Tensor]:
+def reduce_buckets(how: ReductionConfig, xs: Sequence[Tensor],
+                   names: Sequence[str]) -> list[Tensor]:
     """Reduce tensors over all ranks in buckets."""
     made: list[Any] = [None] * len(xs)
     started = []
@@ -127,31 +130,32 @@ def buckets(xs: Sequence[Tensor], size: int) -> list[list[int]]:
     return made
 
 
-class Passes:
+class GradientAccumulator:
     """Accumulates the gradients of several micro-batches until all are present.
 
     Dense gradients are combined as far as the reduction tree permits; rows are concatenated.
 
     Parameters
     ----------
-    how : How
+    how : ReductionConfig
     names : sequence of str
     sparse : sequence of bool
         Whether each gradient is an IndexedSlices.
     """
 
-    def __init__(self, how: How, names: Sequence[str], sparse: Sequence[bool]) -> None:
+    def __init__(self, how: ReductionConfig, names: Sequence[str], sparse: Sequence[bool]) -> None:
         self._how, self._names, self._sparse = how, list(names), list(sparse)
         self._begin()
 
-    def __deepcopy__(self, memo: Any) -> Passes:
-        return Passes(self._how, self._names, self._sparse)
+    def __deepcopy__(self, memo: Any) -> GradientAccumulator:
+        return GradientAccumulator(self._how, self._names, self._sparse)
 
     def _begin(self) -> None:
         n, first = self._how.passes, self._how.group.rank() * self._how.passes
         self._seen = 0
-        kind = moves.COMBINES[self._how.op]
-        self._piles = [Pile(n * self._how.group.size(), first, lambda a, b: apply(kind, a, b))
+        kind = collective_impl.COMBINES[self._how.op]
+        self._piles = [TreeAccumulator(n * self._how.group.size(), first, lambda a,
+                                       b: apply(kind, a, b))
                        for is_rows in self._sparse if not is_rows]
         self._dtypes: list[DType] = []
         self._rows: list[list[tuple[Tensor, Tensor]]] = [[] for rows in self._sparse if rows]
@@ -166,7 +170,7 @@ class Passes:
             else:
                 x = next(given)
                 self._dtypes.append(x.dtype)
-                next(piles).add(moves.packed(x, 1., self._how.wire))
+                next(piles).add(collective_impl.packed(x, 1., self._how.wire))
         self._seen += 1
         if self._seen < self._how.passes:
             return [False, *self._nothing(xs)]
@@ -177,22 +181,22 @@ class Passes:
     def start(self, xs: Sequence[Tensor]) -> tuple[Tensor, Callable[[], list[Tensor]]]:
         """Add dense gradients asynchronously in a graph. Return a flag that is true for the last
         micro-batch, and a function that returns the results in that case."""
-        sent = [moves.packed(x, 1., self._how.wire) for x in xs]
+        sent = [collective_impl.packed(x, 1., self._how.wire) for x in xs]
         dtypes = [x.dtype for x in xs]
 
         def begin(reads: list[Memory], fills: list[Memory]) -> progress.Task:
             return progress.start(lambda: self._take(dtypes, reads, fills))
 
-        *ys, ready, n = beside("gradients_of_passes", begin, sent, [
+        *ys, ready, n = async_host_call("gradients_of_passes", begin, sent, [
             *[(x.dtype, tuple(x.shape)) for x in sent], (bool_, ()), (float32, ())])()
         average = self._how.op == "average"
-        return ready, lambda: [moves.unpacked(y, dtype, n if average else 1., 1.)
+        return ready, lambda: [collective_impl.unpacked(y, dtype, n if average else 1., 1.)
                                for y, dtype in zip(ys, dtypes, strict=True)]
 
     def _take(self, dtypes: list[DType], reads: list[Memory], fills: list[Memory]) -> None:
         *roots, (_, _, ready), (_, _, n) = fills
         for pile, (dtype, shape, x) in zip(self._piles, reads, strict=True):
-            kept, room = unfilled(dtype, shape)
+            kept, room = empty_with_buffer(dtype, shape)
             room[:] = x
             pile.add(kept)
         self._seen += 1
@@ -200,7 +204,7 @@ class Passes:
         if ready[0]:
             nodes = [[memory_of(x) for x in pile.values] for pile in self._piles]
             with self._how.group.lock:
-                n.cast("f")[0] = moves.reduce_into(
+                n.cast("f")[0] = collective_impl.reduce_into(
                     self._how.group, "gradients", " ".join(self._names), self._how.op, nodes,
                     self._how.passes, roots, self._how.wire, (1., 1.), dtypes)
             self._begin()

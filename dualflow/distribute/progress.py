@@ -52,7 +52,7 @@ class Task:
         return self._result
 
 
-class Beside:
+class ProgressThread:
     """The progress thread, and whether to use one."""
 
     wanted = False
@@ -64,7 +64,7 @@ class Beside:
         return threading.current_thread() is cls.thread
 
 
-def _serve() -> None:
+def _run_tasks() -> None:
     while True:
         _there.acquire()
         with _turn:
@@ -76,12 +76,13 @@ def start(work: Callable[[], Any]) -> Task:
     """Queue work to be run after all tasks that were started before."""
     task = Task(work)
     _tasks.append(task)
-    if Beside.wanted:
+    if ProgressThread.wanted:
         with _making:
-            if Beside.thread is None:
-                Beside.thread = threading.Thread(target=_serve, name="dualflow.distribute",
-                                                 daemon=True)
-                Beside.thread.start()
+            if ProgressThread.thread is None:
+                ProgressThread.thread = threading.Thread(target=_run_tasks,
+                                                         name="dualflow.distribute",
+                                                         daemon=True)
+                ProgressThread.thread.start()
         _there.release()
     return task
 

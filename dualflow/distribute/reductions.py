@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from dualflow._core import Tensor, as_tensor, current_graph
-from dualflow.distribute import moves, progress
+from dualflow.distribute import collective_impl, progress
 from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.dtypes import DType, as_dtype, float32
 from dualflow.errors import InvalidArgumentError, UnimplementedError
-from dualflow.ops.beside import beside
+from dualflow.ops.async_host import async_host_call
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import equal
 from dualflow.ops.registered import call_python, is_open, with_rule
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from dualflow.ops.beside import Memory
+    from dualflow.ops.async_host import Memory
     from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["allreduce", "grouped_allreduce"]
@@ -41,7 +41,7 @@ class Reduction:
     Parameters
     ----------
     group : ProcessSet
-    who, name
+    caller, name
         For messages.
     op : str
     wire : DType or None
@@ -49,9 +49,9 @@ class Reduction:
         See `moves.reduce`.
     """
 
-    def __init__(self, group: ProcessSet, who: str, name: str | None, op: str,
+    def __init__(self, group: ProcessSet, caller: str, name: str | None, op: str,
                  wire: DType | None, scales: tuple[float, float] = (1., 1.)) -> None:
-        self._group, self._who, self._name, self._op = group, who, name, op
+        self._group, self._who, self._name, self._op = group, caller, name, op
         self._wire, self._scales = wire, scales
 
     def start(self, xs: Sequence[Tensor]) -> Callable[[], list[Tensor]]:
@@ -59,20 +59,21 @@ class Reduction:
         if current_graph() is None or any([is_open(d) for x in xs for d in x.shape]):
             return partial(call_python, self._who, self._now, list(xs),
                            [(x.dtype, tuple(x.shape)) for x in xs], None)
-        sent = [moves.packed(x, self._scales[0], self._wire) for x in xs]
+        sent = [collective_impl.packed(x, self._scales[0], self._wire) for x in xs]
         dtypes = [x.dtype for x in xs]
-        wait = beside(self._who, partial(self._begin, dtypes), sent,
-                      [*[(x.dtype, tuple(x.shape)) for x in sent], (float32, ())])
+        wait = async_host_call(self._who, partial(self._begin, dtypes), sent,
+                               [*[(x.dtype, tuple(x.shape)) for x in sent], (float32, ())])
 
         def result() -> list[Tensor]:
             *ys, n = wait()
-            return [moves.unpacked(y, dtype, n if self._op == "average" else 1., self._scales[1])
+            return [collective_impl.unpacked(y, dtype, n if self._op == "average" else 1.,
+                                             self._scales[1])
                     for y, dtype in zip(ys, dtypes, strict=True)]
 
         return result
 
     def _now(self, *xs: Tensor) -> list[Tensor]:
-        made: list[Tensor] = done(self._group, lambda: moves.reduce(
+        made: list[Tensor] = done(self._group, lambda: collective_impl.reduce(
             self._group, self._who, self._name, self._op, [[x] for x in xs], 1, self._wire,
             self._scales))
         return made
@@ -83,7 +84,7 @@ class Reduction:
         def work() -> None:
             *roots, (_, _, n) = fills
             with self._group.lock:
-                n.cast("f")[0] = moves.reduce_into(
+                n.cast("f")[0] = collective_impl.reduce_into(
                     self._group, self._who, self._name, self._op, [[x] for _, _, x in reads], 1,
                     roots, self._wire, self._scales, dtypes)
 
@@ -174,41 +175,41 @@ def grouped_allreduce(tensors: Sequence[TensorLike], op: str = "average", *,
     return reduced("grouped_allreduce", xs, op, name, compression, scales, process_set)
 
 
-def reduced(who: str, xs: list[Tensor], op: str, name: str | None,
+def reduced(caller: str, xs: list[Tensor], op: str, name: str | None,
             compression: DTypeLike | None, scales: tuple[float, float],
             group: ProcessSet) -> list[Tensor]:
     """Apply a reduction and record its gradient rule."""
-    check_set(who, group)
+    check_set(caller, group)
     if not xs:
         return []
     wire = wire_of(compression)
     for x in xs:
-        moves.check_reduction(who, op, x.dtype)
+        collective_impl.check_reduction(caller, op, x.dtype)
 
     def back(g: tuple[Any, ...], ys: tuple[Tensor, ...], *inputs: Tensor) -> list[Any]:
-        return reduced_back(who, g, ys, inputs, op, compression, scales, group)
+        return reduced_back(caller, g, ys, inputs, op, compression, scales, group)
 
-    made = Reduction(group, who, name, op, wire, scales).start(xs)()
-    return with_rule(name or who, made, xs, back)
+    made = Reduction(group, caller, name, op, wire, scales).start(xs)()
+    return with_rule(name or caller, made, xs, back)
 
 
-def reduced_back(who: str, g: tuple[Any, ...], ys: tuple[Tensor, ...],
+def reduced_back(caller: str, g: tuple[Any, ...], ys: tuple[Tensor, ...],
                  inputs: tuple[Tensor, ...], op: str, compression: DTypeLike | None,
                  scales: tuple[float, float], group: ProcessSet) -> list[Any]:
     """Return the gradient of a reduction: the same reduction of the cotangents."""
     floats = [k for k, x in enumerate(inputs) if x.dtype.is_floating]
     if op == "product":
-        raise UnimplementedError(f"{who}: product has no gradient")
+        raise UnimplementedError(f"{caller}: product has no gradient")
     given = [as_tensor(g[k]) for k in floats]
     if op in ("min", "max"):
         if compression is not None or scales != (1., 1.):
-            raise UnimplementedError(f"{who}: {op} with compression or factors has no gradient")
+            raise UnimplementedError(f"{caller}: {op} with compression or factors has no gradient")
         mine = [cast(equal(inputs[k], ys[k]), g[k].dtype) for k in floats]
         total = grouped_allreduce(given, "sum", process_set=group)
         n = grouped_allreduce(mine, "sum", process_set=group)
         found = [m * t / c for m, t, c in zip(mine, total, n, strict=True)]
     else:
-        found = reduced(who, given, op, None, compression, scales, group)
+        found = reduced(caller, given, op, None, compression, scales, group)
     made: list[Any] = [None] * len(inputs)
     for k, x in zip(floats, found, strict=True):
         made[k] = x

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualflow.arguments import integer
-from dualflow.ops.draws import Shard
+from dualflow.ops.key_context import Shard
 
 __all__ = ["shard"]
 

@@ -8,8 +8,8 @@ from importlib import import_module
 from dualflow._core import Tensor, as_tensor, current_graph, unwrapped
 from dualflow.arguments import integer
 from dualflow.autodiff.tape import GradientTape
-from dualflow.distribute import moves
-from dualflow.distribute.overlap import Distributed, How, Passes, reduced
+from dualflow.distribute import collective_impl
+from dualflow.distribute.overlap import Distributed, GradientAccumulator, ReductionConfig, reduced
 from dualflow.distribute.reductions import wire_of
 from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.dtypes import bool_, float32
@@ -32,14 +32,14 @@ __all__ = ["DistributedGradientTape", "DistributedOptimizer"]
 BUCKET = 4 << 20        # bytes
 
 
-def how_of(who: str, op: str, compression: DTypeLike | None, bucket_bytes: int, passes: int,
-           process_set: ProcessSet) -> How:
-    check_set(who, process_set)
-    moves.check_reduction(who, op, float32)
+def how_of(caller: str, op: str, compression: DTypeLike | None, bucket_bytes: int, passes: int,
+           process_set: ProcessSet) -> ReductionConfig:
+    check_set(caller, process_set)
+    collective_impl.check_reduction(caller, op, float32)
     if not isinstance(passes, int) or passes < 1:
-        raise InvalidArgumentError(f"{who}: backward_passes_per_step is {passes!r}, expected an "
+        raise InvalidArgumentError(f"{caller}: backward_passes_per_step is {passes!r}, expected an "
                                    "int of at least 1")
-    return How(process_set, op, wire_of(compression), bucket_bytes, passes)
+    return ReductionConfig(process_set, op, wire_of(compression), bucket_bytes, passes)
 
 
 class DistributedGradientTape:
@@ -96,7 +96,7 @@ class DistributedGradientTape:
 class _Distributed(Distributed, Optimizer):
     """The overridden methods of distributed optimizers."""
 
-    _passes: Passes | None
+    _passes: GradientAccumulator | None
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {**self.__getstate__()}
@@ -125,7 +125,8 @@ class _Distributed(Distributed, Optimizer):
         there = [k for k, g in enumerate(grads) if g is not None]
         rows = [isinstance(grads[k], IndexedSlices) for k in there]
         if self._passes is None:
-            self.__dict__["_passes"] = Passes(self._how, [names[k] for k in there], rows)
+            self.__dict__["_passes"] = GradientAccumulator(self._how, [names[k] for k in there],
+                                                           rows)
         assert self._passes is not None
         if current_graph() is not None and not any(rows):
             ready, found = self._passes.start([as_tensor(grads[k]) for k in there])
@@ -142,7 +143,8 @@ class _Distributed(Distributed, Optimizer):
         cond(ready, update_all, lambda: None)
 
     @staticmethod
-    def _now(passes: Passes, grads: list[Any]) -> tuple[Tensor, Callable[[], list[Any]]]:
+    def _now(passes: GradientAccumulator, grads: list[Any]) -> tuple[Tensor,
+                                                                     Callable[[], list[Any]]]:
         """Add gradients; return a flag, and a function that returns the results if it is true."""
         inputs: list[Any] = []
         types: list[Any] = [(bool_, ())]
@@ -230,7 +232,8 @@ def of_keras(optimizer: Any) -> bool:
     return keras is not None and isinstance(optimizer, keras.Optimizer)
 
 
-def _distributed(kind: type[Optimizer], how: How, state: dict[str, Any] | None = None) -> Any:
+def _distributed(kind: type[Optimizer], how: ReductionConfig,
+                 state: dict[str, Any] | None = None) -> Any:
     """Return an optimizer of a subclass of `kind`, with the given state dict."""
     made: Any = object.__new__(type(f"Distributed{kind.__name__}", (_Distributed, kind), {}))
     made.__dict__ = {} if state is None else state

@@ -10,7 +10,7 @@ from array import array
 from itertools import chain
 
 from dualflow._core import combine
-from dualflow.distribute.meeting import Meeting
+from dualflow.distribute.controller import Controller
 from dualflow.distribute.tree import nodes_of
 
 TYPE_CHECKING = False
@@ -39,12 +39,12 @@ class Transport:
 
     Parameters
     ----------
-    meeting : Meeting
+    meeting : Controller
     shares : bool
         Whether all ranks are on one node and may share memory.
     """
 
-    def __init__(self, meeting: Meeting, shares: bool) -> None:
+    def __init__(self, meeting: Controller, shares: bool) -> None:
         self._meeting, self._shares = meeting, shares and meeting.size > 1
         self._comm = meeting.comm.Dup()
         self._window: Any = None

@@ -19,7 +19,7 @@ def are_siblings(left: Span, right: Span, n: int) -> bool:
             and right[1] == min(left[0] + 2 * size, n))
 
 
-class Pile:
+class TreeAccumulator:
     """An incremental tree reduction: combines consecutive leaves as soon as siblings are complete.
 
     Parameters
@@ -55,7 +55,7 @@ class Pile:
 
 def nodes_of(n: int, first: int, end: int) -> list[Span]:
     """Return the nodes that leaves `first` to `end` - 1 of n determine, in order."""
-    pile = Pile(n, first, lambda left, right: None)
+    pile = TreeAccumulator(n, first, lambda left, right: None)
     for _ in itertools.repeat(None, end - first):
         pile.add(None)
     return pile.spans

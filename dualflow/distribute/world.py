@@ -8,9 +8,9 @@ from importlib import import_module
 
 from dualflow._core import cpu_cores, num_threads, set_num_threads
 from dualflow.arguments import shown
+from dualflow.distribute.controller import Controller
 from dualflow.distribute.failure import Watch
-from dualflow.distribute.meeting import Meeting
-from dualflow.distribute.progress import Beside
+from dualflow.distribute.progress import ProgressThread
 from dualflow.distribute.transport import Transport
 from dualflow.errors import DTypeError, InvalidArgumentError
 
@@ -71,7 +71,7 @@ class ProcessSet:
         if len(set(self.ranks)) != len(self.ranks) or not self.ranks or self.ranks[0] < 0:
             raise InvalidArgumentError(f"ProcessSet: got the ranks {list(ranks)}, expected "
                                        "distinct non-negative ones")
-        self._meeting: Meeting | None = None
+        self._meeting: Controller | None = None
         self._transport: Transport | None = None
         self.lock = threading.Lock()            # held during a collective
 
@@ -91,7 +91,7 @@ class ProcessSet:
         return len(self.ranks)
 
     @property
-    def meeting(self) -> Meeting:
+    def meeting(self) -> Controller:
         if self._meeting is None:
             raise InvalidArgumentError(f"{self!r}: " + (
                 "call df.distribute.init() first" if _World.comm is None else
@@ -105,8 +105,8 @@ class ProcessSet:
 
     def open(self, comm: Any) -> None:
         """Make the set usable, with a communicator of its ranks."""
-        self._meeting = Meeting(_World.mpi, comm, self.ranks,
-                                _World.local.size > cpu_cores())
+        self._meeting = Controller(_World.mpi, comm, self.ranks,
+                                   _World.local.size > cpu_cores())
         nodes = comm.Split_type(_World.mpi.COMM_TYPE_SHARED)
         alone = comm.allreduce(nodes.size, _World.mpi.MIN) == comm.size
         nodes.Free()
@@ -178,8 +178,8 @@ def init(threads: int | None = None) -> None:
         set_num_threads(threads)
     # The progress thread pays off if a transfer leaves a core free: over a network, or with few
     # threads. In shared memory, transfers use the cores themselves.
-    Beside.wanted = (_World.comm.size > _World.local.size
-                     or num_threads() * _World.local.size < cpu_cores())
+    ProgressThread.wanted = (_World.comm.size > _World.local.size
+                             or num_threads() * _World.local.size < cpu_cores())
     global_process_set.ranks = list(range(_World.comm.size))
     global_process_set.open(_World.comm.Dup())
     _World.watch = Watch(_World.comm.rank, mpi.COMM_WORLD.Abort, shutdown)
@@ -281,10 +281,11 @@ def local_size() -> int:
     return number
 
 
-def check_set(who: str, process_set: Any) -> None:
+def check_set(caller: str, process_set: Any) -> None:
     """Raise an error unless it is a ProcessSet."""
     if not isinstance(process_set, ProcessSet):
-        raise DTypeError(f"{who}: process_set is {shown(process_set)}, expected a ProcessSet from "
+        raise DTypeError(f"{caller}: process_set is {shown(process_set)}, expected a ProcessSet "
+                         "from "
                          "add_process_set")
 
 

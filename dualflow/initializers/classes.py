@@ -13,7 +13,7 @@ from dualflow.dtypes import float32
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.initializers.functions import fans, scaled
 from dualflow.ops.types import DTypeLike, TensorLike
-from dualflow.settings import Checked
+from dualflow.trace_dependency import Checked
 
 __all__ = ["Constant", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "Identity",
            "Initializer", "LecunNormal", "LecunUniform", "Ones", "Orthogonal", "RandomNormal",

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any, Literal, overload
 
 from dualflow import dtypes
-from dualflow._core import Tensor, Variable, current_graph, values_together
+from dualflow._core import Tensor, Variable, current_graph, snapshot_values
 from dualflow.errors import InvalidArgumentError
-from dualflow.io.content import FORMAT, Content, checkpoint_at, write_content
+from dualflow.io.content import FORMAT, TensorFile, checkpoint_at, write_content
 from dualflow.io.files import SUFFIX, safetensors
 from dualflow.io.index import write_index
-from dualflow.io.tracked import Tracked, copied_state
+from dualflow.io.object_graph import Tracked, copied_state
 
 __all__ = ["Checkpoint", "Saving", "Status"]
 
@@ -279,7 +279,7 @@ class Checkpoint:
 
     read = restore
 
-    def _put_states(self, found: Tracked, content: Content) -> None:
+    def _put_states(self, found: Tracked, content: TensorFile) -> None:
         """Restore states that are not tensors. If one raises, undo the ones before."""
         before = {name: state.get() for name, state in found.states.items()}
         done: list[str] = []
@@ -311,7 +311,7 @@ class Difference:
         variable, the names of its slots in the checkpoint.
     """
 
-    def __init__(self, found: Tracked, content: Content) -> None:
+    def __init__(self, found: Tracked, content: TensorFile) -> None:
         have: dict[str, Any] = {**found.variables, **found.arrays}
         self.path: str = content.path
         self.missing: list[str] = [name for name in have if name not in content.tensors]
@@ -354,7 +354,7 @@ class Difference:
 
 def snapshot(found: Tracked) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return an atomic snapshot of all tensors, and the states; later changes do not affect it."""
-    values = values_together(list(found.variables.values()))
+    values = snapshot_values(list(found.variables.values()))
     tensors: dict[str, Tensor | Any] = dict(zip(found.variables, values, strict=True))
     tensors.update({name: x.copy() for name, x in found.arrays.items()})
     states = {name: copied_state(name, state.get()) for name, state in found.states.items()}

@@ -22,7 +22,7 @@ from dualflow.io.index import latest_checkpoint
 FORMAT = "dualflow checkpoint 1"
 
 
-class Content:
+class TensorFile:
     """An open file of tensors with its manifest.
 
     Attributes
@@ -61,10 +61,10 @@ class Content:
 
 
 @contextmanager
-def content_of(path: str, kind: str) -> Iterator[Content]:
+def content_of(path: str, kind: str) -> Iterator[TensorFile]:
     """Open a file. Another process may replace the file while it is open."""
     with opened(path) as file:
-        yield Content(path, file, kind)
+        yield TensorFile(path, file, kind)
 
 
 def manifest(path: str, metadata: Mapping[str, str], kind: str) -> Any:
@@ -87,7 +87,7 @@ def damaged(path: str, why: str) -> DataLossError:
 
 def write_content(path: str, kind: str, tensors: Mapping[str, Any],
                   states: Mapping[str, Any]) -> None:
-    """Write a file that `Content` reads."""
+    """Write a file that `TensorFile` reads."""
     listed = {name: [str(x.dtype), list(x.shape), zlib.crc32(bytes_of(x))]
               for name, x in tensors.items()}
     text = json.dumps({"format": kind, "tensors": listed, "states": states})
@@ -95,7 +95,7 @@ def write_content(path: str, kind: str, tensors: Mapping[str, Any],
 
 
 @contextmanager
-def checkpoint_at(prefix: str) -> Iterator[Content]:
+def checkpoint_at(prefix: str) -> Iterator[TensorFile]:
     """Open the checkpoint of a prefix. Raise an error that lists alternatives if there is none."""
     if not os.path.exists(prefix + SUFFIX):
         raise no_checkpoint(prefix)

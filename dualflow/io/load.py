@@ -7,7 +7,7 @@ from typing import Any
 
 from dualflow._core import Variable
 from dualflow.errors import DataLossError, DualflowError, NotFoundError
-from dualflow.io.content import Content, content_of
+from dualflow.io.content import TensorFile, content_of
 from dualflow.io.loaded import GLOBAL, LoadedFunction
 from dualflow.io.save import FILE, FORMAT, FUNCTIONS
 from dualflow.modules import Module
@@ -83,7 +83,7 @@ class LoadedModule(Module):
 class Loading:
     """The state of one call of `load`."""
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: TensorFile) -> None:
         said = content.states["module"]
         tensors = content.read()
         self.saved: dict[str, Any] = {

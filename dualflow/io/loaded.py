@@ -18,7 +18,7 @@ from dualflow.graph.calls.arguments import (
     leaf_key,
 )
 from dualflow.graph.calls.function import Function
-from dualflow.io.replay import OtherSizes, Replay
+from dualflow.io.replay import OtherSizes, TraceInterpreter
 from dualflow.io.structure import loaded, signature_of
 from dualflow.ops.random_generator import get_global_generator
 
@@ -49,12 +49,12 @@ class LoadedFunction:
         return LoadedFunction, (self.said, own)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        skeleton, leaves, _ = self._arguments.bind(args, kwargs)
+        treedef, leaves, _ = self._arguments.bind(args, kwargs)
         leaves = [x.value() if isinstance(x, Variable) else x for x in leaves]
         keys = [leaf_key(x) for x in leaves]
         refused: OtherSizes | None = None
         for trace in self._traces:
-            if trace.admits(skeleton, keys):
+            if trace.matches(treedef, keys):
                 try:
                     return trace(leaves)
                 except OtherSizes as error:
@@ -69,10 +69,10 @@ class LoadedFunction:
             f"{self.name}: got ({', '.join(map(str, keys))}), it was saved for "
             + " and ".join(map(str, self._traces)))
 
-    def try_out(self) -> None:
+    def validate(self) -> None:
         """Trace and compile all traces, and raise the resulting errors."""
         for trace in self._traces:
-            trace.try_out()
+            trace.validate()
 
     def __repr__(self) -> str:
         return f"<LoadedFunction {self.name} for {' and '.join(map(str, self._traces))}>"
@@ -82,8 +82,8 @@ class LoadedTrace:
     """A trace of a loaded function."""
 
     def __init__(self, name: str, said: Any, saved: dict[str, Any]) -> None:
-        self.skeleton: tuple[Any, ...] = tuple([flatten(loaded(s, object), "", [], [])
-                                                for s in said["arguments"]])
+        self.treedef: tuple[Any, ...] = tuple([flatten(loaded(s, object), "", [], [])
+                                               for s in said["arguments"]])
         self.leaves: list[Any] = [leaf_of(*leaf) for leaf in said["leaves"]]
         self._result, self._returned = said["result"], said["returned"]
         self._saved = saved
@@ -95,7 +95,7 @@ class LoadedTrace:
             leaves = list(static)
             for k, value in zip(given, values, strict=True):
                 leaves[k] = value
-            replay = Replay(name, said["graphs"], saved, leaves)
+            replay = TraceInterpreter(name, said["graphs"], saved, leaves)
             outputs = iter(replay.run())
             return tuple([replay.dim(x[1]) if x[0] == "size" else next(outputs)
                           for x in self._returned if x[0] not in CONSTANT])
@@ -106,7 +106,7 @@ class LoadedTrace:
         self._function = Function(run, name, None if None in specs else specs, fast_math, passes,
                                   autograph=False)
 
-    def try_out(self) -> None:
+    def validate(self) -> None:
         """Trace and compile it, for unknown sizes."""
         leaves = [self.leaves[k] for k in self._given]
         given = [TensorSpec(leaf.shape, leaf.dtype) if isinstance(leaf, TensorLeaf)
@@ -114,10 +114,10 @@ class LoadedTrace:
         with suppress(OtherSizes):
             self._function.get_concrete_function(*given).compiled(given)
 
-    def admits(self, skeleton: Any, keys: Sequence[Any]) -> bool:
+    def matches(self, treedef: Any, keys: Sequence[Any]) -> bool:
         """Return True if the trace accepts a call."""
-        return skeleton == self.skeleton and all(
-            mine.admits(key) for mine, key in zip(self.leaves, keys, strict=True))
+        return treedef == self.treedef and all(
+            mine.matches(key) for mine, key in zip(self.leaves, keys, strict=True))
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         made = iter(self._function(*[leaves[k] for k in self._given]))

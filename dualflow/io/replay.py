@@ -27,7 +27,7 @@ from dualflow._core import (
 )
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.trace.record_loop import record_loop
-from dualflow.graph.trace.refused import without_gradient
+from dualflow.graph.trace.without_gradient import without_gradient
 from dualflow.ops.join import stack
 
 
@@ -35,14 +35,14 @@ class OtherSizes(InvalidArgumentError):
     """A decision of the traced Python code would differ for the sizes of this call."""
 
 
-class Replay:
+class TraceInterpreter:
     """One execution of a serialised trace.
 
     Parameters
     ----------
     name : str
     graphs : list
-        See `Recipe`.
+        See `SerializedTrace`.
     saved : mapping of str to Variable, Tensor or Generator
     leaves : sequence
         The arguments.
@@ -233,16 +233,16 @@ def run_loop(round: Callable[..., list[Any]], inputs: Sequence[Any], first: int,
     n, tested, times = given["n_carried"], int(given["tested"]), given["times"]
     if times < 0:
         times = int(inputs[0])
-    go_on, carried, rows = not tested or bool(inputs[first - 1]), inputs[first:first + n], \
+    keep_going, carried, rows = not tested or bool(inputs[first - 1]), inputs[first:first + n], \
         inputs[first + n:]
     if rows:
         times = min(times, len(rows[0]))
     made: list[Any] = []
     k = 0
-    while go_on and k < times:
+    while keep_going and k < times:
         at = times - 1 - k if given["reverse"] else k
         outputs = round(*carried, *[x[at] for x in rows])
-        go_on = not tested or bool(outputs[0])
+        keep_going = not tested or bool(outputs[0])
         carried = outputs[tested:tested + n]
         made.append(outputs[tested + n:])
         k += 1

@@ -17,8 +17,8 @@ from dualflow._core import (
     Tensor,
     Variable,
     current_graph,
+    snapshot_values,
     unwrapped,
-    values_together,
 )
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.arguments import NumberLeaf, StaticLeaf, TensorLeaf
@@ -27,7 +27,7 @@ from dualflow.graph.calls.function import Function
 from dualflow.io.content import write_content
 from dualflow.io.files import SUFFIX, safetensors
 from dualflow.io.loaded import GLOBAL, LoadedFunction
-from dualflow.io.recipe import NAMED, Recipe
+from dualflow.io.serialize_trace import NAMED, SerializedTrace
 from dualflow.io.structure import VALUES, plain, saved_parameter, saved_skeleton
 from dualflow.modules import Module, attributes
 from dualflow.ops.random_generator import Generator, get_global_generator
@@ -129,7 +129,7 @@ class Saved:
 
     def tensors(self) -> dict[str, Any]:
         """Return all tensors of the file."""
-        values = values_together(list(self.variables.values()))
+        values = snapshot_values(list(self.variables.values()))
         return {**dict(zip(self.variables, values, strict=True)), **self.constants}
 
     def description(self) -> Any:
@@ -150,7 +150,7 @@ class Saved:
                 has[name] = found
         return {"name": module.name, "has": has}
 
-    def _attribute(self, x: Any, who: str, around: tuple[int, ...]) -> Any:
+    def _attribute(self, x: Any, caller: str, around: tuple[int, ...]) -> Any:
         """Return an attribute's value as JSON, or None if it is not saved."""
         held = unwrapped(x)
         if isinstance(held, Variable):
@@ -160,25 +160,25 @@ class Saved:
         if isinstance(x, Module):
             return {"module": self._places[id(x)]} if id(x) in self._places else None
         if isinstance(x, BoundFunction | Function | ConcreteFunction | LoadedFunction):
-            return {"function": self._function(x, who)}
+            return {"function": self._function(x, caller)}
         if type(x) in VALUES:
             return {"value": x}
         if id(x) in around or not isinstance(x, list | tuple | dict):
             return None
         around = (*around, id(x))
         if isinstance(x, dict):
-            return {"dict": [[key, self._attribute(y, who, around)] for key, y in x.items()
+            return {"dict": [[key, self._attribute(y, caller, around)] for key, y in x.items()
                              if type(key) in VALUES]}
         return {"list" if isinstance(x, list) else "tuple":
-                [self._attribute(y, who, around) for y in x]}
+                [self._attribute(y, caller, around) for y in x]}
 
     # --- functions ---
 
-    def _function(self, x: Any, who: str) -> int:
+    def _function(self, x: Any, caller: str) -> int:
         function = x.function if isinstance(x, BoundFunction) else x
         if id(function) not in self._known:
             said = self._again(function) if isinstance(function, LoadedFunction) else {
-                "name": function.name, "who": who,
+                "name": function.name, "who": caller,
                 "parameters": [saved_parameter(p, f"save: {function.name}") for p in
                                function.arguments.signature.parameters.values()],
                 "traces": [self._trace(trace) for trace in traces_of(function)]}
@@ -191,7 +191,7 @@ class Saved:
         """Raise an error if a function could not be loaded."""
         try:
             LoadedFunction(json.loads(json.dumps(said)),
-                           {**self.variables, **self.constants, **self.generators}).try_out()
+                           {**self.variables, **self.constants, **self.generators}).validate()
         except (DualflowError, LookupError, AttributeError, ValueError) as error:
             raise UnimplementedError(f"save: {said['name']} cannot be saved: its trace cannot be "
                                      f"replayed ({error})") from error
@@ -209,18 +209,18 @@ class Saved:
             for trace in function.said["traces"]]}
 
     def _trace(self, concrete: ConcreteFunction) -> Any:
-        who = f"save: {concrete.name}"
-        recipe = Recipe(concrete.trace, self.name)
-        skeleton, leaves = concrete.result
-        return {"arguments": [saved_skeleton(s, who) for s in concrete.skeleton],
-                "leaves": [self._leaf(leaf, path, who)
+        caller = f"save: {concrete.name}"
+        recipe = SerializedTrace(concrete.trace, self.name)
+        treedef, leaves = concrete.result
+        return {"arguments": [saved_skeleton(s, caller) for s in concrete.treedef],
+                "leaves": [self._leaf(leaf, path, caller)
                            for leaf, path in zip(concrete.leaves, concrete.paths, strict=True)],
                 "graphs": recipe.graphs,
-                "result": saved_skeleton(skeleton, who),
-                "returned": [self._returned(x, recipe, who) for x in leaves],
+                "result": saved_skeleton(treedef, caller),
+                "returned": [self._returned(x, recipe, caller) for x in leaves],
                 "options": [concrete.options.fast_math, concrete.options.passes]}
 
-    def _returned(self, x: Any, recipe: Recipe, who: str) -> list[Any]:
+    def _returned(self, x: Any, recipe: SerializedTrace, caller: str) -> list[Any]:
         """Return a leaf of a trace's result as JSON."""
         if x is None or x is DATA_NUMBER or x is ROWS:
             return ["tensor" if x is None else "number" if x is DATA_NUMBER else "rows"]
@@ -229,9 +229,9 @@ class Saved:
         held = unwrapped(x[0])
         if isinstance(held, Variable | Tensor):
             return ["saved", self.name(held)]
-        return ["value", plain(x[0], who)]
+        return ["value", plain(x[0], caller)]
 
-    def _leaf(self, leaf: Any, path: str, who: str) -> Any:
+    def _leaf(self, leaf: Any, path: str, caller: str) -> Any:
         """Return the pattern for a leaf of a trace's arguments as JSON."""
         if isinstance(leaf, TensorLeaf):
             return ["tensor", leaf.dtype.name, list(leaf.shape)]
@@ -239,7 +239,7 @@ class Saved:
             return ["number", leaf.kind.__name__, leaf.large]
         if isinstance(leaf, StaticLeaf) and type(leaf.value) in VALUES:
             return ["value", leaf.value]
-        raise UnimplementedError(f"{who}: argument {path} is {leaf}, expected a tensor, a "
+        raise UnimplementedError(f"{caller}: argument {path} is {leaf}, expected a tensor, a "
                                  "number, a string or None")
 
 

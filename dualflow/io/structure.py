@@ -12,18 +12,18 @@ from dualflow.graph.calls.arguments import LEAF, Key
 VALUES = bool, int, float, str, type(None)
 
 
-def saved_skeleton(skeleton: Any, who: str) -> Any:
+def saved_skeleton(treedef: Any, caller: str) -> Any:
     """Return a skeleton (graph/calls/arguments.py) as JSON: {"list": parts}, {"tuple": parts},
     {"dict": [keys, the index of each key's part, parts]}, or None for a leaf."""
-    if skeleton is LEAF:
+    if treedef is LEAF:
         return None
-    kind, inner = skeleton[0], [saved_skeleton(s, who) for s in skeleton[-1]]
+    kind, inner = treedef[0], [saved_skeleton(s, caller) for s in treedef[-1]]
     if kind is list or kind is tuple:
         return {kind.__name__: inner}
     if kind is dict:
-        keys = [key.value if isinstance(key, Key) else key for key in skeleton[1]]
-        return {"dict": [[plain(key, who) for key in keys], list(skeleton[-2]), inner]}
-    raise UnimplementedError(f"{who} takes or returns a {kind.__name__}, expected lists, tuples "
+        keys = [key.value if isinstance(key, Key) else key for key in treedef[1]]
+        return {"dict": [[plain(key, caller) for key in keys], list(treedef[-2]), inner]}
+    raise UnimplementedError(f"{caller} takes or returns a {kind.__name__}, expected lists, tuples "
                              "and dicts: loading does not run the code of a class")
 
 
@@ -40,13 +40,13 @@ def loaded(saved: Any, leaf: Callable[[], Any]) -> Any:
     return parts if kind == "list" else tuple(parts)
 
 
-def saved_parameter(p: inspect.Parameter, who: str) -> Any:
+def saved_parameter(p: inspect.Parameter, caller: str) -> Any:
     """Return a parameter of a function as JSON: its name, kind and default."""
     if p.default is p.empty:
         return [p.name, int(p.kind)]
     if type(p.default) in VALUES:
         return [p.name, int(p.kind), p.default]
-    raise UnimplementedError(f"{who}: the default of {p.name} is {p.default!r}, expected "
+    raise UnimplementedError(f"{caller}: the default of {p.name} is {p.default!r}, expected "
                              "None, a number or a string")
 
 
@@ -62,9 +62,9 @@ def signature_of(saved: Sequence[Any]) -> Any:
     return function
 
 
-def plain(value: Any, who: str) -> Any:
+def plain(value: Any, caller: str) -> Any:
     """Return a value if JSON preserves it; raise otherwise."""
     if type(value) not in VALUES:
-        raise UnimplementedError(f"{who}: {value!r} is a {type(value).__name__}, expected None, "
+        raise UnimplementedError(f"{caller}: {value!r} is a {type(value).__name__}, expected None, "
                                  "a number or a string")
     return value

@@ -17,9 +17,9 @@ from dualflow.graph.calls.decorator import function
 from dualflow.graph.trace.parameters import Argument, Guard
 from dualflow.graph.trace.specialize import specialize
 from dualflow.io.files import write_atomically
+from dualflow.onnx.exporter import Exporter
 from dualflow.onnx.package import onnx
 from dualflow.onnx.values import Value
-from dualflow.onnx.walk import Walk
 from dualflow.onnx.writer import Writer, opsets
 from dualflow.ops.indexed_slices import IndexedSlices
 
@@ -164,7 +164,7 @@ def to_model(concrete: ConcreteFunction, input_names: Sequence[str] | None = Non
     trace, helper = concrete.graph, onnx("helper")
     _warn_of_decisions(concrete)
     w = Writer()
-    walk = Walk(trace, w)
+    walk = Exporter(trace, w)
     arguments = [x for x in trace.inputs if isinstance(x.node.data, Argument)]
     named = _names("input_names", input_names, [x.node.data.path for x in arguments])
     for x, name in zip(arguments, named, strict=True):

@@ -48,7 +48,7 @@ def product(sizes: Sequence[Any]) -> Any:
 def is_open(n: Any) -> bool:
     """Return True if a size is unknown until the program runs: it depends on data, or is arbitrary
     in a graph built by hand."""
-    return isinstance(n, Dim) and bool(n.from_data or n.graph.for_any_size)
+    return isinstance(n, Dim) and bool(n.data_dependent or n.graph.for_any_size)
 
 
 def same_size(a: Any, b: Any) -> bool:
@@ -91,7 +91,7 @@ def one_size(value: Any, what: str) -> Any:
     found = ints(value, what)
     if len(found) != 1 or not (is_open(found[0]) or found[0] >= 0):
         raise InvalidArgumentError(f"{what} is {shown(value)}, expected one number of at least 0")
-    if isinstance(found[0], Dim) and found[0].from_data:
+    if isinstance(found[0], Dim) and found[0].data_dependent:
         found[0].graph.guard("ge", (found[0], 0), True)
     return found[0]
 
@@ -368,7 +368,7 @@ def ensure_shape(x: TensorLike, shape: Sequence[int | None], name: str | None = 
     want = [h if w is None else w for h, w in zip(have, shape, strict=False)]
     if len(have) != len(shape) or not same_shape(have, want):
         raise ShapeError(f"ensure_shape: {tensor.dtype} {have}, expected shape {tuple(shape)}")
-    if any([isinstance(h, Dim) and h.from_data and w is not h
+    if any([isinstance(h, Dim) and h.data_dependent and w is not h
             for h, w in zip(have, want, strict=True)]):
         return reshape(tensor, want, name=name)         # the result has the known sizes
     return identity(tensor, name=name)

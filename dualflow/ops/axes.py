@@ -26,19 +26,19 @@ def by_axes(axis: Any, ndim: Any, op: str, function: Callable[[Any], Any]) -> An
     if axis is None or type(axis) is int or not _is_traced(axis):
         return None
     listed = ints(axis, f"{op}: axis")
-    chosen = [a for a in listed if isinstance(a, Dim) and a.from_data]
+    chosen = [a for a in listed if isinstance(a, Dim) and a.data_dependent]
     if not chosen:
         return None
     is_one = not isinstance(axis, list | tuple) and not getattr(axis, "ndim", 0)
 
     def branch(values: Any) -> Any:
         rest = iter(values)
-        axes = [next(rest) if isinstance(a, Dim) and a.from_data else a for a in listed]
+        axes = [next(rest) if isinstance(a, Dim) and a.data_dependent else a for a in listed]
         return function(axes[0] if is_one else axes)
 
     ndims = [ndim] * len(listed) if isinstance(ndim, int) else ndim
     choices = [n for a, n in zip(listed, ndims, strict=True)
-               if isinstance(a, Dim) and a.from_data]
+               if isinstance(a, Dim) and a.data_dependent]
     return current_graph().choose(chosen, choices, branch, op)
 
 

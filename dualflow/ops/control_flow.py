@@ -9,9 +9,9 @@ from dualflow._core import Symbol, Tensor, as_tensor, current_graph
 from dualflow.arguments import integer, shown
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops import state
-from dualflow.ops.anew import anew
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import equal, where
+from dualflow.ops.fresh_identity import fresh_identities
 from dualflow.ops.host import host_call
 
 TYPE_CHECKING = False
@@ -74,7 +74,7 @@ def cond(pred: TensorLike, true_fn: Branch, false_fn: Branch, name: str | None =
             raise InvalidArgumentError(f"cond: {what} is {shown(branch)}, expected a function")
     pred = state.truth("cond", "pred", pred)
     if not is_traced(pred):
-        return anew(state.tensors(true_fn() if pred else false_fn(), "cond"))
+        return fresh_identities(state.tensors(true_fn() if pred else false_fn(), "cond"))
     return current_graph().cond(pred, (false_fn, true_fn), "cond", name, ("false_fn", "true_fn"))
 
 
@@ -115,7 +115,8 @@ def switch_case(branch_index: TensorLike,
     last = len(branches) - 1
     if not is_traced(index):
         k = int(index)
-        return anew(state.tensors(branches[keys.index(k) if k in keys else last](), "switch_case"))
+        return fresh_identities(state.tensors(branches[keys.index(k) if k in keys else last](),
+                                              "switch_case"))
     if keys != list(range(len(keys))) or index.dtype is not dtypes.int32:
         index = _place(index, keys, last)
     return current_graph().cond(index, branches, "switch_case", name)
@@ -193,7 +194,7 @@ def case(pred_fn_pairs: Sequence[tuple[TensorLike, Branch]] | Mapping[Any, Branc
     branches = [f for _, f in pairs] + ([] if default is None else [default])
     if not any(map(is_traced, preds)):
         chosen = next((f for pred, f in zip(preds, branches, strict=False) if pred), branches[-1])
-        return anew(state.tensors(chosen(), "case"))
+        return fresh_identities(state.tensors(chosen(), "case"))
     place = as_tensor(len(branches) - 1, dtypes.int32)
     for k in range(len(preds) - 1, -1, -1):
         place = where(preds[k], as_tensor(k, dtypes.int32), place)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.arguments import REFUSED, named, shown
 from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.flags import Switches
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import ints, product, reshape, static_shape, transpose
-from dualflow.switches import Switches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

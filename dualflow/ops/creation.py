@@ -235,13 +235,13 @@ def _known_count(values: tuple[Any, ...]) -> Any:
     if graph is None:
         return -1
     if all(type(v) in (int, float, Tensor) for v in values):
-        with _core.Recording(None):
+        with _core.TraceContext(None):
             return apply("range", *values, n=-1).size
     start, limit, delta = [
         v.graph.dim_of(v) if isinstance(v, Symbol) and v.ndim == 0 and v.dtype.is_integer
         else v for v in values]
     for v in (start, limit, delta):
-        if not isinstance(getattr(v, "hint", v), int) or getattr(v, "from_data", False):
+        if not isinstance(getattr(v, "hint", v), int) or getattr(v, "data_dependent", False):
             return -1
     return larger(-((start - limit) // delta), 0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Recording, Symbol, Tensor, TensorBase, Variable, apply, bind
+from dualflow._core import Symbol, Tensor, TensorBase, TraceContext, Variable, apply, bind
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array import reshape
 from dualflow.ops.compare import where
@@ -21,7 +21,7 @@ def _readable(x: Tensor) -> Tensor:
     """Return `x` in a dtype that memoryviews support; computed eagerly even while tracing."""
     if x.dtype.name not in ("bfloat16", "float16"):
         return x
-    with Recording(None):
+    with TraceContext(None):
         return apply("cast", x, dtype="float32")
 
 
@@ -30,7 +30,7 @@ def tolist(x: Tensor) -> Any:
     value = _readable(x)
     if x.ndim <= _NUMPY_NDIM:
         return memoryview(value).tolist()
-    with Recording(None):
+    with TraceContext(None):
         value = reshape(value, (-1,))
     flat: list[Any] = memoryview(value).tolist()
     for n in reversed(x.shape[1:]):
@@ -95,7 +95,7 @@ def contains(x: TensorBase, item: Any) -> bool:
     """Return True if an element of `x` equals `item`."""
     if isinstance(item, Symbol):
         return bool(x == item)              # raises: the value is not known yet
-    with Recording(None):
+    with TraceContext(None):
         found = x == item
         return found is not NotImplemented and isinstance(found, Tensor) \
             and where(found).shape[0] > 0

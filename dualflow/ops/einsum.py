@@ -184,14 +184,14 @@ def _paired_axes(axes: int | Iterable[int | Iterable[int]], a: Shape,
             raise InvalidArgumentError(
                 f"tensordot: axes is {axes!r}, expected an int or two sequences of ints") from None
     found = []
-    for who, listed, shape in zip("ab", given, (a, b), strict=True):
+    for caller, listed, shape in zip("ab", given, (a, b), strict=True):
         wrong = [d for d in listed if not -len(shape) <= d < len(shape)]
         if wrong:
-            raise InvalidArgumentError(f"tensordot: axis {wrong[0]} is out of range for {who} "
+            raise InvalidArgumentError(f"tensordot: axis {wrong[0]} is out of range for {caller} "
                                        f"with shape {shape}")
         found.append([d % len(shape) for d in listed])
         if len(set(found[-1])) != len(listed):
-            raise InvalidArgumentError(f"tensordot: axes of {who} are {listed}, one is repeated")
+            raise InvalidArgumentError(f"tensordot: axes of {caller} are {listed}, one is repeated")
     if len(found[0]) != len(found[1]):
         raise InvalidArgumentError(f"tensordot: {len(found[0])} axes of a, {len(found[1])} of b")
     for i, j in zip(*found, strict=True):
@@ -270,7 +270,7 @@ def _joined_size(a: Any, b: Any, broadcasts: bool) -> Any:
         return b
     if not broadcasts:
         return (b if isinstance(a, Dim) else a) if same_size(a, b) else None
-    if any(isinstance(n, Dim) and n.from_data for n in (a, b)):
+    if any(isinstance(n, Dim) and n.data_dependent for n in (a, b)):
         return larger(a, b)
     return a if a == b else None
 

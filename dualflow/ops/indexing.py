@@ -212,7 +212,7 @@ def _true(mask: TensorBase, x: TensorBase, at: int) -> Tensor:
 def _broadcast(columns: list[TensorBase]) -> list[Tensor]:
     """Broadcast the indices to one shape."""
     shapes = [static_shape(c) for c in columns]
-    if any(isinstance(n, Dim) and n.from_data for shape in shapes for n in shape):
+    if any(isinstance(n, Dim) and n.data_dependent for shape in shapes for n in shape):
         nothing = sum([c * 0 for c in columns])         # its shape is known only at run time
         return [c + nothing for c in columns]
     shape = _broadcast_shape(shapes)

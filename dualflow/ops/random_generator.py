@@ -9,10 +9,10 @@ import os
 from dualflow import dtypes
 from dualflow._core import (
     Counter,
-    Recording,
     Tensor,
     TensorBase,
     TensorSpec,
+    TraceContext,
     Variable,
     apply,
     constant,
@@ -27,8 +27,8 @@ from dualflow.ops.distributions import (
     stateless_gamma,
     stateless_poisson,
 )
-from dualflow.ops.draws import drawn, give_back, in_shard, next_place
 from dualflow.ops.gather import gather
+from dualflow.ops.key_context import in_shard, key_from, next_key_words, undo_draw
 from dualflow.ops.random import (
     Shape,
     stateless_normal,
@@ -146,19 +146,19 @@ class Generator:
         return graph.feed(self._next, (), spec, "key", self._give_back)
 
     def _next(self) -> Tensor:
-        return drawn(self._advance)
+        return key_from(self._advance)
 
     def _advance(self) -> Tensor:
         if self._state is None or in_shard():
-            return constant(next_place(self.seed, self._draws), dtypes.int64)
-        with Recording(None):
+            return constant(next_key_words(self.seed, self._draws), dtypes.int64)
+        with TraceContext(None):
             key: Tensor = apply("next_key", self._state)
         return key
 
     def _carried(self) -> Variable:
         """Convert the state to a variable, if it is not one yet, and return it."""
         if self._state is None:
-            with Recording(None):
+            with TraceContext(None):
                 self._state = Variable([self.seed, self._draws.value], False, "random_generator",
                                        dtypes.int64)
         return self._state
@@ -173,7 +173,7 @@ class Generator:
     def _give_back(self) -> None:
         """Undo a draw of a failed run that eager mode would not have reached."""
         if self._state is None or in_shard():
-            give_back(self._draws)
+            undo_draw(self._draws)
         else:
             self._state.assign_sub([0, 1])
 
@@ -269,17 +269,17 @@ def get_global_generator() -> Generator:
     return _Global.generator
 
 
-def source_of(seed: int | None, who: str) -> Generator:
+def source_of(seed: int | None, caller: str) -> Generator:
     """Return the generator for a `seed` argument."""
     if seed is None:
         return get_global_generator()
-    return Generator(integer(seed, f"random.{who}: seed", "; random.stateless_* take two"))
+    return Generator(integer(seed, f"random.{caller}: seed", "; random.stateless_* take two"))
 
 
-def draw_key(seed: int | None, who: str) -> Tensor:
-    """Return the key for one draw of the function `who`: the first of ``Generator(seed)``, or the
-    next of the global generator."""
-    return source_of(seed, who).key()
+def draw_key(seed: int | None, caller: str) -> Tensor:
+    """Return the key for one draw of the function `caller`: the first of ``Generator(seed)``, or
+    the next of the global generator."""
+    return source_of(seed, caller).key()
 
 
 def uniform(shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,

@@ -7,13 +7,13 @@ import functools
 from dualflow._core import (
     Dim,
     HostFunction,
-    Recording,
     Tensor,
     TensorBase,
     TensorSpec,
+    TraceContext,
     apply,
-    as_promised,
     as_tensor,
+    check_callback_results,
     checks_numerics,
     current_graph,
     known,
@@ -72,8 +72,8 @@ def call_python(name: str, function: Callable[..., Any], inputs: list[Tensor], p
     graph = current_graph()
     if graph is None and not checks_numerics():
         try:
-            with Recording(None):
-                made = as_promised(name, function(*inputs), promised)
+            with TraceContext(None):
+                made = check_callback_results(name, function(*inputs), promised)
         except Exception as error:
             error.add_note(f"in {name}")
             raise
@@ -117,7 +117,7 @@ def type_words(promised: Types) -> tuple[int, ...]:
 def is_open(size: Any) -> bool:
     """Return True if the function determines a size: the size is None, or depends on data and is
     unknown before the run."""
-    return size is None or (isinstance(size, Dim) and size.from_data)
+    return size is None or (isinstance(size, Dim) and size.data_dependent)
 
 
 class RegisteredOp:

@@ -10,9 +10,9 @@ from dualflow.dtypes import as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, TracedValueError
 from dualflow.nest import flatten, map_structure
 from dualflow.ops import state
-from dualflow.ops.anew import anew
 from dualflow.ops.array import expand_dims, same_size
 from dualflow.ops.creation import zeros
+from dualflow.ops.fresh_identity import fresh_identities
 from dualflow.ops.join import concat, stack, unstack
 
 TYPE_CHECKING = False
@@ -107,24 +107,25 @@ def _pairs(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]
     return step
 
 
-def _scan(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: Any,
+def _scan(caller: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: Any,
           reverse: bool, name: str | None, what: str,
           recompute: bool = False) -> tuple[Any, Any]:
     """Run the loop; all public functions call this one."""
-    init, xs = anew(state.tensors(init, who)), state.tensors(xs, who)
-    rows = state.n_rows(who, xs, "xs" if who == "scan" else "elems")
-    times = rows if length is None else state.count(length, f"{who}: length")
+    init, xs = fresh_identities(state.tensors(init, caller)), state.tensors(xs, caller)
+    rows = state.n_rows(caller, xs, "xs" if caller == "scan" else "elems")
+    times = rows if length is None else state.count(length, f"{caller}: length")
     if times is None:
-        raise InvalidArgumentError(f"{who}: there are no rows, and no length")
+        raise InvalidArgumentError(f"{caller}: there are no rows, and no length")
     if rows is not None and not hasattr(times, "dtype") and not same_size(rows, times):
-        raise ShapeError(f"{who}: there are {rows} rows, and length is {times}")
+        raise ShapeError(f"{caller}: there are {rows} rows, and length is {times}")
     graph = current_graph()
     if graph is not None:
-        return graph.scan(f, init, anew(xs), times, reverse, who, name, what, bool(recompute))
-    return _scan_now(who, f, init, xs, times, reverse, what)
+        return graph.scan(f, init, fresh_identities(xs), times, reverse, caller, name, what,
+                          bool(recompute))
+    return _scan_now(caller, f, init, xs, times, reverse, what)
 
 
-def _scan_now(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, times: int,
+def _scan_now(caller: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, times: int,
               reverse: bool, what: str) -> tuple[Any, Any]:
     """Run the loop in eager mode. Rows are unstacked at once, as the gradient stacks them."""
     columns = [unstack(x) for x in state.leaves(xs)]
@@ -132,64 +133,64 @@ def _scan_now(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs:
     made: list[list[Any]] = []
     for k in reversed(range(times)) if reverse else range(times):
         result, y = f(carry, state.packed(xs, [column[k] for column in columns]))
-        carry = anew(state.carried(who, what, init, result))
-        y = anew(state.tensors(y, who))
+        carry = fresh_identities(state.carried(caller, what, init, result))
+        y = fresh_identities(state.tensors(y, caller))
         if made:
-            state.alike(who, first, y, lambda path: f"the output y{path} changes its structure",
+            state.alike(caller, first, y, lambda path: f"the output y{path} changes its structure",
                         "return the same structure in each iteration")
         else:
             first = y
         made.append(state.leaves(y))
     if not made:
-        return carry, _no_rows(who, f, init, xs, what)
+        return carry, _no_rows(caller, f, init, xs, what)
     if reverse:
         made.reverse()
     return carry, state.packed(first, [stack(list(column)) for column in zip(*made, strict=True)])
 
 
-def _no_rows(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any,
+def _no_rows(caller: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any,
              what: str) -> Any:
     """Return empty stacks with the structure, dtypes and shapes of the outputs of an iteration."""
     def round(row: Any, carry: Any) -> Any:
         result, y = f(carry, row)
-        state.carried(who, what, carry, result)
-        return state.tensors(y, who)
+        state.carried(caller, what, carry, result)
+        return state.tensors(y, caller)
 
     try:
-        like = state.would_make(round, (map_structure(
+        like = state.eval_shape(round, (map_structure(
             lambda x: None if x is None else zeros(x.shape[1:], x.dtype), xs), init))
     except TracedValueError as error:
         raise InvalidArgumentError(
-            f"{who}: there are no rows, and the types of the outputs are unknown: {error}"
+            f"{caller}: there are no rows, and the types of the outputs are unknown: {error}"
         ) from None
     return state.packed(like, [zeros([0, *[n or 0 for n in x.known_shape]], x.dtype)
                                for x in state.leaves(like)])
 
 
-def _fold(who: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool,
+def _fold(caller: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool,
           stacked: bool, name: str | None, recompute: bool = False) -> tuple[Any, Any]:
     """Return the last result of `fn` over all rows, and the stack of all results if `stacked`. By
     default the initializer is the first row."""
-    elems = state.tensors(elems, who)
-    n = state.n_rows(who, elems, "elems")
+    elems = state.tensors(elems, caller)
+    n = state.n_rows(caller, elems, "elems")
     if n is None:
-        raise InvalidArgumentError(f"{who}: elems has no tensors")
+        raise InvalidArgumentError(f"{caller}: elems has no tensors")
     first = initializer is None
     if first:
         if type(n) is int and n == 0:
-            raise InvalidArgumentError(f"{who}: elems has no rows, and there is no initializer")
+            raise InvalidArgumentError(f"{caller}: elems has no rows, and there is no initializer")
         initializer = map_structure(lambda x: x[-1 if reverse else 0], elems)
         elems = map_structure(lambda x: x[:-1] if reverse else x[1:], elems)
-    begin = state.tensors(initializer, who)
+    begin = state.tensors(initializer, caller)
 
     def step(a: Any, x: Any) -> tuple[Any, Any]:
-        a = state.carried(who, "initializer", begin, fn(a, x))
+        a = state.carried(caller, "initializer", begin, fn(a, x))
         return a, a if stacked else None
 
     if type(n) is int and n == first:           # no iterations
         return begin, map_structure(lambda x: expand_dims(x, 0) if first else zeros(
             (0, *x.shape), x.dtype), begin) if stacked else None
-    last, made = _scan(who, step, begin, elems, None, reverse, name, "initializer",
+    last, made = _scan(caller, step, begin, elems, None, reverse, name, "initializer",
                        recompute)
     if first and stacked:
         made = map_structure(lambda x, rest: concat(

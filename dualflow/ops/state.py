@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 Shape: TypeAlias = "Sequence[int | None]"
 
 
-def tensors(structure: Any, who: str) -> Any:
+def tensors(structure: Any, caller: str) -> Any:
     """Convert the variables, numbers and arrays of a structure to tensors."""
-    return rebuild(structure, lambda x: None if x is None else as_tensor(x, None, who))
+    return rebuild(structure, lambda x: None if x is None else as_tensor(x, None, caller))
 
 
 def leaves(structure: Any) -> list[Any]:
@@ -54,7 +54,7 @@ def stopped(structure: Any) -> Any:
     return rebuild(structure, lambda x: None if x is None else stop_gradient(x))
 
 
-def would_make(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+def eval_shape(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Return the results of a function for nested tensors like `args`, as Symbols. The function is
     traced, not run."""
     return late("eval_shape")(f, args)
@@ -83,25 +83,25 @@ def number_like(x: Any, like: Tensor) -> Tensor | None:
     return as_tensor(x, like.dtype) if fits else None
 
 
-def alike(who: str, first: Any, other: Any, what: Callable[[str], str], advice: str) -> None:
+def alike(caller: str, first: Any, other: Any, what: Callable[[str], str], advice: str) -> None:
     """Raise unless two structures match, with tensors and None in the same positions."""
     try:
         assert_same_structure(first, other)
     except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{who}: {what('')}: {error}; {advice}") from None
+        raise InvalidArgumentError(f"{caller}: {what('')}: {error}; {advice}") from None
     for (path, x), y in zip(flatten_with_path(first), flatten(other), strict=True):
         if (x is None) != (y is None):
             raise InvalidArgumentError(
-                f"{who}: {what(path)}: {described(x)} and {described(y)}; {advice}")
+                f"{caller}: {what(path)}: {described(x)} and {described(y)}; {advice}")
 
 
-def carried(who: str, name: str, before: Any, after: Any,
+def carried(caller: str, name: str, before: Any, after: Any,
             shapes: Sequence[Shape | None] | None = None) -> Any:
     """Check that the results of an iteration are valid inputs of the next, and convert them.
 
     Parameters
     ----------
-    who : str
+    caller : str
         The name of the op.
     name : str
         The name of the carry.
@@ -112,13 +112,13 @@ def carried(who: str, name: str, before: Any, after: Any,
     """
     if shapes is None and _plainly_alike(before, after):
         return after
-    alike(who, before, after, lambda path: f"{name}{path} changes its structure in an iteration",
+    alike(caller, before, after, lambda path: f"{name}{path} changes its structure in an iteration",
           "return the structure of the inputs")
     made = []
     pairs = zip(flatten_with_path(before), flatten(after), strict=True)
     for k, ((path, x), y) in enumerate(pairs):
         made.append(None if x is None else _next(
-            who, name + path, x, y, None if shapes is None else shapes[k]))
+            caller, name + path, x, y, None if shapes is None else shapes[k]))
     return pack_sequence_as(after, made)
 
 
@@ -131,21 +131,21 @@ def _plainly_alike(before: Any, after: Any) -> bool:
                  and x.shape == y.shape for x, y in zip(before, after, strict=True)]))
 
 
-def _next(who: str, name: str, before: Tensor, value: Any, shape: Shape | None) -> Tensor:
+def _next(caller: str, name: str, before: Tensor, value: Any, shape: Shape | None) -> Tensor:
     """Check that `value` may replace the carry `before`, and convert it to a tensor."""
     after = number_like(value, before)
     if after is None:
-        after = as_tensor(value, None, who)
+        after = as_tensor(value, None, caller)
     if after.dtype is not before.dtype:
-        raise DTypeError(f"{who}: {name} is {described(before)} before an iteration and "
+        raise DTypeError(f"{caller}: {name} is {described(before)} before an iteration and "
                          f"{described(after)} after it; use cast so that both are {before.dtype}, "
                          f"or begin with {after.dtype}")
     if not fits(after, before.shape if shape is None else shape, before):
-        advice = ("give shape_invariants with None where its size changes" if who == "while_loop"
+        advice = ("give shape_invariants with None where its size changes" if caller == "while_loop"
                   else "it must keep its shape")
         want = before.shape if shape is None else tuple(shape)
         allowed = f", expected {want}" if shape is not None else ""
-        raise ShapeError(f"{who}: {name} is {described(before)} before an iteration and "
+        raise ShapeError(f"{caller}: {name} is {described(before)} before an iteration and "
                          f"{described(after)} after it{allowed}; {advice}")
     return after
 
@@ -154,37 +154,38 @@ def fits(x: Tensor, shape: Shape, like: Tensor) -> bool:
     """Return True if a tensor may have a shape, as far as its sizes are known before the run."""
     if x.ndim != len(shape):
         return False
-    if getattr(x, "sized_by_data", False) or getattr(like, "sized_by_data", False):
+    if getattr(x, "data_dependent_shape", False) or getattr(like, "data_dependent_shape", False):
         return True                     # the sizes are checked at run time
     return all([n is None or n == m for n, m in zip(shape, x.shape, strict=True)])
 
 
-def truth(who: str, name: str, x: Any) -> Tensor:
+def truth(caller: str, name: str, x: Any) -> Tensor:
     """Convert `x` to a bool of shape (); raise if it is not one."""
     try:
-        found = as_tensor(x, None, who)
+        found = as_tensor(x, None, caller)
     except DualflowError as error:
-        raise InvalidArgumentError(f"{who}: {name} is {shown(x)}, expected a bool of shape (): "
+        raise InvalidArgumentError(f"{caller}: {name} is {shown(x)}, expected a bool of shape (): "
                                    f"{error}") from None
     if found.ndim or found.dtype.name != "bool":
-        raise InvalidArgumentError(f"{who}: {name} is {described(found)}, expected a bool of shape "
+        raise InvalidArgumentError(f"{caller}: {name} is {described(found)}, expected a bool of "
+                                   "shape "
                                    "()")
     return found
 
 
-def n_rows(who: str, structure: Any, what: str) -> Any:
+def n_rows(caller: str, structure: Any, what: str) -> Any:
     """Return the common number of rows of the tensors of a structure."""
     found: list[tuple[str, Any]] = []
     for path, x in flatten_with_path(structure):
         if x is None:
             continue
         if not x.ndim:
-            raise ShapeError(f"{who}: {what}{path} is {described(x)}, expected at least one "
+            raise ShapeError(f"{caller}: {what}{path} is {described(x)}, expected at least one "
                              "dimension, the dimension of rows")
         found.append((f"{what}{path}", x))
     for name, x in found[1:]:
         if not same_size(x.shape[0], found[0][1].shape[0]):
-            raise ShapeError(f"{who}: {found[0][0]} is {described(found[0][1])} and {name} is "
+            raise ShapeError(f"{caller}: {found[0][0]} is {described(found[0][1])} and {name} is "
                              f"{described(x)}, expected equal numbers of rows")
     return found[0][1].shape[0] if found else None
 

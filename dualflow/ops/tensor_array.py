@@ -7,10 +7,10 @@ from dualflow.arguments import integer
 from dualflow.dtypes import DType, as_dtype, int32
 from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from dualflow.nest import Composite
-from dualflow.ops.anew import anew
 from dualflow.ops.array import expand_dims, ints, is_open, reshape, shape
 from dualflow.ops.cast import cast
 from dualflow.ops.creation import range as range_of, zeros
+from dualflow.ops.fresh_identity import fresh_identities
 from dualflow.ops.gather import gather, tensor_scatter_nd_update
 from dualflow.ops.join import concat, split, stack, unstack
 from dualflow.ops.limits import maximum
@@ -143,10 +143,10 @@ class TensorArray(Composite):
         rows = [blank if x is None else x for x in self._rows]
         return stack(rows) if rows else zeros([0, *self._learned[0]], self._dtype)
 
-    def _all(self, who: str) -> Tensor:
+    def _all(self, caller: str) -> Tensor:
         dense = self._dense
         if dense is None:
-            raise InvalidArgumentError(f"{self._name}.{who}: nothing has been written, so the "
+            raise InvalidArgumentError(f"{self._name}.{caller}: nothing has been written, so the "
                                        "shape of the tensors is unknown; give element_shape")
         return dense
 
@@ -154,7 +154,7 @@ class TensorArray(Composite):
 
     def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """Return the array with `value` at `index`."""
-        x = anew(self._element(value, "write"))
+        x = fresh_identities(self._element(value, "write"))
         k = self._place(index, "write")
         if isinstance(k, int) and self._rows is not None:
             rows = [*self._rows, *[None] * (k + 1 - len(self._rows))] if self._dynamic else [
@@ -179,28 +179,30 @@ class TensorArray(Composite):
                                       f"{len(self._rows)}")
             found = self._rows[k]
             if found is not None:
-                return anew(found)
+                return fresh_identities(found)
         return gather(self._all("read"), k)
 
-    def _place(self, index: TensorLike, who: str) -> Any:
+    def _place(self, index: TensorLike, caller: str) -> Any:
         """Return an index as an int, or as a tensor if its value is unknown."""
         if not isinstance(index, TensorBase):
-            return integer(index, f"{self._name}.{who}: index")
+            return integer(index, f"{self._name}.{caller}: index")
         k = as_tensor(index)
         if k.shape != () or not k.dtype.is_integer:
-            raise InvalidArgumentError(f"{self._name}.{who}: index is {described(k)}, expected an "
+            raise InvalidArgumentError(f"{self._name}.{caller}: index is {described(k)}, expected "
+                                       "an "
                                        "integer of shape ()")
         return cast(k, int32) if type(k) is Symbol else int(k)
 
-    def _element(self, value: TensorLike, who: str) -> Tensor:
+    def _element(self, value: TensorLike, caller: str) -> Tensor:
         """Convert a value to a tensor and check that it may be an element."""
         x = as_tensor(value, None if isinstance(value, TensorBase) else self._dtype)
         if x.dtype is not self._dtype:
-            raise DTypeError(f"{self._name}.{who}: value is {described(x)}, expected {self._dtype}")
+            raise DTypeError(f"{self._name}.{caller}: value is {described(x)}, expected "
+                             f"{self._dtype}")
         if not self._learned:
             self._learned.append(tuple(x.shape))
         if tuple(x.shape) != self._learned[0]:
-            raise ShapeError(f"{self._name}.{who}: value is {described(x)}, expected the shape "
+            raise ShapeError(f"{self._name}.{caller}: value is {described(x)}, expected the shape "
                              f"{self._learned[0]} of the other tensors")
         return x
 
@@ -252,11 +254,12 @@ class TensorArray(Composite):
         made._size = x.shape[0]
         return made
 
-    def _of(self, rows: list[Tensor], who: str) -> TensorArray:
+    def _of(self, rows: list[Tensor], caller: str) -> TensorArray:
         if len(rows) != self._size and not self._dynamic:
-            raise ShapeError(f"{self._name}.{who}: got {len(rows)} tensors, expected {self._size}; "
+            raise ShapeError(f"{self._name}.{caller}: got {len(rows)} tensors, expected "
+                             f"{self._size}; "
                              "or create it with dynamic_size=True")
-        return self._of_rows([self._element(x, who) for x in rows])
+        return self._of_rows([self._element(x, caller) for x in rows])
 
     def _of_rows(self, rows: list[Tensor | None]) -> TensorArray:
         """Return the array of `rows`. In a branch or an iteration they are stacked at once, because

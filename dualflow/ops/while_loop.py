@@ -8,7 +8,7 @@ from dualflow._core import TensorBase, current_graph
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.nest import flatten, parts, rebuild
 from dualflow.ops import state
-from dualflow.ops.anew import anew
+from dualflow.ops.fresh_identity import fresh_identities
 from dualflow.ops.tensor_array import TensorArray
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
     111
     """
     single = type(loop_vars) is not tuple and not isinstance(loop_vars, list | tuple)
-    carried = anew(state.tensors([loop_vars] if single else loop_vars, "while_loop"))
+    carried = fresh_identities(state.tensors([loop_vars] if single else loop_vars, "while_loop"))
     limit = None if maximum_iterations is None else state.count(
         maximum_iterations, "while_loop: maximum_iterations")
 
@@ -84,7 +84,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
 
     graph, arrays = current_graph(), _arrays(carried)
     if graph is not None and any([x.element_shape is None for x in arrays]):
-        graph.try_out(lambda: step(*carried))           # sets the element shapes of the arrays
+        graph.trace_and_discard(lambda: step(*carried))  # sets the element shapes of the arrays
     shapes = None
     if shape_invariants is not None or any([x.dynamic_size for x in arrays]):
         shapes = _invariants(carried, [shape_invariants] if single else shape_invariants)
@@ -111,7 +111,8 @@ def _while(cond: Callable[..., Any], step: Callable[..., Any], carried: Any, lim
     begun, rounds = carried, 0
     while state.truth("while_loop", "what cond returned", cond(*carried)) and (
             limit is None or rounds < limit):
-        carried = anew(state.carried("while_loop", "loop_vars", begun, step(*carried), shapes))
+        carried = fresh_identities(state.carried("while_loop", "loop_vars", begun, step(*carried),
+                                                 shapes))
         rounds += 1
     return carried
 

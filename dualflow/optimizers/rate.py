@@ -8,7 +8,7 @@ import dualflow as df
 from dualflow._core import Symbol, Tensor, Variable, current_graph, unwrapped
 from dualflow.arguments import Limits, number
 from dualflow.optimizers.schedules import LearningRateSchedule
-from dualflow.settings import Settings
+from dualflow.trace_dependency import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dualflow as df
 from dualflow.arguments import NOT_NEGATIVE, NUMBER, POSITIVE, Limits, number, shown
 from dualflow.errors import DTypeError, InvalidArgumentError
-from dualflow.settings import Settings
+from dualflow.trace_dependency import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

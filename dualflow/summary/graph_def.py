@@ -28,7 +28,7 @@ from dualflow.graph.ir import (
     data_text,
     tile_text,
 )
-from dualflow.graph.trace.parameters import Kept
+from dualflow.graph.trace.parameters import CachedParameter
 from dualflow.summary.tensorboard import part, proto
 
 DEVICE = "/device:CPU:0"
@@ -147,7 +147,7 @@ class GraphDefWriter:
             if node.outputs[0] not in self._flows:
                 return
             inputs = [self._flows[node.outputs[0]]]
-        elif isinstance(node.data, Kept) and at.graph.kept is not None:
+        elif isinstance(node.data, CachedParameter) and at.graph.kept is not None:
             inputs = [self._flow(at.graph.kept.outputs[node.data.place])]
         name = self.names.get(node) or self._name(node, at)
         self.names[node] = name
@@ -202,7 +202,7 @@ def _again(node: Node, rest: Iterator[Node]) -> Iterator[Node]:
 
 def op_name(node: Node) -> str:
     """Return the op name of a node, in TensorFlow's terms where TensorBoard knows them."""
-    if isinstance(node.data, Input | Kept) or passes_on(node):
+    if isinstance(node.data, Input | CachedParameter) or passes_on(node):
         return "Identity"
     return LEAF_OPS.get(node.op, node.op.name) if node.type == node.op.name else node.type
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dualflow._core import as_tensor
 from dualflow.autodiff import grad, jvp, vjp
-from dualflow.autodiff.rows import directions
+from dualflow.autodiff.batched_vjp import directions
 from dualflow.errors import InvalidArgumentError
 from dualflow.nest import flatten, is_numbers, pack_sequence_as, rebuild
 from dualflow.ops.array import reshape, static_shape
@@ -145,12 +145,12 @@ def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     return jacrev(grad(f, argnums), argnums)
 
 
-def chosen(who: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[tuple[int, ...], Any]:
+def chosen(caller: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[tuple[int, ...], Any]:
     """Return the positions of the arguments `argnums`, and these arguments as tensors."""
     places = argnums if isinstance(argnums, tuple) else (argnums,)
     for i in places:
         if not -len(args) <= i < len(args):
-            raise InvalidArgumentError(f"{who}: argnums names argument {i}, the function got "
+            raise InvalidArgumentError(f"{caller}: argnums names argument {i}, the function got "
                                        f"{len(args)}")
     return places, tuple([rebuild(args[i], as_tensor, is_numbers) for i in places])
 

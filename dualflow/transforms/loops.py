@@ -8,34 +8,35 @@ from typing import TYPE_CHECKING, Any
 from dualflow._core import Symbol, as_tensor
 from dualflow.dtypes import int64
 from dualflow.errors import UnimplementedError
-from dualflow.graph.ir import ENDLESS, LOOP, Graph, Node, loop_parts, walk
-from dualflow.graph.ir.owners import LoopParts
+from dualflow.graph.ir import LOOP, NO_LIMIT, Graph, Node, loop_parts, walk
+from dualflow.graph.ir.control_flow import LoopParts
 from dualflow.ops.array import reshape, transpose
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import where
 from dualflow.ops.reduce import reduce_any
 from dualflow.ops.scan import scan
 from dualflow.ops.while_loop import while_loop
-from dualflow.transforms.lane import Lane
+from dualflow.transforms.batched_value import BatchedValue
 
 if TYPE_CHECKING:
-    from dualflow.transforms.replay import Replay
+    from dualflow.transforms.batch_interpreter import BatchInterpreter
 
-Lanes = list[Lane]
+BatchedValues = list[BatchedValue]
 
 
-def loop(replay: Replay, node: Node, lanes: Lanes) -> Lanes:
+def loop(interpreter: BatchInterpreter, node: Node, operands: BatchedValues) -> BatchedValues:
     """Batch a loop node."""
     parts = loop_parts(node)
     rows = parts.sliced.stop > parts.sliced.start or parts.stacked.stop > parts.stacked.start
-    times = times_of(replay, parts, lanes)
-    if parts.packed or (rows and (parts.tested or times.stacked)):
+    times = times_of(interpreter, parts, operands)
+    if parts.packed or (rows and (parts.tested or times.batched)):
         raise UnimplementedError(
-            f"{replay.who}: the gradient of a loop whose trip count depends on data, for each "
+            f"{interpreter.caller}: the gradient of a loop whose trip count depends on data, for "
+            "each "
             f"example (at {node.line}); take the gradient of the mapped function instead, or "
             "write scan, whose trip count is known")
-    go = masked if parts.tested or times.stacked else rounds
-    return go(replay, node, parts, lanes)
+    go = masked if parts.tested or times.batched else rounds
+    return go(interpreter, node, parts, operands)
 
 
 def uneven(nodes: Iterable[Node], mapped: Iterable[Symbol]) -> bool:
@@ -43,99 +44,106 @@ def uneven(nodes: Iterable[Node], mapped: Iterable[Symbol]) -> bool:
     and whose trip count depends on data: the examples would have different numbers of rows."""
     differs = set(mapped)
     for node in nodes:
-        stacked = not differs.isdisjoint(node.inputs)
-        if stacked:
+        batched = not differs.isdisjoint(node.inputs)
+        if batched:
             differs.update(node.outputs)
-        if any([kept_of_rounds(x, stacked) for x in walk([node]) if x.op is LOOP]):
+        if any([kept_of_rounds(x, batched) for x in walk([node]) if x.op is LOOP]):
             return True
     return False
 
 
-def kept_of_rounds(node: Node, stacked: bool) -> bool:
+def kept_of_rounds(node: Node, batched: bool) -> bool:
     """Implement `uneven` for one loop; a loop with only a limit may have the same for all."""
     parts = loop_parts(node)
-    limited = stacked and parts.carried.start > parts.tested
+    limited = batched and parts.carried.start > parts.tested
     rows = parts.sliced.stop > parts.sliced.start or parts.stacked.stop > parts.stacked.start
     return bool(parts.packed) or (rows and (parts.tested or limited))
 
 
-def times_of(replay: Replay, parts: LoopParts, lanes: Lanes) -> Lane:
+def times_of(interpreter: BatchInterpreter, parts: LoopParts,
+             operands: BatchedValues) -> BatchedValue:
     """Return the maximal trip count."""
     limited = parts.carried.start - parts.tested
-    return lanes[0] if limited else Lane(replay.number(parts.times), False)
+    return operands[0] if limited else BatchedValue(interpreter.number(parts.times), False)
 
 
-def rounds(replay: Replay, node: Node, parts: LoopParts, lanes: Lanes) -> Lanes:
+def rounds(interpreter: BatchInterpreter, node: Node, parts: LoopParts,
+           operands: BatchedValues) -> BatchedValues:
     """Batch a loop with the same trip count for all examples."""
     body = node.bodies[0]
-    flags = carried_flags(body, parts, [x.stacked for x in lanes], False)
-    start = [replay.stacked(x) if f else as_tensor(x.value)
-             for x, f in zip(lanes[parts.carried], flags, strict=True)]
-    slices = lanes[parts.sliced]
-    rows = differing(body, with_carried(parts, [x.stacked for x in lanes], flags))[parts.n_carried:]
+    flags = carried_flags(body, parts, [x.batched for x in operands], False)
+    start = [interpreter.batched(x) if f else as_tensor(x.value)
+             for x, f in zip(operands[parts.carried], flags, strict=True)]
+    slices = operands[parts.sliced]
+    rows = differing(body,
+                     with_carried(parts, [x.batched for x in operands], flags))[parts.n_carried:]
 
     def step(carried: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
-        given = [*lanes[:parts.carried.start],
-                 *[Lane(x, f) for x, f in zip(carried, flags, strict=True)],
-                 *[Lane(x, s.stacked) for x, s in zip(row, slices, strict=True)],
-                 *lanes[parts.captured]]
-        made = replay.run(body, given)
+        given = [*operands[:parts.carried.start],
+                 *[BatchedValue(x, f) for x, f in zip(carried, flags, strict=True)],
+                 *[BatchedValue(x, s.batched) for x, s in zip(row, slices, strict=True)],
+                 *operands[parts.captured]]
+        made = interpreter.run(body, given)
         after = made[:parts.n_carried]
-        return ([replay.stacked(y) if f else y.value for y, f in zip(after, flags, strict=True)],
-                [replay.stacked(y) if f else y.value
+        return ([interpreter.batched(y) if f else y.value for y,
+                 f in zip(after, flags, strict=True)],
+                [interpreter.batched(y) if f else y.value
                  for y, f in zip(made[parts.n_carried:], rows, strict=True)])
 
-    last, made = scan(step, start, [swapped(x.value) if x.stacked else x.value for x in slices],
-                      times_of(replay, parts, lanes).value, parts.reverse,
+    last, made = scan(step, start, [swapped(x.value) if x.batched else x.value for x in slices],
+                      times_of(interpreter, parts, operands).value, parts.reverse,
                       recompute=parts.recompute)
-    return [*[Lane(y, f) for y, f in zip(last, flags, strict=True)],
-            *[Lane(swapped(y) if f else y, f) for y, f in zip(made, rows, strict=True)]]
+    return [*[BatchedValue(y, f) for y, f in zip(last, flags, strict=True)],
+            *[BatchedValue(swapped(y) if f else y, f) for y, f in zip(made, rows, strict=True)]]
 
 
-def masked(replay: Replay, node: Node, parts: LoopParts, lanes: Lanes) -> Lanes:
+def masked(interpreter: BatchInterpreter, node: Node, parts: LoopParts,
+           operands: BatchedValues) -> BatchedValues:
     """Batch a loop whose trip count differs: it runs until the last example has finished."""
-    body, n = node.bodies[0], replay.n
-    times = times_of(replay, parts, lanes)
-    stacked = [x.stacked for x in lanes]
-    each = times.stacked or decided_apart(body, parts, stacked)
-    flags = carried_flags(body, parts, stacked, each)
-    start = [replay.stacked(x) if f else as_tensor(x.value)
-             for x, f in zip(lanes[parts.carried], flags, strict=True)]
-    first = lanes[parts.carried.start - 1] if parts.tested else Lane(as_tensor(True), False)
-    go_on = replay.stacked(first) if each else as_tensor(first.value)
-    count = replay.stacked(Lane(as_tensor(0, int64), False)) if each else as_tensor(0, int64)
-    limit = cast(as_tensor(times.value), int64) if times.stacked else None
+    body, n = node.bodies[0], interpreter.n
+    times = times_of(interpreter, parts, operands)
+    batched = [x.batched for x in operands]
+    each = times.batched or decided_apart(body, parts, batched)
+    flags = carried_flags(body, parts, batched, each)
+    start = [interpreter.batched(x) if f else as_tensor(x.value)
+             for x, f in zip(operands[parts.carried], flags, strict=True)]
+    first = (operands[parts.carried.start - 1] if parts.tested
+             else BatchedValue(as_tensor(True), False))
+    keep_going = interpreter.batched(first) if each else as_tensor(first.value)
+    count = (interpreter.batched(BatchedValue(as_tensor(0, int64), False)) if each
+             else as_tensor(0, int64))
+    limit = cast(as_tensor(times.value), int64) if times.batched else None
     if limit is not None:
-        go_on = go_on & (count < limit)
+        keep_going = keep_going & (count < limit)
 
-    def wanted(go_on: Any, *_: Any) -> Any:
-        return reduce_any(go_on)
+    def wanted(keep_going: Any, *_: Any) -> Any:
+        return reduce_any(keep_going)
 
-    def step(go_on: Any, count: Any, *carried: Any) -> list[Any]:
-        given = [*lanes[:parts.carried.start],
-                 *[Lane(x, f) for x, f in zip(carried, flags, strict=True)],
-                 *lanes[parts.captured]]
-        made = replay.run(body, given)
-        count = count + cast(go_on, int64)
-        after = [replay.stacked(y) if f else y.value
+    def step(keep_going: Any, count: Any, *carried: Any) -> list[Any]:
+        given = [*operands[:parts.carried.start],
+                 *[BatchedValue(x, f) for x, f in zip(carried, flags, strict=True)],
+                 *operands[parts.captured]]
+        made = interpreter.run(body, given)
+        count = count + cast(keep_going, int64)
+        after = [interpreter.batched(y) if f else y.value
                  for y, f in zip(made[parts.first:parts.first + parts.n_carried], flags,
                                  strict=True)]
-        more = go_on
+        more = keep_going
         if parts.tested:
-            more = go_on & replay.stacked(made[0]) if each else made[0].value
+            more = keep_going & interpreter.batched(made[0]) if each else made[0].value
         if limit is not None:
             more = more & (count < limit)
         if each:
-            after = [where(reshape(go_on, (n, *[1] * (y.ndim - 1))), y, x)
+            after = [where(reshape(keep_going, (n, *[1] * (y.ndim - 1))), y, x)
                      for x, y in zip(carried, after, strict=True)]
         return [more, count, *after]
 
-    endless = times.stacked or (type(times.value) is int and times.value == ENDLESS)
+    endless = times.batched or (type(times.value) is int and times.value == NO_LIMIT)
     most = None if endless else times.value
-    _, count, *last = while_loop(wanted, step, [go_on, count, *start], maximum_iterations=most,
+    _, count, *last = while_loop(wanted, step, [keep_going, count, *start], maximum_iterations=most,
                                  recompute=parts.recompute)
-    done = [Lane(y, f) for y, f in zip(last, flags, strict=True)]
-    return [*done, Lane(count, each)] if parts.tested else done
+    done = [BatchedValue(y, f) for y, f in zip(last, flags, strict=True)]
+    return [*done, BatchedValue(count, each)] if parts.tested else done
 
 
 def swapped(x: Any) -> Any:
@@ -143,12 +151,12 @@ def swapped(x: Any) -> Any:
     return transpose(x, [1, 0, *range(2, x.ndim)])
 
 
-def carried_flags(body: Graph, parts: LoopParts, stacked: Sequence[bool], each: bool) -> list[bool]:
+def carried_flags(body: Graph, parts: LoopParts, batched: Sequence[bool], each: bool) -> list[bool]:
     """Return a flag for each carry: True if it is batched after some iteration."""
     places = range(parts.carried.start, parts.carried.stop)
-    flags = [each or stacked[k] for k in places]
+    flags = [each or batched[k] for k in places]
     while True:
-        made = differing(body, with_carried(parts, stacked, flags))
+        made = differing(body, with_carried(parts, batched, flags))
         after = made[parts.first:parts.first + parts.n_carried]
         found = [f or y for f, y in zip(flags, after, strict=True)]
         if found == flags:
@@ -156,20 +164,20 @@ def carried_flags(body: Graph, parts: LoopParts, stacked: Sequence[bool], each: 
         flags = found
 
 
-def decided_apart(body: Graph, parts: LoopParts, stacked: Sequence[bool]) -> bool:
+def decided_apart(body: Graph, parts: LoopParts, batched: Sequence[bool]) -> bool:
     """Return True if the trip count may differ between examples."""
-    flags = carried_flags(body, parts, stacked, False)
-    return stacked[parts.carried.start - 1] or differing(
-        body, with_carried(parts, stacked, flags))[0]
+    flags = carried_flags(body, parts, batched, False)
+    return batched[parts.carried.start - 1] or differing(
+        body, with_carried(parts, batched, flags))[0]
 
 
-def with_carried(parts: LoopParts, stacked: Sequence[bool], flags: Sequence[bool]) -> list[bool]:
-    return [*stacked[:parts.carried.start], *flags, *stacked[parts.carried.stop:]]
+def with_carried(parts: LoopParts, batched: Sequence[bool], flags: Sequence[bool]) -> list[bool]:
+    return [*batched[:parts.carried.start], *flags, *batched[parts.carried.stop:]]
 
 
-def differing(body: Graph, stacked: Sequence[bool]) -> list[bool]:
+def differing(body: Graph, batched: Sequence[bool]) -> list[bool]:
     """Return a flag for each output of a body: True if it is batched, given flags for inputs."""
-    found: set[Symbol] = {x for x, s in zip(body.inputs, stacked, strict=True) if s}
+    found: set[Symbol] = {x for x, s in zip(body.inputs, batched, strict=True) if s}
     for node in body.nodes:
         if any([x in found for x in node.inputs]):
             found.update(node.outputs)

@@ -21,8 +21,8 @@ from dualflow.nest import (
 from dualflow.ops import state
 from dualflow.ops.array import broadcast_to, same_size, transpose
 from dualflow.ops.scan import map_fn
-from dualflow.transforms.lane import Lane
-from dualflow.transforms.replay import Replay
+from dualflow.transforms.batch_interpreter import BatchInterpreter
+from dualflow.transforms.batched_value import BatchedValue
 
 Axes = Any      # an int, None, or nested ints and None
 
@@ -101,14 +101,15 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0,
         n = size_of([(x, p) for x, a, p in zip(leaves, axes, paths, strict=True) if a is not None],
                     axis_size)
 
-        def lane(*rows: Any) -> Any:
+        def example(*rows: Any) -> Any:
             left = iter(rows)
             inside = [x if a is None else next(left) for x, a in zip(leaves, axes, strict=True)]
             positional, named = pack_sequence_as(given, inside)
             return fn(*positional, **named)
 
-        result, made = Replay("vmap", n).map(
-            lane, [Lane(x, True) for x, a in zip(leaves, axes, strict=True) if a is not None])
+        result, made = BatchInterpreter("vmap", n).map(
+            example,
+            [BatchedValue(x, True) for x, a in zip(leaves, axes, strict=True) if a is not None])
         return arranged(result, made, out_axes, n)
 
     return mapped
@@ -227,7 +228,7 @@ def size_of(mapped: Sequence[tuple[TensorBase, str]], axis_size: int | None) -> 
     return n
 
 
-def arranged(result: Any, made: list[Lane], out_axes: Axes, n: Any) -> Any:
+def arranged(result: Any, made: list[BatchedValue], out_axes: Axes, n: Any) -> Any:
     """Return the results of `fn` with the batch dimension at `out_axes`."""
     left = iter(made)
     axes = axes_of(out_axes, result, "out_axes", "")
@@ -236,17 +237,17 @@ def arranged(result: Any, made: list[Lane], out_axes: Axes, n: Any) -> Any:
     return pack_sequence_as(result, values)
 
 
-def placed(y: Lane, axis: int | None, path: str, n: Any) -> Any:
+def placed(y: BatchedValue, axis: int | None, path: str, n: Any) -> Any:
     """Return one result with the batch dimension at `axis`."""
     if axis is None:
-        if y.stacked:
+        if y.batched:
             raise InvalidArgumentError(f"vmap: out_axes{path} is None, but the result depends on "
                                        "the example")
         return as_tensor(y.value)
     x = as_tensor(y.value)
-    rank = x.ndim + (not y.stacked)
+    rank = x.ndim + (not y.batched)
     at = axis_in(axis, rank, lambda: f"the result{path} has {rank} dimensions including the batch",
                  "out_axes")
-    if not y.stacked:
+    if not y.batched:
         x = broadcast_to(x, (n, *x.shape))
     return x if at == 0 else transpose(x, [*range(1, at + 1), 0, *range(at + 1, rank)])

@@ -90,8 +90,8 @@ class RandomClusters:
         given[op.key] = x
         if op.n_in == 3 and op.key == 1:                # a condition
             given[0] = df.cast(given[0], df.bool)
-        if op.refuses(x.dtype):         # with a constant operand the op may be fused
-            given[op.looks_at] = df.cast(df.constant(2 + m % 3), x.dtype)
+        if op.may_raise(x.dtype):       # with a constant operand the op may be fused
+            given[op.checked_input] = df.cast(df.constant(2 + m % 3), x.dtype)
         attrs = attrs_of(op)
         return _core.apply(op.name, *given, **attrs[n % len(attrs)])
 

@@ -37,7 +37,7 @@ def operands(op, dtype, seed):
         is_condition = op.n_in == 3 and op.key == 1 and k == 0
         drawn = values(rng, SHAPE, "bool" if is_condition else dtype)
         x = df.constant(drawn)
-        if k == op.looks_at and op.refuses(x.dtype):
+        if k == op.checked_input and op.may_raise(x.dtype):
             x = df.constant(np.where(drawn % 7 == 0, 1, drawn % 7).astype(drawn.dtype))
         found.append(x if x.dtype.name == dtype or is_condition else df.cast(x, dtype))
     return found

@@ -59,14 +59,14 @@ def test_backward_pass_over_python_records():
     with df.GradientTape(persistent=True) as tape:
         y = x * x
         z = y * y
-    records = tape._log.records()
+    records = tape._tape.records()
     assert [r.op.name for r in records] == ["multiply", "multiply"]
     assert records[0].input_ids == (_core.tensor_id(y),) * 2
     assert records[0].output_ids == (_core.tensor_id(z),)
     ids = [_core.tensor_id(x), _core.tensor_id(y)]
     seed = {_core.tensor_id(z): df.constant([1., 1.])}
     found = backward(records, dict(seed), ids)
-    again = backward(tape._log, dict(seed), ids)
+    again = backward(tape._tape, dict(seed), ids)
     for key in ids:
         np.testing.assert_array_equal(found[key].numpy(), again[key].numpy())
 
@@ -91,9 +91,9 @@ def test_lazy_results_of_inactive_inputs_are_not_called():
     with df.GradientTape() as outer:
         with df.GradientTape() as inner:
             y = v * c
-        before = len(outer._log)
+        before = len(outer._tape)
         inner.gradient(y, v)
-        assert len(outer._log) - before <= 1
+        assert len(outer._tape) - before <= 1
 
 
 def test_outputs_without_a_cotangent_get_zeros():
@@ -151,7 +151,7 @@ def test_reset_during_a_backward_pass_raises():
     @df.custom_gradient
     def meddling(x):
         def grad(g):
-            for attempt in (tape._log.clear, tape._log.push):
+            for attempt in (tape._tape.clear, tape._tape.push):
                 try:
                     attempt()
                 except RuntimeError:

@@ -356,7 +356,7 @@ def test_exception_inside_ends_recording():
     with pytest.raises(ZeroDivisionError), df.GradientTape() as tape:
         y = x * x
         raise ZeroDivisionError
-    assert df._core.current_log() is None
+    assert df._core.current_tape() is None
     same(tape.gradient(y, x), 4.)
 
 
@@ -405,7 +405,7 @@ def test_exiting_tapes_in_another_order():
     z = y * x
     inner.__exit__(None, None, None)
     same(inner.gradient(z, x), 12.)
-    assert df._core.current_log() is None
+    assert df._core.current_tape() is None
 
 
 # --- nesting and orders ---
@@ -480,7 +480,7 @@ def test_threads_have_separate_tapes():
             t.start()
         for t in threads:
             t.join()
-    assert len(mine._log) == 0
+    assert len(mine._tape) == 0
     assert results == {i: (1 + 400. * i, 400.) for i in range(8)}
 
 
@@ -506,7 +506,7 @@ def test_tape_must_exit_in_its_own_thread():
 
 @pytest.fixture(params=[0, 16], ids=["all rows at once", "row by row"])
 def rows(request, monkeypatch):
-    monkeypatch.setattr("dualflow.autodiff.rows.FEW", request.param)
+    monkeypatch.setattr("dualflow.autodiff.batched_vjp.FEW", request.param)
 
 
 def test_jacobian(rows):
@@ -574,7 +574,7 @@ def test_compiled_and_interpreted_jacobians_are_equal(monkeypatch):
     given = [df.constant(np.random.default_rng(k).normal(size=(3, 3)), df.float32) for k in (2, 3)]
     made = []
     for few in (0, 16):
-        monkeypatch.setattr("dualflow.autodiff.rows.FEW", few)
+        monkeypatch.setattr("dualflow.autodiff.batched_vjp.FEW", few)
         made += [df.nest.flatten(g(*given)) for g in (of, df.function(of))]
     for one in zip(*made, strict=True):
         assert len({bytes(j) for j in one}) == 1

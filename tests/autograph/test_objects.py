@@ -465,7 +465,7 @@ class Base:
         return x if x > 0 else -x
 
 
-class Ways(Base):
+class PathExplorer(Base):
     def __init__(self):
         self.__hidden = 1
         self.given = 0
@@ -535,12 +535,12 @@ class Slots:
         return self.value
 
 
-WAYS = Ways()
+WAYS = PathExplorer()
 
 
 @pytest.mark.parametrize("f", [
     decorated, functools.partial(lambda a, x: x if x > a else a, 1), lambda x: above(1)(x),
-    WAYS, WAYS.scaled, WAYS.made, Ways.made, WAYS.static, WAYS.hidden, WAYS.by_property,
+    WAYS, WAYS.scaled, WAYS.made, PathExplorer.made, WAYS.static, WAYS.hidden, WAYS.by_property,
     lambda x: Limit(1).cut(x), lambda x: Frozen(1).cut(x), lambda x: Slots().put(x),
     lambda x: list(map(magnitude, [x, x * 2])), lambda x: {k: magnitude(x * k) for k in range(3)},
     lambda x: [y if y > 0 else -y for y in [x, x + 1]],

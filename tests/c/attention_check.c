@@ -125,7 +125,7 @@ static void check(df_attention *a)
     a->k = numbers(a->dtype, sizes[2]);
     a->v = numbers(a->dtype, sizes[3]);
     a->g = numbers(a->dtype, sizes[0]);
-    a->rest = df_is_half(a->dtype) ? numbers(a->dtype, sizes[0]) : NULL;
+    a->rest = df_is_reduced_float(a->dtype) ? numbers(a->dtype, sizes[0]) : NULL;
     a->lse = numbers(DF_SYM(df_attention_sums)(a->dtype), n_q);
     const int64_t bytes = DF_SYM(df_attention_workspace)(a);
     void *workspace = aligned_alloc(64, (size_t)(bytes + 64) / 64 * 64);

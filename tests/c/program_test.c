@@ -101,7 +101,7 @@ static df_status positive_run(const df_call *call, df_error *err)
 }
 
 static const df_op positive = {.name = "positive", .kind = DF_GENERAL, .n_in = 1, .n_out = 1,
-                               .sized_by_data = true,
+                               .data_dependent_shape = true,
                                .infer = positive_infer, .run = positive_run};
 
 static int64_t at_start(const df_call *call)
@@ -231,7 +231,7 @@ static void check_sum(df_program *p, float seed)
 
 static void test_workspace_behind_the_arena(void)
 {
-    workspace_of_sum = DF_BEHIND;
+    workspace_of_sum = DF_WORKSPACE_APPENDED;
     df_program *p = build_sum(0, 0);
     workspace_of_sum = 128;
     CHECK(df_program_arena(p) == 256 + N * (int64_t)sizeof(float));

@@ -86,10 +86,10 @@ static void test_rounds_wrap(void)
 {
     df_signature s = {0};
     write_log(&s, SAME, 50);
-    s.round = INT32_MAX - 1;
+    s.generation = INT32_MAX - 1;
     for (int k = 0; k < 4; k++) {
         write_log(&s, SAME, 50);
-        CHECK(s.round > 0 && s.n_values == 52);
+        CHECK(s.generation > 0 && s.n_values == 52);
     }
     df_signature_free(&s);
 }

@@ -1,5 +1,5 @@
 /* Sets and maps of ids, and the records of a tape. */
-#include "tape/log.h"
+#include "tape/tape.h"
 
 #include "check.h"
 
@@ -75,54 +75,54 @@ static void test_far_apart(void)
 }
 
 /* Appends `out` = op(`in`), both described with shape (rows, 3). */
-static void append(df_log *log, uint64_t in, uint64_t out, int64_t rows)
+static void append(df_tape *tape, uint64_t in, uint64_t out, int64_t rows)
 {
     df_tensor t;
     df_error err;
     df_tensor_init(&t);
     CHECK(df_tensor_set(&t, DF_F32, 2, (int64_t[]){rows, 3}, "test", &err) == DF_OK);
-    df_entry *e = df_log_reserve(log, 1, 1, 4);
-    CHECK(e != NULL && e->n_in == 1 && e->n_out == 1 && !e->both_ways);
-    e->op = log;
-    int64_t *dims = df_entry_dims(e);
+    df_tape_record *e = df_tape_reserve(tape, 1, 1, 4);
+    CHECK(e != NULL && e->n_in == 1 && e->n_out == 1 && !e->may_lead_further);
+    e->op = tape;
+    int64_t *dims = df_tape_record_dims(e);
     int64_t *next = df_operand_describe(&e->operands[0], &t, NULL, dims);
     CHECK(next == dims + 2);
     int64_t *end = df_operand_describe(&e->operands[1], &t, &e->operands[0], next);
     CHECK(end == next && e->operands[1].kept == dims); /* shared */
     e->operands[0].id = in;
     e->operands[1].id = out;
-    df_log_append(log, e, end);
+    df_tape_append(tape, e, end);
     df_tensor_clear(&t);
 }
 
 static void test_log(void)
 {
-    df_log log = {.ids.base = 1};
+    df_tape tape = {.ids.base = 1};
     for (int round = 0; round < 2; round++) { /* the second reuses chunks of the first */
-        for (int64_t k = 1; k <= 2000; k++) append(&log, (uint64_t)k, (uint64_t)k + 1, k);
-        CHECK(log.n == 2000);
+        for (int64_t k = 1; k <= 2000; k++) append(&tape, (uint64_t)k, (uint64_t)k + 1, k);
+        CHECK(tape.n == 2000);
         int64_t k = 2000;
-        for (const df_entry *e = log.last; e; e = e->before, k--) {
+        for (const df_tape_record *e = tape.last; e; e = e->before, k--) {
             const int64_t *dims = e->operands[1].kept;
-            CHECK(e->op == &log && e->operands[1].id == (uint64_t)k + 1);
+            CHECK(e->op == &tape && e->operands[1].id == (uint64_t)k + 1);
             CHECK(e->operands[1].spec && e->operands[1].ndim == 2 && dims[0] == k && dims[1] == 3);
         }
         CHECK(k == 0);
-        while (log.last) df_log_drop(&log);
-        CHECK(log.n == 0 && !log.first && !log.chunk);
+        while (tape.last) df_tape_drop(&tape);
+        CHECK(tape.n == 0 && !tape.first && !tape.chunk);
     }
-    df_log_drop((append(&log, 1, 2, 1), &log));
-    CHECK(!log.first);
+    df_tape_drop((append(&tape, 1, 2, 1), &tape));
+    CHECK(!tape.first);
 }
 
 static void test_shapes_that_differ(void)
 {
-    df_log log = {0};
+    df_tape tape = {0};
     df_tensor t;
     df_error err;
     df_tensor_init(&t);
-    df_entry *e = df_log_reserve(&log, 2, 1, 3);
-    int64_t *dims = df_entry_dims(e), *at = dims;
+    df_tape_record *e = df_tape_reserve(&tape, 2, 1, 3);
+    int64_t *dims = df_tape_record_dims(e), *at = dims;
     CHECK(df_tensor_set(&t, DF_F64, 1, (int64_t[]){5}, "test", &err) == DF_OK);
     at = df_operand_describe(&e->operands[0], &t, NULL, at);
     CHECK(df_tensor_set(&t, DF_I8, 2, (int64_t[]){5, 1}, "test", &err) == DF_OK);
@@ -131,55 +131,55 @@ static void test_shapes_that_differ(void)
     at = df_operand_describe(&e->operands[2], &t, &e->operands[1], at);
     CHECK(at == dims + 3 && dims[0] == 5 && dims[1] == 5 && dims[2] == 1);
     CHECK(e->operands[0].dtype == DF_F64 && e->operands[2].ndim == 0);
-    df_log_append(&log, e, at);
-    df_log_drop(&log);
+    df_tape_append(&tape, e, at);
+    df_tape_drop(&tape);
     df_tensor_clear(&t);
 }
 
 /* 1 -> 2 -> 3 ... and 10001 -> 10002 -> ..., over several chunks; one large record. */
 static void test_reach(void)
 {
-    df_log log = {.ids.base = 1};
+    df_tape tape = {.ids.base = 1};
     df_id_set reach = {.base = 1};
     for (uint64_t k = 1; k < 1000; k++) {
-        append(&log, k, k + 1, 1);
-        append(&log, 10000 + k, 10001 + k, 2);
+        append(&tape, k, k + 1, 1);
+        append(&tape, 10000 + k, 10001 + k, 2);
     }
-    df_entry *e = df_log_reserve(&log, 1, 20000, 0); /* larger than a chunk */
+    df_tape_record *e = df_tape_reserve(&tape, 1, 20000, 0); /* larger than a chunk */
     memset(e->operands, 0, 20001 * sizeof *e->operands);
     e->operands[0].id = 1000;
     e->operands[20000].id = 30000;
-    df_log_append(&log, e, df_entry_dims(e));
-    append(&log, 30000, 30001, 1);
-    CHECK(df_id_set_put(&reach, 500) && df_log_reach(&log, &reach));
+    df_tape_append(&tape, e, df_tape_record_dims(e));
+    append(&tape, 30000, 30001, 1);
+    CHECK(df_id_set_put(&reach, 500) && df_tape_mark_reachable(&tape, &reach));
     for (uint64_t k = 1; k <= 1000; k++) {
         CHECK(df_id_set_has(&reach, k) == (k >= 500));
         CHECK(!df_id_set_has(&reach, 10000 + k));
     }
     CHECK(df_id_set_has(&reach, 30001));
     df_id_set_free(&reach);
-    while (log.last) df_log_drop(&log);
+    while (tape.last) df_tape_drop(&tape);
 }
 
-/* An output propagates to the other outputs of a record only if both_ways is set. */
+/* An output propagates to the other outputs of a record only if may_lead_further is set. */
 static void test_both_ways(void)
 {
     for (int both = 0; both < 2; both++) {
-        df_log log = {0};
+        df_tape tape = {0};
         df_id_set reach = {.base = 1};
         df_id_map pending = {0};
-        df_entry *e = df_log_reserve(&log, 1, 2, 0);
+        df_tape_record *e = df_tape_reserve(&tape, 1, 2, 0);
         memset(e->operands, 0, 3 * sizeof *e->operands);
         for (int k = 0; k < 3; k++) e->operands[k].id = (uint64_t)k + 1;
-        e->both_ways = both;
-        df_log_append(&log, e, df_entry_dims(e));
-        CHECK(df_id_set_put(&reach, 2) && df_log_reach(&log, &reach));
+        e->may_lead_further = both;
+        df_tape_append(&tape, e, df_tape_record_dims(e));
+        CHECK(df_id_set_put(&reach, 2) && df_tape_mark_reachable(&tape, &reach));
         CHECK(df_id_set_has(&reach, 3) == both && !df_id_set_has(&reach, 1));
-        CHECK(df_id_map_put(&pending, 1) >= 0 && !df_entry_gives(e, &pending));
-        CHECK(df_id_map_put(&pending, 3) >= 0 && df_entry_gives(e, &pending));
+        CHECK(df_id_map_put(&pending, 1) >= 0 && !df_tape_record_has_cotangent(e, &pending));
+        CHECK(df_id_map_put(&pending, 3) >= 0 && df_tape_record_has_cotangent(e, &pending));
         df_id_map_free(&pending);
         df_id_set_free(&reach);
-        df_log_drop(&log);
+        df_tape_drop(&tape);
     }
 }
 

@@ -196,7 +196,7 @@ def test_is_variable_initialized_returns_a_numpy_bool(session):
 
 
 def test_branches_without_a_return_value_raise():
-    for then, otherwise, who in ((lambda: None, lambda: 1., "true_fn"),
-                                 (lambda: 1., lambda: None, "false_fn")):
-        with pytest.raises(ValueError, match=f"{who} must have a return value"):
+    for then, otherwise, caller in ((lambda: None, lambda: 1., "true_fn"),
+                                    (lambda: 1., lambda: None, "false_fn")):
+        with pytest.raises(ValueError, match=f"{caller} must have a return value"):
             tf.cond(tf.constant(True), then, otherwise)

@@ -365,8 +365,8 @@ def case_copies():
 def case_update_overlaps():
     """One micro-batch per rank: asynchronous reductions in several buckets, run by the waiting
     thread or by the progress thread."""
-    digests, before = [], progress.Beside.wanted
-    for graph, progress.Beside.wanted in ((False, False), (True, False), (True, True)):
+    digests, before = [], progress.ProgressThread.wanted
+    for graph, progress.ProgressThread.wanted in ((False, False), (True, False), (True, True)):
         vs = [df.Variable(given(7 + k, (20, 20))) for k in range(4)]
         optimizer = d.DistributedOptimizer(df.optimizers.SGD(0.1), bucket_bytes=3000)
 
@@ -383,7 +383,7 @@ def case_update_overlaps():
         for _ in range(5):
             step(given(d.rank(), (3, 20)))
         digests.append([v.numpy().tobytes() for v in vs])
-    progress.Beside.wanted = before
+    progress.ProgressThread.wanted = before
     assert digests[0] == digests[1] == digests[2]
     same = hashlib.md5(b"".join(digests[0])).hexdigest()
     assert d.allgather_object(same) == [same] * d.size()

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import dualflow as df
-from dualflow._core import combine, get_op, memory_of, unfilled
-from dualflow.distribute.tree import Pile, nodes_of
+from dualflow._core import combine, empty_with_buffer, get_op, memory_of
+from dualflow.distribute.tree import TreeAccumulator, nodes_of
 
 
 def whole(n):
@@ -32,7 +32,7 @@ def test_nodes_of_a_range_of_leaves(n, data):
 
 
 def combined(op, xs, spans):
-    y, out = unfilled(xs[0].dtype, xs[0].shape)
+    y, out = empty_with_buffer(xs[0].dtype, xs[0].shape)
     combine(get_op(op), xs[0].dtype, [memory_of(x) for x in xs], spans, out)
     return y
 
@@ -42,13 +42,13 @@ def combined(op, xs, spans):
 def test_kernel_matches_add(n, cuts, size):
     """For any division into ranks, the bits match one rank with all leaves."""
     leaves = [df.random.normal([size], seed=k) * 10. ** (k % 7) for k in range(n)]
-    one = Pile(n, 0, df.add)
+    one = TreeAccumulator(n, 0, df.add)
     for x in leaves:
         one.add(x)
     borders = sorted({0, n, *[c for c in cuts if c < n]})
     xs, spans = [], []
     for a, b in zip(borders, borders[1:], strict=False):
-        pile = Pile(n, a, df.add)
+        pile = TreeAccumulator(n, a, df.add)
         for x in leaves[a:b]:
             pile.add(x)
         xs += pile.values

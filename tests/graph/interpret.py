@@ -104,16 +104,16 @@ def _run_rounds(node: Node, inputs: list[Tensor]) -> list[Tensor]:
     times = int(inputs[0].item()) if parts.times < 0 else parts.times
     for k in range(parts.sliced.start, parts.sliced.stop):
         times = min(times, inputs[k].shape[0])
-    go_on = not parts.tested or inputs[parts.carried.start - 1].item()
+    keep_going = not parts.tested or inputs[parts.carried.start - 1].item()
     writes = [k for k in range(len(inputs)) if node.writes >> k & 1]
     n_made = len(body.outputs) - len(writes)
     rows: list[list[Tensor]] = []
-    while len(rows) < times and go_on:
+    while len(rows) < times and keep_going:
         at = times - 1 - len(rows) if parts.reverse else len(rows)
         for k in range(parts.sliced.start, parts.sliced.stop):
             given[k] = inputs[k][at]
         made = interpret(body, given).outputs
-        go_on = not parts.tested or made[0].item()
+        keep_going = not parts.tested or made[0].item()
         given[parts.carried] = made[parts.first:parts.first + parts.n_carried]
         for k, y in zip(writes, made[n_made:], strict=True):
             given[k] = y

@@ -9,10 +9,10 @@ from dualflow.graph.program import arena
 from dualflow.graph.program.arena import (
     ALIGNMENT,
     Block,
+    assign_offsets,
     by_birth,
     largest_first,
     lower_bound,
-    place,
 )
 
 lifetimes = st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 40), st.integers(0, 12)),
@@ -36,7 +36,7 @@ def check(blocks, total):
 @given(lifetimes)
 def test_live_blocks_do_not_overlap(given_):
     blocks = blocks_of(given_)
-    total = place(blocks)
+    total = assign_offsets(blocks)
     check(blocks, total)
     assert total >= lower_bound(blocks)
 
@@ -59,7 +59,7 @@ def test_size_is_close_to_the_lower_bound():
         n = int(rng.integers(3, 40))
         blocks = [Block(int(rng.integers(1, 100)) * 64, k, 2 * n - k) for k in range(n)]
         blocks += [Block(int(rng.integers(1, 100)) * 64, k, k + 1) for k in range(2 * n)]
-        worst = max(worst, place(blocks) / lower_bound(blocks))
+        worst = max(worst, assign_offsets(blocks) / lower_bound(blocks))
     assert worst < 1.1
 
 
@@ -73,12 +73,12 @@ def test_size_is_close_to_the_lower_bound():
 ])
 def test_small_examples_are_optimal(given_, total):
     blocks = blocks_of(given_)
-    assert place(blocks) == total == lower_bound(blocks)
+    assert assign_offsets(blocks) == total == lower_bound(blocks)
 
 
 def test_sizes_beyond_64_bits():
     blocks = [Block(10**24, 0, 1), Block(10**24, 1, 2)]
-    assert place(blocks) >= 2 * 10**24
+    assert assign_offsets(blocks) >= 2 * 10**24
 
 
 def test_many_blocks():
@@ -86,6 +86,6 @@ def test_many_blocks():
     n = 100_000
     assert n > arena.LARGEST_FIRST_MAX
     blocks = [Block(64, k, k + 1) for k in range(n)]
-    assert place(blocks) == 128
+    assert assign_offsets(blocks) == 128
     blocks = [Block(64, k, 2 * n - k) for k in range(n)]
-    assert place(blocks) == 64 * n
+    assert assign_offsets(blocks) == 64 * n

@@ -54,9 +54,9 @@ STRUCTURES = [
 @pytest.mark.parametrize("structure", STRUCTURES, ids=range(len(STRUCTURES)))
 def test_flatten_and_rebuild_round_trip(structure):
     leaves, paths = [], []
-    skeleton = flatten(structure, "s", leaves, paths)
-    hash(skeleton)
-    again = rebuild(skeleton, iter(leaves))
+    treedef = flatten(structure, "s", leaves, paths)
+    hash(treedef)
+    again = rebuild(treedef, iter(leaves))
     assert again == structure and type(again) is type(structure)
     assert len(paths) == len(leaves) == len(set(paths))
 
@@ -72,10 +72,10 @@ def test_keys_of_leaves():
     x = df.ones([2, 3])
     assert leaf_key(x) == TensorLeaf(df.float32, (2, 3))
     assert leaf_key(df.TensorSpec([None, 3])) == TensorLeaf(df.float32, (None, 3))
-    assert TensorLeaf(df.float32, (None, 3)).admits(leaf_key(x))
-    assert not TensorLeaf(df.float32, (None, 2)).admits(leaf_key(x))
-    assert not TensorLeaf(df.float32, (None,)).admits(leaf_key(x))
-    assert not TensorLeaf(df.float64, (2, 3)).admits(leaf_key(x))
+    assert TensorLeaf(df.float32, (None, 3)).matches(leaf_key(x))
+    assert not TensorLeaf(df.float32, (None, 2)).matches(leaf_key(x))
+    assert not TensorLeaf(df.float32, (None,)).matches(leaf_key(x))
+    assert not TensorLeaf(df.float64, (2, 3)).matches(leaf_key(x))
     assert str(TensorLeaf(df.float32, (None,))) == "float32 (None,)"
 
 
@@ -99,9 +99,9 @@ def test_static_leaves_compare_type_and_value(a, b, same):
 
 
 def test_number_leaf_admits_values_of_its_type():
-    assert NumberLeaf(int).admits(StaticLeaf(3))
-    assert not NumberLeaf(int).admits(StaticLeaf(3.))
-    assert not NumberLeaf(int).admits(StaticLeaf(True))
+    assert NumberLeaf(int).matches(StaticLeaf(3))
+    assert not NumberLeaf(int).matches(StaticLeaf(3.))
+    assert not NumberLeaf(int).matches(StaticLeaf(True))
     assert str(NumberLeaf(float)) == "any float"
 
 
@@ -110,8 +110,8 @@ def test_binding():
         return a, b, rest, c, more
 
     arguments = Arguments(f, "f", None)
-    skeleton, leaves, paths = arguments.bind((1, 2, 3, 4), {"c": 5, "d": 6})
+    treedef, leaves, paths = arguments.bind((1, 2, 3, 4), {"c": 5, "d": 6})
     assert leaves == [1, 2, 3, 4, 5, 6]
     assert paths == ["a", "b", "rest[0]", "rest[1]", "c", "more['d']"]
-    assert arguments.call(f, skeleton, leaves) == (1, 2, (3, 4), 5, {"d": 6})
+    assert arguments.call(f, treedef, leaves) == (1, 2, (3, 4), 5, {"d": 6})
     assert arguments.bind((1,), {"c": 0})[1] == [1, 2, 0]

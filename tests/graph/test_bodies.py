@@ -9,9 +9,9 @@ from dualflow.graph import ir, passes
 from dualflow.graph.inspect.draw import picture, to_dot, to_svg
 from dualflow.graph.inspect.profile import flops_of
 from dualflow.graph.ir import CALL, PARAMETER, Graph, Input
-from dualflow.graph.passes import common, dead_code, inline, updates, versions
+from dualflow.graph.passes import cse, dead_code, inline, updates, versions
 from dualflow.graph.passes.options import Options
-from dualflow.graph.trace.known import known_value
+from dualflow.graph.trace.static_value import static_value
 from dualflow.graph.trace.trace import Trace
 from tests.graph.bodies import leaves_first, outlined
 from tests.graph.build import (
@@ -72,11 +72,11 @@ def broken(graph, match):
 
 def test_node_summarises_effects_of_its_bodies():
     pure = call_of(Graph(), softplus, *traced(lambda a: a, x(2)).inputs)
-    assert (pure.writes, pure.effect, pure.may_refuse, pure.written) == (0, False, False, [])
+    assert (pure.writes, pure.effect, pure.may_raise, pure.written) == (0, False, False, [])
     graph = traced(lambda a, i: df.gather(a, i), x(3), x(dtype="int32"))
-    assert call_of(Graph(), lambda a, i: df.gather(a, i), *graph.inputs).may_refuse
+    assert call_of(Graph(), lambda a, i: df.gather(a, i), *graph.inputs).may_raise
     shown = call_of(Graph(), lambda a: df.print(a) or a, *graph.inputs[:1])
-    assert shown.effect and shown.may_refuse and not shown.writes
+    assert shown.effect and shown.may_raise and not shown.writes
 
 
 def writing():
@@ -96,7 +96,7 @@ def writing():
 def test_call_writes_the_variables_of_its_body():
     graph, call = writing()
     ir.check(graph)
-    assert (call.writes, call.effect, call.may_refuse) == (2, True, False)
+    assert (call.writes, call.effect, call.may_raise) == (2, True, False)
     assert [(b.name, a.index) for b, a in call.written] == [(call.inputs[1].name, 1)]
     assert body(inline.run(ir.copy(graph), Options())) == [
         "%2 = add(%0, %0)", "%3 = assign_add(%1, %2)", "return %2, %3"]
@@ -125,7 +125,7 @@ def test_calls_with_effects_are_neither_dropped_nor_merged():
     graph = traced(lambda a: a, x(2))
     for _ in range(2):
         call_of(graph, lambda a: df.print(a) or a * 2.0, *graph.inputs)
-    assert [len(ops(run(ir.copy(graph), Options()))) for run in (dead_code.run, common.run)] == [
+    assert [len(ops(run(ir.copy(graph), Options()))) for run in (dead_code.run, cse.run)] == [
         2, 2]
     assert len(ops(updates.run(ir.copy(graph), Options()))) == 2
 
@@ -252,7 +252,7 @@ def test_equal_bodies_are_merged():
         (softplus, a), (softplus, a), (softplus, b), (lambda t: df.exp(1.0 + t), a),
         (lambda t: df.math.log(2.0 + df.exp(t)), a))]
     graph.outputs = [node.outputs[0] for node in made]
-    after = passed(common, graph)
+    after = passed(cse, graph)
     assert lines(after)[-1] == "return %2, %2, %3, %4, %5"
     assert len(ops(after)) == 4
 
@@ -261,7 +261,7 @@ def test_known_values_through_calls():
     trace = Trace("f")
     c = trace.constant(df.constant([1.0, 2.0]))
     y = call_of(trace, lambda a: call_of(current_graph(), df.exp, a).outputs[0], c).outputs[0]
-    assert_same(known_value(y, None), df.exp(c.node.data))
+    assert_same(static_value(y, None), df.exp(c.node.data))
 
 
 def test_several_bodies():
@@ -277,11 +277,11 @@ def test_several_bodies():
     assert text(made) == text(graph)
     assert [len(node.bodies) for node in made.nodes] == [0, 1, 2]
     first.inputs = second.inputs = tuple(graph.inputs)
-    assert len(ops(common.run(graph, Options()))) == 2
+    assert len(ops(cse.run(graph, Options()))) == 2
     first.own(ir.copy(graph).nodes[-1].bodies[::-1])
-    assert len(ops(common.run(graph, Options()))) == 2
+    assert len(ops(cse.run(graph, Options()))) == 2
     first.own(first.bodies[::-1])
-    assert lines(common.run(graph, Options()))[-1] == "return %1, %1"
+    assert lines(cse.run(graph, Options()))[-1] == "return %1, %1"
 
 
 def test_drawings_frame_the_nodes_of_a_body():
@@ -358,7 +358,7 @@ def test_deeply_nested_calls():
     ir.check(graph)
     made = ir.copy(graph)
     assert len(ir.graphs(made)) == DEPTH + 1
-    for run in (common.run, versions.run, dead_code.run):
+    for run in (cse.run, versions.run, dead_code.run):
         made = run(made, Options())
     assert len(ops(inline.run(made, Options()))) == DEPTH + 1
     assert len(ops(passes.optimize(graph, Options()))) == 1

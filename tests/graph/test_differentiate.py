@@ -60,7 +60,7 @@ def test_call_without_watched_values_is_not_recorded():
     f = df.function(lambda x: x * x)
     with df.GradientTape(watch_accessed_variables=False) as tape:
         f(df.constant(2.))
-    assert len(tape._log) == 0
+    assert len(tape._tape) == 0
 
 
 def test_gradient_uses_the_random_numbers_of_the_forward_run():

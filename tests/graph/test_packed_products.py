@@ -6,8 +6,8 @@ import pytest
 
 import dualflow as df
 from dualflow import _core
-from dualflow.graph.passes import keep
-from tests.graph.passes.test_keep import kept
+from dualflow.graph.passes import cache_invariants
+from tests.graph.passes.test_cache_invariants import kept
 
 DTYPES = ["float32", "float64", "int32", "int64", "float16", "bfloat16"]
 # Shapes with remainders of panels and blocks, partial tiles, several passes over k.
@@ -17,8 +17,8 @@ SIZES = [(2, 1, 2), (2, 7, 5), (9, 33, 49), (40, 70, 64), (17, 1100, 33), (200, 
 
 @pytest.fixture(autouse=True)
 def any_size(monkeypatch):
-    monkeypatch.setattr(keep, "LEAST_BYTES", 0)
-    monkeypatch.setattr(keep, "MOST_GROWTH", 100)
+    monkeypatch.setattr(cache_invariants, "LEAST_BYTES", 0)
+    monkeypatch.setattr(cache_invariants, "MOST_GROWTH", 100)
 
 
 def drawn(dtype, *shape, seed=0):

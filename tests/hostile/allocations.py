@@ -19,7 +19,7 @@ import warnings
 import numpy as np
 
 import dualflow as df
-from dualflow.ops.beside import beside
+from dualflow.ops.async_host import async_host_call
 from tests.live import live_bytes
 
 
@@ -95,7 +95,7 @@ class Copied:
 
 
 def shifted(x, k):
-    wait = beside("copy", Copied, [x + 1.0], [(df.float32, (2,))])
+    wait = async_host_call("copy", Copied, [x + 1.0], [(df.float32, (2,))])
     share = df.constant([6, 4]) // k
     return wait()[0] + df.cast(share, df.float32)
 

@@ -25,7 +25,7 @@ from tests.hostile.values import VALUES, EvilError
 ALLOWED = (DualflowError, TypeError, ValueError, IndexError, OverflowError, MemoryError,
            BufferError, NotImplementedError, EvilError, decimal.InvalidOperation,
            FileNotFoundError)
-ENDLESS = {"very deep"}     # even its repr overflows the stack
+NO_LIMIT = {"very deep"}    # even its repr overflows the stack
 SECONDS = 20                      # limit of one call on a loaded machine
 
 
@@ -161,7 +161,7 @@ def problem(name, exception, chosen):
         return None
     if "Inconsistent object during array creation" in str(exception):    # NumPy's error for lists
         return None
-    if isinstance(exception, RecursionError) and ENDLESS & {*chosen.values()}:
+    if isinstance(exception, RecursionError) and NO_LIMIT & {*chosen.values()}:
         return None
     if not isinstance(exception, ALLOWED) or isinstance(exception, RecursionError):
         return f"{type(exception).__name__}: {exception}"

@@ -599,7 +599,7 @@ def test_save_is_a_consistent_snapshot(prefix):
     thread.start()
     try:
         for k in range(200):
-            a, b = df._core.values_together([v, w])
+            a, b = df._core.snapshot_values([v, w])
             assert a.numpy()[0] == b.numpy()[-1], k
     finally:
         over.set()

@@ -11,7 +11,7 @@ import pytest
 
 import dualflow as df
 from dualflow import config
-from dualflow._core import Updates, apply_each, values_together
+from dualflow._core import Updates, apply_each, snapshot_values
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.optimizers.formula import Formula
 from tests.optimizers.test_optimizers import SETTINGS
@@ -229,7 +229,7 @@ def test_update_of_all_variables_is_atomic():
 
     def look():
         while not over.is_set():
-            values = {x.item() for x in values_together(variables)}
+            values = {x.item() for x in snapshot_values(variables)}
             if len(values) > 1:
                 mixed.append(values)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.graph.passes import keep
+from dualflow.graph.passes import cache_invariants
 from dualflow.summary.graph_def import to_graph_def
 from tests.summary.events import read
 
@@ -111,7 +111,7 @@ def test_explicit_graph():
 
 
 def test_cached_results(monkeypatch):
-    monkeypatch.setattr(keep, "LEAST_BYTES", 0)
+    monkeypatch.setattr(cache_invariants, "LEAST_BYTES", 0)
     w = df.Variable(df.ones([64, 64]))
     f = df.function(lambda x: df.cast(x, df.bfloat16) @ df.cast(w, df.bfloat16))
     found = nodes(f.graph_for(df.ones([64, 64])))

@@ -5,7 +5,7 @@ import builtins
 import pytest
 
 import dualflow as df
-from dualflow._core import current_graph, current_log
+from dualflow._core import current_graph, current_tape
 from tests.threads.child import run
 from tests.threads.interrupt import interrupt, places
 
@@ -96,7 +96,7 @@ def test_interrupt_at_every_position(work, request):
         error = interrupt(work, n)
         kept.append(error)                      # keeps its frames alive, and their objects
         assert current_graph() is None, f"a graph is open after {error!r}"
-        assert current_log() is None, f"a tape is recording after {error!r}"
+        assert current_tape() is None, f"a tape is recording after {error!r}"
         assert builtins.print is own_print, f"print is still patched after {error!r}"
         assert not any(g.names._scopes for g in made), f"a scope is open after {error!r}"
     work()
@@ -107,7 +107,7 @@ def test_interrupts_at_random_times(request):
     seconds = 60 if request.config.getoption("exhaustive") else 1
     out = run(f"""
 import builtins, random, warnings
-from dualflow._core import current_graph, current_log
+from dualflow._core import current_graph, current_tape
 from tests.threads.test_ctrl_c import traces, around_a_call, tapes, graphs
 warnings.simplefilter("ignore")
 def handler(number, frame):
@@ -134,7 +134,7 @@ while time.monotonic() < end:
     except KeyboardInterrupt as error:
         kept[:] = [error, *kept[:20]]
         n += 1
-    assert current_graph() is None and current_log() is None
+    assert current_graph() is None and current_tape() is None
     assert builtins.print is own_print
 for work in works:
     work()

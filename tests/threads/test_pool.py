@@ -39,8 +39,8 @@ def test_products_are_shared_in_programs_as_in_eager_mode():
     for call in (lambda: a @ b, lambda: alone(a, b), lambda: joined(a, b)):
         found = counted(call, lambda c: c["by_workers"] > 0)
         assert found["by_workers"] > 0, "the workers took no part"
-        assert found["claims"] % found["jobs"] == 0
-        parts.add(found["claims"] // found["jobs"])
+        assert found["chunks"] % found["jobs"] == 0
+        parts.add(found["chunks"] // found["jobs"])
     assert len(parts) == 1 and parts.pop() > 1
     assert (a @ b).numpy().tobytes() == alone(a, b).numpy().tobytes()
 

@@ -21,7 +21,7 @@ def flat(value):
     return harness.results(value)
 
 
-class Lanes:
+class BatchedValues:
     """A row of the table with arguments for a batch; `kind` selects the batched arguments."""
 
     def __init__(self, case, kind):
@@ -54,7 +54,7 @@ KINDS = ("samples", "first", "last", "arrays", "all")
 
 def varying(case):
     """Return the distinct kinds of batching for a row."""
-    found = {tuple(Lanes(case, kind).on): kind for kind in reversed(KINDS)}
+    found = {tuple(BatchedValues(case, kind).on): kind for kind in reversed(KINDS)}
     return [kind for on, kind in found.items() if on]
 
 
@@ -84,7 +84,7 @@ def equal(got, want, tolerance=0):
 
 @pytest.mark.parametrize("case, kind", ROWS)
 def test_vmap(case, kind):
-    lanes = Lanes(case, kind)
+    lanes = BatchedValues(case, kind)
     if case.op in SIZED:
         with pytest.raises(ShapeError, match="data decides"):
             df.vmap(lanes)(*lanes.given)
@@ -103,13 +103,13 @@ def test_vmap(case, kind):
 
 
 MAPPED = first_of([pytest.param(c, id=str(c)) for c in CASES
-                   if Lanes(c, "samples").on and c.op not in SIZED])
+                   if BatchedValues(c, "samples").on and c.op not in SIZED])
 
 
 @pytest.mark.parametrize("case", MAPPED)
 def test_unknown_sizes(case):
     """The sizes of examples and the batch size are unknown."""
-    lanes = Lanes(case, "samples")
+    lanes = BatchedValues(case, "samples")
     signature = [df.TensorSpec([None] * x.ndim, x.dtype) for x in lanes.given]
     traced = df.function(df.vmap(lanes), input_signature=signature)
     for g, t in zip(df.vmap(lanes)(*lanes.given), traced(*lanes.given), strict=True):
@@ -119,7 +119,7 @@ def test_unknown_sizes(case):
 @pytest.mark.parametrize("case", MAPPED)
 def test_nested(case):
     """The inner batch is the first dimension, the outer one the second."""
-    lanes = Lanes(case, "samples")
+    lanes = BatchedValues(case, "samples")
     inner = df.vmap(lanes)
     pairs = [df.stack([x, df.reverse(x, [0])], 1) for x in lanes.given]
     got = df.vmap(inner, in_axes=1)(*pairs)
@@ -144,7 +144,7 @@ def test_rules_belong_to_public_ops():
 
 def sources(case):
     """Return the row's function of its samples, and the positions of differentiable ones."""
-    lanes, place, places = Lanes(case, "samples"), 0, []
+    lanes, place, places = BatchedValues(case, "samples"), 0, []
     for i, arg in enumerate(case.args):
         for leaf in flat(arg):
             if callable(leaf):

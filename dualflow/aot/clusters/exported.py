@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from dualflow.aot.amalgamation import HEADER, HEADERS, TITLE, Joined
 from dualflow.aot.clusters.request import compilable, written
 from dualflow.aot.clusters.source import EXPORTED, formulas
 from dualflow.aot.clusters.worker import Refused, name_of
-from dualflow.aot.joined import HEADER, HEADERS, TITLE, Joined
 from dualflow.aot.runtime import Runtime
 from dualflow.graph.program.spec import ProgramSpec
 

@@ -131,6 +131,10 @@ from dualflow.compat.v1.creation import (
     placeholder as placeholder,
     placeholder_with_default as placeholder_with_default,
 )
+from dualflow.compat.v1.default_graph import (
+    get_default_graph as get_default_graph,
+    reset_default_graph as reset_default_graph,
+)
 from dualflow.compat.v1.defaults import (
     disable_eager_execution as disable_eager_execution,
     enable_eager_execution as enable_eager_execution,
@@ -197,10 +201,6 @@ from dualflow.compat.v1.histograms import (
     bincount as bincount,
     histogram_fixed_width as histogram_fixed_width,
     histogram_fixed_width_bins as histogram_fixed_width_bins,
-)
-from dualflow.compat.v1.in_force import (
-    get_default_graph as get_default_graph,
-    reset_default_graph as reset_default_graph,
 )
 from dualflow.compat.v1.init_ops import (
     constant_initializer as constant_initializer,

@@ -7,8 +7,8 @@ from typing import Any
 
 import dualflow as df
 from dualflow import linalg
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.dtypes import as_dtype
-from dualflow.compat.v1.in_force import recorded
 from dualflow.compat.v1.ops import alike, convert, wrapped
 from dualflow.compat.v1.shapes import TensorShape
 from dualflow.dtypes import float32, int32

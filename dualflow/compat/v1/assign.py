@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow._core import Symbol, Variable as own_variable, apply, current_graph
-from dualflow.compat.v1.in_force import graph_in_force, recorded
+from dualflow.compat.v1.default_graph import default_graph, recorded
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.shapes import TensorShape
-from dualflow.compat.v1.slot import Slot
+from dualflow.compat.v1.variable_handle import VariableHandle
 
 __all__ = ["assign", "assign_add", "assign_sub"]
 
@@ -31,7 +31,7 @@ def write(op: str, ref: Any, value: Any, name: str | None, kind: str) -> Any:
         raise ValueError(
             f"Shapes must be equal, but are {list(slot.shape)} and {shape.as_list()} for "
             f"'{name or kind}' (op: '{kind}') of variable {slot.name}.")
-    graph = graph_in_force()
+    graph = default_graph()
     apply(op, slot, x, name=name or kind)
     return graph.nodes[-1].outputs[-1]
 
@@ -42,12 +42,12 @@ def value_after(variable: own_variable) -> Any:
     return variable if graph is None else graph.nodes[-1].outputs[-1]
 
 
-def slot_of(ref: Any) -> Slot | None:
+def slot_of(ref: Any) -> VariableHandle | None:
     """Return the graph variable that `ref` is or is a value of, or None."""
     found = getattr(ref, "slot", ref)
     if isinstance(found, Symbol):
         found = found.graph.variable_of(found)
-    return found if isinstance(found, Slot) else None
+    return found if isinstance(found, VariableHandle) else None
 
 
 @recorded

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import dualflow as df
 from dualflow import math
 from dualflow.compat.v1 import random_ops
-from dualflow.compat.v1.in_force import recorded
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.nn_ops import (
     embedding_lookup,
     sigmoid_cross_entropy_with_logits,

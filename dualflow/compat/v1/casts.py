@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import dualflow as df
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.dtypes import as_dtype
-from dualflow.compat.v1.in_force import recorded
 from dualflow.compat.v1.ops import convert, wrapped
 from dualflow.dtypes import bfloat16, float32, float64, int32, int64
 

@@ -9,8 +9,8 @@ import dualflow as df
 from dualflow._core import Symbol, Tensor, as_tensor
 from dualflow.compat.v1 import errors
 from dualflow.compat.v1.data_text import summarized
+from dualflow.compat.v1.default_graph import last_op, recorded
 from dualflow.compat.v1.groups import name_scope
-from dualflow.compat.v1.in_force import last_op, recorded
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.ops import alike, convert
 from dualflow.debugging.assertions import SPACING

@@ -7,7 +7,7 @@ from typing import Any
 
 import dualflow as df
 from dualflow._core import Symbol, constant as own_constant, unwrapped
-from dualflow.compat.v1.in_force import recorded
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.operation import Operation
 from dualflow.compat.v1.ops import convert, either, wrapped
 from dualflow.nest import map_structure
@@ -58,10 +58,10 @@ def cond(pred: Any, true_fn: Callable[[], Any] | None = None,
     return found if strict else unpacked(found)
 
 
-def returned(made: Any, who: str) -> Any:
+def returned(made: Any, caller: str) -> Any:
     """Return the result of a branch as tensors; raise ValueError if it is None."""
     if made is None:
-        raise ValueError(f"{who} must have a return value.")
+        raise ValueError(f"{caller} must have a return value.")
     return tensors(made)
 
 
@@ -70,9 +70,9 @@ def condition(pred: Any) -> Any:
     scalar."""
     found = convert(pred)
     if isinstance(found, Symbol):
-        editions = getattr(found.graph, "editions", None)
-        if editions is not None:
-            editions.settle(found)
+        specializations = getattr(found.graph, "specializations", None)
+        if specializations is not None:
+            specializations.settle(found)
     return found
 
 

@@ -15,9 +15,9 @@ from dualflow._core import (
     symbol,
     unwrapped,
 )
+from dualflow.compat.v1.default_graph import default_graph, recorded
 from dualflow.compat.v1.defaults import Mode
 from dualflow.compat.v1.dtypes import as_dtype, string
-from dualflow.compat.v1.in_force import graph_in_force, recorded
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.shapes import TensorShape
 from dualflow.graph.trace.trace import suspended
@@ -62,7 +62,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     if shape is not None:
         with nullcontext() if type(x) is Symbol else suspended():
             x = filled_up(x, tuple(map(int, shape)))
-    return x if Mode.eager else graph_in_force().constant_of(x, name)
+    return x if Mode.eager else default_graph().constant_of(x, name)
 
 
 def filled_up(x: Any, shape: tuple[int, ...]) -> Any:
@@ -87,7 +87,7 @@ def text_constant(value: Any, shape: Any, name: str) -> HostTensor:
         found = (np.full(tuple(shape), found, object) if isinstance(found, bytes)
                  else found.reshape(tuple(shape)))
     sizes = () if isinstance(found, bytes) else found.shape
-    return HostTensor(graph_in_force(), "Const", name, string, (), lambda session: found, sizes)
+    return HostTensor(default_graph(), "Const", name, string, (), lambda session: found, sizes)
 
 
 @recorded
@@ -144,7 +144,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     """
     if Mode.eager:
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
-    wanted, name, graph = as_dtype(dtype), name or "Placeholder", graph_in_force()
+    wanted, name, graph = as_dtype(dtype), name or "Placeholder", default_graph()
     sizes = TensorShape(shape)
     if wanted is string:
         return HostTensor(graph, "Placeholder", name, string, shape=shape)
@@ -175,12 +175,12 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
         return HostTensor(default.graph, "PlaceholderWithDefault",
                           name or "PlaceholderWithDefault", default.dtype, [default],
                           lambda session, x: x, shape)
-    sizes, graph = TensorShape(shape), graph_in_force()
+    sizes, graph = TensorShape(shape), default_graph()
     if not sizes.known_rank:
         sizes = TensorShape([None] * default.ndim)
     if not TensorShape(default.shape).is_compatible_with(sizes):
         raise ValueError(f"Shapes {TensorShape(default.shape)} and {sizes} are incompatible")
-    x: Symbol = graph.adopt(None, [default])[0]
+    x: Symbol = graph.to_symbols(None, [default])[0]
     hints = [SIZE_HINT if n is None else n for n in sizes.as_list()]
     made = symbol(graph, None, 0, x.dtype, sizes.as_list(), hints)
     graph.record(IDENTITY, [x], None, [made], name or "PlaceholderWithDefault")

@@ -56,7 +56,7 @@ class Dataset:
     @property
     def element_spec(self) -> Any:
         """The dtypes and shapes of an element."""
-        found = [self.made_with([stand_in(x, size) for x in self.symbols]).element_spec
+        found = [self.made_with([sample_array(x, size) for x in self.symbols]).element_spec
                  for size in ((2, 3) if self.symbols else (2,))]
         return found[0] if len(found) == 1 else common(found[0], found[1], "a dataset")
 
@@ -171,7 +171,7 @@ def with_values(structure: Any, values: Any, seen: Callable[[Any], Any] | None =
     return structure
 
 
-def stand_in(x: Any, size: int) -> Any:
+def sample_array(x: Any, size: int) -> Any:
     """Return a sample array for a tensor: unknown sizes and all elements are `size`, since the
     elements may be used as sizes."""
     import numpy as np

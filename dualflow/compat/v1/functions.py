@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import dualflow as df
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.gradients import gradients
-from dualflow.compat.v1.in_force import recorded
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.scopes import variable_scope
 

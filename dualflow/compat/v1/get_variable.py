@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow._core import TensorBase, unwrapped
+from dualflow.compat.v1.default_graph import default_graph, recorded, runs_at_once
 from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import name_scope
-from dualflow.compat.v1.in_force import graph_in_force, recorded, runs_at_once
 from dualflow.compat.v1.init_ops import (
     Initializer,
     glorot_uniform_initializer,
@@ -80,7 +80,7 @@ def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: A
     ...     tf.get_variable("w", [2, 3]).name
     'layer/w:0'
     """
-    scope = store_of(graph_in_force()).scope
+    scope = store_of(default_graph()).scope
     getter = scope.custom_getter if custom_getter is None else custom_getter
     options: dict[str, Any] = {
         "shape": shape, "dtype": scope.dtype if dtype is None else as_dtype(dtype),
@@ -99,7 +99,7 @@ def found_or_made(name: str, shape: Any = None, dtype: Any = float32, initialize
                   regularizer: Any = None, trainable: bool | None = None, collections: Any = None,
                   constraint: Any = None, **ignored: Any) -> Variable:
     """Return the variable of this full name, creating it if the scope allows."""
-    store = store_of(graph_in_force())
+    store = store_of(default_graph())
     found, reuse = store.variables.get(name), store.scope.reuse
     if found is not None and runs_at_once() and not reuse:
         found = None                # eager variables may share a name

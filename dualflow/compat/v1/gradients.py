@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow._core import (
-    RecordLog,
     Symbol,
+    Tape,
     Variable,
     current_graph,
     tensor_id,
@@ -21,7 +21,7 @@ from dualflow.autodiff.tape import UnconnectedGradients, check_tensors, seed_gra
 from dualflow.compat.v1.graph import Graph, name_scope
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.ir import Node
-from dualflow.graph.trace.play import play
+from dualflow.graph.trace.replay_on_tape import replay_on_tape
 from dualflow.graph.trace.trace import Trace
 from dualflow.nest import flatten
 
@@ -102,17 +102,18 @@ def recorded_gradients(ys: Any, xs: Any, grad_ys: Any, name: str, stop_gradients
     check_tensors("target", targets)
     check_tensors("source", wanted)
     with name_scope(name):
-        targets = graph.adopt(None, [y.value() if isinstance(y, Variable) else y for y in targets])
+        targets = graph.to_symbols(None,
+                                   [y.value() if isinstance(y, Variable) else y for y in targets])
         for y in targets:
             if y.graph is not graph:
-                graph.escaped(y, "gradients")
-        log = RecordLog(False)
+                graph.raise_leaked(y, "gradients")
+        tape = Tape(False)
         for x in wanted:
-            log.watch(x)
+            tape.watch(x)
         stops = {tensor_id(x) for x in stopped}
-        play(log, leading_to(graph, targets, stops), graph.enclosed)
+        replay_on_tape(tape, leading_to(graph, targets, stops), graph.outliner)
         seeds = seed_gradients(targets, list(targets), given)
-        found = backward(log, seeds, [tensor_id(x) for x in wanted], free=True)
+        found = backward(tape, seeds, [tensor_id(x) for x in wanted], free=True)
         zero = wants_zero(unconnected_gradients)
         results = [found.get(tensor_id(x)) for x in wanted]
         return [zeros(x) if g is None and zero else g for g, x in zip(results, wanted, strict=True)]
@@ -127,7 +128,7 @@ def leading_to(graph: Trace, targets: list[Symbol], stops: set[int]) -> list[Nod
     found: set[Node] = set()
     pending = list(targets)
     while pending:
-        x = graph.enclosed.recorded(pending.pop())
+        x = graph.outliner.recorded(pending.pop())
         node = x.node
         written = any([x is after for _, after in node.written])
         if node not in found and not written and tensor_id(x) not in stops:

@@ -14,27 +14,27 @@ from typing import Any, NoReturn
 from dualflow._core import (
     SIZE_HINT,
     Attrs,
-    OnTop,
     Op,
-    Recording,
-    Replaced,
+    PatchedAttribute,
+    PushedItem,
     Symbol,
     Tensor,
+    TraceContext,
     current_graph,
     symbol,
 )
-from dualflow.compat.v1.contexts import in_force
-from dualflow.compat.v1.editions import Editions, mapped
+from dualflow.compat.v1.contexts import make_default
 from dualflow.compat.v1.errors import ForeignTensorError
-from dualflow.compat.v1.face import TensorFace
 from dualflow.compat.v1.graph_keys import Collections
 from dualflow.compat.v1.lookup import Lookup
 from dualflow.compat.v1.names import NODE, OPERATORS, ScopedNames, allowed
 from dualflow.compat.v1.operation import Operation
 from dualflow.compat.v1.programs import Programs
+from dualflow.compat.v1.rank_specialization import RankSpecializations, mapped
 from dualflow.compat.v1.runner import Runner
-from dualflow.compat.v1.slot import Slot
+from dualflow.compat.v1.tensor_methods import TensorMethods
 from dualflow.compat.v1.value_sizes import SizedTrace
+from dualflow.compat.v1.variable_handle import VariableHandle
 from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import TracedValueError
 from dualflow.graph.inspect.draw import draw
@@ -83,7 +83,7 @@ class Graph(SizedTrace):
     for_any_size = True
     encloses = False            # any node can be fetched by name
     is_open = True
-    face: type | None = TensorFace
+    methods: type | None = TensorMethods
     guards: dict[tuple[Any, ...], Any]
 
     def __init__(self, name: str = "graph", after: Graph | None = None) -> None:
@@ -96,14 +96,13 @@ class Graph(SizedTrace):
         self.seed: int | None = None
         self.current_device = ""
         self.unranked: dict[Symbol, None] = {}
-        self.editions: Editions = Editions(self)
+        self.specializations: RankSpecializations = RankSpecializations(self)
         self.operations: list[Operation] = []
         self.collections: Collections = Collections()
         self.drawn: list[Any] = []              # set by iterators.py
         self._calls = False                     # True while a function is called that records here
         self.variable_store: Any = None         # set by scopes.py
         self._control: list[tuple[Operation, ...] | None] = []
-        self.defaults: dict[Symbol, Symbol] = {}    # unused
         self.programs: Programs = Programs(self)
         self._lookup, self._runner = Lookup(self), Runner(self)
 
@@ -112,7 +111,7 @@ class Graph(SizedTrace):
     def node(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None, name: str | None,
              data: Any = None) -> Operation:
         name = name or OPERATORS.get(op.name, op.name)
-        if op is CALL or (op is VARIABLE and not isinstance(data, Slot)):
+        if op is CALL or (op is VARIABLE and not isinstance(data, VariableHandle)):
             name = allowed(name)        # name of a function or of an eager variable
         return self._operation(op, inputs, attrs, name, data)
 
@@ -126,15 +125,16 @@ class Graph(SizedTrace):
         made = Operation(self, op, inputs, attrs, full, self.line(), data, label)
         self.operations.append(made)
         if self.unranked:
-            self.editions.note(made)
+            self.specializations.note(made)
         if self.guards and not self._calls:
             made.decisions, self.guards = self.guards, {}
         return made
 
-    def adopt(self, op: Op | None, inputs: list[Any]) -> list[Symbol]:
+    def to_symbols(self, op: Op | None, inputs: list[Any]) -> list[Symbol]:
         if op is not None and not self._calls:
             self.guards = {}        # guards of an op that failed
-        return super().adopt(op, [self.editions.here(x) for x in inputs] if self.after else inputs)
+        return super().to_symbols(op, [self.specializations.here(x) for x in inputs] if self.after
+                                  else inputs)
 
     def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Return the result of a function whose ops are recorded here. All of its ops share the
@@ -152,11 +152,11 @@ class Graph(SizedTrace):
         return made
 
     def _called(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        with nullcontext() if current_graph() is self else Recording(self):
+        with nullcontext() if current_graph() is self else TraceContext(self):
             if self.unranked:
-                return self.editions.call(function, args, kwargs)
+                return self.specializations.call(function, args, kwargs)
             if self.after is not None:      # functions called by branches and loop bodies
-                args, kwargs = mapped((args, kwargs), self.editions.here)
+                args, kwargs = mapped((args, kwargs), self.specializations.here)
             return self.made(function(*args, **kwargs))
 
     def made(self, found: Any) -> Any:
@@ -188,7 +188,7 @@ class Graph(SizedTrace):
     def version_of(self, variable: Any, node: Node, index: int) -> Symbol:
         """Return the value of a variable after a write. Later reads of a Slot do not depend on it:
         the fetches of a run decide whether the write is executed before them."""
-        if self.bodies or not isinstance(variable, Slot):
+        if self.bodies or not isinstance(variable, VariableHandle):
             return super().version_of(variable, node, index)
         first = self.variables[variable]
         after = symbol(self, node, index, first.dtype, first.shape, stands_for=variable)
@@ -199,7 +199,7 @@ class Graph(SizedTrace):
 
     def as_default(self) -> AbstractContextManager[Graph]:
         """Return a context in which ops of this thread are recorded here."""
-        return in_force(self, Recording(self))
+        return make_default(self, TraceContext(self))
 
     def name_scope(self, name: str | None) -> AbstractContextManager[str]:
         """Return a context in which names of new nodes begin with `name/`."""
@@ -209,10 +209,10 @@ class Graph(SizedTrace):
             self, control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:
         """Return a context in which new operations run after these; None removes outer ones."""
         if control_inputs is None:
-            return OnTop(self._control, None)
+            return PushedItem(self._control, None)
         items = [self.as_graph_element(x) for x in control_inputs]
-        return OnTop(self._control,
-                     tuple([x if isinstance(x, Operation) else x.op for x in items]))
+        return PushedItem(self._control,
+                          tuple([x if isinstance(x, Operation) else x.op for x in items]))
 
     def control_inputs(self) -> tuple[Operation, ...]:
         """Return the control dependencies of operations recorded now."""
@@ -227,7 +227,7 @@ class Graph(SizedTrace):
 
     def device(self, name: Any) -> AbstractContextManager[None]:
         """Return a context that sets the requested device; everything runs on the CPU."""
-        return Replaced(self, "current_device", name if isinstance(name, str) else "")
+        return PatchedAttribute(self, "current_device", name if isinstance(name, str) else "")
 
     # --- leaves ---
 
@@ -361,21 +361,21 @@ class Graph(SizedTrace):
         told = {messages.TRUTH: TRUTH, "iteration": ITERATION}.get(asked)
         if told is not None:
             raise TracedValueError(f"{told} ({x.name}, {messages.origin(x)})")
-        raise TracedValueError(messages.escaped(x, self.name, asked, self.outside_text))
+        raise TracedValueError(messages.leaked(x, self.name, asked, self.outside_text))
 
-    def escaped(self, x: Symbol, who: str) -> None:
+    def raise_leaked(self, x: Symbol, caller: str) -> None:
         current = current_graph()
         if current is None:
             raise TracedValueError(
-                f"{messages.escaped(x, self.name, who, self.outside_text)}, or call {who} inside "
-                "graph.as_default(), which makes it part of the graph")
+                f"{messages.leaked(x, self.name, caller, self.outside_text)}, or call {caller} "
+                "inside graph.as_default(), which makes it part of the graph")
         if not self.goes_on_in(current):
-            self.refuse(x, who, current)
+            self.refuse(x, caller, current)
 
-    def refuse(self, x: Symbol, who: str, other: Any) -> NoReturn:
+    def refuse(self, x: Symbol, caller: str, other: Any) -> NoReturn:
         """Raise the error for a tensor that is used in another graph."""
         raise ForeignTensorError(
-            f"{who}: {TensorFace.text(x)} ({messages.origin(x)}) must be from the graph that "
+            f"{caller}: {TensorMethods.text(x)} ({messages.origin(x)}) must be from the graph that "
             f"records, {other.name}; it is of {self.name}")
 
 

@@ -6,7 +6,12 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from dualflow.compat.v1.in_force import get_default_graph, graph_in_force, recorded, runs_at_once
+from dualflow.compat.v1.default_graph import (
+    default_graph,
+    get_default_graph,
+    recorded,
+    runs_at_once,
+)
 from dualflow.compat.v1.operation import HostTensor, Operation
 from dualflow.nest import flatten
 from dualflow.ops.array import identity as own_identity
@@ -41,7 +46,7 @@ class name_scope:
 
     def __enter__(self) -> str:
         self._scope: Any = (nullcontext(f"{self.name}/") if runs_at_once()
-                            else graph_in_force().name_scope(self.name))
+                            else default_graph().name_scope(self.name))
         entered: str = self._scope.__enter__()
         return entered
 
@@ -88,7 +93,7 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContex
     """
     if runs_at_once():
         return nullcontext()
-    return graph_in_force().control_dependencies(control_inputs)
+    return default_graph().control_dependencies(control_inputs)
 
 
 def device(device_name_or_function: Any) -> AbstractContextManager[None]:
@@ -105,7 +110,7 @@ def device(device_name_or_function: Any) -> AbstractContextManager[None]:
     ...     print(tf.constant(1.).device)
     /gpu:0
     """
-    return nullcontext() if runs_at_once() else graph_in_force().device(device_name_or_function)
+    return nullcontext() if runs_at_once() else default_graph().device(device_name_or_function)
 
 
 def no_op(name: str | None = None) -> Any:
@@ -118,7 +123,7 @@ def no_op(name: str | None = None) -> Any:
     ...     tf.no_op().type
     'NoOp'
     """
-    return None if runs_at_once() else graph_in_force().outside_op("NoOp", name or "NoOp")
+    return None if runs_at_once() else default_graph().outside_op("NoOp", name or "NoOp")
 
 
 def group(*inputs: Any, name: str | None = None, **kwargs: Any) -> Any:
@@ -139,7 +144,7 @@ def group(*inputs: Any, name: str | None = None, **kwargs: Any) -> Any:
     """
     if runs_at_once():
         return None
-    graph = graph_in_force()
+    graph = default_graph()
     wanted = [graph.as_graph_element(x) for x in flatten(list(inputs)) if x is not None]
     made = graph.outside_op("NoOp", name or "group_deps")
     ops = [x if isinstance(x, Operation) else x.op for x in wanted]

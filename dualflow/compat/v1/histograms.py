@@ -6,8 +6,8 @@ from typing import Any
 
 import dualflow as df
 from dualflow import math
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.dtypes import as_dtype
-from dualflow.compat.v1.in_force import recorded
 from dualflow.compat.v1.ops import convert
 from dualflow.dtypes import float32, int32
 

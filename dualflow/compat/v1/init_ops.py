@@ -7,8 +7,8 @@ from typing import Any
 
 from dualflow._core import Tensor
 from dualflow.compat.v1 import random_ops
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.dtypes import as_dtype
-from dualflow.compat.v1.in_force import recorded
 from dualflow.compat.v1.ops import convert
 from dualflow.dtypes import float32
 from dualflow.initializers.functions import TRUNCATED_STDDEV, fans

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.compat.v1 import errors
+from dualflow.compat.v1.default_graph import default_graph
 from dualflow.compat.v1.dtypes import string
-from dualflow.compat.v1.in_force import graph_in_force
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.shapes import TensorShape
 from dualflow.data.dataset import specs_of
@@ -84,7 +84,7 @@ class Iterator:
         def begin(runner: Any, *values: Any) -> None:
             runner.iterators[self] = Place(dataset.made_with(values))
 
-        return HostTensor(graph_in_force(), "MakeIterator", name or "MakeIterator", string,
+        return HostTensor(default_graph(), "MakeIterator", name or "MakeIterator", string,
                           dataset.symbols, begin)
 
     def with_initializer(self, dataset: Any) -> Iterator:
@@ -95,7 +95,7 @@ class Iterator:
     def get_next(self, name: str | None = None) -> Any:
         """Return the next element as tensors that each run draws from the dataset; at its end a run
         raises OutOfRangeError."""
-        graph, name = graph_in_force(), name or "IteratorGetNext"
+        graph, name = default_graph(), name or "IteratorGetNext"
         outputs: list[Any] = [
             HostTensor(graph, "IteratorGetNext", name, string) if spec is str
             else graph.placeholder(spec.shape, spec.dtype, name)

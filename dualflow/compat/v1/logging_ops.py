@@ -11,8 +11,8 @@ import dualflow as df
 from dualflow._core import Symbol, Tensor
 from dualflow.compat.v1 import errors
 from dualflow.compat.v1.check_ops import data_of, texts
+from dualflow.compat.v1.default_graph import default_graph, last_op, recorded
 from dualflow.compat.v1.groups import control_dependencies, group
-from dualflow.compat.v1.in_force import graph_in_force, last_op, recorded
 from dualflow.compat.v1.ops import convert
 from dualflow.graph.ir import VARIABLE
 from dualflow.ops.host import host_call
@@ -134,7 +134,7 @@ def add_check_numerics_ops() -> Any:
     ...     print(sess.run([y, tf.add_check_numerics_ops()], {x: 1.}))
     [np.float32(0.0), None]
     """
-    graph = graph_in_force()
+    graph = default_graph()
     checks: list[Any] = []
     for op in graph.get_operations():
         for x in op.outputs:

@@ -74,7 +74,7 @@ class Lookup:
             kind = "Operation"
         else:
             raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
-        x = self.graph.editions.here(x)
+        x = self.graph.specializations.here(x)
         if x.graph is not self.graph and x.graph is not self.graph.base:
             raise ValueError(f"{kind} {x!r} is not an element of this graph.")
         return x

@@ -7,9 +7,9 @@ from typing import Any
 import dualflow as df
 from dualflow import math
 from dualflow.compat.v1 import nn_ops
+from dualflow.compat.v1.default_graph import default_graph, recorded
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import name_scope
-from dualflow.compat.v1.in_force import graph_in_force, recorded
 from dualflow.compat.v1.ops import alike, convert
 
 __all__ = ["Reduction", "absolute_difference", "compute_weighted_loss", "cosine_distance",
@@ -71,7 +71,7 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = N
         weighted = x * df.cast(weight, x.dtype)
         made = reduced(weighted, weight, reduction)
         if loss_collection is not None:
-            graph_in_force().add_to_collection(loss_collection, made)
+            default_graph().add_to_collection(loss_collection, made)
         return made
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import dualflow as df
+from dualflow.compat.v1.default_graph import default_graph, recorded
 from dualflow.compat.v1.graph_keys import GraphKeys
-from dualflow.compat.v1.in_force import graph_in_force, recorded
 
 __all__ = ["add_loss", "get_losses", "get_regularization_loss", "get_regularization_losses",
            "get_total_loss"]
@@ -30,7 +30,7 @@ def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
     1
     """
     if loss_collection is not None:
-        graph_in_force().add_to_collection(loss_collection, loss)
+        default_graph().add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
@@ -50,7 +50,7 @@ def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES
     ...     tf.losses.get_losses()
     []
     """
-    return graph_in_force().get_collection(loss_collection, scope)
+    return default_graph().get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
@@ -69,7 +69,7 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
     ...     len(tf.losses.get_regularization_losses())
     1
     """
-    return graph_in_force().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+    return default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 @recorded

@@ -7,8 +7,8 @@ from typing import Any
 
 import dualflow as df
 from dualflow import linalg, math
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.dtypes import as_dtype
-from dualflow.compat.v1.in_force import recorded
 from dualflow.compat.v1.ops import alike, convert, either, wrapped
 from dualflow.dtypes import float64, int64
 

@@ -9,9 +9,9 @@ import dualflow as df
 from dualflow import linalg, math
 from dualflow._core import as_tensor
 from dualflow.compat.v1.assign import assign_add
+from dualflow.compat.v1.default_graph import default_graph, recorded
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import name_scope
-from dualflow.compat.v1.in_force import graph_in_force, recorded
 from dualflow.compat.v1.ops import alike, convert
 from dualflow.compat.v1.variables import Variable
 
@@ -83,7 +83,7 @@ def published(value: Any, update: Any, metrics_collections: Any,
     """Add the value and the update operation to collections and return both."""
     for names, tensor in ((metrics_collections, value), (updates_collections, update)):
         if names is not None:
-            graph_in_force().add_to_collections(names, tensor)
+            default_graph().add_to_collections(names, tensor)
     return value, update
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dualflow._core import OnTop
+from dualflow._core import PushedItem
 from dualflow.graph.trace.names import Names
 
 # Names of the operations of Python operators, if they differ from the name of dualflow's op.
@@ -28,13 +28,13 @@ class ScopedNames(Names):
     """Names that differ by more than case. A scope name that ends with a slash re-enters a scope;
     an empty name is the outermost scope."""
 
-    def scope(self, name: str | None) -> OnTop:
+    def scope(self, name: str | None) -> PushedItem:
         if not name:
-            return OnTop(self._scopes, "", "")
+            return PushedItem(self._scopes, "", "")
         if not (INNER_SCOPE if self.current else NODE).match(name):
             raise ValueError(f"{name!r} is not a valid scope name")
         scope = name[:-1] if name.endswith("/") else self.unique(name)
-        return OnTop(self._scopes, scope, f"{scope}/")
+        return PushedItem(self._scopes, scope, f"{scope}/")
 
     @property
     def current(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import dualflow as df
 from dualflow import nn
-from dualflow.compat.v1.in_force import recorded
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.ops import alike, convert, either, wrapped
 
 atrous_conv2d_transpose: Callable[..., Any] = wrapped(nn.atrous_conv2d_transpose,

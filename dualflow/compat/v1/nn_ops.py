@@ -8,7 +8,7 @@ from typing import Any
 import dualflow as df
 from dualflow import math, nn
 from dualflow.compat.v1 import random_ops
-from dualflow.compat.v1.in_force import recorded
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.ops import alike, convert, either, wrapped
 
 atrous_conv2d: Callable[..., Any] = wrapped(nn.atrous_conv2d, "convolution")

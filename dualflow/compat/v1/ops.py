@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dualflow._core import Tensor, TensorBase, as_tensor, constant, unwrapped
-from dualflow.compat.v1.in_force import recorded
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.dtypes import DType
 
 

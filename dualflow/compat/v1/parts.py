@@ -7,9 +7,9 @@ from typing import Any
 import dualflow as df
 from dualflow._core import Dim, Symbol
 from dualflow.compat.v1.bounds import numbers, taken
-from dualflow.compat.v1.face import TensorFace
-from dualflow.compat.v1.in_force import recorded
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.ops import convert
+from dualflow.compat.v1.tensor_methods import TensorMethods
 
 
 @recorded
@@ -25,7 +25,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     """
     value = convert(value)
     if num is None and isinstance(value, Symbol):
-        shape = TensorFace.get_shape(value)
+        shape = TensorMethods.get_shape(value)
         if not shape.known_rank or (-len(shape) <= axis < len(shape) and shape[axis].value is None):
             raise ValueError(f"Cannot infer argument `num` from shape {shape}")
     elif num is not None and -value.ndim <= axis < value.ndim and isinstance(

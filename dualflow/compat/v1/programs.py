@@ -14,7 +14,6 @@ from typing import Any
 from dualflow._core import Dim, Symbol, get_op
 from dualflow.compat.v1 import errors
 from dualflow.compat.v1.dtypes import MESSAGE_NAMES
-from dualflow.compat.v1.slot import Slot
 from dualflow.compat.v1.value_sizes import (
     Values,
     element_of,
@@ -23,6 +22,7 @@ from dualflow.compat.v1.value_sizes import (
     numbers_of,
     source,
 )
+from dualflow.compat.v1.variable_handle import VariableHandle
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import VARIABLE, Graph, Node, walk
 from dualflow.graph.passes.options import Options
@@ -45,16 +45,16 @@ class PartProgram:
     Attributes
     ----------
     compiled : Compiled
-    reads : dict of Slot to Node
+    reads : dict of VariableHandle to Node
         Variables that must be initialized before it runs, and their first readers.
-    writes : set of Slot
+    writes : set of VariableHandle
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.reads: dict[Slot, Node] = read_first(graph)
+        self.reads: dict[VariableHandle, Node] = read_first(graph)
         self.compiled: Compiled = Compiled(graph, Options())
         written: list[Any] = [x.variable for x in self.compiled.spec.variables if x.written]
-        self.writes: set[Slot] = {x for x in written if isinstance(x, Slot)}
+        self.writes: set[VariableHandle] = {x for x in written if isinstance(x, VariableHandle)}
 
 
 class Programs:
@@ -135,7 +135,7 @@ class Player(Specializer):
         return element_of(self._values[x], d.args[1:])
 
     def _measured(self, x: Symbol) -> Symbol:
-        return super()._measured(self.trace.enclosed.now(x))
+        return super()._measured(self.trace.outliner.now(x))
 
     def step(self, node: Node) -> None:
         try:
@@ -154,7 +154,7 @@ class Player(Specializer):
     def _go_on(self, node: Node) -> None:
         if node.writes and len(self.open) == 1:
             for before, after in node.written:
-                if before.node.op is VARIABLE and isinstance(before.node.data, Slot):
+                if before.node.op is VARIABLE and isinstance(before.node.data, VariableHandle):
                     self.stands_for[before] = self.stands_for[after]
         if node in self._nodes:
             self.stands_for.update(self._fed)
@@ -171,9 +171,9 @@ def unfed(node: Node) -> str:
             f"(made at {node.line})")
 
 
-def read_first(graph: Graph) -> dict[Slot, Node]:
+def read_first(graph: Graph) -> dict[VariableHandle, Node]:
     """Return the variables that must be initialized when a run starts, with their first readers."""
-    found: dict[Slot, Node] = {}
+    found: dict[VariableHandle, Node] = {}
     for node in graph.nodes:
         for k, x in enumerate(node.inputs):
             if x.node.op is VARIABLE and not (node.op is ASSIGN and k == 0):
@@ -182,7 +182,7 @@ def read_first(graph: Graph) -> dict[Slot, Node]:
         if x.node.op is VARIABLE:
             found.setdefault(x.node.data, x.node)
     return {slot: node for slot, node in found.items()
-            if isinstance(slot, Slot) and slot.begin is None}
+            if isinstance(slot, VariableHandle) and slot.begin is None}
 
 
 def part_for(trace: Any, fetches: Sequence[Symbol | Node], fed: Sequence[Symbol]) -> Trace:

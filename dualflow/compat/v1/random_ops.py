@@ -8,11 +8,11 @@ from typing import Any
 from dualflow import random
 from dualflow._core import Tensor, apply, constant
 from dualflow.arguments import integer
+from dualflow.compat.v1.default_graph import default_graph, get_default_graph, recorded
 from dualflow.compat.v1.defaults import Mode
 from dualflow.compat.v1.dtypes import as_dtype
-from dualflow.compat.v1.in_force import get_default_graph, graph_in_force, recorded
 from dualflow.compat.v1.ops import convert
-from dualflow.compat.v1.slot import Slot
+from dualflow.compat.v1.variable_handle import VariableHandle
 from dualflow.dtypes import float32, int32, int64
 from dualflow.ops.array import identity, ints, shape
 from dualflow.ops.cast import cast
@@ -82,7 +82,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     ...     tf.get_seed(None), tf.get_seed(3)
     ((None, None), (87654321, 3))
     """
-    graph = graph_in_force()
+    graph = default_graph()
     if graph.seed is None:
         return (None, None) if op_seed is None else (DEFAULT_GRAPH_SEED, op_seed)
     return graph.seed, len(graph.operations) if op_seed is None else op_seed
@@ -102,9 +102,9 @@ def draw(seed: int | None, name: str) -> Tensor:
             mixed = (of_graph * GOLDEN + of_op) * GOLDEN % BITS
         return constant([(mixed + BITS // 2) % BITS - BITS // 2, 0], int64)
 
-    graph = graph_in_force()
+    graph = default_graph()
     with graph.control_dependencies(None):
-        slot = Slot(graph, f"{name}/state", int64, (2,), begin)
+        slot = VariableHandle(graph, f"{name}/state", int64, (2,), begin)
     key: Tensor = apply("next_key", slot, name=f"{name}/key")
     return key
 

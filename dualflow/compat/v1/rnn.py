@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import dualflow as df
-from dualflow.compat.v1.in_force import of_the_graph, recorded
+from dualflow.compat.v1.default_graph import of_the_graph, recorded
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.rnn_cell.base import RNNCell
 from dualflow.compat.v1.scopes import variable_scope

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import dualflow as df
 from dualflow import linalg
 from dualflow.compat.v1.array_ops import stack
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.dtypes import as_dtype
-from dualflow.compat.v1.in_force import recorded
 from dualflow.compat.v1.ops import alike, convert, either
 from dualflow.dtypes import int32
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow._core import Executable, Tensor
-from dualflow.compat.v1.runner import Chosen
+from dualflow.compat.v1.runner import SizeDispatch
 from dualflow.graph.inspect.profile import with_bodies
 from dualflow.graph.program.compile import Compiled
 from dualflow.summary.tensorboard import proto
@@ -96,7 +96,7 @@ def timed(run: Any, metadata: RunMetadata) -> Any:
 
     def bound(shapes: Any) -> Any:
         found: Any = bind(shapes)
-        if not isinstance(found, Chosen):
+        if not isinstance(found, SizeDispatch):
             return timed_one(found)
         choose = found.choose
         found.choose = lambda leaves: timed_one(  # type: ignore[method-assign]

@@ -20,12 +20,12 @@ from dualflow._core import (
     fed_tensors,
 )
 from dualflow.compat.v1 import errors
-from dualflow.compat.v1.face import TensorFace
 from dualflow.compat.v1.fetches import Fetches
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.programs import MAX_PROGRAMS, PartProgram, needed_for
-from dualflow.compat.v1.slot import Slot
+from dualflow.compat.v1.tensor_methods import TensorMethods
 from dualflow.compat.v1.value_sizes import numbers_in
+from dualflow.compat.v1.variable_handle import VariableHandle
 from dualflow.dtypes import DType
 from dualflow.errors import DualflowError
 from dualflow.graph.trace.trace import suspended
@@ -44,8 +44,8 @@ class Runner:
     def __init__(self, graph: Any) -> None:
         self.graph = graph
         self.closed = False
-        self.variables: dict[Slot, Variable] = {}
-        self.initialized: set[Slot] = set()
+        self.variables: dict[VariableHandle, Variable] = {}
+        self.initialized: set[VariableHandle] = set()
         self.runs: dict[Any, Any] = {}
         self.iterators: dict[Any, Any] = {}
 
@@ -53,7 +53,7 @@ class Runner:
 
     def storage(self, variable: Any) -> Variable:
         """Return the Variable that holds the value of a variable in this session."""
-        if not isinstance(variable, Slot):
+        if not isinstance(variable, VariableHandle):
             return variable                 # an eager variable, shared by all sessions
         found = self.variables.get(variable)
         if found is None:
@@ -66,7 +66,7 @@ class Runner:
                 self.initialized.add(variable)
         return found
 
-    def load(self, variable: Slot, value: Any) -> None:
+    def load(self, variable: VariableHandle, value: Any) -> None:
         """Assign a value to a variable."""
         with suspended():
             self.storage(variable).assign(constant(value, variable.dtype))
@@ -123,7 +123,7 @@ def key_of(fetches: Any, feeds: Mapping[Any, Any] | None) -> Any:
     return (asked, *feeds) if feeds else (asked,)
 
 
-class Fit:
+class FeedConverter:
     """Converts the values fed for one tensor."""
 
     def __init__(self, x: Symbol) -> None:
@@ -166,10 +166,11 @@ class Fit:
     def check(self, shape: Sequence[int]) -> None:
         """Raise FeedShapeError if the tensor cannot have this shape."""
         wanted = self.x.known_shape
-        if not self.x.graph.editions.knows_shape(self.x) or (len(wanted) == len(shape) and all(
+        if not self.x.graph.specializations.knows_shape(self.x) or (len(wanted) == len(shape)
+                                                                    and all(
                 [n is None or n == m for n, m in zip(wanted, shape, strict=True)])):
             return
-        described = str(TensorFace.get_shape(self.x))
+        described = str(TensorMethods.get_shape(self.x))
         raise FeedShapeError(f"Cannot feed value of shape {tuple(shape)} for Tensor "
                              f"{self.x.name!r}, which has shape {described!r} (made at "
                              f"{self.x.node.line})")
@@ -216,7 +217,7 @@ class Bound:
         return made if self.order is None else [made[k] for k in self.order]
 
 
-class Chosen:
+class SizeDispatch:
     """Programs selected at run time by the values of tensors that are used as sizes.
 
     Attributes
@@ -232,8 +233,8 @@ class Chosen:
         self.given: list[int] = [place[x] for x in sizes if x in place]
         self.found: tuple[Symbol, ...] = tuple([x for x in sizes if x not in place])
         self.sizes: tuple[Symbol, ...] = (*[x for x in sizes if x in place], *self.found)
-        self.before: Bound | Chosen | None = bound_for(runner, graph, self.found, fed,
-                                                       shapes) if self.found else None
+        self.before: Bound | SizeDispatch | None = bound_for(runner, graph, self.found, fed,
+                                                             shapes) if self.found else None
         self.bound: dict[Any, Bound] = {}
 
     def run(self, leaves: list[Tensor]) -> list[Tensor]:
@@ -258,12 +259,12 @@ class Chosen:
 
 
 def bound_for(runner: Runner, graph: Any, wanted: Any, fed: Sequence[Symbol],
-              shapes: Any) -> Bound | Chosen:
+              shapes: Any) -> Bound | SizeDispatch:
     """Return the bound program that computes some tensors from feeds of these shapes."""
     if graph.every_value_size():
         sizes = graph.programs.sizes_for(wanted, fed)
         if sizes:
-            return Chosen(runner, graph, wanted, fed, shapes, sizes)
+            return SizeDispatch(runner, graph, wanted, fed, shapes, sizes)
     return Bound(runner, graph.programs.get(wanted, fed, shapes))
 
 
@@ -278,10 +279,10 @@ class Run:
         self.values = values
         self.pack: Callable[[list[Any]], Any] = asked.packer()
         self.fed: tuple[Symbol, ...] = tuple([x for x in fed if isinstance(x, Symbol)])
-        self.fits: list[Fit] = [Fit(x) for x in self.fed]
+        self.fits: list[FeedConverter] = [FeedConverter(x) for x in self.fed]
         self.dtypes: list[int] = [x.dtype.index for x in self.fed]
         self.is_first: bool = asked.is_first      # the only fetch is the first value
-        self.bound: dict[Any, Bound | Chosen] = {}
+        self.bound: dict[Any, Bound | SizeDispatch] = {}
 
     def __call__(self, fed: Collection[Any]) -> Any:
         """Return the results for the fed values, which are in the order of `fed`."""
@@ -306,13 +307,13 @@ class Run:
         """Return the fed values followed by the dataset elements that this run draws."""
         return [*fed, *[x for one in self.drawn for x in one.values(self.runner)]]
 
-    def bind(self, shapes: Any) -> Bound | Chosen:
+    def bind(self, shapes: Any) -> Bound | SizeDispatch:
         """Return the program for these shapes, after checking them."""
         for fit, shape in zip(self.fits, shapes, strict=True):
             fit.check(shape)
         graph, wanted, fed = self.runner.graph, self.asked.wanted, self.fed
         if graph.unranked:
-            graph, wanted, fed = graph.editions.fitting(wanted, fed, shapes)
+            graph, wanted, fed = graph.specializations.fitting(wanted, fed, shapes)
         if len(self.bound) >= MAX_PROGRAMS:
             self.bound.clear()
         bound = self.bound[shapes] = bound_for(self.runner, graph, wanted, fed, shapes)

@@ -8,7 +8,7 @@ from typing import Any
 import dualflow as df
 from dualflow._core import Variable as own_variable, as_tensor
 from dualflow.compat.v1.assign import slot_of, write
-from dualflow.compat.v1.in_force import recorded, recording
+from dualflow.compat.v1.default_graph import recorded, recording
 from dualflow.compat.v1.ops import convert
 from dualflow.ops.indexed_slices import IndexedSlices
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualflow.compat.v1.default_graph import default_graph
 from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.graph import Graph
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import name_scope
-from dualflow.compat.v1.in_force import graph_in_force
 from dualflow.compat.v1.variables import Variable
 from dualflow.dtypes import float32
 
@@ -112,7 +112,7 @@ class VariableScope:
 
     def get_collection(self, name: Any) -> list[Any]:
         """Return the items of a collection that belong to this scope."""
-        return graph_in_force().get_collection(name, f"{self.name}/" if self.name else None)
+        return default_graph().get_collection(name, f"{self.name}/" if self.name else None)
 
     def trainable_variables(self) -> list[Any]:
         """Return the trainable variables of this scope."""
@@ -183,7 +183,7 @@ class variable_scope:
                       "dtype": None if dtype is None else as_dtype(dtype)}
 
     def __enter__(self) -> VariableScope:
-        self._store = store = store_of(graph_in_force())
+        self._store = store = store_of(default_graph())
         self._before = before = store.scope
         if isinstance(self.wanted, VariableScope):
             base, full = self.wanted, self.wanted.name
@@ -243,4 +243,4 @@ def get_variable_scope() -> VariableScope:
     ...     tf.get_variable_scope().name
     'layer'
     """
-    return store_of(graph_in_force()).scope
+    return store_of(default_graph()).scope

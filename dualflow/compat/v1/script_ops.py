@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import dualflow as df
+from dualflow.compat.v1.default_graph import default_graph, recorded
 from dualflow.compat.v1.dtypes import string
-from dualflow.compat.v1.in_force import graph_in_force, recorded
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.ops import convert
 from dualflow.string_tensor import as_bytes
@@ -45,7 +45,7 @@ def py_func(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: b
     """
     xs: list[Any] = [x if isinstance(x, HostTensor) else convert(x) for x in inp]
     if Tout is string:
-        return HostTensor(graph_in_force(), "PyFunc", name or "PyFunc", string, xs,
+        return HostTensor(default_graph(), "PyFunc", name or "PyFunc", string, xs,
                           lambda session, *values: as_bytes(func(*values)))
     return df.numpy_function(func, xs, Tout, stateful, name or "PyFunc")
 

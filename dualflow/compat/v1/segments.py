@@ -7,7 +7,7 @@ from typing import Any
 
 import dualflow as df
 from dualflow import math
-from dualflow.compat.v1.in_force import recorded
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.ops import convert, wrapped
 
 __all__ = ["segment_max", "segment_mean", "segment_min", "segment_sum", "unsorted_segment_max",

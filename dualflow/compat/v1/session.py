@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from dualflow._core import Recording, arrays_of, current_graph
+from dualflow._core import TraceContext, arrays_of, current_graph
 from dualflow.compat.v1 import contexts
+from dualflow.compat.v1.default_graph import get_default_graph
 from dualflow.compat.v1.defaults import DEFAULTS
 from dualflow.compat.v1.graph import Graph
-from dualflow.compat.v1.in_force import get_default_graph
 from dualflow.compat.v1.run_metadata import timed
 from dualflow.compat.v1.runner import Runner
 
@@ -136,7 +136,7 @@ class Session:
         return contexts.in_session(self)
 
     def __enter__(self) -> Session:
-        self._entered += [in_force(self.graph), contexts.in_session(self)]
+        self._entered += [make_default(self.graph), contexts.in_session(self)]
         for context in self._entered[-2:]:
             context.__enter__()
         return self
@@ -147,10 +147,10 @@ class Session:
         self.close()
 
 
-def in_force(graph: Graph) -> AbstractContextManager[Graph]:
+def make_default(graph: Graph) -> AbstractContextManager[Graph]:
     """Return a context in which `graph` is the default graph. It records ops as well if it is the
     current graph already; otherwise plain ops run."""
-    return contexts.in_force(graph, Recording(graph if current_graph() is graph else None))
+    return contexts.make_default(graph, TraceContext(graph if current_graph() is graph else None))
 
 
 class InteractiveSession(Session):

@@ -8,9 +8,9 @@ from typing import Any
 import dualflow as df
 from dualflow._core import Symbol, Tensor
 from dualflow.compat.v1.check_ops import called
+from dualflow.compat.v1.default_graph import last_op, recorded
 from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.groups import no_op
-from dualflow.compat.v1.in_force import last_op, recorded
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.ops import convert
 from dualflow.ops.host import host_call
@@ -33,8 +33,8 @@ def rank_check(x: Any, fits: Callable[[int], bool], wanted: str, message: str | 
             raise ValueError(f"{head}Tensor {called(found)} must have rank {wanted}.  Received "
                              f"rank {value.ndim}, shape {tuple(value.shape)}")
 
-    if not isinstance(found, Symbol) or not hasattr(found.graph, "editions") or (
-            found.graph.editions.knows_shape(found)):
+    if not isinstance(found, Symbol) or not hasattr(found.graph, "specializations") or (
+            found.graph.specializations.knows_shape(found)):
         check(found)
         return no_op("static_checks_determined_all_ok")
     host_call(check, [found], name)

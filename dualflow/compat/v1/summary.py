@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.compat.v1.creation import constant, convert_to_tensor
+from dualflow.compat.v1.default_graph import default_graph, recorded
 from dualflow.compat.v1.dtypes import string
 from dualflow.compat.v1.graph_keys import GraphKeys
-from dualflow.compat.v1.in_force import graph_in_force, recorded
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.summary import FileWriter as FileWriter, v1
 from dualflow.summary.tensorboard import proto
@@ -34,10 +34,10 @@ def summary(kind: str, name: str, tensor: Any, collections: Any, family: str | N
     def compute(session: Any, value: Any) -> bytes:
         return message(tag, plain(value))
 
-    made = HostTensor(graph_in_force(), kind, f"{family}/{name}" if family else name, string, [x],
+    made = HostTensor(default_graph(), kind, f"{family}/{name}" if family else name, string, [x],
                       compute)
     tag = f"{family}/{made.op.name}" if family else made.op.name
-    graph_in_force().add_to_collections(
+    default_graph().add_to_collections(
         [GraphKeys.SUMMARIES] if collections is None else collections, made)
     return made
 
@@ -187,9 +187,9 @@ def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = Non
     >>> [value.tag for value in tf.summary.Summary.FromString(made).value]
     ['a', 'b']
     """
-    made = HostTensor(graph_in_force(), "MergeSummary", name or "Merge/MergeSummary", string,
+    made = HostTensor(default_graph(), "MergeSummary", name or "Merge/MergeSummary", string,
                       inputs, lambda session, *parts: v1.merge(parts))
-    graph_in_force().add_to_collections([] if collections is None else collections, made)
+    default_graph().add_to_collections([] if collections is None else collections, made)
     return made
 
 
@@ -216,7 +216,7 @@ def merge_all(key: Any = GraphKeys.SUMMARIES, scope: str | None = None,
     ...     tf.summary.merge_all() is None
     True
     """
-    found = graph_in_force().get_collection(key, scope)
+    found = default_graph().get_collection(key, scope)
     return merge(found, name=name) if found else None
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dualflow.compat.v1.default_graph import default_graph, of_the_graph, recorded
 from dualflow.compat.v1.dtypes import string
-from dualflow.compat.v1.in_force import graph_in_force, of_the_graph, recorded
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.ops import convert, either
 from dualflow.string_tensor import as_bytes, is_text
@@ -19,7 +19,7 @@ __all__ = ["as_string", "reduce_join", "string_join", "string_lower", "string_st
 def of(function: Callable[..., Any], inputs: Sequence[Any], kind: str, name: str | None,
        shape: Any) -> HostTensor:
     """Return a string tensor that a function computes from arrays."""
-    return HostTensor(graph_in_force(), kind, name or kind, string, inputs,
+    return HostTensor(default_graph(), kind, name or kind, string, inputs,
                       lambda session, *values: as_bytes(function(*values)), shape)
 
 

@@ -16,12 +16,12 @@ from dualflow.graph.ir import CONSTANT, PARAMETER, Node
 from dualflow.graph.trace.as_dims import known_dims
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.dynamic import DependsOnData
-from dualflow.graph.trace.known import known_value
 from dualflow.graph.trace.parameters import Feed, Number
+from dualflow.graph.trace.static_value import static_value
 from dualflow.graph.trace.trace import Trace
 
 if TYPE_CHECKING:
-    from dualflow.compat.v1.editions import Editions
+    from dualflow.compat.v1.rank_specialization import RankSpecializations
 
 Values = tuple[tuple[Symbol, Any], ...]     # integers; tuples of integers for vectors
 
@@ -35,7 +35,7 @@ class SizedTrace(Trace):
         Values used as sizes that cannot be derived from sizes.
     """
 
-    editions: Editions
+    specializations: RankSpecializations
 
     def __init__(self, name: str, after: Trace | None) -> None:
         super().__init__(name, after)
@@ -68,12 +68,12 @@ class SizedTrace(Trace):
 
     def _unknown(self, x: Symbol, at: tuple[int, ...]) -> Dim:
         if not at:
-            self.editions.settle(x)     # a placeholder without a shape becomes a scalar
+            self.specializations.settle(x)  # a placeholder without a shape becomes a scalar
         self.value_sizes.add(x)
         return Dim(SIZE_HINT, "element", (x, *at), self)
 
     def known(self, x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
-        return known_value(x, read, ChainMap({}, self._may_be_fed, self.enclosed.recorded_as))
+        return static_value(x, read, ChainMap({}, self._may_be_fed, self.outliner.recorded_as))
 
 
 def numbers_of(node: Node) -> list[Any]:
@@ -90,7 +90,7 @@ def numbers_of(node: Node) -> list[Any]:
 
 def source(d: Dim) -> Symbol:
     """Return the value from which a size or an element is taken."""
-    x: Symbol = d.graph.enclosed.now(d.args[0])
+    x: Symbol = d.graph.outliner.now(d.args[0])
     return x
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from dualflow.compat.v1.default_graph import get_default_graph
 from dualflow.compat.v1.dtypes import as_dtype, string
 from dualflow.compat.v1.graph import Graph
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import group
-from dualflow.compat.v1.in_force import get_default_graph
 from dualflow.compat.v1.operation import HostTensor, Operation
 from dualflow.compat.v1.variables import Variable
 

@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 from dualflow._core import Tensor, TensorBase, Variable as own_variable, unwrapped
 from dualflow.compat.v1 import scatter
 from dualflow.compat.v1.assign import assign, assign_add, assign_sub, write
+from dualflow.compat.v1.default_graph import default_graph, recorded, runs_at_once
 from dualflow.compat.v1.defaults import default_session
 from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.graph_keys import GraphKeys
-from dualflow.compat.v1.in_force import graph_in_force, recorded, runs_at_once
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.shapes import TensorShape
-from dualflow.compat.v1.slot import Slot
+from dualflow.compat.v1.variable_handle import VariableHandle
 from dualflow.ops.array import identity
 
 __all__ = ["Variable"]
@@ -106,19 +106,20 @@ class Variable:
 
     @recorded
     def _make(self, name: str, dtype: Any, shape: Any) -> None:
-        graph = graph_in_force()
+        graph = default_graph()
         self.graph: Any = graph
         self._initializer: Any = None
         with graph.control_dependencies(None), graph.name_scope(name) as self._scope:
             given: Any = self.initial_value
             if graph.bodies and callable(given) and None not in (dtype, shape):
-                self.slot: Any = Slot(graph, self._scope, dtype, TensorShape(shape).as_list())
+                self.slot: Any = VariableHandle(graph, self._scope, dtype,
+                                                TensorShape(shape).as_list())
                 return  # in a branch or loop body: the initializer is recorded outside
             value = self._begin(dtype)
             found = TensorShape(value.shape)
-            if not found.is_fully_defined() or not graph.editions.knows_shape(value):
+            if not found.is_fully_defined() or not graph.specializations.knows_shape(value):
                 raise ValueError(f"initial_value must have a shape specified: {value!r}")
-            self.slot = Slot(graph, self._scope, value.dtype, found.as_list())
+            self.slot = VariableHandle(graph, self._scope, value.dtype, found.as_list())
             self._initializer = write("assign", self, value, "Assign", "Assign").op
 
     def _begin(self, dtype: Any) -> Any:

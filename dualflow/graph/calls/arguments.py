@@ -77,21 +77,21 @@ def leaf_of(item: Any, path: str) -> Any:
     return item if isinstance(held, Variable) else held
 
 
-def rebuild(skeleton: Any, leaves: Iterator[Any]) -> Any:
+def rebuild(treedef: Any, leaves: Iterator[Any]) -> Any:
     """Return the structure of a skeleton with other leaves."""
-    if skeleton is LEAF:
+    if treedef is LEAF:
         return next(leaves)
-    kind: Any = skeleton[0]
-    inner = [rebuild(s, leaves) for s in skeleton[-1]]
+    kind: Any = treedef[0]
+    inner = [rebuild(s, leaves) for s in treedef[-1]]
     if issubclass(kind, dict):
-        names = [n.value if type(n) is Key else n for n in skeleton[1]]
-        return kind(*skeleton[2:-2], {n: inner[k] for n, k in zip(names, skeleton[-2],
-                                                                  strict=True)})
+        names = [n.value if type(n) is Key else n for n in treedef[1]]
+        return kind(*treedef[2:-2], {n: inner[k] for n, k in zip(names, treedef[-2],
+                                                                 strict=True)})
     if hasattr(kind, "_fields"):
         return kind(*inner)
     if issubclass(kind, list | tuple):
         return kind(inner)
-    return kind(**dict(zip(skeleton[1], inner, strict=True)))           # a dataclass
+    return kind(**dict(zip(treedef[1], inner, strict=True)))            # a dataclass
 
 
 def fresh(x: Any) -> Any:
@@ -100,19 +100,19 @@ def fresh(x: Any) -> Any:
     return x.copy() if own else x
 
 
-def unordered(skeletons: Any) -> Any:
+def unordered(treedefs: Any) -> Any:
     """Return skeletons of arguments without the order of dict keys."""
-    return tuple([_unordered(s) for s in skeletons])
+    return tuple([_unordered(s) for s in treedefs])
 
 
-def _unordered(skeleton: Any) -> Any:
-    if skeleton is LEAF:
-        return skeleton
-    inner = unordered(skeleton[-1])
-    if issubclass(skeleton[0], dict):
-        names = dict(zip(skeleton[-2], skeleton[1], strict=True))
-        return (skeleton[0], tuple([names[k] for k in sorted(names)]), *skeleton[2:-2], inner)
-    return (*skeleton[:-1], inner)
+def _unordered(treedef: Any) -> Any:
+    if treedef is LEAF:
+        return treedef
+    inner = unordered(treedef[-1])
+    if issubclass(treedef[0], dict):
+        names = dict(zip(treedef[-2], treedef[1], strict=True))
+        return (treedef[0], tuple([names[k] for k in sorted(names)]), *treedef[2:-2], inner)
+    return (*treedef[:-1], inner)
 
 
 class TensorLeaf(NamedTuple):
@@ -121,7 +121,7 @@ class TensorLeaf(NamedTuple):
     dtype: Any
     shape: tuple[int | None, ...]
 
-    def admits(self, other: Any) -> bool:
+    def matches(self, other: Any) -> bool:
         """Return True if the key of a leaf of a call matches this key."""
         return (isinstance(other, TensorLeaf) and other.dtype is self.dtype
                 and len(other.shape) == len(self.shape)
@@ -138,7 +138,7 @@ class NumberLeaf(NamedTuple):
     kind: type
     large: bool = False
 
-    def admits(self, other: Any) -> bool:
+    def matches(self, other: Any) -> bool:
         return other == self or (isinstance(other, StaticLeaf) and may_change(other.value)
                                  and number_leaf(other.value) == self)
 
@@ -161,7 +161,7 @@ class VariableLeaf(NamedTuple):
     name: str
     place: int
 
-    def admits(self, other: Any) -> bool:
+    def matches(self, other: Any) -> bool:
         v = other.value if isinstance(other, StaticLeaf) else None
         return isinstance(v, Variable) and variable_leaf(v, self.place) == self
 
@@ -201,7 +201,7 @@ class StaticLeaf:
             self.hash == other.hash and self.key == other.key
             and (self.key is not self.value or not contradict(self.value, other.value)))
 
-    def admits(self, other: Any) -> bool:
+    def matches(self, other: Any) -> bool:
         return self == other
 
     @property
@@ -224,7 +224,7 @@ def leaf_key(x: Any) -> TensorLeaf | StaticLeaf:
     """Return the part of a call's key for a leaf."""
     if isinstance(x, Symbol):
         if x.graph is not current_graph():
-            x.graph.escaped(x, "a call of a function")
+            x.graph.raise_leaked(x, "a call of a function")
         return TensorLeaf(x.dtype, x.known_shape)
     if isinstance(x, Tensor):
         return TensorLeaf(x.dtype, x.shape)
@@ -287,8 +287,8 @@ class Arguments:
         if self.specs is not None:
             args, kwargs = self._as_tensors(args, kwargs)
         if self.simple and not kwargs and len(args) == len(self.names):
-            skeleton = tuple([flatten(a, n, leaves, paths)
-                              for a, n in zip(args, self.names, strict=True)])
+            treedef = tuple([flatten(a, n, leaves, paths)
+                             for a, n in zip(args, self.names, strict=True)])
         else:
             try:
                 bound = self.signature.bind(*args, **kwargs)
@@ -296,17 +296,17 @@ class Arguments:
                 raise TypeError(f"{self.name}: {error}; its signature is {self.signature}"
                                 ) from None
             bound.apply_defaults()
-            skeleton = tuple([flatten(a, n, leaves, paths) for n, a in bound.arguments.items()])
+            treedef = tuple([flatten(a, n, leaves, paths) for n, a in bound.arguments.items()])
         if self.specs is not None:
-            leaves = self._match(skeleton, leaves, paths)
-        return skeleton, leaves, paths
+            leaves = self._match(treedef, leaves, paths)
+        return treedef, leaves, paths
 
-    def sources(self, n: int, names: Sequence[str], skeleton: Any) -> list[tuple[Any, Any, Any]]:
+    def sources(self, n: int, names: Sequence[str], treedef: Any) -> list[tuple[Any, Any, Any]]:
         """Return the sources of the parts of a call's skeleton: (position or name of the argument,
         None, part), or (None, default value, part). The call has `n` positional arguments."""
         given = self.signature.bind(*range(n), **{name: name for name in names}).arguments
         found: list[tuple[Any, Any, Any]] = []
-        for p, part in zip(self.signature.parameters.values(), skeleton, strict=True):
+        for p, part in zip(self.signature.parameters.values(), treedef, strict=True):
             if p.name not in given:
                 if p.default is not p.empty:            # else empty *args or **kwargs
                     found.append((None, p.default, part))
@@ -333,9 +333,9 @@ class Arguments:
         return (*head, *args[len(head):]), {n: convert(wanted.get(n), v, n)
                                             for n, v in kwargs.items()}
 
-    def _match(self, skeleton: Any, leaves: list[Any], paths: list[str]) -> list[Any]:
+    def _match(self, treedef: Any, leaves: list[Any], paths: list[str]) -> list[Any]:
         """Check leaves against the input signature and return them converted."""
-        if skeleton != self.spec_skeleton:
+        if treedef != self.spec_skeleton:
             raise ShapeError(
                 f"{self.name}: the arguments do not have the structure of the input_signature: got "
                 f"leaves {', '.join(paths)}, expected {', '.join(self.spec_paths)}")
@@ -355,16 +355,16 @@ class Arguments:
             x = x.value()
         want = TensorLeaf(spec.dtype, spec.shape)
         have = leaf_key(x)
-        if not want.admits(have):
+        if not want.matches(have):
             error = DTypeError if x.dtype is not spec.dtype else ShapeError
             raise error(f"{self.name}: argument {path} is {have}, expected {want}, as in its "
                         "input_signature")
         return x
 
-    def call(self, function: Callable[..., Any], skeleton: Any, leaves: list[Any]) -> Any:
+    def call(self, function: Callable[..., Any], treedef: Any, leaves: list[Any]) -> Any:
         """Call a function with the structure of a skeleton and other leaves."""
         rest = iter(leaves)
-        values = [rebuild(s, rest) for s in skeleton]
+        values = [rebuild(s, rest) for s in treedef]
         if self.simple:
             return function(*values)
         bound = self.signature.bind_partial()
@@ -376,7 +376,7 @@ def same_but_sizes(mine: Any, other: Any) -> bool:
     """Return True if two leaf keys differ at most in sizes."""
     if isinstance(mine, TensorLeaf) and isinstance(other, TensorLeaf):
         return mine.dtype is other.dtype and len(mine.shape) == len(other.shape)
-    return bool(mine.admits(other))
+    return bool(mine.matches(other))
 
 
 def containers(function: Any) -> list[tuple[str, Any]]:

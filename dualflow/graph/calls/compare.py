@@ -1,8 +1,8 @@
 """Equivalence of graphs, by value numbering across both graphs.
 
-`attempt.py` compares a general trace with a trace for the exact values of a call. Names, lines, the
-order of independent nodes and duplicates of a constant do not matter. A False may be wrong (a less
-general trace is used), a True may not.
+`generalize.py` compares a general trace with a trace for the exact values of a call. Names, lines,
+the order of independent nodes and duplicates of a constant do not matter. A False may be wrong (a
+less general trace is used), a True may not.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Values:
             number = self.numbers.setdefault(key, len(self.numbers))
             if node.effect:
                 effects.append(number)
-            elif node.op not in LEAVES and node.may_refuse:
+            elif node.op not in LEAVES and node.may_raise:
                 refusing.add(number)
             at.update((y, (number, k)) for k, y in enumerate(node.outputs))
         return tuple([at[x] for x in graph.outputs]), tuple(effects), frozenset(refusing)

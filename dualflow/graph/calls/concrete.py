@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from dualflow._core import (
     Dim,
-    Place,
-    Places,
+    StateGuard,
+    StateGuards,
     Symbol,
     Tensor,
     Variable,
     as_tensor,
-    current_log,
+    current_tape,
     drop_value,
 )
 from dualflow.dtypes import float64, int64
@@ -70,14 +70,14 @@ class ConcreteFunction(Generic[R]):
     Created by `Function.get_concrete_function` and by calls.
     """
 
-    def __init__(self, name: str, arguments: Arguments, skeleton: Any, leaves: Sequence[Any],
+    def __init__(self, name: str, arguments: Arguments, treedef: Any, leaves: Sequence[Any],
                  paths: Sequence[str], options: Options, cause: str,
-                 held: tuple[Place, ...] = ()) -> None:
+                 held: tuple[StateGuard, ...] = ()) -> None:
         self.name = name
         self.arguments = arguments
-        self.skeleton = skeleton
+        self.treedef = treedef
         # also those that only differ in the order of dict keys
-        self.skeletons: set[Any] = {skeleton}
+        self.treedefs: set[Any] = {treedef}
         self.leaves: tuple[Any, ...] = tuple(leaves)
         self.paths: tuple[str, ...] = tuple(paths)
         # leaf -> requested shape, if the trace admits other sizes for the leaf
@@ -86,7 +86,7 @@ class ConcreteFunction(Generic[R]):
         self.cause = cause
         self.ms: float = 0.0
         self.trace: Trace = Trace(name)
-        self.places: Places = Places()          # of the program's state, which Python read
+        self.places: StateGuards = StateGuards()  # of the program's state, which Python read
         self.held = held                # of these, those whose tensors are the last leaves
         self._stand_ins: dict[int, Variable] = {}       # by the first leaf they stand for
         self._output: Any = None                # skeleton
@@ -144,7 +144,7 @@ class ConcreteFunction(Generic[R]):
         leaves: list[Any] = []
         self._output = flatten(result, "result", leaves, [], arrays=True)
         for x in leaves:
-            if isinstance(x, Dim) and x.from_data:
+            if isinstance(x, Dim) and x.data_dependent:
                 self.trace.outputs.append(self.trace.number(
                     x, float64 if isinstance(x.hint, float) else int64))
                 self._rest.append(DATA_NUMBER)
@@ -153,11 +153,11 @@ class ConcreteFunction(Generic[R]):
                 self.trace.returned.append(x)
             elif isinstance(x, Symbol):
                 if x.graph is not self.trace:
-                    x.graph.escaped(x, self.name)
-                self.trace.outputs.append(self.trace.enclosed.outside(x))
+                    x.graph.raise_leaked(x, self.name)
+                self.trace.outputs.append(self.trace.outliner.outside(x))
                 self._rest.append(None)
             elif hasattr(type(x), "__df_rows__"):
-                self.trace.outputs.append(self.trace.adopt(None, [as_tensor(x)])[0])
+                self.trace.outputs.append(self.trace.to_symbols(None, [as_tensor(x)])[0])
                 self._rest.append(ROWS)
             elif isinstance(x, set | frozenset) and any(isinstance(y, Symbol) for y in x):
                 raise InvalidArgumentError(f"{self.name} returns tensors in a {type(x).__name__}, "
@@ -184,11 +184,11 @@ class ConcreteFunction(Generic[R]):
 
     # --- matching calls ---
 
-    def admits(self, skeleton: Any, leaves: Sequence[Any]) -> bool:
+    def matches(self, treedef: Any, leaves: Sequence[Any]) -> bool:
         """Whether a call with these leaf keys can use this trace."""
-        return (not self.trace.stale and skeleton in self.skeletons
+        return (not self.trace.stale and treedef in self.treedefs
                 and len(leaves) == len(self.leaves) and self.places.holds()
-                and all(mine.admits(x) for mine, x in zip(self.leaves, leaves, strict=True)))
+                and all(mine.matches(x) for mine, x in zip(self.leaves, leaves, strict=True)))
 
     def report(self) -> str:
         """Return a text with its arguments, the times of tracing and planning, and its cause."""
@@ -200,9 +200,9 @@ class ConcreteFunction(Generic[R]):
         return (f"({what}) traced in {self.ms:.1f} ms, {n} plan{'s'[:n != 1]} in {ms:.1f} ms"
                 f"{ready}; {self.cause}")
 
-    def is_for(self, skeleton: Any, leaves: Sequence[Any]) -> bool:
+    def is_for(self, treedef: Any, leaves: Sequence[Any]) -> bool:
         """Return True if the trace has exactly these leaf keys."""
-        return (not self.trace.stale and skeleton in self.skeletons and self.places.holds()
+        return (not self.trace.stale and treedef in self.treedefs and self.places.holds()
                 and self.leaves == tuple(leaves))
 
     def compiled(self, leaves: Sequence[Any], broken: list[Guard] | None = None) -> Compiled | None:
@@ -280,7 +280,7 @@ class ConcreteFunction(Generic[R]):
     def run(self, compiled: Compiled, leaves: list[Any]) -> Any:
         """Return the result of the function for the leaves of a call; active tapes record it."""
         numbers = returned_numbers(compiled, leaves)
-        if current_log() is None:
+        if current_tape() is None:
             return self.pack(compiled.run(leaves), numbers)
         if self._section is not None and not all([s.holds() for s in self._section.state]):
             self._section = None
@@ -303,7 +303,7 @@ class ConcreteFunction(Generic[R]):
             if kinds == self.leaves or self._python is None:
                 raise InvalidArgumentError(f"{self.name}: the gradient of this trace does not hold "
                                            "for its own sizes")
-            found = ConcreteFunction(self.name, self.arguments, self.skeleton, kinds, self.paths,
+            found = ConcreteFunction(self.name, self.arguments, self.treedef, kinds, self.paths,
                                      self.options,
                                      "a gradient rule decides otherwise for these sizes",
                                      self.held)
@@ -379,11 +379,11 @@ class ConcreteFunction(Generic[R]):
         if changed is not None:
             raise InvalidArgumentError(f"{self.name}: {changed} after this trace was made; get a "
                                        "new one by get_concrete_function")
-        skeleton, leaves, _ = self.arguments.bind(args, kwargs)
+        treedef, leaves, _ = self.arguments.bind(args, kwargs)
         leaves = leaves + [p.tensor() for p in self.held]
         leaves = [x.value() if isinstance(x, Variable) and isinstance(m, TensorLeaf) else x
                   for x, m in zip(leaves, self.leaves, strict=False)]
-        if len(leaves) != len(self.leaves) or not self.admits(skeleton, [leaf_key(x)
+        if len(leaves) != len(self.leaves) or not self.matches(treedef, [leaf_key(x)
                                                                          for x in leaves]):
             wanted = ", ".join(f"{p}: {m}" for p, m in zip(self.paths, self.leaves, strict=True))
             got = ", ".join(str(leaf_key(x)) for x in leaves)

@@ -13,7 +13,7 @@ from importlib import import_module
 from types import CodeType
 from typing import Any
 
-from dualflow._core import OnTop, Symbol, unwatched
+from dualflow._core import PushedItem, Symbol, unobserved
 from dualflow.graph.trace.trace import Trace
 
 _local = threading.local()
@@ -26,9 +26,9 @@ def _stack() -> list[bool]:
     return stack
 
 
-def converting(wanted: bool) -> OnTop:
+def converting(wanted: bool) -> PushedItem:
     """Return a context in which control flow is converted, or not."""
-    return OnTop(_stack(), wanted)
+    return PushedItem(_stack(), wanted)
 
 
 class Conversion:
@@ -56,7 +56,7 @@ class Conversion:
 
     def run(self, trace: Trace, record: Callable[[], None]) -> bool:
         """Record a trace. Return False if it must be recorded again with more code converted."""
-        @unwatched
+        @unobserved
         def question(test: Symbol | None) -> str | bool:
             if not _stack()[-1]:
                 return ""
@@ -72,8 +72,8 @@ class Conversion:
 
         if self._replaced is not None and self._replaced.ways is not None:
             self._replaced.ways = type(self._replaced.ways)()
-        trace.enclosed.question = question
-        trace.enclosed.converted = converted
+        trace.outliner.question = question
+        trace.outliner.converted = converted
         with converting(self.wanted):
             try:
                 if self._replaced is None:
@@ -82,17 +82,17 @@ class Conversion:
                     with self._replaced:
                         record()
             except BaseException as error:
-                if trace.enclosed.refusal is not None and not isinstance(error, KeyboardInterrupt):
-                    raise trace.enclosed.refusal.with_traceback(error.__traceback__) from None
-                if not trace.enclosed.left or isinstance(error, KeyboardInterrupt):
+                if trace.outliner.refusal is not None and not isinstance(error, KeyboardInterrupt):
+                    raise trace.outliner.refusal.with_traceback(error.__traceback__) from None
+                if not trace.outliner.left or isinstance(error, KeyboardInterrupt):
                     raise
             finally:
-                trace.enclosed.converted = None
-                trace.enclosed.question = None      # other traces may continue this one later
-                trace.enclosed.conditions = None
-        if not trace.enclosed.left:
-            caught = trace.enclosed.refusal or trace.enclosed.escaped
+                trace.outliner.converted = None
+                trace.outliner.question = None      # other traces may continue this one later
+                trace.outliner.conditions = None
+        if not trace.outliner.left:
+            caught = trace.outliner.refusal or trace.outliner.escaped
             if caught is not None:
                 raise caught
         self.made_variables |= bool(trace.made_variables)
-        return not trace.enclosed.left
+        return not trace.outliner.left

@@ -12,19 +12,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dualflow._core import (
-    Maybe,
+    MaskedGradient,
     Symbol,
     Tensor,
     Variable,
     as_tensor,
     current_graph,
-    current_log,
+    current_tape,
     record_call,
     recorded,
     tensor_id,
     value_of,
 )
-from dualflow.autodiff.maybe import clean, either, flag_of, only_if, settle, zeroed
+from dualflow.autodiff.masked_gradient import (
+    clean,
+    either,
+    flag_of,
+    resolve_flags,
+    with_flag,
+    zeroed,
+)
 from dualflow.cached import cached_property
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.inline import Inlined, as_rows
@@ -32,12 +39,12 @@ from dualflow.graph.calls.section import Gradient, Group, Section
 from dualflow.graph.ir import CONSTANT, VARIABLE, Graph, Rule, walk
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
-from dualflow.graph.trace.cotangents import flows_into
+from dualflow.graph.trace.cotangents import is_differentiable
 from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.record_call import record_call_here
-from dualflow.graph.trace.refused import without_gradient
 from dualflow.graph.trace.specialize import Specializer, deciding_arguments
 from dualflow.graph.trace.trace import suspended
+from dualflow.graph.trace.without_gradient import without_gradient
 from dualflow.locks import reentrant_lock
 from dualflow.ops.indexed_slices import IndexedSlices, plus
 
@@ -83,10 +90,10 @@ class Call:
         self._compiled = compiled
         self._graph, self.stands_for = self.specialize(section.outputs)
         # The sources of the section, in order: `_given`, the floating variables, `_constants`.
-        self._given = [places[x] for x in section.given if flows_into(x)]
+        self._given = [places[x] for x in section.given if is_differentiable(x)]
         self._constants = [x.node.data for x in section.sources if x.node.op is CONSTANT]
         self._lock = reentrant_lock()
-        self._recordings: dict[Any, Recording] = {}
+        self._recordings: dict[Any, DifferentiableCall] = {}
         self._gradients: dict[Section, Call] = {}
 
     def specialize(self, outputs: Sequence[Symbol]) -> tuple[Graph, dict[Symbol, Symbol]]:
@@ -111,7 +118,7 @@ class Call:
         """Return the outputs for the leaves of a call; record the call if a tape watches any."""
         if any([type(x) is Symbol for x in leaves]):
             return self._inline(leaves)
-        if current_log() is not None:
+        if current_tape() is not None:
             values = {x: self.variable(x.node.data).value() for x in self.section.variables}
             sources = [leaves[k] for k in self._given]
             sources += [x for x in values.values() if x.dtype.is_floating] + self._constants
@@ -147,13 +154,13 @@ class Call:
             groups.setdefault(tensor_id(y), []).append(x)
         mark = current_graph().mark
         try:
-            way = self._recording(list(groups.values()), len(leaves))
+            recording = self._recording(list(groups.values()), len(leaves))
         except UnimplementedError as error:
             made = Inlined(self._graph, leaves, rows, self.options).run()
             return [without_gradient(y, str(error)) for y in made]
-        made = Inlined(way.graph, leaves, rows, self.options).run()
-        made += [self._value(x, leaves, values) for x in way.there]
-        return self._recorded(way, leaves, inputs, made, mark)
+        made = Inlined(recording.graph, leaves, rows, self.options).run()
+        made += [self._value(x, leaves, values) for x in recording.there]
+        return self._recorded(recording, leaves, inputs, made, mark)
 
     def variable(self, v: Variable) -> Variable:
         """Return the variable of the call for a variable of the trace."""
@@ -168,14 +175,14 @@ class Call:
 
     def _record(self, leaves: Sequence[Any], values: Mapping[Symbol, Tensor],
                 inputs: list[Tensor], groups: list[Group]) -> list[Tensor]:
-        way = self._recording(groups, len(leaves))
-        made = way.compiled.run(list(leaves))
-        made += [self._value(x, leaves, values) for x in way.there]
-        for k, variable in way.versions:
+        recording = self._recording(groups, len(leaves))
+        made = recording.compiled.run(list(leaves))
+        made += [self._value(x, leaves, values) for x in recording.there]
+        for k, variable in recording.versions:
             made[k] = value_of(variable, made[k])
-        return self._recorded(way, leaves, inputs, made, None)
+        return self._recorded(recording, leaves, inputs, made, None)
 
-    def _recorded(self, way: Recording, leaves: Sequence[Any], inputs: list[Tensor],
+    def _recorded(self, recording: DifferentiableCall, leaves: Sequence[Any], inputs: list[Tensor],
                   made: list[Any], mark: int | None) -> list[Any]:
         """Record the call, with residuals among its outputs; return its outputs from `made`."""
         numbers = [None if isinstance(x, Tensor) else x for x in leaves]
@@ -183,48 +190,49 @@ class Call:
         shapes = [x.shape for x in inputs]
 
         def rule(gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
-            maybe = [isinstance(g, Maybe) for g in gs]
-            flag = settle(gs)[1] if any(maybe) else None
-            flags = [flag_of(g) for g in gs if isinstance(g, Maybe)]
-            gs = [g if g is None else zeroed(g) if isinstance(g, Maybe) else as_tensor(g)
+            maybe = [isinstance(g, MaskedGradient) for g in gs]
+            flag = resolve_flags(gs)[1] if any(maybe) else None
+            flags = [flag_of(g) for g in gs if isinstance(g, MaskedGradient)]
+            gs = [g if g is None else zeroed(g) if isinstance(g, MaskedGradient) else as_tensor(g)
                   for g in gs]
             before = sums
-            sums = [clean(s) if isinstance(s, Maybe) else s for s in sums]
-            back, sums, rows = way.way_back([g is not None for g in gs], sums, wanted, maybe)
-            given = [kept[k] for k in back.reads]
-            given += [gs[k] for k in back.flows] + [sums[k] for k in back.sums] + flags
-            made = iter(back.call(numbers + given))
+            sums = [clean(s) if isinstance(s, MaskedGradient) else s for s in sums]
+            program, sums, rows = recording.backward_program([g is not None for g in gs], sums,
+                                                             wanted, maybe)
+            given = [kept[k] for k in program.reads]
+            given += [gs[k] for k in program.flows] + [sums[k] for k in program.sums] + flags
+            made = iter(program.call(numbers + given))
             results: list[Any] = [None] * len(wanted)
-            for k, kind in zip(back.results, back.kinds, strict=True):
+            for k, kind in zip(program.results, program.kinds, strict=True):
                 g: Any = next(made)
                 if kind == "rows":
                     g = IndexedSlices(g, next(made), shapes[k])
                 elif kind == "maybe":
                     flows = next(made)
-                    g = Maybe(g, flows) if type(flows) is Symbol else g if flows else None
-                certain = flag is None or g is None or isinstance(g, Maybe)
+                    g = MaskedGradient(g, flows) if type(flows) is Symbol else g if flows else None
+                certain = flag is None or g is None or isinstance(g, MaskedGradient)
                 results[k] = g if certain else flowing(g, flag, before[k])
             for k, s in rows.items():
                 results[k] = s if results[k] is None else plus(s, results[k])
             return results
 
-        if way.targets:
-            outputs = [made[k] for k in way.on_tape]
+        if recording.targets:
+            outputs = [made[k] for k in recording.on_tape]
             name = self.section.trace.name
             fresh = (record_call(name, rule, inputs, outputs) if mark is None
                      else record_call_here(name, rule, inputs, outputs, mark))
-            for k, x in zip(way.on_tape, fresh, strict=True):
+            for k, x in zip(recording.on_tape, fresh, strict=True):
                 made[k] = x
-            kept += [x if k in way.kept else None for k, x in enumerate(made)]
-        return [made[k] for k in way.outputs]
+            kept += [x if k in recording.kept else None for k, x in enumerate(made)]
+        return [made[k] for k in recording.outputs]
 
-    def _recording(self, groups: list[Group], n_leaves: int) -> Recording:
+    def _recording(self, groups: list[Group], n_leaves: int) -> DifferentiableCall:
         key = tuple([tuple(map(id, group)) for group in groups])
         with self._lock:
             if key not in self._recordings:
                 if len(self._recordings) >= MAX_CALLS:
                     self._recordings.clear()
-                self._recordings[key] = Recording(self, groups, n_leaves)
+                self._recordings[key] = DifferentiableCall(self, groups, n_leaves)
             return self._recordings[key]
 
     def gradient(self, gradient: Gradient, n: int) -> Call:
@@ -238,7 +246,7 @@ class Call:
                 if len(self._gradients) >= MAX_CALLS:
                     self._gradients.clear()
                 places = {x: n + k for k, x in enumerate(gradient.given)}
-                recorded = self.section.trace.enclosed.recorded
+                recorded = self.section.trace.outliner.recorded
                 like = {x: recorded(gradient.like.get(x, x)) for x in places
                         if x not in gradient.flags}
                 if any([y not in self.stands_for for y in like.values()]):
@@ -254,12 +262,12 @@ class Call:
 def flowing(g: Any, flag: Any, before: Any) -> Any:
     """Return a result of a gradient rule whose cotangents exist only if `flag` holds. `before` is
     the accumulator that the result continues, or None."""
-    if isinstance(before, Maybe):
-        return Maybe(g, either(flag_of(before), flag))
-    return g if before is not None else only_if(lambda g, _: g, flag, g, None)
+    if isinstance(before, MaskedGradient):
+        return MaskedGradient(g, either(flag_of(before), flag))
+    return g if before is not None else with_flag(lambda g, _: g, flag, g, None)
 
 
-class Back(NamedTuple):
+class BackwardProgram(NamedTuple):
     """A backward program, and the indices of its inputs and results."""
 
     call: Call
@@ -270,7 +278,7 @@ class Back(NamedTuple):
     kinds: list[str]
 
 
-class Recording:
+class DifferentiableCall:
     """The forward program and the backward programs of a call under tapes that watch some sources.
 
     Attributes
@@ -293,18 +301,18 @@ class Recording:
         self.call = call
         self.groups = groups
         self.n_leaves = n_leaves
-        self._backs: dict[Any, Back] = {}
-        log = section.log(groups)
+        self._backward_programs: dict[Any, BackwardProgram] = {}
+        tape = section.tape(groups)
         self.targets: list[Symbol] = [y for y in dict.fromkeys(section.outputs)
-                                      if self._on_tape(y, log)]
+                                      if self._on_tape(y, tape)]
         self.needed: list[Symbol] = []
         more = self.targets
         if more:
             self._check()
         while more:
             needed = section.needed(self.targets, groups)
-            log = section.log(groups)           # loops and branches may have more outputs now
-            more = [x for x in needed if self._on_tape(x, log) and x not in set(self.targets)]
+            tape = section.tape(groups)         # loops and branches may have more outputs now
+            more = [x for x in needed if self._on_tape(x, tape) and x not in set(self.targets)]
             self.targets = self.targets + more
             self.needed = list(dict.fromkeys(self.needed + needed))
             if not section.trace.may_lead_further:
@@ -334,34 +342,35 @@ class Recording:
         """The compiled forward program."""
         return Compiled(self.graph, self.call.options)
 
-    def way_back(self, flows: list[bool], sums: list[Any], wanted: list[bool], maybe: list[bool],
-                 ) -> tuple[Back, list[Any], dict[int, IndexedSlices]]:
+    def backward_program(self, flows: list[bool], sums: list[Any], wanted: list[bool],
+                         maybe: list[bool],
+                         ) -> tuple[BackwardProgram, list[Any], dict[int, IndexedSlices]]:
         """Return the backward program, the accumulators that it continues, and the accumulators to
         which its results are added. `maybe`: whether a cotangent has a flag."""
         rows = {k: s for k, s in enumerate(sums) if isinstance(s, IndexedSlices)}
         if rows:
             sums = [None if k in rows else s for k, s in enumerate(sums)]
-            back = self.back(flows, [s is not None for s in sums], wanted, maybe)
-            kinds = dict(zip(back.results, back.kinds, strict=True))
+            program = self.find_backward(flows, [s is not None for s in sums], wanted, maybe)
+            kinds = dict(zip(program.results, program.kinds, strict=True))
             # IndexedSlices are added to IndexedSlices; for a dense result the sum becomes dense.
             sums = [as_tensor(rows.pop(k)) if k in rows and kinds.get(k, "rows") != "rows" else s
                     for k, s in enumerate(sums)]
-        return self.back(flows, [s is not None for s in sums], wanted, maybe), sums, rows
+        return self.find_backward(flows, [s is not None for s in sums], wanted, maybe), sums, rows
 
-    def back(self, flows: list[bool], summed: list[bool], wanted: list[bool],
-             maybe: list[bool]) -> Back:
+    def find_backward(self, flows: list[bool], summed: list[bool], wanted: list[bool],
+                      maybe: list[bool]) -> BackwardProgram:
         """Return the backward program for targets with cotangents (`flows`), sources with
         accumulators (`summed`) and sources whose gradient is needed (`wanted`)."""
         key = (*flows, *summed, *wanted, *maybe)
-        found = self._backs.get(key)
+        found = self._backward_programs.get(key)
         if found is None:
-            if len(self._backs) >= MAX_CALLS:
-                self._backs.clear()
-            found = self._backs[key] = self._make_back(flows, summed, wanted, maybe)
+            if len(self._backward_programs) >= MAX_CALLS:
+                self._backward_programs.clear()
+            found = self._backward_programs[key] = self._make_backward(flows, summed, wanted, maybe)
         return found
 
-    def _make_back(self, flows: list[bool], summed: list[bool], wanted: list[bool],
-                   maybe: list[bool]) -> Back:
+    def _make_backward(self, flows: list[bool], summed: list[bool], wanted: list[bool],
+                       maybe: list[bool]) -> BackwardProgram:
         sources = [*self.groups, *[[y] for y in self.targets]]
         chosen = [k for k, want in enumerate(wanted) if want]
         summed = summed + [False] * len(self.targets)
@@ -370,10 +379,11 @@ class Recording:
                                               [sources[k] for k in chosen],
                                               [summed[k] for k in chosen],
                                               [maybe[k] for k in places])
-        return Back(self.call.gradient(gradient, self.n_leaves),
-                    [self.at[x] for x in gradient.reads], places,
-                    [k for k in chosen if summed[k]], [chosen[k] for k in gradient.places],
-                    gradient.kinds)
+        return BackwardProgram(self.call.gradient(gradient, self.n_leaves),
+                               [self.at[x] for x in gradient.reads], places,
+                               [k for k in chosen if summed[k]],
+                               [chosen[k] for k in gradient.places],
+                               gradient.kinds)
 
     def _check(self) -> None:
         """Build the gradient of all outputs, so that DoesNotHold is raised before a run."""
@@ -387,7 +397,7 @@ class Recording:
     def _is_there(self, x: Symbol) -> bool:
         return x in self.call.places or x.node.op in (CONSTANT, VARIABLE)
 
-    def _on_tape(self, y: Symbol, log: Any) -> bool:
+    def _on_tape(self, y: Symbol, tape: Any) -> bool:
         """Return True if a value must be an output of the record."""
-        return (flows_into(y) and not self._is_there(y) and log.tracks(y)
+        return (is_differentiable(y) and not self._is_there(y) and tape.tracks(y)
                 and self.call.section.trace.variable_of(y) is None)

@@ -1,7 +1,7 @@
 """`Function`: a Python function that is traced once and then runs as one program.
 
 `decorator.py` creates it. The dispatcher in the core compares a call with recent calls; if none
-matches, `find_and_run` searches for a trace or records one. A trace must never run for a call for
+matches, `call_slow_path` searches for a trace or records one. A trace must never run for a call for
 which Python would decide differently.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from dualflow import config
-from dualflow._core import BoundFunction, Dispatcher, Unfit, current_graph, current_log
+from dualflow._core import BoundFunction, Dispatcher, GuardError, current_graph, current_tape
 from dualflow.cached import cached_property
 from dualflow.errors import DualflowError, InvalidArgumentError, RetracingWarning
 from dualflow.frames import warn
@@ -29,19 +29,19 @@ from dualflow.graph.calls.arguments import (
     number_leaf,
     unordered,
 )
-from dualflow.graph.calls.attempt import Attempt, plain_key
 from dualflow.graph.calls.compare import decisions
 from dualflow.graph.calls.concrete import MAX_PLANS, ConcreteFunction
 from dualflow.graph.calls.conversion import Conversion, converting
+from dualflow.graph.calls.dispatch_cache import cache_entry
+from dualflow.graph.calls.generalize import Generalizer, plain_key
 from dualflow.graph.calls.held import BoundCall, HeldTensors
-from dualflow.graph.calls.known import known_call
 from dualflow.graph.calls.method import Instances, reduced
 from dualflow.graph.calls.nested import Nested
 from dualflow.graph.calls.unrepeated import UnrepeatedWarnings
 from dualflow.graph.inspect.inspection import Inspection
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
-from dualflow.graph.reads.watch import StateReads
+from dualflow.graph.reads.state_reads import StateReads
 from dualflow.graph.trace.parameters import Guard
 from dualflow.locks import reentrant_lock
 
@@ -106,7 +106,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
 
     # --- calling ---
 
-    def find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_slow_path(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call that the dispatcher does not recognise."""
         if config.functions_run_eagerly():
             return self.python_function(*args, **kwargs)
@@ -116,10 +116,10 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         call, concrete, compiled = self._find(args, kwargs)
         try:
             result = concrete.run(compiled, call.leaves)
-        except Unfit:
+        except GuardError:
             concrete, compiled = self._find_exact(call)
             return concrete.run(compiled, call.leaves)
-        if current_log() is None:
+        if current_tape() is None:
             self._remember(args, kwargs, call, concrete, compiled)
         return result
 
@@ -130,7 +130,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         self._tries += 1
         if self._tries & (self._tries - 1):
             return
-        known = known_call(self.arguments, args, kwargs, call, concrete, compiled)
+        known = cache_entry(self.arguments, args, kwargs, call, concrete, compiled)
         if known is not None:
             self._tries = 0
             self.remember(known)
@@ -139,10 +139,10 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
 
     def _inline(self, trace: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call while another function is traced: Python runs and is recorded there."""
-        skeleton, leaves, _ = self.arguments.bind(args, kwargs)
-        run = functools.partial(self.arguments.call, self.python_function, skeleton, leaves)
+        treedef, leaves, _ = self.arguments.bind(args, kwargs)
+        run = functools.partial(self.arguments.call, self.python_function, treedef, leaves)
         with converting(self._conversion.wanted):
-            return self._nested.call(trace, (skeleton, *map(leaf_key, leaves)), run)
+            return self._nested.call(trace, (treedef, *map(leaf_key, leaves)), run)
 
     # --- finding a trace ---
 
@@ -152,12 +152,12 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         exist yet."""
         bound = BoundCall(*self.arguments.bind(args, kwargs))
         call = bound.holding(self._held.places)
-        found = self._calls.get((call.skeleton, self._kinds(call)))
+        found = self._calls.get((call.treedef, self._kinds(call)))
         if found is None or found[0].trace.stale or not found[0].places.holds():
             with self._lock:
                 call, concrete, compiled = self._search(bound)
                 # The kinds again: tracing may have found that a number decides.
-                found = self._calls[call.skeleton, self._kinds(call)] = concrete, compiled
+                found = self._calls[call.treedef, self._kinds(call)] = concrete, compiled
                 if len(self._calls) > MAX_PLANS:
                     self._calls.popitem(last=False)
         return call, found[0], found[1]
@@ -166,7 +166,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         """Return the trace and the program for the numbers of this call alone."""
         kinds = tuple(map(plain_key, call.leaves))
         with self._lock:
-            found = [c for c in self._traces if c.is_for(call.skeleton, kinds)]
+            found = [c for c in self._traces if c.is_for(call.treedef, kinds)]
             concrete = found[0] if found else self._added(self._record(
                 call, "Python computes otherwise with these numbers", kinds))
             compiled = concrete.compiled(call.leaves)
@@ -184,7 +184,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         kinds = self._kinds(call)
         broken: list[Guard] = []
         for concrete in self._traces:
-            if concrete.admits(call.skeleton, kinds):
+            if concrete.matches(call.treedef, kinds):
                 try:
                     compiled = concrete.compiled(call.leaves, broken)
                 except DualflowError:       # Python may catch it and take another branch
@@ -226,14 +226,14 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         self._static.update((p.what, "a tensor of Python's state") for p in call.held)
         wanted = relax.relaxed(self._kinds(call), paths, self._peers(call), self._static,
                                self.arguments.specs)
-        attempt = Attempt(functools.partial(self._record, call, cause), leaves)
+        attempt = Generalizer(functools.partial(self._record, call, cause), leaves)
         made = attempt.run(wanted)
         self._static.update((paths[k], why) for k, why in attempt.static.items())
         self._runtime |= {paths[k] for k in made.numbers}
         self._runtime -= self._static.keys()
         same = self._in_other_order(made, leaves)
         if same is not None:
-            same.skeletons.add(call.skeleton)
+            same.treedefs.add(call.treedef)
             return same
         return self._added(made)
 
@@ -250,31 +250,31 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
     def _in_other_order(self, made: ConcreteFunction, leaves: list[Any]) -> ConcreteFunction | None:
         """A trace that differs from a new one only in the order of dicts' keys."""
         for c in self._traces:
-            if (c.skeleton != made.skeleton and c.leaves == made.leaves and c.places.holds()
+            if (c.treedef != made.treedef and c.leaves == made.leaves and c.places.holds()
                     and c.held == made.held
-                    and unordered(c.skeleton) == unordered(made.skeleton)
+                    and unordered(c.treedef) == unordered(made.treedef)
                     and decisions(c.trace) == decisions(made.trace) and c.same_as(made, leaves)):
                 return c
         return None
 
     def _record(self, call: BoundCall, cause: str, kinds: tuple[Any, ...],
                 sizes_choose: bool = True) -> ConcreteFunction:
-        skeleton = call.skeleton
-        made = ConcreteFunction(self.name, self.arguments, skeleton, kinds, call.paths,
+        treedef = call.treedef
+        made = ConcreteFunction(self.name, self.arguments, treedef, kinds, call.paths,
                                 self.options, cause, call.held)
         again = None
         if self._made_variables or any(isinstance(kind, VariableLeaf) for kind in kinds):
             again = f"{self.name} {MAKES_VARIABLE}"
         made.trace.owner = weakref.ref(self)
-        made.trace.enclosed.sizes_choose = sizes_choose
-        run = functools.partial(self._call_python, skeleton)
+        made.trace.outliner.sizes_choose = sizes_choose
+        run = functools.partial(self._call_python, treedef)
         reads = StateReads(self.python_function)
         try:
-            with self._nested.within((skeleton, *kinds)), reads.watching() as watch:
+            with self._nested.within((treedef, *kinds)), reads.watching() as watch:
                 whole = self._conversion.run(made.trace,
                                              lambda: made.record(run, call.leaves, again))
         except Exception:
-            if not made.trace.enclosed.sizes_chose:
+            if not made.trace.outliner.sizes_chose:
                 raise
             try:        # with the choices of this call, which runs check
                 return self._record(call, cause, kinds, False)
@@ -289,16 +289,16 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
             return self._record(call, cause, kinds, sizes_choose)
         return made
 
-    def _call_python(self, skeleton: Any, values: list[Any]) -> Any:
+    def _call_python(self, treedef: Any, values: list[Any]) -> Any:
         """Run the Python function."""
-        run = functools.partial(self._conversion.through, self.arguments.call, skeleton, values)
+        run = functools.partial(self._conversion.through, self.arguments.call, treedef, values)
         return self._unrepeated.watch_containers(self.python_function, run)
 
     def _peers(self, call: BoundCall) -> list[ConcreteFunction]:
         """The traces for arguments of the same structure, whatever the order of dicts' keys."""
-        plain = unordered(call.skeleton)
+        plain = unordered(call.treedef)
         return [c for c in self._traces
-                if unordered(c.skeleton) == plain and len(c.leaves) == len(call.leaves)]
+                if unordered(c.treedef) == plain and len(c.leaves) == len(call.leaves)]
 
     # --- access to traces ---
 
@@ -320,12 +320,12 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         with self._lock:
             kinds = self._kinds(call)
             for concrete in self._traces:
-                if concrete.is_for(call.skeleton, kinds):
+                if concrete.is_for(call.treedef, kinds):
                     return concrete
             wanted = relax.relaxed(kinds, call.paths, self._peers(call), self._static,
                                    self.arguments.specs)
             for concrete in self._traces:
-                if concrete.is_for(call.skeleton, wanted) and concrete.compiled(kinds) is not None:
+                if concrete.is_for(call.treedef, wanted) and concrete.compiled(kinds) is not None:
                     return concrete.sized(call.leaves)
             return self._trace(call, self._cause(call, kinds)).sized(call.leaves)
 

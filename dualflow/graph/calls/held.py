@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dualflow._core import Place, Places
+from dualflow._core import StateGuard, StateGuards
 
 MOST_HELD = 64          # places of one function; any more stay constants
 
@@ -21,24 +21,24 @@ class BoundCall(NamedTuple):
 
     Attributes
     ----------
-    skeleton : hashable
+    treedef : hashable
         The structure of the arguments.
     leaves : list
         The leaves of the arguments, then the current tensors of `held`.
     paths : list of str
         What messages call each leaf.
-    held : tuple of Place
+    held : tuple of StateGuard
         The places that are inputs.
     """
 
-    skeleton: Any
+    treedef: Any
     leaves: list[Any]
     paths: list[str]
-    held: tuple[Place, ...] = ()
+    held: tuple[StateGuard, ...] = ()
 
-    def holding(self, held: Sequence[Place]) -> BoundCall:
+    def holding(self, held: Sequence[StateGuard]) -> BoundCall:
         """Return the call with these places as further inputs."""
-        return BoundCall(self.skeleton, self.leaves + [p.tensor() for p in held],
+        return BoundCall(self.treedef, self.leaves + [p.tensor() for p in held],
                          self.paths + [p.what for p in held], (*self.held, *held))
 
 
@@ -47,14 +47,14 @@ class HeldTensors:
 
     Attributes
     ----------
-    places : tuple of Place
+    places : tuple of StateGuard
     """
 
     def __init__(self) -> None:
-        self.places: tuple[Place, ...] = ()
+        self.places: tuple[StateGuard, ...] = ()
         self._refused: set[Any] = set()
 
-    def add_replaced(self, state: Sequence[Places]) -> bool:
+    def add_replaced(self, state: Sequence[StateGuards]) -> bool:
         """Add the places that hold another tensor than when a trace was made. Return True if there
         are any."""
         found = {p.mark: p for places in state for p in places.replaced_tensors()}

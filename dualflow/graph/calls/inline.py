@@ -131,7 +131,7 @@ class Inlined:
         def branch(body: Graph) -> Callable[[], list[Any]]:
             return lambda: self._inside(node, body, {})
 
-        index = self.trace.adopt(None, [self.values[node.inputs[0]]])[0]
+        index = self.trace.to_symbols(None, [self.values[node.inputs[0]]])[0]
         return list(self.trace.cond(index, list(map(branch, node.bodies)), "cond"))
 
     def _loop(self, node: Node) -> Sequence[Any]:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from dualflow._core import OnTop
+from dualflow._core import PushedItem
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.trace.trace import Trace
 
@@ -23,9 +23,9 @@ class Nested:
         self.name = name
         self._local = threading.local()
 
-    def within(self, key: Any) -> OnTop:
+    def within(self, key: Any) -> PushedItem:
         """Return a context in which a call with this key is being traced."""
-        return OnTop(self._keys(), key)
+        return PushedItem(self._keys(), key)
 
     def call(self, trace: Trace, key: Any, run: Callable[[], Any]) -> Any:
         """Return the result of `run`; the nodes it records become the body of a call in `trace`."""
@@ -36,14 +36,14 @@ class Nested:
                 "and static values: the trace would never end; let a static value change from call "
                 "to call, or write a loop")
         try:
-            with OnTop(active, key):
+            with PushedItem(active, key):
                 result = run()
         except RecursionError:
             if len(active) < DEEP:          # Python's own recursion, inside the function
                 raise
             raise InvalidArgumentError(f"{self.name} calls itself while it is traced, {len(active)}"
                                        " deep, and no static value ends it") from None
-        trace.enclose(mark, self.name)
+        trace.outline(mark, self.name)
         return result
 
     def _keys(self) -> list[Any]:

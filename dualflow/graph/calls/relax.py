@@ -77,6 +77,6 @@ def cause(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction],
         return "the arguments have another structure"
     differences = [[f"{p}: {mine} became {kind}{', ' * (p in static)}{static.get(p, '')}"
                     for p, mine, kind in zip(paths, c.leaves, kinds, strict=True)
-                    if not mine.admits(kind)] for c in peers]
+                    if not mine.matches(kind)] for c in peers]
     least = min(reversed(differences), key=len)
     return "; ".join(least) or "Python decides otherwise for these sizes"

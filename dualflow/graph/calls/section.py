@@ -11,17 +11,26 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dualflow import dtypes
-from dualflow._core import Dim, Maybe, Places, RecordLog, Symbol, as_tensor, symbol, tensor_id
+from dualflow._core import (
+    Dim,
+    MaskedGradient,
+    StateGuards,
+    Symbol,
+    Tape,
+    as_tensor,
+    symbol,
+    tensor_id,
+)
 from dualflow.autodiff.backward import backward
-from dualflow.autodiff.maybe import zeroed
+from dualflow.autodiff.masked_gradient import zeroed
 from dualflow.errors import DualflowError
-from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Node, Owned, walk
-from dualflow.graph.reads.watch import StateReads
+from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Node, RegionRecord, walk
+from dualflow.graph.reads.state_reads import StateReads
 from dualflow.graph.trace.control_gradient import any_flag
-from dualflow.graph.trace.cotangents import flows_into
+from dualflow.graph.trace.cotangents import is_differentiable
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.parameters import Argument, Cotangent, Feed, Number
-from dualflow.graph.trace.play import play
+from dualflow.graph.trace.replay_on_tape import replay_on_tape
 from dualflow.graph.trace.trace import Trace
 from dualflow.locks import reentrant_lock
 from dualflow.ops.indexed_slices import IndexedSlices
@@ -45,7 +54,7 @@ class Section:
     outputs : list of Symbol
     like : dict of Symbol to Symbol
         From a given cotangent to its value.
-    state : list of Places
+    state : list of StateGuards
         The Python state that gradient rules of the user read; shared with the gradients.
     sized : dict of Symbol to Symbol
         From a value of another section whose size is read to a given value of that size.
@@ -64,26 +73,26 @@ class Section:
             x for values in (*[node.inputs for node in trace.nodes], self.outputs)
             for x in values if x.node.op is CONSTANT)
         self.sources: list[Symbol] = [x for x in (*self.given, *self.variables, *constants)
-                        if flows_into(x)]
-        self.state: list[Places] = []
+                        if is_differentiable(x)]
+        self.state: list[StateGuards] = []
         self._lock = reentrant_lock()
         self._gradients: dict[Any, Gradient] = {}
 
-    def log(self, groups: Sequence[Group]) -> RecordLog:
+    def tape(self, groups: Sequence[Group]) -> Tape:
         """Return the records of a tape that watched `groups` while the section ran. The sources of
         a group have the identity of the first."""
-        log = RecordLog(False)
+        tape = Tape(False)
         for group in groups:
             for x in group:
-                for y in (x, self.trace.enclosed.recorded(x)):
-                    log.watch(y)
-        play(log, self.trace.nodes, self.trace.enclosed, self.known_as(groups))
-        return log
+                for y in (x, self.trace.outliner.recorded(x)):
+                    tape.watch(y)
+        replay_on_tape(tape, self.trace.nodes, self.trace.outliner, self.known_as(groups))
+        return tape
 
     def known_as(self, groups: Sequence[Group]) -> dict[int, int]:
         """Return a dict from the id of a source to the id of the first source of its group."""
         return {tensor_id(y): tensor_id(group[0]) for group in groups for x in group
-                for y in (x, self.trace.enclosed.recorded(x)) if y is not group[0]}
+                for y in (x, self.trace.outliner.recorded(x)) if y is not group[0]}
 
     def gradient(self, targets: Sequence[Symbol], groups: Sequence[Group],
                  summed: Sequence[bool], flagged: Sequence[bool] = ()) -> Gradient:
@@ -121,7 +130,7 @@ class Section:
     @property
     def _sized_by_data(self) -> bool:
         """True if the size of a differentiable value depends on data."""
-        return any([y.sized_by_data and y.dtype.is_floating
+        return any([y.data_dependent_shape and y.dtype.is_floating
                     for node in walk(self.trace.nodes) for y in node.outputs])
 
 
@@ -150,13 +159,13 @@ class Gradient(Section):
                 for k, s in enumerate(summed) if s}
         flags = {k: flag_parameter(trace) for k, is_flagged in enumerate(flagged) if is_flagged}
         self.flags: set[Symbol] = set(flags.values())
-        flows = {tensor_id(y): Maybe(g, flags[k]) if k in flags else g
+        flows = {tensor_id(y): MaskedGradient(g, flags[k]) if k in flags else g
                  for k, (y, g) in enumerate(zip(targets, gs, strict=True))}
         flows |= {tensor_id(groups[k][0]): s for k, s in sums.items()}
-        log, given = of.log(groups), {id(x) for x in of.sources}
+        tape, given = of.tape(groups), {id(x) for x in of.sources}
         reads_of_rules = StateReads(None)
         with reads_of_rules.watching(), trace.recording():
-            found = backward(log, flows, [tensor_id(group[0]) for group in groups], free=True,
+            found = backward(tape, flows, [tensor_id(group[0]) for group in groups], free=True,
                              maybe=True)
             results = [as_output(found.get(tensor_id(group[0])), id(group[0]) in given)
                        for group in groups]
@@ -190,12 +199,13 @@ def as_output(g: Any, by_rows: bool) -> Any:
 
 def kind_of(g: Any) -> str:
     """Return the kind of a gradient, see `Gradient.kinds`."""
-    return "rows" if isinstance(g, IndexedSlices) else "maybe" if isinstance(g, Maybe) else "dense"
+    return ("rows" if isinstance(g, IndexedSlices) else "maybe" if isinstance(g, MaskedGradient)
+            else "dense")
 
 
 def components(g: Any) -> list[Symbol]:
     """Return the outputs of a trace for a gradient."""
-    if isinstance(g, Maybe):
+    if isinstance(g, MaskedGradient):
         return [zeroed(g) if g.dtype.is_floating else g.value, any_flag(g.flag)]
     return [g.values, g.indices] if isinstance(g, IndexedSlices) else [g]
 
@@ -214,12 +224,12 @@ def sizes(trace: Trace, own: Sequence[Symbol], of: Section) -> dict[Symbol, Symb
     of the differentiated section that has this size."""
     nodes = list(walk(trace.nodes))
     known = {y for node in nodes for y in node.outputs}.union(own, [x.node.data.of for x in own])
-    rows = {x for node in nodes if isinstance(node.data, Owned)
+    rows = {x for node in nodes if isinstance(node.data, RegionRecord)
             for x in node.data.rows}            # the gradient of a loop has parameters for these
     found: dict[Symbol, Symbol] = {}
     for d in dims(trace):
-        if d.kind != "argument" and d.from_data and d.args[0] not in known:
-            x = trace.enclosed.outside(d.args[0], rows)
+        if d.kind != "argument" and d.data_dependent and d.args[0] not in known:
+            x = trace.outliner.outside(d.args[0], rows)
             if x not in rows and d.args[0] not in found:
                 found[d.args[0]] = with_size_of(x, of)
     return found

@@ -4,6 +4,15 @@ Traces record it, passes rewrite it, `graph.program` lowers it. Nothing here imp
 """
 
 from dualflow.graph.ir.check import IRError, check
+from dualflow.graph.ir.control_flow import (
+    COND,
+    LOOP,
+    NO_LIMIT,
+    LoopParts,
+    is_invariant,
+    loop_attrs,
+    loop_parts,
+)
 from dualflow.graph.ir.copy import Copier, Open, copy
 from dualflow.graph.ir.edit import Edit, edit
 from dualflow.graph.ir.graph import Graph, graphs
@@ -16,19 +25,10 @@ from dualflow.graph.ir.node import (
     Input,
     Line,
     Node,
-    Owned,
+    RegionRecord,
     Rule,
     is_dynamic,
     walk,
-)
-from dualflow.graph.ir.owners import (
-    COND,
-    ENDLESS,
-    LOOP,
-    LoopParts,
-    is_invariant,
-    loop_attrs,
-    loop_parts,
 )
 from dualflow.graph.ir.text import attrs_text, data_text, type_text
 
@@ -36,9 +36,9 @@ __all__ = [
     "CALL",
     "COND",
     "CONSTANT",
-    "ENDLESS",
     "LEAVES",
     "LOOP",
+    "NO_LIMIT",
     "PARAMETER",
     "VARIABLE",
     "Copier",
@@ -50,7 +50,7 @@ __all__ = [
     "LoopParts",
     "Node",
     "Open",
-    "Owned",
+    "RegionRecord",
     "Rule",
     "attrs_text",
     "check",

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import NoReturn
 
 from dualflow._core import Symbol
-from dualflow.graph.ir import owners
+from dualflow.graph.ir import control_flow
 from dualflow.graph.ir.graph import Graph, graphs, outputs_of
 from dualflow.graph.ir.node import CONSTANT, LEAVES, PARAMETER, Input, Node
 
@@ -96,7 +96,7 @@ def _check_bound(graph: Graph, node: Node, k: int, body: Graph) -> None:
 
     if [x.node.data for x in body.inputs] != [Input(i) for i in range(len(node.inputs))]:
         fail("the inputs are not those of the node")
-    for x, (dtype, shape) in zip(body.inputs, owners.given(node), strict=True):
+    for x, (dtype, shape) in zip(body.inputs, control_flow.given(node), strict=True):
         if x.dtype is not dtype or not _agree(x.known_shape, shape):
             fail(f"{x!r} is bound to {dtype} {shape}")
     inside = set(body.inputs)
@@ -115,7 +115,7 @@ def _check_bound(graph: Graph, node: Node, k: int, body: Graph) -> None:
         fail("the last outputs are not the last versions of the written inputs")
 
 
-def _agree(one: owners.Shape, other: owners.Shape) -> bool:
+def _agree(one: control_flow.Shape, other: control_flow.Shape) -> bool:
     """Return True if two shapes have the same rank and no known size differs."""
     return len(one) == len(other) and all(
         [None in (n, m) or n == m for n, m in zip(one, other, strict=True)])
@@ -127,8 +127,8 @@ def _check_facts(graph: Graph, node: Node) -> None:
                       f"{node.op.n_bodies}, in\n{graph}")
     fresh = Node(node.op, node.inputs, node.attrs, node.outputs, line=node.line, bodies=node.bodies)
     fresh.own(node.bodies, node.writes)
-    if (fresh.writes, fresh.effect, fresh.may_refuse) != (node.writes, node.effect,
-                                                          node.may_refuse):
+    if (fresh.writes, fresh.effect, fresh.may_raise) != (node.writes, node.effect,
+                                                         node.may_raise):
         raise IRError(f"{node.name} has stale facts: its bodies have changed, in\n{graph}")
     times = Counter(node.inputs)
     for x, _ in node.written:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dualflow._core import Attrs, Op, Symbol, Tensor, Variable, infer, symbol
 from dualflow._util.late_binding import late
-from dualflow.graph.ir import owners
+from dualflow.graph.ir import control_flow
 from dualflow.graph.ir.node import CONSTANT, Line, Node, walk
 from dualflow.graph.ir.text import to_text
 
@@ -31,21 +31,21 @@ class Graph:
         Python numbers that the function also returns.
     kept : Graph or None
         A graph of variables and constants only. Its outputs are parameters of this graph, and are
-        computed again only after a variable has changed (`passes/keep.py`).
+        computed again only after a variable has changed (`passes/cache_invariants.py`).
     n_versions : int
         Of a body: the number of its last outputs that are versions of variables its owner writes.
     changes : int
         Number of values that passes have replaced.
     is_open : bool
         Whether ops on its values are recorded in this graph even outside of its context.
-    face : type or None
+    methods : type or None
         Class whose attributes its values have in addition to those of Tensor (`compat.v1`). Graphs
         with a face follow TensorFlow 1: arrays take the dtype of the other operand, quotients of
         int32 are float64, ``==`` compares identities.
     """
 
     is_open = False
-    face: type | None = None
+    methods: type | None = None
 
     def __init__(self, name: str = "graph") -> None:
         self.name = name
@@ -101,15 +101,15 @@ class Graph:
 
 def graphs(graph: Graph) -> list[Graph]:
     """Return a graph and all its bodies, each body before the graph that contains its owner."""
-    owners = [node for node in graph.nodes if node.bodies]
-    return [*[body for node in walk(owners) for body in node.bodies], graph]
+    control_flow = [node for node in graph.nodes if node.bodies]
+    return [*[body for node in walk(control_flow) for body in node.bodies], graph]
 
 
 def outputs_of(node: Node, graph: Graph) -> list[Symbol]:
     """Return new Symbols of the dtypes and shapes that the bodies, or the shape rule of the op,
     determine for the outputs of a node."""
     if node.bodies:
-        return [symbol(graph, node, 0, dtype, shape) for dtype, shape in owners.made(node)]
+        return [symbol(graph, node, 0, dtype, shape) for dtype, shape in control_flow.made(node)]
     made = infer(node.op, list(node.inputs), node.attrs, graph)
     if node.writes:
         made += [symbol(graph, node, 0, x.dtype, x.shape) for i, x in enumerate(node.inputs)

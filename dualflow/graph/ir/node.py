@@ -63,7 +63,7 @@ class Rule(NamedTuple):
         return f"the gradient of {self.op.name}"
 
 
-class Owned(NamedTuple):
+class RegionRecord(NamedTuple):
     """The application that tapes and gradients see instead of a `cond` or a `loop`.
 
     `op` has a gradient rule and no kernel. The first output stands for all values of the bodies.
@@ -112,7 +112,8 @@ class Node:
     line : Line or None
     data : object
         Of a parameter: its path or `Input`; of a constant: the Tensor; of a variable: the Variable;
-        of a call with a gradient rule: the `Rule`; of a recorded `cond` or `loop`: the `Owned`.
+        of a call with a gradient rule: the `Rule`; of a recorded `cond` or `loop`: the
+        `RegionRecord`.
     bodies : tuple of Graph
         The graphs it owns (docs/ir.md); `own` replaces them.
     writes : int
@@ -148,14 +149,14 @@ class Node:
         return f"<Node {self.name} ({self.op.name})>"
 
     def own(self, bodies: Sequence[Graph], writes: int = 0) -> None:
-        """Set the bodies, and derive `writes`, `effect` and `may_refuse` from their nodes.
+        """Set the bodies, and derive `writes`, `effect` and `may_raise` from their nodes.
 
         Call `own` again after a body has changed. An input that was written before, or is in
         `writes`, stays written: the node has an output for its version, and a body that does not
         write it any more returns its parameter."""
         inside = [node for body in bodies for node in body.nodes]
         self.bodies = tuple(bodies)
-        self._refuses_inside = any([node.may_refuse for node in inside])
+        self._refuses_inside = any([node.may_raise for node in inside])
         self.effect = self.op.effect or any([node.effect for node in inside])
         self.writes |= writes
         for body in bodies:
@@ -180,7 +181,7 @@ class Node:
         """The op, inputs and outputs of the application that tapes see."""
         if isinstance(self.data, Rule):
             return self.data.op, self.data.inputs, self.outputs[:self.data.n_outputs]
-        if isinstance(self.data, Owned):
+        if isinstance(self.data, RegionRecord):
             made = self.outputs[:len(self.outputs) - self.writes.bit_count()]
             return self.data.op, self.data.inputs, (self.data.inside, *made)
         return self.op, self.inputs, self.outputs
@@ -195,18 +196,18 @@ class Node:
         return list(zip(before, self.outputs[len(self.outputs) - len(before):], strict=True))
 
     @property
-    def refuses_values(self) -> bool:
+    def needs_value_check(self) -> bool:
         """True if an elementwise op may raise for some element values: an integer division whose
         divisor is not a constant without zeros."""
         op = self.op
         if op.kind != "elementwise":
             return False
-        x = self.inputs[op.looks_at]
-        return op.refuses(x.dtype) and (x.node.op is not CONSTANT
-                                        or op.refuses(x.dtype, x.node.data))
+        x = self.inputs[op.checked_input]
+        return op.may_raise(x.dtype) and (x.node.op is not CONSTANT
+                                          or op.may_raise(x.dtype, x.node.data))
 
     @property
-    def may_refuse(self) -> bool:
+    def may_raise(self) -> bool:
         """True if its kernel, or a kernel of a body, may raise for some values: an index, a label,
         a size.
 
@@ -222,7 +223,7 @@ class Node:
             return True
         if self.line and self.line.gradient_of and not self.line.own_rule:
             return False
-        return (op.may_fail and op not in LEAVES) or self.refuses_values
+        return (op.may_fail and op not in LEAVES) or self.needs_value_check
 
 
 def is_dynamic(x: Symbol) -> bool:

@@ -43,15 +43,15 @@ from dualflow.graph.passes import (
     algebra,
     assign,
     bodies,
+    cache_invariants,
     cluster,
-    common,
+    cse,
     dead_code,
-    early,
     epilogue,
     fold,
     hoist,
     inline,
-    keep,
+    latency_hiding,
     packing,
     recompute,
     reshapes,
@@ -64,12 +64,12 @@ from dualflow.graph.passes.options import Options
 
 # Required for lowering, even without optimisation; `ir.check` accepts a graph only after both.
 NEEDED = (inline, versions)
-SIMPLE = (bodies, hoist, assign, algebra, reshapes, fold, common, dead_code,
+SIMPLE = (bodies, hoist, assign, algebra, reshapes, fold, cse, dead_code,
           recompute)
 ROUNDS = 2
-LAST = (residuals, packing, keep, epilogue, cluster, updates, early, waves)
+LAST = (residuals, packing, cache_invariants, epilogue, cluster, updates, latency_hiding, waves)
 # These process bodies themselves, except for `keep`: no value of a body lasts from run to run.
-ONCE = (*NEEDED, bodies, hoist, recompute, residuals, packing, keep)
+ONCE = (*NEEDED, bodies, hoist, recompute, residuals, packing, cache_invariants)
 PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)
 
 Watch = Callable[[str, Graph], None]

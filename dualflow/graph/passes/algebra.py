@@ -35,7 +35,7 @@ from dualflow._core import Op, Symbol, constant, get_op
 from dualflow.dtypes import DType
 from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.options import Options
-from dualflow.graph.passes.values import is_known, is_zero, made_by, number, stand_in
+from dualflow.graph.passes.values import is_known, is_zero, made_by, number, replacement
 
 ADD_N_MAX = 4  # a longer sum stays one node: it joins a cluster, or reads each term once
 POWER_MAX = 64
@@ -73,7 +73,7 @@ def run(graph: Graph, options: Options) -> Graph:
             return None
         y = node.outputs[0]
         start = len(graph.nodes)
-        make = partial(stand_in, graph, node)
+        make = partial(replacement, graph, node)
         for apply, fast in rules:
             if fast and not options.fast_math:
                 continue

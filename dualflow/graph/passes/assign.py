@@ -54,7 +54,7 @@ class _Run:
             else:
                 node.inputs = self.inputs_of(node)
                 graph.nodes.append(node)
-                if self.unread and node.may_refuse:
+                if self.unread and node.may_raise:
                     self.unread.clear()
         graph.nodes = [node for node in graph.nodes if node not in self.dropped]
         n = len(graph.outputs) - graph.n_versions           # the other outputs are versions

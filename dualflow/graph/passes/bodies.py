@@ -152,7 +152,7 @@ def _unneeded(node: Node, parts: LoopParts, unread: set[int]) -> set[int]:
             elif k >= parts.stacked.start:
                 wanted.add(body.outputs[k])
         for inner in reversed(body.nodes):
-            if inner.effect or inner.may_refuse or not wanted.isdisjoint(inner.outputs):
+            if inner.effect or inner.may_raise or not wanted.isdisjoint(inner.outputs):
                 wanted.update(inner.inputs)
         more = {c for x, c in carried.items() if x in wanted} - needed
         if not more:

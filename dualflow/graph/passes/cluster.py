@@ -15,10 +15,16 @@ from math import prod
 from dualflow._core import Symbol, get_op, make_attrs
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.ir.tile_code import FOLD, FULL, ROW, Code, Step, assemble, words
-from dualflow.graph.passes.operands import Shape, bare, layout, shape_of, without_leading_ones
+from dualflow.graph.passes.operands import (
+    Shape,
+    layout,
+    shape_of,
+    squeezed_shape,
+    without_leading_ones,
+)
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import ADD_N, Group, Partition, Space, is_row
-from dualflow.graph.passes.values import few_in_rounds, is_known
+from dualflow.graph.passes.values import count_in_loops, is_known
 
 FEW = 4     # groups of up to 4 small nodes of a body stay separate nodes
 ADD, CLUSTER = get_op("add"), get_op("cluster")
@@ -28,7 +34,7 @@ RESHAPE = get_op("reshape")
 def run(graph: Graph, options: Options) -> Graph:
     """Replace the members of clusters by the clusters."""
     partition = Partition(graph)
-    if not any([reading is not None for reading in partition.readings]):
+    if not any([candidate is not None for candidate in partition.readings]):
         return graph
     Writer(graph, partition).run()
     return graph
@@ -70,7 +76,7 @@ class Writer:
         self.stands_for: dict[Symbol, Symbol] = {}
         self.made: set[Node] = set()            # views that have been added
         self.used: set[Symbol] = self._used()
-        self.tiny: int = few_in_rounds(graph)
+        self.tiny: int = count_in_loops(graph)
         self.shaped: dict[tuple[Symbol, Shape], Symbol] = {}
 
     def _used(self) -> set[Symbol]:
@@ -105,7 +111,7 @@ class Writer:
         if self.tiny and len(members) <= FEW and all(map(self._is_tiny, members)):
             return False
         readings = [self.partition.readings[at] for at in members]
-        return not all([reading is not None and reading.space.fold for reading in readings])
+        return not all([candidate is not None and candidate.space.fold for candidate in readings])
 
     def _is_tiny(self, at: int) -> bool:
         """Return True if a node is one call of a tile function on few elements."""
@@ -166,9 +172,9 @@ class Writer:
             self.stands_for[y] = self._reshaped(new, shape_of(y))
 
     def _space(self, at: int, of: Space) -> int:
-        reading = self.partition.readings[at]
-        assert reading is not None
-        if reading.space.fold is not None:
+        candidate = self.partition.readings[at]
+        assert candidate is not None
+        if candidate.space.fold is not None:
             return FOLD
         return ROW if is_row(self.old[at].outputs[0], of) else FULL
 
@@ -178,13 +184,13 @@ class Writer:
         if node.op is ADD_N:        # its kernel adds in this order with this formula
             return [Step(ADD, space, tuple(some))
                     for some in (values[:2], *[[v] for v in values[2:]])]
-        reading = self.partition.readings[at]
-        assert reading is not None
+        candidate = self.partition.readings[at]
+        assert candidate is not None
         attrs: tuple[int, ...] = ()
-        if reading.space.fold is not None:
-            full, (first, end) = reading.space.full, reading.space.fold
+        if candidate.space.fold is not None:
+            full, (first, end) = candidate.space.full, candidate.space.fold
             attrs = prod(full[:first]), prod(full[first:end])
-        elif not reading.reduces and node.attrs is not None:
+        elif not candidate.reduces and node.attrs is not None:
             attrs = words(node.attrs.values)
         return [Step(node.op, space, tuple(values), attrs)]
 
@@ -199,10 +205,10 @@ class Writer:
         full, row, _ = group.space
         if row is None or not any([is_row(y, group.space) for y in outputs]):
             return False
-        along = (True,) * len(row) + (False,) * (len(full) - len(row))
+        present = (True,) * len(row) + (False,) * (len(full) - len(row))
         readings = [self.partition.readings[at] for at in members]
-        return any([x.along == along for reading in readings if reading is not None
-                    for x in reading.operands if reading.space.full == full])
+        return any([x.present == present for candidate in readings if candidate is not None
+                    for x in candidate.operands if candidate.space.full == full])
 
     def _shape(self, members: list[int], full: Shape, outputs: list[Symbol]) -> Shape:
         """Return the iteration shape: the shape of an output if possible, which then needs no view.
@@ -210,7 +216,7 @@ class Writer:
         nodes = [self.old[at] for at in members]
         shapes = [shape_of(y) for y in outputs]
         shapes += [shape_of(y) for node in nodes for y in (*node.outputs, *node.inputs)]
-        return next(shape for shape in shapes if bare(shape) == full)
+        return next(shape for shape in shapes if squeezed_shape(shape) == full)
 
     def _reads(self, members: list[int], shape: Shape,
                bare_inputs: bool) -> tuple[list[Symbol], dict[int, list[Symbol | int]]]:
@@ -220,22 +226,22 @@ class Writer:
         reads: dict[int, list[Symbol | int]] = {}
         inside = {self.old[at].outputs[0] for at in members}
         for at in members:
-            reading = self.partition.readings[at]
-            assert reading is not None
+            candidate = self.partition.readings[at]
+            assert candidate is not None
             reads[at] = []
-            for x in reading.operands:
+            for x in candidate.operands:
                 if x.source in inside:
                     reads[at].append(x.source)
                     continue
-                laid = self._laid(x.source, x.along, shape, bare_inputs)
+                laid = self._laid(x.source, x.present, shape, bare_inputs)
                 reads[at].append(inputs.setdefault(laid, len(inputs)))
         return list(inputs), reads
 
-    def _laid(self, source: Symbol, along: Sequence[bool], shape: Shape,
+    def _laid(self, source: Symbol, present: Sequence[bool], shape: Shape,
               bare_inputs: bool) -> Symbol:
         """Return a source in the shape that it has within the iteration shape."""
         x = self._value(source)
-        want = layout(tuple(along), shape)
+        want = layout(tuple(present), shape)
         if not bare_inputs and without_leading_ones(shape_of(x)) == want and x.ndim <= len(shape):
             return x
         found = self.shaped.get((x, want))

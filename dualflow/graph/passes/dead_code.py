@@ -13,7 +13,7 @@ def run(graph: Graph, options: Options) -> Graph:
     needed = {*graph.inputs, *graph.outputs}
     kept = []
     for node in reversed(graph.nodes):
-        if any([y in needed for y in node.outputs]) or node.effect or node.may_refuse:
+        if any([y in needed for y in node.outputs]) or node.effect or node.may_raise:
             kept.append(node)
             needed.update(node.inputs)
     kept.reverse()

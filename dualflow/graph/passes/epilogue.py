@@ -21,7 +21,7 @@ from dualflow.graph.ir.tile_code import FOLD, FULL, Code, Step, assemble, words
 from dualflow.graph.passes.operands import shape_of
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import Facts, facts_of, reduced_space
-from dualflow.graph.passes.values import few_in_rounds
+from dualflow.graph.passes.values import count_in_loops
 
 WITH_EPILOGUE = {get_op(name): get_op(f"{name}_cluster")
                  for name in ("matmul", "matmul_packed", "conv", "conv_transformed")}
@@ -111,7 +111,7 @@ class Finder:
 
     def __init__(self, graph: Graph) -> None:
         self.nodes: list[Node] = graph.nodes
-        self.tiny: int = few_in_rounds(graph)
+        self.tiny: int = count_in_loops(graph)
         self.readers: dict[Symbol, list[int]] = {}
         self.overwritten: dict[Symbol, int] = {}
         self.returned: set[Symbol] = set(graph.outputs)
@@ -222,7 +222,7 @@ class Finder:
     def _may_follow(self, at: int, product: Symbol) -> bool:
         node = self.nodes[at]
         facts = self._facts(node.op)
-        if at in self.taken or not facts.elementwise or node.refuses_values:
+        if at in self.taken or not facts.elementwise or node.needs_value_check:
             return False
         if facts.dtypes and not any([x.dtype.name in facts.dtypes for x in node.inputs]):
             return False

@@ -70,7 +70,7 @@ def _hoist(graph: Graph, loop: Node) -> int:
 def _is_same(node: Node, outside: dict[Symbol, Symbol]) -> bool:
     """Return True if a node is invariant, and add its outputs to `outside`."""
     if (node.op in LEAVES or node.op is BROADCAST or node.bodies or node.effect or node.writes
-            or node.may_refuse or not all(map(is_known, (*node.inputs, *node.outputs)))):
+            or node.may_raise or not all(map(is_known, (*node.inputs, *node.outputs)))):
         return False
     known = [x in outside for x in node.inputs]
     if not any(known) or not all(

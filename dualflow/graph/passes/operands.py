@@ -18,14 +18,14 @@ Shape = tuple[int, ...]
 
 
 class Operand(NamedTuple):
-    """A value as a reader sees it. `along` has an entry for each dimension of the bare shape seen:
-    True if the source has the dimension, False if the source is repeated along it."""
+    """A value as a reader sees it. `present` has an entry for each dimension of the bare shape
+    seen: True if the source has the dimension, False if the source is repeated along it."""
 
     source: Symbol
-    along: tuple[bool, ...]
+    present: tuple[bool, ...]
 
 
-def bare(shape: Shape) -> Shape:
+def squeezed_shape(shape: Shape) -> Shape:
     """Return a shape without its dimensions of 1."""
     return tuple([d for d in shape if d != 1]) if 1 in shape else shape
 
@@ -40,12 +40,12 @@ def is_known(x: Symbol) -> bool:
     return None not in x.known_shape
 
 
-def broadcast_along(along: tuple[bool, ...], shape: Shape, to: Shape) -> tuple[bool, ...]:
-    """Return `along` of a value seen with `shape` after a broadcast to the shape `to`."""
+def broadcast_present(present: tuple[bool, ...], shape: Shape, to: Shape) -> tuple[bool, ...]:
+    """Return `present` of a value seen with `shape` after a broadcast to the shape `to`."""
     if shape == to:
-        return along
+        return present
     found = []
-    own = iter(along)
+    own = iter(present)
     pad = len(to) - len(shape)
     for i, d in enumerate(to):
         has = i >= pad and shape[i - pad] != 1 and next(own)
@@ -54,10 +54,10 @@ def broadcast_along(along: tuple[bool, ...], shape: Shape, to: Shape) -> tuple[b
     return tuple(found)
 
 
-def layout(along: tuple[bool, ...], shape: Shape) -> Shape:
-    """Return the shape, without leading 1s, of a source with `along` in a space of shape `shape`.
-    `along` may be shorter: a row lacks the last dimensions."""
-    own = iter(along)
+def layout(present: tuple[bool, ...], shape: Shape) -> Shape:
+    """Return the shape, without leading 1s, of a source with `present` in a space of shape `shape`.
+    `present` may be shorter: a row lacks the last dimensions."""
+    own = iter(present)
     found = [d if d != 1 and next(own, False) else 1 for d in shape]
     return without_leading_ones(tuple(found))
 
@@ -84,17 +84,17 @@ class Views:
         x, y = node.inputs[0], node.outputs[0]
         if not (is_known(x) and is_known(y)) or x.dtype != y.dtype:
             return None
-        source, along = self.operand(x)
-        if bare(shape_of(x)) == bare(shape_of(y)):
+        source, present = self.operand(x)
+        if squeezed_shape(shape_of(x)) == squeezed_shape(shape_of(y)):
             if view_offset(node.op, node.inputs, node.outputs, node.attrs) != 0:
                 return None
         elif node.op is BROADCAST_TO:
-            along = broadcast_along(along, shape_of(x), shape_of(y))
+            present = broadcast_present(present, shape_of(x), shape_of(y))
         else:
             return None
-        found = self.seen[y] = Operand(source, along)
+        found = self.seen[y] = Operand(source, present)
         return found
 
     def operand(self, x: Symbol) -> Operand:
         """Return the source of a value, as seen in the shape of the value."""
-        return self.seen.get(x) or Operand(x, (True,) * len(bare(shape_of(x))))
+        return self.seen.get(x) or Operand(x, (True,) * len(squeezed_shape(shape_of(x))))

@@ -37,4 +37,4 @@ class Options:
     check_numerics: bool = False
     jit: bool = False
     portable: bool = False
-    lent_bytes: int = 0
+    donation_min_bytes: int = 0

@@ -19,9 +19,9 @@ from dualflow._core import Symbol, get_op
 from dualflow.errors import ShapeError
 from dualflow.graph.ir import LOOP, VARIABLE, Graph, Node, edit, graphs, loop_parts
 from dualflow.graph.passes import bodies, hoist
-from dualflow.graph.passes.keep import is_worth_it, lasting_values
+from dualflow.graph.passes.cache_invariants import invariant_values, is_worth_it
 from dualflow.graph.passes.options import Options
-from dualflow.graph.passes.values import is_known, stand_in
+from dualflow.graph.passes.values import is_known, replacement
 
 MATMUL, TRANSPOSE = get_op("matmul"), get_op("transpose")
 PACK, MATMUL_PACKED = get_op("pack_matrix"), get_op("matmul_packed")
@@ -36,14 +36,14 @@ MAX_BYTES = 4 << 20     # of transformed filters; reading more takes as long as 
 def run(graph: Graph, options: Options) -> Graph:
     """Rewrite products and convolutions whose right operand is worth packing."""
     if any([node.op is CONV for node in graph.nodes]):
-        graph = _transform_what_lasts(graph)
+        graph = _transform_invariants(graph)
     if options.portable:
         return graph
     if any([_is_small(node) for node in graph.nodes]):
-        graph = _pack_what_lasts(graph)
-        graph = _transpose_what_is_read_often(graph)
+        graph = _pack_invariants(graph)
+        graph = _transpose_often_read(graph)
     loops = [(one, node) for one in graphs(graph) for node in one.nodes if node.op is LOOP]
-    changed = [(one, node) for one, node in loops if _pack_for_rounds(node)]
+    changed = [(one, node) for one, node in loops if _pack_for_loop(node)]
     if changed:
         graph = hoist.run(graph, options)
     for one, node in changed:
@@ -51,7 +51,7 @@ def run(graph: Graph, options: Options) -> Graph:
     return graph
 
 
-def _pack_for_rounds(loop: Node) -> int:
+def _pack_for_loop(loop: Node) -> int:
     """Pack captured matrices in the body of a loop, from which `hoist` moves the packing; return
     the number of rewritten products."""
     parts, body = loop_parts(loop), loop.bodies[0]
@@ -79,32 +79,32 @@ def _packed(graph: Graph, node: Node,
     y = node.outputs[0]
     key = b, node.given["transpose_b"], y.size // y.shape[-1]
     if key not in packed:
-        packed[key] = stand_in(graph, node, PACK, b, transpose=key[1], rows=key[2])
-    return (stand_in(graph, node, MATMUL_PACKED, a, packed[key], columns=y.shape[-1]),)
+        packed[key] = replacement(graph, node, PACK, b, transpose=key[1], rows=key[2])
+    return (replacement(graph, node, MATMUL_PACKED, a, packed[key], columns=y.shape[-1]),)
 
 
-def _pack_what_lasts(graph: Graph) -> Graph:
-    lasting = lasting_values(graph)
+def _pack_invariants(graph: Graph) -> Graph:
+    invariant = invariant_values(graph)
     packed: dict[tuple[Symbol, bool, int], Symbol] = {}
 
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
-        if not _is_small(node) or node.inputs[1] not in lasting or node.given["transpose_a"]:
+        if not _is_small(node) or node.inputs[1] not in invariant or node.given["transpose_a"]:
             return None
         b = node.inputs[1]
-        if not _packs(node) and any([x.node.op is VARIABLE for x in lasting[b]]):
+        if not _packs(node) and any([x.node.op is VARIABLE for x in invariant[b]]):
             return None
         made = _packed(graph, node, packed)
-        return made if is_worth_it(made[0].node.inputs[1], lasting[b]) else None
+        return made if is_worth_it(made[0].node.inputs[1], invariant[b]) else None
 
     return edit(graph, visit)
 
 
-def _transform_what_lasts(graph: Graph) -> Graph:
-    lasting = lasting_values(graph)
+def _transform_invariants(graph: Graph) -> Graph:
+    invariant = invariant_values(graph)
     transformed: dict[Symbol, Symbol] = {}
 
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
-        if node.op is not CONV or node.inputs[1] not in lasting:
+        if node.op is not CONV or node.inputs[1] not in invariant:
             return None
         x, w = node.inputs
         y = node.outputs[0]
@@ -113,12 +113,12 @@ def _transform_what_lasts(graph: Graph) -> Graph:
         try:
             found = transformed.get(w)
             if found is None:
-                found = stand_in(graph, node, TRANSFORM, w)
-            made = stand_in(graph, node, CONV_TRANSFORMED, x, found, kernel=w.shape[0],
-                            **node.given)
+                found = replacement(graph, node, TRANSFORM, w)
+            made = replacement(graph, node, CONV_TRANSFORMED, x, found, kernel=w.shape[0],
+                               **node.given)
         except ShapeError:
             return None                     # these filters have no transform
-        if found.size * 4 > MAX_BYTES or not is_worth_it(found, lasting[w]):
+        if found.size * 4 > MAX_BYTES or not is_worth_it(found, invariant[w]):
             return None
         transformed[w] = found
         return (made,)
@@ -126,7 +126,7 @@ def _transform_what_lasts(graph: Graph) -> Graph:
     return edit(graph, visit)
 
 
-def _transpose_what_is_read_often(graph: Graph) -> Graph:
+def _transpose_often_read(graph: Graph) -> Graph:
     readers = Counter([node.inputs[1] for node in graph.nodes if _packs_transposed(node)])
     transposed: dict[Symbol, Symbol] = {}
 
@@ -135,9 +135,9 @@ def _transpose_what_is_read_often(graph: Graph) -> Graph:
             return None
         a, b = node.inputs
         if b not in transposed:
-            transposed[b] = stand_in(graph, node, TRANSPOSE, b, perm=(1, 0))
-        return (stand_in(graph, node, MATMUL, a, transposed[b],
-                         transpose_a=node.given["transpose_a"], transpose_b=False),)
+            transposed[b] = replacement(graph, node, TRANSPOSE, b, perm=(1, 0))
+        return (replacement(graph, node, MATMUL, a, transposed[b],
+                            transpose_a=node.given["transpose_a"], transpose_b=False),)
 
     return edit(graph, visit) if any([n >= MIN_READERS for n in readers.values()]) else graph
 

@@ -24,10 +24,10 @@ from dualflow.graph.passes.operands import (
     Operand,
     Shape,
     Views,
-    bare,
-    broadcast_along,
+    broadcast_present,
     is_known,
     shape_of,
+    squeezed_shape,
 )
 
 STEPS_MAX = 4096          # steps of one cluster
@@ -90,10 +90,10 @@ def joined(a: Space, b: Space) -> Space | None:
 
 def is_row(x: Symbol, space: Space) -> bool:
     """Return True if the result of a member has one element for each row."""
-    return bare(shape_of(x)) != space.full
+    return squeezed_shape(shape_of(x)) != space.full
 
 
-class Reading(NamedTuple):
+class FusionCandidate(NamedTuple):
     """A node that may be in a cluster: its space, its operands, and the operands that are column
     reductions, complete only when their cluster ends (`late`)."""
 
@@ -115,7 +115,7 @@ class Reading(NamedTuple):
         if self.space.full == row:
             return True
         assert row is not None
-        return x.along == (True,) * len(row) + (False,) * (len(full) - len(row))
+        return x.present == (True,) * len(row) + (False,) * (len(full) - len(row))
 
 
 class Facts(NamedTuple):
@@ -134,7 +134,7 @@ class Partition:
     ----------
     home : dict of Symbol to Group
         The group that computes a value or the source of a view; use its `root()`.
-    readings : list of Reading or None
+    readings : list of FusionCandidate or None
         By node.
     orders : list of (Group, Group)
         Pairs in which the second group must follow the first without reading it.
@@ -145,7 +145,7 @@ class Partition:
         self.views: Views = Views()
         self.home: dict[Symbol, Group] = {}
         self.group_of: list[Group | None] = []
-        self.readings: list[Reading | None] = []
+        self.readings: list[FusionCandidate | None] = []
         self.orders: list[tuple[Group, Group]] = []
         self._facts: dict[Op, Facts] = {}
         self._sibling: dict[Symbol, Group] = {}
@@ -156,16 +156,16 @@ class Partition:
         self._writes: list[Group] = []          # writes since the last step (`is_step`)
         self._unrefused: list[Group] = []       # writes since the last node that may raise
         self._last_step = max([at for at, node in enumerate(graph.nodes)
-                               if is_step(node) or node.may_refuse], default=-1)
+                               if is_step(node) or node.may_raise], default=-1)
         self._read_somewhere = {x for node in graph.nodes for x in node.inputs}
         for at, node in enumerate(graph.nodes):
             self._place(at, node)
 
     def operands(self, at: int) -> list[Symbol]:
         """Return the values that a node reads, with views replaced by their sources."""
-        reading = self.readings[at]
-        if reading is not None:
-            return [x.source for x in reading.operands]
+        candidate = self.readings[at]
+        if candidate is not None:
+            return [x.source for x in candidate.operands]
         seen = self.views.seen
         return [seen[x].source if x in seen else x for x in self.nodes[at].inputs]
 
@@ -178,10 +178,10 @@ class Partition:
             self.group_of.append(None)
             self.readings.append(None)
             return
-        reading = self._read(node)
-        self.readings.append(reading)
+        candidate = self._read(node)
+        self.readings.append(candidate)
         sources = self.operands(at)
-        group = self._alone(at, node, sources) if reading is None else self._join(at, reading)
+        group = self._alone(at, node, sources) if candidate is None else self._join(at, candidate)
         for s in sources:
             home = self.home[s].root()
             if home is not group and group.level != END:
@@ -211,13 +211,13 @@ class Partition:
         group = Group(0, [at])
         before = [self.home[s].root() for s in sources]
         ordered = [g.root() for x, _ in node.written for g in self._readers[x]]
-        refuses = node.may_refuse
-        if self._refusing and (node.writes or refuses):
+        may_raise = node.may_raise
+        if self._refusing and (node.writes or may_raise):
             ordered.append(self._refusing.root())
-        if node.writes and not refuses:
+        if node.writes and not may_raise:
             self._writes.append(group)
             self._unrefused.append(group)
-        elif refuses:
+        elif may_raise:
             ordered += self._unrefused
             self._refusing, self._writes, self._unrefused = group, [], []
         elif is_step(node):
@@ -235,28 +235,28 @@ class Partition:
             g.ceiling = min(g.ceiling, group.level)
         return group
 
-    def _join(self, at: int, reading: Reading) -> Group:
+    def _join(self, at: int, candidate: FusionCandidate) -> Group:
         """Return the group of a node that may be in a cluster, merged with the groups of its
         operands and of another reader of them as far as possible."""
-        homes = [self.home[x.source].root() for x in reading.operands]
-        merged, space = candidates(reading, homes, homes)
+        homes = [self.home[x.source].root() for x in candidate.operands]
+        merged, space = candidates(candidate, homes, homes)
         while True:
             level, able = rise(homes, merged)
             if len(able) == len(merged):
                 break
-            merged, space = candidates(reading, homes, able)
-        for x in reading.operands:
-            sibling = self._sibling.get(x.source) if all(x.along) else None
+            merged, space = candidates(candidate, homes, able)
+        for x in candidate.operands:
+            sibling = self._sibling.get(x.source) if all(x.present) else None
             if sibling is None or (sibling := sibling.root()) in homes or sibling in merged:
                 continue
             highest = max(level, sibling.level)
-            together = extended(reading, homes, merged, space, sibling)
+            together = extended(candidate, homes, merged, space, sibling)
             if together and all([g.ceiling > highest for g in (sibling, *merged)]):
                 level, space = highest, together
                 merged.append(sibling)
-        return self._united(Group(level, [at], space), merged, reading)
+        return self._united(Group(level, [at], space), merged, candidate)
 
-    def _united(self, group: Group, merged: list[Group], reading: Reading) -> Group:
+    def _united(self, group: Group, merged: list[Group], candidate: FusionCandidate) -> Group:
         largest = max(merged, key=lambda g: len(g.members), default=group)
         largest.level, largest.space = group.level, group.space
         for g in (group, *merged):
@@ -264,14 +264,14 @@ class Partition:
                 largest.members += g.members
                 largest.ceiling = min(largest.ceiling, g.ceiling)
                 g.into, g.members = largest, []
-        for x in reading.operands:
-            if all(x.along) and self.home[x.source].root() is not largest:
+        for x in candidate.operands:
+            if all(x.present) and self.home[x.source].root() is not largest:
                 self._sibling[x.source] = largest
         return largest
 
     # --- candidates for clusters ---
 
-    def _read(self, node: Node) -> Reading | None:
+    def _read(self, node: Node) -> FusionCandidate | None:
         facts = self._facts.get(node.op)
         if facts is None:
             facts = self._facts[node.op] = facts_of(node.op)
@@ -281,30 +281,31 @@ class Partition:
         if node.op in LEAVES or not all([is_known(x) for x in (*node.inputs, *node.outputs)]):
             return None
         if facts.elementwise or sums:
-            if node.refuses_values:
+            if node.needs_value_check:
                 return None
             if facts.dtypes and not any([x.dtype.name in facts.dtypes for x in node.inputs]):
                 return None
             shape = shape_of(node.outputs[0])
-            return self._reading(Space(bare(shape)), [self._seen(x, shape) for x in node.inputs],
-                                 False)
+            return self._candidate(Space(squeezed_shape(shape)),
+                                   [self._seen(x, shape) for x in node.inputs],
+                                   False)
         space = reduced_space(node, facts)
         if space is None:
             return None
         if space.fold is not None:
             self._folded.add(node.outputs[0])
-        return self._reading(space, [self.views.operand(node.inputs[0])], True)
+        return self._candidate(space, [self.views.operand(node.inputs[0])], True)
 
-    def _reading(self, space: Space, operands: list[Operand], reduces: bool) -> Reading:
+    def _candidate(self, space: Space, operands: list[Operand], reduces: bool) -> FusionCandidate:
         late = self._folded.intersection([x.source for x in operands]) if self._folded else ()
-        return Reading(space, operands, reduces, frozenset(late))
+        return FusionCandidate(space, operands, reduces, frozenset(late))
 
     def _seen(self, x: Symbol, shape: Shape) -> Operand:
-        source, along = self.views.operand(x)
-        return Operand(source, broadcast_along(along, shape_of(x), shape))
+        source, present = self.views.operand(x)
+        return Operand(source, broadcast_present(present, shape_of(x), shape))
 
 
-def extended(reading: Reading, homes: list[Group], merged: list[Group], space: Space,
+def extended(candidate: FusionCandidate, homes: list[Group], merged: list[Group], space: Space,
              more: Group) -> Space | None:
     """Return the space of a node, the groups it joins and one more; None if they are incompatible.
     """
@@ -312,19 +313,19 @@ def extended(reading: Reading, homes: list[Group], merged: list[Group], space: S
         return None
     together = joined(space, more.space)
     if together is None or not all(
-            [reading.fits(x, together) for x, g in zip(reading.operands, homes, strict=True)
+            [candidate.fits(x, together) for x, g in zip(candidate.operands, homes, strict=True)
              if g is more or g in merged]):
         return None
     return together
 
 
-def candidates(reading: Reading, homes: list[Group],
+def candidates(candidate: FusionCandidate, homes: list[Group],
                among: list[Group]) -> tuple[list[Group], Space]:
     """Return the groups with a space compatible with the node's, groups with rows first, and the
     common space."""
-    space, found = reading.space, list[Group]()
+    space, found = candidate.space, list[Group]()
     for group in sorted(among, key=lambda g: g.space is None or g.space.row is None):
-        together = None if group in found else extended(reading, homes, found, space, group)
+        together = None if group in found else extended(candidate, homes, found, space, group)
         if together is not None:
             space = together
             found.append(group)
@@ -364,7 +365,7 @@ def reduced_space(node: Node, facts: Facts) -> Space | None:
     dtype do not suit a cluster."""
     x, y = node.inputs[0], node.outputs[0]
     dtype, shape = x.dtype.name, shape_of(x)
-    full, left = bare(shape), bare(shape_of(y))
+    full, left = squeezed_shape(shape), squeezed_shape(shape_of(y))
     axes = {a % len(shape) for a in node.given["axes"]}
     reduced = [a in axes for a, d in enumerate(shape) if d != 1]
     if 0 in full or True not in reduced:

@@ -15,9 +15,9 @@ from dualflow._core import Symbol, symbol
 from dualflow.dtypes import uint8
 from dualflow.graph.ir import (
     CONSTANT,
-    ENDLESS,
     LEAVES,
     LOOP,
+    NO_LIMIT,
     PARAMETER,
     Copier,
     Graph,
@@ -72,7 +72,7 @@ def _give_less(graph: Graph, loop: Node) -> int:
 def _counts_rows(loop: Node) -> bool:
     """Return True if the packed rows that a loop reads determine its trip count."""
     parts = loop_parts(loop)
-    return parts.times == ENDLESS and parts.carried.start == parts.tested
+    return parts.times == NO_LIMIT and parts.carried.start == parts.tested
 
 
 class _Again:

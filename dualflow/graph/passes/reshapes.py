@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dualflow._core import Symbol, get_op
 from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.options import Options
-from dualflow.graph.passes.values import BROADCAST, is_known, source, stand_in
+from dualflow.graph.passes.values import BROADCAST, is_known, replacement, source
 
 RESHAPE = get_op("reshape")
 RESHAPES = frozenset((RESHAPE, get_op("expand_dims"), get_op("squeeze")))
@@ -67,7 +67,7 @@ def _reshape(graph: Graph, node: Node) -> Symbol | None:
         return root
     if root is x or not (is_known(root) and is_known(y)):
         return None                     # the reshapes between check sizes that depend on data
-    return stand_in(graph, node, RESHAPE, root, shape=shape)
+    return replacement(graph, node, RESHAPE, root, shape=shape)
 
 
 class _Uses:
@@ -94,7 +94,7 @@ def _of_reduction(graph: Graph, node: Node, uses: _Uses) -> Symbol | None:
         return None
     given = reduction.given
     given["keepdims"] = not given["keepdims"]
-    made = stand_in(graph, reduction, reduction.op, *reduction.inputs, **given)
+    made = replacement(graph, reduction, reduction.op, *reduction.inputs, **given)
     return made if made.known_shape == y.known_shape else None
 
 
@@ -107,10 +107,10 @@ def _transpose(graph: Graph, node: Node, uses: _Uses) -> Symbol | None:
         return root
     moved = [p for p in order if root.known_shape[p] != 1]
     if moved == sorted(moved) and is_known(y):
-        return stand_in(graph, node, RESHAPE, root, shape=y.known_shape)
+        return replacement(graph, node, RESHAPE, root, shape=y.known_shape)
     if root is x or uses.of(x) > 1:     # x is computed anyway, and a product can read it directly
         return None
-    return stand_in(graph, node, TRANSPOSE, root, perm=order)
+    return replacement(graph, node, TRANSPOSE, root, perm=order)
 
 
 def _broadcast(graph: Graph, node: Node) -> Symbol | None:
@@ -129,7 +129,7 @@ def _broadcast_like(graph: Graph, node: Node, x: Symbol) -> Symbol | None:
     shape = node.outputs[0].known_shape
     if x.known_shape == shape:
         return x
-    return None if None in shape else stand_in(graph, node, BROADCAST, x, shape=shape)
+    return None if None in shape else replacement(graph, node, BROADCAST, x, shape=shape)
 
 
 def perm(node: Node) -> tuple[int, ...]:
@@ -158,7 +158,7 @@ def _matmul(graph: Graph, node: Node, fast_math: bool) -> Symbol | None:
             inputs[i], flags[i] = x.node.inputs[0], not flags[i]
     if flags == [given["transpose_a"], given["transpose_b"]]:
         return None
-    return stand_in(graph, node, MATMUL, *inputs, transpose_a=flags[0], transpose_b=flags[1])
+    return replacement(graph, node, MATMUL, *inputs, transpose_a=flags[0], transpose_b=flags[1])
 
 
 def swaps_last_two(order: tuple[int, ...]) -> bool:

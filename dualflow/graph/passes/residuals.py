@@ -128,5 +128,5 @@ def _seen_by_both(first: Node, second: Node) -> Iterator[tuple[Symbol, Symbol]]:
 def _is_cheap(x: Symbol) -> bool:
     node = x.node
     return (node.op.kind == "elementwise" and len(node.outputs) == 1 and not node.writes
-            and not node.effect and not node.may_refuse and node.op not in LEAVES
+            and not node.effect and not node.may_raise and node.op not in LEAVES
             and all(map(is_known, (x, *node.inputs))))

@@ -33,13 +33,13 @@ def _places(graph: Graph) -> dict[Node, Place]:
     written: Place = (-1, -1)               # the last node that writes
     for k, node in enumerate(graph.nodes):
         place = (-1, k) if node.op in LEAVES else (k, -1)
-        refuses = node.may_refuse
+        may_raise = node.may_raise
         if node in for_updates:
             waits_for = [refused, *[made[x] for x in node.inputs]]
             waits_for += [read[before] for before, _ in node.written if before in read]
-            waits_for += [written] if refuses else []
+            waits_for += [written] if may_raise else []
             place = max(waits_for)[0], k
-        if refuses:
+        if may_raise:
             refused = max(refused, place)
         if node.writes:
             written = max(written, place)

@@ -1,4 +1,4 @@
-"""Helpers of the passes: facts about values, and `stand_in`, which adds a replacement node.
+"""Helpers of the passes: facts about values, and `replacement`, which adds a replacement node.
 
 No op is known by name except `broadcast_to`, the source of large values of one element, and two
 ops that read the bits of any tensor.
@@ -17,7 +17,7 @@ VIEW_NDIM = 64            # largest rank of a memoryview
 FEW_ELEMENTS = 32
 
 
-def stand_in(graph: Graph, node: Node, op: Op, *inputs: Symbol, **attrs: Any) -> Symbol:
+def replacement(graph: Graph, node: Node, op: Op, *inputs: Symbol, **attrs: Any) -> Symbol:
     """Add a node with the name and line of `node`, and return its output."""
     made = graph.add(op, inputs, make_attrs(op, **attrs), node.name, node.line)
     return made.outputs[0]
@@ -43,7 +43,7 @@ def source(x: Symbol) -> Symbol:
     return x.node.inputs[0] if x.node.op is BROADCAST else x
 
 
-def uniform(x: Symbol) -> Tensor | None:
+def splat_constant(x: Symbol) -> Tensor | None:
     """Return the constant of one element that all elements of `x` equal, or None."""
     data = constant_of(source(x))
     return data if data is not None and data.size == 1 else None
@@ -51,7 +51,7 @@ def uniform(x: Symbol) -> Tensor | None:
 
 def number(x: Symbol) -> Any:
     """Return the constant that all elements of `x` equal as a Python number, or None."""
-    data = uniform(x)
+    data = splat_constant(x)
     return None if data is None else data.item()
 
 
@@ -69,7 +69,7 @@ def bits(x: Any) -> bytes:
     return memoryview(x).tobytes()
 
 
-def few_in_rounds(graph: Graph) -> int:
+def count_in_loops(graph: Graph) -> int:
     """Return the number of elements up to which a node is faster alone than in a cluster or an
     epilogue. In a body, which may run many short iterations, that saves the 25 ns that a cluster
     takes to start, against 6 ns for a node. In other graphs the number is 0."""

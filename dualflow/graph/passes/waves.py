@@ -44,7 +44,7 @@ def run(graph: Graph, options: Options) -> Graph:
 def _waves(nodes: list[Node], candidates: list[int]) -> dict[int, list[int]]:
     """Return the positions of the other nodes of each wave, by the position of its first node."""
     # fixed[k]: number of nodes before node k across which a node that may raise does not move
-    fixed = list(accumulate([bool(node.writes) or node.may_refuse for node in nodes],
+    fixed = list(accumulate([bool(node.writes) or node.may_raise for node in nodes],
                             initial=0))
     made_at: dict[Symbol, int] = {y: k for k, node in enumerate(nodes) for y in node.outputs}
     beside: dict[int, list[int]] = {}
@@ -54,11 +54,11 @@ def _waves(nodes: list[Node], candidates: list[int]) -> dict[int, list[int]]:
             continue
         joined, within = list[int](), fixed[first + 1]
         for k in candidates[i + 1:i + 1 + MAX_WAVE]:
-            refuses = fixed[k + 1] > fixed[k]           # a candidate writes nothing
+            may_raise = fixed[k + 1] > fixed[k]         # a candidate writes nothing
             if k not in moved and all(made_at[x] < first for x in nodes[k].inputs) and (
-                    not refuses or fixed[k] == within):
+                    not may_raise or fixed[k] == within):
                 joined.append(k)
-                within += refuses
+                within += may_raise
         if joined:
             beside[first] = joined
             moved.update(joined)

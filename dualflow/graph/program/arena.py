@@ -1,8 +1,8 @@
 """Offsets of buffers in one arena, so that buffers alive at the same time never overlap.
 
-The planner calls `place` with sizes and lifetimes. Of two methods the smaller arena is used:
-largest first into the lowest gap (Pisarchyk and Lee, "Efficient memory management for deep neural
-net inference", MLSys 2020, section 5.3), and best fit in the order of first use.
+The planner calls `assign_offsets` with sizes and lifetimes. Of two methods the smaller arena is
+used: largest first into the lowest gap (Pisarchyk and Lee, "Efficient memory management for deep
+neural net inference", MLSys 2020, section 5.3), and best fit in the order of first use.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def lower_bound(blocks: list[Block]) -> int:
     return most
 
 
-def place(blocks: list[Block]) -> int:
+def assign_offsets(blocks: list[Block]) -> int:
     """Set the offsets of blocks; return the bytes of the arena. Rounds sizes up to ALIGNMENT."""
     for b in blocks:
         b.size = -(-b.size // ALIGNMENT) * ALIGNMENT

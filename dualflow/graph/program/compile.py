@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 from dualflow._core import (
+    CachedResults,
     Executable,
-    Kept,
     Program,
     Symbol,
     Tensor,
@@ -68,12 +68,12 @@ class Compiled:
         self.plan: Plan = make_plan(self.graph, in_place=not options.check_numerics)
         self.spec: ProgramSpec = lower(self.plan, self.graph)
         self.program: Program = Program(self.spec, self.locate, False,
-                                        options.lent_bytes)
+                                        options.donation_min_bytes)
         self.clusters: Sequence[clusters.Cluster] = (
             clusters.start(self.spec, self.program) if options.jit else ())
         distinct = {x: k for k, x in enumerate(dict.fromkeys(self.graph.outputs))}
         self.order: list[int] = [distinct[x] for x in self.graph.outputs]
-        self.renewed: dict[int, int] = stand_in(traced, self.graph)
+        self.renewed: dict[int, int] = identical_outputs(traced, self.graph)
         self.ms: float = (time.perf_counter() - start) * 1e3
 
     @cached_property
@@ -86,15 +86,15 @@ class Compiled:
         variables = self.spec.variables
         return Executable(self.program, list(map(source, self.spec.arguments)),
                           [to(x.variable) for x in variables], [x.written for x in variables],
-                          self.keeper(to))
+                          self.cache_for(to))
 
-    def keeper(self, to: Callable[[Any], Variable]) -> Kept | None:
+    def cache_for(self, to: Callable[[Any], Variable]) -> CachedResults | None:
         """Return the cache of the values that are kept between runs, or None."""
         spec = self.spec.kept
         if spec is None:
             return None
-        return Kept(Program(spec, functools.partial(located, spec)),
-                    [to(x.variable) for x in spec.variables])
+        return CachedResults(Program(spec, functools.partial(located, spec)),
+                             [to(x.variable) for x in spec.variables])
 
     def run(self, leaves: list[Any]) -> list[Tensor]:
         """Return the outputs for the leaves of a call's arguments."""
@@ -142,7 +142,7 @@ def located(spec: ProgramSpec, index: int, error: Exception) -> Exception:
     return error
 
 
-def stand_in(traced: Graph, graph: Graph) -> dict[int, int]:
+def identical_outputs(traced: Graph, graph: Graph) -> dict[int, int]:
     """Return the outputs that passes replaced by an argument, a constant or another output.
 
     Tapes must not confuse them with the replacement, so they need a new identity. The result maps
@@ -167,7 +167,7 @@ def source(argument: ArgumentSpec) -> int | Callable[[Any], Tensor] | None:
     """Return the source of an argument: the index of a leaf of the call's arguments, a function of
     the leaves, or None for a kept value."""
     data = argument.source
-    if isinstance(data, parameters.Kept):
+    if isinstance(data, parameters.CachedParameter):
         return None
     if isinstance(data, Argument):
         return data.leaf

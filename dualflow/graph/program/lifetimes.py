@@ -33,7 +33,7 @@ def last_uses(graph: Graph, spans: list[tuple[int, int]]) -> dict[Symbol, int]:
                 last[x] = max(last[x], spans[k][1])
         if node.op.kind == "view":
             last[node.inputs[0]] = max(last[node.inputs[0]], last[node.outputs[0]])
-        if node.op.beside == "waits":
+        if node.op.async_role == "wait":
             last.update((x, max(last[x], last[y]))
                         for x, y in zip(node.inputs[1:], node.outputs, strict=False))
     return last

@@ -22,7 +22,7 @@ from dualflow.graph.program.spec import (
 )
 
 POLL_COST = 1e6           # ns of work after which the program polls the caller for interrupts
-MANY_ROUNDS = 1 << 40     # trip counts from here on count as unknown
+MANY_ITERATIONS = 1 << 40  # trip counts from here on count as unknown
 
 
 def cost_of(instruction: Instruction) -> float:
@@ -40,7 +40,7 @@ def cost_of_bodies(instruction: Instruction, bodies: Sequence[ProgramSpec]) -> f
     if instruction.node.op is not LOOP:
         return longest
     times = loop_parts(instruction.node).times
-    return longest * times if 0 <= times < MANY_ROUNDS else POLL_COST
+    return longest * times if 0 <= times < MANY_ITERATIONS else POLL_COST
 
 
 class Lowerer:

@@ -29,16 +29,16 @@ def peak_one_by_one(graph: Graph) -> int:
     return most(change)
 
 
-def peak_of_plan(plan: Plan, lent_bytes: int) -> int:
+def peak_of_plan(plan: Plan, donation_min_bytes: int) -> int:
     """Return the peak in bytes of a run that frees arguments after their last reader, and allocates
-    results at their first writer, if they have at least `lent_bytes`."""
+    results at their first writer, if they have at least `donation_min_bytes`."""
     change: dict[int, int] = {}
     n = len(plan.graph.nodes)
     last = last_uses(plan.graph, wave_spans(plan.graph))
     for buffer in {buffer for buffer, _ in plan.where.values() if buffer.kind is SlotKind.RESULT}:
-        alive(change, buffer.start if buffer.size >= lent_bytes else 0, n, buffer.size)
+        alive(change, buffer.start if buffer.size >= donation_min_bytes else 0, n, buffer.size)
     for x in plan.graph.inputs:
-        alive(change, 0, last[x] if nbytes(x) >= lent_bytes else n, nbytes(x))
+        alive(change, 0, last[x] if nbytes(x) >= donation_min_bytes else n, nbytes(x))
     return plan.arena_bytes + most(change)
 
 

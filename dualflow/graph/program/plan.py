@@ -31,7 +31,7 @@ from dualflow.graph.ir import (
     loop_parts,
     type_text,
 )
-from dualflow.graph.program.arena import ALIGNMENT, Block, lower_bound, place
+from dualflow.graph.program.arena import ALIGNMENT, Block, assign_offsets, lower_bound
 from dualflow.graph.program.lifetimes import ASSIGN, last_uses, wave_spans
 from dualflow.graph.program.spec import SlotKind
 
@@ -135,7 +135,7 @@ class Planner:
         self.spans: list[tuple[int, int]] = wave_spans(graph)
         self.last: dict[Symbol, int] = last_uses(graph, self.spans)
         self.writes: dict[Variable | Symbol, list[int]] = {}         # times, ascending
-        refusing = [node.may_refuse for node in graph.nodes]
+        refusing = [node.may_raise for node in graph.nodes]
         self.n_refusing: list[int] = list(accumulate(refusing, initial=0))  # before time k
         self.assigned: dict[Symbol, tuple[int, Node]] = {node.inputs[1]: (k, node) for k,
                                                          node in enumerate(graph.nodes)
@@ -193,9 +193,9 @@ class Planner:
         instruction = Instruction(node, node.inputs, own, dynamic)
         self.plan.instructions.append(instruction)
         taken: set[Buffer] = set()
-        if node.op.beside == "waits":       # its results are in the buffers of the start
+        if node.op.async_role == "wait":    # its results are in the buffers of the start
             where.update((y, where[x]) for x, y in zip(node.inputs[1:], own, strict=False))
-        for y in own if node.op.beside != "waits" else ():
+        for y in own if node.op.async_role != "wait" else ():
             if not is_dynamic(y) and nbytes(y) > MOST_BYTES:
                 raise ResourceExhaustedError(f"{node.op.name}: no memory for {type_text(y)}, "
                                              f"{nbytes(y)} bytes (made at {node.line})")
@@ -342,7 +342,7 @@ class Planner:
         live = [b for b in plan.buffers if b.kind is ARENA]
         blocks = [Block(b.size, b.start, b.end) for b in live]
         spaces = [i.workspace for i in plan.instructions if i.workspace is not None]
-        plan.arena_bytes = place(blocks + spaces)
+        plan.arena_bytes = assign_offsets(blocks + spaces)
         plan.lower_bound = lower_bound(blocks + spaces)
         for b, block in zip(live, blocks, strict=True):
             b.offset = block.offset

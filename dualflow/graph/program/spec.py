@@ -18,11 +18,11 @@ from dualflow.cached import cached_property
 from dualflow.dtypes import DType
 from dualflow.graph.ir import Line, attrs_text, type_text
 from dualflow.graph.passes.values import same_tensor
-from dualflow.graph.trace.parameters import Argument, Feed, Kept
+from dualflow.graph.trace.parameters import Argument, CachedParameter, Feed
 from dualflow.graph.trace.specialize import Computed
 
 Shape = tuple[int | None, ...]
-Source = Argument | Computed | Feed | Kept
+Source = Argument | Computed | Feed | CachedParameter
 SHOWN = 4                 # largest constant that is printed, in elements
 
 
@@ -126,7 +126,7 @@ class ArgumentSpec(NamedTuple):
 
     Attributes
     ----------
-    source : Argument, Computed, Feed or Kept
+    source : Argument, Computed, Feed or CachedParameter
         A leaf of the call's arguments, a number computed from them, the result of a Python
         function, or a kept value: a result of the program `kept`.
     dtype : DType

@@ -9,7 +9,7 @@ Data passes through the files in this order:
    depend on data), `as_dims` and `axes` (traced integers as attributes), `known` (values that do
    not depend on a run).
 4. `control` (ops that take functions) and `open` (converted statements) record branches and loops.
-   `bodies` moves the recorded nodes into the node that owns them, `enclosed` does so for calls.
+   `bodies` moves the recorded nodes into the node that owns them, `outliner` does so for calls.
 5. Gradients: `control_gradient` is the gradient rule of such a node and transposes it with
    `cond_gradient`, `loop_gradient`, `cotangents` and `undefined`. `play`, `record_call`,
    `record_loop` and `refused` record existing nodes and calls for tapes or for another trace.

@@ -48,7 +48,7 @@ def dim_of(trace: Any, x: Symbol) -> Dim:
 def inside(trace: Any, x: Any) -> Any:
     """Return a number that depends on data as a Dim of a node in the open body; return any other
     number unchanged."""
-    if not isinstance(x, Dim) or not x.from_data:
+    if not isinstance(x, Dim) or not x.data_dependent:
         return x
     return Dim(None, "element", (identity(as_tensor(x)),), trace)
 

@@ -46,7 +46,7 @@ def _is_possible(trace: Any, branch: Callable[[Sequence[int]], Any], values: Seq
         branch(values)
 
     try:
-        trace.try_out(try_it)
+        trace.trace_and_discard(try_it)
     except DualflowError:
         return False
     return True

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow._core import Attrs, Dim, Op, Symbol, Variable, as_tensor, symbol, symbol_like
 from dualflow.dtypes import DType, int64, uint8
-from dualflow.graph.ir import COND, LEAVES, PARAMETER, Graph, Input, Node, owners
+from dualflow.graph.ir import COND, LEAVES, PARAMETER, Graph, Input, Node, control_flow
 from dualflow.graph.trace.cotangents import measured
 from dualflow.graph.trace.parameters import is_number
 from dualflow.ops.state import leaves
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
 
 # The dtype, shape, hints, identity and row of a Symbol.
-Typed = tuple[DType, owners.Shape, owners.Shape, None, Symbol | None]
+Typed = tuple[DType, control_flow.Shape, control_flow.Shape, None, Symbol | None]
 
 
 class Body:
@@ -54,7 +54,7 @@ class Body:
         The tensors of the result.
     written : dict of Variable to (Symbol, Symbol)
         The versions of each written variable before and after the body.
-    stand_ins : dict of Variable to Symbol
+    placeholders : dict of Variable to Symbol
         In a loop: the parameter for the version of a variable at the start of an iteration.
     rows : dict of Symbol to Symbol
         In the gradient of a loop: from a value of the loop to the parameter for its row.
@@ -74,7 +74,7 @@ class Body:
         try:
             with trace.recording():     # hides the tapes of enclosing contexts
                 self.result: Any = f(*params)
-                self.outputs = trace.adopt(None, [as_tensor(x) for x in leaves(self.result)])
+                self.outputs = trace.to_symbols(None, [as_tensor(x) for x in leaves(self.result)])
         finally:
             self._cut_out(trace)
 
@@ -82,7 +82,7 @@ class Body:
         """Open the body: variables get the versions that are read inside it."""
         self._mark = trace.mark
         self._around: dict[Variable, Symbol] = {}
-        self.stand_ins: dict[Variable, Symbol] = {}
+        self.placeholders: dict[Variable, Symbol] = {}
         for variable, version in trace.variables.items():
             trace.variables[variable] = self.first_read(trace, variable, version)
         trace.bodies.append(self)
@@ -92,7 +92,7 @@ class Body:
         self._around[variable] = around
         if not self.rounds:
             return around
-        self.stand_ins[variable] = made = stand_in(trace, variable, around)
+        self.placeholders[variable] = made = placeholder_version(trace, variable, around)
         return made
 
     def _cut_out(self, trace: Trace) -> None:
@@ -106,13 +106,13 @@ class Body:
         same = {}
         for variable, after in trace.variables.items():
             around = self._around[variable]
-            first = self.stand_ins.get(variable, around)
+            first = self.placeholders.get(variable, around)
             if after is not first:
                 self.written[variable] = first, after
             elif first is not around:
-                same[first] = trace.enclosed.recorded_as[first] = around
-                trace.enclosed.replaced[first] = around
-        if self.stand_ins:
+                same[first] = trace.outliner.recorded_as[first] = around
+                trace.outliner.replaced[first] = around
+        if self.placeholders:
             for node in self.nodes:
                 node.inputs = tuple([same.get(x, x) for x in node.inputs])
             self.outputs = [same.get(x, x) for x in self.outputs]
@@ -127,7 +127,7 @@ class Body:
     def reads(self) -> list[Symbol]:
         """Return the outer values that the body reads or returns, each once."""
         made = {y for node in self.nodes for y in node.outputs}
-        made.update(self.params, self.stand_ins.values())
+        made.update(self.params, self.placeholders.values())
         read = [x for node in self.nodes for x in node.inputs] + self.outputs
         read += [before for before, _ in self.written.values()]
         return [x for x in dict.fromkeys(read)
@@ -141,7 +141,7 @@ def param(trace: Trace, x: Symbol, name: str, skipped: int = 0,
     node = Node(PARAMETER, (), None, (), trace.names.unique(name), trace.line())
     if shape is not None:
         made = symbol(trace, node, 0, x.dtype, shape, shape, row=x.row)
-    elif skipped or x.sized_by_data:
+    elif skipped or x.data_dependent_shape:
         made = symbol(trace, node, 0, x.dtype, x.known_shape[skipped:], x.hints[skipped:],
                       row=None if skipped else x.row)
     else:
@@ -150,7 +150,7 @@ def param(trace: Trace, x: Symbol, name: str, skipped: int = 0,
     return made
 
 
-def stand_in(trace: Trace, variable: Variable, around: Symbol) -> Symbol:
+def placeholder_version(trace: Trace, variable: Variable, around: Symbol) -> Symbol:
     """Return the parameter of a loop body for the version of a variable at the start of an
     iteration; `around` is the version around the loop."""
     node = Node(PARAMETER, (), None, (), trace.names.unique(around.node.name), around.node.line)
@@ -174,7 +174,7 @@ def own(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symbol], n_pa
     written: dict[Variable, int] = {}
     for body in bodies:
         for v in body.written:
-            if v in body.stand_ins:
+            if v in body.placeholders:
                 written[v] = len(inputs)
                 inputs.append(trace.variables[v])
             else:
@@ -188,7 +188,7 @@ def own(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symbol], n_pa
     made += [trace.version_of(v, node, k) for k, v in enumerate(in_order, len(made))]
     node.outputs = tuple(made)
     trace.nodes.append(node)
-    trace.enclosed.keep_inside(node)
+    trace.outliner.keep_inside(node)
     return node
 
 
@@ -200,21 +200,21 @@ def size_sources(trace: Trace, body: Body) -> list[Symbol]:
     input when it runs. Sizes of values around the body need no input.
     """
     made = {y for node in body.nodes for y in node.outputs}
-    enclosed = trace.enclosed
-    found = [enclosed.size_source(x) for x in dict.fromkeys(measured(body.nodes))
-             if enclosed.is_enclosed(x)]
-    return [y for y in found if y is not None and y not in made and not enclosed.is_enclosed(y)]
+    outliner = trace.outliner
+    found = [outliner.size_source(x) for x in dict.fromkeys(measured(body.nodes))
+             if outliner.is_enclosed(x)]
+    return [y for y in found if y is not None and y not in made and not outliner.is_enclosed(y)]
 
 
 def _made(node: Node, bodies: Sequence[Body]) -> list[Typed]:
     """Return the types of the outputs of a node, without versions of variables."""
     if node.op is COND:
         return [_merged(ys) for ys in zip(*[body.outputs for body in bodies], strict=True)]
-    parts, body = owners.loop_parts(node), bodies[0]
+    parts, body = control_flow.loop_parts(node), bodies[0]
     rows, hint = parts.times, parts.times
     if isinstance(rows, Dim):
         rows, hint = None, int(hint.hint)
-    elif parts.tested or rows < 0 or rows == owners.ENDLESS:
+    elif parts.tested or rows < 0 or rows == control_flow.NO_LIMIT:
         rows = hint = None
     found: list[Typed] = [(x.dtype, x.known_shape, x.hints, None, x.row)
                           for x in body.params[:parts.n_carried]]
@@ -241,14 +241,14 @@ def _graph(trace: Trace, body: Body, inputs: Sequence[Symbol], params: range,
     graph = Graph(body.name)
     stands_for: dict[Symbol, Symbol] = dict(body.rows)
     inside = dict(zip(params, body.params, strict=True))
-    inside.update({k: body.stand_ins[v] for v, k in written.items() if v in body.stand_ins})
+    inside.update({k: body.placeholders[v] for v, k in written.items() if v in body.placeholders})
     for k, x in enumerate(inputs):
         if k in inside:
             made = inside[k]
             made.node.data = Input(k)
             graph.nodes.append(made.node)
         else:
-            made = trace.enclosed.parameter(graph, k, x)
+            made = trace.outliner.parameter(graph, k, x)
         if k not in inside and k >= params.stop:
             stands_for[x] = made
         graph.inputs.append(made)

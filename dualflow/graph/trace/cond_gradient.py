@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dualflow._core import Maybe, Symbol
+from dualflow._core import MaskedGradient, Symbol
 from dualflow.autodiff.backward import backward
 from dualflow.graph.ir import COND, LOOP
 from dualflow.graph.trace.bodies import Body
@@ -17,8 +17,8 @@ from dualflow.graph.trace.control_gradient import (
     TRANSPOSES,
     Cotangents,
     Transpose,
+    accum,
     any_flag,
-    give,
     is_inside,
     own_recorded,
     value_of,
@@ -58,11 +58,11 @@ class CondTranspose(Transpose):
 
     def _branch(self, k: int) -> list[Any]:
         body = self.node.bodies[k]
-        log = self.log(body.nodes, self.want.values())
-        flows: Cotangents = {i: g for i, g in self.so_far.items() if i in self.want}
+        tape = self.tape(body.nodes, self.want.values())
+        flows: Cotangents = {i: g for i, g in self.accumulated.items() if i in self.want}
         for place, g in [*self.more, *self.outs]:
-            give(flows, self.id_of(body.outputs[place]), g)
-        found = backward(log, flows, self.want, free=True, maybe=True)
+            accum(flows, self.id_of(body.outputs[place]), g)
+        found = backward(tape, flows, self.want, free=True, maybe=True)
         self.made.append([dense(found.get(i)) for i in self.want])
         return [part for g, x in zip(self.made[-1], self.want.values(), strict=True)
                 for part in (value_of(g, x), flag_for(g, x))]
@@ -72,17 +72,17 @@ class CondTranspose(Transpose):
         places = []
         for n, i in enumerate(self.want):
             column = [found[n] for found in self.made]
-            if all([g is None or g is self.so_far.get(i) for g in column]):
+            if all([g is None or g is self.accumulated.get(i) for g in column]):
                 continue
-            certain = all([g is not None and not isinstance(g, Maybe) for g in column])
+            certain = all([g is not None and not isinstance(g, MaskedGradient) for g in column])
             kept.append((i, certain))
             places += [2 * n] if certain else [2 * n, 2 * n + 1]
         if not kept:
             return
-        given = self.trace.adopt(None, [self.inputs[0]])
+        given = self.trace.to_symbols(None, [self.inputs[0]])
         for k, body in enumerate(bodies):
             body.outputs = [body.outputs[n] for n in places]
-            inner = {x: self.enclosed.outside(self.add_output(k, x))
+            inner = {x: self.outliner.outside(self.add_output(k, x))
                      for x in self.read(body, self.node.bodies[k].nodes)}
             body.replace(inner)
             read = set(body.reads())
@@ -91,7 +91,7 @@ class CondTranspose(Transpose):
         made = iter(node.outputs)
         for i, certain in kept:
             value = next(made)
-            self.found[i] = value if certain else Maybe(value, next(made), True)
+            self.found[i] = value if certain else MaskedGradient(value, next(made), True)
 
 
 TRANSPOSES[COND] = CondTranspose

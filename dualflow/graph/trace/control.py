@@ -1,7 +1,7 @@
 """The methods of a trace that record `cond`, `while_loop` and `scan`.
 
 The ops call them with Python functions for branches and iterations. `ops/state.py` checks results
-and carries with the same rules in eager mode. `who` is the name of the function the user called.
+and carries with the same rules in eager mode. `caller` is the name of the function the user called.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow._core import Dim, Symbol, TensorBase, as_tensor
 from dualflow.dtypes import int64
 from dualflow.errors import DTypeError, ShapeError
-from dualflow.graph.ir import COND, ENDLESS, LOOP, loop_attrs
+from dualflow.graph.ir import COND, LOOP, NO_LIMIT, loop_attrs
 from dualflow.graph.trace import cond_gradient, loop_gradient  # noqa: F401  gradient rules
 from dualflow.graph.trace.bodies import Body, param
 from dualflow.graph.trace.control_gradient import own_recorded
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
 
 
-def try_out(trace: Trace, f: Callable[[], Any]) -> None:
+def trace_and_discard(trace: Trace, f: Callable[[], Any]) -> None:
     """Run `f` and discard the nodes and guards that it records."""
     guards = dict(trace.guards)
     try:
@@ -33,23 +33,23 @@ def try_out(trace: Trace, f: Callable[[], Any]) -> None:
         trace.guards = guards
 
 
-def cond(trace: Trace, index: Symbol, branches: Sequence[Callable[[], Any]], who: str,
+def cond(trace: Trace, index: Symbol, branches: Sequence[Callable[[], Any]], caller: str,
          name: str | None = None, what: Sequence[str] = ()) -> Any:
     """Record a cond and return its result. `index` selects the branch: a bool one of two, an int32
     one of many. `what` has the names of the branches."""
-    name = name or who
+    name = name or caller
     what = what or [f"branch {k}" for k in range(len(branches))]
     bodies = [Body(trace, f"{name}/{k}", f, ()) for k, f in enumerate(branches)]
     for k, body in enumerate(bodies[1:], 1):
-        _unify(trace, who, bodies[0], body, what[0], what[k])
+        _unify(trace, caller, bodies[0], body, what[0], what[k])
     node = own_recorded(trace, COND, None, [index], 0, bodies, name)
     return state.packed(bodies[0].result, node.outputs)
 
 
-def _unify(trace: Trace, who: str, first: Body, other: Body, what: str, other_what: str) -> None:
+def _unify(trace: Trace, caller: str, first: Body, other: Body, what: str, other_what: str) -> None:
     """Raise unless two branches return the same structure, dtypes and ranks. A returned Python
     number takes the dtype of the other branch's tensor."""
-    state.alike(who, first.result, other.result,
+    state.alike(caller, first.result, other.result,
                 lambda path: f"{what} and {other_what} differ{' at ' * bool(path)}{path}",
                 "all must return the same structure")
     pairs = zip(flatten_with_path(first.result), flatten(other.result), strict=True)
@@ -59,9 +59,9 @@ def _unify(trace: Trace, who: str, first: Body, other: Body, what: str, other_wh
             if body.outputs[k].dtype is not beside.outputs[k].dtype:
                 fitting = state.number_like(value, beside.outputs[k])
                 if fitting is not None:
-                    body.outputs[k] = trace.adopt(None, [fitting])[0]
+                    body.outputs[k] = trace.to_symbols(None, [fitting])[0]
         a, b = first.outputs[k], other.outputs[k]
-        told = (f"{who}: {what} returns {state.described(a)}, {other_what} {state.described(b)}"
+        told = (f"{caller}: {what} returns {state.described(a)}, {other_what} {state.described(b)}"
                 f"{' at ' * bool(path)}{path}")
         if a.dtype is not b.dtype:
             raise DTypeError(f"{told}; use cast in one of them")
@@ -70,37 +70,38 @@ def _unify(trace: Trace, who: str, first: Body, other: Body, what: str, other_wh
 
 
 def while_loop(trace: Trace, test: Callable[..., Any], step: Callable[..., Any], carried: Any,
-               limit: Any, shapes: Sequence[Any] | None, who: str, name: str | None = None,
+               limit: Any, shapes: Sequence[Any] | None, caller: str, name: str | None = None,
                what: str = "loop_vars", recompute: bool = False) -> Any:
     """Record a loop that ends when `test` returns false, or after `limit` iterations. Return the
     last carries. `shapes` has the shapes of carries that change size, by leaf."""
-    name = name or who
-    start = trace.adopt(None, state.leaves(carried))
+    name = name or caller
+    start = trace.to_symbols(None, state.leaves(carried))
     open_shapes = None if shapes is None else [
         s for x, s in zip(flatten(carried), shapes, strict=True) if x is not None]
     params = [param(trace, x, f"{name}/{k}",
                     shape=None if open_shapes is None else open_shapes[k])
               for k, x in enumerate(start)]
     given = state.packed(carried, params)
-    go_on = _truth(trace, who, test(*state.packed(carried, start)))
+    keep_going = _truth(trace, caller, test(*state.packed(carried, start)))
 
     def round(*_: Symbol) -> list[Any]:
-        result = state.carried(who, what, given, step(*given), shapes)
-        return [_truth(trace, who, test(*result)), *state.leaves(result)]
+        result = state.carried(caller, what, given, step(*given), shapes)
+        return [_truth(trace, caller, test(*result)), *state.leaves(result)]
 
     body = Body(trace, f"{name}/body", round, params, rounds=True)
     times, inputs = _times(trace, limit, False)
     attrs = loop_attrs(times, len(start), 0, True, False, recompute=recompute)
-    node = own_recorded(trace, LOOP, attrs, [*inputs, go_on, *start], len(params), [body], name)
+    node = own_recorded(trace, LOOP, attrs, [*inputs, keep_going, *start], len(params), [body],
+                        name)
     return state.packed(carried, node.outputs[:len(start)])
 
 
 def scan(trace: Trace, step: Callable[..., Any], carried: Any, rows: Any, times: Any,
-         reverse: bool, who: str, name: str | None = None, what: str = "carry",
+         reverse: bool, caller: str, name: str | None = None, what: str = "carry",
          recompute: bool = False) -> tuple[Any, Any]:
     """Record a loop over rows; return the last carries and the stacked outputs of `step`."""
-    name = name or who
-    start, slices = [trace.adopt(None, state.leaves(x)) for x in (carried, rows)]
+    name = name or caller
+    start, slices = [trace.to_symbols(None, state.leaves(x)) for x in (carried, rows)]
     n = len(start)
     params = [param(trace, x, f"{name}/{k}") for k, x in enumerate(start)]
     params += [param(trace, x, f"{name}/row {k}", 1) for k, x in enumerate(slices)]
@@ -110,8 +111,8 @@ def scan(trace: Trace, step: Callable[..., Any], carried: Any, rows: Any, times:
     def round(*_: Symbol) -> list[Any]:
         nonlocal made
         result, made = step(given, row)
-        made = state.tensors(made, who)
-        return [*state.leaves(state.carried(who, what, given, result)), *state.leaves(made)]
+        made = state.tensors(made, caller)
+        return [*state.leaves(state.carried(caller, what, given, result)), *state.leaves(made)]
 
     body = Body(trace, f"{name}/body", round, params, rounds=True)
     times, inputs = _times(trace, times, bool(slices) or len(body.outputs) > n)
@@ -127,15 +128,15 @@ def _times(trace: Trace, limit: Any, sizes: bool) -> tuple[Any, list[Symbol]]:
     run to run, one input. If output sizes depend on it (`sizes`), it is an attribute if possible,
     so that they are known."""
     if limit is None:
-        return ENDLESS, []
+        return NO_LIMIT, []
     if isinstance(limit, Dim):
-        known = sizes and not limit.from_data
+        known = sizes and not limit.data_dependent
     else:
         known = not isinstance(limit, TensorBase)
     if known:
         return limit, []
-    return -1, trace.adopt(None, [cast(as_tensor(limit), int64)])
+    return -1, trace.to_symbols(None, [cast(as_tensor(limit), int64)])
 
 
-def _truth(trace: Trace, who: str, x: Any) -> Symbol:
-    return trace.adopt(None, [state.truth(who, "what cond returned", x)])[0]
+def _truth(trace: Trace, caller: str, x: Any) -> Symbol:
+    return trace.to_symbols(None, [state.truth(caller, "what cond returned", x)])[0]

@@ -8,7 +8,7 @@ node has the same rule, higher orders need no other code.
 
 Outputs of nodes and carries of loops have separate identities. Accumulators of captured values
 are carries; they start from the existing accumulator or from -0.0, the additive identity, so sums
-have the order of eager mode. A `Maybe` distinguishes a missing cotangent from zeros.
+have the order of eager mode. A `MaskedGradient` distinguishes a missing cotangent from zeros.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 from dualflow._core import (
     Attrs,
     Dim,
-    Maybe,
+    MaskedGradient,
     Op,
-    RecordLog,
     Symbol,
+    Tape,
     as_tensor,
     current_graph,
     filled,
@@ -31,22 +31,22 @@ from dualflow._core import (
     symbol,
     tensor_id,
 )
-from dualflow.autodiff.backward import Inside, total
-from dualflow.autodiff.maybe import clean
+from dualflow.autodiff.backward import BodyCotangents, sum_cotangents
+from dualflow.autodiff.masked_gradient import clean
 from dualflow.dtypes import float32, uint8
 from dualflow.graph.ir import (
     COND,
-    ENDLESS,
     LOOP,
+    NO_LIMIT,
     Node,
-    Owned,
+    RegionRecord,
     loop_attrs,
     loop_parts,
 )
 from dualflow.graph.trace.bodies import Body, own, param
 from dualflow.graph.trace.cotangents import (
     flag_of,
-    flows_into,
+    is_differentiable,
     is_inside,
     is_packed,
     limited,
@@ -55,7 +55,7 @@ from dualflow.graph.trace.cotangents import (
     row_parts,
     varies,
 )
-from dualflow.graph.trace.play import play
+from dualflow.graph.trace.replay_on_tape import replay_on_tape
 from dualflow.graph.trace.undefined import undefined
 from dualflow.ops.array import identity
 from dualflow.ops.bitwise import logical_or
@@ -72,17 +72,17 @@ def own_recorded(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symb
                  bodies: Sequence[Body], name: str) -> Node:
     """Append a node that owns bodies (see `own`) and record it on the active tapes."""
     node = own(trace, op, attrs, given, n_params, bodies, name)
-    inputs = {tensor_id(x): x for x in node.inputs if flows_into(x)}
-    given_by = trace.enclosed.given_by
-    sources = [x.node.data.inside for x in map(given_by, node.inputs) if is_inside(x)]
+    inputs = {tensor_id(x): x for x in node.inputs if is_differentiable(x)}
+    inner_value = trace.outliner.inner_value
+    sources = [x.node.data.inside for x in map(inner_value, node.inputs) if is_inside(x)]
     made = list(node.outputs[:n_made(node)])
     if inputs:
         inside = symbol(trace, node, -1, float32, ())
         given = [*dict.fromkeys(sources), *inputs.values()]
         rule = BackwardRule(node, given)
         op = record_owner(op.name, rule, given, [inside, *made])
-        node.data = Owned(op, tuple(given), inside, len(made), {}, bodies[0].rows,
-                          bodies[0].keeps_identity)
+        node.data = RegionRecord(op, tuple(given), inside, len(made), {}, bodies[0].rows,
+                                 bodies[0].keeps_identity)
     return node
 
 
@@ -100,43 +100,43 @@ class BackwardRule:
         # The cotangent of a residual is returned as part of the inside of its node, if wanted.
         inner = {y for x, wants in zip(inputs, wanted, strict=False) if wants
                  for y in kept.get(x, ())}
-        wanted = [wants and not (k < len(inputs) and trace.enclosed.given_by(inputs[k]) in inner)
+        wanted = [wants and not (k < len(inputs) and trace.outliner.inner_value(inputs[k]) in inner)
                   for k, wants in enumerate(wanted)]
         want: dict[int, Symbol] = {}
-        so_far: Cotangents = {}
+        accumulated: Cotangents = {}
         for x, g, wants in zip(inputs, sums, wanted, strict=False):
             if x not in kept and g is not None:
                 at = self._id(x)
-                so_far[at] = sum_at(x, [g, so_far[at]]) if at in so_far else g
+                accumulated[at] = sum_at(x, [g, accumulated[at]]) if at in accumulated else g
             elif g is not None and wants:
-                so_far.update({self._id(y): g for y, g in g.flows.items()})
+                accumulated.update({self._id(y): g for y, g in g.flows.items()})
             for y in kept.get(x, [x]) if wants else ():
-                if flows_into(y):
-                    want[self._id(y)] = trace.enclosed.recorded(y)
+                if is_differentiable(y):
+                    want[self._id(y)] = trace.outliner.recorded(y)
         found: Cotangents = {}
         if flows and want:
             before = trace.differentiate(node.op.name, node.outputs[0])
             try:
-                with trace.enclosed.opened(node):
-                    found = TRANSPOSES[node.op](trace, node, flows, so_far, want).found
+                with trace.outliner.opened(node):
+                    found = TRANSPOSES[node.op](trace, node, flows, accumulated, want).found
             finally:
                 trace.differentiate(before, None)
-        found = {**so_far, **found}
+        found = {**accumulated, **found}
         results = [self._result(kept, found, x, g) if wants else None
                    for x, g, wants in zip(inputs, sums, wanted, strict=False)]
         return results + [g if wants else None
                           for g, wants in zip(gs, wanted[len(inputs):], strict=True)]
 
     def _id(self, x: Symbol) -> int:
-        return tensor_id(current_graph().enclosed.recorded(x))
+        return tensor_id(current_graph().outliner.recorded(x))
 
     def _kept(self) -> dict[Symbol, list[Symbol]]:
         """Return the residuals of other nodes that this node reads, by the `inside` of the other
         node."""
         found: dict[Symbol, list[Symbol]] = {}
-        for x in map(current_graph().enclosed.given_by, self.node.inputs):
+        for x in map(current_graph().outliner.inner_value, self.node.inputs):
             data = x.node.data
-            if isinstance(data, Owned):
+            if isinstance(data, RegionRecord):
                 found.setdefault(data.inside, [])
                 if is_inside(x):
                     found[data.inside].append(x)
@@ -157,7 +157,7 @@ class BackwardRule:
             return found.get(self._id(x), g)
         flows = dict(g.flows) if g is not None else {}
         flows |= {y: found[self._id(y)] for y in kept[x] if self._id(y) in found}
-        return Inside(flows, sum_at) if flows else None
+        return BodyCotangents(flows, sum_at) if flows else None
 
 
 class Transpose:
@@ -169,15 +169,15 @@ class Transpose:
         The cotangents of values around the node, by their ids.
     """
 
-    def __init__(self, trace: Trace, node: Node, flows: dict[Symbol, Any], so_far: Cotangents,
+    def __init__(self, trace: Trace, node: Node, flows: dict[Symbol, Any], accumulated: Cotangents,
                  want: dict[int, Symbol]) -> None:
         self.trace = trace
         self.node = node
         self.flows = flows
-        self.so_far = so_far
+        self.accumulated = accumulated
         self.want = want
-        self.enclosed: Any = trace.enclosed
-        self.inputs: list[Symbol] = [self.enclosed.recorded(x) for x in node.inputs]
+        self.outliner: Any = trace.outliner
+        self.inputs: list[Symbol] = [self.outliner.recorded(x) for x in node.inputs]
         self.name: str = f"{node.name}/gradient"
         self.found: Cotangents = {}
 
@@ -186,7 +186,7 @@ class Transpose:
         first, under new identities."""
         n = self.node.data.n_outputs
         made = list(enumerate(self.node.outputs[:n]))
-        return [(k, self.flows[y] if is_packed(y) else anew(self.flows[y]))
+        return [(k, self.flows[y] if is_packed(y) else with_fresh_id(self.flows[y]))
                 for k, y in reversed(made) if y in self.flows]
 
     def inside(self) -> list[tuple[int, Any]]:
@@ -197,22 +197,22 @@ class Transpose:
 
     def id_of(self, y: Symbol) -> int:
         """Return the id that tapes use for a value of a body."""
-        y = self.enclosed.given_by(y)           # a residual of a node that is inside a call
-        return tensor_id(y if isinstance(y.node.data, Owned) else self.enclosed.recorded(y))
+        y = self.outliner.inner_value(y)        # a residual of a node that is inside a call
+        return tensor_id(y if isinstance(y.node.data, RegionRecord) else self.outliner.recorded(y))
 
-    def log(self, nodes: Iterable[Node], watched: Iterable[Symbol]) -> RecordLog:
+    def tape(self, nodes: Iterable[Node], watched: Iterable[Symbol]) -> Tape:
         """Return the records of a tape that watched `watched` while `nodes` ran."""
-        log = RecordLog(False)
+        tape = Tape(False)
         for x in watched:
-            log.watch(x)
-        play(log, nodes, self.enclosed)
-        return log
+            tape.watch(x)
+        replay_on_tape(tape, nodes, self.outliner)
+        return tape
 
     def read(self, body: Body, inside: Sequence[Node]) -> list[Symbol]:
         """Return the residuals of a body: the values inside the node that it reads, or whose
         data-dependent sizes it reads."""
         own = set(inside)
-        sized = [x for x in map(self.enclosed.size_source, measured(body.nodes)) if x is not None]
+        sized = [x for x in map(self.outliner.size_source, measured(body.nodes)) if x is not None]
         return [x for x in dict.fromkeys([*body.reads(), *sized]) if x.node in own]
 
     def add_output(self, k: int, x: Symbol) -> Symbol:
@@ -229,7 +229,7 @@ class Transpose:
                 out.index = i
             data.outside[x] = y
             if node.op is COND:
-                self.enclosed.recorded_as[y] = x
+                self.outliner.recorded_as[y] = x
         return data.outside[x]
 
     def _output_like(self, x: Symbol, at: int) -> Symbol:
@@ -257,7 +257,7 @@ def on_tapes(y: Any) -> Any:
     trace = current_graph()
     if trace is None or type(y) is not Symbol:
         return y
-    x = trace.enclosed.given_by(y)
+    x = trace.outliner.inner_value(y)
     if x.node.op is not LOOP or not is_inside(x) or not y.dtype.is_floating:
         return y
     made = identity(y)
@@ -268,9 +268,9 @@ def on_tapes(y: Any) -> Any:
 def residual_rule(y: Symbol, gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
     """The gradient rule of a residual: its input is the `inside` of the node."""
     g, before = gs[0], sums[0]
-    inside = None if g is None else Inside({y: g}, sum_at)
+    inside = None if g is None else BodyCotangents({y: g}, sum_at)
     if before is not None:
-        inside = before if inside is None else total([before, inside])
+        inside = before if inside is None else sum_cotangents([before, inside])
     return [inside if wanted[0] else None, g if wanted[1] else None]
 
 
@@ -278,7 +278,7 @@ def residual_rule(y: Symbol, gs: list[Any], sums: list[Any], wanted: list[bool])
 
 def sum_at(y: Symbol, gs: list[Any]) -> Any:
     """Return the sum of cotangents of a residual, which may be packed."""
-    return per_row(y, gs, lambda rows: sum_at(y.row, rows)) if is_packed(y) else total(gs)
+    return per_row(y, gs, lambda rows: sum_at(y.row, rows)) if is_packed(y) else sum_cotangents(gs)
 
 
 def per_row(y: Symbol, gs: Sequence[Any], f: Callable[[list[Any]], Any],
@@ -292,23 +292,24 @@ def per_row(y: Symbol, gs: Sequence[Any], f: Callable[[list[Any]], Any],
         row = param(trace, x, x.node.name)
         params.append(row)
         rows.append(row)
-        if isinstance(g, Maybe):
+        if isinstance(g, MaskedGradient):
             flag = flag_row(trace, g.flag) if g.flag.ndim else g.flag
             params += [flag] if g.flag.ndim else []
-            rows[-1] = Maybe(row, flag, g.clean)
+            rows[-1] = MaskedGradient(row, flag, g.clean)
     made: Any = None
 
     def round(*_: Symbol) -> list[Any]:
         nonlocal made
         made = f(rows)
-        return [clean(made), made.flag] if isinstance(made, Maybe) else [made]
+        return [clean(made), made.flag] if isinstance(made, MaskedGradient) else [made]
 
     body = Body(trace, f"{node.name}/rows", round, params, rounds=True)
     packed = sum([1 << k for k, y in enumerate(body.outputs) if varies(y)])
-    attrs = loop_attrs(ENDLESS, 0, len(params), False, False, packed)
-    given = trace.adopt(None, [part for g in gs for part in row_parts(g)])
+    attrs = loop_attrs(NO_LIMIT, 0, len(params), False, False, packed)
+    given = trace.to_symbols(None, [part for g in gs for part in row_parts(g)])
     outputs = make(trace, LOOP, attrs, given, len(params), [body], body.name).outputs
-    return Maybe(outputs[0], outputs[1], True) if isinstance(made, Maybe) else outputs[0]
+    return (MaskedGradient(outputs[0], outputs[1], True) if isinstance(made, MaskedGradient)
+            else outputs[0])
 
 
 def any_flag(flag: Any) -> Any:
@@ -316,11 +317,11 @@ def any_flag(flag: Any) -> Any:
     if flag.dtype is not uint8:
         return reduce_any(flag) if flag.ndim else flag
     trace = current_graph()
-    start = trace.adopt(None, [as_tensor(False)])
+    start = trace.to_symbols(None, [as_tensor(False)])
     params = [param(trace, start[0], "any"), param(trace, flag.row, "flag")]
     body = Body(trace, "any", lambda any, flag: [logical_or(any, any_flag(flag))], params,
                 rounds=True)
-    attrs = loop_attrs(ENDLESS, 1, 1, False, False)
+    attrs = loop_attrs(NO_LIMIT, 1, 1, False, False)
     return own(trace, LOOP, attrs, [*start, flag], 2, [body], body.name).outputs[0]
 
 
@@ -331,16 +332,16 @@ def flag_row(trace: Trace, flag: Symbol) -> Symbol:
 
 # --- gradients ---
 
-def anew(g: Any) -> Any:
+def with_fresh_id(g: Any) -> Any:
     """Return a gradient under a new identity."""
-    if isinstance(g, Maybe):
-        return Maybe(identity(g.value), g.flag, g.clean)
+    if isinstance(g, MaskedGradient):
+        return MaskedGradient(identity(g.value), g.flag, g.clean)
     return identity(as_tensor(g))
 
 
-def give(flows: Cotangents, to: int, g: Any) -> None:
+def accum(flows: Cotangents, to: int, g: Any) -> None:
     """Add to the cotangent of a value."""
-    flows[to] = total([flows[to], g]) if to in flows else g
+    flows[to] = sum_cotangents([flows[to], g]) if to in flows else g
 
 
 def nothing(x: Symbol) -> Any:
@@ -351,7 +352,7 @@ def nothing(x: Symbol) -> Any:
 
 def value_of(g: Any, x: Symbol) -> Any:
     """Return the value of a gradient, with -0.0 for a missing cotangent."""
-    return nothing(x) if g is None else clean(g) if isinstance(g, Maybe) else as_tensor(g)
+    return nothing(x) if g is None else clean(g) if isinstance(g, MaskedGradient) else as_tensor(g)
 
 
 def one_flag(g: Any) -> Any:

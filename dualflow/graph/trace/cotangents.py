@@ -1,7 +1,7 @@
 """Cotangents of values in branches and loops: predicates, and access to rows and flags.
 
 Used by the gradients of cond and loop nodes and by the backward programs of calls. A cotangent is a
-tensor, packed rows (`is_packed`), or a `Maybe` with one flag or a flag for each row.
+tensor, packed rows (`is_packed`), or a `MaskedGradient` with one flag or a flag for each row.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from dualflow._core import Dim, Maybe, Symbol, as_tensor
-from dualflow.autodiff.maybe import clean
+from dualflow._core import Dim, MaskedGradient, Symbol, as_tensor
+from dualflow.autodiff.masked_gradient import clean
 from dualflow.dtypes import uint8
-from dualflow.graph.ir import LoopParts, Node, Owned, loop_parts, walk
+from dualflow.graph.ir import LoopParts, Node, RegionRecord, loop_parts, walk
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.parameters import is_number
 from dualflow.ops.array import broadcast_to
@@ -31,7 +31,7 @@ def n_made(node: Node) -> int:
 def is_inside(x: Symbol) -> bool:
     """Return True if `x` is a residual: an output that was added to a node for its gradient."""
     data = x.node.data
-    return isinstance(data, Owned) and data.n_outputs <= x.index < n_made(x.node)
+    return isinstance(data, RegionRecord) and data.n_outputs <= x.index < n_made(x.node)
 
 
 def varies(row: Symbol) -> bool:
@@ -49,17 +49,18 @@ def is_packed(y: Symbol) -> bool:
     return y.dtype is uint8 and y.row is not None and varies(y.row)
 
 
-def flows_into(y: Symbol) -> bool:
+def is_differentiable(y: Symbol) -> bool:
     """Return True if a value is differentiable: floating, or packed rows that are floating."""
-    return y.dtype.is_floating or (is_packed(y) and flows_into(y.row))
+    return y.dtype.is_floating or (is_packed(y) and is_differentiable(y.row))
 
 
 def trip_counts(trace: Trace, node: Node) -> list[Symbol]:
     """Return the trip count of a loop as a list of one value, empty if it is static."""
     parts = loop_parts(node)
     if parts.tested:
-        return trace.adopt(None, [node.outputs[parts.n_carried]])
-    return trace.adopt(None, [trace.enclosed.recorded(node.inputs[0])]) if limited(parts) else []
+        return trace.to_symbols(None, [node.outputs[parts.n_carried]])
+    return (trace.to_symbols(None, [trace.outliner.recorded(node.inputs[0])]) if limited(parts)
+            else [])
 
 
 def measured(nodes: Iterable[Node]) -> Iterable[Symbol]:
@@ -71,32 +72,32 @@ def measured(nodes: Iterable[Node]) -> Iterable[Symbol]:
             for d in value if isinstance(value, tuple | list) else (value,):
                 if isinstance(d, Dim):
                     yield from [at.args[0] for at in leaves(d)
-                                if at.from_data and at.kind != "argument"]
+                                if at.data_dependent and at.kind != "argument"]
 
 
 def row_parts(g: Any) -> list[Any]:
     """Return the sliced inputs of a loop for a cotangent: its value, and flags of rows."""
-    if not isinstance(g, Maybe):
+    if not isinstance(g, MaskedGradient):
         return [g]
     return [clean(g), g.flag] if g.flag.ndim else [clean(g)]
 
 
 def dense(g: Any) -> Any:
     """Return a gradient with IndexedSlices converted to a tensor."""
-    return g if g is None or isinstance(g, Maybe) else as_tensor(g)
+    return g if g is None or isinstance(g, MaskedGradient) else as_tensor(g)
 
 
 def flag_of(g: Any) -> Any:
     """Return the flag of a cotangent, True if it certainly exists."""
-    return g.flag if isinstance(g, Maybe) else as_tensor(g is not None)
+    return g.flag if isinstance(g, MaskedGradient) else as_tensor(g is not None)
 
 
 # --- rows ---
 
 def row_flags(g: Any) -> tuple[Any, Any]:
     """Return the rows of a cotangent, -0.0 for missing ones, and a flag for each row."""
-    value = clean(g) if isinstance(g, Maybe) else as_tensor(g)
-    flag = g.flag if isinstance(g, Maybe) else as_tensor(True)
+    value = clean(g) if isinstance(g, MaskedGradient) else as_tensor(g)
+    flag = g.flag if isinstance(g, MaskedGradient) else as_tensor(True)
     if flag.ndim > 1:
         flag = reduce_any(flag, list(range(1, flag.ndim)))
     return value, flag if flag.ndim else broadcast_to(flag, (value.shape[0],))
@@ -108,4 +109,4 @@ def delayed(g: Any) -> tuple[Any, Any]:
     value, flags = row_flags(g)
     nothing = broadcast_to(as_tensor(-0.0, value.dtype), (1, *value.shape[1:]))
     value, flags = concat([nothing, value], 0), concat([as_tensor([False]), flags], 0)
-    return Maybe(value[:-1], flags[:-1], True), Maybe(value[-1], flags[-1], True)
+    return MaskedGradient(value[:-1], flags[:-1], True), MaskedGradient(value[-1], flags[-1], True)

@@ -28,19 +28,19 @@ def decision(trace: Any, op: str, args: tuple[Any, ...]) -> Symbol | None:
         if not trace.goes_on_in(current):
             return None
         trace = current
-    if not trace.enclosed.sizes_choose or not _may_convert(sys._getframe(1)):
+    if not trace.outliner.sizes_choose or not _may_convert(sys._getframe(1)):
         return None
-    converted = trace.enclosed.converted
+    converted = trace.outliner.converted
     if converted is None or not converted(sys._getframe(1).f_code):
-        if trace.enclosed.question is not None:
-            trace.enclosed.question(None)       # restarts the trace if the code can be converted
+        if trace.outliner.question is not None:
+            trace.outliner.question(None)       # restarts the trace if the code can be converted
         return None
     if op not in COMPARISONS:
         return None
     number = float64 if any([isinstance(_hint(x), float) for x in args]) else int64
     made: Symbol = COMPARISONS[op](*[as_tensor(x, number) for x in args])
-    trace.enclosed.sizes_chose = True
-    trace.enclosed.decided[made] = op, args
+    trace.outliner.sizes_chose = True
+    trace.outliner.decided[made] = op, args
     return made
 
 
@@ -48,17 +48,17 @@ def ask_to_convert(trace: Any) -> None:
     """Restart the trace if the calling code can be converted; called where Python needs a size that
     depends on data as an int."""
     current = current_graph()
-    if trace.goes_on_in(current) and current.enclosed.sizes_choose and (
-            current.enclosed.question is not None and _may_convert(sys._getframe(1))):
-        current.enclosed.question(None)
+    if trace.goes_on_in(current) and current.outliner.sizes_choose and (
+            current.outliner.question is not None and _may_convert(sys._getframe(1))):
+        current.outliner.question(None)
 
 
 def truth_of(trace: Any, x: Symbol) -> bool | None:
     """Return the truth of a traced bool that is a comparison of sizes, and add a guard that checks
     it in each run. Return None for any other bool."""
-    if x not in trace.enclosed.decided:
+    if x not in trace.outliner.decided:
         return None
-    op, args = trace.enclosed.decided[x]
+    op, args = trace.outliner.decided[x]
     answer = bool(COMPARISONS[op](*map(_hint, args)))
     trace.guard(op, args, answer)
     return answer

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dualflow._core import Maybe, Symbol, as_tensor, tensor_id
-from dualflow.autodiff.backward import backward, total
-from dualflow.autodiff.maybe import clean, flag_of, zeroed
+from dualflow._core import MaskedGradient, Symbol, as_tensor, tensor_id
+from dualflow.autodiff.backward import backward, sum_cotangents
+from dualflow.autodiff.masked_gradient import clean, flag_of, zeroed
 from dualflow.graph.ir import LOOP, LoopParts, Node, loop_attrs, loop_parts
 from dualflow.graph.trace.bodies import Body, param
 from dualflow.graph.trace.control_gradient import (
     TRANSPOSES,
     Cotangents,
     Transpose,
+    accum,
     flag_row,
-    give,
     one_flag,
     own_recorded,
     value_of,
@@ -27,7 +27,7 @@ from dualflow.graph.trace.control_gradient import (
 from dualflow.graph.trace.cotangents import (
     delayed,
     dense,
-    flows_into,
+    is_differentiable,
     is_inside,
     is_packed,
     limited,
@@ -73,7 +73,7 @@ class LoopTranspose(Transpose):
         self.outs, self.more = self.declared(), self.inside()
         self.flags: dict[Any, Symbol] = {}
         self._begin()
-        self._settle()
+        self._infer_carry_kinds()
 
     def _watched(self) -> list[int]:
         """Return the carries that depend on a wanted value (a fixpoint over the iteration)."""
@@ -81,10 +81,10 @@ class LoopTranspose(Transpose):
         found = {k for k, x in enumerate(given) if tensor_id(x) in self.want}
         while True:
             watched = [*[self.carried[k] for k in found], *self.captured.values(),
-                       *[self.enclosed.recorded(self.sliced[k]) for k in self.rows]]
-            log = self.log(self.body.nodes, watched)
-            more = {k for k, y in enumerate(self.next) if flows_into(y)
-                    and log.tracks(self.enclosed.recorded(y))}
+                       *[self.outliner.recorded(self.sliced[k]) for k in self.rows]]
+            tape = self.tape(self.body.nodes, watched)
+            more = {k for k, y in enumerate(self.next) if is_differentiable(y)
+                    and tape.tracks(self.outliner.recorded(y))}
             if more <= found:
                 return sorted(found)
             found |= more
@@ -95,21 +95,21 @@ class LoopTranspose(Transpose):
         self.like: dict[Any, Symbol] = {}
         outs = dict(self.outs)
         for i, x in self.captured.items():
-            self.start["sum", i] = dense(self.so_far.get(i))
+            self.start["sum", i] = dense(self.accumulated.get(i))
             self.like["sum", i] = x
         for k in reversed(self.watched):
             self.start["carried", k] = outs.get(k)
             self.like["carried", k] = self.node.outputs[k]
         self.sliced_in: list[tuple[str, int, Any]] = []     # sliced cotangents and accumulators
-        stacked = self._handed_on([*self.more, *[(k, g) for k, g in self.outs
-                                                 if k >= self.parts.stacked.start]])
+        stacked = self._shift_carried_rows([*self.more, *[(k, g) for k, g in self.outs
+                                                          if k >= self.parts.stacked.start]])
         given = self.inputs[self.parts.sliced]
-        for kind, flows in (("row", [(k, self.so_far[tensor_id(given[k])]) for k in self.rows
-                                     if tensor_id(given[k]) in self.so_far]),
+        for kind, flows in (("row", [(k, self.accumulated[tensor_id(given[k])]) for k in self.rows
+                                     if tensor_id(given[k]) in self.accumulated]),
                             ("out", stacked)):
             self.sliced_in += [(kind, k, g) for k, g in flows]
 
-    def _handed_on(self, stacked: Sequence[tuple[int, Any]]) -> list[tuple[int, Any]]:
+    def _shift_carried_rows(self, stacked: Sequence[tuple[int, Any]]) -> list[tuple[int, Any]]:
         """Return `stacked` without the cotangents of values that are also carried to the next
         iteration. They are shifted to the carry of that iteration, since eager mode adds them
         before the cotangents of the uses there."""
@@ -137,13 +137,13 @@ class LoopTranspose(Transpose):
         is added to the cotangent of the loop's output. Python's own loops, which keep identities,
         are never reversed."""
         rows, last = delayed(g)
-        if self.always and not isinstance(g, Maybe):
+        if self.always and not isinstance(g, MaskedGradient):
             last = last.value
         before = self.start["carried", k]
-        self.start["carried", k] = last if before is None else total([before, last])
+        self.start["carried", k] = last if before is None else sum_cotangents([before, last])
         return rows
 
-    def _settle(self) -> None:
+    def _infer_carry_kinds(self) -> None:
         """Record the iteration until the kinds of its carries are a fixpoint. In the first
         iteration of the backward loop, fewer values may have cotangents than in later ones."""
         now, guards = dict(self.start), self.trace.guards
@@ -173,13 +173,13 @@ class LoopTranspose(Transpose):
             given_rows.append(self._residual(x))
             made = param(self.trace, x, x.node.name)
             body.params.append(made)
-            body.rows[x] = body.rows[self.enclosed.recorded(x)] = made
-            self.enclosed.recorded_as[made] = x
+            body.rows[x] = body.rows[self.outliner.recorded(x)] = made
+            self.outliner.recorded_as[made] = x
         limit = trip_counts(self.trace, self.node)
         packed = sum([1 << k for k, y in enumerate(body.outputs[len(keep):]) if varies(y)])
         attrs = loop_attrs(-1 if limit else parts.times, len(keep), len(given_rows), False,
                            not parts.reverse, packed, parts.recompute)
-        given = [*limit, *self.trace.adopt(None, [*start, *given_rows])]
+        given = [*limit, *self.trace.to_symbols(None, [*start, *given_rows])]
         node = own_recorded(self.trace, LOOP, attrs, given, len(body.params), [body], self.name)
         self._take(node, iteration, keep, ends)
 
@@ -200,33 +200,34 @@ class LoopTranspose(Transpose):
         def gradient(key: Any) -> Any:
             if key not in made or ends[key] is None:
                 return None
-            if not isinstance(ends[key], Maybe):
+            if not isinstance(ends[key], MaskedGradient):
                 return made[key]
-            return Maybe(made[key], made["flag", key], True)
+            return MaskedGradient(made[key], made["flag", key], True)
 
         for i in self.captured:
             g = gradient(("sum", i))
             if g is not None:
                 self.found[i] = g
-            elif i in self.so_far:
-                self.found[i] = self.so_far[i]
+            elif i in self.accumulated:
+                self.found[i] = self.accumulated[i]
         at = len(keep)
         for k, maybe, _ in iteration.stacked:
             x = self.inputs[self.parts.sliced][k]
-            g = Maybe(node.outputs[at], node.outputs[at + 1], True) if maybe else node.outputs[at]
+            g = (MaskedGradient(node.outputs[at], node.outputs[at + 1], True) if maybe
+                 else node.outputs[at])
             at += 1 + maybe
             self.found[tensor_id(x)] = self._whole(x, g) if self._may_end_early(x) else g
         for k in reversed(self.watched):
             i = tensor_id(self.inputs[self.parts.carried][k])
             g = gradient(("carried", k))
             if i in self.want and g is not None:
-                self._give(i, g)
+                self._accum(i, g)
 
-    def _give(self, i: int, g: Any) -> None:
+    def _accum(self, i: int, g: Any) -> None:
         """Add to the cotangent of a value around the loop."""
-        if i not in self.found and i in self.so_far:
-            self.found[i] = self.so_far[i]
-        give(self.found, i, g)
+        if i not in self.found and i in self.accumulated:
+            self.found[i] = self.accumulated[i]
+        accum(self.found, i, g)
 
     def _may_end_early(self, x: Symbol) -> bool:
         """Return True if a sliced input may have more rows than the loop has iterations. A residual
@@ -236,23 +237,23 @@ class LoopTranspose(Transpose):
 
     def _whole(self, x: Symbol, g: Any) -> Any:
         """Return the cotangent of a sliced input, with zeros for rows that no iteration read."""
-        value = zeroed(g) if isinstance(g, Maybe) else g
+        value = zeroed(g) if isinstance(g, MaskedGradient) else g
         n = x.shape[0]
         if x.ndim > 1:          # without iterations, the shape of a row is unknown
             value = reshape(value, [value.shape[0], *x.shape[1:]])
         made = reshape(concat([value, creation.zeros_like(x)], 0)[:n], x.shape)
-        return Maybe(made, flag_of(g)) if isinstance(g, Maybe) else made
+        return MaskedGradient(made, flag_of(g)) if isinstance(g, MaskedGradient) else made
 
 
 def _kind(g: Any) -> str:
-    return "nothing" if g is None else "maybe" if isinstance(g, Maybe) else "something"
+    return "nothing" if g is None else "maybe" if isinstance(g, MaskedGradient) else "something"
 
 
 def _joined(a: Any, b: Any) -> Any:
     """Return a gradient of the kind that covers `a` and `b`: a Maybe if their kinds differ."""
     if _kind(a) == _kind(b):
         return a
-    return Maybe(None, None)
+    return MaskedGradient(None, None)
 
 
 class _Iteration:
@@ -283,19 +284,19 @@ class _Iteration:
                 continue
             like = loop.like[key] if key[0] == "sum" else loop.carried[key[1]]
             self.given[key] = self.params[key] = param(trace, like, loop.name)
-            if isinstance(g, Maybe):
+            if isinstance(g, MaskedGradient):
                 flag = self.given["flag", key] = param(trace, as_symbol(trace, True), loop.name)
-                self.params[key] = Maybe(self.given[key], flag, True)
+                self.params[key] = MaskedGradient(self.given[key], flag, True)
         self.row_params: list[Symbol] = []
         self.rows: list[tuple[str, int, Any]] = []
         for kind, k, g in loop.sliced_in:
             made: Any = self._row(self._inside(kind, k), 0)
-            if isinstance(g, Maybe):
+            if isinstance(g, MaskedGradient):
                 flag = g.flag
                 if flag.ndim:
                     flag = flag_row(trace, flag)
                     self.row_params.append(flag)
-                made = Maybe(made, flag, True)
+                made = MaskedGradient(made, flag, True)
             self.rows.append((kind, k, made))
         self.body = Body(trace, f"{loop.name}/body", self._record, ())
 
@@ -308,18 +309,18 @@ class _Iteration:
         loop = self.loop
         flows: Cotangents = {}
         for kind, k, g in self.rows:
-            give(flows, loop.id_of(self._inside(kind, k)), g)
+            accum(flows, loop.id_of(self._inside(kind, k)), g)
         for key, g in self.params.items():
             if key[0] == "sum":
                 first = flows.get(key[1])
-                flows[key[1]] = g if first is None else total([g, first])
+                flows[key[1]] = g if first is None else sum_cotangents([g, first])
         for key, g in self.params.items():
             if key[0] == "carried":
-                give(flows, loop.id_of(loop.next[key[1]]), g)
+                accum(flows, loop.id_of(loop.next[key[1]]), g)
         watched = [*[loop.carried[k] for k in loop.watched], *loop.captured.values(),
-                   *[loop.enclosed.recorded(loop.sliced[k]) for k in loop.rows]]
-        log = loop.log(loop.body.nodes, watched)
-        found = backward(log, flows, [tensor_id(x) for x in watched], free=True, maybe=True)
+                   *[loop.outliner.recorded(loop.sliced[k]) for k in loop.rows]]
+        tape = loop.tape(loop.body.nodes, watched)
+        found = backward(tape, flows, [tensor_id(x) for x in watched], free=True, maybe=True)
         return self._returned(found)
 
     def _inside(self, kind: str, k: int) -> Symbol:
@@ -343,8 +344,8 @@ class _Iteration:
         for k in reversed(loop.rows):
             g = dense(found.get(loop.id_of(loop.sliced[k])))
             if g is not None:
-                parts = [g] if not isinstance(g, Maybe) else [clean(g), g.flag]
-                rows.append((k, isinstance(g, Maybe), parts))
+                parts = [g] if not isinstance(g, MaskedGradient) else [clean(g), g.flag]
+                rows.append((k, isinstance(g, MaskedGradient), parts))
         trace = loop.trace
         for key, y in self.outputs.items():
             self.outputs[key] = as_symbol(trace, y)
@@ -358,7 +359,7 @@ class _Iteration:
         read = {x for node in self.body.nodes for x in node.inputs}
         read |= {y for _, _, ys in self.stacked for y in ys}
         keep = {key for key in self.given if key[0] != "flag"}
-        keep |= {("flag", key) for key, g in ends.items() if isinstance(g, Maybe)}
+        keep |= {("flag", key) for key, g in ends.items() if isinstance(g, MaskedGradient)}
         while True:
             more = {key for key, x in self.given.items() if key not in keep and (
                 x in read or any([self.outputs[other] is x for other in keep]))}
@@ -369,7 +370,7 @@ class _Iteration:
 
 def as_symbol(trace: Trace, x: Any) -> Symbol:
     """Return a value as a Symbol of a trace."""
-    return trace.adopt(None, [as_tensor(x)])[0]
+    return trace.to_symbols(None, [as_tensor(x)])[0]
 
 
 TRANSPOSES[LOOP] = LoopTranspose

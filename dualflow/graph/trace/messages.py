@@ -43,9 +43,9 @@ def too_many(x: Symbol, n: int, most: int, instead: str, why: str) -> str:
             f"possible; use {instead}{'. Control flow was not converted: ' if why else ''}{why}")
 
 
-def escaped(x: Symbol, graph: str, who: str, instead: str) -> str:
+def leaked(x: Symbol, graph: str, caller: str, instead: str) -> str:
     """Return the message for a traced tensor that is used outside its graph."""
-    return (f"{who}: {x.name} ({x.dtype} {x.known_shape}) is a traced tensor of {graph}, "
+    return (f"{caller}: {x.name} ({x.dtype} {x.known_shape}) is a traced tensor of {graph}, "
             f"{origin(x)}, and has no value outside; {instead}")
 
 

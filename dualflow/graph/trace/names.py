@@ -5,7 +5,7 @@ Used by traces, the ONNX writer and `compat.v1`, where users see the names.
 
 from __future__ import annotations
 
-from dualflow._core import OnTop
+from dualflow._core import PushedItem
 
 
 class Names:
@@ -15,16 +15,16 @@ class Names:
         self._taken: dict[str, int] = {}
         self._scopes: list[str] = []
 
-    def scope(self, name: str | None) -> OnTop:
+    def scope(self, name: str | None) -> PushedItem:
         """A context in which names begin with a new unique scope; it yields the scope with a slash.
         """
         scope = self.unique(str(name))
-        return OnTop(self._scopes, scope, f"{scope}/")
+        return PushedItem(self._scopes, scope, f"{scope}/")
 
-    def again(self, name: str) -> OnTop:
+    def again(self, name: str) -> PushedItem:
         """A context like `scope` for a scope that may exist already: its name gets no number."""
         scope = "/".join([*self._scopes[-1:], name])
-        return OnTop(self._scopes, scope, f"{scope}/")
+        return PushedItem(self._scopes, scope, f"{scope}/")
 
     def unique(self, name: str) -> str:
         """Return `name` in the current scope, with a number appended if it is taken."""

@@ -38,7 +38,7 @@ class Feed(NamedTuple):
         return f"from {self.make.__qualname__} at each run"
 
 
-class Kept(NamedTuple):
+class CachedParameter(NamedTuple):
     """Output `place` of `Graph.kept`, which is computed from variables again only after these have
     changed."""
 

@@ -20,8 +20,8 @@ def record_call_here(name: str, rule: Callable[..., Any], inputs: list[Any], out
     trace: Any = current_graph()
     if trace is None:
         return record_call(name, rule, inputs, outputs)
-    inputs, returned = trace.adopt(None, inputs), trace.adopt(None, outputs)
-    call = trace.enclose(mark, name, returned)
+    inputs, returned = trace.to_symbols(None, inputs), trace.to_symbols(None, outputs)
+    call = trace.outline(mark, name, returned)
     made = list(call.outputs[:len(outputs)])
     op = record_owner(name, rule, inputs, made)
     call.data = Rule(op, tuple(inputs), len(made), True)

@@ -1,7 +1,7 @@
 """Recording a loop of another graph as a node of the current trace.
 
-Used where a call is inlined into a trace and where a saved trace is loaded; `io/recipe.py` stores
-the list that `rounds_of_loop` returns, so its form must not change.
+Used where a call is inlined into a trace and where a saved trace is loaded; `io/serialize_trace.py`
+stores the list that `rounds_of_loop` returns, so its form must not change.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def record_loop(graph: Any, rounds: Sequence[Any], round: Callable[..., list[Any
                 inputs: Sequence[Any], first: int, given: dict[str, Any]) -> Sequence[Symbol]:
     """Record a loop and return its outputs. `round` is the body, `rounds` the result of
     `rounds_of_loop`, `given` has the attributes, `first` is the index of the first carry."""
-    inputs = graph.adopt(None, inputs)
+    inputs = graph.to_symbols(None, inputs)
     n = given["n_carried"]
     params = [param(graph, x, f"loop/{k}", shape=shape) for k, (x, shape) in enumerate(
         zip(inputs[first:first + n], rounds[:n], strict=True))]

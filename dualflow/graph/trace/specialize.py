@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from dualflow._core import (
     Dim,
-    GivenNumber,
+    GuardError,
+    NumberArgument,
     Symbol,
     Tensor,
-    Unfit,
     Variable,
     constant,
     dim_value,
@@ -40,8 +40,8 @@ from dualflow.graph.ir import (
 )
 from dualflow.graph.trace.dims import Formula, depends_on_arguments, dim_now, formula, leaves
 from dualflow.graph.trace.dynamic import DependsOnData, Numbers, refuse
-from dualflow.graph.trace.known import known_value
 from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number, is_number
+from dualflow.graph.trace.static_value import static_value
 from dualflow.graph.trace.trace import Trace, suspended
 from dualflow.graph.trace.undefined import size_undefined
 
@@ -63,7 +63,7 @@ class Computed(NamedTuple):
         """Return a callable from the leaves of a call's arguments to the tensor."""
         steps, kind = self.formula
         if len(steps) == 1 and steps[0][0] == "argument" and kind in (int, float):
-            return GivenNumber(steps[0][1], kind, self.dtype)
+            return NumberArgument(steps[0][1], kind, self.dtype)
         return self.make
 
     def make(self, leaves: Sequence[Any]) -> Tensor:
@@ -72,7 +72,7 @@ class Computed(NamedTuple):
         try:
             return constant(number, self.dtype)
         except DualflowError as error:
-            raise Unfit(str(error)) from error
+            raise GuardError(str(error)) from error
 
 
 def fitting(compute: Callable[[], Any], wanted: type) -> Any:
@@ -80,9 +80,9 @@ def fitting(compute: Callable[[], Any], wanted: type) -> Any:
     try:
         value = compute()
     except (ArithmeticError, ValueError) as error:
-        raise Unfit(str(error)) from error
+        raise GuardError(str(error)) from error
     if type(value) is not wanted:
-        raise Unfit(f"{value!r} is not of type {wanted.__name__}")
+        raise GuardError(f"{value!r} is not of type {wanted.__name__}")
     return value
 
 
@@ -125,7 +125,7 @@ class Specializer(Copier):
             if size is None:
                 raise DependsOnData(f"a size of {d.args[0].name} depends on data")
             return size
-        return known_value(x, refuse, self.around)[d.args[1:]].item()
+        return static_value(x, refuse, self.around)[d.args[1:]].item()
 
     def _measured(self, x: Symbol) -> Symbol:
         """Return the new value with the sizes of an old value."""
@@ -185,7 +185,7 @@ class Specializer(Copier):
             if len(shape) == x.ndim + 1:
                 return shape[1:]
             return self.stands_for.get(owner.inputs[place].row, x).known_shape      # packed
-        return x.known_shape if x.sized_by_data and place < parts.carried.stop else shape
+        return x.known_shape if x.data_dependent_shape and place < parts.carried.stop else shape
 
     def begin(self, owner: Node, body: Graph) -> Graph:
         graph = super().begin(owner, body)
@@ -203,7 +203,7 @@ class Specializer(Copier):
 
     def own(self, node: Node, inputs: Sequence[Symbol],
             bodies: Sequence[Graph]) -> Sequence[Symbol]:
-        size_undefined(node, bodies, self.trace.enclosed.undefined)
+        size_undefined(node, bodies, self.trace.outliner.undefined)
         for body in bodies:             # all bodies get the additional inputs of each
             have, n = {x.node.data.place: x for x in body.inputs}, len(body.nodes)
             body.inputs = [have[k] if k in have else self._bind(body, k, x)
@@ -230,7 +230,7 @@ class Specializer(Copier):
         except DependsOnData:
             self.numbers.check(guard)
             return True
-        except (Unfit, ArithmeticError, ValueError):    # Python would have raised before
+        except (GuardError, ArithmeticError, ValueError):  # Python would have raised before
             return False
 
     def leaf(self, node: Node) -> Symbol:
@@ -242,7 +242,7 @@ class Specializer(Copier):
             owner = self.open[-1].owner
             if owner is not None and is_invariant(owner, data.place):
                 self.around[made] = self.bound[x]
-            self._sized[self.graph][self.trace.enclosed.recorded(x)] = made
+            self._sized[self.graph][self.trace.outliner.recorded(x)] = made
             return made
         shape: Sequence[int | None] = x.known_shape
         if node.op is PARAMETER and isinstance(data, Argument):
@@ -289,7 +289,7 @@ class Specializer(Copier):
         attrs = node.attrs
         if attrs is not None and attrs.symbolic:
             try:
-                value = (lambda _: 0) if node in self.trace.enclosed.undefined else self.value
+                value = (lambda _: 0) if node in self.trace.outliner.undefined else self.value
                 attrs = map_attrs(node.op, attrs, value)
             except DependsOnData:
                 return self.numbers.apply(node, inputs)
@@ -315,7 +315,7 @@ class Specializer(Copier):
         if not all([self.holds(guard) for guard in self.waiting.get(None, ())]):
             return None
         try:
-            with self.trace.enclosed.lock:
+            with self.trace.outliner.lock:
                 self.play(self.trace.nodes)
         except Broken:
             return None
@@ -389,7 +389,7 @@ def specialize(trace: Trace, shapes: Mapping[int, Sequence[int]],
     with suspended():
         try:
             graph = walk.run()
-        except Unfit:
+        except GuardError:
             return None
         except DualflowError:
             if trace.guards:        # the error may be due to a decision that does not hold

@@ -1,8 +1,8 @@
 """`Trace`: the graph that the core calls while Python runs with Symbols.
 
-The core calls `adopt` and `record` for an application, `read` for a variable, `number` and `guard`
-for a number that may change, `no_value` and `escaped` for uses that raise. A trace must hold for
-every call that passes its guards.
+The core calls `to_symbols` and `record` for an application, `read` for a variable, `number` and
+`guard` for a number that may change, `no_value` and `raise_leaked` for uses that raise. A trace
+must hold for every call that passes its guards.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dualflow._core import (
     Dim,
     HostFunction,
     Op,
-    Recording,
     Symbol,
     Tensor,
     TensorSpec,
+    TraceContext,
     Variable,
     as_tensor,
     current_graph,
@@ -36,23 +36,23 @@ from dualflow.graph.ir import (
     Graph,
     Line,
     Node,
-    Owned,
+    RegionRecord,
     Rule,
     walk,
 )
 from dualflow.graph.trace import as_dims, axes, control, decisions, messages, unrolled
 from dualflow.graph.trace.bodies import Body
-from dualflow.graph.trace.enclosed import Enclosed
-from dualflow.graph.trace.known import known_value
 from dualflow.graph.trace.names import Names
-from dualflow.graph.trace.open import branches, rounds
+from dualflow.graph.trace.outlining import Outliner
 from dualflow.graph.trace.parameters import Argument, Cotangent, Feed, Guard, Number, hint
+from dualflow.graph.trace.region_builder import cond_builder, loop_builder
+from dualflow.graph.trace.static_value import static_value
 from dualflow.printing import printing_when_run
 
 
-def suspended() -> Recording:
+def suspended() -> TraceContext:
     """Return a context in which ops run eagerly, even while a trace records."""
-    return Recording(None)
+    return TraceContext(None)
 
 
 class Trace(Graph):
@@ -75,7 +75,7 @@ class Trace(Graph):
         Python numbers that the function returned.
     held, captured : dict of int to (Tensor, Symbol)
         By id: tensors of Python's state that are inputs, existing tensors that it uses.
-    enclosed : Enclosed
+    outliner : Outliner
         The calls in this trace and in the traces that it continues.
     alive : int
         Nonzero while the trace records; only then can its Dims be used as numbers.
@@ -119,18 +119,18 @@ class Trace(Graph):
         self.names: Names = Names()
         self._gradient_of: tuple[str, bool] = "", False
         self._n_recorded = 0
-        self.enclosed: Enclosed = Enclosed() if after is None else after.enclosed
+        self.outliner: Outliner = Outliner() if after is None else after.outliner
 
-    def recording(self) -> Recording:
+    def recording(self) -> TraceContext:
         """Return a context in which this thread's ops, and prints of tensors, are recorded here."""
-        return Recording(self, printing_when_run)
+        return TraceContext(self, printing_when_run)
 
     # --- applications (called by the core) ---
 
-    def adopt(self, op: Op | None, inputs: list[Any]) -> list[Symbol]:
+    def to_symbols(self, op: Op | None, inputs: list[Any]) -> list[Symbol]:
         """Return the inputs of an application as Symbols; concrete tensors become constants."""
         adopted = [x if type(x) is Symbol else self.capture(x) for x in inputs]
-        return list(map(self.enclosed.outside, adopted)) if self.enclosed else adopted
+        return list(map(self.outliner.outside, adopted)) if self.outliner else adopted
 
     def capture(self, x: Tensor) -> Symbol:
         """Return the parameter or constant for a concrete tensor."""
@@ -184,16 +184,16 @@ class Trace(Graph):
 
     @property
     def mark(self) -> int:
-        """The current position, which a function passes to `enclose` when it returns."""
+        """The current position, which a function passes to `outline` when it returns."""
         return len(self.nodes)
 
-    def enclose(self, mark: int, name: str, outputs: Sequence[Symbol] = ()) -> Node:
+    def outline(self, mark: int, name: str, outputs: Sequence[Symbol] = ()) -> Node:
         """Move the nodes recorded since `mark` into the body of a new call and return the call. Its
         first outputs are `outputs` under new identities."""
         call = self.node(CALL, (), None, name)
-        self.enclosed.enclose(self, mark if self.encloses else self.mark, name, call, outputs)
+        self.outliner.outline(self, mark if self.encloses else self.mark, name, call, outputs)
         for before, after in call.written:
-            variable = self.versions[self.enclosed.recorded(before)]
+            variable = self.versions[self.outliner.recorded(before)]
             self.variables[variable] = after
         return call
 
@@ -202,8 +202,8 @@ class Trace(Graph):
         """Record that `op`, which has a gradient rule and no kernel, maps inputs to outputs. The
         nodes since `mark` become a call, through which gradients do not pass. Return the inputs as
         Symbols, and the outputs of the call."""
-        inputs, returned = self.adopt(op, inputs), self.adopt(op, outputs)
-        call = self.enclose(self.mark if mark is None else mark, op.name, returned)
+        inputs, returned = self.to_symbols(op, inputs), self.to_symbols(op, outputs)
+        call = self.outline(self.mark if mark is None else mark, op.name, returned)
         call.data = Rule(op, tuple(inputs), len(outputs))
         return inputs, list(call.outputs[:len(outputs)])
 
@@ -215,15 +215,15 @@ class Trace(Graph):
     @property
     def may_lead_further(self) -> bool:
         """True if second-order gradients may read more values than first-order gradients do."""
-        return any([isinstance(node.data, Rule | Owned) for node in walk(self.nodes)])
+        return any([isinstance(node.data, Rule | RegionRecord) for node in walk(self.nodes)])
 
     # branches and loops (called by ops), and iteration over a tensor
     cond: Callable[..., Any] = control.cond
     while_loop: Callable[..., Any] = control.while_loop
     scan: Callable[..., Any] = control.scan
-    try_out: Callable[..., Any] = control.try_out
-    branches: Callable[..., Any] = branches
-    rounds: Callable[..., Any] = rounds
+    trace_and_discard: Callable[..., Any] = control.trace_and_discard
+    cond_builder: Callable[..., Any] = cond_builder
+    loop_builder: Callable[..., Any] = loop_builder
     unroll: Callable[..., int] = unrolled.unroll
 
     # --- variables and other leaves ---
@@ -238,7 +238,7 @@ class Trace(Graph):
 
     def variable_of(self, x: Symbol) -> Any:
         """Return the variable that a value is a version of, or None."""
-        return self.versions.get(self.enclosed.recorded(x))
+        return self.versions.get(self.outliner.recorded(x))
 
     def read(self, variable: Variable) -> Symbol:
         """Return the current version of a variable."""
@@ -267,7 +267,7 @@ class Trace(Graph):
         """Return a trace of some of the nodes (not copied), which can be specialised alone."""
         part = Trace(self.name)
         part.nodes, part.inputs, part.outputs, part.guards = nodes, inputs, outputs, guards
-        part.enclosed = self.enclosed
+        part.outliner = self.outliner
         return part
 
     # --- parameters ---
@@ -328,7 +328,7 @@ class Trace(Graph):
 
     def known(self, x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
         """Return the statically known value of `x`; `read` returns the values of leaves."""
-        return known_value(x, read, self.enclosed.recorded_as)
+        return static_value(x, read, self.outliner.recorded_as)
 
     # --- variables ---
 
@@ -373,8 +373,8 @@ class Trace(Graph):
     def no_value(self, x: Symbol, asked: str, instead: str) -> Tensor:
         """Raise TracedValueError, or return the truth of `x` that the conversion has decided."""
         if current_graph() is not self:
-            self.escaped(x, asked)
-        question = self.enclosed.question if asked in messages.CONTROL_FLOW else None
+            self.raise_leaked(x, asked)
+        question = self.outliner.question if asked in messages.CONTROL_FLOW else None
         why = "" if question is None else question(x if asked == messages.TRUTH else None)
         if why is True or why is False:
             return as_tensor(why)
@@ -391,8 +391,8 @@ class Trace(Graph):
             other = other.after
         return False
 
-    def escaped(self, x: Symbol, who: str) -> None:
+    def raise_leaked(self, x: Symbol, caller: str) -> None:
         """Raise TracedValueError unless this trace, or one that continues it, is recording."""
         if self.goes_on_in(current_graph()):
             return
-        raise TracedValueError(messages.escaped(x, self.name, who, self.outside_text))
+        raise TracedValueError(messages.leaked(x, self.name, caller, self.outside_text))

@@ -23,11 +23,11 @@ def undefined(trace: Trace, node: Node, body: Any, x: Symbol) -> Symbol:
     """Add a value like `x` to a body of a node that does not compute `x`. A size that depends on
     data is 0."""
     scalar = body.constant(as_tensor(0, x.dtype))
-    shape = [0 if isinstance(n, Dim) and n.from_data else n for n in x.shape]
+    shape = [0 if isinstance(n, Dim) and n.data_dependent else n for n in x.shape]
     made = body.add(BROADCAST, [scalar], make_attrs(BROADCAST, shape=shape))
     for new in (scalar.node, made):
-        trace.enclosed.put_inside(new, node)
-    trace.enclosed.undefined.add(made)
+        trace.outliner.put_inside(new, node)
+    trace.outliner.undefined.add(made)
     return made.outputs[0]
 
 

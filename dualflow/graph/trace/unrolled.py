@@ -26,9 +26,9 @@ def unroll(trace: Any, x: Symbol, instead: str) -> int:
     if trace.for_any_size:                  # a graph built by hand, whose Python does not run again
         trace.no_value(x, messages.ITERATION, instead)
     if current_graph() is not trace:
-        trace.escaped(x, messages.ITERATION)
-    question, why = trace.enclosed.question, ""
-    by_data = x.known_shape[0] is None and x.sized_by_data
+        trace.raise_leaked(x, messages.ITERATION)
+    question, why = trace.outliner.question, ""
+    by_data = x.known_shape[0] is None and x.data_dependent_shape
     if question is not None and (by_data or in_for_statement(sys._getframe(1))):
         why = question(None)                # restarts the trace if the code can be converted
     if by_data:

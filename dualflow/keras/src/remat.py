@@ -10,10 +10,10 @@ import dualflow as df
 from dualflow.keras.src.ops.convert import convert_to_tensor, is_tensor
 
 
-class Noted(StatelessScope):
+class RecordingScope(StatelessScope):
     """A stateless scope that records which variables were assigned."""
 
-    def __enter__(self) -> "Noted":
+    def __enter__(self) -> "RecordingScope":
         self.assigned: list[Any] = []
         super().__enter__()
         return self
@@ -45,7 +45,7 @@ def remat(f: Any) -> Any:
 
 def _kept_by_inputs(f: Callable[[Any], Any]) -> Callable[..., Any]:
     def run(*tensors: Any) -> Any:
-        with Noted() as scope:
+        with RecordingScope() as scope:
             y = f(tensors)
         assigned = list(dict((id(v), v) for v in scope.assigned).values())
         before = [(v, v._value.value()) for v in assigned]

@@ -14,13 +14,13 @@ LAST = (1 << 63) - 1
 
 
 @limit("Constant")
-def _(at: Node) -> str | None:
-    return "of strings" if {"value_string", "value_strings"} & set(at.attrs) else None
+def _(node: Node) -> str | None:
+    return "of strings" if {"value_string", "value_strings"} & set(node.attrs) else None
 
 
 @operator("Constant")
-def _(at: Node):
-    (kind, value), = at.attrs.items()
+def _(node: Node):
+    (kind, value), = node.attrs.items()
     if kind in ("value", "sparse_value"):
         return value
     if kind.startswith("value_float"):
@@ -29,30 +29,30 @@ def _(at: Node):
 
 
 @operator("Shape")
-def _(at: Node, x):
-    sizes = list(tensor(x).shape)[at("start", 0):at("end", LAST)]
+def _(node: Node, x):
+    sizes = list(tensor(x).shape)[node("start", 0):node("end", LAST)]
     if current_graph() is not None and any([isinstance(n, Dim) for n in sizes]):
         return numbers(sizes)
     return df.constant([int(n) for n in sizes], df.int64)
 
 
 @operator("Size")
-def _(at: Node, x):
+def _(node: Node, x):
     return df.cast(df.size(x), df.int64)
 
 
 @operator("Reshape")
-def _(at: Node, x, shape=None):
-    x, wanted = tensor(x), at.given("shape", shape)
-    if not at("allowzero", 0):
+def _(node: Node, x, shape=None):
+    x, wanted = tensor(x), node.given("shape", shape)
+    if not node("allowzero", 0):
         wanted = [x.shape[k] if not isinstance(n, Dim) and n == 0 else n
                   for k, n in enumerate(wanted)]
     return df.reshape(x, wanted)
 
 
 @operator("Flatten")
-def _(at: Node, x):
-    x, axis = tensor(x), at("axis", 1)
+def _(node: Node, x):
+    x, axis = tensor(x), node("axis", 1)
     axis = axis + x.ndim if axis < 0 else axis
     first = 1
     for n in x.shape[:axis]:
@@ -64,19 +64,19 @@ def _(at: Node, x):
 
 
 @operator("Transpose")
-def _(at: Node, x):
-    return df.transpose(x, at("perm"))
+def _(node: Node, x):
+    return df.transpose(x, node("perm"))
 
 
 @operator("Squeeze")
-def _(at: Node, x, axes=None):
-    x, which = tensor(x), at.given("axes", axes)
+def _(node: Node, x, axes=None):
+    x, which = tensor(x), node.given("axes", axes)
     return df.squeeze(x, which) if which or which is None else df.identity(x)
 
 
 @operator("Unsqueeze")
-def _(at: Node, x, axes=None):
-    x, which = tensor(x), at.given("axes", axes)
+def _(node: Node, x, axes=None):
+    x, which = tensor(x), node.given("axes", axes)
     n = x.ndim + len(which)
     for k in sorted([k % n for k in which]):
         x = df.expand_dims(x, k)
@@ -84,7 +84,7 @@ def _(at: Node, x, axes=None):
 
 
 @operator("Expand")
-def _(at: Node, x, shape):
+def _(node: Node, x, shape):
     x, wanted = tensor(x), ints(shape)
     if len(wanted) < x.ndim:
         wanted = [1] * (x.ndim - len(wanted)) + wanted
@@ -95,31 +95,31 @@ def _(at: Node, x, shape):
 
 
 @operator("Tile")
-def _(at: Node, x, repeats):
+def _(node: Node, x, repeats):
     return df.tile(x, ints(repeats))
 
 
 @operator("Concat")
-def _(at: Node, *xs):
-    return df.concat(list(xs), at("axis", 1))
+def _(node: Node, *xs):
+    return df.concat(list(xs), node("axis", 1))
 
 
 @operator("Split")
-def _(at: Node, x, sizes=None):
-    x, axis = tensor(x), at("axis", 0)
-    given = at.given("split", sizes)
+def _(node: Node, x, sizes=None):
+    x, axis = tensor(x), node("axis", 0)
+    given = node.given("split", sizes)
     if given is None:
-        n, size = at("num_outputs", at.n_outputs), x.shape[axis]
+        n, size = node("num_outputs", node.n_outputs), x.shape[axis]
         each = -(-size // n)
         given = [each] * (n - 1) + [size - each * (n - 1)]
     return df.split(x, given, axis)
 
 
 @operator("Slice")
-def _(at: Node, x, starts=None, ends=None, axes=None, steps=None):
+def _(node: Node, x, starts=None, ends=None, axes=None, steps=None):
     x = tensor(x)
-    first, last = at.given("starts", starts), at.given("ends", ends)
-    which = at.given("axes", axes) or range(len(first))
+    first, last = node.given("starts", starts), node.given("ends", ends)
+    which = node.given("axes", axes) or range(len(first))
     by = ints(steps) if steps is not None else [1] * len(first)
     keys = [slice(None)] * x.ndim
     for axis, a, b, step in zip(which, first, last, by, strict=True):
@@ -136,11 +136,11 @@ def _(at: Node, x, starts=None, ends=None, axes=None, steps=None):
 
 
 @operator("Pad")
-def _(at: Node, x, pads=None, value=None, axes=None):
-    x, mode = tensor(x), at("mode", "constant")
-    given = at.given("pads", pads)
+def _(node: Node, x, pads=None, value=None, axes=None):
+    x, mode = tensor(x), node("mode", "constant")
+    given = node.given("pads", pads)
     if given is None:
-        given = at("paddings")
+        given = node("paddings")
     n = len(given) // 2
     which = ints(axes) if axes is not None else range(n)
     pairs: list[list[Any]] = [[0, 0] for _ in range(x.ndim)]
@@ -151,7 +151,7 @@ def _(at: Node, x, pads=None, value=None, axes=None):
         x = x[tuple([slice(max(-a, 0), None if b >= 0 else b) for a, b in pairs])]
         pairs = [[max(a, 0), max(b, 0)] for a, b in pairs]
     if mode == "constant":
-        value = at("value", 0.0) if value is None else value
+        value = node("value", 0.0) if value is None else value
         return df.pad(x, pairs, constant_values=df.reshape(df.cast(value, x.dtype), []))
     if mode == "reflect":
         return df.pad(x, pairs, "REFLECT")
@@ -165,23 +165,23 @@ def _(at: Node, x, pads=None, value=None, axes=None):
 
 
 @operator("Trilu")
-def _(at: Node, x, k=None):
+def _(node: Node, x, k=None):
     x, k = tensor(x), 0 if k is None else number(k)
     rows = df.expand_dims(df.range(x.shape[-2]), 1) + k
     columns = df.range(x.shape[-1])
-    kept = columns >= rows if at("upper", 1) else columns <= rows
+    kept = columns >= rows if node("upper", 1) else columns <= rows
     return df.where(kept, x, df.zeros_like(x))
 
 
 @operator("ConstantOfShape")
-def _(at: Node, shape):
-    value = at("value")
+def _(node: Node, shape):
+    value = node("value")
     value = df.constant(0.0) if value is None else df.reshape(value, [])
     return df.broadcast_to(value, ints(shape))
 
 
 @operator("Range")
-def _(at: Node, start, limit, delta):
+def _(node: Node, start, limit, delta):
     dtypes = [x.dtype for x in (start, limit, delta) if isinstance(x, TensorBase)]
     if dtypes and dtypes[0].is_floating:
         return df.range(start, limit, delta)
@@ -190,36 +190,36 @@ def _(at: Node, start, limit, delta):
 
 
 @operator("EyeLike")
-def _(at: Node, x):
+def _(node: Node, x):
     x = tensor(x)
-    dtype = at.dtype("dtype") or x.dtype
+    dtype = node.dtype("dtype") or x.dtype
     rows, columns = x.shape
-    k = at("k", 0)
+    k = node("k", 0)
     here = df.expand_dims(df.range(rows), 1) + k
     return cast(df.equal(here, df.range(columns)), dtype)
 
 
 @operator("OneHot")
-def _(at: Node, indices, depth, values):
+def _(node: Node, indices, depth, values):
     indices, depth = tensor(indices), number(depth)
     n: Any = depth if isinstance(depth, Dim) else int(depth)
     indices = indices if indices.dtype.is_integer else df.cast(indices, df.int64)
     indices = df.where(df.less(indices, 0), indices + n, indices)
-    return df.one_hot(df.cast(indices, df.int64), n, values[1], values[0], at("axis", -1))
+    return df.one_hot(df.cast(indices, df.int64), n, values[1], values[0], node("axis", -1))
 
 
 # --- by index ---------------------------------------------------------------------------------
 
 
 @operator("Gather")
-def _(at: Node, x, indices):
-    return df.gather(x, indices, axis=at("axis", 0))
+def _(node: Node, x, indices):
+    return df.gather(x, indices, axis=node("axis", 0))
 
 
 @operator("GatherElements")
-def _(at: Node, x, indices):
+def _(node: Node, x, indices):
     x, indices = tensor(x), tensor(indices)
-    return df.gather_nd(x, _coordinates(indices, axis_of(at("axis", 0), x), x))
+    return df.gather_nd(x, _coordinates(indices, axis_of(node("axis", 0), x), x))
 
 
 def _coordinates(indices: Any, axis: int, x: Any) -> Any:
@@ -236,8 +236,8 @@ def _coordinates(indices: Any, axis: int, x: Any) -> Any:
 
 
 @operator("GatherND")
-def _(at: Node, x, indices):
-    return df.gather_nd(x, df.cast(indices, df.int64), at("batch_dims", 0))
+def _(node: Node, x, indices):
+    return df.gather_nd(x, df.cast(indices, df.int64), node("batch_dims", 0))
 
 
 SCATTER = {"none": df.tensor_scatter_nd_update, "add": df.tensor_scatter_nd_add,
@@ -246,25 +246,25 @@ SCATTER = {"none": df.tensor_scatter_nd_update, "add": df.tensor_scatter_nd_add,
 
 
 @operator("ScatterElements", "Scatter")
-def _(at: Node, x, indices, updates):
+def _(node: Node, x, indices, updates):
     x = tensor(x)
-    places = _coordinates(tensor(indices), axis_of(at("axis", 0), x), x)
-    return SCATTER[at("reduction", "none")](x, places, updates)
+    places = _coordinates(tensor(indices), axis_of(node("axis", 0), x), x)
+    return SCATTER[node("reduction", "none")](x, places, updates)
 
 
 @operator("ScatterND")
-def _(at: Node, x, indices, updates):
-    return SCATTER[at("reduction", "none")](x, df.cast(indices, df.int64), updates)
+def _(node: Node, x, indices, updates):
+    return SCATTER[node("reduction", "none")](x, df.cast(indices, df.int64), updates)
 
 
 @operator("TensorScatter")
-def _(at: Node, past, update, start=None):
+def _(node: Node, past, update, start=None):
     past, update = tensor(past), tensor(update)
-    axis = axis_of(at("axis", -2), past)
+    axis = axis_of(node("axis", -2), past)
     n, length = past.shape[axis], update.shape[axis]
     start = df.zeros([past.shape[0]], df.int64) if start is None else df.cast(start, df.int64)
     places = df.expand_dims(start, 1) + df.range(length, dtype=df.int64)
-    if at("mode", "linear") == "circular":
+    if node("mode", "linear") == "circular":
         places = df.math.floormod(places, n)
     shape = [update.shape[k] if k in (0, axis) else 1 for k in range(past.ndim)]
     return df.tensor_scatter_nd_update(past, _coordinates(df.broadcast_to(df.reshape(
@@ -272,7 +272,7 @@ def _(at: Node, past, update, start=None):
 
 
 @operator("NonZero")
-def _(at: Node, x):
+def _(node: Node, x):
     x = tensor(x)
     if x.ndim == 0:
         x = df.reshape(x, [1])
@@ -280,17 +280,17 @@ def _(at: Node, x):
 
 
 @operator("Compress")
-def _(at: Node, x, condition):
+def _(node: Node, x, condition):
     x = tensor(x)
-    axis = at("axis")
+    axis = node("axis")
     x = df.reshape(x, [-1]) if axis is None else x
     places = df.reshape(df.where(condition), [-1])
     return df.gather(x, places, axis=0 if axis is None else axis)
 
 
 @operator("ReverseSequence")
-def _(at: Node, x, lengths):
-    x, time, batch = tensor(x), at("time_axis", 0), at("batch_axis", 1)
+def _(node: Node, x, lengths):
+    x, time, batch = tensor(x), node("time_axis", 0), node("batch_axis", 1)
     steps = df.expand_dims(df.range(x.shape[time], dtype=df.int64), 0)
     lengths = df.expand_dims(df.cast(lengths, df.int64), 1)
     places = df.where(steps < lengths, lengths - 1 - steps, steps)      # (batch, time)
@@ -300,10 +300,10 @@ def _(at: Node, x, lengths):
 
 
 @operator("DepthToSpace")
-def _(at: Node, x):
+def _(node: Node, x):
     b, c, h, w = tensor(x).shape
-    n = at("blocksize")
-    if at("mode", "DCR") == "DCR":
+    n = node("blocksize")
+    if node("mode", "DCR") == "DCR":
         y = df.transpose(df.reshape(x, [b, n, n, c // (n * n), h, w]), [0, 3, 4, 1, 5, 2])
     else:
         y = df.transpose(df.reshape(x, [b, c // (n * n), n, n, h, w]), [0, 1, 4, 2, 5, 3])
@@ -311,9 +311,9 @@ def _(at: Node, x):
 
 
 @operator("SpaceToDepth")
-def _(at: Node, x):
+def _(node: Node, x):
     b, c, h, w = tensor(x).shape
-    n = at("blocksize")
-    order = [0, 3, 5, 1, 2, 4] if at("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
+    n = node("blocksize")
+    order = [0, 3, 5, 1, 2, 4] if node("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
     y = df.transpose(df.reshape(x, [b, c, h // n, n, w // n, n]), order)
     return df.reshape(y, [b, c * n * n, h // n, w // n])

@@ -28,15 +28,15 @@ ACTIVATIONS: dict[str, tuple[Callable[..., Any], float | None, float | None]] = 
 
 
 @limit("RNN", "LSTM", "GRU")
-def _(at: Node) -> str | None:
-    unknown = [name for name in at("activations", []) if name.lower() not in ACTIVATIONS]
+def _(node: Node) -> str | None:
+    unknown = [name for name in node("activations", []) if name.lower() not in ACTIVATIONS]
     return f"with {unknown[0]}" if unknown else None
 
 
-def activations(at: Node, names: list[str]) -> list[Callable[[Any], Any]]:
+def activations(node: Node, names: list[str]) -> list[Callable[[Any], Any]]:
     """Return activations by name; each takes the next given alpha and beta, if it has them."""
-    alphas, betas = list(at("activation_alpha", [])), list(at("activation_beta", []))
-    clip, made = at("clip"), []
+    alphas, betas = list(node("activation_alpha", [])), list(node("activation_beta", []))
+    clip, made = node("clip"), []
     for name in names:
         function, alpha, beta = ACTIVATIONS[name.lower()]
         options = [(given.pop(0) if given else usual)
@@ -52,7 +52,7 @@ def _clipped(function: Callable[..., Any], options: list[float],
     return run
 
 
-def _rnn(at: Node, functions: Any, r: Any, b: Any, p: Any) -> Any:
+def _rnn(node: Node, functions: Any, r: Any, b: Any, p: Any) -> Any:
     f, = functions
 
     def step(x: Any, h: Any) -> list[Any]:
@@ -60,20 +60,20 @@ def _rnn(at: Node, functions: Any, r: Any, b: Any, p: Any) -> Any:
     return step
 
 
-def _lstm(at: Node, functions: Any, r: Any, b: Any, p: Any) -> Any:
+def _lstm(node: Node, functions: Any, r: Any, b: Any, p: Any) -> Any:
     f, g, last = functions
     first, after, before = [0., 0., 0.] if p is None else df.split(p, 3, 0)    # i, o, f
 
     def step(x: Any, h: Any, c: Any) -> list[Any]:
         i, o, forget, new = df.split(x + df.matmul(h, r, transpose_b=True) + b, 4, -1)
         i = f(i + first * c)
-        keep = 1 - i if at("input_forget", 0) else f(forget + before * c)
+        keep = 1 - i if node("input_forget", 0) else f(forget + before * c)
         c = keep * c + i * g(new)
         return [f(o + after * c) * last(c), c]
     return step
 
 
-def _gru(at: Node, functions: Any, r: Any, b: Any, p: Any) -> Any:
+def _gru(node: Node, functions: Any, r: Any, b: Any, p: Any) -> Any:
     f, g = functions
     units = r.shape[-1]
     r_gates, r_new = df.split(r, [2 * units, units], 0)
@@ -82,7 +82,7 @@ def _gru(at: Node, functions: Any, r: Any, b: Any, p: Any) -> Any:
     def step(x: Any, h: Any) -> list[Any]:
         gates, new = df.split(x, [2 * units, units], -1)
         z, reset = df.split(f(gates + df.matmul(h, r_gates, transpose_b=True) + b_gates), 2, -1)
-        if at("linear_before_reset", 0):
+        if node("linear_before_reset", 0):
             new = new + reset * (df.matmul(h, r_new, transpose_b=True) + b_new)
         else:
             new = new + df.matmul(reset * h, r_new, transpose_b=True) + b_new
@@ -93,7 +93,7 @@ def _gru(at: Node, functions: Any, r: Any, b: Any, p: Any) -> Any:
 CELLS = {"RNN": _rnn, "LSTM": _lstm, "GRU": _gru}
 
 
-def layer(at: Node, names: list[str], x: Any, w: Any, r: Any, b: Any, p: Any, states: list[Any],
+def layer(node: Node, names: list[str], x: Any, w: Any, r: Any, b: Any, p: Any, states: list[Any],
           lengths: Any, back: bool) -> list[Any]:
     """Return the outputs (time, batch, units) and last states, for x of shape (time, batch, n)."""
     time = x.shape[0]
@@ -101,7 +101,7 @@ def layer(at: Node, names: list[str], x: Any, w: Any, r: Any, b: Any, p: Any, st
     ends = (df.ones([x.shape[1]], df.int64) * time if lengths is None
             else df.cast(lengths, df.int64))
     first, second = df.split(df.zeros([2 * w.shape[0]], w.dtype) if b is None else b, 2, 0)
-    cell = CELLS[at.kind](at, activations(at, names), r, second, p)
+    cell = CELLS[node.kind](node, activations(node, names), r, second, p)
     inputs = df.matmul(x, w, transpose_b=True) + first
 
     def step(state: Any, rows: Any) -> Any:

@@ -8,19 +8,19 @@ import dualflow as df
 from dualflow._core import Dim, Symbol, Variable, current_graph
 from dualflow.onnx.operators.registry import Node, operator, tensor
 
-ENDLESS = (1 << 63) - 1
+NO_LIMIT = (1 << 63) - 1
 UNROLLED = 32                       # loops of at most this trip count are unrolled while tracing
 
 
 @operator("If")
-def _(at: Node, test):
-    """Run one branch, or trace both. The branches run later, so they capture `at.scope` now."""
-    scope = at.scope
+def _(node: Node, test):
+    """Run one branch, or trace both. The branches run later, so they capture `node.scope` now."""
+    scope = node.scope
     if fixed(test):
-        return at("then_branch" if bool(test) else "else_branch").run([], scope)
+        return node("then_branch" if bool(test) else "else_branch").run([], scope)
 
     def taken(name: str) -> Any:
-        return lambda: [tensor(y) for y in at(name).run([], scope)]
+        return lambda: [tensor(y) for y in node(name).run([], scope)]
     return df.cond(df.reshape(test, []), taken("then_branch"), taken("else_branch"))
 
 
@@ -35,9 +35,9 @@ def _scalar(x: Any) -> Any:
 
 
 @operator("Loop")
-def _(at: Node, times=None, test=None, *carried):
-    body, scope = at("body"), at.scope
-    times = df.constant(ENDLESS, df.int64) if times is None else _scalar(times)
+def _(node: Node, times=None, test=None, *carried):
+    body, scope = node("body"), node.scope
+    times = df.constant(NO_LIMIT, df.int64) if times is None else _scalar(times)
     test = df.constant(True) if test is None else _scalar(test)
     made = None
     if current_graph() is None or (fixed(times) and fixed(test) and int(times) <= UNROLLED):
@@ -54,11 +54,11 @@ def _traced(body: Any, scope: Any, times: Any, test: Any, carried: Any) -> list[
         dtypes = [tensor(y).dtype for y in made[1 + n:]]
     rows = [df.TensorArray(dtype, 0, dynamic_size=True) for dtype in dtypes]
 
-    def more(k: Any, go_on: Any, *state: Any) -> Any:
-        return df.logical_and(k < times, go_on)
+    def more(k: Any, keep_going: Any, *state: Any) -> Any:
+        return df.logical_and(k < times, keep_going)
 
-    def round(k: Any, go_on: Any, *state: Any) -> Any:
-        made = body.run([k, go_on, *state[:n]], scope)
+    def round(k: Any, keep_going: Any, *state: Any) -> Any:
+        made = body.run([k, keep_going, *state[:n]], scope)
         made = [tensor(y) for y in made]
         stacks = [s.write(df.cast(k, df.int32), y)
                   for s, y in zip(state[n:], made[1 + n:], strict=True)]
@@ -86,12 +86,12 @@ def _run(body: Any, scope: Any, times: int, test: Any, carried: Any) -> list[Any
 
 
 @operator("Scan")
-def _(at: Node, *inputs):
-    if at.version < 9:
-        return _batches(at, *inputs)
-    n_rows = at("num_scan_inputs")
-    directions = at("scan_input_directions", [0] * n_rows)
-    axes = at("scan_input_axes", [0] * n_rows)
+def _(node: Node, *inputs):
+    if node.version < 9:
+        return _batches(node, *inputs)
+    n_rows = node("num_scan_inputs")
+    directions = node("scan_input_directions", [0] * n_rows)
+    axes = node("scan_input_axes", [0] * n_rows)
     first = inputs[:len(inputs) - n_rows]
     xs = []
     for x, axis, back in zip(inputs[len(first):], axes, directions, strict=True):
@@ -99,20 +99,20 @@ def _(at: Node, *inputs):
         axis %= x.ndim
         x = df.transpose(x, [axis, *[k for k in range(x.ndim) if k != axis]])
         xs.append(df.reverse(x, [0]) if back else x)
-    last, stacked = _rows(at, first, xs)
+    last, stacked = _rows(node, first, xs)
     m = len(stacked)
     out = []
-    for y, axis, back in zip(stacked, at("scan_output_axes", [0] * m),
-                             at("scan_output_directions", [0] * m), strict=True):
+    for y, axis, back in zip(stacked, node("scan_output_axes", [0] * m),
+                             node("scan_output_directions", [0] * m), strict=True):
         y = df.reverse(y, [0]) if back else y
         axis %= y.ndim
         out.append(df.transpose(y, [*range(1, axis + 1), 0, *range(axis + 1, y.ndim)]))
     return [*last, *out]
 
 
-def _rows(at: Node, first: Any, xs: list[Any]) -> tuple[list[Any], list[Any]]:
+def _rows(node: Node, first: Any, xs: list[Any]) -> tuple[list[Any], list[Any]]:
     """Return the last states and the stacked outputs of the body for the rows of `xs`."""
-    body, scope, n = at("body"), at.scope, len(first)
+    body, scope, n = node("body"), node.scope, len(first)
 
     def step(state: Any, rows: Any) -> Any:
         made = [tensor(y) for y in body.run([*state, *rows], scope)]
@@ -122,18 +122,19 @@ def _rows(at: Node, first: Any, xs: list[Any]) -> tuple[list[Any], list[Any]]:
     return list(last), list(stacked)
 
 
-def _batches(at: Node, lengths: Any, *inputs: Any) -> list[Any]:
+def _batches(node: Node, lengths: Any, *inputs: Any) -> list[Any]:
     """Scan before version 9: a batch of sequences; shorter ones are padded with zeros."""
-    n_rows = at("num_scan_inputs")
-    directions = at("directions", [0] * n_rows)
+    n_rows = node("num_scan_inputs")
+    directions = node("directions", [0] * n_rows)
     many, size = inputs[-1].shape[:2]
     if isinstance(many, Dim) or not (lengths is None or fixed(lengths)):
-        raise at.refuse("before version 9: the batch size or the lengths of sequences are unknown")
+        raise node.refuse("before version 9: the batch size or the lengths of sequences are "
+                          "unknown")
     ends = [size] * many if lengths is None else lengths.tolist()
     made = []
     for k, end in enumerate(ends):
         states, xs = inputs[:-n_rows], [x[k, :end] for x in inputs[-n_rows:]]
-        last, stacked = _rows(at, [x[k] for x in states], [
+        last, stacked = _rows(node, [x[k] for x in states], [
             df.reverse(x, [0]) if back else x for x, back in zip(xs, directions, strict=True)])
         made.append([*last, *[df.pad(y, [[0, size - end]] + [[0, 0]] * (y.ndim - 1))
                               for y in stacked]])

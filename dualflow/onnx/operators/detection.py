@@ -11,12 +11,12 @@ from dualflow.onnx.operators.registry import Node, number, operator, tensor
 
 
 @operator("NonMaxSuppression")
-def _(at: Node, boxes, scores, most=None, overlap=None, lowest=None):
+def _(node: Node, boxes, scores, most=None, overlap=None, lowest=None):
     """Select in each iteration the best open box of each class, and suppress boxes that overlap it.
 
     Shapes: (batch, boxes, 4) and (batch, classes, boxes) to rows of batch, class and box.
     """
-    scores, corners = tensor(scores), _corners(tensor(boxes), bool(at("center_point_box", 0)))
+    scores, corners = tensor(scores), _corners(tensor(boxes), bool(node("center_point_box", 0)))
     n = scores.shape[2]
     most = df.constant(0, df.int64) if most is None else df.reshape(most, [])
     overlap = df.constant(0.0) if overlap is None else df.reshape(overlap, [])
@@ -64,18 +64,18 @@ def _overlap(one: list[Any], others: list[Any]) -> Any:
 
 
 @operator("RoiAlign")
-def _(at: Node, x, rois, batch):
+def _(node: Node, x, rois, batch):
     """Average, or maximize, bilinear samples in the bins of each box.
 
     Shapes: (batch, channels, height, width) and (boxes, 4) to (boxes, channels, rows, columns).
     """
     x, rois = tensor(x), tensor(rois)
-    shift = 0.5 if at.version >= 16 and at("coordinate_transformation_mode",
-                                           "half_pixel") == "half_pixel" else 0.0
-    scaled = rois * at("spatial_scale", 1.0) - shift
-    rows, columns = at("output_height", 1), at("output_width", 1)
-    ys, row_share = _points(at, scaled[:, 1], scaled[:, 3], rows, not shift)
-    xs, column_share = _points(at, scaled[:, 0], scaled[:, 2], columns, not shift)
+    shift = 0.5 if node.version >= 16 and node("coordinate_transformation_mode",
+                                               "half_pixel") == "half_pixel" else 0.0
+    scaled = rois * node("spatial_scale", 1.0) - shift
+    rows, columns = node("output_height", 1), node("output_width", 1)
+    ys, row_share = _points(node, scaled[:, 1], scaled[:, 3], rows, not shift)
+    xs, column_share = _points(node, scaled[:, 0], scaled[:, 2], columns, not shift)
     share = _outer(row_share, column_share)             # 0 for unused points
     last = df.transpose(x, [0, 2, 3, 1])
     number_of = df.reshape(df.cast(batch, df.int64), [-1, 1, 1, 1, 1])
@@ -86,7 +86,7 @@ def _(at: Node, x, rois, batch):
         image = df.broadcast_to(number_of, weight.shape)
         picked = df.gather_nd(last, df.concat([df.expand_dims(image, -1), where], -1))
         parts.append(picked * df.expand_dims(weight, -1))
-    if at("mode", "avg").lower() == "avg":
+    if node("mode", "avg").lower() == "avg":
         y = df.reduce_sum(df.add_n(parts) * df.expand_dims(share, -1), [2, 4])
     else:
         largest = df.maximum(df.maximum(parts[0], parts[1]), df.maximum(parts[2], parts[3]))
@@ -101,19 +101,19 @@ def _outer(a: Any, b: Any) -> Any:
     return df.reshape(a, [*a.shape, 1, 1]) * df.reshape(b, [b.shape[0], 1, 1, *b.shape[1:]])
 
 
-def _points(at: Node, low: Any, high: Any, bins: int, at_least_one: bool) -> tuple[Any, Any]:
+def _points(node: Node, low: Any, high: Any, bins: int, at_least_one: bool) -> tuple[Any, Any]:
     """Return along one dimension the coordinates (boxes, bins, points) and weights of samples."""
     length = high - low
     length = df.maximum(length, 1.) if at_least_one else length
     size = df.reshape(length / float(bins), [-1, 1, 1])
-    many = at("sampling_ratio", 0)
+    many = node("sampling_ratio", 0)
     if many > 0:
         each = df.ones_like(size) * float(many)
     else:
         each = df.math.ceil(size)
         if isinstance(each, Symbol):
-            raise at.refuse("the number of samples depends on traced boxes: pass "
-                            "sampling_ratio or constant boxes")
+            raise node.refuse("the number of samples depends on traced boxes: pass "
+                              "sampling_ratio or constant boxes")
         many = int(number(df.reduce_max(each))) if each.size else 0
     k = df.cast(df.range(many), size.dtype)
     first = df.reshape(low, [-1, 1, 1]) + df.reshape(df.cast(df.range(bins), size.dtype),

@@ -13,44 +13,44 @@ DRAWS.update({"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUnifor
               "Bernoulli", "Multinomial", "Dropout"})
 
 
-def _shape_and_dtype(at: Node, like: Any) -> tuple[list[Any], Any]:
+def _shape_and_dtype(node: Node, like: Any) -> tuple[list[Any], Any]:
     if like is None:
-        return at("shape"), at.dtype("dtype") or df.float32
+        return node("shape"), node.dtype("dtype") or df.float32
     like = tensor(like)
-    return list(like.shape), at.dtype("dtype") or like.dtype
+    return list(like.shape), node.dtype("dtype") or like.dtype
 
 
 @operator("RandomNormal", "RandomNormalLike")
-def _(at: Node, like=None):
-    shape, dtype = _shape_and_dtype(at, like)
-    return df.random.normal(shape, at("mean", 0.0), at("scale", 1.0), dtype)
+def _(node: Node, like=None):
+    shape, dtype = _shape_and_dtype(node, like)
+    return df.random.normal(shape, node("mean", 0.0), node("scale", 1.0), dtype)
 
 
 @operator("RandomUniform", "RandomUniformLike")
-def _(at: Node, like=None):
-    shape, dtype = _shape_and_dtype(at, like)
-    return df.random.uniform(shape, at("low", 0.0), at("high", 1.0), dtype)
+def _(node: Node, like=None):
+    shape, dtype = _shape_and_dtype(node, like)
+    return df.random.uniform(shape, node("low", 0.0), node("high", 1.0), dtype)
 
 
 @operator("Bernoulli")
-def _(at: Node, p):
+def _(node: Node, p):
     """Return 1 with probability p. The standard's function of this operator would return 0."""
     p = tensor(p)
     return cast(df.random.uniform(list(p.shape)) < df.cast(p, df.float32),
-                at.dtype("dtype") or p.dtype)
+                node.dtype("dtype") or p.dtype)
 
 
 @operator("Multinomial")
-def _(at: Node, logits):
-    made = df.random.categorical(logits, at("sample_size", 1))
-    return df.cast(made, at.dtype("dtype") or df.int32)
+def _(node: Node, logits):
+    made = df.random.categorical(logits, node("sample_size", 1))
+    return df.cast(made, node.dtype("dtype") or df.int32)
 
 
 @operator("Dropout")
-def _(at: Node, x, ratio=None, training=None):
+def _(node: Node, x, ratio=None, training=None):
     """Return the scaled elements that were kept, and the mask."""
     x = tensor(x)
-    share = at("ratio", 0.5) if ratio is None else float(ratio)
+    share = node("ratio", 0.5) if ratio is None else float(ratio)
     if training is None or not bool(training) or not share:
         return df.identity(x), df.cast(df.ones_like(x), df.bool_)
     kept = df.random.uniform(list(x.shape)) >= share

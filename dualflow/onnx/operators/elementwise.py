@@ -25,17 +25,17 @@ plain(Add=df.add, Sub=df.subtract, Mul=df.multiply, Neg=df.negative, Abs=df.abs,
 
 
 @operator("Identity")
-def _(at: Node, x):
+def _(node: Node, x):
     return df.identity(x) if isinstance(x, TensorBase) else [x]
 
 
 @operator("Reciprocal")
-def _(at: Node, x):
+def _(node: Node, x):
     return 1 / x
 
 
 @operator("Div")
-def _(at: Node, a, b):
+def _(node: Node, a, b):
     a, b = tensor(a), tensor(b)
     if a.dtype.is_floating:
         return df.divide(a, b)
@@ -47,12 +47,12 @@ def _(at: Node, a, b):
 
 
 @operator("Mod")
-def _(at: Node, a, b):
+def _(node: Node, a, b):
     a, b = tensor(a), tensor(b)
-    if at("fmod", 0) and a.dtype.is_floating:
+    if node("fmod", 0) and a.dtype.is_floating:
         return m.floormod(a, _with_sign_of(a, b))
     r = m.floormod(a, b)
-    if not at("fmod", 0):
+    if not node("fmod", 0):
         return r
     other = df.logical_and(df.not_equal(r, 0), df.less(a, 0) != df.less(b, 0))
     return df.where(other, r - b, r)                    # has the sign of a
@@ -68,7 +68,7 @@ def _with_sign_of(a: Any, b: Any) -> Any:
 
 
 @operator("Pow")
-def _(at: Node, a, b):
+def _(node: Node, a, b):
     a, b = tensor(a), tensor(b)
     if a.dtype is b.dtype:
         return df.pow(a, b)
@@ -78,43 +78,43 @@ def _(at: Node, a, b):
 
 
 @operator("Max")
-def _(at: Node, *xs):
+def _(node: Node, *xs):
     return reduce(df.maximum, xs) if len(xs) > 1 else df.identity(xs[0])
 
 
 @operator("Min")
-def _(at: Node, *xs):
+def _(node: Node, *xs):
     return reduce(df.minimum, xs) if len(xs) > 1 else df.identity(xs[0])
 
 
 @operator("Sum")
 @in_float32
-def _(at: Node, *xs):
+def _(node: Node, *xs):
     return reduce(df.add, xs) if len(xs) > 1 else df.identity(xs[0])
 
 
 @operator("Mean")
 @in_float32
-def _(at: Node, *xs):
+def _(node: Node, *xs):
     return reduce(df.add, xs) / tensor(xs[0]).dtype.as_numpy_dtype.type(len(xs))
 
 
 @operator("Clip")
-def _(at: Node, x, low=None, high=None):
-    low, high = at("min") if low is None else low, at("max") if high is None else high
+def _(node: Node, x, low=None, high=None):
+    low, high = node("min") if low is None else low, node("max") if high is None else high
     x = df.identity(x)
     x = x if low is None else df.maximum(x, low)
     return x if high is None else df.minimum(x, high)
 
 
 @operator("BitShift")
-def _(at: Node, x, n):
-    return (bits.left_shift if at("direction") == "LEFT" else bits.right_shift)(x, n)
+def _(node: Node, x, n):
+    return (bits.left_shift if node("direction") == "LEFT" else bits.right_shift)(x, n)
 
 
 @operator("IsInf")
-def _(at: Node, x):
-    up, down = at("detect_positive", 1), at("detect_negative", 1)
+def _(node: Node, x):
+    up, down = node("detect_positive", 1), node("detect_negative", 1)
     found = m.is_inf(x)
     if up and down:
         return found
@@ -123,21 +123,21 @@ def _(at: Node, x):
 
 
 @operator("Cast")
-def _(at: Node, x):
-    dtype: Any = at.dtype("to")
-    return cast(x, dtype, bool(at("saturate", 1)), at("round_mode", "up"))
+def _(node: Node, x):
+    dtype: Any = node.dtype("to")
+    return cast(x, dtype, bool(node("saturate", 1)), node("round_mode", "up"))
 
 
 @operator("CastLike")
-def _(at: Node, x, like):
-    return cast(x, like.dtype, bool(at("saturate", 1)), at("round_mode", "up"))
+def _(node: Node, x, like):
+    return cast(x, like.dtype, bool(node("saturate", 1)), node("round_mode", "up"))
 
 
 @operator("BitCast")
-def _(at: Node, x):
-    dtype: Any = at.dtype("to")
+def _(node: Node, x):
+    dtype: Any = node.dtype("to")
     if isinstance(x, NarrowTensor) or isinstance(dtype, NarrowType):
-        raise at.refuse(f"the bits of {x.dtype} as {dtype}")
+        raise node.refuse(f"the bits of {x.dtype} as {dtype}")
     if x.dtype.is_bool or dtype.is_bool:        # a bool is a byte of 0 or 1
         return df.cast(x, dtype)
     return df.bitcast(x, dtype)
@@ -147,27 +147,27 @@ def _(at: Node, x):
 
 
 @operator("LeakyRelu")
-def _(at: Node, x):
-    return nn.leaky_relu(x, at("alpha", 0.01))
+def _(node: Node, x):
+    return nn.leaky_relu(x, node("alpha", 0.01))
 
 
 @operator("PRelu")
-def _(at: Node, x, slope):
+def _(node: Node, x, slope):
     x, slope = tensor(x), tensor(slope)
-    if at.version < 7 and slope.ndim == 1:              # one per channel
+    if node.version < 7 and slope.ndim == 1:            # one per channel
         slope = df.reshape(slope, [-1] + [1] * (x.ndim - 2))
     return df.where(df.less(x, 0), x * slope, x)
 
 
 @operator("Elu")
-def _(at: Node, x):
-    alpha = at("alpha", 1.0)
+def _(node: Node, x):
+    alpha = node("alpha", 1.0)
     return nn.elu(x) if alpha == 1 else df.where(df.less(x, 0), m.expm1(x) * alpha, x)
 
 
 @operator("Celu")
-def _(at: Node, x):
-    alpha = at("alpha", 1.0)
+def _(node: Node, x):
+    alpha = node("alpha", 1.0)
     return df.maximum(x, 0.) + df.minimum(m.expm1(x / alpha) * alpha, 0.)
 
 
@@ -175,46 +175,46 @@ SELU = 1.67326319217681884765625, 1.05070102214813232421875      # rounded to fl
 
 
 @operator("Selu")
-def _(at: Node, x):
-    alpha, gamma = at("alpha", SELU[0]), at("gamma", SELU[1])
+def _(node: Node, x):
+    alpha, gamma = node("alpha", SELU[0]), node("gamma", SELU[1])
     if (alpha, gamma) == SELU:
         return nn.selu(x)
     return df.where(df.greater(x, 0), x, m.expm1(x) * alpha) * gamma
 
 
 @operator("Gelu")
-def _(at: Node, x):
-    return nn.gelu(x, at("approximate", "none") == "tanh")
+def _(node: Node, x):
+    return nn.gelu(x, node("approximate", "none") == "tanh")
 
 
 @operator("Swish")
-def _(at: Node, x):
-    return x * df.sigmoid(x * at("alpha", 1.0))
+def _(node: Node, x):
+    return x * df.sigmoid(x * node("alpha", 1.0))
 
 
 @operator("Mish")
-def _(at: Node, x):
+def _(node: Node, x):
     return x * df.tanh(nn.softplus(x))
 
 
 @operator("HardSigmoid")
-def _(at: Node, x):
-    return df.clip_by_value(x * at("alpha", 0.2) + at("beta", 0.5), 0., 1.)
+def _(node: Node, x):
+    return df.clip_by_value(x * node("alpha", 0.2) + node("beta", 0.5), 0., 1.)
 
 
 @operator("HardSwish")
-def _(at: Node, x):
+def _(node: Node, x):
     return x * df.clip_by_value(x / 6. + 0.5, 0., 1.)
 
 
 @operator("ThresholdedRelu")
-def _(at: Node, x):
-    return df.where(df.greater(x, at("alpha", 1.0)), x, df.zeros_like(x))
+def _(node: Node, x):
+    return df.where(df.greater(x, node("alpha", 1.0)), x, df.zeros_like(x))
 
 
 @operator("Shrink")
-def _(at: Node, x):
-    x, bias, limit = tensor(x), at("bias", 0.0), at("lambd", 0.5)
+def _(node: Node, x):
+    x, bias, limit = tensor(x), node("bias", 0.0), node("lambd", 0.5)
     y = df.cast(x, df.float64) if x.dtype.is_integer else x
     zero = df.zeros_like(y)
     y = df.where(df.less(y, -limit), y + bias, df.where(df.greater(y, limit), y - bias, zero))
@@ -228,25 +228,25 @@ def _as_matrix(x: Any, axis: int) -> Any:
     return df.reshape(x, [n, -1])
 
 
-def _along(at: Node, x: Any, function: Any) -> Any:
+def _along(node: Node, x: Any, function: Any) -> Any:
     """Apply softmax and the like; before version 13 to all dimensions from the axis on."""
-    if at.version >= 13:
-        return function(x, at("axis", -1))
-    return df.reshape(function(_as_matrix(x, at("axis", 1)), -1), list(x.shape))
+    if node.version >= 13:
+        return function(x, node("axis", -1))
+    return df.reshape(function(_as_matrix(x, node("axis", 1)), -1), list(x.shape))
 
 
 @operator("Softmax")
-def _(at: Node, x):
-    return _along(at, tensor(x), nn.softmax)
+def _(node: Node, x):
+    return _along(node, tensor(x), nn.softmax)
 
 
 @operator("LogSoftmax")
-def _(at: Node, x):
-    return _along(at, tensor(x), nn.log_softmax)
+def _(node: Node, x):
+    return _along(node, tensor(x), nn.log_softmax)
 
 
 @operator("Hardmax")
-def _(at: Node, x):
+def _(node: Node, x):
     def largest(x: Any, axis: int) -> Any:
         return df.one_hot(df.argmax(x, axis), x.shape[axis], axis=axis, dtype=x.dtype)
-    return _along(at, tensor(x), largest)
+    return _along(node, tensor(x), largest)

@@ -13,14 +13,14 @@ CUBIC = -0.75                       # coefficient of GridSample's cubic kernel
 
 
 @operator("GridSample")
-def _(at: Node, x, grid):
+def _(node: Node, x, grid):
     """Interpolate at each position, dimension by dimension; a grid lists the last one first."""
     x, grid = tensor(x), tensor(grid)
     n = x.ndim - 2
     sizes = list(x.shape[2:])
-    aligned, padding = bool(at("align_corners", 0)), at("padding_mode", "zeros")
-    mode = {"bilinear": "linear", "bicubic": "cubic"}.get(at("mode", "linear"),
-                                                           at("mode", "linear"))
+    aligned, padding = bool(node("align_corners", 0)), node("padding_mode", "zeros")
+    mode = {"bilinear": "linear", "bicubic": "cubic"}.get(node("mode", "linear"),
+                                                           node("mode", "linear"))
     last = df.transpose(x, [0, *range(2, n + 2), 1])
     taps = []
     for k, size in enumerate(sizes):
@@ -83,14 +83,14 @@ def _taps(mode: str, place: Any) -> list[tuple[Any, Any]]:
 
 
 @operator("Col2Im")
-def _(at: Node, x, image, block):
+def _(node: Node, x, image, block):
     """Add each column to its position in the image."""
     import numpy as np
 
     x, sizes, window = tensor(x), ints(image), ints(block)
     n = len(sizes)
-    strides, dilations = at("strides", [1] * n), at("dilations", [1] * n)
-    pads = at("pads", [0] * 2 * n)
+    strides, dilations = node("strides", [1] * n), node("dilations", [1] * n)
+    pads = node("pads", [0] * 2 * n)
     grown = [s + pads[k] + pads[n + k] for k, s in enumerate(sizes)]
     places = np.zeros([1] * 2 * n, "int64")         # window..., steps...
     for k in range(n):
@@ -109,12 +109,12 @@ def _(at: Node, x, image, block):
 
 
 @operator("DeformConv")
-def _(at: Node, x, filters, offset, bias=None, mask=None):
+def _(node: Node, x, filters, offset, bias=None, mask=None):
     """Convolve with windows whose positions are shifted by offsets and sampled bilinearly."""
     x, filters = tensor(x), tensor(filters)
-    n, groups, parts = x.ndim - 2, at("group", 1), at("offset_group", 1)
+    n, groups, parts = x.ndim - 2, node("group", 1), node("offset_group", 1)
     window, steps, sizes = filters.shape[2:], offset.shape[2:], x.shape[2:]
-    places = _window_places(at, window, steps)
+    places = _window_places(node, window, steps)
     shape = [x.shape[0], parts, *window, n, *steps]
     offset = df.reshape(offset, shape)
     taps = []
@@ -152,11 +152,11 @@ def _product(numbers: Any) -> Any:
     return reduce(lambda a, b: a * b, numbers, 1)
 
 
-def _window_places(at: Node, window: Any, steps: Any) -> list[Any]:
+def _window_places(node: Node, window: Any, steps: Any) -> list[Any]:
     """Return for each dimension the positions of windows: window..., steps..."""
     n = len(window)
-    strides, dilations = at("strides", [1] * n), at("dilations", [1] * n)
-    pads, made = at("pads", [0] * 2 * n), []
+    strides, dilations = node("strides", [1] * n), node("dilations", [1] * n)
+    pads, made = node("pads", [0] * 2 * n), []
     for k in range(n):
         own = df.expand_dims(df.range(window[k]) * dilations[k], 1) + (
             df.range(steps[k]) * strides[k] - pads[k])

@@ -9,25 +9,25 @@ from dualflow.onnx.operators.registry import Node, limit, operator, tensor
 
 
 @limit("TfIdfVectorizer")
-def _(at: Node) -> str | None:
-    return "of strings" if at("pool_int64s") is None else None
+def _(node: Node) -> str | None:
+    return "of strings" if node("pool_int64s") is None else None
 
 
 @operator("TfIdfVectorizer")
-def _(at: Node, x):
+def _(node: Node, x):
     """Count in (..., items) the occurrences of each n-gram of the pool, with skips if allowed."""
-    x, pool = tensor(x), at("pool_int64s")
-    starts, columns = at("ngram_counts"), at("ngram_indexes")
+    x, pool = tensor(x), node("pool_int64s")
+    starts, columns = node("ngram_counts"), node("ngram_indexes")
     length, total, first = max(columns) + 1, None, 0
     for n, (start, end) in enumerate(zip(starts, [*starts[1:], len(pool)], strict=True), 1):
         grams = [pool[k:k + n] for k in range(start, end, n)]
         own = columns[first:first + len(grams)]
-        weights = (at("weights") or [1.0] * len(columns))[first:first + len(grams)]
+        weights = (node("weights") or [1.0] * len(columns))[first:first + len(grams)]
         first += len(grams)
-        if grams and at("min_gram_length") <= n <= at("max_gram_length"):
-            skips = range(1 if n == 1 else at("max_skip_count") + 1)
+        if grams and node("min_gram_length") <= n <= node("max_gram_length"):
+            skips = range(1 if n == 1 else node("max_skip_count") + 1)
             counts = df.add_n([_counts(x, grams, skip + 1) for skip in skips])
-            part = df.matmul(_scored(at("mode"), counts, df.constant(weights)),
+            part = df.matmul(_scored(node("mode"), counts, df.constant(weights)),
                              df.one_hot(df.constant(own, df.int64), length))
             total = part if total is None else total + part
     if total is None:

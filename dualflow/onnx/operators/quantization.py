@@ -28,10 +28,10 @@ def _per_axis(p: Any, x: Any, axis: int, block: int) -> Any:
 
 
 @operator("DequantizeLinear")
-def _(at: Node, x, scale, zero=None):
-    axis, block = at("axis", 1), at("block_size", 0)
+def _(node: Node, x, scale, zero=None):
+    axis, block = node("axis", 1), node("block_size", 0)
     y, own = _values(x), scale.dtype
-    dtype: Any = at.dtype("output_dtype") or (df.float32 if isinstance(own, NarrowType) else own)
+    dtype: Any = node.dtype("output_dtype") or (df.float32 if isinstance(own, NarrowType) else own)
     if zero is not None:
         wide = df.float32 if y.dtype.is_floating else df.int32
         y = df.cast(y, wide) - df.cast(_per_axis(zero, y, axis, block), wide)
@@ -39,11 +39,11 @@ def _(at: Node, x, scale, zero=None):
 
 
 @operator("QuantizeLinear")
-def _(at: Node, x, scale, zero=None):
+def _(node: Node, x, scale, zero=None):
     x = tensor(x)
-    axis, block = at("axis", 1), at("block_size", 0)
-    dtype: Any = at.dtype("output_dtype") or (df.uint8 if zero is None else zero.dtype)
-    wide = at.dtype("precision") or (x.dtype if isinstance(scale, NarrowTensor) else scale.dtype)
+    axis, block = node("axis", 1), node("block_size", 0)
+    dtype: Any = node.dtype("output_dtype") or (df.uint8 if zero is None else zero.dtype)
+    wide = node.dtype("precision") or (x.dtype if isinstance(scale, NarrowTensor) else scale.dtype)
     wide = wide if wide.is_floating else df.float32
     y = df.cast(df.cast(x, wide) / df.cast(_per_axis(scale, x, axis, block), wide), df.float32)
     y = df.round(y) if dtype.is_integer else y
@@ -52,12 +52,12 @@ def _(at: Node, x, scale, zero=None):
     if isinstance(dtype, NarrowType):
         low, high = dtype.limits
         y = df.clip_by_value(y, float(low), float(high)) if dtype.is_integer else y
-        return cast(y, dtype, bool(at("saturate", 1)))
+        return cast(y, dtype, bool(node("saturate", 1)))
     return df.saturate_cast(y, dtype)
 
 
 @operator("QLinearMatMul")
-def _(at: Node, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
+def _(node: Node, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
     def whole(x: Any, zero: Any) -> Any:
         return df.cast(x, df.float64) - df.cast(zero, df.float64)
     y = df.matmul(whole(a, a_zero), whole(b, b_zero))
@@ -68,31 +68,31 @@ def _(at: Node, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
 
 
 @operator("QLinearConv")
-def _(at: Node, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias=None):
+def _(node: Node, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias=None):
     def wide(v: Any) -> Any:
         return df.cast(v, df.float64)
 
     w = tensor(w)
     n = w.ndim - 1
     zero = df.reshape(wide(w_zero), [-1] + [1] * n)
-    y = convolve(at, wide(x) - wide(x_zero), wide(w) - zero)
+    y = convolve(node, wide(x) - wide(x_zero), wide(w) - zero)
     y = y if bias is None else y + df.reshape(wide(bias), [-1] + [1] * (n - 1))
     factor = wide(x_scale) * df.reshape(wide(w_scale), [-1] + [1] * (n - 1)) / wide(y_scale)
     return df.saturate_cast(df.round(y * factor) + wide(y_zero), tensor(y_zero).dtype)
 
 
 @operator("ConvInteger")
-def _(at: Node, x, filters, x_zero=None, w_zero=None):
+def _(node: Node, x, filters, x_zero=None, w_zero=None):
     x, filters = df.cast(x, df.float64), df.cast(filters, df.float64)
     x = x if x_zero is None else x - df.cast(x_zero, df.float64)
     if w_zero is not None:
         zero = df.cast(w_zero, df.float64)
         filters = filters - df.reshape(zero, [-1] + [1] * (filters.ndim - 1))
-    return df.cast(convolve(at, x, filters), df.int32)
+    return df.cast(convolve(node, x, filters), df.int32)
 
 
 @operator("MatMulInteger")
-def _(at: Node, a, b, a_zero=None, b_zero=None):
+def _(node: Node, a, b, a_zero=None, b_zero=None):
     a, b = [df.cast(x, df.int32) for x in (a, b)]
     if a_zero is not None:
         zero = df.cast(a_zero, df.int32)

@@ -19,12 +19,12 @@ m = df.math
 
 
 @operator("MatMul")
-def _(at: Node, a, b):
+def _(node: Node, a, b):
     """Multiply matrices; a vector is a row on the left and a column on the right."""
     a, b = tensor(a), tensor(b)
     row, column = a.ndim == 1, b.ndim == 1
     y = df.matmul(df.expand_dims(a, 0) if row else a, df.expand_dims(b, 1) if column else b,
-                  at("transpose_a", False), at("transpose_b", False))         # set by `fold`
+                  node("transpose_a", False), node("transpose_b", False))     # set by `fold`
     axes = [-2] * row + [-1] * column
     return df.squeeze(y, axes) if axes else y
 
@@ -44,44 +44,44 @@ REDUCE: dict[str, Operator] = {
 
 
 @operator(*REDUCE)
-def _(at: Node, x, axes=None):
-    x, which = tensor(x), at.given("axes", axes)
+def _(node: Node, x, axes=None):
+    x, which = tensor(x), node.given("axes", axes)
     if not which:                       # no axes: elementwise part only, or all axes
-        which = [] if at("noop_with_empty_axes", 0) else None
-    keep = bool(at("keepdims", 1))
+        which = [] if node("noop_with_empty_axes", 0) else None
+    keep = bool(node("keepdims", 1))
     if x.dtype.is_bool:
         both = {"ReduceMax": df.reduce_any, "ReduceMin": df.reduce_all}
-        return both[at.kind](x, which, keep)
-    y = REDUCE[at.kind](x, which, keep)
+        return both[node.kind](x, which, keep)
+    y = REDUCE[node.kind](x, which, keep)
     return y if y.dtype is x.dtype else df.cast(y, x.dtype)
 
 
 @operator("ArgMax", "ArgMin")
-def _(at: Node, x):
-    x, axis = tensor(x), at("axis", 0)
-    find = df.argmax if at.kind == "ArgMax" else df.argmin
-    if at("select_last_index", 0):
+def _(node: Node, x):
+    x, axis = tensor(x), node("axis", 0)
+    find = df.argmax if node.kind == "ArgMax" else df.argmin
+    if node("select_last_index", 0):
         y = x.shape[axis] - 1 - find(df.reverse(x, [axis_of(axis, x)]), axis, df.int64)
     else:
         y = find(x, axis, df.int64)
-    return df.expand_dims(y, axis_of(axis, x)) if at("keepdims", 1) else y
+    return df.expand_dims(y, axis_of(axis, x)) if node("keepdims", 1) else y
 
 
 @operator("CumSum")
-def _(at: Node, x, axis):
-    return df.cumsum(x, number(axis), bool(at("exclusive", 0)), bool(at("reverse", 0)))
+def _(node: Node, x, axis):
+    return df.cumsum(x, number(axis), bool(node("exclusive", 0)), bool(node("reverse", 0)))
 
 
 @operator("CumProd")
-def _(at: Node, x, axis):
-    return m.cumprod(x, number(axis), bool(at("exclusive", 0)), bool(at("reverse", 0)))
+def _(node: Node, x, axis):
+    return m.cumprod(x, number(axis), bool(node("exclusive", 0)), bool(node("reverse", 0)))
 
 
 @operator("TopK")
-def _(at: Node, x, k=None):
-    x, n = tensor(x), at("k") if k is None else number(k)
-    axis = axis_of(at("axis", -1), x)
-    largest = at("largest", 1)
+def _(node: Node, x, k=None):
+    x, n = tensor(x), node("k") if k is None else number(k)
+    axis = axis_of(node("axis", -1), x)
+    largest = node("largest", 1)
     moved = [*[j for j in range(x.ndim) if j != axis], axis]
     y = df.transpose(x, moved)
     order = df.argsort(y, -1, "DESCENDING" if largest else "ASCENDING", stable=True)
@@ -92,10 +92,10 @@ def _(at: Node, x, k=None):
 
 
 @operator("Unique")
-def _(at: Node, x):
+def _(node: Node, x):
     """Return the distinct slices along an axis, or elements: equal ones are adjacent when
     sorted."""
-    x, axis = tensor(x), at("axis")
+    x, axis = tensor(x), node("axis")
     along = df.reshape(x, [-1]) if axis is None else df.transpose(x, _to_front(axis, x))
     n = along.shape[0]
     rows = df.reshape(along, [n, -1])
@@ -110,7 +110,7 @@ def _(at: Node, x):
     first = df.gather(order, starts)                    # of equal ones, since the sort is stable
     counts = df.concat([starts[1:], df.ones([1], df.int64) * n], 0)[:starts.shape[0]] - starts
     place = df.gather(df.cumsum(df.cast(new, df.int64)) - 1, df.argsort(order))
-    if not at("sorted", 1):
+    if not node("sorted", 1):
         found = df.argsort(first)
         first, counts = df.gather(first, found), df.gather(counts, found)
         place = df.cast(df.gather(df.argsort(found), place), df.int64)
@@ -127,12 +127,12 @@ def _to_front(axis: int, x: Any) -> list[int]:
 
 @operator("Gemm")
 @in_float32
-def _(at: Node, a, b, c=None):
-    y = df.matmul(a, b, bool(at("transA", 0)), bool(at("transB", 0)))
-    y = y if at("alpha", 1.0) == 1 else _times(y, at("alpha"))
+def _(node: Node, a, b, c=None):
+    y = df.matmul(a, b, bool(node("transA", 0)), bool(node("transB", 0)))
+    y = y if node("alpha", 1.0) == 1 else _times(y, node("alpha"))
     if c is None:
         return y
-    return y + (c if at("beta", 1.0) == 1 else _times(c, at("beta")))
+    return y + (c if node("beta", 1.0) == 1 else _times(c, node("beta")))
 
 
 def _times(x: Any, factor: float) -> Any:
@@ -142,10 +142,10 @@ def _times(x: Any, factor: float) -> Any:
 
 
 @operator("Einsum")
-def _(at: Node, *xs):
-    return df.einsum(at("equation"), *xs)
+def _(node: Node, *xs):
+    return df.einsum(node("equation"), *xs)
 
 
 @operator("Inverse")
-def _(at: Node, x):
+def _(node: Node, x):
     return df.linalg.inv(x)

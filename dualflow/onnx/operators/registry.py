@@ -111,7 +111,7 @@ def plain(**functions: Operator) -> None:
 
 
 def _without_attributes(function: Operator) -> Operator:
-    def run(at: Node, *inputs: Any) -> Any:
+    def run(node: Node, *inputs: Any) -> Any:
         return function(*inputs)
     return run
 

@@ -9,52 +9,52 @@ from dualflow.onnx.operators.registry import Node, ints, number, operator, tenso
 
 
 @operator("SequenceConstruct")
-def _(at: Node, *xs):
+def _(node: Node, *xs):
     return [list(xs)]
 
 
 @operator("SequenceEmpty")
-def _(at: Node):
+def _(node: Node):
     return [[]]
 
 
 @operator("SequenceLength")
-def _(at: Node, xs):
+def _(node: Node, xs):
     return df.constant(len(xs), df.int64)
 
 
 @operator("SequenceAt")
-def _(at: Node, xs, place):
-    return [xs[_place(at, xs, place, len(xs))]]
+def _(node: Node, xs, place):
+    return [xs[_place(node, xs, place, len(xs))]]
 
 
 @operator("SequenceInsert")
-def _(at: Node, xs, x, place=None):
-    k = len(xs) if place is None else _place(at, xs, place, len(xs) + 1)
+def _(node: Node, xs, x, place=None):
+    k = len(xs) if place is None else _place(node, xs, place, len(xs) + 1)
     return [[*xs[:k], x, *xs[k:]]]
 
 
 @operator("SequenceErase")
-def _(at: Node, xs, place=None):
-    k = len(xs) - 1 if place is None else _place(at, xs, place, len(xs))
+def _(node: Node, xs, place=None):
+    k = len(xs) - 1 if place is None else _place(node, xs, place, len(xs))
     return [[*xs[:k], *xs[k + 1:]]]
 
 
-def _place(at: Node, xs: list[Any], place: Any, n: int) -> int:
+def _place(node: Node, xs: list[Any], place: Any, n: int) -> int:
     """Return a nonnegative index less than n; negative indices count from the end."""
     k = int(number(place))
     if not -len(xs) <= k < n:
-        raise at.refuse(f"index {k} of a sequence of {len(xs)}")
+        raise node.refuse(f"index {k} of a sequence of {len(xs)}")
     return k + len(xs) if k < 0 else k
 
 
 @operator("SplitToSequence")
-def _(at: Node, x, split=None):
-    x, axis = tensor(x), at("axis", 0)
+def _(node: Node, x, split=None):
+    x, axis = tensor(x), node("axis", 0)
     size = x.shape[axis]
     if split is None:
         parts = df.split(x, [1] * size, axis)
-        return [list(parts) if at("keepdims", 1) else [df.squeeze(p, [axis]) for p in parts]]
+        return [list(parts) if node("keepdims", 1) else [df.squeeze(p, [axis]) for p in parts]]
     sizes = ints(split)
     if tensor(split).ndim == 0:                     # equal sizes; the last may be smaller
         each, = sizes
@@ -63,15 +63,15 @@ def _(at: Node, x, split=None):
 
 
 @operator("ConcatFromSequence")
-def _(at: Node, xs):
-    join = df.stack if at("new_axis", 0) else df.concat
-    return join(list(xs), at("axis"))
+def _(node: Node, xs):
+    join = df.stack if node("new_axis", 0) else df.concat
+    return join(list(xs), node("axis"))
 
 
 @operator("SequenceMap")
-def _(at: Node, xs, *more):
+def _(node: Node, xs, *more):
     """Apply the body to the elements; an input that is not a sequence is passed to each."""
-    body, scope = at("body"), at.scope
+    body, scope = node("body"), node.scope
     made = [body.run([x, *[y[k] if isinstance(y, list) else y for y in more]], scope)
             for k, x in enumerate(xs)]
     return [[ys[k] for ys in made] for k in range(len(body.outputs))]
@@ -81,17 +81,17 @@ def _(at: Node, xs, *more):
 
 
 @operator("Optional")
-def _(at: Node, x=None):
+def _(node: Node, x=None):
     return [x]
 
 
 @operator("OptionalHasElement")
-def _(at: Node, x=None):
+def _(node: Node, x=None):
     return df.constant(x is not None)
 
 
 @operator("OptionalGetElement")
-def _(at: Node, x=None):
+def _(node: Node, x=None):
     if x is None:
-        raise at.refuse("the optional value is empty")
+        raise node.refuse("the optional value is empty")
     return [x]

@@ -18,7 +18,7 @@ def numbers(listed: list[Any]) -> Any:
     return made
 
 
-def on_sizes(*names: str) -> Any:
+def shape_operator(*names: str) -> Any:
     def add(function: Any) -> Any:
         for name in names:
             ON_SIZES[name] = _numbers(function)
@@ -35,75 +35,75 @@ def _numbers(function: Any) -> Any:
             return np.asarray(x.numpy()).astype(object)     # to Python numbers
         return x
 
-    def run(at: Node, *inputs: Any) -> Any:
-        made = function(at, *[None if x is None else listed(x) for x in inputs])
+    def run(node: Node, *inputs: Any) -> Any:
+        made = function(node, *[None if x is None else listed(x) for x in inputs])
         return made if isinstance(made, np.ndarray) else numbers([made]).reshape(())
     return run
 
 
-@on_sizes("Identity", "Cast")
-def _(at: Node, x):
+@shape_operator("Identity", "Cast")
+def _(node: Node, x):
     return x
 
 
-@on_sizes("Gather")
-def _(at: Node, x, indices):
-    return x.take(indices.astype("int64"), at("axis", 0))
+@shape_operator("Gather")
+def _(node: Node, x, indices):
+    return x.take(indices.astype("int64"), node("axis", 0))
 
 
-@on_sizes("Concat")
-def _(at: Node, *xs):
+@shape_operator("Concat")
+def _(node: Node, *xs):
     import numpy as np
 
     return np.concatenate(xs)
 
 
-@on_sizes("Slice")
-def _(at: Node, x, starts=None, ends=None, axes=None, steps=None):
-    first, last = at.given("starts", starts), at.given("ends", ends)
+@shape_operator("Slice")
+def _(node: Node, x, starts=None, ends=None, axes=None, steps=None):
+    first, last = node.given("starts", starts), node.given("ends", ends)
     return x[first[0]:last[0]:1 if steps is None else ints(steps)[0]]
 
 
-@on_sizes("Squeeze")
-def _(at: Node, x, axes=None):
+@shape_operator("Squeeze")
+def _(node: Node, x, axes=None):
     return x.reshape(())  if x.size == 1 and x.ndim == 1 else x.squeeze()
 
 
-@on_sizes("Unsqueeze")
-def _(at: Node, x, axes=None):
+@shape_operator("Unsqueeze")
+def _(node: Node, x, axes=None):
     import numpy as np
 
-    return np.expand_dims(x, tuple(at.given("axes", axes)))
+    return np.expand_dims(x, tuple(node.given("axes", axes)))
 
 
-@on_sizes("Reshape")
-def _(at: Node, x, shape):
+@shape_operator("Reshape")
+def _(node: Node, x, shape):
     return x.reshape(ints(shape))
 
 
-@on_sizes("Add")
-def _(at: Node, a, b):
+@shape_operator("Add")
+def _(node: Node, a, b):
     return a + b
 
 
-@on_sizes("Sub")
-def _(at: Node, a, b):
+@shape_operator("Sub")
+def _(node: Node, a, b):
     return a - b
 
 
-@on_sizes("Mul")
-def _(at: Node, a, b):
+@shape_operator("Mul")
+def _(node: Node, a, b):
     return a * b
 
 
-@on_sizes("Div")
-def _(at: Node, a, b):
+@shape_operator("Div")
+def _(node: Node, a, b):
     return a // b                       # sizes are nonnegative
 
 
-@on_sizes("ReduceProd")
-def _(at: Node, x, axes=None):
+@shape_operator("ReduceProd")
+def _(node: Node, x, axes=None):
     total = x.ravel().tolist()[0] if x.size else 1
     for n in x.ravel().tolist()[1:]:
         total = total * n
-    return numbers([total]) if at("keepdims", 1) else total
+    return numbers([total]) if node("keepdims", 1) else total

@@ -9,12 +9,12 @@ from dualflow.onnx.operators.registry import Node, axis_of, number, operator, te
 
 
 @operator("DFT")
-def _(at: Node, x, length=None, axis=None):
+def _(node: Node, x, length=None, axis=None):
     """Transform along an axis; the last dimension holds real values or (real, imaginary) pairs."""
     x = tensor(x)
-    which = at("axis", 1) if at.version < 20 else (-2 if axis is None else number(axis))
+    which = node("axis", 1) if node.version < 20 else (-2 if axis is None else number(axis))
     which = axis_of(which, x)
-    inverse, onesided = bool(at("inverse", 0)), bool(at("onesided", 0))
+    inverse, onesided = bool(node("inverse", 0)), bool(node("onesided", 0))
     if inverse and onesided:
         n = 2 * (x.shape[which] - 1) if length is None else number(length)
         return _real(x, which, n)
@@ -76,7 +76,7 @@ def _real(x: Any, axis: int, n: int) -> Any:
 
 
 @operator("STFT")
-def _(at: Node, signal, step, window=None, length=None):
+def _(node: Node, signal, step, window=None, length=None):
     """Transform sliding windows of a signal of shape (batch, time, 1 or 2)."""
     signal, hop = tensor(signal), number(step)
     n = tensor(window).shape[0] if length is None else number(length)
@@ -85,11 +85,11 @@ def _(at: Node, signal, step, window=None, length=None):
     cut = df.gather(signal, places, axis=1)         # (batch, frames, n, 1 or 2)
     if window is not None:
         cut = cut * df.reshape(window, [n, 1])
-    return transformed(cut, 2, n, False, bool(at("onesided", 1)))
+    return transformed(cut, 2, n, False, bool(node("onesided", 1)))
 
 
 @operator("MelWeightMatrix")
-def _(at: Node, bins, length, rate, low, high):
+def _(node: Node, bins, length, rate, low, high):
     """Return (length // 2 + 1, bins): triangular filters between neighbours on the mel scale."""
     import numpy as np
 
@@ -103,4 +103,4 @@ def _(at: Node, bins, length, rate, low, high):
     down = (right - k) / np.maximum(right - centre, 1)
     table = np.where((k >= left) & (k <= centre), up, 0)
     table = np.where((k >= centre) & (k < right), down, table)
-    return df.constant(table, at.dtype("output_datatype") or df.float32)
+    return df.constant(table, node.dtype("output_datatype") or df.float32)

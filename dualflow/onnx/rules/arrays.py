@@ -15,68 +15,68 @@ SLICE, INDEX, NEW, BLOCK = 0, 1, 2, 3       # kinds of the keys of strided_slice
 
 
 @rule("reshape")
-def _(w, at, x):
-    return w.reshape(x, w.ints(at["shape"]))
+def _(w, node, x):
+    return w.reshape(x, w.ints(node["shape"]))
 
 
 @rule("expand_dims")
-def _(w, at, x):
-    return w.unsqueeze(x, at["axis"])
+def _(w, node, x):
+    return w.unsqueeze(x, node["axis"])
 
 
 @rule("squeeze")
-def _(w, at, x):
-    axes = at["axis"]
+def _(w, node, x):
+    axes = node["axis"]
     if not axes:                                    # all dimensions of size 1
-        sizes = at.x.known_shape
-        axes = [k for k, n in enumerate(at.fixed("sizes to be squeezed", sizes)) if n == 1]
+        sizes = node.x.known_shape
+        axes = [k for k, n in enumerate(node.fixed("sizes to be squeezed", sizes)) if n == 1]
     return w.squeeze(x, *axes) if axes else w.op("Identity", x)
 
 
 @rule("broadcast_to")
-def _(w, at, x):
-    return w.op("Expand", x, w.ints(at["shape"]))
+def _(w, node, x):
+    return w.op("Expand", x, w.ints(node["shape"]))
 
 
 @rule("transpose")
-def _(w, at, x):
-    return w.transpose(x, at["perm"])
+def _(w, node, x):
+    return w.transpose(x, node["perm"])
 
 
 @rule("shape")
-def _(w, at, x):
-    return w.op("Shape", x, dtype=int64).cast(at.outputs[0].dtype)
+def _(w, node, x):
+    return w.op("Shape", x, dtype=int64).cast(node.outputs[0].dtype)
 
 
 @rule("size")
-def _(w, at, x):
-    return w.op("Size", x, dtype=int64).cast(at.outputs[0].dtype)
+def _(w, node, x):
+    return w.op("Size", x, dtype=int64).cast(node.outputs[0].dtype)
 
 
 @rule("concat")
-def _(w, at, *xs):
-    return w.op("Concat", *xs, axis=at.axis())
+def _(w, node, *xs):
+    return w.op("Concat", *xs, axis=node.axis())
 
 
 @rule("stack")
-def _(w, at, *xs):
-    axis = at.axis(of=at.x.ndim + 1)
+def _(w, node, *xs):
+    axis = node.axis(of=node.x.ndim + 1)
     return w.op("Concat", *[w.unsqueeze(x, axis) for x in xs], axis=axis)
 
 
 @rule("split")
-def _(w, at, x):
-    n, axis = len(at.outputs), at.axis()
-    if at["sizes"]:
+def _(w, node, x):
+    n, axis = len(node.outputs), node.axis()
+    if node["sizes"]:
         sizes = [y.shape[axis] if isinstance(k, int) and k < 0 else k
-                 for k, y in zip(at["sizes"], at.outputs, strict=True)]
+                 for k, y in zip(node["sizes"], node.outputs, strict=True)]
         return w.ops("Split", [x, w.ints(sizes)], [x.dtype] * n, axis=axis)
     return w.ops("Split", [x], [x.dtype] * n, axis=axis, num_outputs=n)
 
 
 @rule("unstack")
-def _(w, at, x):
-    n, axis = len(at.outputs), at.axis()
+def _(w, node, x):
+    n, axis = len(node.outputs), node.axis()
     return [w.squeeze(part, axis)
             for part in w.ops("Split", [x], [x.dtype] * n, axis=axis, num_outputs=n)]
 
@@ -94,23 +94,23 @@ def _bounds(begin, end, stride, kind):
 
 
 @rule("strided_slice")
-def _(w, at, x):
-    return _cut(w, at, x)
+def _(w, node, x):
+    return _cut(w, node, x)
 
 
 @rule("strided_slice_grad")
-def _(w, at, g):
+def _(w, node, g):
     """Scatter g to the positions that the slice selects."""
-    shape = w.ints(at["shape"])
+    shape = w.ints(node["shape"])
     n = w.op("ReduceProd", shape, keepdims=1)
-    places = _cut(w, at, w.reshape(w.range(w.squeeze(n, 0)), shape))
+    places = _cut(w, node, w.reshape(w.range(w.squeeze(n, 0)), shape))
     total = w.op("ScatterND", w.zeros(g.dtype, n), w.reshape(places, w.ints([-1, 1])),
                  w.reshape(g, w.ints([-1])))
     return w.reshape(total, shape)
 
 
-def _cut(w: Any, at: Any, x: Any) -> Any:
-    keys = list(zip(at["begin"], at["end"], at["strides"], at["kind"], strict=True))
+def _cut(w: Any, node: Any, x: Any) -> Any:
+    keys = list(zip(node["begin"], node["end"], node["strides"], node["kind"], strict=True))
     axis = 0
     cut: list[tuple[Any, ...]] = []
     picked: list[int] = []
@@ -139,19 +139,19 @@ def _cut(w: Any, at: Any, x: Any) -> Any:
 
 
 @rule("pad")
-def _(w, at, x, value):
-    n = at["paddings"]
+def _(w, node, x, value):
+    n = node["paddings"]
     pads = w.ints([*n[0::2], *n[1::2]])
     return w.op("Pad", x, pads, value) if n else w.op("Identity", x)
 
 
 @rule("roll")
-def _(w, at, x):
-    axis = at.axis()
-    n = w.size(at.x, axis)
+def _(w, node, x):
+    axis = node.axis()
+    n = w.size(node.x, axis)
     zero = w.scalar(0, int64)
     at_least_1 = w.op("Max", n, w.scalar(1, int64))
-    cut = n - w.op("Mod", w.number(at["shift"]), at_least_1)
+    cut = n - w.op("Mod", w.number(node["shift"]), at_least_1)
     first = [w.unsqueeze(k, 0) for k in (cut, zero)]
     last = [w.unsqueeze(n, 0), w.unsqueeze(cut, 0)]
     return w.op("Concat", *[w.op("Slice", x, a, b, w.ints([axis]))
@@ -159,8 +159,8 @@ def _(w, at, x):
 
 
 @rule("band_part")
-def _(w, at, x):
-    for count, upper in ((at["num_upper"], 0), (at["num_lower"], 1)):
+def _(w, node, x):
+    for count, upper in ((node["num_upper"], 0), (node["num_lower"], 1)):
         if isinstance(count, Dim) or count >= 0:
             k = w.number(count)
             x = w.op("Trilu", x, -k if upper else k, upper=upper)
@@ -171,8 +171,8 @@ def _(w, at, x):
 
 
 @rule("range")
-def _(w, at, start, limit, delta):
-    dtype, n = at.outputs[0].dtype, at["n"]
+def _(w, node, start, limit, delta):
+    dtype, n = node.outputs[0].dtype, node["n"]
     unknown = not isinstance(n, Dim) and n < 0          # depends on the operands
     if unknown and dtype.is_integer:
         operands = [x.cast(int64) for x in (start, limit, delta)]
@@ -194,8 +194,8 @@ def _steps(w: Any, start: Any, places: Any, step: Any, dtype: Any) -> Any:
 
 
 @rule("linspace")
-def _(w, at, start, stop):
-    n, dtype = at["num"], at.outputs[0].dtype
+def _(w, node, start, stop):
+    n, dtype = node["num"], node.outputs[0].dtype
     places = w.range(n)
     gaps = w.op("Max", w.number(n), w.scalar(2, int64)) - 1
     step = (stop.cast(float64) - start.cast(float64)) / gaps.cast(float64)
@@ -203,11 +203,11 @@ def _(w, at, start, stop):
 
 
 @rule("one_hot")
-def _(w, at, indices, on, off):
+def _(w, node, indices, on, off):
     """Write `off` for an index out of range; OneHot would count negative ones from the end."""
-    axis = at["axis"] % (at.x.ndim + 1)
-    numbers = w.range(at["depth"]).cast(indices.dtype)
-    later = at.x.ndim - axis
+    axis = node["axis"] % (node.x.ndim + 1)
+    numbers = w.range(node["depth"]).cast(indices.dtype)
+    later = node.x.ndim - axis
     numbers = w.unsqueeze(numbers, *range(1, later + 1))
     return w.where(w.unsqueeze(indices, axis).is_(numbers), on, off)
 
@@ -216,17 +216,17 @@ def _(w, at, indices, on, off):
 
 
 @rule("gather")
-def _(w, at, x, indices):
-    axis, batch = at.axis(), at["batch_dims"] % max(at.inputs[1].ndim, 1)
-    if at["batch_dims"] == 0:
+def _(w, node, x, indices):
+    axis, batch = node.axis(), node["batch_dims"] % max(node.inputs[1].ndim, 1)
+    if node["batch_dims"] == 0:
         return w.op("Gather", x, indices, axis=axis)
     if axis != batch:
-        n = at.x.ndim
+        n = node.x.ndim
         x = w.transpose(x, [*range(batch), axis, *range(batch, axis), *range(axis + 1, n)])
     y = w.op("GatherND", x, w.unsqueeze(indices.cast(int64), -1), batch_dims=batch)
     if axis == batch:
         return y
-    picked, n = at.inputs[1].ndim - batch, at.outputs[0].ndim
+    picked, n = node.inputs[1].ndim - batch, node.outputs[0].ndim
     middle = batch + picked                             # the axes before `axis` come next
     between = axis - batch
     return w.transpose(y, [*range(batch), *range(middle, middle + between),
@@ -234,31 +234,31 @@ def _(w, at, x, indices):
 
 
 @rule("segment_gather")
-def _(w, at, x, indices):
+def _(w, node, x, indices):
     """Write zeros for ids that are out of range."""
-    rows = w.size(at.x, 0).cast(indices.dtype)
+    rows = w.size(node.x, 0).cast(indices.dtype)
     known = w.op("And", indices >= 0, indices < rows)
     y = w.op("Gather", x, w.where(known, indices, 0), axis=0)
-    return w.where(w.unsqueeze(known, *range(1, at.x.ndim)), y, 0)
+    return w.where(w.unsqueeze(known, *range(1, node.x.ndim)), y, 0)
 
 
 @rule("gather_nd")
-def _(w, at, x, indices):
-    if at["axis"] != at["batch_dims"]:
+def _(w, node, x, indices):
+    if node["axis"] != node["batch_dims"]:
         raise Refused("indices of an axis that does not follow the batch")
-    return w.op("GatherND", x, indices.cast(int64), batch_dims=at["batch_dims"])
+    return w.op("GatherND", x, indices.cast(int64), batch_dims=node["batch_dims"])
 
 
 @rule("where_indices")
-def _(w, at, x):
+def _(w, node, x):
     return w.op("Transpose", w.op("NonZero", x, dtype=int64), perm=[1, 0])
 
 
 @formula("scatter_nd")
-def _(w, at, indices, updates):
-    if at["axis"] or at["batch_dims"]:
+def _(w, node, indices, updates):
+    if node["axis"] or node["batch_dims"]:
         raise Refused("indices of an axis that is not the first")
-    return _added(w, at["shape"], indices, updates)
+    return _added(w, node["shape"], indices, updates)
 
 
 def _added(w, shape, indices, updates):
@@ -268,26 +268,26 @@ def _added(w, shape, indices, updates):
 
 
 @formula("gather_grad")
-def _(w, at, g, indices):
-    axis = at["axis"] % len(at["shape"])
-    if axis or at["batch_dims"]:
+def _(w, node, g, indices):
+    axis = node["axis"] % len(node["shape"])
+    if axis or node["batch_dims"]:
         raise Refused("the gradient of a gather along an axis that is not the first")
-    rows = w.number(at["shape"][0]).cast(indices.dtype)
+    rows = w.number(node["shape"][0]).cast(indices.dtype)
     from_front = w.where(indices < 0, indices + rows, indices)
-    return _added(w, at["shape"], w.unsqueeze(from_front, -1), g)
+    return _added(w, node["shape"], w.unsqueeze(from_front, -1), g)
 
 
 REDUCTIONS = {"add": "add", "update": "none", "min": "min", "max": "max", "mul": "mul"}
 
 
 @formula(*[f"tensor_scatter_nd_{name}" for name in REDUCTIONS])
-def _(w, at, x, indices, updates):
-    how = REDUCTIONS[at.node.type.removeprefix("tensor_scatter_nd_")]
+def _(w, node, x, indices, updates):
+    how = REDUCTIONS[node.ir_node.type.removeprefix("tensor_scatter_nd_")]
     return w.op("ScatterND", x, indices.cast(int64), updates, reduction=how)
 
 
 @formula("tensor_scatter_nd_sub")
-def _(w, at, x, indices, updates):
+def _(w, node, x, indices, updates):
     return w.op("ScatterND", x, indices.cast(int64), -updates, reduction="add")
 
 
@@ -299,14 +299,14 @@ def largest_plus_one(w: Any, *numbers: Any) -> Any:
 
 
 @formula("segment_sum")
-def _(w, at, x, ids):
+def _(w, node, x, ids):
     """Add rows whose id is out of range to an extra row, which is cut off."""
-    n = at["num_segments"]
+    n = node["num_segments"]
     rows = w.number(n) if isinstance(n, Dim) or n >= 0 else largest_plus_one(w, ids)
     n, rows = w.unsqueeze(rows, 0), rows.cast(ids.dtype)
     known = w.op("And", ids >= 0, ids < rows)
     ids = w.unsqueeze(w.where(known, ids, rows), -1)
-    rest = w.shape(at.x, range(at.inputs[1].ndim, at.x.ndim))
+    rest = w.shape(node.x, range(node.inputs[1].ndim, node.x.ndim))
     shape = w.op("Concat", n + 1, rest, axis=0)
     total = w.op("ScatterND", w.zeros(x.dtype, shape), ids.cast(int64), x, reduction="add")
     return w.op("Slice", total, w.ints([0]), n, w.ints([0]))

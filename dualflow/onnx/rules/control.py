@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualflow.dtypes import bool_, int64
-from dualflow.graph.ir.owners import ENDLESS, loop_parts
+from dualflow.graph.ir.control_flow import NO_LIMIT, loop_parts
 from dualflow.onnx.rules.registry import rule
 from dualflow.onnx.writer import Refused
 
@@ -13,7 +13,7 @@ def _own(w, values):
     return [w.op("Identity", v) for v in values]
 
 
-def _branch(w, at, body, inputs, write_nodes):
+def _branch(w, node, body, inputs, write_nodes):
     """Return one branch as a graph."""
     inside = w.inner()
     inside.values.update(zip(body.inputs, inputs, strict=True))
@@ -24,11 +24,11 @@ def _branch(w, at, body, inputs, write_nodes):
 
 
 @rule("cond")
-def _(w, at, *inputs, write_nodes):
+def _(w, node, *inputs, write_nodes):
     """Write If: a bool selects body 1 or 0; an integer selects by index, the last if out of
     range."""
-    bodies, dtypes = at.node.bodies, [y.dtype for y in at.outputs]
-    graphs = [_branch(w, at, body, inputs, write_nodes) for body in bodies]
+    bodies, dtypes = node.ir_node.bodies, [y.dtype for y in node.outputs]
+    graphs = [_branch(w, node, body, inputs, write_nodes) for body in bodies]
     if inputs[0].dtype is bool_:
         return w.ops("If", [inputs[0]], dtypes, then_branch=graphs[1], else_branch=graphs[0])
     rest = graphs[-1]
@@ -39,22 +39,22 @@ def _(w, at, *inputs, write_nodes):
         if k == 0:
             return made
         rest = outer.graph(outer.shared.names.unique("cond"), [], [
-            outer.info(v, [None] * y.ndim) for v, y in zip(made, at.outputs, strict=True)])
+            outer.info(v, [None] * y.ndim) for v, y in zip(made, node.outputs, strict=True)])
     return _own(w, [inputs[0]])                 # unreachable: a single branch
 
 
 @rule("loop")
-def _(w, at, *inputs, write_nodes):
-    node = at.node
-    parts, body = loop_parts(node), node.bodies[0]
-    if parts.packed or node.writes:
+def _(w, node, *inputs, write_nodes):
+    loop = node.ir_node
+    parts, body = loop_parts(loop), loop.bodies[0]
+    if parts.packed or loop.writes:
         raise Refused("a loop whose rows change in shape, or that writes a variable")
     times = inputs[0] if not hasattr(parts.times, "hint") and parts.times < 0 else (
         w.number(parts.times))
     carried = list(inputs[parts.carried])
     first = inputs[parts.carried.start - 1] if parts.tested else w.scalar(True, bool_)
     inside = w.inner()
-    k, go_on = inside.named("round", int64), inside.named("go_on", bool_)
+    k, keep_going = inside.named("round", int64), inside.named("keep_going", bool_)
     states = [inside.named("carried", v.dtype) for v in carried]
     count = inside.named("rounds", int64)
     given = dict(zip(range(parts.carried.start, parts.carried.stop), states, strict=True))
@@ -62,26 +62,26 @@ def _(w, at, *inputs, write_nodes):
     if parts.reverse:
         row = inside.op("Sub", inside.op("Sub", times, inside.scalar(1, int64)), k)
     for place in range(parts.sliced.start, parts.sliced.stop):
-        if body.inputs[place].ndim != node.inputs[place].ndim - 1:
+        if body.inputs[place].ndim != loop.inputs[place].ndim - 1:
             raise Refused("a loop whose rows change in shape")
         given[place] = inside.op("Gather", inputs[place], row, axis=0)
     inside.values.update({x: given.get(p, inputs[p]) for p, x in enumerate(body.inputs)})
     write_nodes(inside, body)
     values = [inside.value(y) for y in body.outputs]
-    test = values[0] if parts.tested else go_on
+    test = values[0] if parts.tested else keep_going
     n_made = parts.first + parts.n_carried
     made = _own(inside, [test, *values[parts.first:n_made], count + 1, *values[n_made:]])
     shapes = [body.inputs[p].ndim for p in range(parts.carried.start, parts.carried.stop)]
     rows = [y.ndim for y in body.outputs[n_made:]]
     graph = inside.graph(
         inside.shared.names.unique(body.name),
-        [inside.info(k, []), inside.info(go_on, []),
+        [inside.info(k, []), inside.info(keep_going, []),
          *[inside.info(s, [None] * n) for s, n in zip(states, shapes, strict=True)],
          inside.info(count, [])],
         [inside.info(made[0], []),
          *[inside.info(v, [None] * n) for v, n in zip(made[1:], [*shapes, 0, *rows],
                                                       strict=True)]])
-    limit = None if not hasattr(parts.times, "hint") and parts.times == ENDLESS else times
+    limit = None if not hasattr(parts.times, "hint") and parts.times == NO_LIMIT else times
     kinds = [v.dtype for v in (*carried, count, *values[n_made:])]
     last = w.ops("Loop", [limit, first, *carried, w.scalar(0, int64)], kinds, body=graph)
     n = len(carried)
@@ -96,11 +96,11 @@ def _reversed(w, x):
 
 
 @rule("unbroadcast")
-def _(w, at, g, x):
+def _(w, node, g, x):
     """Sum over extra dimensions and over dimensions of size 1, which may be unknown."""
-    more = at.inputs[0].ndim - at.inputs[1].ndim
+    more = node.inputs[0].ndim - node.inputs[1].ndim
     if more:
         g = w.reduce("ReduceSum", g, range(more), keepdims=False)
-    shape = w.shape(at.inputs[1])
+    shape = w.shape(node.inputs[1])
     ones = w.squeeze(w.op("NonZero", shape.is_(1), dtype=int64), 0)
     return w.op("ReduceSum", g, ones, keepdims=1, noop_with_empty_axes=1)

@@ -25,17 +25,17 @@ COMPARE = {"less": "Less", "less_equal": "LessOrEqual", "greater": "Greater",
 
 
 @rule("negative")
-def _(w, at, x):
+def _(w, node, x):
     return -x
 
 
 @rule("square")
-def _(w, at, x):
+def _(w, node, x):
     return x * x
 
 
 @rule("add_n")
-def _(w, at, *xs):
+def _(w, node, *xs):
     total = xs[0]
     for x in xs[1:]:
         total = total + x
@@ -43,17 +43,17 @@ def _(w, at, *xs):
 
 
 @formula("squared_difference")
-def _(w, at, a, b):
+def _(w, node, a, b):
     return (a - b) * (a - b)
 
 
 @rule("multiply_no_nan")
-def _(w, at, a, b):
+def _(w, node, a, b):
     return w.where(b.is_(0), 0, a * b)
 
 
 @rule("divide_no_nan")
-def _(w, at, a, b):
+def _(w, node, a, b):
     return w.where(b.is_(0), 0, a / b)
 
 
@@ -92,12 +92,12 @@ def _quotient(w: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 @rule("floormod")
-def _(w, at, a, b):
+def _(w, node, a, b):
     return remainder(w, a, b)
 
 
 @formula("floordiv")
-def _(w, at, a, b):
+def _(w, node, a, b):
     if a.dtype.is_unsigned:
         return a / b
     if a.dtype.is_floating:
@@ -117,24 +117,24 @@ def _floating_floordiv(w: Any, a: Any, b: Any) -> Any:
 
 
 @rule("clip_by_value")
-def _(w, at, x, low, high):
+def _(w, node, x, low, high):
     return w.op("Max", w.op("Min", x, high), low)
 
 
 @rule(*COMPARE)
-def _(w, at, a, b):
-    return w.op(COMPARE[at.node.type], a, b, dtype=bool_)
+def _(w, node, a, b):
+    return w.op(COMPARE[node.ir_node.type], a, b, dtype=bool_)
 
 
 @rule("not_equal")
-def _(w, at, a, b):
+def _(w, node, a, b):
     return w.op("Not", a.is_(b))
 
 
 @rule(*BITS)
-def _(w, at, *xs):
-    kinds = LOGICAL if at.x.dtype.is_bool else BITS
-    return w.op(kinds[at.node.type], *xs)
+def _(w, node, *xs):
+    kinds = LOGICAL if node.x.dtype.is_bool else BITS
+    return w.op(kinds[node.ir_node.type], *xs)
 
 
 def _too_far(w, n):
@@ -161,13 +161,13 @@ def _as(w, x, dtype):
 
 
 @rule("left_shift")
-def _(w, at, x, n):
+def _(w, node, x, n):
     far, _, y = _shifted(w, x, n, "LEFT")
     return w.where(far, 0, y)
 
 
 @rule("right_shift")
-def _(w, at, x, n):
+def _(w, node, x, n):
     if x.dtype.is_unsigned:
         far, _, y = _shifted(w, x, n, "RIGHT")
         return w.where(far, 0, y)
@@ -178,8 +178,8 @@ def _(w, at, x, n):
 
 
 @rule("cast")
-def _(w, at, x):
-    dtype = at.outputs[0].dtype
+def _(w, node, x):
+    dtype = node.outputs[0].dtype
     if x.dtype in REDUCED and dtype.is_integer:
         x = x.cast(float32)                     # holds the limits of 16-bit integers
     if x.dtype.is_floating and dtype.is_integer and dtype.itemsize < 4:
@@ -191,35 +191,35 @@ def _(w, at, x):
 
 
 @rule("round", "floor", "ceil")
-def _(w, at, x):
-    kind = at.node.type.capitalize()
+def _(w, node, x):
+    kind = node.ir_node.type.capitalize()
     return w.op(kind if x.dtype.is_floating else "Identity", x)
 
 
 @rule("bitcast")
-def _(w, at, x):
-    if at.x.dtype.itemsize != at.outputs[0].dtype.itemsize:
+def _(w, node, x):
+    if node.x.dtype.itemsize != node.outputs[0].dtype.itemsize:
         raise Refused("BitCast supports dtypes of equal size only")
-    return _as(w, x, at.outputs[0].dtype)
+    return _as(w, x, node.outputs[0].dtype)
 
 
 @rule("trunc")
-def _(w, at, x):
+def _(w, node, x):
     return w.where(x < 0, w.op("Ceil", x), w.op("Floor", x))
 
 
 @rule("is_finite")
-def _(w, at, x):
+def _(w, node, x):
     return w.op("Not", w.op("Or", w.op("IsNaN", x, dtype=bool_), w.op("IsInf", x, dtype=bool_)))
 
 
 @formula("rsqrt")
-def _(w, at, x):
+def _(w, node, x):
     return w.op("Reciprocal", w.op("Sqrt", x))
 
 
 @formula("atan2")
-def _(w, at, y, x):
+def _(w, node, y, x):
     """Find the angle of (|x|, |y|). Equal operands, which may be 0 or infinite, are not divided."""
     size, other = w.op("Abs", y), w.op("Abs", x)
     ratio = w.where(size.is_(other), w.op("Sign", size), size / other)

@@ -16,7 +16,7 @@ BOUND = 1e4
 
 
 @formula("expm1")
-def _(w, at, x):
+def _(w, node, x):
     """Use sinh near 0, where e**x - 1 would lose digits."""
     near = w.op("Abs", x) < 1
     half = w.where(near, x, 0) * 0.5
@@ -31,7 +31,7 @@ def log1p(w: Any, x: Any) -> Any:
 
 
 @formula("log1p")
-def _(w, at, x):
+def _(w, node, x):
     return log1p(w, x)
 
 
@@ -43,96 +43,96 @@ def softplus(w: Any, x: Any) -> Any:
 
 
 @formula("softplus")
-def _(w, at, x):
+def _(w, node, x):
     return softplus(w, x)
 
 
 @formula("log_sigmoid")
-def _(w, at, x):
+def _(w, node, x):
     return -softplus(w, -x)
 
 
 @formula("xlogy")
-def _(w, at, x, y):
+def _(w, node, x, y):
     return w.where(x.is_(0), 0, x * w.op("Log", y))
 
 
 @formula("xlog1py")
-def _(w, at, x, y):
+def _(w, node, x, y):
     return w.where(x.is_(0), 0, x * log1p(w, y))
 
 
 @formula("xdivy")
-def _(w, at, x, y):
+def _(w, node, x, y):
     return w.where(x.is_(0), 0, x / y)
 
 
 @formula("erfc")
-def _(w, at, x):
+def _(w, node, x):
     """Write 1 - erf(x), which loses digits where the result is small."""
     return 1 - w.op("Erf", x)
 
 
 @formula("sigmoid_grad")
-def _(w, at, g, x):
+def _(w, node, g, x):
     return g * w.op("Sigmoid", x) * w.op("Sigmoid", -x)
 
 
 @formula("tanh_grad")
-def _(w, at, g, x):
+def _(w, node, g, x):
     """Use sigmoids, since 1 - tanh(x) ** 2 loses digits for large x."""
     x = x * 2
     return g * (w.op("Sigmoid", x) * w.op("Sigmoid", -x) * 4)
 
 
 @rule("relu_grad")
-def _(w, at, g, y):
+def _(w, node, g, y):
     return w.where(y > 0, g, 0)
 
 
 @rule("relu6")
-def _(w, at, x):
+def _(w, node, x):
     return w.op("Min", w.op("Relu", x), x.number(6))
 
 
 @rule("relu6_grad")
-def _(w, at, g, y):
+def _(w, node, g, y):
     return w.where(w.op("And", y > 0, y < 6), g, 0)
 
 
 @rule("leaky_relu")
-def _(w, at, x):
-    return w.where(x > 0, x, x * at["alpha"])
+def _(w, node, x):
+    return w.where(x > 0, x, x * node["alpha"])
 
 
 @formula("leaky_relu_grad")
-def _(w, at, g, x):
-    return w.where(x > 0, g, g * at["alpha"])
+def _(w, node, g, x):
+    return w.where(x > 0, g, g * node["alpha"])
 
 
 @rule("elu")
-def _(w, at, x):
+def _(w, node, x):
     return w.op("Elu", x, alpha=1.0)
 
 
 @formula("elu_grad")
-def _(w, at, g, x):
+def _(w, node, g, x):
     return w.where(x > 0, g, g * w.op("Exp", x))
 
 
 @rule("selu")
-def _(w, at, x):
+def _(w, node, x):
     return w.op("Selu", x, alpha=ALPHA, gamma=SCALE)
 
 
 @formula("selu_grad")
-def _(w, at, g, x):
+def _(w, node, g, x):
     return w.where(x > 0, g * SCALE, g * w.op("Exp", x) * (SCALE * ALPHA))
 
 
 @rule("gelu")
-def _(w, at, x):
-    return w.op("Gelu", x, approximate="tanh" if at["approximate"] else "none")
+def _(w, node, x):
+    return w.op("Gelu", x, approximate="tanh" if node["approximate"] else "none")
 
 
 def _bounded(w: Any, x: Any) -> Any:
@@ -141,9 +141,9 @@ def _bounded(w: Any, x: Any) -> Any:
 
 
 @formula("gelu_grad")
-def _(w, at, g, x):
+def _(w, node, g, x):
     x = _bounded(w, x)
-    if at["approximate"]:
+    if node["approximate"]:
         s = w.op("Sigmoid", x * A + x * x * x * B)
         return g * (s + x * s * (1 - s) * (x * x * (3 * B) + A))
     below = (w.op("Erf", x * 0.5 ** 0.5) + 1) * 0.5
@@ -151,13 +151,13 @@ def _(w, at, g, x):
 
 
 @formula("silu")
-def _(w, at, x):
+def _(w, node, x):
     x = w.op("Max", x, x.number(-BOUND))        # -inf times 0 is NaN
     return x * w.op("Sigmoid", x)
 
 
 @formula("silu_grad")
-def _(w, at, g, x):
+def _(w, node, g, x):
     x = _bounded(w, x)
     s = w.op("Sigmoid", x)
     return g * s * (x * (1 - s) + 1)
@@ -167,52 +167,52 @@ def _(w, at, g, x):
 
 
 @rule("softmax")
-def _(w, at, x):
-    return w.op("Softmax", x, axis=at.axis())
+def _(w, node, x):
+    return w.op("Softmax", x, axis=node.axis())
 
 
 @rule("log_softmax")
-def _(w, at, x):
-    return w.op("LogSoftmax", x, axis=at.axis())
+def _(w, node, x):
+    return w.op("LogSoftmax", x, axis=node.axis())
 
 
 @formula("softmax_grad")
-def _(w, at, g, y):
-    return y * (g - w.reduce("ReduceSum", g * y, [at.axis()]))
+def _(w, node, g, y):
+    return y * (g - w.reduce("ReduceSum", g * y, [node.axis()]))
 
 
 @formula("log_softmax_grad")
-def _(w, at, g, y):
-    return g - w.op("Exp", y) * w.reduce("ReduceSum", g, [at.axis()])
+def _(w, node, g, y):
+    return g - w.op("Exp", y) * w.reduce("ReduceSum", g, [node.axis()])
 
 
 @formula("softmax_cross_entropy")
-def _(w, at, labels, logits):
-    terms = labels * w.op("LogSoftmax", logits, axis=at.axis())
-    return -w.reduce("ReduceSum", terms, [at.axis()], keepdims=False)
+def _(w, node, labels, logits):
+    terms = labels * w.op("LogSoftmax", logits, axis=node.axis())
+    return -w.reduce("ReduceSum", terms, [node.axis()], keepdims=False)
 
 
 @formula("softmax_cross_entropy_grad")
-def _(w, at, labels, logits, g):
-    axis = at.axis(of=at.inputs[1].ndim)
+def _(w, node, labels, logits, g):
+    axis = node.axis(of=node.inputs[1].ndim)
     total = w.reduce("ReduceSum", labels, [axis])
     return w.unsqueeze(g, axis) * (w.op("Softmax", logits, axis=axis) * total - labels)
 
 
 @formula("sparse_softmax_cross_entropy")
-def _(w, at, labels, logits):
-    last = at.inputs[1].ndim - 1        # some runtimes reject -1 here
+def _(w, node, labels, logits):
+    last = node.inputs[1].ndim - 1      # some runtimes reject -1 here
     terms = w.op("LogSoftmax", logits, axis=last)
     return -w.squeeze(w.op("GatherElements", terms, w.unsqueeze(labels, last), axis=last), last)
 
 
 @formula("sparse_softmax_cross_entropy_grad")
-def _(w, at, labels, logits, g):
-    n = w.size(at.inputs[1], -1)
+def _(w, node, labels, logits, g):
+    n = w.size(node.inputs[1], -1)
     hit = w.unsqueeze(labels, -1).is_(w.range(n).cast(labels.dtype)).cast(logits.dtype)
     return w.unsqueeze(g, -1) * (w.op("Softmax", logits, axis=-1) - hit)
 
 
 @formula("sigmoid_cross_entropy")
-def _(w, at, labels, logits):
+def _(w, node, labels, logits):
     return w.op("Relu", logits) - logits * labels + log1p(w, w.op("Exp", -w.op("Abs", logits)))

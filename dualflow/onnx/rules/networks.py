@@ -22,16 +22,16 @@ def _turned(w, x, symbol):
 
 
 @rule("matmul")
-def _(w, at, a, b):
-    a = _turned(w, a, at.inputs[0]) if at["transpose_a"] else a
-    b = _turned(w, b, at.inputs[1]) if at["transpose_b"] else b
+def _(w, node, a, b):
+    a = _turned(w, a, node.inputs[0]) if node["transpose_a"] else a
+    b = _turned(w, b, node.inputs[1]) if node["transpose_b"] else b
     return w.op("MatMul", a, b)
 
 
 @rule("matmul_int32")
-def _(w, at, a, b):
-    a = _turned(w, a, at.inputs[0]) if at["transpose_a"] else a
-    b = _turned(w, b, at.inputs[1]) if at["transpose_b"] else b
+def _(w, node, a, b):
+    a = _turned(w, a, node.inputs[0]) if node["transpose_a"] else a
+    b = _turned(w, b, node.inputs[1]) if node["transpose_b"] else b
     return w.op("MatMulInteger", a, b, dtype=int32)
 
 
@@ -52,9 +52,9 @@ def filters_first(w: Any, x: Any, n: Any) -> Any:
     return w.transpose(x, [n + 1, n, *range(n)])
 
 
-def groups(at: Any, images: Any, filters: Any) -> Any:
+def groups(node: Any, images: Any, filters: Any) -> Any:
     n = filters.ndim - 2
-    channels, each = at.fixed("channels", [images.known_shape[-1], filters.known_shape[n]])
+    channels, each = node.fixed("channels", [images.known_shape[-1], filters.known_shape[n]])
     return channels // each if each else 1
 
 
@@ -63,9 +63,9 @@ def pads(numbers: Any) -> Any:
     return [*numbers[0::2], *numbers[1::2]]
 
 
-def padding(at: Any, windows: Any, same: Any, given: Any) -> Any:
+def padding(node: Any, windows: Any, same: Any, given: Any) -> Any:
     """Return the padding attributes: explicit pads if sizes allow, as some runtimes require."""
-    strides, dilations, sizes = at["strides"], at["dilations"], at.x.known_shape[1:-1]
+    strides, dilations, sizes = node["strides"], node["dilations"], node.x.known_shape[1:-1]
     if not same:
         return {"pads": pads(given)}
     if all([s == 1 or n is not None for s, n in zip(strides, sizes, strict=True)]):
@@ -75,12 +75,13 @@ def padding(at: Any, windows: Any, same: Any, given: Any) -> Any:
 
 
 @rule("conv")
-def _(w, at, x, filters):
-    n = at.inputs[1].ndim - 2
-    windows = at.fixed("sizes of filters", at.inputs[1].known_shape[:n])
+def _(w, node, x, filters):
+    n = node.inputs[1].ndim - 2
+    windows = node.fixed("sizes of filters", node.inputs[1].known_shape[:n])
     y = w.op("Conv", first(w, x, n), filters_first(w, filters, n),
-             group=groups(at, *at.inputs), strides=list(at["strides"]),
-             dilations=list(at["dilations"]), **padding(at, windows, at["same"], at["pads"]))
+             group=groups(node, *node.inputs), strides=list(node["strides"]),
+             dilations=list(node["dilations"]),
+             **padding(node, windows, node["same"], node["pads"]))
     return last(w, y, n)
 
 
@@ -94,14 +95,14 @@ def _same_pads(sizes, windows, strides, dilations):
 
 
 @rule("conv_backprop_input")
-def _(w, at, filters, g):
-    n = at.x.ndim - 2
-    sizes = at.fixed("sizes of images", at["shape"][1:-1])
-    windows = at.fixed("sizes of filters", at.x.known_shape[:n])
-    made = at.fixed("sizes of images", at.inputs[1].known_shape[1:-1])
-    strides, dilations = at["strides"], at["dilations"]
-    each, channels = at.fixed("channels", [at.x.known_shape[n], at["shape"][-1]])
-    grown = _same_pads(sizes, windows, strides, dilations) if at["same"] else at["pads"]
+def _(w, node, filters, g):
+    n = node.x.ndim - 2
+    sizes = node.fixed("sizes of images", node["shape"][1:-1])
+    windows = node.fixed("sizes of filters", node.x.known_shape[:n])
+    made = node.fixed("sizes of images", node.inputs[1].known_shape[1:-1])
+    strides, dilations = node["strides"], node["dilations"]
+    each, channels = node.fixed("channels", [node.x.known_shape[n], node["shape"][-1]])
+    grown = _same_pads(sizes, windows, strides, dilations) if node["same"] else node["pads"]
     rest = [size - ((m - 1) * s + (k - 1) * d + 1 - grown[2 * i] - grown[2 * i + 1])
             for i, (size, m, s, k, d) in enumerate(zip(sizes, made, strides, windows, dilations,
                                                        strict=True))]
@@ -112,19 +113,19 @@ def _(w, at, filters, g):
 
 
 @rule("conv_backprop_filter")
-def _(w, at, x, g):
+def _(w, node, x, g):
     """Write a convolution of the images by the cotangent, with batch and channels exchanged."""
-    n = at.x.ndim - 2
-    sizes = at.fixed("sizes of images", at.x.known_shape[1:-1])
-    windows = at.fixed("sizes of filters", at["shape"][:n])
-    each, channels = at.fixed("channels", [at["shape"][n], at.x.known_shape[-1]])
+    n = node.x.ndim - 2
+    sizes = node.fixed("sizes of images", node.x.known_shape[1:-1])
+    windows = node.fixed("sizes of filters", node["shape"][:n])
+    each, channels = node.fixed("channels", [node["shape"][n], node.x.known_shape[-1]])
     if each != channels:
         raise Refused("the gradient with respect to the filters of a grouped convolution")
-    grown = (_same_pads(sizes, windows, at["strides"], at["dilations"]) if at["same"]
-             else at["pads"])
+    grown = (_same_pads(sizes, windows, node["strides"], node["dilations"]) if node["same"]
+             else node["pads"])
     y = w.op("Conv", w.transpose(x, [n + 1, 0, *range(1, n + 1)]),
-             w.transpose(g, [n + 1, 0, *range(1, n + 1)]), strides=list(at["dilations"]),
-             dilations=list(at["strides"]), pads=pads(grown))
+             w.transpose(g, [n + 1, 0, *range(1, n + 1)]), strides=list(node["dilations"]),
+             dilations=list(node["strides"]), pads=pads(grown))
     y = w.op("Slice", y, w.ints([0] * n), w.ints(windows), w.ints(range(2, n + 2)))
     return w.transpose(y, [*range(2, n + 2), 0, 1])
 
@@ -132,59 +133,59 @@ def _(w, at, x, g):
 # --- windows ----------------------------------------------------------------------------------
 
 
-def _windows(at):
-    if at["rule"] == SPREAD:
+def _windows(node):
+    if node["rule"] == SPREAD:
         raise Refused("adaptive pooling windows")
-    attrs = {"kernel_shape": list(at["window"]), "strides": list(at["strides"]),
-             "dilations": list(at["dilations"])}
-    return attrs | padding(at, at["window"], at["rule"] == SAME, at["paddings"])
+    attrs = {"kernel_shape": list(node["window"]), "strides": list(node["strides"]),
+             "dilations": list(node["dilations"])}
+    return attrs | padding(node, node["window"], node["rule"] == SAME, node["paddings"])
 
 
 @rule("max_pool")
-def _(w, at, x):
+def _(w, node, x):
     """Write the maxima only; their indices, which gradients read, are not exported."""
-    n = at.x.ndim - 2
-    return [last(w, w.op("MaxPool", first(w, x, n), **_windows(at)), n), None]
+    n = node.x.ndim - 2
+    return [last(w, w.op("MaxPool", first(w, x, n), **_windows(node)), n), None]
 
 
 @formula("avg_pool")
-def _(w, at, x):
-    n = at.x.ndim - 2
-    y = w.op("AveragePool", first(w, x, n), count_include_pad=0, **_windows(at))
+def _(w, node, x):
+    n = node.x.ndim - 2
+    y = w.op("AveragePool", first(w, x, n), count_include_pad=0, **_windows(node))
     return last(w, y, n)
 
 
 @rule("extract_patches")
-def _(w, at, x):
+def _(w, node, x):
     """Write a convolution by filters that select one element each."""
-    n, channels = at.x.ndim - 2, at.fixed("channels", at.x.known_shape[-1:])[0]
-    if at["rule"] == SPREAD:
+    n, channels = node.x.ndim - 2, node.fixed("channels", node.x.known_shape[-1:])[0]
+    if node["rule"] == SPREAD:
         raise Refused("adaptive pooling windows")
-    taps = math.prod(at["window"])
-    dtype = at.x.dtype
+    taps = math.prod(node["window"])
+    dtype = node.x.dtype
     numbers = w.range(taps * channels)
     eye = w.unsqueeze(numbers, 1).is_(w.unsqueeze(numbers, 0)).cast(dtype)
-    filters = w.reshape(eye, w.ints([*at["window"], channels, taps * channels]))
-    attrs = _windows(at)
+    filters = w.reshape(eye, w.ints([*node["window"], channels, taps * channels]))
+    attrs = _windows(node)
     attrs.pop("kernel_shape")
     y = w.op("Conv", first(w, x, n), filters_first(w, filters, n), **attrs)
     y = last(w, y, n)
-    if at.outputs[0].ndim == n + 2:
+    if node.outputs[0].ndim == n + 2:
         return y
-    return w.reshape(y, w.ints([*at.fixed("patches", at.outputs[0].known_shape)]))
+    return w.reshape(y, w.ints([*node.fixed("patches", node.outputs[0].known_shape)]))
 
 
 @formula("resample")
-def _(w, at, x):
-    if at["method"] not in METHODS:
+def _(w, node, x):
+    if node["method"] not in METHODS:
         raise Refused("the standard has only the resize methods bilinear and bicubic")
-    kind, more = METHODS[at["method"]]
+    kind, more = METHODS[node["method"]]
     # Bilinear weights outside the image are on the edge pixel, unless antialias widens them.
-    outside = kind == "cubic" or at["antialias"]
-    axis, n = at.axis(), at.x.ndim
-    sizes = [w.ints([at["size"]]) if k == axis else w.shape(at.x, [k]) for k in range(n)]
+    outside = kind == "cubic" or node["antialias"]
+    axis, n = node.axis(), node.x.ndim
+    sizes = [w.ints([node["size"]]) if k == axis else w.shape(node.x, [k]) for k in range(n)]
     return w.op("Resize", x, None, None, w.op("Concat", *sizes, axis=0), mode=kind,
-                coordinate_transformation_mode="half_pixel", antialias=int(at["antialias"]),
+                coordinate_transformation_mode="half_pixel", antialias=int(node["antialias"]),
                 exclude_outside=int(outside), **more)
 
 
@@ -207,73 +208,73 @@ def scaled(w: Any, y: Any, parameters: Any) -> Any:
 
 
 @formula("layer_norm")
-def _(w, at, x, *parameters):
-    n = at["ndim"]
-    sizes = at.x.known_shape[at.x.ndim - n:]
+def _(w, node, x, *parameters):
+    n = node["ndim"]
+    sizes = node.x.known_shape[node.x.ndim - n:]
     if x.dtype is float32 and (parameters or None not in sizes):
         # For float64, runtimes would compute the moments in float32.
         parameters = parameters or (w.constant(broadcast_to(constant(1, float32), sizes)),)
-        return w.op("LayerNormalization", x, *parameters, axis=-n, epsilon=at["epsilon"])
-    axes = range(at.x.ndim - n, at.x.ndim)
-    return scaled(w, normalized(w, x, axes, at["epsilon"])[0], parameters)
+        return w.op("LayerNormalization", x, *parameters, axis=-n, epsilon=node["epsilon"])
+    axes = range(node.x.ndim - n, node.x.ndim)
+    return scaled(w, normalized(w, x, axes, node["epsilon"])[0], parameters)
 
 
 @formula("rms_norm")
-def _(w, at, x, *parameters):
-    axes = range(at.x.ndim - at["ndim"], at.x.ndim)
+def _(w, node, x, *parameters):
+    axes = range(node.x.ndim - node["ndim"], node.x.ndim)
     mean = w.reduce("ReduceMean", x * x, axes)
-    return scaled(w, x / w.op("Sqrt", mean + at["epsilon"]), parameters)
+    return scaled(w, x / w.op("Sqrt", mean + node["epsilon"]), parameters)
 
 
 @formula("l2_normalize")
-def _(w, at, x):
-    axes = range(at.x.ndim - at["ndim"], at.x.ndim)
+def _(w, node, x):
+    axes = range(node.x.ndim - node["ndim"], node.x.ndim)
     total = w.reduce("ReduceSum", x * x, axes)
-    return x / w.op("Sqrt", w.op("Max", total, x.number(at["epsilon"])))
+    return x / w.op("Sqrt", w.op("Max", total, x.number(node["epsilon"])))
 
 
-def _by_channel(w, at, parameters):
+def _by_channel(w, node, parameters):
     """Return per-channel parameters in a shape that broadcasts to the images."""
-    later = at.x.ndim - 2 if at["channels_first"] else 0
+    later = node.x.ndim - 2 if node["channels_first"] else 0
     return [w.unsqueeze(p, *range(1, later + 1)) for p in parameters]
 
 
 @formula("fused_batch_norm")
-def _(w, at, x, *parameters):
-    channel = 1 if at["channels_first"] else at.x.ndim - 1
-    axes = [k for k in range(at.x.ndim) if k != channel]
-    y, mean, variance = normalized(w, x, axes, at["epsilon"])
-    return [scaled(w, y, _by_channel(w, at, parameters)), w.squeeze(mean, *axes),
+def _(w, node, x, *parameters):
+    channel = 1 if node["channels_first"] else node.x.ndim - 1
+    axes = [k for k in range(node.x.ndim) if k != channel]
+    y, mean, variance = normalized(w, x, axes, node["epsilon"])
+    return [scaled(w, y, _by_channel(w, node, parameters)), w.squeeze(mean, *axes),
             w.squeeze(variance, *axes)]
 
 
 @formula("group_norm")
-def _(w, at, x, *parameters):
-    n, parts = at.x.ndim, w.ints([at["groups"]])
-    channel = 1 if at["channels_first"] else n - 1
-    shape = w.shape(at.x)
+def _(w, node, x, *parameters):
+    n, parts = node.x.ndim, w.ints([node["groups"]])
+    channel = 1 if node["channels_first"] else n - 1
+    shape = w.shape(node.x)
     channels = w.op("Gather", shape, w.ints([channel]), axis=0)
-    parts = channels if at["groups"] < 0 else parts
+    parts = channels if node["groups"] < 0 else parts
     each = channels / parts
     before = w.op("Slice", shape, w.ints([0]), w.ints([channel]))
     after = w.op("Slice", shape, w.ints([channel + 1]), w.ints([n]))
     split = w.op("Concat", before, parts, each, after, axis=0)
     axes = [k for k in range(1, n + 1) if k != channel]
-    y = normalized(w, w.reshape(x, split), axes, at["epsilon"])[0]
-    return scaled(w, w.reshape(y, shape), _by_channel(w, at, parameters))
+    y = normalized(w, w.reshape(x, split), axes, node["epsilon"])[0]
+    return scaled(w, w.reshape(y, shape), _by_channel(w, node, parameters))
 
 
 @formula("normalize_by")
-def _(w, at, x, mean, factor, offset):
+def _(w, node, x, mean, factor, offset):
     return (x - mean) * factor + offset
 
 
 @formula("local_response_normalization")
-def _(w, at, x):
-    n, channels = at.x.ndim - 2, at.x.known_shape[-1]
-    size = 2 * min(at["depth_radius"], channels or 1 << 30) + 1
-    y = w.op("LRN", first(w, x, n), size=size, alpha=at["alpha"] * size, beta=at["beta"],
-             bias=at["bias"])
+def _(w, node, x):
+    n, channels = node.x.ndim - 2, node.x.known_shape[-1]
+    size = 2 * min(node["depth_radius"], channels or 1 << 30) + 1
+    y = w.op("LRN", first(w, x, n), size=size, alpha=node["alpha"] * size, beta=node["beta"],
+             bias=node["bias"])
     return last(w, y, n)
 
 
@@ -281,23 +282,23 @@ def _(w, at, x):
 
 
 @formula("scaled_dot_product_attention")
-def _(w, at, q, k, v, mask, _key):
-    if at["rate"]:
+def _(w, node, q, k, v, mask, _key):
+    if node["rate"]:
         raise Refused("dropout is random")
-    q_at, k_at = at.inputs[:2]
-    heads = 2 if at["heads_inner"] else 1
-    n, parts = at.fixed("heads", [q_at.known_shape[heads], k_at.known_shape[heads]])
+    q_at, k_at = node.inputs[:2]
+    heads = 2 if node["heads_inner"] else 1
+    n, parts = node.fixed("heads", [q_at.known_shape[heads], k_at.known_shape[heads]])
     q, k, v = [w.transpose(x, [0, 2, 1, 3]) if heads == 2 else x for x in (q, k, v)]
     if n != parts:                                  # repeat for the heads that share it
         which = w.range(n) / (n // parts)
         k, v = [w.op("Gather", x, which, axis=1) for x in (k, v)]
-    scale = w.scalar(at["scale"], q.dtype)
-    if at["over_root"]:
+    scale = w.scalar(node["scale"], q.dtype)
+    if node["over_root"]:
         scale = scale / w.op("Sqrt", w.size(q_at, 3).cast(q.dtype))
     scores = w.op("MatMul", q, w.transpose(k, [0, 1, 3, 2])) * scale
     scores = scores + mask.cast(q.dtype) if mask.dtype.is_floating else w.where(
         mask, scores, -math.inf)
-    if at["is_causal"]:
+    if node["is_causal"]:
         rows, columns = w.range(w.size(q_at, 3 - heads)), w.range(w.size(k_at, 3 - heads))
         scores = w.where(w.unsqueeze(rows, 1) >= w.unsqueeze(columns, 0), scores, -math.inf)
     blind = w.reduce("ReduceMax", scores, [-1]).is_(-math.inf)      # no visible key: zeros

@@ -18,20 +18,20 @@ def _gates(w, kind, x, symbol):
     return w.op("Concat", *[parts[k] for k in GATES[kind]], axis=axis)
 
 
-def _layer(w, at, kind, x, kernel, recurrent, bias, states, lengths, **more):
+def _layer(w, node, kind, x, kernel, recurrent, bias, states, lengths, **more):
     """Write one layer in one direction; weights and states get a leading direction dimension."""
-    k_at, r_at = at.inputs[1:3]
-    if not at["time_major"]:
+    k_at, r_at = node.inputs[1:3]
+    if not node["time_major"]:
         x = w.transpose(x, [1, 0, 2])
     weights = [w.unsqueeze(w.transpose(_gates(w, kind, m, s), [1, 0]), 0)
                for m, s in ((kernel, k_at), (recurrent, r_at))]
-    units = at.fixed("units", [r_at.known_shape[0]])[0]
+    units = node.fixed("units", [r_at.known_shape[0]])[0]
     dtypes = [x.dtype] * (1 + len(states))
     made = w.ops(kind, [x, *weights, bias, lengths.cast(int32),
                         *[w.unsqueeze(s, 0) for s in states]], dtypes, hidden_size=units,
-                 direction="reverse" if at["reverse"] else "forward", **more)
+                 direction="reverse" if node["reverse"] else "forward", **more)
     y = w.squeeze(made[0], 1)
-    y = y if at["time_major"] else w.transpose(y, [1, 0, 2])
+    y = y if node["time_major"] else w.transpose(y, [1, 0, 2])
     ended = w.unsqueeze(lengths.is_(0), -1)         # empty sequence: runtimes differ
     return [y, *[w.where(ended, s, w.squeeze(m, 0))
                  for s, m in zip(states, made[1:], strict=True)]]
@@ -44,25 +44,25 @@ def _biases(w, first, second=None):
 
 
 @rule("simple_rnn")
-def _(w, at, x, kernel, recurrent, bias, h, lengths):
-    made = _layer(w, at, "RNN", x, kernel, recurrent, _biases(w, bias), [h], lengths,
-                  activations=["Relu" if at["relu"] else "Tanh"])
-    return [*made, *[None] * (len(at.outputs) - 2)]
+def _(w, node, x, kernel, recurrent, bias, h, lengths):
+    made = _layer(w, node, "RNN", x, kernel, recurrent, _biases(w, bias), [h], lengths,
+                  activations=["Relu" if node["relu"] else "Tanh"])
+    return [*made, *[None] * (len(node.outputs) - 2)]
 
 
 @rule("lstm")
-def _(w, at, x, kernel, recurrent, bias, h, c, lengths):
-    bias = _gates(w, "LSTM", bias, at.inputs[3])
-    made = _layer(w, at, "LSTM", x, kernel, recurrent, _biases(w, bias), [h, c], lengths)
-    return [*made, *[None] * (len(at.outputs) - 3)]
+def _(w, node, x, kernel, recurrent, bias, h, c, lengths):
+    bias = _gates(w, "LSTM", bias, node.inputs[3])
+    made = _layer(w, node, "LSTM", x, kernel, recurrent, _biases(w, bias), [h, c], lengths)
+    return [*made, *[None] * (len(node.outputs) - 3)]
 
 
 @rule("gru")
-def _(w, at, x, kernel, recurrent, bias, inner, h, lengths):
+def _(w, node, x, kernel, recurrent, bias, inner, h, lengths):
     zeros = w.op("Concat", inner - inner, inner - inner, inner, axis=0)
-    made = _layer(w, at, "GRU", x, kernel, recurrent, _biases(w, bias, zeros), [h], lengths,
-                  linear_before_reset=int(at["reset_after"]))
-    return [*made, *[None] * (len(at.outputs) - 2)]
+    made = _layer(w, node, "GRU", x, kernel, recurrent, _biases(w, bias, zeros), [h], lengths,
+                  linear_before_reset=int(node["reset_after"]))
+    return [*made, *[None] * (len(node.outputs) - 2)]
 
 
 refuse("it writes a variable, and a file has no state", "assign", "assign_add", "assign_sub",

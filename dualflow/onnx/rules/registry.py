@@ -30,7 +30,7 @@ class Application:
     """
 
     def __init__(self, node: Node) -> None:
-        self.node = node
+        self.ir_node = node
         self.inputs: tuple[Symbol, ...] = node.inputs
         self.outputs: tuple[Symbol, ...] = node.outputs
         self.attrs: dict[str, Any] = node.given
@@ -77,13 +77,13 @@ def formula(*names: str) -> Callable[[Rule], Rule]:
 
 def in_float(function: Rule) -> Rule:
     """Return a rule that casts 16-bit floats to float32, and its outputs back."""
-    def write(w: Writer, at: Application, *inputs: Value) -> Any:
+    def write(w: Writer, node: Application, *inputs: Value) -> Any:
         if not any([x.dtype in REDUCED for x in inputs]):
-            return function(w, at, *inputs)
-        made = function(w, at, *[x.cast(float32) if x.dtype in REDUCED else x for x in inputs])
+            return function(w, node, *inputs)
+        made = function(w, node, *[x.cast(float32) if x.dtype in REDUCED else x for x in inputs])
         several = isinstance(made, list | tuple)
         back = [y if y is None else y.cast(given.dtype) for y, given in zip(
-            made if several else [made], at.outputs, strict=False)]
+            made if several else [made], node.outputs, strict=False)]
         return back if several else back[0]
     return write
 
@@ -95,8 +95,8 @@ def direct(**kinds: str) -> None:
 
 
 def _node(kind: str) -> Rule:
-    def write(w: Writer, at: Application, *inputs: Value) -> Any:
-        return w.op(kind, *inputs, dtype=at.outputs[0].dtype)
+    def write(w: Writer, node: Application, *inputs: Value) -> Any:
+        return w.op(kind, *inputs, dtype=node.outputs[0].dtype)
     return write
 
 

@@ -3,39 +3,39 @@
 from typing import Any
 
 from dualflow.ops.array import reshape
-from dualflow.transforms.lane import Application, Lane
+from dualflow.transforms.batched_value import Application, BatchedValue
 from dualflow.transforms.registry import batching
 
 
 @batching("conv", "max_pool", "avg_pool", "extract_patches", "local_response_normalization",
           "group_norm")
-def forward(run: Application, x: Lane, *shared: Lane) -> Any:
+def forward(run: Application, x: BatchedValue, *shared: BatchedValue) -> Any:
     return merged(run, (x, *shared), 0)
 
 
 @batching("conv_backprop_input")
-def input_gradient(run: Application, filters: Lane, g: Lane) -> Any:
+def input_gradient(run: Application, filters: BatchedValue, g: BatchedValue) -> Any:
     return merged(run, (filters, g), 1)
 
 
 @batching("avg_pool_grad", "extract_patches_grad")
-def back(run: Application, g: Lane) -> Any:
+def back(run: Application, g: BatchedValue) -> Any:
     return merged(run, (g,), 0)
 
 
 @batching("max_pool_grad", "max_pool_pick", "local_response_normalization_grad")
-def pairs(run: Application, *lanes: Lane) -> Any:
-    return merged(run, lanes, 0, 1)
+def pairs(run: Application, *operands: BatchedValue) -> Any:
+    return merged(run, operands, 0, 1)
 
 
-def merged(run: Application, lanes: tuple[Lane, ...], *images: int) -> Any:
+def merged(run: Application, operands: tuple[BatchedValue, ...], *images: int) -> Any:
     """Apply an op to the images of all examples; other operands must be shared."""
-    if any([lane.stacked for k, lane in enumerate(lanes) if k not in images]):
+    if any([operand.batched for k, operand in enumerate(operands) if k not in images]):
         return None
-    values = [lane.value for lane in lanes]
+    values = [operand.value for operand in operands]
     for k in images:
         n, *rest = run.shape(run.inputs[k])
-        values[k] = reshape(run.stacked(lanes[k], run.inputs[k]), (run.n * n, *rest))
+        values[k] = reshape(run.batched(operands[k], run.inputs[k]), (run.n * n, *rest))
     changed = {}
     if "shape" in run.attrs:
         n, *rest = run.attrs["shape"]

@@ -2,41 +2,41 @@
 
 from typing import Any
 
-from dualflow.transforms.lane import Application, Lane
+from dualflow.transforms.batched_value import Application, BatchedValue
 from dualflow.transforms.registry import batching
 
 
 @batching("concat")
-def concat(run: Application, *lanes: Lane) -> Any:
-    return run(*run.all_stacked(lanes), axis=run.axis())
+def concat(run: Application, *operands: BatchedValue) -> Any:
+    return run(*run.all_batched(operands), axis=run.axis())
 
 
 @batching("stack")
-def stack(run: Application, *lanes: Lane) -> Any:
-    return run(*run.all_stacked(lanes), axis=run.axis(rank=run.outputs[0].ndim))
+def stack(run: Application, *operands: BatchedValue) -> Any:
+    return run(*run.all_batched(operands), axis=run.axis(rank=run.outputs[0].ndim))
 
 
 @batching("add_n")
-def add_n(run: Application, *lanes: Lane) -> Any:
-    return run(*run.all_stacked(lanes))
+def add_n(run: Application, *operands: BatchedValue) -> Any:
+    return run(*run.all_batched(operands))
 
 
 @batching("split", "unstack", "roll")
-def along(run: Application, lane: Lane) -> Any:
-    return run(lane.value, axis=run.axis())
+def along(run: Application, operand: BatchedValue) -> Any:
+    return run(operand.value, axis=run.axis())
 
 
 MISSING = -1 << 63          # an omitted begin or end: DF_SLICE_MISSING
 
 
 @batching("strided_slice")
-def strided_slice(run: Application, lane: Lane) -> Any:
-    return run(lane.value, **whole_first(run))
+def strided_slice(run: Application, operand: BatchedValue) -> Any:
+    return run(operand.value, **whole_first(run))
 
 
 @batching("strided_slice_grad")
-def strided_slice_grad(run: Application, lane: Lane) -> Any:
-    return run(lane.value, shape=(run.n, *run.attrs["shape"]), **whole_first(run))
+def strided_slice_grad(run: Application, operand: BatchedValue) -> Any:
+    return run(operand.value, shape=(run.n, *run.attrs["shape"]), **whole_first(run))
 
 
 def whole_first(run: Application) -> dict[str, Any]:
@@ -46,15 +46,15 @@ def whole_first(run: Application) -> dict[str, Any]:
 
 
 @batching("pad")
-def pad(run: Application, x: Lane, value: Lane) -> Any:
-    if value.stacked:
+def pad(run: Application, x: BatchedValue, value: BatchedValue) -> Any:
+    if value.batched:
         return None
     return run(x.value, value.value, paddings=(0, 0, *run.attrs["paddings"]))
 
 
 @batching("one_hot")
-def one_hot(run: Application, indices: Lane, on: Lane, off: Lane) -> Any:
-    if on.stacked or off.stacked:
+def one_hot(run: Application, indices: BatchedValue, on: BatchedValue, off: BatchedValue) -> Any:
+    if on.batched or off.batched:
         return None
     axis = run.axis(rank=run.outputs[0].ndim)
     return run(indices.value, on.value, off.value, axis=axis)

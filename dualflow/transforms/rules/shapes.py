@@ -4,46 +4,46 @@ from typing import Any
 
 from dualflow.ops.array import broadcast_to, reshape, shape
 from dualflow.ops.reduce import reduce_prod
-from dualflow.transforms.lane import Application, Lane
+from dualflow.transforms.batched_value import Application, BatchedValue
 from dualflow.transforms.registry import batching
 
 
 @batching("identity", "stop_gradient")
-def same(run: Application, lane: Lane) -> Any:
-    return run(lane.value)
+def same(run: Application, operand: BatchedValue) -> Any:
+    return run(operand.value)
 
 
 @batching("reshape")
-def reshaped(run: Application, lane: Lane) -> Any:
-    return run(lane.value, shape=(run.n, *run.attrs["shape"]))
+def reshaped(run: Application, operand: BatchedValue) -> Any:
+    return run(operand.value, shape=(run.n, *run.attrs["shape"]))
 
 
 @batching("expand_dims", "squeeze")
-def ones(run: Application, lane: Lane) -> Any:
-    return reshape(lane.value, run.whole(run.outputs[0]))
+def ones(run: Application, operand: BatchedValue) -> Any:
+    return reshape(operand.value, run.whole(run.outputs[0]))
 
 
 @batching("broadcast_to")
-def broadcast(run: Application, lane: Lane) -> Any:
+def broadcast(run: Application, operand: BatchedValue) -> Any:
     shape = run.attrs["shape"]
-    return broadcast_to(run.with_rank(lane, run.inputs[0], len(shape)), (run.n, *shape))
+    return broadcast_to(run.with_rank(operand, run.inputs[0], len(shape)), (run.n, *shape))
 
 
 @batching("transpose")
-def transposed(run: Application, lane: Lane) -> Any:
-    return run(lane.value, perm=(0, *[p + 1 for p in run.attrs["perm"]]))
+def transposed(run: Application, operand: BatchedValue) -> Any:
+    return run(operand.value, perm=(0, *[p + 1 for p in run.attrs["perm"]]))
 
 
 @batching("shape")
-def shape_of(run: Application, lane: Lane) -> Any:
-    return Lane(shape(lane.value)[1:], False)
+def shape_of(run: Application, operand: BatchedValue) -> Any:
+    return BatchedValue(shape(operand.value)[1:], False)
 
 
 @batching("size")
-def size_of(run: Application, lane: Lane) -> Any:
-    return Lane(reduce_prod(shape(lane.value)[1:]), False)
+def size_of(run: Application, operand: BatchedValue) -> Any:
+    return BatchedValue(reduce_prod(shape(operand.value)[1:]), False)
 
 
 @batching("bitcast")
-def bits(run: Application, lane: Lane) -> Any:
-    return run(lane.value)
+def bits(run: Application, operand: BatchedValue) -> Any:
+    return run(operand.value)

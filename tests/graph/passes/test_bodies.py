@@ -4,7 +4,7 @@ import dualflow as df
 from dualflow._core import current_graph
 from dualflow.graph import ir
 from dualflow.graph.ir import LOOP, loop_parts
-from dualflow.graph.passes import bodies, common, dead_code, hoist, inline, versions
+from dualflow.graph.passes import bodies, cse, dead_code, hoist, inline, versions
 from dualflow.graph.passes.options import Options
 from tests.graph.build import assert_same, ops, random_args, traced, x
 from tests.graph.interpret import interpret
@@ -15,7 +15,7 @@ def after(f, *parameters):
     graph = versions.run(inline.run(traced(f, *parameters), Options()), Options())
     args = random_args(graph)
     want = interpret(graph, args)
-    changed = dead_code.run(common.run(ir.copy(graph), Options()), Options())
+    changed = dead_code.run(cse.run(ir.copy(graph), Options()), Options())
     changed = dead_code.run(bodies.run(changed, Options()), Options())
     ir.check(changed)
     got = interpret(changed, args)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 import dualflow as df
-from dualflow.graph.passes import assign, cluster, common, dead_code, versions
+from dualflow.graph.passes import assign, cluster, cse, dead_code, versions
 from tests.graph.build import is_block, lines, ops, passed, traced, variable, x
 
 
@@ -84,7 +84,7 @@ def test_composed_adam_is_one_cluster_besides_its_scalars():
         return []
 
     graph = traced(step, x(4, 3), x())
-    for simple in (assign, common, dead_code):
+    for simple in (assign, cse, dead_code):
         graph = simple.run(graph, None)
     after = passed(cluster, graph)
     assert ops(after) == ["cluster", "cluster", "assign", "assign", "assign"]
@@ -369,6 +369,6 @@ def test_random_programs(program):
 
     graph = versions.run(traced(f, *[x(*shape) for shape in shapes]), None)
     passed(cluster, graph)
-    for simple in (assign, common, dead_code):
+    for simple in (assign, cse, dead_code):
         graph = simple.run(graph, None)
     passed(cluster, graph)

@@ -24,8 +24,8 @@ def given(op, x, y):
     values = [x, y, x, y][:op.n_in]
     if op.n_in == 3 and op.key == 1:
         values = [df.cast(y, df.bool), x, y]
-    if op.refuses(x.dtype):
-        at = op.looks_at
+    if op.may_raise(x.dtype):
+        at = op.checked_input
         values[at] = df.where(df.equal(values[at], df.zeros_like(values[at])),
                               df.ones_like(values[at]), values[at])
         if x.dtype.is_integer and not x.dtype.is_unsigned:      # no quotient out of range

@@ -34,8 +34,9 @@ def test_source():
 
 def test_stand_in_keeps_name_and_line():
     graph = traced(lambda a: df.exp(a, name="mine"), x(3))
-    made = values.stand_in(graph, graph.nodes[-1], get_op("reduce_sum"), graph.inputs[0], axes=(0,),
-                           keepdims=False)
+    made = values.replacement(graph, graph.nodes[-1], get_op("reduce_sum"), graph.inputs[0],
+                              axes=(0,),
+                              keepdims=False)
     assert (made.node.name, made.shape) == ("mine", ())
     assert made.node.line == graph.nodes[-2].line
     assert not values.is_known(traced(lambda a: df.unique(a)[0], x(3)).outputs[0])

@@ -7,11 +7,11 @@ from typing import Any
 
 import dualflow as df
 from dualflow import nn
+from dualflow.compat.v1.default_graph import default_graph, of_the_graph, recorded
 from dualflow.compat.v1.dtypes import float32
 from dualflow.compat.v1.get_variable import get_variable
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import name_scope
-from dualflow.compat.v1.in_force import graph_in_force, of_the_graph, recorded
 from dualflow.compat.v1.init_ops import (
     glorot_normal_initializer,
     glorot_uniform_initializer,
@@ -144,7 +144,7 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = No
 def collected(made: Any, names: Any) -> Any:
     """Add a tensor to collections and return it."""
     if names is not None:
-        graph_in_force().add_to_collections(names, made)
+        default_graph().add_to_collections(names, made)
     return made
 
 

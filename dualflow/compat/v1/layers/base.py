@@ -6,11 +6,11 @@ import math
 import re
 from typing import Any
 
+from dualflow.compat.v1.default_graph import default_graph, of_the_graph, recorded
 from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.get_variable import get_variable
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import name_scope
-from dualflow.compat.v1.in_force import graph_in_force, of_the_graph, recorded
 from dualflow.compat.v1.init_ops import ones_initializer, zeros_initializer
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.scopes import VariableScope, variable_scope
@@ -102,7 +102,7 @@ class Layer:
     def _note(self, made: Any, own: list[Any], collection: str) -> None:
         for x in made if isinstance(made, list | tuple) else [made]:
             own.append(x)
-            graph_in_force().add_to_collection(collection, x)
+            default_graph().add_to_collection(collection, x)
 
     # --- calls ---
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import dualflow as df
 from dualflow.compat.v1 import nn_ops
-from dualflow.compat.v1.in_force import recorded
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.rnn_cell.base import LSTMStateTuple, RNNCell
 from dualflow.compat.v1.scopes import variable_scope

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import dualflow as df
 from dualflow._core import current_graph
+from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.defaults import Mode
-from dualflow.compat.v1.in_force import recorded
 from dualflow.compat.v1.ops import convert
 from dualflow.math import ceil
 

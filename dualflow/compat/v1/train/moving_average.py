@@ -8,9 +8,9 @@ from typing import Any
 import dualflow as df
 from dualflow._core import Variable as own_variable, as_tensor
 from dualflow.compat.v1.assign import assign_add, assign_sub, write
+from dualflow.compat.v1.default_graph import default_graph, recorded, recording
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import control_dependencies, group, name_scope
-from dualflow.compat.v1.in_force import graph_in_force, recorded, recording
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.train.optimizer import name_of, op_of
 from dualflow.compat.v1.variable_lists import (
@@ -102,7 +102,7 @@ class ExponentialMovingAverage:
                                   Variable(0.0, False, name=f"{name}/local_step",
                                            dtype=average.dtype))
         if isinstance(x, Variable):
-            graph_in_force().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, x)
+            default_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, x)
 
     def _update(self, x: Any, decay: Any) -> Any:
         average, value = self._averages[x], as_tensor(convert(x))

@@ -8,11 +8,11 @@ from typing import Any
 from dualflow._core import Tensor, TensorBase, unwrapped
 from dualflow.autodiff import GradientTape
 from dualflow.compat.v1.assign import assign_add, slot_of
+from dualflow.compat.v1.default_graph import recorded, recording, runs_at_once
 from dualflow.compat.v1.gradients import gradients
 from dualflow.compat.v1.graph import Graph
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import control_dependencies, group, name_scope
-from dualflow.compat.v1.in_force import recorded, recording, runs_at_once
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.variable_lists import trainable_variables
 from dualflow.compat.v1.variables import Variable

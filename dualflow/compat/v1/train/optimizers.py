@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow.compat.v1.assign import write
-from dualflow.compat.v1.in_force import last_op
+from dualflow.compat.v1.default_graph import last_op
 from dualflow.compat.v1.train.optimizer import Optimizer, op_of, sizes_of, value_of
 from dualflow.compat.v1.variables import Variable
 from dualflow.dtypes import int64

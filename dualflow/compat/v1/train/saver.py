@@ -11,8 +11,8 @@ from typing import Any
 from dualflow._core import Variable as own_variable
 from dualflow.compat.v1 import errors
 from dualflow.compat.v1.assign import slot_of
+from dualflow.compat.v1.default_graph import default_graph
 from dualflow.compat.v1.graph_keys import GraphKeys
-from dualflow.compat.v1.in_force import graph_in_force
 from dualflow.compat.v1.train.checkpoint import opened
 from dualflow.compat.v1.train.optimizer import name_of
 from dualflow.io.files import SUFFIX, write_tensors
@@ -67,7 +67,7 @@ class Saver:
                  pad_step_number: bool = False, save_relative_paths: bool = False,
                  filename: str | None = None) -> None:
         if var_list is None and not defer_build:
-            var_list = graph_in_force().get_collection(GraphKeys.GLOBAL_VARIABLES)
+            var_list = default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
             if not var_list and not allow_empty:
                 raise ValueError("No variables to save")
         self._slots = None if var_list is None else by_name(var_list)
@@ -79,7 +79,7 @@ class Saver:
 
     def build(self) -> None:
         """Collect the variables if that was deferred."""
-        self._slots = by_name(graph_in_force().get_collection(GraphKeys.GLOBAL_VARIABLES))
+        self._slots = by_name(default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES))
 
     @property
     def last_checkpoints(self) -> list[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualflow.compat.v1.default_graph import default_graph, runs_at_once
 from dualflow.compat.v1.defaults import default_session
 from dualflow.compat.v1.get_variable import get_variable
 from dualflow.compat.v1.graph import Graph
 from dualflow.compat.v1.graph_keys import GraphKeys
-from dualflow.compat.v1.in_force import graph_in_force, runs_at_once
 from dualflow.compat.v1.init_ops import zeros_initializer
 from dualflow.compat.v1.scopes import variable_scope
 from dualflow.compat.v1.variables import Variable
@@ -32,7 +32,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
     ...     print(tf.train.get_global_step())
     None
     """
-    graph = graph or graph_in_force()
+    graph = graph or default_graph()
     found = [x for x in graph.get_collection(GraphKeys.GLOBAL_STEP)
              if isinstance(x, Variable) is not runs_at_once()] or [
         x for x in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if x.name == "global_step:0"]
@@ -59,7 +59,7 @@ def create_global_step(graph: Graph | None = None) -> Any:
     ...     tf.train.create_global_step().name
     'global_step:0'
     """
-    graph = graph or graph_in_force()
+    graph = graph or default_graph()
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
     if runs_at_once():

@@ -1,0 +1,61 @@
+/* The records of a tape: for each op applied to a watched value its op, attributes and operands. An
+ * operand is stored as an object, or described by dtype and shape. Records are consecutive in
+ * chunks of memory. The owner (_core/records.pxi) holds and releases the stored Python objects.
+ * Nothing is locked: tapes hold the GIL. */
+#ifndef DF_TAPE_H
+#define DF_TAPE_H
+
+#include "base/tensor.h"
+#include "tape/ids.h"
+
+typedef struct {
+    uint64_t id; /* 0: not watched */
+    void *kept;  /* the owner's object, or the dimensions if `spec` */
+    int ndim;
+    uint8_t dtype;
+    bool spec;
+} df_operand;
+
+typedef struct df_tape_record {
+    struct df_tape_record *before;
+    void *op, *attrs;
+    int64_t bytes;
+    int n_in, n_out;
+    bool may_lead_further;  /* reachability also propagates from one output to the others */
+    df_operand operands[]; /* n_in + n_out operands, then dimensions */
+} df_tape_record;
+
+typedef struct df_chunk df_chunk;
+
+typedef struct {
+    df_tape_record *last;
+    int64_t n;
+    df_chunk *first, *chunk;
+    df_id_set ids; /* all watched ids */
+} df_tape;
+
+/* Allocates a record with up to n_dims dimensions; sets n_in and n_out. Returns NULL if out of
+ * memory. The record is not in the tape before `df_tape_append`; no other call for the tape may
+ * come in between. */
+df_tape_record *df_tape_reserve(df_tape *tape, int n_in, int n_out, int64_t n_dims);
+/* Start of the dimensions of its operands. */
+static inline int64_t *df_tape_record_dims(df_tape_record *e)
+{
+    return (int64_t *)&e->operands[e->n_in + e->n_out];
+}
+/* Describes `t` in `o`. The dimensions are stored at `dims`, or shared with `like` (may be NULL) if
+ * they are equal. Returns the position for the next dimensions. */
+int64_t *df_operand_describe(df_operand *o, const df_tensor *t, const df_operand *like,
+                             int64_t *dims);
+/* Appends a record whose operands are set and whose dimensions end at `end`. */
+void df_tape_append(df_tape *tape, df_tape_record *e, const int64_t *end);
+/* Removes the newest record, whose objects the owner has released. */
+void df_tape_drop(df_tape *tape);
+
+/* Extends `reach` with the outputs of every record that reads an id in it, from the oldest record
+ * to the newest. Returns false if out of memory. */
+bool df_tape_mark_reachable(const df_tape *tape, df_id_set *reach);
+/* True if one of its outputs is a key of the map. */
+bool df_tape_record_has_cotangent(const df_tape_record *e, const df_id_map *cotangents);
+
+#endif
