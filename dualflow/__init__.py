@@ -458,9 +458,9 @@ _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "config", "data",
 for _name, _module, _attribute in (
         ("array_api", "array_api", ""),
         ("cluster_compiler", "aot.clusters.request", "Compiler"),
-        ("compile_backward", "graph.calls.log_program", "compile_backward"),
+        ("compile_backward", "graph.calls.compile_backward", "compile_backward"),
         ("draw", "graph.inspect.draw", "draw"),
-        ("eval_shape", "graph.trace.dry", "eval_shape"),
+        ("eval_shape", "graph.trace.eval_shape", "eval_shape"),
         ("string_tensor", "string_tensor", ""),
         ("vmap", "transforms", "vmap")):
     _late_binding.register(_name, f"dualflow.{_module}", _attribute)

@@ -12,6 +12,7 @@ import pytest
 
 import dualflow as df
 from dualflow import errors
+from dualflow._util.late_binding import late
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sorted((ROOT / "dualflow").rglob("*.py"))
@@ -412,3 +413,10 @@ def test_c_files_form_no_cycle():
 
 def test_a_cycle_is_found():
     assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
+
+
+def test_registered_functions_exist():
+    for name in ("array_api", "cluster_compiler", "compile_backward", "draw", "eval_shape",
+                 "string_tensor", "vmap"):
+        assert late(name) is not None
+    assert late("vmap") is df.vmap

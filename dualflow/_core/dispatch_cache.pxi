@@ -104,8 +104,8 @@ cdef class CacheEntry:
         for default, guard in self.defaults:
             if not check_guard(<ArgumentGuard>guard, <PyObject *>default, leaves):
                 return None
-        for guard, guard in self.held:
-            value = (<StateGuard>guard).content()
+        for location, guard in self.held:
+            value = (<StateGuard>location).content()
             if value == NULL or not check_guard(<ArgumentGuard>guard, value, leaves):
                 return None
         return leaves

@@ -78,7 +78,7 @@ static void test_what_is_the_same(void)
         free(words);
     }
     df_signature_free(&s);
-    CHECK(!s.words && !s.places && s.n == 0);
+    CHECK(!s.words && !s.seen && s.n == 0);
 }
 
 /* The generation counter wraps around after 2^31 signatures. */

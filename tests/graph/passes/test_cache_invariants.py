@@ -65,7 +65,7 @@ def test_cached_results_are_computed_only_after_changes():
                    lambda: v.assign_add(df.ones([10, 5])), lambda: None]:
         change()
         f(X)
-        runs.append(f.compiled_for(X).executable.kept.runs)
+        runs.append(f.compiled_for(X).executable.cached.runs)
     assert runs == [1, 1, 1, 2, 2]
 
 
