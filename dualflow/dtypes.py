@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 Kind: TypeAlias = 'Literal["bool", "int", "float"]'
 
 
-# The largest finite value of each floating dtype.
-LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2.0 ** -7) * 2.0 ** 127,
-           "float32": (2 - 2.0 ** -23) * 2.0 ** 127, "float64": (2 - 2.0 ** -52) * 2.0 ** 1023}
-
-
 class DType:
     """An element type of tensors.
 
@@ -31,6 +26,10 @@ class DType:
     kind : {"bool", "int", "float"}
     index : int
         Position in the C enum.
+    digits : int
+        Bits of the significand of a float, with the implicit one; 0 for other dtypes.
+    max_exponent : int
+        Exponent of the largest power of two that a float represents; 0 for other dtypes.
 
     Examples
     --------
@@ -43,18 +42,27 @@ class DType:
     True
     """
 
-    __slots__ = ("index", "itemsize", "kind", "name")
+    __slots__ = ("digits", "index", "itemsize", "kind", "max_exponent", "name")
+    digits: int
     index: int
     itemsize: int
+    max_exponent: int
     name: str
 
-    def __init__(self, index: int, name: str, itemsize: int, kind: Kind) -> None:
+    def __init__(self, index: int, name: str, itemsize: int, kind: Kind, digits: int = 0,
+                 max_exponent: int = 0) -> None:
         self.index, self.name, self.itemsize, self.kind = index, name, itemsize, kind
+        self.digits, self.max_exponent = digits, max_exponent
 
     @property
     def is_floating(self) -> bool:
         """True for floating-point dtypes."""
         return self.kind == "float"
+
+    @property
+    def is_reduced_float(self) -> bool:
+        """True for the 16-bit floats, which are computed in float32 and rounded once per op."""
+        return self.kind == "float" and self.itemsize == 2
 
     @property
     def is_integer(self) -> bool:
@@ -67,16 +75,23 @@ class DType:
         return self.kind == "bool"
 
     @property
+    def short_name(self) -> str:
+        """Kind and bits, as in names in C and in safetensors files: "F32", "BF16", "I8", "BOOL"."""
+        kind = self.name.rstrip("0123456789")
+        return (kind if self.is_bool else kind[:-4] if self.is_floating else
+                "u" if self.is_unsigned else "i").upper() + self.name[len(kind):]
+
+    @property
     def as_numpy_dtype(self) -> Any:
         """The NumPy dtype; for bfloat16 the dtype of the package ml_dtypes, if it is installed."""
         import numpy as np  # slow import
 
-        if self.name != "bfloat16":
+        if self.is_numpy_compatible:
             return np.dtype(self.name)
         try:
-            return np.dtype(import_module("ml_dtypes").bfloat16)
+            return np.dtype(getattr(import_module("ml_dtypes"), self.name))
         except ImportError:
-            raise DTypeError("bfloat16 is not a dtype of NumPy: install ml_dtypes, or cast to "
+            raise DTypeError(f"{self.name} is not a dtype of NumPy: install ml_dtypes, or cast to "
                              "float32 first") from None
 
     @property
@@ -101,7 +116,7 @@ class DType:
         ((-128, 127), 3.3895313892515355e+38)
         """
         if self.kind == "float":
-            largest = LARGEST[self.name]
+            largest = (2 - 2.0 ** (1 - self.digits)) * 2.0 ** self.max_exponent
             return -largest, largest
         if self.kind == "bool":
             return False, True
@@ -178,10 +193,10 @@ int8: DType = DType(5, "int8", 1, "int")
 int16: DType = DType(6, "int16", 2, "int")
 int32: DType = DType(7, "int32", 4, "int")
 int64: DType = DType(8, "int64", 8, "int")
-float16: DType = DType(9, "float16", 2, "float")
-bfloat16: DType = DType(10, "bfloat16", 2, "float")
-float32: DType = DType(11, "float32", 4, "float")
-float64: DType = DType(12, "float64", 8, "float")
+float16: DType = DType(9, "float16", 2, "float", digits=11, max_exponent=15)
+bfloat16: DType = DType(10, "bfloat16", 2, "float", digits=8, max_exponent=127)
+float32: DType = DType(11, "float32", 4, "float", digits=24, max_exponent=127)
+float64: DType = DType(12, "float64", 8, "float", digits=53, max_exponent=1023)
 
 # TensorFlow's aliases.
 half: DType = float16

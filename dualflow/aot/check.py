@@ -8,7 +8,7 @@ from dualflow.aot.contents import Contents
 from dualflow.aot.model import c_type
 from dualflow.aot.names import text_literal
 from dualflow.aot.tables import memory
-from dualflow.dtypes import DType
+from dualflow.dtypes import DType, as_dtype
 
 KEPT_BYTES = 4096         # stored per result; the rest is compared by a hash
 
@@ -159,7 +159,7 @@ def is_nan(number: bytes, dtype: str) -> bool:
     >>> is_nan(bytes([0, 0, 192, 127]), "float32"), is_nan(bytes([0, 0, 128, 127]), "float32")
     (True, False)
     """
-    digits = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}[dtype]
+    digits = as_dtype(dtype).digits - 1
     bits = int.from_bytes(number, "little") & ((1 << (8 * len(number) - 1)) - 1)
     exponent = ((1 << (8 * len(number) - 1)) - 1) >> digits << digits
     return bits > exponent

@@ -12,11 +12,11 @@ from dualflow.aot.contents import Contents
 from dualflow.aot.entry import Entry, Value
 from dualflow.aot.flat import Flat
 from dualflow.aot.tables import tables
-from dualflow.dtypes import DType
+from dualflow.dtypes import ALL, DType
 from dualflow.graph.ir import type_text
 
-C_TYPES = {"bool": "bool", "float32": "float", "float64": "double", "float16": "uint16_t",
-           "bfloat16": "uint16_t"}
+C_TYPES = {"bool": "bool", "float32": "float", "float64": "double",
+           **{d.name: "uint16_t" for d in ALL if d.is_reduced_float}}
 MODEL = "model"           # the first argument of entries; a name that no other argument has
 GLUE = "\0"               # a space at which lines do not break
 

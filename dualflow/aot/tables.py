@@ -10,13 +10,9 @@ from typing import Any
 from dualflow._core import Op, Tensor, memory_of
 from dualflow.aot.flat import Attribute, Flat, FlatEntry, FlatProgram, Word
 from dualflow.aot.names import text_literal
-from dualflow.dtypes import DType, as_dtype
+from dualflow.dtypes import ALL, DType
 
-C_DTYPES = {"bool": "DF_BOOL", "uint8": "DF_U8", "uint16": "DF_U16", "uint32": "DF_U32",
-            "uint64": "DF_U64", "int8": "DF_I8", "int16": "DF_I16", "int32": "DF_I32",
-            "int64": "DF_I64", "float16": "DF_F16", "bfloat16": "DF_BF16", "float32": "DF_F32",
-            "float64": "DF_F64"}
-DTYPES = {as_dtype(name).index: as_dtype(name) for name in C_DTYPES}
+DTYPES = {dtype.index: dtype for dtype in ALL}
 LOWEST = -2**63
 BUILT = [("baseline", "DF_WITHOUT_BASELINE"), ("neon", "DF_HAVE_NEON"), ("avx2", "DF_HAVE_AVX2"),
          ("avx512", "DF_HAVE_AVX512")]
@@ -32,12 +28,12 @@ CLUSTERS = "".join([
 
 def dtype_code(dtype: DType) -> str:
     """Return the enumerator of a dtype: ``DF_F32``."""
-    return C_DTYPES[dtype.name]
+    return f"DF_{dtype.short_name}"
 
 
 def short(dtype: DType) -> str:
     """Return the short name of a dtype: ``F32``."""
-    return dtype_code(dtype).removeprefix("DF_")
+    return dtype.short_name
 
 
 def integer(n: int) -> str:

@@ -16,9 +16,6 @@ from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
-_BITS_OF_FRACTION = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
-_SMALLEST_EXPONENT = {"float16": -14, "bfloat16": -126, "float32": -126, "float64": -1022}
-
 
 @dataclass(frozen=True)
 class FloatInfo:
@@ -94,8 +91,8 @@ def finfo(type: TensorLike | DTypeLike, /) -> FloatInfo:
     dtype = _dtype_of(type)
     if not dtype.is_floating:
         raise DTypeError(f"finfo: got {dtype}, expected a floating dtype")
-    return FloatInfo(8 * dtype.itemsize, 2.0 ** -_BITS_OF_FRACTION[dtype.name], dtype.max,
-                     dtype.min, 2.0 ** _SMALLEST_EXPONENT[dtype.name], dtype)
+    return FloatInfo(8 * dtype.itemsize, 2.0 ** (1 - dtype.digits), dtype.max, dtype.min,
+                     2.0 ** (1 - dtype.max_exponent), dtype)
 
 
 def iinfo(type: TensorLike | DTypeLike, /) -> IntInfo:

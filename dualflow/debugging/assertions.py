@@ -9,7 +9,7 @@ from typing import Any
 
 from dualflow._core import Tensor, as_tensor
 from dualflow.arguments import integer
-from dualflow.dtypes import as_dtype
+from dualflow.dtypes import DType, as_dtype, float32
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import equal, greater, greater_equal, less, less_equal, not_equal
@@ -197,6 +197,11 @@ def assert_greater_equal(x: TensorLike, y: TensorLike, message: str | None = Non
     _compare(greater_equal, ">=", x, y, message, summarize, name)
 
 
+def spacing(dtype: DType) -> float:
+    """Return the distance from 1 to the next number of a floating dtype; of others, float32's."""
+    return 2.0 ** (1 - (dtype if dtype.is_floating else float32).digits)
+
+
 def assert_near(x: TensorLike, y: TensorLike, rtol: float | None = None, atol: float | None = None,
                 message: str | None = None, summarize: int | None = None,
                 name: str | None = None) -> None:
@@ -220,13 +225,10 @@ def assert_near(x: TensorLike, y: TensorLike, rtol: float | None = None, atol: f
     >>> df.debugging.assert_near([1., 2.], [1., 2.0000001])
     """
     a, b = as_tensor(x), as_tensor(y)
-    default = 10 * 2.0 ** -SPACING.get(a.dtype.name, 23)
+    default = 10 * spacing(a.dtype)
     near = (default if atol is None else atol) + (default if rtol is None else rtol) * abs(b)
     _demand(less_equal(abs(a - b), near), "|x - y| <= atol + rtol |y|", [("x", a), ("y", b)],
             message, summarize, name)
-
-
-SPACING = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}     # bits of the mantissa
 
 
 def assert_positive(x: TensorLike, message: str | None = None, summarize: int | None = None,

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from dualflow._core import Dim, Symbol, Tensor, constant, memory_of
-from dualflow.dtypes import DType, float32, float64, int32, int64, uint8
+from dualflow.dtypes import ALL, DType, float32, float64, int32, int64, uint8
 from dualflow.graph.trace.dims import LEAF_KINDS, in_order
 from dualflow.graph.trace.names import Names
 from dualflow.onnx.package import OPSET, code_of, onnx
@@ -31,7 +31,7 @@ WIDER: dict[str, tuple[DType, ...]] = {
     "bool": (uint8, int32, float32), "uint8": (int32, int64, float32),
     "int8": (int32, int64, float32), "uint16": (int32, int64, float32),
     "int16": (int32, int64, float32), "uint32": (int64, float64), "int32": (int64, float64),
-    "bfloat16": (float32,), "float16": (float32,), "float32": (float64,)}
+    **{d.name: (float32,) for d in ALL if d.is_reduced_float}, "float32": (float64,)}
 SPELLED = {"float32": "float", "float64": "double"}      # in schemas
 
 

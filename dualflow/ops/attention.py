@@ -79,7 +79,7 @@ def scaled_dot_product_attention(query: TensorLike, key: TensorLike, value: Tens
     -----
     The scores are computed in tiles (Dao, "FlashAttention-2", 2023) and recomputed for the
     gradient: memory grows with queries + keys, not with their product. The gradient draws the same
-    dropout mask again. float16 and bfloat16 are computed in float32, tile by tile, and rounded
+    dropout mask again. 16-bit floats are computed in float32, tile by tile, and rounded
     once. A query without any key gives 0.
 
     The gradient of a floating mask and second-order gradients are composed of plain ops, which

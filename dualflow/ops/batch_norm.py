@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dualflow._core import Tensor, apply, as_tensor, larger
 from dualflow.arguments import REFUSED, channels_first, named
-from dualflow.dtypes import bfloat16, float16
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import add, multiply
@@ -134,9 +133,9 @@ def fused_batch_norm(x: TensorLike, scale: TensorLike, offset: TensorLike,
     -----
     One op with one gradient op, for `x`, `scale` and `offset`; the averages have no gradient. The
     moments are computed around the means of blocks of `x` that depend on its shape alone, which
-    avoids cancellation and makes the result independent of the thread count. A float16 or bfloat16
-    `x` may have float32 moments. Unlike in TensorFlow, `epsilon` has no minimum. Source: Ioffe and
-    Szegedy, Batch Normalization (2015).
+    avoids cancellation and makes the result independent of the thread count. An `x` of 16-bit
+    floats may have float32 moments. Unlike in TensorFlow, `epsilon` has no minimum. Source: Ioffe
+    and Szegedy, Batch Normalization (2015).
 
     Examples
     --------
@@ -153,7 +152,7 @@ def fused_batch_norm(x: TensorLike, scale: TensorLike, offset: TensorLike,
         raise InvalidArgumentError(
             "fused_batch_norm: mean and variance are required unless is_training, with an "
             "exponential_avg_factor of 1")
-    half = x.dtype if x.dtype in (float16, bfloat16) and scale.dtype is not x.dtype else None
+    half = x.dtype if x.dtype.is_reduced_float and scale.dtype is not x.dtype else None
     if not is_training:
         y = _by_given(x, mean, variance, offset, scale, epsilon, first)
         return (y if half is None else cast(y, half)), as_tensor(mean), as_tensor(variance)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
-from dualflow.dtypes import as_dtype, bfloat16, float16, float32
+from dualflow.dtypes import as_dtype, float32
 from dualflow.gradient_registry import gradient
 from dualflow.ops.limits import clip_by_value
 
@@ -73,7 +73,7 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
     [0, 100, 255]
     """
     x = value if isinstance(value, TensorBase) else as_tensor(value)
-    if x.dtype in (float16, bfloat16):
+    if x.dtype.is_reduced_float:
         x = cast(x, float32)
     source, target = x.dtype, as_dtype(dtype)
     if source.is_floating and target.is_floating and source.itemsize > target.itemsize:

@@ -19,7 +19,7 @@ _NUMPY_NDIM = 64           # the highest rank NumPy and memoryviews have
 
 def _readable(x: Tensor) -> Tensor:
     """Return `x` in a dtype that memoryviews support; computed eagerly even while tracing."""
-    if x.dtype.name not in ("bfloat16", "float16"):
+    if not x.dtype.is_reduced_float:
         return x
     with TraceContext(None):
         return apply("cast", x, dtype="float32")

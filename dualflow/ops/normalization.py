@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dualflow._core import Tensor, apply, as_tensor
 from dualflow.arguments import REFUSED, named, shown
-from dualflow.dtypes import bfloat16, float16, float32
+from dualflow.dtypes import float32
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import Rule, gradient
 from dualflow.ops.arithmetic import add, multiply, square
@@ -64,7 +64,7 @@ def _over(op: str, x: Any, axes: list[int], epsilon: float) -> Tensor:
 def in_float(rule: Rule) -> Rule:
     """Wrap a gradient rule of many ops to compute 16-bit floats in float32 and round once."""
     def wide(v):
-        return cast(v, float32) if v.dtype in (float16, bfloat16) else v
+        return cast(v, float32) if v.dtype.is_reduced_float else v
 
     def narrowed(to, dtype):
         return lambda: cast(to(), dtype)

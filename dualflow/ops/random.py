@@ -29,7 +29,6 @@ __all__ = [
 
 
 Shape: TypeAlias = "int | Sequence[int]"
-_HALF_DIGITS = {dtypes.float16: 11, dtypes.bfloat16: 8}
 
 
 def _in_dtype(x: Tensor, wanted: dtypes.DType) -> Tensor:
@@ -47,9 +46,9 @@ def key_of(seed: TensorLike) -> TensorLike:
 
 
 def _drawn_in(dtype: DTypeLike) -> dtypes.DType:
-    """Return the dtype to draw in; float16 and bfloat16 are rounded from float32."""
+    """Return the dtype to draw in; 16-bit floats are rounded from float32."""
     wanted = as_dtype(dtype)
-    return dtypes.float32 if wanted.is_floating and wanted.itemsize == 2 else wanted
+    return dtypes.float32 if wanted.is_reduced_float else wanted
 
 
 def _scaled(draw: Callable[[Any, Any], Tensor], dtype: DTypeLike, location: TensorLike,
@@ -102,7 +101,7 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
                      minval=minval, maxval=maxval)
     low: Any = minval
     high: Any = 1.0 if maxval is None else maxval
-    digits = _HALF_DIGITS.get(as_dtype(dtype))
+    digits = as_dtype(dtype).digits if as_dtype(dtype).is_reduced_float else None
     if digits or isinstance(low, TensorBase) or isinstance(high, TensorBase):
         x = apply("random_uniform", key_of(seed), name=name, shape=shape, dtype=drawn, minval=0.0,
                   maxval=1.0)

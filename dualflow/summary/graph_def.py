@@ -178,7 +178,7 @@ class GraphDefWriter:
         else:
             attr["T"].list.type.extend([data_type(y.dtype) for y in outputs])
         if node.op is CONSTANT and isinstance(node.data, Tensor):
-            if node.data.size <= SHOWN and node.data.dtype.name != "bfloat16":
+            if node.data.size <= SHOWN and node.data.dtype.is_numpy_compatible:
                 make = part("util.tensor_util").make_tensor_proto
                 attr["value"].tensor.CopyFrom(make(node.data.numpy()))
         elif node.op is VARIABLE:

@@ -9,26 +9,25 @@ from typing import NamedTuple
 
 from dualflow._core import Op
 from dualflow.aot.runtime import read, sources
-from dualflow.dtypes import DType
+from dualflow.dtypes import ALL, DType
 
 HEADERS = "ops/strip.h", "ops/cast_formulas.h"  # included first by generated code
 ROW_CHUNK = 16384               # elements: the library reduces longer rows in chunks
 EXPENSIVE = 2.0                 # ns per element: inlining such long formulas gains nothing
 
 # Suffixes of names in C by dtype: of vector functions, and of casts.
-TAGS = {"bool": "u8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
-        "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "float16": "u16",
-        "bfloat16": "u16", "float32": "f32", "float64": "f64"}
-CAST_TAGS = TAGS | {"bool": "boolean", "float16": "f16", "bfloat16": "bf16"}
+CAST_TAGS = {d.name: "boolean" if d.is_bool else d.short_name.lower() for d in ALL}
+TAGS = {d.name: "u8" if d.is_bool else "u16" if d.is_reduced_float else d.short_name.lower()
+        for d in ALL}
 TESTS = frozenset({"TEST", "COMPARE"})          # forms that return masks
-HALVES = frozenset({"float16", "bfloat16"})
+HALVES = frozenset([d.name for d in ALL if d.is_reduced_float])
 
-_FLOATS = ("float16", "bfloat16", "float32", "float64")
-_INTS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+_FLOATS = tuple([d.name for d in ALL if d.is_floating])
+_INTS = tuple([d.name for d in ALL if d.is_integer])
 _GROUPS = {"FLOATS": _FLOATS, "INTS": _INTS, "NUMBERS": _FLOATS + _INTS, "BOOLS": ("bool",)}
 _RECORD = re.compile(r"^DF_OP\((\w+)\) = \{(.*?)\};", re.M | re.S)
 _TABLE = re.compile(r"\b(FLOATS|INTS|NUMBERS|BOOLS)\((\w+)\)")
-_ENTRY = re.compile(r"\b(?:DF_OF\((F16|BF16|F64), |\[DF_(F32)\] = )(\w+)_tile_\w+")
+_ENTRY = re.compile(r"\b(?:DF_OF\((B?F\d+), |\[DF_(F32)\] = )(\w+)_tile_\w+")
 _FORM = re.compile(r"^TILE_(UNARY|BINARY|TERNARY|QUATERNARY|UNARY_WITH|BINARY_WITH|UNARY_EITHER|"
                    r"BINARY_EITHER|CHOICE|TEST|COMPARE)\(([\w, ]+)\)", re.M)
 _FAMILY = re.compile(r'^#define TEMPLATE "(ops/\w+_formulas\.h)"\n(?:#include "[^"]+"\n)+'
@@ -39,7 +38,7 @@ _REDUCTION = re.compile(r"^static const reduction (\w+) = \{\.first = \{(?:FOLDE
                         r"SIGNLESS_REDUCERS)\((\w+)\)\}(.*?)\};", re.M | re.S)
 _REDUCER = re.compile(r"^REDUCER\((\w+), (\w+|FN\(\w+\)\(\)), (\w+), (\w+)\)", re.M)
 _FINISH = re.compile(r"\bFINISH\((\w+)\)")
-_ENTRY_DTYPES = {"F16": "float16", "BF16": "bfloat16", "F64": "float64", "F32": "float32"}
+_ENTRY_DTYPES = {d.short_name: d.name for d in ALL if d.is_floating}
 
 
 class Formula(NamedTuple):

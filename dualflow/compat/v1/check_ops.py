@@ -13,7 +13,7 @@ from dualflow.compat.v1.default_graph import last_op, recorded
 from dualflow.compat.v1.groups import name_scope
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.ops import alike, convert
-from dualflow.debugging.assertions import SPACING
+from dualflow.debugging.assertions import spacing
 from dualflow.ops.host import host_call
 from dualflow.string_tensor import as_bytes, is_text
 
@@ -194,7 +194,7 @@ def assert_near(x: Any, y: Any, rtol: Any = None, atol: Any = None, data: Any = 
     ...     sess.run(tf.assert_near([1.], [1.0000001]))
     """
     a, b = alike(x, y)
-    default = 10 * 2.0 ** -SPACING.get(a.dtype.name, 23)
+    default = 10 * spacing(a.dtype)
     relative, absolute = [default if tol is None else tol for tol in (rtol, atol)]
     with name_scope(name, "assert_near"):
         shown = [message or "", f"x and y not equal to tolerance rtol = {relative}, atol = "

@@ -14,6 +14,7 @@ from dualflow.compat.v1.check_ops import data_of, texts
 from dualflow.compat.v1.default_graph import default_graph, last_op, recorded
 from dualflow.compat.v1.groups import control_dependencies, group
 from dualflow.compat.v1.ops import convert
+from dualflow.dtypes import ALL
 from dualflow.graph.ir import VARIABLE
 from dualflow.ops.host import host_call
 
@@ -85,8 +86,8 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
     x = convert(tensor)
     if not x.dtype.is_floating:
         raise TypeError("Value passed to parameter 'tensor' has DataType "
-                        f"{x.dtype.name} not in list of allowed values: bfloat16, float16, "
-                        "float32, float64")
+                        f"{x.dtype.name} not in list of allowed values: "
+                        f"{', '.join(sorted([d.name for d in ALL if d.is_floating]))}")
     bad = [df.reduce_any(test(x)) for test in (df.math.is_inf, df.math.is_nan)]
 
     def check(*found: Tensor) -> None:

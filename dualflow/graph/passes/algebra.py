@@ -39,7 +39,6 @@ from dualflow.graph.passes.values import is_known, is_zero, made_by, number, rep
 
 ADD_N_MAX = 4  # a longer sum stays one node: it joins a cluster, or reads each term once
 POWER_MAX = 64
-DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # of the significand
 
 ABS, ADD, CAST, LOGICAL_NOT, MULTIPLY = map(
     get_op, ("abs", "add", "cast", "logical_not", "multiply"))
@@ -364,7 +363,7 @@ def holds(wide: DType, narrow: DType) -> bool:
         return wide.itemsize > narrow.itemsize
     unsigned = narrow.name.startswith("u")
     if wide.is_floating:
-        return DIGITS[wide.name] >= 8 * narrow.itemsize - (not unsigned)
+        return wide.digits >= 8 * narrow.itemsize - (not unsigned)
     return wide.itemsize > narrow.itemsize and (unsigned or not wide.name.startswith("u"))
 
 

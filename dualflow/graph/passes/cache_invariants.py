@@ -1,6 +1,6 @@
 """Caching of run-invariant values: values that depend on constants and unwritten variables only.
 
-    cast(w, bfloat16), transpose(w)     are computed once, and again after w has changed
+    cast(w, float16), transpose(w)      are computed once, and again after w has changed
 
 The nodes move to a separate graph, `Graph.kept`; each value that other nodes read becomes a
 parameter (`CachedParameter`). Cached values take memory for as long as the program lives, so none

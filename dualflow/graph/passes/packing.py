@@ -5,7 +5,7 @@
     a matrix that many products transpose   transposed once
     filters that last from run to run       transformed once (Winograd), then cached
 
-A product packs a transposed right operand, and any float16 or bfloat16 one, in each run. A product
+A product packs a transposed right operand, and any operand of 16-bit floats, in each run. A product
 of few rows does not amortise that: think of inference, or of the backward steps of a recurrent
 network. Constants are always packed, since panels are read faster than distant rows; for variables,
 which may change before each run, that alone does not pay. The order of sums stays, except in

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from dualflow._core import Op, Symbol, Tensor, evaluate, get_op, make_attrs
-from dualflow.dtypes import bfloat16, float32
+from dualflow.dtypes import float32
 from dualflow.graph.ir import CONSTANT, Graph, Input, Node
 
 BROADCAST = get_op("broadcast_to")
@@ -62,7 +62,7 @@ def is_known(x: Symbol) -> bool:
 
 def bits(x: Any) -> bytes:
     """Return the bytes of a tensor (or variable), for comparison with others of its type."""
-    if x.dtype is bfloat16:             # no buffer format exists; float32 holds all its values
+    if not x.dtype.is_numpy_compatible:     # no buffer format; float32 holds all its values
         x = evaluate(CAST, [x], make_attrs(CAST, dtype=float32))[0]
     if x.ndim > VIEW_NDIM:
         x = evaluate(RESHAPE, [x], make_attrs(RESHAPE, shape=(x.size,)))[0]

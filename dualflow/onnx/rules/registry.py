@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow._core import Dim, Symbol
-from dualflow.dtypes import bfloat16, float16, float32
+from dualflow.dtypes import ALL, float32
 from dualflow.graph.ir import Node
 from dualflow.onnx.values import Value
 from dualflow.onnx.writer import Refused, Writer
@@ -15,7 +15,7 @@ from dualflow.onnx.writer import Refused, Writer
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
 REASONS: dict[str, str] = {}        # why ops cannot be exported
-REDUCED = (float16, bfloat16)       # computed in float32 by formulas
+REDUCED = tuple([d for d in ALL if d.is_reduced_float])    # computed in float32 by formulas
 
 
 class Application:
@@ -66,7 +66,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 def formula(*names: str) -> Callable[[Rule], Rule]:
     """Register a rule that writes several operators, or an operator that sums many numbers.
 
-    The rule computes float16 and bfloat16 in float32 and rounds once, as the kernels do. In 16 bits
+    The rule computes 16-bit floats in float32 and rounds once, as the kernels do. In 16 bits
     intermediate squares and sums overflow, and small constants become zero.
     """
     def add(function: Rule) -> Rule:

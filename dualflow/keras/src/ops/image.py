@@ -56,7 +56,7 @@ def _planes(images: Any, data_format: Any) -> tuple[list[df.Tensor], int, df.DTy
 
 def rgb_to_hsv(images: Any, data_format: Any = None) -> Any:
     planes, axis, dtype = _planes(images, data_format)
-    least = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23}.get(dtype.name, 2.**-52)
+    least = 2.0 ** (1 - dtype.digits)
     r, g, b = [df.where(df.abs(p) < least, df.zeros_like(p), p) for p in planes]
     value = df.maximum(df.maximum(r, g), b)
     spread = value - df.minimum(df.minimum(r, g), b)

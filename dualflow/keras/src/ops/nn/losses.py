@@ -9,7 +9,6 @@ from keras.src.backend.config import epsilon, floatx
 import dualflow as df
 from dualflow.keras.src.ops.convert import convert_to_tensor, tensors, to_dtype
 from dualflow.keras.src.ops.numpy import reductions
-from dualflow.keras.src.ops.numpy.elementwise import LARGEST
 
 # --- classes ---
 
@@ -112,7 +111,7 @@ def moments(x: Any, axes: Any, keepdims: Any = False, synchronized: Any = False)
     x = convert_to_tensor(x)
     if x.dtype.itemsize > 2:
         return df.nn.moments(x, axes, keepdims=keepdims)
-    most = LARGEST["float16"]               # 16-bit floats: computed in float32, clipped
+    most = df.float16.max               # 16-bit floats: computed in float32, clipped
     mean, variance = df.nn.moments(df.cast(x, df.float32), axes, keepdims=keepdims)
     return (df.cast(df.clip_by_value(mean, -most, most), x.dtype),
             df.cast(df.clip_by_value(variance, -most, most), x.dtype))

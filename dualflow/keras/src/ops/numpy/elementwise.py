@@ -163,16 +163,13 @@ def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
         return x
-    largest = LARGEST[x.dtype.name]
+    largest = x.dtype.max
     for found, value in ((df.math.is_nan(x), nan),
                          (isposinf(x), largest if posinf is None else posinf),
                          (isneginf(x), -largest if neginf is None else neginf)):
         x = df.where(found, convert_to_tensor(value, x.dtype), x)
     return x
 
-
-LARGEST = {"float16": 65504.0, "bfloat16": 2.0**127 * (2 - 2.0**-7),
-           "float32": 2.0**127 * (2 - 2.0**-23), "float64": 2.0**1023 * (2 - 2.0**-52)}
 
 # --- powers ---
 
