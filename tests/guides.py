@@ -1,0 +1,95 @@
+"""Helpers for tests that execute guides: they read the code blocks of a page, add the blocks to a
+copy of the tree, and run commands there.
+
+A block belongs to the file whose path, in backquotes, comes last before it. A block of any language
+is appended to the file, which is created if it does not exist; a block of the language `diff`
+replaces its context and removed lines with its context and added lines.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+LEFT = shutil.ignore_patterns(".git", "lib", "lib64", ".hypothesis", "__pycache__", ".*_cache")
+BLOCK = re.compile(r"`([\w./]+/[\w.]+\.\w+)`|^```(\w+)\n(.*?)^```$", re.M | re.S)
+
+
+class Block(NamedTuple):
+    """A code block of a page.
+
+    Attributes
+    ----------
+    file : str
+        Path of the file that the block changes, relative to the root of the project.
+    language : str
+    code : str
+    """
+
+    file: str
+    language: str
+    code: str
+
+
+def page(name):
+    """Return the text of a page of docs/."""
+    return (ROOT / "docs" / name).read_text()
+
+
+def blocks(text):
+    """Return the blocks of a page; examples of the interpreter are left out."""
+    file, found = "", []
+    for path, language, code in BLOCK.findall(text):
+        if path:
+            file = path
+        elif not code.startswith(">>>"):
+            found.append(Block(file, language, code))
+    return found
+
+
+def add(tree, block):
+    """Apply a block to its file in a tree."""
+    path = tree / block.file
+    before = path.read_text() if path.exists() else ""
+    path.write_text(changed(before, block) if block.language == "diff" else before + block.code)
+
+
+def changed(text, block):
+    """Return a text after a block of the language diff; its lines must occur exactly once."""
+    lines = [(line[:1], line[1:]) for line in block.code.splitlines()]
+    old, new = ["".join([f"{line}\n" for sign, line in lines if sign != left]) for left in "+-"]
+    assert text.count(old) == 1, f"{block.file}: found {text.count(old)} times:\n{old}"
+    return text.replace(old, new)
+
+
+def copy(folder, *names):
+    """Copy the project, or the named files and folders of it, and return the root of the copy."""
+    tree = folder / "tree"
+    if not names:
+        shutil.copytree(ROOT, tree, ignore=LEFT)
+    for name in names:
+        target = tree / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, target, ignore=LEFT)
+        else:
+            shutil.copy(ROOT / name, target)
+    return tree
+
+
+def run(tree, *command, check=True):
+    """Run Python in a tree and return its output."""
+    done = subprocess.run([sys.executable, *command], cwd=tree, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(tree)}, timeout=3600, check=False)
+    assert not check or done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout + done.stderr
+
+
+def run_tests(tree, *arguments):
+    """Run pytest in a tree and return the number of tests that passed; a failure is an error."""
+    told = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments)
+    return int(re.search(r"(\d+) passed", told).group(1))
