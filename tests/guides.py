@@ -93,3 +93,11 @@ def run_tests(tree, *arguments):
     """Run pytest in a tree and return the number of tests that passed; a failure is an error."""
     told = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments)
     return int(re.search(r"(\d+) passed", told).group(1))
+
+
+def remove(tree, block):
+    """Undo a block; the file must contain its lines, exactly once."""
+    signs = {"+": "-", "-": "+", " ": " "} if block.language == "diff" else {}
+    lines = [signs[line[0]] + line[1:] if signs else f"-{line}" for line in block.code.splitlines()]
+    path, opposite = tree / block.file, "".join([f"{line}\n" for line in lines])
+    path.write_text(changed(path.read_text(), block._replace(code=opposite)))

@@ -48,3 +48,24 @@ def test_pass_in_the_pipeline(tmp_path):
     tree = applied(tmp_path, "adding_a_pass.md")
     assert guides.run_tests(tree, "tests/graph/passes", "tests/test_layering.py",
                             "tests/graph/test_random_programs.py") > 500
+
+
+@needs("onnx")
+def test_onnx_operator(tmp_path):
+    tree = applied(tmp_path, "adding_an_onnx_operator.md")
+    assert guides.run_tests(tree, "tests/onnx/test_operators.py", "-k", "quick_gelu") == 12
+
+
+@needs("keras")
+def test_keras_function(tmp_path):
+    """The blocks are lines of the tree: without them the function is missing."""
+    tree = guides.copy(tmp_path, *PYTHON)
+    blocks = guides.blocks(guides.page("adding_a_keras_function.md"))
+    for block in blocks:
+        guides.remove(tree, block)
+    told = guides.run(tree, "-c", "from dualflow.keras import ops; ops.squareplus([1.])",
+                      check=False)
+    assert re.search("AttributeError.*squareplus", told)
+    for block in blocks:
+        guides.add(tree, block)
+    assert guides.run_tests(tree, "tests/keras/test_functions.py", "-k", "squareplus") == 8

@@ -143,3 +143,14 @@ def test_promotion_keeps_a_float64_default():
     finally:
         keras.config.set_floatx("float32")
     assert keras.backend.result_type("float32", "float64") == "float32"
+
+
+@pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "traced"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+def test_squareplus(dtype, run):
+    x = np.array([-100, -1, 0, 1, 100], dtype)
+    wide = x.astype("float64")
+    got = run(ops.squareplus)(x, b=2)
+    assert keras.backend.standardize_dtype(got.dtype) == dtype.replace("int32", "float32")
+    np.testing.assert_allclose(got.numpy(), (wide + np.sqrt(wide * wide + 2)) / 2,
+                               rtol=2e-3 if dtype == "float16" else 1e-6, atol=0.05)
