@@ -21,7 +21,7 @@ typedef struct {
 /* q, out, g and dq are B x H x I x D (or E); k, v, dk and dv are B x H/G x J x D (or E). All are
  * dense, in this order or, with heads_inner, with the heads after the queries or keys.
  *
- * float16 and bfloat16 are widened tile by tile, computed in float32, and rounded once. The forward
+ * 16-bit floats are widened tile by tile, computed in float32, and rounded once. The forward
  * pass also writes the rounding error of out, rounded, to `rest`: the gradient subtracts the sum of
  * g * out from numbers close to it, and the rounded out alone would cost most of its digits.
  *

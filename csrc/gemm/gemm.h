@@ -1,5 +1,5 @@
 /* Matrix products C = op(A) op(B), single or batched, for float32, float64, int32 and int64; for
- * float16 and bfloat16 with float32 sums that are rounded once; for int8 and uint8 with int32 sums.
+ * 16-bit floats with float32 sums that are rounded once; for int8 and uint8 with int32 sums.
  * Called by ops/matmul*.c, conv, attention and recurrent. Works on memory and strides, without
  * tensors or ops. Compiled once per SIMD level. */
 #ifndef DF_GEMM_H

@@ -162,7 +162,7 @@ struct df_op {
     int (*count_out)(const df_call *call);
     /* The kernel. Outputs are allocated and overlap inputs only as may_alias allows. */
     df_status (*run)(const df_call *call, df_error *err);
-    /* For ops whose run has no kernel for float16 and bfloat16: DF_SYM(df_run_in_float), which
+    /* For ops whose run has no kernel for 16-bit floats: DF_SYM(df_run_in_float), which
      * computes in float32 and rounds the result once. infer, workspace and run then see float32
      * instead. NULL: these dtypes have kernels. Tile functions convert by themselves. */
     df_status (*run_half)(const df_call *call, df_error *err);

@@ -1,4 +1,4 @@
-/* cast: from every dtype to every other. float16 and bfloat16 are converted through float32 bits. A
+/* cast: from every dtype to every other. 16-bit floats are converted through float32 bits. A
  * float that fits an integer dtype is truncated as in C; otherwise it becomes the nearest end of
  * the range (NaN: 0), on every machine. */
 #include "ops/elementwise.h"

@@ -31,7 +31,7 @@
 #include TEMPLATE
 #undef DTYPE
 #endif
-#if DF_BUILT_I16 || DF_BUILT_U16 || DF_BUILT_F16 || DF_BUILT_BF16
+#if DF_BUILT_I16 || DF_BUILT_U16 || DF_BUILT_HALVES
 #define DTYPE i16
 #include TEMPLATE
 #undef DTYPE

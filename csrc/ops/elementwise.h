@@ -21,7 +21,7 @@
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-/* Tile functions of float16 and bfloat16, generated with those of float32. */
+/* Tile functions of 16-bit floats, generated with those of float32. */
 #define HALVES(name, n_in, rounds) DF_CAT(HALVES, DTYPE)(name, n_in, rounds)
 #define HALVES_f32(name, n_in, rounds)                                                           \
     DF_WHERE(F16, HALF(name, f16, DF_F16, n_in, rounds))                                         \

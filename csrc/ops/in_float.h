@@ -1,5 +1,5 @@
-/* float16 and bfloat16 computed in float32: operands are widened, the float32 kernel runs, and its
- * result is rounded once. Tile functions and reductions in clusters do this one cache-sized piece
+/* 16-bit floats computed in float32: operands are widened, the float32 kernel runs, and its result
+ * is rounded once. Tile functions and reductions in clusters do this one cache-sized piece
  * at a time, other kernels one call at a time. */
 #ifndef DF_IN_FLOAT_H
 #define DF_IN_FLOAT_H

@@ -15,6 +15,11 @@ cdef enum:
     NUMPY_NDIM = 64            # the maximal rank of memoryview and of NumPy 2
 
 
+cdef inline bint has_format(df_dtype dtype):
+    """Return True if the buffer protocol has a format for a dtype."""
+    return df_dtypes[<int>dtype].format[0] != 0
+
+
 cdef bint is_fortran(Tensor x):
     """Return True if column-major order is the same: at most one dimension is above 1."""
     cdef int d, long_dims = 0
@@ -29,7 +34,7 @@ cdef int export_buffer(Tensor x, Py_buffer *view, int flags) except -1:
     cdef int d
     if flags & PyBUF_WRITABLE:
         raise BufferError("tensors are immutable: ask for a read-only buffer")
-    if df_dtypes[<int>x.t.dtype].format[0] == 0:
+    if not has_format(x.t.dtype):
         raise BufferError(f"{dtype_of(x)} has no buffer format; cast to float32 first")
     if flags & PyBUF_F_CONTIGUOUS == PyBUF_F_CONTIGUOUS and not is_fortran(x):
         raise BufferError(f"{describe(x)} is row-major, not Fortran contiguous")
@@ -60,7 +65,7 @@ cdef object to_numpy(Tensor x):
         raise _errors.ShapeError(
             f"numpy(): rank {x.t.ndim}, NumPy has at most {NUMPY_NDIM}; reshape first")
     dtype = dtype_of(x).as_numpy_dtype
-    if x.t.dtype == DF_BF16:            # the buffer protocol has no format for it
+    if not has_format(x.t.dtype):       # NumPy reads the bits under the dtype of ml_dtypes
         x = share(x, 0, DF_I16, x.t.ndim, x.t.shape, b"numpy")
     # If no buffer can be allocated, `asarray` would read the view as a sequence of numbers.
     return np.ndarray(shape_tuple(&x.t), dtype, memoryview(x))
@@ -96,10 +101,10 @@ def arrays_of(list tensors not None):
     cdef Tensor x
     if not numpy_scalars:
         for dtype in _dtypes.ALL:
-            numpy_scalars.append(None if dtype.name == "bfloat16" else dtype.as_numpy_dtype.type)
+            numpy_scalars.append(dtype.as_numpy_dtype.type if dtype.is_numpy_compatible else None)
     for item in tensors:
         x = <Tensor?>item
-        if x.t.dtype == DF_BF16:
+        if not has_format(x.t.dtype):
             arrays.append(np.array(to_numpy(x))[()])
         elif x.t.ndim == 0:
             arrays.append(numpy_scalars[<int>x.t.dtype](scalar_item(x, "run")))

@@ -24,7 +24,7 @@ HEADER = """\
 /* {title}
  *
  * Tensors are dense, in row-major order, in memory with C's alignment for their type; inputs and
- * outputs must not overlap. float16 and bfloat16 are passed as their bits. Functions that return an
+ * outputs must not overlap. 16-bit floats are passed as their bits. Functions that return an
  * int return 0 on success; on failure, {prefix}_error describes the error. A model may be used by
  * one thread at a time. */
 #ifndef {guard}_H

@@ -139,7 +139,7 @@ def write_tensors(path: str, tensors: Mapping[str, Any],
 
 
 def code(dtype: str) -> str:
-    """Return the format's name of a dtype: F32, BF16, I64, U8, BOOL."""
+    """Return the format's name of a dtype: F32, I64, U8, BOOL."""
     found = re.fullmatch(r"(bf|f|i|u|b)[a-z]*(\d*)", dtype)
     assert found is not None
     return "BOOL" if dtype == "bool" else found[1].upper() + found[2]

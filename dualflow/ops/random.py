@@ -81,10 +81,10 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
 
     Notes
     -----
-    float32 has 24, float64 53, float16 11, bfloat16 8 random bits. The relative error of an
-    integer's probability is below 2**-32; its `maxval` is at most 2**63 - 1. In float16 and
-    bfloat16 with `minval` above 0, a number may round up to `maxval`. Bit-identical at every SIMD
-    level. There is no gradient.
+    A float has as many random bits as its dtype has digits: float32 24, float64 53, float16 11. The
+    relative error of an integer's probability is below 2**-32; its `maxval` is at most 2**63 - 1. A
+    16-bit float with `minval` above 0 may round up to `maxval`. Bit-identical at every SIMD level.
+    There is no gradient.
 
     Examples
     --------
