@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 LEFT = shutil.ignore_patterns(".git", "lib", "lib64", ".hypothesis", "__pycache__", ".*_cache")
-BLOCK = re.compile(r"`([\w./]+/[\w.]+\.\w+)`|^```(\w+)\n(.*?)^```$", re.M | re.S)
+SOURCES = {".py", ".pyi", ".pyx", ".pxi", ".pxd", ".c", ".h", ".def", ".txt"}
+BLOCK = re.compile(r"`([\w./]+)`|^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 
 class Block(NamedTuple):
@@ -40,12 +41,17 @@ def page(name):
     return (ROOT / "docs" / name).read_text()
 
 
+def is_file(path):
+    """Return True if a word in backquotes is the path of a file, or of a new file in a folder."""
+    return (ROOT / path).is_file() or re.fullmatch(r".+/\w+\.\w+", path) is not None
+
+
 def blocks(text):
     """Return the blocks of a page; examples of the interpreter are left out."""
     file, found = "", []
     for path, language, code in BLOCK.findall(text):
         if path:
-            file = path
+            file = path if is_file(path) else file
         elif not code.startswith(">>>"):
             found.append(Block(file, language, code))
     return found
@@ -101,3 +107,19 @@ def remove(tree, block):
     lines = [signs[line[0]] + line[1:] if signs else f"-{line}" for line in block.code.splitlines()]
     path, opposite = tree / block.file, "".join([f"{line}\n" for line in lines])
     path.write_text(changed(path.read_text(), block._replace(code=opposite)))
+
+
+def files_of(text):
+    """Return the paths of existing files that a page names in backquotes."""
+    return {path for path, _, _ in BLOCK.findall(text) if path and (ROOT / path).is_file()}
+
+
+def files_matching(pattern, *roots):
+    """Return the paths of source files below some folders whose text matches a pattern."""
+    found = set()
+    for root in roots:
+        for path in [ROOT / root] if (ROOT / root).is_file() else sorted((ROOT / root).rglob("*")):
+            if path.is_file() and (path.suffix in SOURCES or not path.suffix) and \
+                    path.name != "_core.c" and re.search(pattern, path.read_text()):
+                found.add(path.relative_to(ROOT).as_posix())
+    return found

@@ -2,13 +2,14 @@
 their lists of files are complete. tests/test_adding_an_op.py tests the guide for ops."""
 
 import importlib.util
+import os
 import re
 import subprocess
 
 import pytest
 
 from tests import guides
-from tests.guides import ROOT
+from tests.aot.test_build import COMPILER, works
 
 PYTHON = ("dualflow", "csrc", "tests", "pyproject.toml")    # all that tests of Python code need
 
@@ -18,9 +19,9 @@ def needs(package):
                               reason=f"{package} is not installed")
 
 
-def applied(tmp_path, name):
-    """Return a copy of the Python code with the blocks of a page."""
-    tree = guides.copy(tmp_path, *PYTHON)
+def applied(tmp_path, name, *files):
+    """Return a copy of the Python code, or of some files, with the blocks of a page."""
+    tree = guides.copy(tmp_path, *(files or PYTHON))
     for block in guides.blocks(guides.page(name)):
         guides.add(tree, block)
     return tree
@@ -69,3 +70,54 @@ def test_keras_function(tmp_path):
     for block in blocks:
         guides.add(tree, block)
     assert guides.run_tests(tree, "tests/keras/test_functions.py", "-k", "squareplus") == 8
+
+
+CHOICE = """
+#include "op/registry.h"
+#include <stdio.h>
+const df_op *const df_optable_baseline[] = {NULL}, *const df_optable_sse4[] = {NULL};
+int main(void)
+{
+    df_error err = {0};
+    puts(df_registry_init(&err) == DF_OK ? df_registry_isa() : err.text);
+}
+"""
+needs_x86 = pytest.mark.skipif(os.uname().machine != "x86_64" or not works(COMPILER),
+                               reason="needs a compiler for x86-64")
+
+
+def compiled(tree, *arguments):
+    done = subprocess.run([COMPILER, "-std=gnu11", "-D_GNU_SOURCE", "-DDF_HAVE_SSE4", "-Icsrc",
+                           *arguments], cwd=tree, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_files_of_the_simd_levels():
+    """The guide names every file with a list of levels, or with a branch for one."""
+    found = guides.files_matching("(?i)avx2|__AVX|DF_ISA_", "setup.py", "csrc", "dualflow")
+    assert found == found & guides.files_of(guides.page("adding_a_simd_level.md"))
+    assert len(found) > 25
+
+
+@needs_x86
+def test_simd_level(tmp_path):
+    tree = applied(tmp_path, "adding_a_simd_level.md", *PYTHON, "setup.py")
+    (tree / "main.c").write_text(CHOICE)
+    compiled(tree, "main.c", *[f"csrc/{name}.c" for name in ("base/cpu", "base/status",
+                                                            "op/registry")], "-o", "main")
+    for wanted, chosen in (("", "sse4"), ("baseline", "baseline"),
+                           ("neon", "DUALFLOW_ISA=neon: this build on this CPU has baseline sse4")):
+        told = subprocess.run(["./main"], cwd=tree, capture_output=True, text=True, check=True,
+                              env={**os.environ, "DUALFLOW_ISA": wanted}).stdout
+        assert told == f"{chosen}\n"
+    guides.run_tests(tree, "tests/aot/test_export.py::test_levels_match_setup",
+                     "tests/aot/test_csrc.py::test_make_compiles_what_setup_does")
+
+
+@needs_x86
+@pytest.mark.soak
+def test_simd_level_compiles_kernels(tmp_path):
+    tree = applied(tmp_path, "adding_a_simd_level.md", *PYTHON, "setup.py")
+    for source in ("op/table", "ops/hyperbolic", "ops/cast"):
+        compiled(tree, "-O1", "-Wall", "-Werror", "-msse4.2", "-DDF_ISA=sse4", "-c",
+                 f"csrc/{source}.c", "-o", "out.o")
