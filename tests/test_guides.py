@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from dualflow.dtypes import ALL
 from tests import guides
 from tests.aot.test_build import COMPILER, works
 
@@ -121,3 +122,29 @@ def test_simd_level_compiles_kernels(tmp_path):
     for source in ("op/table", "ops/hyperbolic", "ops/cast"):
         compiled(tree, "-O1", "-Wall", "-Werror", "-msse4.2", "-DDF_ISA=sse4", "-c",
                  f"csrc/{source}.c", "-o", "out.o")
+
+
+ROW = re.compile(r"^\| (`[^|]+`) \| `([^|]+)` \| .* \|$", re.M)
+
+
+def test_files_of_a_dtype():
+    """The guide for dtypes names the files that name bfloat16, and quotes a line of each."""
+    rows = ROW.findall(guides.page("adding_a_dtype.md"))
+    listed = {path: entry for paths, entry in rows for path in guides.files_of(paths)}
+    assert len(listed) > 30
+    for path, entry in listed.items():
+        assert entry in (guides.ROOT / path).read_text(), f"{path} does not contain {entry}"
+    assert guides.files_matching("(?i)bfloat16|bf16", "setup.py", "csrc", "dualflow") == {*listed}
+
+
+def test_dtype_tables_agree():
+    """The tables of dtypes in C and in Python have the same rows."""
+    table = (guides.ROOT / "csrc/base/dtype.c").read_text()
+    rows = re.findall(r'\[DF_(\w+)\] = \{"(\w+)", "(.?)", (\d), DF_KIND_(\w+)\}', table)
+    order = re.findall(r"^    DF_([A-Z]+\d*)\b", (guides.ROOT / "csrc/base/dtype.h").read_text()
+                       .partition("} df_dtype;")[0], re.M)
+    assert order == [row[0] for row in rows] == [d.short_name for d in ALL]
+    assert [d.index for d in ALL] == [*range(len(ALL))]
+    assert [(d.short_name, d.name, str(d.itemsize), d.kind.upper(), d.is_numpy_compatible)
+            for d in ALL] == [(short, name, size, kind, bool(format))
+                              for short, name, format, size, kind in rows]
