@@ -180,7 +180,9 @@ def result_type(*arrays_and_dtypes: TensorLike) -> DType:
     for dtype in found[1:]:
         common = common if dtype is common else promoted(common, dtype)
     for number in numbers:
-        common = beside_number(common, type(number).__name__)
+        # np.float64 is a subclass of float
+        kind = "float" if isinstance(number, float) else type(number).__name__
+        common = beside_number(common, kind)
     return common
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 import dualflow as df
@@ -116,3 +117,9 @@ def test_iinfo():
         xp.iinfo(df.float32)
     with pytest.raises(TypeError, match="expected a floating dtype"):
         xp.finfo(df.int8)
+
+
+def test_scalars_of_numpy_are_floats_of_python():
+    """np.float64 is a subclass of float."""
+    assert xp.result_type(df.float32, np.float64(1)) is df.float32
+    assert xp.atan2(np.float64(1), df.constant([1.])).dtype is df.float32
