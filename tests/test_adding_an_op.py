@@ -17,7 +17,8 @@ DERIVED = ["tests/ops", "tests/transforms/test_every_op.py", "tests/onnx/test_op
 ENUMERATING = ["tests/test_complete.py", "tests/test_benchmarks.py", "tests/test_layering.py",
                "tests/test_names.py", "tests/test_signatures.py", "tests/test_types.py",
                "tests/test_docs.py", "tests/onnx/test_ops.py", "tests/aot/test_export.py",
-               "tests/compat/test_names.py", "tests/array_api/test_namespace.py"]
+               "tests/test_site.py", "tests/compat/test_names.py",
+               "tests/array_api/test_namespace.py"]
 
 
 def test_guide_names_the_files_to_edit():
