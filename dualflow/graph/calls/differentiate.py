@@ -195,8 +195,7 @@ class Call:
             flags = [flag_of(g) for g in gs if isinstance(g, MaskedGradient)]
             gs = [g if g is None else zeroed(g) if isinstance(g, MaskedGradient) else as_tensor(g)
                   for g in gs]
-            before = sums
-            sums = [clean(s) if isinstance(s, MaskedGradient) else s for s in sums]
+            before, sums = sums, [clean(s) if isinstance(s, MaskedGradient) else s for s in sums]
             program, sums, rows = recording.backward_program([g is not None for g in gs], sums,
                                                              wanted, maybe)
             given = [kept[k] for k in program.reads]
@@ -286,10 +285,8 @@ class DifferentiableCall:
     targets : list of Symbol
         The outputs and residuals that depend on a watched source. They are the outputs of the
         record, so that gradients of the gradient reach it.
-    needed : list of Symbol
-        The residuals: values that gradients read.
-    there : list of Symbol
-        Values that exist before the program runs. They follow the results of the program.
+    needed, there : list of Symbol
+        The residuals, which gradients read; the values that exist before the program runs.
     on_tape, outputs, kept : collections of int
         Positions of the targets, of the outputs of the call and of the residuals among all values.
     versions : list of (int, Variable)

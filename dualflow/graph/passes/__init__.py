@@ -16,18 +16,21 @@ order, for these reasons:
     algebra     removes nodes between the ops that `reshapes` and `fold` combine
     reshapes    turns ops on broadcasts into broadcasts of small ops, which `fold` can compute
     fold        its constants enable rules of `algebra` in the second iteration
-    common      the rewrites before it turn equivalent nodes into equal ones
+    cse         the rewrites before it turn equivalent nodes into equal ones
     dead_code   drops the nodes that the rewrites replaced: `recompute` counts readers
     recompute   copies simplified nodes only; the second iteration simplifies the copies
 
   once
     residuals   needs the final readers of stacked values
-    packing     `reshapes` has merged transposes into products; `keep` caches packed matrices
-    keep        fusion would merge cached nodes with others
+    packing     `reshapes` has merged transposes into products; `cache_invariants` caches
+                packed matrices
+    cache_invariants
+                fusion would merge cached nodes with others
     epilogue    `cluster` would take the elementwise nodes that follow a product
     cluster     no pass sees into its tile code, so all rewrites come before it
     updates     moves nodes whose positions `cluster` has decided
-    early       an update that `updates` has moved limits how late a wait may come
+    latency_hiding
+                an update that `updates` has moved limits how late a wait may come
     waves       no node may move afterwards: the nodes of a wave are consecutive
 
 `cluster` uses `partition`, which groups nodes, and `operands`, which sees through views. `values`
