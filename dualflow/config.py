@@ -1,8 +1,9 @@
 """Resources of the process: threads, SIMD level, memory.
 
-Environment variables: ``DUALFLOW_NUM_THREADS`` sets the number of threads, ``DUALFLOW_ISA`` the
-SIMD level ("baseline", "avx2", "avx512", "neon"), and ``DUALFLOW_BFLOAT16`` the method for bfloat16
-products at AVX-512 ("tiles", "pairs", "float32"; docs/numerics.md).
+Environment variables: ``DUALFLOW_NUM_THREADS``, or else ``OMP_NUM_THREADS``, sets the number of
+threads, ``DUALFLOW_ISA`` the SIMD level ("baseline", "avx2", "avx512", "neon"), and
+``DUALFLOW_BFLOAT16`` the method for bfloat16 products at AVX-512 ("tiles", "pairs", "float32";
+docs/numerics.md). ``import dualflow`` raises if one of its variables has another value.
 """
 
 from dualflow import _core

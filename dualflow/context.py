@@ -12,12 +12,16 @@ from typing import Any
 
 import dualflow as df
 from dualflow._core import Symbol, TensorBase, current_graph
+from dualflow.frames import warn
 from dualflow.graph.trace.trace import suspended
 from dualflow.nest import flatten
 
 __all__ = ["VariableAggregation", "VariableSynchronization", "control_dependencies", "device",
            "executing_eagerly", "get_logger", "get_static_value", "group", "init_scope",
            "is_symbolic_tensor", "is_tensor", "no_op", "timestamp"]
+
+
+ACCELERATORS = "gpu", "tpu", "cuda", "mps", "xla_gpu"
 
 
 class VariableSynchronization(Enum):
@@ -123,14 +127,39 @@ def init_scope() -> AbstractContextManager[Any]:
 def device(device_name: Any) -> AbstractContextManager[None]:
     """Accept any `device_name`; everything runs on the CPU.
 
+    Warns
+    -----
+    UserWarning
+        Once per kind of device, if the name is not a CPU's.
+
     Examples
     --------
     >>> import dualflow as df
     >>> with df.device("/CPU:0"):
     ...     x = df.constant(1.)
     """
+    kind = absent_device(device_name)
+    if kind is not None and kind not in _warned:
+        _warned.add(kind)
+        warn(f"device: there is no {kind}: the ops of {device_name!r} run on the CPU, the only "
+             "device", UserWarning)
     graph = current_graph()
     return graph.device(device_name) if hasattr(graph, "device") else nullcontext()
+
+
+_warned: set[str] = set()           # kinds of devices
+
+
+def absent_device(name: Any) -> str | None:
+    """Return the kind of device in a device name, such as ``GPU`` in ``/job:a/device:gpu:0``,
+    unless it is a CPU or the name contains no kind."""
+    if not isinstance(name, str):
+        return None
+    for part in name.lower().split("/"):
+        kind = part.removeprefix("device:").split(":")[0]
+        if kind in ACCELERATORS:
+            return kind.upper()
+    return None
 
 
 def control_dependencies(

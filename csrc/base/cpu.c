@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #endif
 #include "base/cpu.h"
+#include "base/environment.h"
 
 #ifdef __linux__
 #include <sched.h>
@@ -167,6 +168,16 @@ bool df_cpu_has(df_isa isa)
     return isa == DF_ISA_BASELINE;
 }
 #endif
+
+df_status df_check_bfloat16(df_error *err)
+{
+    const char *wanted = getenv("DUALFLOW_BFLOAT16");
+    if (!wanted || !*wanted || !strcmp(wanted, "tiles") || !strcmp(wanted, "pairs") ||
+        !strcmp(wanted, "float32"))
+        return DF_OK;
+    return df_fail(err, DF_INVALID_ARGUMENT,
+                   "DUALFLOW_BFLOAT16=%.100s: expected tiles, pairs or float32", wanted);
+}
 
 #if defined(__x86_64__) && defined(__linux__)
 #define PERMIT 0x1023 /* ARCH_REQ_XCOMP_PERM */

@@ -1,5 +1,6 @@
 /* The interface of thread.c in a build without threads: the caller runs all blocks, the same
  * blocks. */
+#include "base/environment.h"
 #include "base/thread.h"
 
 #include "base/thread_counts.h"
@@ -14,6 +15,12 @@ void df_parallel_for(int64_t n, int64_t grain, double cost, df_task task, void *
 }
 
 int df_num_threads(void) { return 1; }
+
+df_status df_check_num_threads(df_error *err)
+{
+    (void)err;
+    return DF_OK;
+}
 
 df_status df_set_num_threads(int n, df_error *err)
 {

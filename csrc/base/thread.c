@@ -33,6 +33,7 @@
 
 #include "base/eventcount.h"
 #include "base/cpu.h"
+#include "base/environment.h"
 #include "base/thread_counts.h"
 
 #include <pthread.h>
@@ -405,15 +406,35 @@ void df_parallel_for(int64_t n, int64_t grain, double cost, df_task task, void *
     release_pool();
 }
 
+/* The integer at the start of an environment variable, or 0 if it is unset or is not positive. The
+ * integer must be followed by the end or by the character `end`. */
+static long positive_from_environment(const char *name, char end)
+{
+    const char *text = getenv(name);
+    char *rest;
+    if (!text || !*text) return 0;
+    long n = strtol(text, &rest, 10);
+    while (*rest == ' ') rest++;
+    return n >= 1 && (*rest == '\0' || *rest == end) ? n : 0;
+}
+
 static int threads_at_start(void)
 {
+    long n = positive_from_environment("DUALFLOW_NUM_THREADS", '\0');
+    if (n && n <= MAX_THREADS) return (int)n;
+    n = positive_from_environment("OMP_NUM_THREADS", ','); /* a list has a number per level */
+    return (int)df_min(n ? n : df_cpu_cores(), MAX_THREADS);
+}
+
+df_status df_check_num_threads(df_error *err)
+{
     const char *text = getenv("DUALFLOW_NUM_THREADS");
-    char *rest;
-    if (text && *text) {
-        long n = strtol(text, &rest, 10);
-        if (*rest == '\0' && n >= 1 && n <= MAX_THREADS) return (int)n;
-    }
-    return (int)df_min(df_cpu_cores(), MAX_THREADS);
+    long n = positive_from_environment("DUALFLOW_NUM_THREADS", '\0');
+    if (text && *text && (n < 1 || n > MAX_THREADS))
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "DUALFLOW_NUM_THREADS=%.100s: expected an integer from 1 to %d", text,
+                       MAX_THREADS);
+    return DF_OK;
 }
 
 int df_num_threads(void)

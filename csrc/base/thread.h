@@ -16,8 +16,8 @@ typedef void (*df_task)(void *context, int64_t begin, int64_t end);
  * on the caller alone, block by block. A task may not fork; other threads may at any time. */
 void df_parallel_for(int64_t n, int64_t grain, double cost, df_task task, void *context);
 
-/* Threads a job may use, including the caller: DUALFLOW_NUM_THREADS, otherwise the smaller of the
- * CPU affinity mask and the cgroup quota. */
+/* Threads a job may use, including the caller: DUALFLOW_NUM_THREADS, otherwise OMP_NUM_THREADS,
+ * otherwise the smaller of the CPU affinity mask and the cgroup quota. */
 int df_num_threads(void);
 
 /* Changes the number of threads, 1 to 256, for jobs that start later. */

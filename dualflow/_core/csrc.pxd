@@ -449,5 +449,9 @@ cdef extern from "base/thread.h" nogil:
     int df_num_threads() noexcept
     df_status df_set_num_threads(int n, df_error *err) noexcept
 
+cdef extern from "base/environment.h" nogil:
+    df_status df_check_num_threads(df_error *err) noexcept
+    df_status df_check_bfloat16(df_error *err) noexcept
+
 cdef extern from "base/cpu.h" nogil:
     int df_cpu_cores() noexcept

@@ -19,6 +19,8 @@ cdef int check(df_status status, df_error *err) except -1:
 def _start():
     cdef df_error err
     check(df_registry_init(&err), &err)
+    check(df_check_num_threads(&err), &err)
+    check(df_check_bfloat16(&err), &err)
 
 
 _start()

@@ -144,7 +144,7 @@ def init(threads: int | None = None) -> None:
     ----------
     threads : int, optional
         Number of kernel threads of this process. By default the cores of the machine are divided
-        among its ranks, unless ``DUALFLOW_NUM_THREADS`` is set.
+        among its ranks, unless ``DUALFLOW_NUM_THREADS`` or ``OMP_NUM_THREADS`` is set.
 
     Raises
     ------
@@ -172,7 +172,8 @@ def init(threads: int | None = None) -> None:
         raise
     _World.comm = mpi.COMM_WORLD.Dup()
     _World.local = _World.comm.Split_type(mpi.COMM_TYPE_SHARED)
-    if threads is None and "DUALFLOW_NUM_THREADS" not in os.environ and _World.local.size > 1:
+    chosen = os.environ.get("DUALFLOW_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS")
+    if threads is None and not chosen and _World.local.size > 1:
         threads = max(1, cpu_cores() // _World.local.size)
     if threads is not None:
         set_num_threads(threads)
