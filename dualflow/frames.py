@@ -57,15 +57,6 @@ def warn(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=user_frame(0)[1] + 1)
 
 
-def in_container() -> bool:
-    """Return True if the caller, a C function, was called by ``in`` or ``not in`` of Python code,
-    which compares the items of a list or other container."""
-    import opcode  # slow import
-
-    frame = sys._getframe(1)
-    return opcode.opname[frame.f_code.co_code[frame.f_lasti]] == "CONTAINS_OP"
-
-
 def in_for_statement(frame: FrameType) -> bool:
     """Return True if the current instruction of a frame belongs to the header of a `for` statement,
     as in ``for x in enumerate(xs)``; False for comprehensions and unpacking."""

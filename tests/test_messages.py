@@ -135,30 +135,42 @@ def test_dir_of_the_package():
 
 # --- membership in containers -------------------------------------------------------------------
 
-def in_list(x, items):
-    return x in items
-
-
-def test_list_membership_is_by_identity():
+def test_list_membership_finds_the_same_object_first():
     x, y, v = df.constant([1., 2.]), df.constant([1., 2.]), df.Variable([1., 2.])
-    other = df.constant([1., 2., 3.])
-    for items in ([x], [y, x], [v, x], [other, x], [None, "a", object(), x], (y, x),
-                  {1: y, 2: x}.values()):
-        assert x in items and in_list(x, items) and not (x not in items)
-    assert v in [x, y, v] and x not in [y, v, other] and y not in [x]
-    assert x in {x, y} and x in {x: 1} and v not in {x}
+    for items in ([x], [x, y], [None, "a", x], (x, y), {1: x, 2: y}.values()):
+        assert x in items and not (x not in items)
+    assert v in [v, x, y] and x in {x, y} and x in {x: 1} and v not in {x}
     assert df.constant(1.) in [df.constant(1.)] and df.constant(1.) not in [df.constant(2.)]
+    assert None not in [x, v] and "a" not in [x]
+
+
+@pytest.mark.parametrize("search", [
+    lambda x, items: x in items, lambda x, items: x not in items,
+    lambda x, items: items.index(x), lambda x, items: items.count(x),
+    lambda x, items: items.remove(x)])
+def test_list_membership_of_several_elements_raises(search):
+    x, y = df.constant([1., 2.]), df.Variable([1., 2.])
+    with pytest.raises(ValueError, match=r"ambiguous.*any\(t is x for t in items\)"):
+        search(x, [y, x])
+    with pytest.raises(ValueError, match="broadcast"):
+        search(x, [df.constant([1., 2., 3.]), x])
+    assert any(t is x for t in [y, x])
 
 
 def test_list_membership_of_traced_tensors():
-    @df.function
-    def f(x, y):
-        found = x in [y, x], x in [y], y not in [x, df.exp(y)]
-        return df.constant([float(b) for b in found])
+    def found(x, y, z):
+        return df.constant([float(x in [x, y]), float(z in [z + 1., z]), float(None in [x])])
 
-    assert f(X, df.constant([1., 2.])).tolist() == [1., 0., 1.]
-    assert f(X, X + 0).tolist() == [1., 0., 1.]
-    assert f(df.constant([5.] * 9), df.constant([5.] * 4)).tolist() == [1., 0., 1.]
+    def compared(x, y):
+        return x if x in [y, x] else y
+
+    traced = df.function(found)
+    assert traced(X, X + 0., X[0]).tolist() == found(X, X + 0., X[0]).tolist() == [1., 1., 0.]
+    for function in (compared, df.function(compared)):
+        with pytest.raises(ValueError, match=r"any\(t is x for t in items\)"):
+            function(X, X + 0.)
+    with pytest.raises(TypeError, match=r"bool\(\)"):
+        df.function(compared, autograph=False)(X, X + 0.)
 
 
 def test_truth_value_raises_outside_containers():

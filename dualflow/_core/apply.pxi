@@ -93,12 +93,7 @@ cdef object equality(Op op, a, b):
         return NotImplemented
     if has_methods(a) and not asked_by_us():
         return (a is b) == (op is OP_EQUAL)
-    try:
-        return binary(op, a, b)
-    except (_errors.ShapeError, _errors.DTypeError):
-        if _frames.in_container():
-            return op is OP_NOT_EQUAL
-        raise
+    return binary(op, a, b)
 
 
 cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):

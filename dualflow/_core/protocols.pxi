@@ -96,13 +96,6 @@ cdef extern from *:
     int df_add_to_type(object type, object name, object value) except -1
 
 
-cdef bint has_one(TensorBase x) noexcept:
-    """Return True if `x` is not traced and has one element."""
-    if type(x) is Variable:
-        return (<Variable>x).value_.t.size == 1
-    return type(x) is Tensor and (<Tensor>x).t.size == 1
-
-
 cdef class TensorBase:
     """Base class of Tensor, Variable and Symbol: operators, and access to the data."""
 
@@ -231,14 +224,12 @@ cdef class TensorBase:
         return METHODS["contains"](with_data(self, "`in`"), item)
 
     def __bool__(self):
-        if not has_one(self) and _frames.in_container() and self.size != 1:
-            return False                # `t in list`: a tensor equals only itself
         cdef Tensor x = with_data(self, "bool()")
         if x.t.size != 1:
             raise _errors.InvalidArgumentError(
                 f"bool(): the truth of {x.t.size} elements is ambiguous, {describe(x)}; use "
-                "dualflow.reduce_any(x) or dualflow.reduce_all(x), and & | ~ in place of and, or, "
-                "not")
+                "dualflow.reduce_any(x) or dualflow.reduce_all(x), & | ~ in place of and, or, not, "
+                "and any(t is x for t in items) in place of x in items")
         return bool(scalar_item(x, "bool()"))
 
     def __int__(self):

@@ -21,6 +21,7 @@ from dualflow.autograph.replacements import (
 )
 from dualflow.autograph.values import column, is_number, is_tensor, is_traced, same, scalar, truth
 from dualflow.dtypes import int32, int64, uint8
+from dualflow.errors import InvalidArgumentError
 from dualflow.ops.bitwise import logical_and, logical_not
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import not_equal
@@ -141,7 +142,12 @@ def in_(item: Any, box: Any) -> Any:
         box = [x for x in box if is_number(x)]
     if not any([is_traced(x) for x in (item, *box)]):
         return item in box
-    return _any([x is item or _are_equal(x, item) for x in box])
+    equal: list[Any] = []
+    for x in box:
+        equal.append(x is item or _are_equal(x, item))
+        if x is item:               # as in Python, which compares no later items
+            break
+    return _any(equal)
 
 
 def _in_range(x: Any, box: range) -> Any:
@@ -158,9 +164,12 @@ def not_in(item: Any, box: Any) -> Any:
 
 
 def _are_equal(a: Any, b: Any) -> Any:
-    """Return list equality: tensors with a size other than 1 are never equal."""
+    """Return a == b. Raise if the result is a tensor of several elements."""
     found = a == b
-    return False if isinstance(found, TensorBase) and found.size != 1 else found
+    if isinstance(found, TensorBase) and found.size != 1:
+        raise InvalidArgumentError(f"`in`: the truth of {found.size} elements is ambiguous; use "
+                                   "any(t is x for t in items) in place of x in items")
+    return found
 
 
 # --- sorted --------------------------------------------------------------------------------------
