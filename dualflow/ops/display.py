@@ -6,13 +6,14 @@ from dualflow._core import Symbol, Tensor, TensorBase, TraceContext, Variable, a
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array import reshape
 from dualflow.ops.compare import where
+from dualflow.ops.shortest import shortest, shortest_of_array
 from dualflow.tensor_shape import TensorShape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["contains", "to_text", "tolist", "values_text"]
+__all__ = ["contains", "short_list", "to_text", "tolist", "values_text"]
 
 _NUMPY_NDIM = 64           # the highest rank NumPy and memoryviews have
 
@@ -39,20 +40,42 @@ def tolist(x: Tensor) -> Any:
     return flat
 
 
+def short_list(x: Tensor) -> Any:
+    """Return the data as nested lists, for printing: floats have the shortest text."""
+    def shortened(value: Any) -> Any:
+        if isinstance(value, list):
+            return [shortened(item) for item in value]
+        return shortest(value, x.dtype.name) if isinstance(value, float) else value
+
+    return shortened(tolist(x))
+
+
 def values_text(x: Tensor, summarize: int | None = None) -> str:
     """Return the elements as NumPy prints them. `summarize` is the number of elements at each end
     of a dimension, -1 for all, None for NumPy's default."""
     if x.ndim == 0:
-        return str(x.item())
+        return str(_shortest_item(x))
     if x.ndim > _NUMPY_NDIM:
         return "..."
     import numpy as np  # loaded when first needed
 
+    options = np.get_printoptions()
+    if summarize is not None:
+        options["threshold"] = x.size if summarize < 0 else 0
+        options["edgeitems"] = max(summarize, 1)
+    edge, threshold = options["edgeitems"], options["threshold"]
     array = np.asarray(_readable(x))
-    if summarize is None:
-        return np.array2string(array, separator=" ")
-    return np.array2string(array, separator=" ", threshold=x.size if summarize < 0 else 0,
-                           edgeitems=max(summarize, 1))
+    if x.dtype.name in ("bfloat16", "float16"):
+        shown = edge if x.size > threshold else x.size
+        array = shortest_of_array(array, x.dtype.name, shown)
+    return np.array2string(array, separator=" ", threshold=threshold, edgeitems=edge)
+
+
+def _shortest_item(x: Tensor | Variable) -> Any:
+    """Return the value of a tensor with one element; of a float, the value with the shortest
+    text."""
+    value = x.item()
+    return shortest(value, x.dtype.name) if isinstance(value, float) else value
 
 
 def to_text(x: Tensor | Variable, variable: str | None = None) -> str:
@@ -76,13 +99,15 @@ def to_html(x: Tensor | Variable) -> str:
     kind = f"Variable {x.name!r}" if isinstance(x, Variable) else "Tensor"
     values = values_text(x.value() if isinstance(x, Variable) else x)
     return (f"<div><code>{html.escape(kind)} shape={x.shape} dtype={x.dtype}</code>"
-            f"<pre>{html.escape(values)}</pre></div>")
+            f'<pre style="font-family: monospace">{html.escape(values)}</pre></div>')
 
 
 def to_format(x: Tensor | Variable, spec: str) -> str:
-    """Implement `format`: a scalar by its format, other tensors as text."""
+    """Implement `format`: a scalar by its format, other tensors as text. A format without a number
+    of digits, such as ``>8``, has the shortest text."""
     if x.ndim == 0:
-        return format(x.item(), spec)
+        exact = "." in spec or spec[-1:] in ("e", "E", "f", "F", "g", "G", "n", "%")
+        return format(x.item() if exact else _shortest_item(x), spec)
     try:
         return format(str(x), spec)
     except ValueError:

@@ -11,6 +11,7 @@ from dualflow._core import Attrs, Op, Symbol, host_function
 from dualflow.dtypes import DType
 from dualflow.graph.ir import tile_text
 from dualflow.graph.ir.node import CONSTANT, LEAVES, Node
+from dualflow.ops.display import short_list
 
 if TYPE_CHECKING:
     from dualflow.graph.ir.graph import Graph
@@ -70,7 +71,7 @@ def type_text(x: Typed) -> str:
 def data_text(node: Node) -> str:
     """Return the text for the data of a leaf: a path, a name, or the elements of a constant."""
     if node.op is CONSTANT:
-        return str(node.data.tolist()) if node.data.size <= 4 else "..."
+        return str(short_list(node.data)) if node.data.size <= 4 else "..."
     return repr(getattr(node.data, "name", node.data))
 
 
