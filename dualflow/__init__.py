@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         autodiff as autodiff,
         autograph as autograph,
         bitwise as bitwise,
+        compat as compat,
         config as config,
         data as data,
         debugging as debugging,
@@ -68,6 +69,10 @@ if TYPE_CHECKING:
     )
     from dualflow.aot.save_program import (
         save_program as save_program,
+    )
+    from dualflow.array_api.data_types import (
+        finfo as finfo,
+        iinfo as iinfo,
     )
     from dualflow.autodiff import (
         GradientTape as GradientTape,
@@ -130,15 +135,9 @@ if TYPE_CHECKING:
         random_uniform_initializer as random_uniform_initializer,
         zeros_initializer as zeros_initializer,
     )
-    from dualflow.io.load import (
-        load as load,
-    )
-    from dualflow.io.save import (
-        save as save,
-    )
-    from dualflow.modules import (
-        Module as Module,
-    )
+    from dualflow.io.load import load as load
+    from dualflow.io.save import save as save
+    from dualflow.modules import Module as Module
     from dualflow.ops import (
         Tensor as Tensor,
         TensorBase as TensorBase,
@@ -352,15 +351,9 @@ if TYPE_CHECKING:
     from dualflow.ops.while_loop import (
         while_loop as while_loop,
     )
-    from dualflow.printing import (
-        print as print,
-    )
-    from dualflow.string_tensor import (
-        string as string,
-    )
-    from dualflow.tensor_shape import (
-        TensorShape as TensorShape,
-    )
+    from dualflow.printing import print as print
+    from dualflow.string_tensor import string as string
+    from dualflow.tensor_shape import TensorShape as TensorShape
     from dualflow.transforms import (
         hessian as hessian,
         jacfwd as jacfwd,
@@ -368,6 +361,7 @@ if TYPE_CHECKING:
         vectorized_map as vectorized_map,
         vmap as vmap,
     )
+    from dualflow.version import show_versions as show_versions
 
 __version__ = "0.1.0"
 
@@ -382,6 +376,7 @@ _NAMES = {
     "aot.library": "export_library",
     "aot.load_program": "load_program",
     "aot.save_program": "save_program",
+    "array_api.data_types": "finfo iinfo",
     "autodiff": "GradientTape UnconnectedGradients checkpoint custom_gradient grad hvp jvp "
                 "recompute_grad value_and_grad vjp",
     "autodiff.py_function": "py_function",
@@ -446,10 +441,11 @@ _NAMES = {
     "string_tensor": "string",
     "tensor_shape": "TensorShape",
     "transforms": "hessian jacfwd jacrev vectorized_map vmap",
+    "version": "show_versions",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
-_PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "config", "data",
-             "debugging", "distribute", "image", "initializers", "keras", "linalg",
+_PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "compat", "config",
+             "data", "debugging", "distribute", "image", "initializers", "keras", "linalg",
              "math", "memory", "nest", "nn", "onnx", "ops", "optimizers", "random",
              "saved_model", "signal", "strings", "summary", "testing", "train",
              "version"}
@@ -461,6 +457,7 @@ for _name, _module, _attribute in (
         ("compile_backward", "graph.calls.compile_backward", "compile_backward"),
         ("draw", "graph.inspect.draw", "draw"),
         ("eval_shape", "graph.trace.eval_shape", "eval_shape"),
+        ("no_attribute", "_util.foreign_names", "no_attribute"),
         ("string_tensor", "string_tensor", ""),
         ("vmap", "transforms", "vmap")):
     _late_binding.register(_name, f"dualflow.{_module}", _attribute)
@@ -476,7 +473,7 @@ if not TYPE_CHECKING:       # for type checkers, other names are errors
 
     def __getattr__(name):
         if name not in _HOMES and name not in _PACKAGES:
-            raise AttributeError(f"module 'dualflow' has no attribute {name!r}")
+            raise AttributeError(_late_binding.late("no_attribute")("", name), name=name)
         # First import the common modules and the enclosing packages completely. Otherwise threads
         # that import different names could each wait for a module that the other is importing.
         _importlib.import_module("dualflow.autodiff")

@@ -250,6 +250,9 @@ cdef class TensorBase:
             raise TypeError(f"an index must be an integer tensor of shape (), got {describe(x)}")
         return scalar_item(x, "index")
 
+    def __dir__(self):
+        return METHODS["dir"](object.__dir__(self))
+
     def __format__(self, str spec not None):
         return METHODS["format"](self, spec)
 

@@ -1,6 +1,8 @@
 # Symbol: a tensor of a graph, whose data exists only while the program runs. Also the graph in
 # which a thread records. A trace creates Symbols; they are valid only in it (`check_alive`).
 
+from dualflow._util import late_binding as _late_binding
+
 SIZE_HINT = 5040     # the hint of any size in a graph for all sizes: it has many divisors, and
                      # other sizes rarely equal it, so that ops do not confuse two sizes
 
@@ -133,7 +135,8 @@ cdef class Symbol(Tensor):
         """Return an attribute that the face of the graph adds to its tensors."""
         found = getattr(getattr(self.graph, "methods", None), name, None)
         if found is None:
-            raise AttributeError(f"'Symbol' object has no attribute {name!r}")
+            message = _late_binding.late("no_attribute")("Symbol", name)
+            raise AttributeError(message, name=name, obj=self)
         return found.__get__(self)
 
     def __str__(self):

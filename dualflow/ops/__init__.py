@@ -33,6 +33,7 @@ from dualflow.ops import (
     distributions as distributions,
     division as division,
     exponential as exponential,
+    foreign as foreign,
     gather as gather,
     group_norm as group_norm,
     hyperbolic as hyperbolic,
