@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from dualflow._core import Variable, current_graph, unwrapped
+from dualflow._util.notebook import card, counted
 from dualflow.arguments import shown
 from dualflow.errors import InvalidArgumentError
 
@@ -94,6 +95,17 @@ class Module:
 
         return inside                   # type: ignore[return-value]
 
+    def __repr__(self) -> str:
+        name = f" {self._name!r}" if self.__dict__.get("_name") else ""
+        held = self.variables
+        return (f"<{type(self).__name__}{name}: {counted(len(held), 'variable')}, "
+                f"{counted(sum([v.size for v in held]), 'element')}>")
+
+    def _repr_html_(self) -> str:
+        rows = [(path, v.dtype, v.shape, "" if v.trainable else "not trainable")
+                for path, v in paths_of(self)]
+        return card(repr(self).strip("<>"), rows, ("variable", "dtype", "shape", ""))
+
     @property
     def variables(self) -> Sequence[Variable]:
         """The variables of this module and of its submodules, without duplicates."""
@@ -129,6 +141,19 @@ class Module:
                         modules.append(x)
                     if wanted(x):
                         yield module, path, x
+
+
+def paths_of(module: Module) -> list[tuple[str, Variable]]:
+    """Return the variables of a module and its submodules with their paths, without duplicates."""
+    at = {id(module): ""}
+    found: dict[int, tuple[str, Variable]] = {}
+    for owner, path, x in module._flatten(lambda x: is_variable(x) or is_module(x)):
+        whole = f"{at[id(owner)]}{path}"
+        if is_module(x):
+            at[id(x)] = f"{whole}/"
+        else:
+            found.setdefault(id(unwrapped(x)), (whole, unwrapped(x)))
+    return list(found.values())
 
 
 def snake_case(name: str) -> str:

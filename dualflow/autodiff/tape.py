@@ -17,6 +17,7 @@ from dualflow.arguments import shown
 from dualflow.autodiff.backward import ones, unbroadcast, zeros
 from dualflow.autodiff.batched_vjp import backward_rows, directions
 from dualflow.autodiff.compiled_backward import LOGS, compute_gradients, report
+from dualflow.autodiff.tape_text import TapeText
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
 from dualflow.frames import warn
 from dualflow.nest import flatten_tensors, flatten_up_to, pack_sequence_as, rebuild
@@ -64,7 +65,7 @@ class Signature:
         return inspect.Signature(list(inspect.signature(own).parameters.values())[1:])
 
 
-class GradientTape(Recorder):
+class GradientTape(TapeText, Recorder):
     """Records ops for differentiation.
 
     An op that runs in the ``with`` block is recorded if one of its inputs depends on a watched

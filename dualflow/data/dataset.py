@@ -7,6 +7,7 @@ from typing import Any
 
 from dualflow import nest
 from dualflow._core import Tensor, TensorBase, TensorSpec, constant
+from dualflow._util.notebook import card
 from dualflow.arguments import integer, shown
 from dualflow.data.calls import UserFunction
 from dualflow.data.files import COMPRESSIONS, Lines, matching, names_of
@@ -207,8 +208,13 @@ class Dataset(Transformations):
         return True
 
     def __repr__(self) -> str:
-        names = [step[0] for step in chain_of(self._stage.describe())]
-        return f"<Dataset {' -> '.join(names)}>"
+        return f"<Dataset {self._stage.text()}>"
+
+    def _repr_html_(self) -> str:
+        chain, _, spec = self._stage.text().partition(", element_spec: ")
+        n = self._stage.size
+        size = n if n >= 0 else "infinite" if n == INFINITE else "unknown"
+        return card("Dataset", [("stages", chain), ("element_spec", spec), ("elements", size)])
 
     def as_numpy_iterator(self) -> AnyIterator[Any]:
         """Return an iterator over the elements with tensors converted to NumPy arrays and scalars.
@@ -294,12 +300,3 @@ def specs_of(types: Any, shapes: Any) -> Any:
     leaves = nest.flatten(types)
     sizes = [()] * len(leaves) if shapes is None else nest.flatten_up_to(types, shapes)
     return pack(types, [TensorSpec(s, t) for s, t in zip(sizes, leaves, strict=True)])
-
-
-def chain_of(described: Any) -> list[Any]:
-    """Return the stages from the source to the last, along the first inputs."""
-    found = []
-    while described:
-        found.append(described)
-        described = described[2] if len(described) > 2 else None
-    return found[::-1]

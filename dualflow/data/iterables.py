@@ -88,6 +88,7 @@ class Numbered(Stage):
 
     value: Any
     caller: str
+    spec_runs_python = True
 
     def __init__(self, value: Any, caller: str) -> None:
         super().__init__()

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from dualflow._core import current_graph
+from dualflow._util.notebook import card
 from dualflow.arguments import shown
 from dualflow.data.order import Shuffle
 from dualflow.data.stage import Stage, stages
@@ -49,6 +50,13 @@ class Iterator:
         if current_graph() is not None:
             refuse_trace()
         return self._next()
+
+    def __repr__(self) -> str:
+        return f"<dualflow.data.Iterator, pass {self._epoch}, of {self._stage.text()}>"
+
+    def _repr_html_(self) -> str:
+        chain, _, spec = self._stage.text().partition(", element_spec: ")
+        return card("Iterator", [("pass", self._epoch), ("stages", chain), ("element_spec", spec)])
 
     def get_next(self) -> Any:
         """Return the next element. Raise OutOfRangeError at the end."""

@@ -17,6 +17,8 @@ from dualflow.data.structure import as_leaf, flatten, leaf_spec, map_leaves, pac
 class Map(Stage):
     """The results of a function for each element."""
 
+    spec_runs_python = True
+
     def __init__(self, source: Stage, function: UserFunction) -> None:
         super().__init__(source)
         self.function = function

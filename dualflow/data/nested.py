@@ -28,6 +28,8 @@ class Interleave(Stage):
         Number of elements that a thread per open dataset prefetches; 0 for no threads.
     """
 
+    spec_runs_python = True
+
     function: UserFunction
     cycle: int
     block: int

@@ -196,6 +196,7 @@ class Iterated(Stage):
         super().__init__()
         self.begin: Callable[[], Iterable[Any]] = begin
         self.n, self.given, self.caller = size, spec, caller
+        self.spec_runs_python = spec is None
         self.noted = noted
 
     def options(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 from dualflow._core import Tensor
 from dualflow.cached import cached_property
 from dualflow.data.pieces import Loose, gathered
+from dualflow.data.structure import map_leaves
 
 INFINITE, UNKNOWN = -1, -2          # element counts, as in tf.data
 MANY = 1 << 62                      # stands for an infinite count in comparisons
@@ -55,6 +56,8 @@ class Stage:
 
     # Whether `at`, `span` and `gather` return elements by index, without the elements before them.
     addressable = False
+    # Whether `spec` runs a function of the user, or takes an element from its iterable.
+    spec_runs_python = False
 
     def __init__(self, *inputs: Stage) -> None:
         self.inputs = inputs
@@ -81,6 +84,18 @@ class Stage:
     def spec(self) -> Any:
         """Dtypes and shapes of an element."""
         return self.source.spec
+
+    def text(self) -> str:
+        """Return the stages from the source to this one, and the spec. The spec is left out if its
+        computation would run a Python function of the user."""
+        chain: list[str] = []
+        described: Any = self.describe()
+        while described:
+            chain.append(described[0])
+            described = described[2] if len(described) > 2 else None
+        runs = [x for x in stages(self) if x.spec_runs_python and "spec" not in vars(x)]
+        spec = "not known yet" if runs and "spec" not in vars(self) else spec_repr(self.spec)
+        return f"{' -> '.join(reversed(chain))}, element_spec: {spec}"
 
     @property
     def is_cheap(self) -> bool:
@@ -151,3 +166,17 @@ def stages(last: Stage) -> Iterator[Stage]:
         yield stage
         pending.extend({*stage.inputs} - seen)
         seen.update(stage.inputs)
+
+
+def spec_repr(spec: Any) -> str:
+    """Return the text of a spec, with `str` for text elements."""
+    return repr(map_leaves(lambda x: _Bare(x.__name__ if isinstance(x, type) else repr(x)), spec))
+
+
+class _Bare(str):
+    """A text whose repr has no quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)

@@ -10,6 +10,7 @@ from typing import Any, Literal, overload
 
 from dualflow import dtypes
 from dualflow._core import Tensor, Variable, current_graph, snapshot_values
+from dualflow._util.notebook import card, counted
 from dualflow.errors import InvalidArgumentError
 from dualflow.io.content import FORMAT, TensorFile, checkpoint_at, write_content
 from dualflow.io.files import SUFFIX, safetensors
@@ -161,6 +162,16 @@ class Checkpoint:
                 raise InvalidArgumentError(f"Checkpoint: {name} is not a permitted object name")
             setattr(self, name, x)
         Tracked(self)                   # raises for objects that cannot be saved
+
+    def __repr__(self) -> str:
+        held = [f"{name}={x!r}" if isinstance(x, int | float | str) else name
+                for name, x in objects_of(self)]
+        return (f"<dualflow.train.Checkpoint of {', '.join(held) or 'nothing'}: "
+                f"{counted(len(Tracked(self).variables) - 1, 'variable')}>")
+
+    def _repr_html_(self) -> str:
+        return card("Checkpoint", [(name, repr(x)) for name, x in objects_of(self)],
+                    ("object", "content"))
 
     # --- saving ---
 
@@ -359,6 +370,12 @@ def snapshot(found: Tracked) -> tuple[dict[str, Any], dict[str, Any]]:
     tensors.update({name: x.copy() for name, x in found.arrays.items()})
     states = {name: copied_state(name, state.get()) for name, state in found.states.items()}
     return tensors, states
+
+
+def objects_of(checkpoint: Checkpoint) -> list[tuple[str, Any]]:
+    """Return the objects of a checkpoint with their names."""
+    return [(name, x) for name, x in vars(checkpoint).items()
+            if not name.startswith("_") and name != "save_counter"]
 
 
 def refuse_tracing(what: str) -> None:

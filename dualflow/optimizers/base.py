@@ -8,7 +8,16 @@ from itertools import repeat
 from operator import is_
 
 import dualflow as df
-from dualflow._core import Symbol, Tensor, Updates, Variable, current_graph, unwrapped
+from dualflow._core import (
+    Symbol,
+    Tensor,
+    TraceContext,
+    Updates,
+    Variable,
+    current_graph,
+    unwrapped,
+)
+from dualflow._util.notebook import card
 from dualflow.arguments import unknown_argument
 from dualflow.errors import GradientWarning, InvalidArgumentError
 from dualflow.ops.host import host_call
@@ -123,6 +132,13 @@ class Optimizer(Slots):
         if missing := [slot for slot in needed if slot not in self._holds]:
             raise InvalidArgumentError(f"{self.name}: its variables have no slot for "
                                        f"{' and '.join(missing)}; create a new optimizer")
+
+    def __repr__(self) -> str:
+        parts = [f"{name}={value}" for name, value in settings_of(self)]
+        return f"<{type(self).__name__} {', '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        return card(type(self).__name__, settings_of(self))
 
     # --- updates ---
 
@@ -312,3 +328,18 @@ class Optimizer(Slots):
                 scaled = self.scale_loss(loss)
         self.apply_gradients(zip(tape.gradient(scaled, var_list), var_list, strict=True))
         return loss
+
+
+def settings_of(optimizer: Optimizer) -> list[tuple[str, str]]:
+    """Return the learning rate, the options that have an effect, and the state, as texts."""
+    with TraceContext(None):                     # also while a function is traced
+        rate = optimizer._rate
+        plain = isinstance(rate, df.TensorBase) and not isinstance(rate, Symbol)
+        found = [("learning_rate", f"{rate}" if plain else getattr(rate, "__name__",
+                                                                   type(rate).__name__))]
+        found += [(name, repr(value)) for name, value in vars(optimizer).items()
+                  if isinstance(value, bool | int | float) and value is not False
+                  and not name.startswith("_")
+                  and (name != "ema_momentum" or optimizer.use_ema)]
+        return [*found, ("iterations", f"{optimizer.iterations}"),
+                ("variables", str(len(optimizer._slots)))]

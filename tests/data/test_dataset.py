@@ -297,7 +297,8 @@ def test_cardinality(dataset, n):
 
 def test_repr():
     dataset = D.range(3).shuffle(3).batch(2).prefetch(1)
-    assert repr(dataset) == "<Dataset Range -> Shuffle -> Batch>"
+    assert repr(dataset) == ("<Dataset Range -> Shuffle -> Batch, element_spec: "
+                             "TensorSpec(shape=(None,), dtype=int64)>")
 
 
 def test_cache_stores_the_first_pass():

@@ -40,6 +40,7 @@ from dualflow.graph.calls.compare import same_graphs
 from dualflow.graph.calls.differentiate import Call, DoesNotHold
 from dualflow.graph.calls.exact import alike
 from dualflow.graph.calls.section import Section, section_of
+from dualflow.graph.inspect.trace_text import TraceText
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.clusters import COMPILED
@@ -64,7 +65,7 @@ ROWS = "a list, of the rows of one of its outputs"
 MADE = None, DATA_NUMBER, ROWS          # markers of results that are computed from an output
 
 
-class ConcreteFunction(Generic[R]):
+class ConcreteFunction(TraceText, Generic[R]):
     """One trace of a function, for arguments of certain dtypes, shapes and static values.
 
     Created by `Function.get_concrete_function` and by calls.
@@ -96,10 +97,6 @@ class ConcreteFunction(Generic[R]):
         self._section: Section | None = None
         self._python: Callable[[list[Any]], Any] | None = None
         self._exact: OrderedDict[Any, ConcreteFunction] = OrderedDict()
-
-    def _repr_svg_(self) -> str:
-        """Return the drawing of the graph, which notebooks show."""
-        return self.trace._repr_svg_()
 
     # --- tracing ---
 

@@ -392,6 +392,3 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
 
     def __reduce__(self) -> Any:
         return reduced(self, (self.python_function, *self._settings))
-
-    def __repr__(self) -> str:
-        return f"<dualflow.Function {self.name}>"

@@ -70,6 +70,19 @@ STYLES = {
 }
 
 
+class Drawing(str):
+    """The text of a drawing; a notebook shows SVG as a picture."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        kind = "SVG" if self.startswith("<svg") else "DOT"
+        return f"<dualflow.Drawing: {len(self):,} characters of {kind}>"
+
+    def _repr_svg_(self) -> str | None:
+        return str(self) if self.startswith("<svg") else None
+
+
 def draw(graph: Graph, path: str | os.PathLike[str] | None = None) -> str:
     """Return the text of a drawing; also write it to `path` if given.
 
@@ -106,7 +119,7 @@ def draw(graph: Graph, path: str | os.PathLike[str] | None = None) -> str:
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-    return text
+    return Drawing(text)
 
 
 # --- boxes and edges -----------------------------------------------------------------------------

@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+from collections.abc import Callable
 from typing import Any
 
+from dualflow._util.notebook import counted
 from dualflow.graph.inspect import draw as drawing, plan_text
 from dualflow.graph.inspect.profile import Profile, make_profile
+from dualflow.graph.inspect.trace_text import function_html
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimize
 from dualflow.graph.program import clusters
@@ -21,6 +25,25 @@ class Inspection:
     if necessary. Their own options are keywords and are not passed to the function."""
 
     name: str
+    python_function: Callable[..., Any]
+
+    @property
+    def concrete_functions(self) -> list[Any]:
+        """The traces of the function."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return (f"<dualflow.Function {self._signature()}: "
+                f"{counted(len(self.concrete_functions), 'trace')}>")
+
+    def _repr_html_(self) -> str:
+        return function_html(self._signature(), self.concrete_functions)
+
+    def _signature(self) -> str:
+        try:
+            return f"{self.name}{inspect.signature(self.python_function)}"
+        except (TypeError, ValueError):         # a callable without a signature
+            return self.name
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> Compiled:
         """Return the graphs, the plan and the program of a call with these arguments."""
@@ -83,7 +106,7 @@ class Inspection:
 
     def draw(self, *args: Any, path: str | os.PathLike[str] | None = None, traced: bool = False,
              **kwargs: Any) -> str:
-        """Return a drawing of the graph of a call.
+        """Return a drawing of the graph of a call, which a notebook shows as a picture.
 
         Parameters
         ----------

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from dualflow._core import Symbol, Variable, apply, own_flops
+from dualflow._util.notebook import card
 from dualflow.graph.ir import LEAVES, Node, is_dynamic, tile_text, walk
 from dualflow.graph.program.plan import Instruction, nbytes
 from dualflow.graph.trace.trace import suspended
@@ -132,24 +133,34 @@ class Profile:
         return sorted(self.rows, key=lambda row: -row.ns)
 
     def __str__(self) -> str:
-        total = self.ns or 1.0
-        head = ("us", "%", "KB read", "KB written", "MFLOP", "GB/s", "GFLOP/s", "roofline",
-                "instruction", "line")
-        table = [(f"{r.ns / 1e3:.2f}", f"{100 * r.ns / total:.1f}", f"{r.read / 1e3:.1f}",
-                  f"{r.written / 1e3:.1f}", f"{r.flops / 1e6:.3f}", f"{r.bandwidth / 1e9:.1f}",
-                  f"{r.speed / 1e9:.1f}", f"{100 * r.roofline:.0f} %",
-                  f"{r.inside}: {r.label}" if r.inside else r.label, r.line)
-                 for r in self.sorted_rows()]
+        head, *table = self._table()
         widths = [max(len(row[k]) for row in [head, *table]) for k in range(len(head))]
         texts = ["  ".join(cell.ljust(w) if k >= 8 else cell.rjust(w)
                            for k, (cell, w) in enumerate(zip(row, widths, strict=True))).rstrip()
                  for row in [head, *table]]
-        top = peak()
-        return "\n".join([
-            f"{self.name}: {sum([not r.inside for r in self.rows])} instructions, "
-            f"{self.ns / 1e3:.1f} us "
-            f"(medians of {self.runs} runs); this machine: {top.bandwidth / 1e9:.1f} GB/s, "
-            f"{top.flops / 1e9:.0f} GFLOP/s", *texts])
+        return "\n".join([f"{self._title()}; {_machine()}", *texts])
+
+    def __repr__(self) -> str:
+        return f"<dualflow.Profile of {self._title()}>"
+
+    def _repr_html_(self) -> str:
+        head, *table = self._table()
+        return card(f"{self._title()}; {_machine()}", table, head)
+
+    def _title(self) -> str:
+        return (f"{self.name}: {sum([not r.inside for r in self.rows])} instructions, "
+                f"{self.ns / 1e3:.1f} us (medians of {self.runs} runs)")
+
+    def _table(self) -> list[tuple[str, ...]]:
+        """Return the titles of the columns, and a row for each instruction."""
+        total = self.ns or 1.0
+        return [("us", "%", "KB read", "KB written", "MFLOP", "GB/s", "GFLOP/s", "roofline",
+                 "instruction", "line"),
+                *[(f"{r.ns / 1e3:.2f}", f"{100 * r.ns / total:.1f}", f"{r.read / 1e3:.1f}",
+                   f"{r.written / 1e3:.1f}", f"{r.flops / 1e6:.3f}", f"{r.bandwidth / 1e9:.1f}",
+                   f"{r.speed / 1e9:.1f}", f"{100 * r.roofline:.0f} %",
+                   f"{r.inside}: {r.label}" if r.inside else r.label, r.line)
+                  for r in self.sorted_rows()]]
 
     def chrome_trace(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return one run in the trace event format, which Perfetto and chrome://tracing open.
@@ -183,6 +194,11 @@ class Profile:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
         return text
+
+
+def _machine() -> str:
+    top = peak()
+    return f"this machine: {top.bandwidth / 1e9:.1f} GB/s, {top.flops / 1e9:.0f} GFLOP/s"
 
 
 def flops_of(node: Node, inputs: Sequence[Symbol], outputs: Sequence[Symbol]) -> float:

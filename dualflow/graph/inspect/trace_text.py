@@ -1,0 +1,78 @@
+"""The reprs of traced functions and of their traces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow._core import Symbol, TensorBase
+from dualflow._util.notebook import card, counted
+from dualflow.graph.ir.text import type_text
+
+__all__ = ["TraceText", "function_html"]
+
+
+class Bare(str):
+    """A text whose repr has no quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class TraceText:
+    """Base class of `ConcreteFunction`: its reprs, and the drawing of its graph."""
+
+    name: str
+    leaves: tuple[Any, ...]
+    paths: tuple[str, ...]
+    trace: Any
+
+    def returned(self) -> list[Any]:
+        """Return the leaves of the result."""
+        raise NotImplementedError
+
+    def structure(self, leaves: Any) -> Any:
+        """Return the structure of the result with other leaves."""
+        raise NotImplementedError
+
+    def _signature(self) -> str:
+        given = ", ".join(f"{p}: {m}" for p, m in zip(self.paths, self.leaves, strict=True))
+        try:
+            leaves = self.returned()
+        except StopIteration:           # while the function is traced
+            return f"{self.name}({given})"
+        result = self.structure([Bare(type_text(x) if isinstance(x, Symbol | TensorBase)
+                                      else repr(x)) for x in leaves])
+        return f"{self.name}({given}) -> {result}"
+
+    def __repr__(self) -> str:
+        return (f"<dualflow.ConcreteFunction {self._signature()}: "
+                f"{counted(len(self.trace.nodes), 'node')}>")
+
+    def _repr_svg_(self) -> str:
+        """Return the drawing of the graph."""
+        svg: str = self.trace._repr_svg_()
+        return svg
+
+    def _repr_html_(self) -> str:
+        return card(self._signature(), picture=f"<div>{self._repr_svg_()}</div>")
+
+
+def function_html(name: str, traces: Any) -> str:
+    """Return the HTML of a traced function, with a row for each trace.
+
+    Parameters
+    ----------
+    name : str
+    traces : list of ConcreteFunction
+
+    Examples
+    --------
+    >>> from dualflow.graph.inspect.trace_text import function_html
+    >>> "Function f(x)" in function_html("f(x)", [])
+    True
+    """
+    rows = [(c._signature(), counted(len(c.trace.nodes), "node"), f"{c.ms:.1f} ms", c.cause)
+            for c in traces]
+    return card(f"Function {name}", rows, ("trace", "graph", "tracing", "because"))
