@@ -21,7 +21,7 @@ CYTHON = sorted((ROOT / "dualflow/_core").glob("*.p[yx][xid]"))
 
 # Lowest layer first; modules of one layer may import each other.
 FLOORS = [
-    {"_util", "arguments", "errors", "dtypes", "frames"}, {"_core"},
+    {"_util", "arguments", "errors", "dtypes", "frames", "tracebacks"}, {"_core"},
     {"gradient_registry", "config", "memory", "trace_dependency", "flags", "nest", "devices",
      "tensor_shape", "cached", "locks"},
     {"ops"},

@@ -24,6 +24,7 @@ from dualflow.nest import (
 )
 from dualflow.ops.array import same_shape
 from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.tracebacks import filtered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ def numbers_as_tensors(items: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([rebuild(x, as_tensor, is_numbers) for x in items])
 
 
+@filtered
 def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
         has_aux: bool = False) -> Any:
     """Return the result of a function and its derivative along a direction.
@@ -196,6 +198,7 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
     return (out, made, aux) if has_aux else (out, made)
 
 
+@filtered
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Return the result of a function and its vector-Jacobian product.
 
@@ -228,6 +231,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         tape.watch(given)
         out, aux = with_aux("vjp", f(*given), has_aux)
 
+    @filtered
     def back(gradients: Any) -> Any:
         if isinstance(out, TensorBase):
             gradients = as_tensor(gradients)
@@ -238,6 +242,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (out, back, aux) if has_aux else (out, back)
 
 
+@filtered
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
     """Return the product of the Hessian of a scalar function with a vector.
 

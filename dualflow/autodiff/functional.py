@@ -17,6 +17,7 @@ from dualflow.autodiff.tape import GradientTape
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.nest import flatten_tensors, is_numbers, pack_sequence_as, rebuild
 from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.tracebacks import filtered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     """
     both = value_and_grad(f, argnums, has_aux)
 
+    @filtered
     @functools.wraps(f)
     def gradient_of(*args: Any, **kwargs: Any) -> Any:
         value, gradients = both(*args, **kwargs)
@@ -94,6 +96,7 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
     (9.0, 6.0)
     """
 
+    @filtered
     @functools.wraps(f)
     def value_and_gradient_of(*args: Any, **kwargs: Any) -> Any:
         tape = GradientTape(watch_accessed_variables=False)
@@ -128,6 +131,7 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     [[2.0, 0.0], [0.0, 4.0]]
     """
 
+    @filtered
     @functools.wraps(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         tape = GradientTape(watch_accessed_variables=False)

@@ -24,6 +24,7 @@ from dualflow.nest import flatten_tensors, flatten_up_to, pack_sequence_as, rebu
 from dualflow.ops.array import broadcast_to, expand_dims, reshape, same_shape, transpose
 from dualflow.ops.gather import gather
 from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.tracebacks import filtered, hide_frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -181,28 +182,33 @@ class GradientTape(TapeText, Recorder):
         GradientWarning
             If a gradient is None, with the reason.
         """
-        zero = unconnected_gradients != "none" and wants_zero(unconnected_gradients)
-        known = 0
-        if output_gradients is not None:
-            self._start("gradient")
-        elif type(known := LOGS.run_cached(self, target, sources)) is not int:
-            return known
-        target, output_gradients = without_slices(target, output_gradients)
-        targets = [target] if type(target) is Tensor else flatten_tensors(target)
-        alone = isinstance(sources, TensorBase)
-        wanted = [sources] if alone else flatten_tensors(sources)
-        check_tensors("target", targets)
-        check_tensors("source", wanted)
-        ids = [tensor_id(x) for x in wanted]
-        plain = output_gradients is None and len(targets) == 1 and targets[0].dtype.is_floating
-        seeds = None if plain else seed_gradients(targets, target, output_gradients)
-        results, self._how = compute_gradients(self._tape, targets, seeds, ids,
-                                               not self._persistent, known)
-        for k, g in enumerate(results):
-            if g is None:
-                results[k] = zeros(wanted[k]) if zero else self._missing(targets, wanted[k])
-        return results[0] if alone else pack_sequence_as(sources, results)
+        try:
+            zero = unconnected_gradients != "none" and wants_zero(unconnected_gradients)
+            known = 0
+            if output_gradients is not None:
+                self._start("gradient")
+            elif type(known := LOGS.run_cached(self, target, sources)) is not int:
+                return known
+            target, output_gradients = without_slices(target, output_gradients)
+            targets = [target] if type(target) is Tensor else flatten_tensors(target)
+            alone = isinstance(sources, TensorBase)
+            wanted = [sources] if alone else flatten_tensors(sources)
+            check_tensors("target", targets)
+            check_tensors("source", wanted)
+            ids = [tensor_id(x) for x in wanted]
+            plain = output_gradients is None and len(targets) == 1 and targets[0].dtype.is_floating
+            seeds = None if plain else seed_gradients(targets, target, output_gradients)
+            results, self._how = compute_gradients(self._tape, targets, seeds, ids,
+                                                   not self._persistent, known)
+            for k, g in enumerate(results):
+                if g is None:
+                    results[k] = zeros(wanted[k]) if zero else self._missing(targets, wanted[k])
+            return results[0] if alone else pack_sequence_as(sources, results)
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
+    @filtered
     def jacobian(self, target: Any, sources: Any,
                  unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
         """Return the derivative of each element of `target` by each element of each source.
@@ -231,6 +237,7 @@ class GradientTape(TapeText, Recorder):
         return self._by_rows("jacobian", y, sources, rows, unconnected_gradients,
                              lambda x, g: reshape(g, (*y.shape, *x.shape)))
 
+    @filtered
     def batch_jacobian(self, target: Any, source: Any,
                        unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
         """Return the Jacobian of each batch element with respect to its own source.

@@ -12,6 +12,7 @@ from dualflow.data.order import Shuffle
 from dualflow.data.stage import Stage, stages
 from dualflow.data.structure import as_json
 from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError, UnimplementedError
+from dualflow.tracebacks import hide_frames
 
 FORMAT = "dualflow.data.iterator/1"
 
@@ -47,9 +48,14 @@ class Iterator:
         return self
 
     def __next__(self) -> Any:
-        if current_graph() is not None:
-            refuse_trace()
-        return self._next()
+        try:
+            if current_graph() is not None:
+                refuse_trace()
+            return self._next()
+        except Exception as error:
+            if not isinstance(error, StopIteration):
+                hide_frames(error)
+            raise
 
     def __repr__(self) -> str:
         return f"<dualflow.data.Iterator, pass {self._epoch}, of {self._stage.text()}>"

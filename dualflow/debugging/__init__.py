@@ -25,6 +25,11 @@ from dualflow.debugging.numerics import (
     disable_check_numerics,
     enable_check_numerics,
 )
+from dualflow.tracebacks import (
+    disable_traceback_filtering,
+    enable_traceback_filtering,
+    is_traceback_filtering_enabled,
+)
 
 __all__ = [
     "Assert",
@@ -46,8 +51,11 @@ __all__ = [
     "assert_type",
     "check_numerics",
     "disable_check_numerics",
+    "disable_traceback_filtering",
     "enable_check_numerics",
+    "enable_traceback_filtering",
     "get_log_device_placement",
+    "is_traceback_filtering_enabled",
     "set_log_device_placement",
 ]
 

@@ -13,6 +13,7 @@ from dualflow.errors import InvalidArgumentError
 from dualflow.nest import flatten, is_numbers, pack_sequence_as, rebuild
 from dualflow.ops.array import reshape, static_shape
 from dualflow.ops.creation import zeros_like
+from dualflow.tracebacks import filtered
 from dualflow.transforms.mapping import vmap
 
 Argnums = int | tuple[int, ...]
@@ -47,6 +48,7 @@ def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     >>> df.jacfwd(lambda x: x * x)([1., 2.]).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
+    @filtered
     @functools.wraps(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         places, taken = chosen("jacfwd", argnums, args)
@@ -97,6 +99,7 @@ def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     >>> df.jacrev(lambda x: x * x)([1., 2.]).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
+    @filtered
     @functools.wraps(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         places, taken = chosen("jacrev", argnums, args)

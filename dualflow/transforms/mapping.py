@@ -21,6 +21,7 @@ from dualflow.nest import (
 from dualflow.ops import state
 from dualflow.ops.array import broadcast_to, same_size, transpose
 from dualflow.ops.scan import map_fn
+from dualflow.tracebacks import filtered
 from dualflow.transforms.batch_interpreter import BatchInterpreter
 from dualflow.transforms.batched_value import BatchedValue
 
@@ -86,6 +87,7 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0,
     if not callable(fn):
         raise InvalidArgumentError(f"vmap: fn is {shown(fn)}, expected a function")
 
+    @filtered
     @functools.wraps(fn)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         wanted = [*per_argument(in_axes, len(args)), *[0] * len(kwargs)]

@@ -48,6 +48,7 @@ from dualflow.graph.program.compile import Compiled, compile_trace
 from dualflow.graph.trace.parameters import Guard
 from dualflow.graph.trace.specialize import Computed, specialize
 from dualflow.graph.trace.trace import Trace, suspended
+from dualflow.tracebacks import filtered
 
 if TYPE_CHECKING:                       # the default comes with Python 3.13
     from typing_extensions import TypeVar
@@ -368,6 +369,7 @@ class ConcreteFunction(TraceText, Generic[R]):
         raise TypeError(f"{self.name}: a trace holds variables and constants of this process; copy "
                         "or pickle the function instead")
 
+    @filtered
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.trace.stale:
             raise InvalidArgumentError(f"{self.name}: {self.trace.stale} after this trace was "

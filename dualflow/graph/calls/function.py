@@ -44,6 +44,7 @@ from dualflow.graph.program.compile import Compiled
 from dualflow.graph.reads.state_reads import StateReads
 from dualflow.graph.trace.parameters import Guard
 from dualflow.locks import reentrant_lock
+from dualflow.tracebacks import filtered
 
 __all__ = ["ConcreteFunction", "Function"]
 
@@ -106,6 +107,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
 
     # --- calling ---
 
+    @filtered
     def call_slow_path(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call that the dispatcher does not recognise."""
         if config.functions_run_eagerly():
@@ -302,6 +304,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
 
     # --- access to traces ---
 
+    @filtered
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction[R]:
         """Return the trace for some arguments; a TensorSpec may replace a tensor.
 
