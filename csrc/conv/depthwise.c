@@ -246,9 +246,10 @@ static pass plan(const df_conv *c, bool backward)
     int64_t x_size = p.channels, w_size = p.channels;
     for (int d = 2; d >= 0; d--) {
         const sweep s = sweep_of(&p, d, 0);
-        p.x_step[d] = s.tap_next * x_size;
+        /* A longer step leads outside the image: no run has two taps, or results, along d. */
+        p.x_step[d] = s.tap_next < p.from[d] ? s.tap_next * x_size : 0;
         p.w_step[d] = s.tap_step * w_size;
-        if (d == 2) p.x_next = s.next * x_size;
+        if (d == 2) p.x_next = s.next < p.from[d] ? s.next * x_size : 0;
         if (d == 2) p.y_next = s.step * x_size;
         x_size *= p.from[d];
         w_size *= c->kernel[d];

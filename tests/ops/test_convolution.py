@@ -257,3 +257,59 @@ def test_gradient_of_one_image_equals_the_gradient_in_a_batch(x_shape, w_shape, 
         np.testing.assert_allclose(one.numpy()[0], all_at_once.numpy()[8], rtol=0, atol=3e-5)
         bits.add(one.numpy().tobytes())
     assert len(bits) == 1
+
+
+def at_far_dilations(x, w, stride, dilation):
+    """SAME convolution of one dimension by its definition, and its gradients for ones."""
+    size, kernel = x.shape[1], w.shape[0]
+    n = -(-size // stride)
+    before = max((n - 1) * stride + (kernel - 1) * dilation + 1 - size, 0) // 2
+    y, dx, dw = np.zeros((1, n, w.shape[2])), np.zeros(x.shape), np.zeros(w.shape)
+    for o in range(n):
+        for t in range(kernel):
+            at = o * stride + t * dilation - before
+            if 0 <= at < size:
+                y[0, o] += x[0, at] @ w[t]
+                dx[0, at] += w[t].sum(1)
+                dw[t] += x[0, at][:, None]
+    return y, dx, dw
+
+
+@pytest.mark.parametrize("dilation", [3, 9, 10, 17, 18, 19, 20, 40, 2**32 + 1, 2**40, 2**60])
+@pytest.mark.parametrize("kernel, stride", [(1, 1), (2, 1), (3, 1), (3, 2), (4, 3), (4, 20)])
+def test_dilations_beyond_the_image(dilation, kernel, stride):
+    """Memory and time depend on the image, not on a dilation that leads outside."""
+    rng = np.random.default_rng(3)
+    for size in (1, 2, 9):
+        x = rng.integers(-4, 5, (1, size, 2)).astype("float32")
+        w = rng.integers(-4, 5, (kernel, 2, 3)).astype("float32")
+        with df.GradientTape() as tape:
+            one, by = df.constant(x), df.constant(w)
+            tape.watch((one, by))
+            y = df.nn.conv1d(one, by, stride, "SAME", dilations=dilation)
+        got = (y, *tape.gradient(y, (one, by)))
+        for value, expected in zip(got, at_far_dilations(x, w, stride, dilation), strict=True):
+            assert value.numpy().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("far", [10**4, 2**32 + 1, 2**58])
+def test_dilations_beyond_two_dimensions(far):
+    x, w = df.reshape(df.range(36.0), (1, 3, 3, 4)), df.ones((3, 3, 4, 2))
+    each = df.ones((3, 3, 4, 2))
+    for call, filters in ((df.nn.conv2d, w), (df.nn.depthwise_conv2d, each)):
+        strides = 1 if call is df.nn.conv2d else [1, 1, 1, 1]
+        with df.GradientTape() as tape:
+            tape.watch((x, filters))
+            y = call(x, filters, strides, "SAME", dilations=[far, far])
+        dx, dw = tape.gradient(y, (x, filters))
+        centre = call(x, filters[1:2, 1:2], strides, "SAME")
+        assert y.numpy().tolist() == centre.numpy().tolist()
+        assert (dx.numpy() == 2).all()
+        assert dw.numpy().sum() == dw[1, 1].numpy().sum() == 2 * x.numpy().sum()
+
+
+def test_strides_beyond_the_image():
+    far = 2**40
+    y = df.nn.conv1d(df.reshape(df.range(1.0, 6.0), (1, 5, 1)), df.ones((3, 1, 1)), far,
+                     [[0, 0], [far, far], [0, 0]])
+    assert y.numpy().ravel().tolist() == [0, 1 + 2 + 3, 0]
