@@ -114,3 +114,21 @@ def test_inputs_of_another_shape():
         model.fit(X[:, :3], Y, verbose=0)       # a RuntimeError in older Keras
     with pytest.raises(ValueError, match=r"\(8, 2\).*\(8, 5\)|\(8, 5\).*\(8, 2\)"):
         model.fit(X, np.ones((8, 5)), verbose=0)
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("label", [-1, -3, 3])
+@pytest.mark.parametrize("from_logits", [False, True])
+def test_sparse_labels_out_of_range_are_refused(label, from_logits, traced):
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=from_logits)
+    call = df.function(loss) if traced else loss
+    shares = np.full((2, 3), 1 / 3, "float32")
+    assert call(np.array([0, 2]), shares).numpy() == pytest.approx(np.log(3))
+    with pytest.raises(errors.OutOfRangeError, match=r"label|indices"):
+        call(np.array([0, label]), shares)
+
+
+def test_sparse_label_of_an_ignored_class():
+    loss = keras.losses.SparseCategoricalCrossentropy(ignore_class=-1)
+    y = loss(np.array([0, -1]), np.array([[0.5, 0.25, 0.25]] * 2, "float32"))
+    assert y.numpy() == pytest.approx(np.log(2))

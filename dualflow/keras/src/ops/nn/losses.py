@@ -80,6 +80,8 @@ def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: Any =
                          f"output.shape={output.shape}")
     if from_logits:
         return df.nn.sparse_softmax_cross_entropy_with_logits(target, output)
+    # gather counts negative indices from the end: make them invalid, so that it refuses them
+    target = df.where(target < 0, target - output.shape[-1], target)
     picked = df.gather(_share(output, -1), df.expand_dims(target, -1), axis=output.ndim - 1,
                        batch_dims=output.ndim - 1)
     return -df.log(df.squeeze(picked, -1))
