@@ -7,11 +7,13 @@ import logging
 import time
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
-from enum import Enum
+from enum import Enum, EnumType
 from typing import Any
 
 import dualflow as df
 from dualflow._core import Symbol, TensorBase, current_graph
+from dualflow.arguments import shown
+from dualflow.errors import InvalidArgumentError
 from dualflow.frames import warn
 from dualflow.graph.trace.trace import suspended
 from dualflow.nest import flatten
@@ -24,7 +26,19 @@ __all__ = ["VariableAggregation", "VariableSynchronization", "control_dependenci
 ACCELERATORS = "gpu", "tpu", "cuda", "mps", "xla_gpu"
 
 
-class VariableSynchronization(Enum):
+class _Choices(EnumType):
+    """Enumerations that are called only with a value; others also create enumerations."""
+
+    def __call__(cls, value: Any) -> Any:
+        try:
+            return super().__call__(value)
+        except (TypeError, ValueError):
+            names = ", ".join([f"{choice.name} ({choice.value})" for choice in cls])
+            raise InvalidArgumentError(f"{cls.__name__}: got {shown(value)}, expected one of "
+                                       f"{names}") from None
+
+
+class VariableSynchronization(Enum, metaclass=_Choices):
     """The time at which copies of a variable agree. No effect: a variable has one copy."""
 
     AUTO = 0
@@ -33,7 +47,7 @@ class VariableSynchronization(Enum):
     ON_READ = 3
 
 
-class VariableAggregation(Enum):
+class VariableAggregation(Enum, metaclass=_Choices):
     """The aggregation of updates of copies of a variable. No effect: a variable has one copy."""
 
     NONE = 0

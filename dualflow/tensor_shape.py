@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dualflow._core import Dim
+from dualflow.arguments import integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class TensorShape(tuple):
     @staticmethod
     def size(n: Any) -> Any:
         """Return a size in its stored form."""
-        return n if n is None or type(n) is Dim else int(n)
+        return n if n is None or type(n) is Dim else integer(n, "TensorShape: a size")
 
     def __getitem__(self, key: Any) -> Any:
         if not self.known_rank:

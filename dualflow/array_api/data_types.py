@@ -180,10 +180,13 @@ def result_type(*arrays_and_dtypes: TensorLike) -> DType:
     for dtype in found[1:]:
         common = common if dtype is common else promoted(common, dtype)
     for number in numbers:
-        # np.float64 is a subclass of float
-        kind = "float" if isinstance(number, float) else type(number).__name__
-        common = beside_number(common, kind)
+        common = beside_number(common, _kind(number))
     return common
+
+
+def _kind(number: Any) -> str:
+    """Return the Python type of a number, by name; np.float64 and others are subclasses."""
+    return next(kind.__name__ for kind in (bool, int, float) if isinstance(number, kind))
 
 
 def _dtype_of(x: TensorLike | DTypeLike) -> DType:

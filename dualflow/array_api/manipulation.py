@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from dualflow._core import Tensor
+from dualflow.arguments import integer
 from dualflow.array_api.arrays import array, of_one_dtype
-from dualflow.errors import InvalidArgumentError
+from dualflow.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.ops import array as shapes, join, slicing
 from dualflow.ops.array import static_shape
 from dualflow.ops.types import Axis, TensorLike
@@ -82,8 +83,8 @@ def expand_dims(x: TensorLike, /, axis: int) -> Tensor:
     """
     y = array(x, "expand_dims")
     if not -y.ndim - 1 <= axis <= y.ndim:
-        raise IndexError(f"expand_dims: axis {axis} for x of shape {y.shape}, expected "
-                         f"{-y.ndim - 1} to {y.ndim}")
+        raise OutOfRangeError(f"expand_dims: axis {axis} for x of shape {y.shape}, expected "
+                              f"{-y.ndim - 1} to {y.ndim}")
     return shapes.expand_dims(y, axis)
 
 
@@ -122,7 +123,8 @@ def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
 
 def _axes_of(axis: Any, ndim: int, caller: str) -> list[int]:
     """Return axes, an int or several, as distinct non-negative ints."""
-    listed = [axis] if isinstance(axis, int) else list(axis)
+    listed = [integer(a, f"{caller}: an axis")
+              for a in ([axis] if isinstance(axis, int) else list(axis))]
     wrong = [a for a in listed if not -ndim <= a < ndim]
     if wrong or len({a % ndim for a in listed}) < len(listed):
         raise InvalidArgumentError(f"{caller}: axes {axis} of {ndim} dimensions, expected distinct "

@@ -8,7 +8,7 @@ from dualflow.distribute import collective_impl
 from dualflow.distribute.reductions import allreduce, done
 from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.dtypes import int32
-from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.registered import call_python
 
@@ -109,6 +109,8 @@ def reducescatter(tensor: TensorLike, op: str = "average", *, name: str | None =
     check_set("reducescatter", process_set)
     x = as_tensor(tensor, None, "reducescatter")
     collective_impl.check_reduction("reducescatter", op, x.dtype)
+    if x.ndim == 0:
+        raise ShapeError("reducescatter: got a scalar, expected a tensor with rows")
 
     def compute(given: Tensor) -> list[Tensor]:
         return [done(process_set,

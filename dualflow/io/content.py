@@ -97,6 +97,7 @@ def write_content(path: str, kind: str, tensors: Mapping[str, Any],
 @contextmanager
 def checkpoint_at(prefix: str) -> Iterator[TensorFile]:
     """Open the checkpoint of a prefix. Raise an error that lists alternatives if there is none."""
+    prefix = os.fspath(prefix)
     if not os.path.exists(prefix + SUFFIX):
         raise no_checkpoint(prefix)
     with content_of(prefix + SUFFIX, FORMAT) as content:

@@ -135,4 +135,4 @@ def checkpoint_exists(checkpoint_prefix: str) -> bool:
     >>> df.train.checkpoint_exists("/no/such/folder/ckpt-1")
     False
     """
-    return os.path.exists(checkpoint_prefix + SUFFIX)
+    return os.path.exists(os.fspath(checkpoint_prefix) + SUFFIX)

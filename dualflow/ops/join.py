@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor, unwrapped
+from dualflow.arguments import integer
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import ints, is_open, squeeze, static_shape
@@ -166,7 +167,7 @@ def split(value: TensorLike, num_or_size_splits: int | Sequence[int], axis: int 
     sizes: tuple[int, ...] = ()
     if isinstance(num_or_size_splits, int | Dim) or not getattr(num_or_size_splits, "ndim", 1):
         number: Any = num_or_size_splits
-        count = number.__index__()
+        count = integer(number, "split: num_or_size_splits")
         if count < 1:
             raise InvalidArgumentError(f"split: in {count} parts, expected 1 or more")
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, apply_unary, as_tensor, bind
+from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import no_gradient
 
 TYPE_CHECKING = False
@@ -236,6 +237,8 @@ def python_round(x: Tensor, ndigits: int | None = None) -> Tensor:
         return round(x)
     if not x.dtype.is_floating and ndigits >= 0:
         return as_tensor(x)
+    if abs(ndigits) > 308:
+        raise InvalidArgumentError(f"round: {ndigits} digits, expected -308 to 308")
     return round(x * 10.0**ndigits) / 10.0**ndigits
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow.arguments import integer
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import gradient, no_gradient
@@ -64,6 +65,7 @@ def _along(values: TensorLike, axis: int, op: str, function: Callable[[Any], Ten
     chosen = by_axes(axis, ndim, op, lambda a: _along(values, a, op, function, name))
     if chosen is not None:
         return chosen
+    axis = integer(axis, f"{op}: axis")
     if ndim and not -ndim <= axis < ndim:
         raise InvalidArgumentError(
             f"{op}: axis {axis} for values of shape {values.shape}, expected {-ndim} to {ndim - 1}")

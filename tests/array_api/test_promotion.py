@@ -119,7 +119,9 @@ def test_iinfo():
         xp.finfo(df.int8)
 
 
-def test_scalars_of_numpy_are_floats_of_python():
-    """np.float64 is a subclass of float."""
-    assert xp.result_type(df.float32, np.float64(1)) is df.float32
-    assert xp.atan2(np.float64(1), df.constant([1.])).dtype is df.float32
+def test_numpy_scalars_that_are_python_numbers():
+    """np.float64 is a subclass of float, and as weakly typed as one in all functions."""
+    x = xp.ones(2, dtype=df.float32)
+    for function in (xp.add, xp.atan2, xp.maximum):
+        assert function(x, np.float64(2)).dtype is df.float32
+    assert xp.result_type(df.float32, np.float64(2)) is df.float32

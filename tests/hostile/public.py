@@ -22,9 +22,12 @@ import dualflow as df
 from dualflow.errors import DualflowError
 from tests.hostile.values import VALUES, EvilError
 
-ALLOWED = (DualflowError, TypeError, ValueError, IndexError, OverflowError, MemoryError,
-           BufferError, NotImplementedError, EvilError, decimal.InvalidOperation,
-           FileNotFoundError)
+ALLOWED = (DualflowError, EvilError, decimal.InvalidOperation)
+EXACTLY = (TypeError, ValueError)   # Python's errors for wrong arguments; subclasses are errors of
+                                    # libraries, such as NumPy's UFuncTypeError
+OF_NAMES = ("file", "path", "dir")  # parameters that name a file: the operating system's errors
+OF_VALUES = {"memoryview": NotImplementedError, "Grows": MemoryError,   # raised by their methods
+             "surrogate": UnicodeEncodeError}
 NO_LIMIT = {"very deep"}    # even its repr overflows the stack
 SECONDS = 20                      # limit of one call on a loaded machine
 
@@ -163,7 +166,14 @@ def problem(name, exception, chosen):
         return None
     if isinstance(exception, RecursionError) and NO_LIMIT & {*chosen.values()}:
         return None
-    if not isinstance(exception, ALLOWED) or isinstance(exception, RecursionError):
+    if isinstance(exception, BufferError) and "dlpack" in name:     # the protocol requires it
+        return None
+    if isinstance(exception, OSError | UnicodeError) and \
+            any(part in key for key in chosen for part in OF_NAMES):
+        return None
+    if type(exception) in [OF_VALUES.get(value) for value in chosen.values()]:
+        return None
+    if not isinstance(exception, ALLOWED) and type(exception) not in EXACTLY:
         return f"{type(exception).__name__}: {exception}"
     if isinstance(exception, DualflowError) and not str(exception):
         return "an exception without a message"
