@@ -3,13 +3,17 @@
     python examples/chars.py                    # sources of the standard library
     python examples/chars.py --text license     # Python's own license
     python examples/chars.py --text FILE        # any text
+    python examples/chars.py --checkpoints DIR  # resumes if it was interrupted
 
-Prints generated text after each pass through the text, and saves a picture of the loss.
+Prints generated text after each pass through the text, and saves a picture of the loss. Ctrl-C ends
+the training early: the program saves a checkpoint, and continues with a text and the picture.
 """
 
 import argparse
 import json
+import signal
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +59,25 @@ class Writer:
         return y @ self.out, state
 
 
+def until_interrupted(steps: Iterable[int]) -> Iterator[int]:
+    """Yield the steps until Ctrl-C; the current step is completed. A second Ctrl-C ends the
+    program."""
+    pressed = []
+
+    def handle(*_) -> None:
+        pressed.append(True)
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        for step in steps:
+            yield step
+            if pressed:
+                return
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Training:
     """A model and its optimizer; each step continues at the end of the previous one in the text."""
 
@@ -65,6 +88,9 @@ class Training:
         rows = len(codes) // options.batch
         self.codes = codes[:rows * options.batch].reshape(options.batch, rows).T
         self.span, self.batch = options.span, options.batch
+        self.state = [df.Variable(part) for part in self.writer.start(self.batch)]
+        self.per_round = len(range(0, rows - self.span, self.span))
+        self.done, self.losses = 0, np.zeros(options.rounds * self.per_round)
         self.step, self.next = df.function(self._step), df.function(self._next)
 
     def _step(self, chars, targets, state):
@@ -82,17 +108,24 @@ class Training:
         noise = -df.math.log(-df.math.log(df.random.uniform([logits.shape[-1]], 1e-6, 1 - 1e-6)))
         return df.argmax(logits[0, 0] / temperature + noise, 0), state
 
-    def round(self, title: str) -> list[float]:
-        """Train on the whole text once; return the loss of each step."""
-        state, losses = self.writer.start(self.batch), []
+    def round(self, title: str) -> bool:
+        """Train on the rest of the text; return False if Ctrl-C interrupted it."""
+        state = tuple(df.convert_to_tensor(part) for part in self.state)
         starts = range(0, len(self.codes) - self.span, self.span)
-        for at in (bar := tqdm(starts, title, leave=False)):
+        bar = tqdm(starts[self.done % self.per_round:], title, self.per_round, leave=False,
+                   initial=self.done % self.per_round)
+        for at in until_interrupted(bar):
             chars, targets = self.codes[at:at + self.span], self.codes[at + 1:at + 1 + self.span]
             loss, state = self.step(df.constant(chars), df.constant(targets), state)
-            losses.append(loss)
-            if len(losses) % 20 == 0:
-                bar.set_postfix(loss=f"{loss.item():.3f}")
-        return [loss.item() for loss in losses]
+            self.losses[self.done] = loss.item()
+            self.done += 1
+            bar.set_postfix(loss=f"{self.losses[self.done - 1]:.3f}", refresh=False)
+        bar.close()
+        whole = self.done % self.per_round == 0
+        for kept, part in zip(self.state, self.writer.start(self.batch) if whole else state,
+                              strict=True):
+            kept.assign(part)
+        return whole
 
     def write(self, n: int, first: int, temperature: float = 0.6) -> list[int]:
         char, state, found = df.constant(first), self.writer.start(1), [first]
@@ -102,7 +135,7 @@ class Training:
         return found
 
 
-def save_curve(path: Path, losses: list[float], per_round: int) -> None:
+def save_curve(path: Path, losses: np.ndarray, per_round: int) -> None:
     """Draw the loss of each step, and the mean of each pass."""
     import matplotlib
 
@@ -111,7 +144,8 @@ def save_curve(path: Path, losses: list[float], per_round: int) -> None:
 
     figure, ax = plt.subplots(figsize=(6, 3.5))
     ax.plot(losses, linewidth=0.5, color="0.7")
-    means = np.reshape(losses, (-1, per_round)).mean(axis=1)
+    whole = len(losses) // per_round
+    means = losses[:whole * per_round].reshape(whole, per_round).mean(axis=1)
     ax.plot((np.arange(len(means)) + 0.5) * per_round, means, marker="o")
     ax.set(xlabel="step", ylabel="cross entropy per character")
     figure.tight_layout()
@@ -126,6 +160,7 @@ def main() -> None:
                         ("layers", 2), ("seed", 1)]:
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--learning-rate", type=float, default=3e-3)
+    parser.add_argument("--checkpoints", type=Path, help="folder: saved there after each round")
     parser.add_argument("--picture", type=Path, default=Path("chars.png"))
     options = parser.parse_args()
     text = read_text(options.text)
@@ -133,15 +168,25 @@ def main() -> None:
     codes = np.array([chars.index(c) for c in text], np.int32)
     print(f"{len(text):,} characters, {len(chars)} different ones")
 
-    training, losses = Training(codes, len(chars), options), []
-    for k in range(1, options.rounds + 1):
-        start = time.perf_counter()
-        found = training.round(f"round {k}")
-        losses += found
-        seconds = time.perf_counter() - start
-        print(f"\nround {k}: loss {np.mean(found):.3f}, {seconds:.1f} s, it writes:\n")
+    training = Training(codes, len(chars), options)
+    checkpoint = df.train.Checkpoint(
+        variables=training.writer.variables, optimizer=training.optimizer, state=training.state,
+        random=df.random.get_global_generator(), losses=training.losses, done=0)
+    if options.checkpoints:
+        manager = df.train.CheckpointManager(checkpoint, options.checkpoints, max_to_keep=2)
+        manager.restore_or_initialize()
+    training.done, whole = checkpoint.done, True
+    while whole and training.done < options.rounds * training.per_round:
+        start, k = time.perf_counter(), training.done // training.per_round + 1
+        whole = training.round(f"round {k}")
+        seconds, checkpoint.done = time.perf_counter() - start, training.done
+        if options.checkpoints:
+            manager.save()
+        loss = training.losses[(k - 1) * training.per_round:training.done].mean()
+        print(f"\nround {k}: loss {loss:.3f}, {seconds:.1f} s, it writes:\n" if whole else
+              f"\nround {k}, interrupted: loss {loss:.3f}, it writes:\n")
         print("".join(chars[c] for c in training.write(300, chars.index("\n"))))
-    save_curve(options.picture, losses, len(losses) // options.rounds)
+    save_curve(options.picture, training.losses[:training.done], training.per_round)
     print(f"\nthe loss is drawn in {options.picture}")
 
 

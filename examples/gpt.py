@@ -5,12 +5,14 @@
     python examples/gpt.py --checkpoints DIR  # resumes if it was interrupted
 
 Prints the loss on held-out text, saves the curves of both losses as a picture, and prints generated
-text.
+text. Ctrl-C ends the training early: the program saves a checkpoint, and continues with the loss,
+the picture and the text.
 """
 
 import argparse
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +112,25 @@ def write(model: GPT, start: bytes, n: int, temperature: float) -> str:
     return bytes(text).decode(errors="replace")
 
 
+def until_interrupted(steps: Iterable[int]) -> Iterator[int]:
+    """Yield the steps until Ctrl-C; the current step is completed. A second Ctrl-C ends the
+    program."""
+    pressed = []
+
+    def handle(*_) -> None:
+        pressed.append(True)
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        for step in steps:
+            yield step
+            if pressed:
+                return
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def save_curve(path: Path, losses: np.ndarray, held_out: np.ndarray) -> None:
     from matplotlib.figure import Figure
     ax = (figure := Figure(figsize=(7, 4), layout="tight")).subplots()
@@ -150,16 +171,31 @@ def main() -> None:
     if options.checkpoints:
         manager = df.train.CheckpointManager(checkpoint, options.checkpoints, max_to_keep=2)
         manager.restore_or_initialize()
-    for i in (bar := tqdm(range(checkpoint.done, options.steps), desc="training")):
+
+    def keep() -> None:
+        curve[checkpoint.done - 1] = evaluate(held_out).item()
+        shown["held_out"] = f"{curve[checkpoint.done - 1]:.3f}"
+        if options.checkpoints:
+            manager.save(wait=False)            # writes in the background
+
+    shown: dict[str, str] = {}
+    bar = tqdm(range(checkpoint.done, options.steps), "training", options.steps,
+               initial=checkpoint.done)
+    for i in until_interrupted(bar):
         losses[i] = step(texts(0, n_training, options.batch)).item()
-        if i + 1 == options.steps or i % 250 == 249:
-            curve[i] = evaluate(held_out).item()
-            bar.set_postfix(held_out=f"{curve[i]:.3f}")
-            checkpoint.done = i + 1
-            if options.checkpoints:
-                manager.save(wait=False)        # writes in the background
-    print(f"{len(text):,} bytes; held out: {curve[-1]:.3f} nats per byte")
-    save_curve(options.picture, losses, curve)
+        checkpoint.done = i + 1
+        shown["loss"] = f"{losses[max(0, i - 9):i + 1].mean():.3f}"     # of the last 10 steps
+        if checkpoint.done % 250 == 0:
+            keep()
+        bar.set_postfix(shown, refresh=False)
+    bar.close()
+    done = checkpoint.done
+    if not curve[done - 1]:
+        keep()
+    if done < options.steps:
+        print(f"interrupted after {done} steps")
+    print(f"{len(text):,} bytes; held out: {curve[done - 1]:.3f} nats per byte")
+    save_curve(options.picture, losses[:done], curve[:done])
     print(write(model, b"import ", options.write, options.temperature))
 
 
