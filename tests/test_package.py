@@ -30,6 +30,21 @@ def test_license():
     assert "Apache License" in (ROOT / "LICENSE").read_text()
 
 
+def test_classifiers_name_the_versions_of_wheels():
+    builds = PROJECT["tool"]["cibuildwheel"]["build"]
+    versions = [f"3.{build.removeprefix('cp3').removesuffix('-*')}" for build in builds]
+    named = [entry.rpartition(" ")[2] for entry in PROJECT["project"]["classifiers"]
+             if re.search(r":: 3\.\d+$", entry)]
+    assert named == versions
+
+
+def test_extra_all_contains_the_extras_of_users():
+    extras = dict(PROJECT["project"]["optional-dependencies"])
+    (every,) = extras.pop("all")
+    named = re.fullmatch(r"dualflow\[(.*)\]", every)[1].split(",")
+    assert sorted(named) == sorted({*extras} - {"bench", "docs", "packages", "test"})
+
+
 def test_extras_in_documentation_and_messages_exist():
     """Check the extras that pages and messages recommend."""
     told = set()
