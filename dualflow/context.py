@@ -29,11 +29,12 @@ ACCELERATORS = "gpu", "tpu", "cuda", "mps", "xla_gpu"
 class _Choices(EnumType):
     """Enumerations that are called only with a value; others also create enumerations."""
 
-    def __call__(cls, value: Any) -> Any:
+    def __call__(cls, value: Any) -> Any:   # type: ignore[override]
         try:
             return super().__call__(value)
         except (TypeError, ValueError):
-            names = ", ".join([f"{choice.name} ({choice.value})" for choice in cls])
+            names = ", ".join([f"{name} ({choice.value})" for name, choice in
+                               cls.__members__.items()])
             raise InvalidArgumentError(f"{cls.__name__}: got {shown(value)}, expected one of "
                                        f"{names}") from None
 

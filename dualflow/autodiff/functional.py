@@ -22,11 +22,29 @@ from dualflow.tracebacks import filtered
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Concatenate, Literal, TypeAlias, overload
+
+    # The gradient of a tensor is a tensor; of an argument such as a dict it has that structure.
+    OfTensor: TypeAlias = Callable[Concatenate[Tensor, ...], Any]
 
 __all__ = ["custom_gradient", "grad", "hessian", "jacobian", "value_and_grad"]
 
 Argnums = int | tuple[int, ...]
+
+
+if TYPE_CHECKING:
+    @overload
+    def grad(f: OfTensor, argnums: Literal[0] = 0,
+             has_aux: Literal[False] = False) -> Callable[..., Tensor]: ...
+    @overload
+    def grad(f: OfTensor, argnums: Literal[0] = 0, *,
+             has_aux: Literal[True]) -> Callable[..., tuple[Tensor, Any]]: ...
+    @overload
+    def grad(f: Callable[..., Any], argnums: tuple[int, ...],
+             has_aux: Literal[False] = False) -> Callable[..., tuple[Any, ...]]: ...
+    @overload
+    def grad(f: Callable[..., Any], argnums: Argnums = 0,
+             has_aux: bool = False) -> Callable[..., Any]: ...
 
 
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -72,6 +90,18 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
         return (gradients, value[1]) if has_aux else gradients
 
     return gradient_of
+
+
+if TYPE_CHECKING:
+    @overload
+    def value_and_grad(f: OfTensor, argnums: Literal[0] = 0,
+                       has_aux: Literal[False] = False) -> Callable[..., tuple[Tensor, Tensor]]: ...
+    @overload
+    def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: Literal[False] = False
+                       ) -> Callable[..., tuple[Tensor, Any]]: ...
+    @overload
+    def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+                       ) -> Callable[..., tuple[Any, Any]]: ...
 
 
 def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,

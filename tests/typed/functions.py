@@ -68,3 +68,40 @@ assert_type(scaled.get_concrete_function(x, by=3.0)(x), df.Tensor)
 assert_type(pair.get_concrete_function()(x), tuple[df.Tensor, df.Tensor])
 assert_type(layer.both.get_concrete_function(df.TensorSpec([None]))(x), tuple[df.Tensor, df.Tensor])
 assert_type(scaled.python_function(x), df.Tensor)
+
+
+class Scaled(Layer):
+    """Methods that are traced may override methods of both kinds."""
+
+    @df.function
+    def __call__(self, x: df.Tensor, times: int = 1) -> df.Tensor:
+        return super().__call__(x, times) + 1
+
+    def plain(self, x: df.Tensor) -> df.Tensor:
+        return x
+
+
+class Deeper(Scaled):
+    @df.function
+    def plain(self, x: df.Tensor) -> df.Tensor:
+        return super().plain(x) * 2
+
+
+deeper = Deeper()
+assert_type(deeper(x), df.Tensor)
+assert_type(deeper.plain(x), df.Tensor)
+assert_type(deeper.both(x), tuple[df.Tensor, df.Tensor])
+
+
+def loss(x: df.Tensor, by: float = 2.0) -> df.Tensor:
+    return df.reduce_sum(x * by)
+
+
+def loss_and_parts(x: df.Tensor) -> tuple[df.Tensor, list[df.Tensor]]:
+    return df.reduce_sum(x), [x]
+
+
+assert_type(df.grad(loss)(x, by=3.0), df.Tensor)
+assert_type(df.grad(df.function(loss))(x), df.Tensor)
+assert_type(df.value_and_grad(loss)(x), tuple[df.Tensor, df.Tensor])
+assert_type(df.grad(loss_and_parts, has_aux=True)(x)[0], df.Tensor)
