@@ -15,7 +15,8 @@ from tests.line_references import references
 
 ROOT = pathlib.Path(__file__).parent.parent
 TOURS = ["examples/eager_tour.md", "examples/tracing_tour.md"]
-OPTIONAL = [name for name, needs in [("keras", "keras"), ("onnx", "onnx"), ("distribute", "mpi4py")]
+OPTIONAL = [name for name, needs in [("keras", "keras"), ("onnx", "onnx"), ("distribute", "mpi4py"),
+                                ("einops", "einops"), ("recipes", "keras")]
             if importlib.util.find_spec(needs) is None]    # not installed
 PAGES = ["README.md", *TOURS,
          *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md")

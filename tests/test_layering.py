@@ -30,7 +30,7 @@ FLOORS = [
      "summary", "testing", "initializers", "experimental", "debugging", "modules", "transforms",
      "context", "string_tensor", "strings", "version"},
     {"data", "io", "train", "saved_model", "aot", "distribute"}, {"onnx"},
-    {"compat", "keras"},
+    {"compat", "einops", "keras"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
 GRAPH_ROOMS = ["ir", "trace", "passes", "program", "inspect", "reads", "calls"]   # lowest first
