@@ -50,7 +50,7 @@ cdef extern from "base/dtype.h" nogil:
     const df_dtype_info df_dtypes[]
     df_dtype df_promote(df_dtype a, df_dtype b) noexcept
     bint df_is_float(df_dtype d) noexcept
-    bint df_is_half(df_dtype d) noexcept
+    bint df_is_reduced_float(df_dtype d) noexcept
     bint df_is_unsigned(df_dtype d) noexcept
 
 cdef extern from "base/tensor.h" nogil:

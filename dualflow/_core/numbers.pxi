@@ -51,7 +51,7 @@ cdef int store_number(Tensor x, int64_t at, value, str caller) except -1:
     if dtype == DF_F64:
         (<double *>p)[at] = value
         return 0
-    if df_is_half(dtype):
+    if df_is_reduced_float(dtype):
         (<uint16_t *>p)[at] = df_f64_to_half(value, dtype)
         return 0
     if dtype == DF_BOOL:
@@ -116,7 +116,7 @@ cdef inline bint splat_number(void *room, value, Tensor x) except -1:
         wide = value
         splat(room, &wide, 8, x.t.size)
         return True
-    if df_is_half(x.t.dtype):
+    if df_is_reduced_float(x.t.dtype):
         half = df_f64_to_half(value, x.t.dtype)
         splat(room, &half, 2, x.t.size)
         return True
