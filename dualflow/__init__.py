@@ -6,8 +6,8 @@ the first use.
 
 import importlib as _importlib
 
+import dualflow._util.late_binding as _late_binding
 from dualflow import _core as _core
-from dualflow._util import late_binding as _late_binding
 from dualflow.dtypes import (
     DType as DType,
     as_dtype as as_dtype,

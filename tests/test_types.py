@@ -20,7 +20,7 @@ FUNCTIONS = {n.name for n in TREE.body if isinstance(n, ast.FunctionDef)}
 # Classes without a use in the Python layers, which the stub leaves out.
 INTERNAL = {"NumberGuard", "RunBuffer", "WritableBuffer", "DonatedArguments", "LeafGuard",
             "ContainerGuard",
-            "TensorGuard", "StateGuard", "ProgramParts", "OutstandingRun", "ValueGuard",
+            "TensorGuard", "ProgramParts", "OutstandingRun", "ValueGuard",
             "BackwardPass", "ExpectedValue"}
 
 

@@ -5,6 +5,7 @@ cdef extern from "Python.h":
     PyObject *PyList_GET_ITEM(object x, Py_ssize_t i) noexcept
     bint PyDict_Next(object d, Py_ssize_t *at, PyObject **k, PyObject **v) noexcept
     int PyUnicode_Compare(object a, object b) noexcept
+    PyObject *PyWeakref_GET_OBJECT(object ref) noexcept
 
 cdef bint is_small(x) noexcept:
     cdef int overflow = 0

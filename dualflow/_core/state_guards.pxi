@@ -38,7 +38,6 @@ cdef extern from *:
 
 cdef extern from "Python.h":
     PyObject *PyCell_GET(object cell) noexcept
-    PyObject *PyWeakref_GET_OBJECT(object ref) noexcept
 
 cdef enum:
     IN_DICT            # owner[key]

@@ -130,8 +130,8 @@ def get_shape(x: TensorBase) -> TensorShape:
     """Return the shape, with None for sizes known only at run time."""
     if not isinstance(x, Symbol):
         return TensorShape(x.shape)
-    face: Any = x.graph.face                 # set in graphs built by hand, with unknown ranks
-    shape: TensorShape = TensorShape(x.known_shape) if face is None else face.get_shape(x)
+    methods: Any = x.graph.methods                 # set in graphs built by hand, with unknown ranks
+    shape: TensorShape = TensorShape(x.known_shape) if methods is None else methods.get_shape(x)
     return shape
 
 
