@@ -121,5 +121,5 @@ def _weights(np: Any, node: Node, places: Any, n: int, factor: float) -> Any:
     w = w / w.sum(1, keepdims=True)
     table = np.zeros((len(places), n))
     rows = np.broadcast_to(np.arange(len(places))[:, None], near.shape)
-    np.add.node(table, (rows, np.clip(near, 0, n - 1)), w)      # outside, the edge repeats
+    np.add.at(table, (rows, np.clip(near, 0, n - 1)), w)      # outside, the edge repeats
     return table
