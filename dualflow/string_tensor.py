@@ -136,7 +136,9 @@ def is_text(value: Any) -> bool:
         return True
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if kind == "O":
-        return all([isinstance(x, str | bytes) for x in value.ravel()])
+        import numpy as np  # the value may be a Series of pandas
+
+        return all([isinstance(x, str | bytes) for x in np.asarray(value).ravel()])
     if hasattr(value, "dtype"):
         return kind in ("U", "S")
     while isinstance(value, list | tuple) and len(value):

@@ -114,8 +114,13 @@ def as_leaf(value: Any, caller: str) -> Any:
                          "the traced function")
     if isinstance(value, list) and is_text(value):
         return value
-    if getattr(getattr(value, "dtype", None), "kind", "") in ("U", "S"):      # NumPy strings
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if kind in ("U", "S"):                                      # NumPy strings
         return value.tolist()
+    if kind == "O" and hasattr(value, "tolist"):                # text of pandas, object arrays
+        listed = value.tolist()
+        if isinstance(listed, list) and all([isinstance(x, HANDED_ON) for x in listed]):
+            return listed
     return as_tensor(value, None, caller)
 
 

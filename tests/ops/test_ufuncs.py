@@ -134,6 +134,26 @@ def test_pandas():
     assert isinstance(pd.Series(B) * x, pd.Series)
 
 
+def test_text_of_pandas():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"word": ["a", "bc"], "n": [1, 2]})
+    for words in (frame["word"], frame["word"].astype(object), frame["word"].astype("category")):
+        assert df.constant(words).tolist() == [b"a", b"bc"]
+        assert df.strings.length(words).tolist() == [1, 2]
+        assert list(df.data.Dataset.from_tensor_slices(words)) == ["a", "bc"]
+    rows = list(df.data.Dataset.from_tensor_slices(dict(frame)))
+    assert [row["word"] for row in rows] == ["a", "bc"] and rows[1]["n"].item() == 2
+    with pytest.raises(TypeError, match="object"):
+        df.constant(pd.Series(["a", None]))
+
+
+def test_object_arrays_of_text():
+    words = np.array(["a", "bc"], object)
+    assert list(df.data.Dataset.from_tensor_slices(words)) == ["a", "bc"]
+    with pytest.raises(TypeError, match="object"):
+        df.data.Dataset.from_tensor_slices(np.array(["a", None], object))
+
+
 def test_matplotlib():
     plt = pytest.importorskip("matplotlib.pyplot")
     figure, axes = plt.subplots()
