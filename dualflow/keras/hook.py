@@ -178,6 +178,8 @@ def load() -> ModuleType:
     importlib.import_module("dualflow.keras.src.rnn").install(keras.layers)
     importlib.import_module("dualflow.keras.src.saving").install(
         importlib.import_module("keras.src.saving.saving_lib"))
+    modules: Any = importlib.import_module("keras.src.utils.module_utils")
+    importlib.import_module("dualflow.keras.src.tensorflow_only").install(keras, modules.tensorflow)
     export: Any = importlib.import_module("keras.src.export.export_utils")
     importlib.import_module("dualflow.keras.src.export").install(
         keras.Model, export.get_input_signature,

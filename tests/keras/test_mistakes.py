@@ -1,5 +1,7 @@
 """Common mistakes with models, and their messages: NaN, labels, lengths, ends of data."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 
@@ -132,3 +134,27 @@ def test_sparse_label_of_an_ignored_class():
     loss = keras.losses.SparseCategoricalCrossentropy(ignore_class=-1)
     y = loss(np.array([0, -1]), np.array([[0.5, 0.25, 0.25]] * 2, "float32"))
     assert y.numpy() == pytest.approx(np.log(2))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("tensorflow") is not None, reason="works then")
+@pytest.mark.parametrize("use, words", [
+    (lambda: layers.TextVectorization(), "TextVectorization .* use df.data"),
+    (lambda: layers.StringLookup(vocabulary=["a"]), "StringLookup .* a dict from words"),
+    (lambda: layers.Hashing(3), "Hashing .* zlib.crc32"),
+    (lambda: keras.utils.timeseries_dataset_from_array(X, None, 3), "with dualflow use df.data"),
+    (lambda: compiled(layers.Dense(2)).fit(X, Y, callbacks=[keras.callbacks.TensorBoard()],
+                                           verbose=0), "TensorBoard .* use df.summary"),
+])
+def test_parts_that_need_tensorflow_name_a_replacement(use, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ImportError, match=words):
+        use()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("tensorflow") is not None, reason="works then")
+def test_folders_of_images_name_a_replacement(tmp_path):
+    for kind in "ab":
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "1.png").write_bytes(b"")
+    with pytest.raises(ImportError, match=r"with dualflow use df\.data"):
+        keras.utils.image_dataset_from_directory(tmp_path)
