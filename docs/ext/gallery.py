@@ -20,7 +20,7 @@ RUNS = {
     "digits": ([], ["training.png", "misclassified.png"]),
     "convnet": (["--epochs", "12"], ["convnet_loss.png"]),
     "chars": (["--rounds", "8"], ["chars.png"]),
-    "gpt": (["--steps", "250"], ["gpt_loss.png"]),
+    "gpt": (["--steps", "700"], ["gpt_loss.png"]),
 }
 
 
