@@ -33,8 +33,8 @@ class _Choices(EnumType):
         try:
             return super().__call__(value)
         except (TypeError, ValueError):
-            names = ", ".join([f"{name} ({choice.value})" for name, choice in
-                               cls.__members__.items()])
+            members: Any = cls.__members__
+            names = ", ".join([f"{name} ({choice.value})" for name, choice in members.items()])
             raise InvalidArgumentError(f"{cls.__name__}: got {shown(value)}, expected one of "
                                        f"{names}") from None
 

@@ -123,6 +123,8 @@ def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) ->
     >>> df.strings.join(["a", ["b", "c"]], "-").tolist()
     [b'a-b', b'a-c']
     """
+    if not isinstance(separator, str | bytes):
+        raise DTypeError(f"strings.join: separator is {shown(separator)}, expected text")
     between = as_bytes(separator)
     return StringTensor(each(lambda *words: between.join(words),
                               *[text(x, "join") for x in inputs]))

@@ -139,7 +139,9 @@ def test_numeric_ops_reject_text(text, kind):
     (lambda: df.train.checkpoint_exists(np.int8(1)), TypeError, "PathLike"),
     (lambda: round(df.ones(2), 10**30), ValueError, "round: 10+ digits, expected -308 to 308"),
     (lambda: df.distribute.reducescatter(1.0), ValueError, "reducescatter: got a scalar"),
-], ids=range(33))
+    (lambda: df.distribute.ProcessSet(np.array(["2000"], "M8[D]")), TypeError, "a rank is"),
+    (lambda: df.strings.join(["a"], separator=2**40), TypeError, "join: separator is 10995"),
+], ids=range(35))
 def test_messages(call, kind, words):
     with pytest.raises(kind, match=words):
         call()

@@ -7,7 +7,7 @@ import threading
 from importlib import import_module
 
 from dualflow._core import cpu_cores, num_threads, set_num_threads
-from dualflow.arguments import shown
+from dualflow.arguments import integer, shown
 from dualflow.distribute.controller import Controller
 from dualflow.distribute.failure import Watch
 from dualflow.distribute.progress import ProgressThread
@@ -67,7 +67,7 @@ class ProcessSet:
     """
 
     def __init__(self, ranks: Sequence[int]) -> None:
-        self.ranks = sorted(ranks)
+        self.ranks = sorted([integer(rank, "ProcessSet: a rank") for rank in ranks])
         if len(set(self.ranks)) != len(self.ranks) or not self.ranks or self.ranks[0] < 0:
             raise InvalidArgumentError(f"ProcessSet: got the ranks {list(ranks)}, expected "
                                        "distinct non-negative ones")
