@@ -1,6 +1,7 @@
 /* conv and its gradients, over one to three dimensions, channels last. conv_cluster: conv followed
  * by elementwise steps. Converts tensors to a df_conv; conv/ computes it. */
 #include "conv/conv.h"
+#include "conv/steps.h"
 #include "ops/epilogue.h"
 #include "ops/in_float.h"
 
@@ -124,22 +125,6 @@ static df_status measure_all(const shapes *s, int w_ndim, int64_t *y, int64_t *p
     return DF_OK;
 }
 
-/* Shortens a step that is longer than necessary, along one dimension. `count` taps (or outputs) are
- * `step` apart, and the outputs (or taps) of each extend over `reach` elements. If the step exceeds
- * size + reach, at most one of them meets the image. The result is the same with any such step if
- * that one stays in place and the others stay outside, so padded sizes need not grow with it. */
-static void shorten(int64_t size, int64_t count, int64_t reach, int64_t *step, int64_t *pad)
-{
-    int64_t enough;
-    if (size < 1 || count < 2 || !df_add_size(size, reach, &enough) ||
-        !df_add_size(enough, 1, &enough) || *step <= enough)
-        return;
-    const int64_t before = *pad > reach ? df_min(df_ceil_div(*pad - reach, *step), count) : 0;
-    const int64_t start = before < count ? before * *step - *pad : size;
-    *pad = start < size ? before * enough - start : (before - 1) * enough + reach + 1;
-    *step = enough;
-}
-
 /* Sizes must have been checked and be known. */
 static df_conv conv_of(const shapes *s, df_dtype dtype)
 {
@@ -158,10 +143,8 @@ static df_conv conv_of(const shapes *s, df_dtype dtype)
         c.stride[d] = c.out[d] <= 1 ? 1 : s->attrs[STRIDES].list.v[i];
         c.dilation[d] = c.kernel[d] == 1 ? 1 : s->attrs[DILATIONS].list.v[i];
         c.pad[d] = i < 0 ? 0 : pad[i];
-        if (c.out[d] < 1) continue;
-        shorten(c.in[d], c.kernel[d], (c.out[d] - 1) * c.stride[d], &c.dilation[d], &c.pad[d]);
-        shorten(c.in[d], c.out[d], (c.kernel[d] - 1) * c.dilation[d], &c.stride[d], &c.pad[d]);
     }
+    df_conv_shorten_steps(&c);
     return c;
 }
 
