@@ -29,7 +29,9 @@ ACCELERATORS = "gpu", "tpu", "cuda", "mps", "xla_gpu"
 class _Choices(EnumType):
     """Enumerations that are called only with a value; others also create enumerations."""
 
-    def __call__(cls, value: Any) -> Any:   # type: ignore[override]
+    def __call__(cls, value: Any, names: Any = None, *, module: Any = None,
+                 qualname: Any = None, type: Any = None, start: int = 1,
+                 boundary: Any = None) -> Any:
         try:
             return super().__call__(value)
         except (TypeError, ValueError):

@@ -42,7 +42,7 @@ def card(title: str, rows: Iterable[Sequence[object]] = (), head: Sequence[str] 
 
 
 def counted(n: int, what: str) -> str:
-    """Return a number with its noun.
+    """Return the number `n` with the noun `what`, in the plural unless `n` is 1.
 
     Examples
     --------

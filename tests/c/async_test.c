@@ -162,9 +162,9 @@ static df_status make(df_slot *slots, df_instruction *ins, int n, int64_t id, df
     for (int i = 0; i < n; i++) {
         waits[i][0] = starts[0];
         waits[i][1].i = ins[i].n_out;
-        if (ins[i].op->beside) ins[i].n_attrs = 2;
-        if (ins[i].op->beside == DF_ASYNC_START) ins[i].attrs = starts;
-        if (ins[i].op->beside == DF_ASYNC_WAIT) ins[i].attrs = waits[i];
+        if (ins[i].op->async_role) ins[i].n_attrs = 2;
+        if (ins[i].op->async_role == DF_ASYNC_START) ins[i].attrs = starts;
+        if (ins[i].op->async_role == DF_ASYNC_WAIT) ins[i].attrs = waits[i];
     }
     return df_program_new(&(df_program_parts){N_SLOTS, n, 2, 2, slots, ins, ARENA_BYTES, NULL, 0},
                           p, failed, err);

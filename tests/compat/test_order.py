@@ -44,7 +44,7 @@ class Program:
                 pending += [*waits, *([] if of is None else [of])]
         return sorted(found)
 
-    def replay_on_tape(self, wanted, values):
+    def play(self, wanted, values):
         """Return the results of a run of the steps `wanted`, and the variables after it."""
         needed, late, made = self.needed(wanted), set(), {}
         for k in needed:
