@@ -33,7 +33,7 @@ def do_not_convert(func: F) -> F:
     ...     print(str(error)[:25])
     bool() needs the value of
     """
-    importlib.import_module("dualflow.autograph.demand").leave(func)
+    importlib.import_module("dualflow.autograph.demand").do_not_convert(func)
     return func
 
 
