@@ -13,7 +13,6 @@ import argparse
 import json
 import signal
 import time
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -59,23 +58,20 @@ class Writer:
         return y @ self.out, state
 
 
-def until_interrupted(steps: Iterable[int]) -> Iterator[int]:
-    """Yield the steps until Ctrl-C; the current step is completed. A second Ctrl-C ends the
-    program."""
-    pressed = []
+class CtrlC:
+    """A context in which Ctrl-C only sets `pressed`. A second Ctrl-C ends the program."""
 
-    def handle(*_) -> None:
-        pressed.append(True)
-        signal.signal(signal.SIGINT, before)
+    def __enter__(self):
+        self.pressed = False
+        self.before = signal.signal(signal.SIGINT, self._press)
+        return self
 
-    before = signal.signal(signal.SIGINT, handle)
-    try:
-        for step in steps:
-            yield step
-            if pressed:
-                return
-    finally:
-        signal.signal(signal.SIGINT, before)
+    def _press(self, *_) -> None:
+        self.pressed = True
+        signal.signal(signal.SIGINT, self.before)
+
+    def __exit__(self, *_) -> None:
+        signal.signal(signal.SIGINT, self.before)
 
 
 class Training:
@@ -108,24 +104,25 @@ class Training:
         noise = -df.math.log(-df.math.log(df.random.uniform([logits.shape[-1]], 1e-6, 1 - 1e-6)))
         return df.argmax(logits[0, 0] / temperature + noise, 0), state
 
-    def round(self, title: str) -> bool:
-        """Train on the rest of the text; return False if Ctrl-C interrupted it."""
+    def round(self, title: str, ctrl_c: CtrlC) -> None:
+        """Train on the rest of the text, or until Ctrl-C; the current step is completed."""
         state = tuple(df.convert_to_tensor(part) for part in self.state)
         starts = range(0, len(self.codes) - self.span, self.span)
         bar = tqdm(starts[self.done % self.per_round:], title, self.per_round, leave=False,
                    initial=self.done % self.per_round)
-        for at in until_interrupted(bar):
+        for at in bar:
             chars, targets = self.codes[at:at + self.span], self.codes[at + 1:at + 1 + self.span]
             loss, state = self.step(df.constant(chars), df.constant(targets), state)
             self.losses[self.done] = loss.item()
             self.done += 1
             bar.set_postfix(loss=f"{self.losses[self.done - 1]:.3f}", refresh=False)
+            if ctrl_c.pressed:
+                break
         bar.close()
         whole = self.done % self.per_round == 0
         for kept, part in zip(self.state, self.writer.start(self.batch) if whole else state,
                               strict=True):
             kept.assign(part)
-        return whole
 
     def write(self, n: int, first: int, temperature: float = 0.6) -> list[int]:
         char, state, found = df.constant(first), self.writer.start(1), [first]
@@ -175,17 +172,18 @@ def main() -> None:
     if options.checkpoints:
         manager = df.train.CheckpointManager(checkpoint, options.checkpoints, max_to_keep=2)
         manager.restore_or_initialize()
-    training.done, whole = checkpoint.done, True
-    while whole and training.done < options.rounds * training.per_round:
-        start, k = time.perf_counter(), training.done // training.per_round + 1
-        whole = training.round(f"round {k}")
-        seconds, checkpoint.done = time.perf_counter() - start, training.done
-        if options.checkpoints:
-            manager.save()
-        loss = training.losses[(k - 1) * training.per_round:training.done].mean()
-        print(f"\nround {k}: loss {loss:.3f}, {seconds:.1f} s, it writes:\n" if whole else
-              f"\nround {k}, interrupted: loss {loss:.3f}, it writes:\n")
-        print("".join(chars[c] for c in training.write(300, chars.index("\n"))))
+    training.done = checkpoint.done
+    with CtrlC() as ctrl_c:
+        while training.done < options.rounds * training.per_round and not ctrl_c.pressed:
+            start, k = time.perf_counter(), training.done // training.per_round + 1
+            training.round(f"round {k}", ctrl_c)
+            seconds, checkpoint.done = time.perf_counter() - start, training.done
+            if options.checkpoints:
+                manager.save()
+            loss = training.losses[(k - 1) * training.per_round:training.done].mean()
+            print(f"\nround {k}{', interrupted' * ctrl_c.pressed}: loss {loss:.3f}, "
+                  f"{seconds:.1f} s, it writes:\n")
+            print("".join(chars[c] for c in training.write(300, chars.index("\n"))))
     save_curve(options.picture, training.losses[:training.done], training.per_round)
     print(f"\nthe loss is drawn in {options.picture}")
 

@@ -13,7 +13,8 @@ import pytest
 pytest.importorskip("tqdm")
 pytest.importorskip("matplotlib")
 ROOT = Path(__file__).resolve().parent.parent
-SMALL = {"chars": ["--text", "license", "--units", "16", "--rounds", "200", "--batch", "8"],
+SMALL = {"chars": ["--text", "license", "--units", "16", "--rounds", "2000", "--batch", "1",
+                   "--span", "5"],
          "gpt": ["--steps", "100000", "--layers", "1", "--width", "16", "--heads", "2", "--length",
                  "16", "--write", "20"]}
 
