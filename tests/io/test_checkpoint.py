@@ -196,8 +196,8 @@ def test_restored_slots_are_matched_in_build_order(prefix):
     assert two.slots[w]["m"].tolist() == one.slots[w]["m"].tolist()
     three = df.optimizers.Adam(0.1)
     df.train.Checkpoint(optimizer=three).restore(path)
-    with pytest.raises(errors.InvalidArgumentError, match=r"kept float32 \(1,\) as m of .* want "
-                                                          r"float32 \(2,\)"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"float32 \(1,\) as m of .* "
+                                                          r"expected float32 \(2,\)"):
         three.build([w])
 
 
