@@ -201,9 +201,9 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         except Exception:
             if not call.held:
                 raise
-            self._held.refuse()             # Python needs the elements of a tensor, say
+            concrete = self._trace(bound, cause)
+            self._held.refuse()             # the code requires constants, such as known elements
             call = bound
-            concrete = self._trace(call, cause)
         compiled = concrete.compiled(call.leaves)
         if compiled is None:
             raise InvalidArgumentError(f"{self.name}: the trace does not hold for its own sizes")

@@ -71,7 +71,8 @@ SIMPLE = (bodies, hoist, assign, algebra, reshapes, fold, cse, dead_code,
           recompute)
 ROUNDS = 2
 LAST = (residuals, packing, cache_invariants, epilogue, cluster, updates, latency_hiding, waves)
-# These process bodies themselves, except for `keep`: no value of a body lasts from run to run.
+# These process bodies themselves, except for `cache_invariants`: no value of a body lasts from run
+# to run.
 ONCE = (*NEEDED, bodies, hoist, recompute, residuals, packing, cache_invariants)
 PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)
 

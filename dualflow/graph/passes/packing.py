@@ -1,6 +1,6 @@
 """Packing of right operands of matrix products ahead of the product.
 
-    a matrix that lasts from run to run     packed once, then cached (`keep`)
+    a matrix that lasts from run to run     packed once, then cached (`cache_invariants`)
     a matrix captured by a loop             packed before the loop (`hoist`)
     a matrix that many products transpose   transposed once
     filters that last from run to run       transformed once (Winograd), then cached

@@ -1,1 +1,2 @@
-"""Python state that a trace depends on: `paths` finds reads in bytecode, `watch` resolves them."""
+"""Python state that a trace depends on. `paths` finds the reads of a code object in its bytecode;
+`state_reads` resolves them on the current objects."""

@@ -100,3 +100,17 @@ def test_a_lasting_trace_reads_its_held_tensors():
     net.k = df.constant(6.0)
     with pytest.raises(df.errors.InvalidArgumentError, match=r"net\.k .* is another Tensor"):
         fixed(X)
+
+
+def test_an_error_of_the_function_keeps_the_inputs():
+    net = Net(k=df.constant([1.0, 2.0, 3.0]))
+    f = df.function(lambda x: df.reduce_sum(x * net.k))
+    for k in range(3):
+        net.k = df.constant([1.0, 2.0, k])
+        f(X)
+    with pytest.raises(ValueError, match="multiply"):
+        f(df.zeros([5]))
+    for k in range(3):
+        net.k = df.constant([2.0, 2.0, k])
+        assert f(X).item() == df.reduce_sum(X * net.k).item()
+    assert f.experimental_get_tracing_count() == 2
