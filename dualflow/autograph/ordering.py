@@ -113,16 +113,20 @@ def vector(x: Any) -> Any:
 def _first(iterable: Any, join: Callable[..., Any], decisive: bool, what: str) -> Any:
     """Evaluate any() or all(): an item is tested only if no earlier item was decisive."""
     items = iter(iterable_of(iterable, what))
+    n_asked = 0
 
     def ask() -> Any:
+        nonlocal n_asked
+        n_asked += 1
         x = next(items)
         return truth(x) if is_traced(x) else bool(x)
 
     found: Any = not decisive
     try:
         while True:
+            before = n_asked
             found = join(found, ask) if is_traced(found) else ask()
-            if found is decisive:
+            if found is decisive or n_asked == before:      # the conditions around decide `found`
                 return found
     except StopIteration:
         return found

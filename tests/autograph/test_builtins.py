@@ -558,3 +558,16 @@ def test_builtins_of_variables():
 def test_code_of_converted_builtins():
     text = df.autograph.to_code(compiled("def f(x, y):\n    return max(x, abs(y)) in (x, y)\n"))
     assert text.split("return ")[1] == "ag.in_(ag.call(max, x, abs(y)), (x, y))"
+
+
+@pytest.mark.parametrize("a", [1., -1.])
+@pytest.mark.parametrize("b", [1., -1.])
+def test_any_and_all_of_a_condition_that_the_branch_decides(a, b):
+    def f(x, y):
+        c = x > 0.
+        if c:
+            return df.constant([float(any([c, y > 0.])), float(all([c, y > 0.]))])
+        return df.constant([float(any([c, y > 0.])), float(all([c, y > 0.]))])
+
+    x, y = df.constant(a), df.constant(b)
+    assert df.function(f)(x, y).tolist() == f(x, y).tolist()
