@@ -6,6 +6,7 @@ WIDE = np.array([[1.0, -2.5, np.pi], [np.inf, 0.0, -1e-310]])
 
 
 def np_bitcast(x, type):
+    x = x.astype(np.float64) if x.dtype == np.longdouble else x
     y = x[..., None].view(type) if np.dtype(type).itemsize <= x.itemsize else x.view(type)
     return y[..., 0] if y.shape[-1] == 1 else y
 
