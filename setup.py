@@ -21,7 +21,7 @@ from setuptools.command.build_py import build_py
 CSRC = Path("csrc")
 KERNELS = ["ops", "gemm", "conv", "attention", "recurrent"]  # folders compiled per SIMD level
 PER_ISA = [CSRC / "op/table.c", CSRC / "fuse/run.c",
-           *sorted(path for room in KERNELS for path in CSRC.glob(f"{room}/*.c"))]
+           *sorted(path for room in KERNELS for path in CSRC.glob(f"{room}/**/*.c"))]
 COMMON = sorted({*CSRC.glob("*/*.c")} - {*PER_ISA})
 FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
          "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC)]
@@ -82,7 +82,8 @@ class BuildPy(build_py):
     def run(self):
         super().run()
         if not self.editable_mode:
-            for path in sorted([*CSRC.glob("*/*.[ch]"), *CSRC.glob("*/*.def")]):
+            for path in sorted([*CSRC.glob("*/*.[ch]"), *CSRC.glob("ops/*/*.[ch]"),
+                                *CSRC.glob("*/*.def")]):
                 target = Path(self.build_lib, "dualflow", path)
                 self.mkpath(str(target.parent))
                 self.copy_file(str(path), str(target))
@@ -199,6 +200,6 @@ class BuildExt(build_ext):
 setup(
     ext_modules=[Extension("dualflow._core._core", ["dualflow/_core/_core.pyx"],
                            depends=[str(p) for p in Path("dualflow/_core").glob("*.p[x]*")]
-                           + [str(p) for p in CSRC.glob("*/*.h")])],
+                           + [str(p) for p in CSRC.glob("**/*.h")])],
     cmdclass={"build_ext": BuildExt, "build_py": BuildPy},
 )

@@ -145,64 +145,11 @@ if TYPE_CHECKING:
         Variable as Variable,
         from_dlpack as from_dlpack,
     )
-    from dualflow.ops.arithmetic import (
-        abs as abs,
-        add as add,
-        add_n as add_n,
-        multiply as multiply,
-        negative as negative,
-        sign as sign,
-        square as square,
-        subtract as subtract,
-    )
-    from dualflow.ops.array import (
-        broadcast_to as broadcast_to,
-        ensure_shape as ensure_shape,
-        expand_dims as expand_dims,
-        identity as identity,
-        rank as rank,
-        reshape as reshape,
-        shape as shape,
-        size as size,
-        squeeze as squeeze,
-        stop_gradient as stop_gradient,
-        transpose as transpose,
-    )
-    from dualflow.ops.bitcast import (
-        bitcast as bitcast,
-    )
-    from dualflow.ops.bitwise import (
-        logical_and as logical_and,
-        logical_not as logical_not,
-        logical_or as logical_or,
-    )
-    from dualflow.ops.broadcast_shapes import (
+    from dualflow.ops.array.broadcast_shapes import (
         broadcast_dynamic_shape as broadcast_dynamic_shape,
         broadcast_static_shape as broadcast_static_shape,
     )
-    from dualflow.ops.cast import (
-        cast as cast,
-        saturate_cast as saturate_cast,
-    )
-    from dualflow.ops.clip import (
-        clip_by_global_norm as clip_by_global_norm,
-        clip_by_norm as clip_by_norm,
-    )
-    from dualflow.ops.compare import (
-        equal as equal,
-        greater as greater,
-        greater_equal as greater_equal,
-        less as less,
-        less_equal as less_equal,
-        not_equal as not_equal,
-        where as where,
-    )
-    from dualflow.ops.control_flow import (
-        case as case,
-        cond as cond,
-        switch_case as switch_case,
-    )
-    from dualflow.ops.creation import (
+    from dualflow.ops.array.creation import (
         constant as constant,
         convert_to_tensor as convert_to_tensor,
         eye as eye,
@@ -216,24 +163,130 @@ if TYPE_CHECKING:
         zeros as zeros,
         zeros_like as zeros_like,
     )
-    from dualflow.ops.cumulative import (
-        cumsum as cumsum,
+    from dualflow.ops.array.join import (
+        concat as concat,
+        split as split,
+        stack as stack,
+        unstack as unstack,
     )
-    from dualflow.ops.division import (
+    from dualflow.ops.array.shape import (
+        broadcast_to as broadcast_to,
+        ensure_shape as ensure_shape,
+        expand_dims as expand_dims,
+        identity as identity,
+        rank as rank,
+        reshape as reshape,
+        shape as shape,
+        size as size,
+        squeeze as squeeze,
+        stop_gradient as stop_gradient,
+        transpose as transpose,
+    )
+    from dualflow.ops.array.slicing import (
+        pad as pad,
+        repeat as repeat,
+        reverse as reverse,
+        roll as roll,
+        slice as slice,
+        strided_slice as strided_slice,
+        tile as tile,
+    )
+    from dualflow.ops.array.space import (
+        batch_to_space as batch_to_space,
+        space_to_batch as space_to_batch,
+    )
+    from dualflow.ops.control_flow.cond import (
+        case as case,
+        cond as cond,
+        switch_case as switch_case,
+    )
+    from dualflow.ops.control_flow.registered import (
+        numpy_function as numpy_function,
+        register_op as register_op,
+    )
+    from dualflow.ops.control_flow.scan import (
+        foldl as foldl,
+        foldr as foldr,
+        map_fn as map_fn,
+        scan as scan,
+    )
+    from dualflow.ops.control_flow.tensor_array import (
+        TensorArray as TensorArray,
+    )
+    from dualflow.ops.control_flow.while_loop import (
+        while_loop as while_loop,
+    )
+    from dualflow.ops.elementwise.arithmetic import (
+        abs as abs,
+        add as add,
+        add_n as add_n,
+        multiply as multiply,
+        negative as negative,
+        sign as sign,
+        square as square,
+        subtract as subtract,
+    )
+    from dualflow.ops.elementwise.bitcast import (
+        bitcast as bitcast,
+    )
+    from dualflow.ops.elementwise.bitwise import (
+        logical_and as logical_and,
+        logical_not as logical_not,
+        logical_or as logical_or,
+    )
+    from dualflow.ops.elementwise.cast import (
+        cast as cast,
+        saturate_cast as saturate_cast,
+    )
+    from dualflow.ops.elementwise.compare import (
+        equal as equal,
+        greater as greater,
+        greater_equal as greater_equal,
+        less as less,
+        less_equal as less_equal,
+        not_equal as not_equal,
+        where as where,
+    )
+    from dualflow.ops.elementwise.division import (
         divide as divide,
         truediv as truediv,
     )
-    from dualflow.ops.einsum import (
-        einsum as einsum,
-        tensordot as tensordot,
-    )
-    from dualflow.ops.exponential import (
+    from dualflow.ops.elementwise.exponential import (
         exp as exp,
         log as log,
         pow as pow,
         sqrt as sqrt,
     )
-    from dualflow.ops.gather import (
+    from dualflow.ops.elementwise.hyperbolic import (
+        acosh as acosh,
+        asinh as asinh,
+        atanh as atanh,
+        cosh as cosh,
+        sinh as sinh,
+        tanh as tanh,
+    )
+    from dualflow.ops.elementwise.limits import (
+        clip_by_value as clip_by_value,
+        maximum as maximum,
+        minimum as minimum,
+    )
+    from dualflow.ops.elementwise.rounding import (
+        floor as floor,
+        round as round,
+    )
+    from dualflow.ops.elementwise.special import (
+        sigmoid as sigmoid,
+    )
+    from dualflow.ops.elementwise.trigonometric import (
+        acos as acos,
+        asin as asin,
+        atan as atan,
+        atan2 as atan2,
+        cos as cos,
+        sin as sin,
+        tan as tan,
+    )
+    from dualflow.ops.indexing.gather import (
         boolean_mask as boolean_mask,
         gather as gather,
         gather_nd as gather_nd,
@@ -244,39 +297,31 @@ if TYPE_CHECKING:
         tensor_scatter_nd_sub as tensor_scatter_nd_sub,
         tensor_scatter_nd_update as tensor_scatter_nd_update,
     )
-    from dualflow.ops.hyperbolic import (
-        acosh as acosh,
-        asinh as asinh,
-        atanh as atanh,
-        cosh as cosh,
-        sinh as sinh,
-        tanh as tanh,
-    )
-    from dualflow.ops.indexed_slices import (
+    from dualflow.ops.indexing.indexed_slices import (
         IndexedSlices as IndexedSlices,
     )
-    from dualflow.ops.join import (
-        concat as concat,
-        split as split,
-        stack as stack,
-        unstack as unstack,
-    )
-    from dualflow.ops.limits import (
-        clip_by_value as clip_by_value,
-        maximum as maximum,
-        minimum as minimum,
-    )
-    from dualflow.ops.masks import (
+    from dualflow.ops.indexing.masks import (
         dynamic_partition as dynamic_partition,
         sequence_mask as sequence_mask,
     )
-    from dualflow.ops.matmul import (
+    from dualflow.ops.indexing.scatter import (
+        tensor_scatter_nd_mul as tensor_scatter_nd_mul,
+    )
+    from dualflow.ops.linalg.einsum import (
+        einsum as einsum,
+        tensordot as tensordot,
+    )
+    from dualflow.ops.linalg.matmul import (
         matmul as matmul,
     )
-    from dualflow.ops.norm import (
+    from dualflow.ops.printing import print as print
+    from dualflow.ops.reduction.cumulative import (
+        cumsum as cumsum,
+    )
+    from dualflow.ops.reduction.norm import (
         norm as norm,
     )
-    from dualflow.ops.reduce import (
+    from dualflow.ops.reduction.reduce import (
         reduce_all as reduce_all,
         reduce_any as reduce_any,
         reduce_logsumexp as reduce_logsumexp,
@@ -285,75 +330,30 @@ if TYPE_CHECKING:
         reduce_prod as reduce_prod,
         reduce_sum as reduce_sum,
     )
-    from dualflow.ops.reduce_arg import (
+    from dualflow.ops.reduction.reduce_arg import (
         argmax as argmax,
         argmin as argmin,
     )
-    from dualflow.ops.reduce_moments import (
+    from dualflow.ops.reduction.reduce_moments import (
         reduce_mean as reduce_mean,
     )
-    from dualflow.ops.registered import (
-        numpy_function as numpy_function,
-        register_op as register_op,
-    )
-    from dualflow.ops.rounding import (
-        floor as floor,
-        round as round,
-    )
-    from dualflow.ops.scan import (
-        foldl as foldl,
-        foldr as foldr,
-        map_fn as map_fn,
-        scan as scan,
-    )
-    from dualflow.ops.scatter import (
-        tensor_scatter_nd_mul as tensor_scatter_nd_mul,
-    )
-    from dualflow.ops.slicing import (
-        pad as pad,
-        repeat as repeat,
-        reverse as reverse,
-        roll as roll,
-        slice as slice,
-        strided_slice as strided_slice,
-        tile as tile,
-    )
-    from dualflow.ops.sort import (
+    from dualflow.ops.sorting.sort import (
         argsort as argsort,
         searchsorted as searchsorted,
         sort as sort,
         unique as unique,
         unique_with_counts as unique_with_counts,
     )
-    from dualflow.ops.space import (
-        batch_to_space as batch_to_space,
-        space_to_batch as space_to_batch,
+    from dualflow.ops.state.clip import (
+        clip_by_global_norm as clip_by_global_norm,
+        clip_by_norm as clip_by_norm,
     )
-    from dualflow.ops.special import (
-        sigmoid as sigmoid,
-    )
-    from dualflow.ops.tensor_array import (
-        TensorArray as TensorArray,
-    )
-    from dualflow.ops.trigonometric import (
-        acos as acos,
-        asin as asin,
-        atan as atan,
-        atan2 as atan2,
-        cos as cos,
-        sin as sin,
-        tan as tan,
-    )
+    from dualflow.ops.string_tensor import string as string
+    from dualflow.ops.tensor_shape import TensorShape as TensorShape
     from dualflow.ops.types import (
         DTypeLike as DTypeLike,
         TensorLike as TensorLike,
     )
-    from dualflow.ops.while_loop import (
-        while_loop as while_loop,
-    )
-    from dualflow.printing import print as print
-    from dualflow.string_tensor import string as string
-    from dualflow.tensor_shape import TensorShape as TensorShape
     from dualflow.transforms import (
         hessian as hessian,
         jacfwd as jacfwd,
@@ -384,8 +384,8 @@ _NAMES = {
     "compat.v1.graph": "Graph name_scope",
     "compat.v1.operation": "Operation",
     "context": "VariableAggregation VariableSynchronization control_dependencies device "
-               "executing_eagerly get_logger get_static_value group init_scope "
-               "is_symbolic_tensor is_tensor no_op timestamp",
+               "executing_eagerly get_logger get_static_value group init_scope is_symbolic_tensor "
+               "is_tensor no_op timestamp",
     "debugging.assertions": "Assert assert_equal assert_greater assert_less assert_rank",
     "graph.calls.decorator": "function",
     "graph.calls.function": "ConcreteFunction Function",
@@ -395,51 +395,51 @@ _NAMES = {
     "io.save": "save",
     "modules": "Module",
     "ops": "Tensor TensorBase TensorSpec Variable from_dlpack",
-    "ops.arithmetic": "abs add add_n multiply negative sign square subtract",
-    "ops.array": "broadcast_to ensure_shape expand_dims identity rank reshape shape size squeeze "
-                 "stop_gradient transpose",
-    "ops.bitcast": "bitcast",
-    "ops.bitwise": "logical_and logical_not logical_or",
-    "ops.broadcast_shapes": "broadcast_dynamic_shape broadcast_static_shape",
-    "ops.cast": "cast saturate_cast",
-    "ops.clip": "clip_by_global_norm clip_by_norm",
-    "ops.compare": "equal greater greater_equal less less_equal not_equal where",
-    "ops.control_flow": "case cond switch_case",
-    "ops.creation": "constant convert_to_tensor eye fill linspace meshgrid one_hot ones "
-                    "ones_like range zeros zeros_like",
-    "ops.cumulative": "cumsum",
-    "ops.division": "divide truediv",
-    "ops.einsum": "einsum tensordot",
-    "ops.exponential": "exp log pow sqrt",
-    "ops.gather": "boolean_mask gather gather_nd scatter_nd tensor_scatter_nd_add "
-                  "tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub "
-                  "tensor_scatter_nd_update",
-    "ops.hyperbolic": "acosh asinh atanh cosh sinh tanh",
-    "ops.indexed_slices": "IndexedSlices",
-    "ops.join": "concat split stack unstack",
-    "ops.limits": "clip_by_value maximum minimum",
-    "ops.masks": "dynamic_partition sequence_mask",
-    "ops.matmul": "matmul",
-    "ops.norm": "norm",
-    "ops.reduce": "reduce_all reduce_any reduce_logsumexp reduce_max reduce_min reduce_prod "
-                  "reduce_sum",
-    "ops.reduce_arg": "argmax argmin",
-    "ops.reduce_moments": "reduce_mean",
-    "ops.registered": "numpy_function register_op",
-    "ops.rounding": "floor round",
-    "ops.scan": "foldl foldr map_fn scan",
-    "ops.scatter": "tensor_scatter_nd_mul",
-    "ops.slicing": "pad repeat reverse roll slice strided_slice tile",
-    "ops.sort": "argsort searchsorted sort unique unique_with_counts",
-    "ops.space": "batch_to_space space_to_batch",
-    "ops.special": "sigmoid",
-    "ops.tensor_array": "TensorArray",
-    "ops.trigonometric": "acos asin atan atan2 cos sin tan",
+    "ops.array.broadcast_shapes": "broadcast_dynamic_shape broadcast_static_shape",
+    "ops.array.creation": "constant convert_to_tensor eye fill linspace meshgrid one_hot ones "
+                          "ones_like range zeros zeros_like",
+    "ops.array.join": "concat split stack unstack",
+    "ops.array.shape": "broadcast_to ensure_shape expand_dims identity rank reshape shape size "
+                       "squeeze stop_gradient transpose",
+    "ops.array.slicing": "pad repeat reverse roll slice strided_slice tile",
+    "ops.array.space": "batch_to_space space_to_batch",
+    "ops.control_flow.cond": "case cond switch_case",
+    "ops.control_flow.registered": "numpy_function register_op",
+    "ops.control_flow.scan": "foldl foldr map_fn scan",
+    "ops.control_flow.tensor_array": "TensorArray",
+    "ops.control_flow.while_loop": "while_loop",
+    "ops.elementwise.arithmetic": "abs add add_n multiply negative sign square subtract",
+    "ops.elementwise.bitcast": "bitcast",
+    "ops.elementwise.bitwise": "logical_and logical_not logical_or",
+    "ops.elementwise.cast": "cast saturate_cast",
+    "ops.elementwise.compare": "equal greater greater_equal less less_equal not_equal where",
+    "ops.elementwise.division": "divide truediv",
+    "ops.elementwise.exponential": "exp log pow sqrt",
+    "ops.elementwise.hyperbolic": "acosh asinh atanh cosh sinh tanh",
+    "ops.elementwise.limits": "clip_by_value maximum minimum",
+    "ops.elementwise.rounding": "floor round",
+    "ops.elementwise.special": "sigmoid",
+    "ops.elementwise.trigonometric": "acos asin atan atan2 cos sin tan",
+    "ops.indexing.gather": "boolean_mask gather gather_nd scatter_nd tensor_scatter_nd_add "
+                           "tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub "
+                           "tensor_scatter_nd_update",
+    "ops.indexing.indexed_slices": "IndexedSlices",
+    "ops.indexing.masks": "dynamic_partition sequence_mask",
+    "ops.indexing.scatter": "tensor_scatter_nd_mul",
+    "ops.linalg.einsum": "einsum tensordot",
+    "ops.linalg.matmul": "matmul",
+    "ops.printing": "print",
+    "ops.reduction.cumulative": "cumsum",
+    "ops.reduction.norm": "norm",
+    "ops.reduction.reduce": "reduce_all reduce_any reduce_logsumexp reduce_max reduce_min "
+                            "reduce_prod reduce_sum",
+    "ops.reduction.reduce_arg": "argmax argmin",
+    "ops.reduction.reduce_moments": "reduce_mean",
+    "ops.sorting.sort": "argsort searchsorted sort unique unique_with_counts",
+    "ops.state.clip": "clip_by_global_norm clip_by_norm",
+    "ops.string_tensor": "string",
+    "ops.tensor_shape": "TensorShape",
     "ops.types": "DTypeLike TensorLike",
-    "ops.while_loop": "while_loop",
-    "printing": "print",
-    "string_tensor": "string",
-    "tensor_shape": "TensorShape",
     "transforms": "hessian jacfwd jacrev vectorized_map vmap",
     "version": "show_versions",
 }
@@ -458,13 +458,13 @@ for _name, _module, _attribute in (
         ("draw", "graph.inspect.draw", "draw"),
         ("eval_shape", "graph.trace.eval_shape", "eval_shape"),
         ("no_attribute", "_util.foreign_names", "no_attribute"),
-        ("string_tensor", "string_tensor", ""),
+        ("string_tensor", "ops.string_tensor", ""),
         ("vmap", "transforms", "vmap")):
     _late_binding.register(_name, f"dualflow.{_module}", _attribute)
 del _name, _module, _attribute
 
 # Names that only appear because other modules import them.
-_INTERNAL = {"TYPE_CHECKING", "arguments", "dtypes", "errors", "frames"}
+_INTERNAL = {"TYPE_CHECKING", "dtypes", "errors"}
 
 if not TYPE_CHECKING:       # for type checkers, other names are errors
     # Every name imported above is public.

@@ -1,6 +1,6 @@
 """Bitwise operations on integers: `df.bitwise.bitwise_and`, ..."""
 
-from dualflow.ops.bitwise import (
+from dualflow.ops.elementwise.bitwise import (
     bitwise_and as bitwise_and,
     bitwise_not as bitwise_not,
     bitwise_or as bitwise_or,

@@ -12,9 +12,9 @@ from typing import Any
 
 import dualflow as df
 from dualflow._core import Symbol, TensorBase, current_graph
-from dualflow.arguments import shown
+from dualflow._util.arguments import shown
+from dualflow._util.frames import warn
 from dualflow.errors import InvalidArgumentError
-from dualflow.frames import warn
 from dualflow.graph.trace.trace import suspended
 from dualflow.nest import flatten
 

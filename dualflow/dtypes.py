@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from dualflow.arguments import shown
+from dualflow._util.arguments import shown
 from dualflow.errors import DTypeError
 
 TYPE_CHECKING = False

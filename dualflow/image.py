@@ -1,16 +1,7 @@
 """Image functions, under TensorFlow's names."""
 
-from dualflow.ops.crop import crop_and_resize as crop_and_resize
-from dualflow.ops.image import (
-    ResizeMethod as ResizeMethod,
-    extract_patches as extract_patches,
-    flip_left_right as flip_left_right,
-    flip_up_down as flip_up_down,
-    resize as resize,
-    rot90 as rot90,
-    transpose as transpose,
-)
-from dualflow.ops.image_parts import (
+from dualflow.ops.image.crop import crop_and_resize as crop_and_resize
+from dualflow.ops.image.image_parts import (
     adjust_brightness as adjust_brightness,
     central_crop as central_crop,
     convert_image_dtype as convert_image_dtype,
@@ -21,4 +12,13 @@ from dualflow.ops.image_parts import (
     random_flip_up_down as random_flip_up_down,
     resize_with_pad as resize_with_pad,
     rgb_to_grayscale as rgb_to_grayscale,
+)
+from dualflow.ops.image.resize import (
+    ResizeMethod as ResizeMethod,
+    extract_patches as extract_patches,
+    flip_left_right as flip_left_right,
+    flip_up_down as flip_up_down,
+    resize as resize,
+    rot90 as rot90,
+    transpose as transpose,
 )

@@ -3,9 +3,8 @@
 import typing as _typing
 from importlib import import_module as _import_module
 
-from dualflow.ops.clip import global_norm as global_norm
-from dualflow.ops.creation import eye as eye
-from dualflow.ops.diagonal import (
+from dualflow.ops.array.creation import eye as eye
+from dualflow.ops.array.diagonal import (
     band_part as band_part,
     diag as diag,
     diag_part as diag_part,
@@ -16,13 +15,14 @@ from dualflow.ops.diagonal import (
     tril as tril,
     triu as triu,
 )
-from dualflow.ops.einsum import einsum as einsum, tensordot as tensordot
-from dualflow.ops.matmul import matmul as matmul, matvec as matvec
-from dualflow.ops.norm import norm as norm
-from dualflow.ops.normalization import l2_normalize as l2_normalize
+from dualflow.ops.linalg.einsum import einsum as einsum, tensordot as tensordot
+from dualflow.ops.linalg.matmul import matmul as matmul, matvec as matvec
+from dualflow.ops.nn.normalization import l2_normalize as l2_normalize
+from dualflow.ops.reduction.norm import norm as norm
+from dualflow.ops.state.clip import global_norm as global_norm
 
 if _typing.TYPE_CHECKING:
-    from dualflow.ops.linear_algebra import (
+    from dualflow.ops.linalg.linear_algebra import (
         cholesky as cholesky,
         det as det,
         inv as inv,
@@ -31,7 +31,7 @@ if _typing.TYPE_CHECKING:
         solve as solve,
         triangular_solve as triangular_solve,
     )
-    from dualflow.ops.matrix_functions import (
+    from dualflow.ops.linalg.matrix_functions import (
         adjoint as adjoint,
         cholesky_solve as cholesky_solve,
         cross as cross,
@@ -44,7 +44,7 @@ if _typing.TYPE_CHECKING:
         pinv as pinv,
         sqrtm as sqrtm,
     )
-    from dualflow.ops.spectral import (
+    from dualflow.ops.linalg.spectral import (
         eig as eig,
         eigh as eigh,
         eigvals as eigvals,
@@ -56,12 +56,12 @@ if _typing.TYPE_CHECKING:
 
 _MODULES = {
     **dict.fromkeys(["cholesky", "det", "inv", "lu", "slogdet", "solve", "triangular_solve"],
-                    "dualflow.ops.linear_algebra"),
+                    "dualflow.ops.linalg.linear_algebra"),
     **dict.fromkeys(["eig", "eigh", "eigvals", "eigvalsh", "lstsq", "qr", "svd"],
-                    "dualflow.ops.spectral"),
+                    "dualflow.ops.linalg.spectral"),
     **dict.fromkeys(["adjoint", "cholesky_solve", "cross", "expm", "logdet", "logm", "matrix_rank",
                      "matrix_transpose", "normalize", "pinv", "sqrtm"],
-                    "dualflow.ops.matrix_functions"),
+                    "dualflow.ops.linalg.matrix_functions"),
 }
 
 if not _typing.TYPE_CHECKING:       # type checkers use the imports above

@@ -1,7 +1,7 @@
 """Mathematical functions, under TensorFlow's names."""
 
-from dualflow.ops.activation import softsign as softsign
-from dualflow.ops.arithmetic import (
+from dualflow.ops.elementwise.activation import softsign as softsign
+from dualflow.ops.elementwise.arithmetic import (
     abs as abs,
     add as add,
     add_n as add_n,
@@ -13,14 +13,14 @@ from dualflow.ops.arithmetic import (
     squared_difference as squared_difference,
     subtract as subtract,
 )
-from dualflow.ops.bitcast import nextafter as nextafter
-from dualflow.ops.bitwise import (
+from dualflow.ops.elementwise.bitcast import nextafter as nextafter
+from dualflow.ops.elementwise.bitwise import (
     logical_and as logical_and,
     logical_not as logical_not,
     logical_or as logical_or,
     logical_xor as logical_xor,
 )
-from dualflow.ops.compare import (
+from dualflow.ops.elementwise.compare import (
     approximate_equal as approximate_equal,
     equal as equal,
     greater as greater,
@@ -29,7 +29,7 @@ from dualflow.ops.compare import (
     less_equal as less_equal,
     not_equal as not_equal,
 )
-from dualflow.ops.composed import (
+from dualflow.ops.elementwise.composed import (
     is_non_decreasing as is_non_decreasing,
     is_strictly_increasing as is_strictly_increasing,
     lbeta as lbeta,
@@ -37,17 +37,7 @@ from dualflow.ops.composed import (
     reciprocal_no_nan as reciprocal_no_nan,
     scalar_mul as scalar_mul,
 )
-from dualflow.ops.count import (
-    bincount as bincount,
-    confusion_matrix as confusion_matrix,
-    in_top_k as in_top_k,
-)
-from dualflow.ops.cumulative import (
-    cumprod as cumprod,
-    cumsum as cumsum,
-    cumulative_logsumexp as cumulative_logsumexp,
-)
-from dualflow.ops.division import (
+from dualflow.ops.elementwise.division import (
     divide as divide,
     divide_no_nan as divide_no_nan,
     floordiv as floordiv,
@@ -58,7 +48,7 @@ from dualflow.ops.division import (
     reciprocal as reciprocal,
     truediv as truediv,
 )
-from dualflow.ops.exponential import (
+from dualflow.ops.elementwise.exponential import (
     exp as exp,
     expm1 as expm1,
     log as log,
@@ -67,7 +57,7 @@ from dualflow.ops.exponential import (
     rsqrt as rsqrt,
     sqrt as sqrt,
 )
-from dualflow.ops.hyperbolic import (
+from dualflow.ops.elementwise.hyperbolic import (
     acosh as acosh,
     asinh as asinh,
     atanh as atanh,
@@ -75,33 +65,15 @@ from dualflow.ops.hyperbolic import (
     sinh as sinh,
     tanh as tanh,
 )
-from dualflow.ops.incomplete import (
+from dualflow.ops.elementwise.incomplete import (
     betainc as betainc,
     igamma as igamma,
     igammac as igammac,
     zeta as zeta,
 )
-from dualflow.ops.limits import maximum as maximum, minimum as minimum
-from dualflow.ops.norm import count_nonzero as count_nonzero, zero_fraction as zero_fraction
-from dualflow.ops.normalization import l2_normalize as l2_normalize
-from dualflow.ops.quantile import erfcinv as erfcinv, erfinv as erfinv, ndtri as ndtri
-from dualflow.ops.reduce import (
-    reduce_all as reduce_all,
-    reduce_any as reduce_any,
-    reduce_logsumexp as reduce_logsumexp,
-    reduce_max as reduce_max,
-    reduce_min as reduce_min,
-    reduce_prod as reduce_prod,
-    reduce_sum as reduce_sum,
-)
-from dualflow.ops.reduce_arg import argmax as argmax, argmin as argmin
-from dualflow.ops.reduce_moments import (
-    reduce_euclidean_norm as reduce_euclidean_norm,
-    reduce_mean as reduce_mean,
-    reduce_std as reduce_std,
-    reduce_variance as reduce_variance,
-)
-from dualflow.ops.rounding import (
+from dualflow.ops.elementwise.limits import maximum as maximum, minimum as minimum
+from dualflow.ops.elementwise.quantile import erfcinv as erfcinv, erfinv as erfinv, ndtri as ndtri
+from dualflow.ops.elementwise.rounding import (
     ceil as ceil,
     floor as floor,
     is_finite as is_finite,
@@ -111,24 +83,7 @@ from dualflow.ops.rounding import (
     round as round,
     trunc as trunc,
 )
-from dualflow.ops.segment import (
-    segment_sum as segment_sum,
-    unsorted_segment_sum as unsorted_segment_sum,
-)
-from dualflow.ops.segment_parts import (
-    segment_max as segment_max,
-    segment_mean as segment_mean,
-    segment_min as segment_min,
-    segment_prod as segment_prod,
-    unsorted_segment_max as unsorted_segment_max,
-    unsorted_segment_mean as unsorted_segment_mean,
-    unsorted_segment_min as unsorted_segment_min,
-    unsorted_segment_prod as unsorted_segment_prod,
-    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
-)
-from dualflow.ops.softmax import log_softmax as log_softmax, softmax as softmax
-from dualflow.ops.sort import top_k as top_k
-from dualflow.ops.special import (
+from dualflow.ops.elementwise.special import (
     digamma as digamma,
     erf as erf,
     erfc as erfc,
@@ -141,7 +96,7 @@ from dualflow.ops.special import (
     xlog1py as xlog1py,
     xlogy as xlogy,
 )
-from dualflow.ops.trigonometric import (
+from dualflow.ops.elementwise.trigonometric import (
     acos as acos,
     asin as asin,
     atan as atan,
@@ -150,3 +105,51 @@ from dualflow.ops.trigonometric import (
     sin as sin,
     tan as tan,
 )
+from dualflow.ops.indexing.segment import (
+    segment_sum as segment_sum,
+    unsorted_segment_sum as unsorted_segment_sum,
+)
+from dualflow.ops.indexing.segment_parts import (
+    segment_max as segment_max,
+    segment_mean as segment_mean,
+    segment_min as segment_min,
+    segment_prod as segment_prod,
+    unsorted_segment_max as unsorted_segment_max,
+    unsorted_segment_mean as unsorted_segment_mean,
+    unsorted_segment_min as unsorted_segment_min,
+    unsorted_segment_prod as unsorted_segment_prod,
+    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
+)
+from dualflow.ops.nn.normalization import l2_normalize as l2_normalize
+from dualflow.ops.nn.softmax import log_softmax as log_softmax, softmax as softmax
+from dualflow.ops.reduction.cumulative import (
+    cumprod as cumprod,
+    cumsum as cumsum,
+    cumulative_logsumexp as cumulative_logsumexp,
+)
+from dualflow.ops.reduction.norm import (
+    count_nonzero as count_nonzero,
+    zero_fraction as zero_fraction,
+)
+from dualflow.ops.reduction.reduce import (
+    reduce_all as reduce_all,
+    reduce_any as reduce_any,
+    reduce_logsumexp as reduce_logsumexp,
+    reduce_max as reduce_max,
+    reduce_min as reduce_min,
+    reduce_prod as reduce_prod,
+    reduce_sum as reduce_sum,
+)
+from dualflow.ops.reduction.reduce_arg import argmax as argmax, argmin as argmin
+from dualflow.ops.reduction.reduce_moments import (
+    reduce_euclidean_norm as reduce_euclidean_norm,
+    reduce_mean as reduce_mean,
+    reduce_std as reduce_std,
+    reduce_variance as reduce_variance,
+)
+from dualflow.ops.sorting.count import (
+    bincount as bincount,
+    confusion_matrix as confusion_matrix,
+    in_top_k as in_top_k,
+)
+from dualflow.ops.sorting.sort import top_k as top_k

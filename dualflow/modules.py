@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from dualflow._core import Variable, current_graph, unwrapped
+from dualflow._util.arguments import shown
 from dualflow._util.notebook import card, counted
-from dualflow.arguments import shown
 from dualflow.errors import InvalidArgumentError
 
 __all__ = ["Module"]

@@ -1,26 +1,19 @@
 """Neural network functions, under TensorFlow's names."""
 
-from dualflow.ops.activation import (
-    elu as elu,
-    gelu as gelu,
-    selu as selu,
-    silu as silu,
-    softsign as softsign,
-    swish as swish,
+from dualflow.ops.array.space import (
+    batch_to_space as batch_to_space,
+    depth_to_space as depth_to_space,
+    space_to_batch as space_to_batch,
+    space_to_depth as space_to_depth,
 )
-from dualflow.ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
-from dualflow.ops.batch_norm import (
-    batch_normalization as batch_normalization,
-    fused_batch_norm as fused_batch_norm,
-)
-from dualflow.ops.convolution import (
+from dualflow.ops.conv.convolution import (
     atrous_conv2d as atrous_conv2d,
     conv1d as conv1d,
     conv2d as conv2d,
     conv3d as conv3d,
     convolution as convolution,
 )
-from dualflow.ops.convolution_transpose import (
+from dualflow.ops.conv.convolution_transpose import (
     atrous_conv2d_transpose as atrous_conv2d_transpose,
     conv1d_transpose as conv1d_transpose,
     conv2d_backprop_filter as conv2d_backprop_filter,
@@ -29,42 +22,13 @@ from dualflow.ops.convolution_transpose import (
     conv3d_transpose as conv3d_transpose,
     conv_transpose as conv_transpose,
 )
-from dualflow.ops.count import in_top_k as in_top_k
-from dualflow.ops.ctc import (
-    ctc_beam_search_decoder as ctc_beam_search_decoder,
-    ctc_greedy_decoder as ctc_greedy_decoder,
-    ctc_loss as ctc_loss,
-)
-from dualflow.ops.depthwise import (
+from dualflow.ops.conv.depthwise import (
     depthwise_conv2d as depthwise_conv2d,
     depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter,
     depthwise_conv2d_backprop_input as depthwise_conv2d_backprop_input,
     separable_conv2d as separable_conv2d,
 )
-from dualflow.ops.embedding import embedding_lookup as embedding_lookup
-from dualflow.ops.group_norm import group_norm as group_norm, instance_norm as instance_norm
-from dualflow.ops.hyperbolic import tanh as tanh
-from dualflow.ops.local_response import (
-    local_response_normalization as local_response_normalization,
-)
-from dualflow.ops.loss import (
-    compute_average_loss as compute_average_loss,
-    scale_regularization_loss as scale_regularization_loss,
-    weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits,
-)
-from dualflow.ops.nn import (
-    bias_add as bias_add,
-    dropout as dropout,
-    l2_loss as l2_loss,
-    moments as moments,
-)
-from dualflow.ops.norm import zero_fraction as zero_fraction
-from dualflow.ops.normalization import (
-    l2_normalize as l2_normalize,
-    layer_norm as layer_norm,
-    rms_norm as rms_norm,
-)
-from dualflow.ops.pooling import (
+from dualflow.ops.conv.pooling import (
     avg_pool as avg_pool,
     avg_pool1d as avg_pool1d,
     avg_pool2d as avg_pool2d,
@@ -76,36 +40,72 @@ from dualflow.ops.pooling import (
     max_pool_with_argmax as max_pool_with_argmax,
     pool as pool,
 )
-from dualflow.ops.pooling_size import (
+from dualflow.ops.conv.pooling_size import (
     adaptive_avg_pool as adaptive_avg_pool,
     adaptive_max_pool as adaptive_max_pool,
     global_avg_pool as global_avg_pool,
     global_max_pool as global_max_pool,
 )
-from dualflow.ops.recurrent import (
-    gru as gru,
-    lstm as lstm,
-    simple_rnn as simple_rnn,
+from dualflow.ops.elementwise.activation import (
+    elu as elu,
+    gelu as gelu,
+    selu as selu,
+    silu as silu,
+    softsign as softsign,
+    swish as swish,
 )
-from dualflow.ops.relu import (
+from dualflow.ops.elementwise.hyperbolic import tanh as tanh
+from dualflow.ops.elementwise.relu import (
     leaky_relu as leaky_relu,
     relu as relu,
     relu6 as relu6,
 )
-from dualflow.ops.softmax import (
+from dualflow.ops.elementwise.special import sigmoid as sigmoid, softplus as softplus
+from dualflow.ops.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from dualflow.ops.nn.batch_norm import (
+    batch_normalization as batch_normalization,
+    fused_batch_norm as fused_batch_norm,
+)
+from dualflow.ops.nn.ctc import (
+    ctc_beam_search_decoder as ctc_beam_search_decoder,
+    ctc_greedy_decoder as ctc_greedy_decoder,
+    ctc_loss as ctc_loss,
+)
+from dualflow.ops.nn.embedding import embedding_lookup as embedding_lookup
+from dualflow.ops.nn.group_norm import group_norm as group_norm, instance_norm as instance_norm
+from dualflow.ops.nn.local_response import (
+    local_response_normalization as local_response_normalization,
+)
+from dualflow.ops.nn.loss import (
+    compute_average_loss as compute_average_loss,
+    scale_regularization_loss as scale_regularization_loss,
+    weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits,
+)
+from dualflow.ops.nn.nn import (
+    bias_add as bias_add,
+    dropout as dropout,
+    l2_loss as l2_loss,
+    moments as moments,
+)
+from dualflow.ops.nn.normalization import (
+    l2_normalize as l2_normalize,
+    layer_norm as layer_norm,
+    rms_norm as rms_norm,
+)
+from dualflow.ops.nn.recurrent import (
+    gru as gru,
+    lstm as lstm,
+    simple_rnn as simple_rnn,
+)
+from dualflow.ops.nn.softmax import (
     log_softmax as log_softmax,
     sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,
     softmax as softmax,
     softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
 )
-from dualflow.ops.sort import top_k as top_k
-from dualflow.ops.space import (
-    batch_to_space as batch_to_space,
-    depth_to_space as depth_to_space,
-    space_to_batch as space_to_batch,
-    space_to_depth as space_to_depth,
-)
-from dualflow.ops.special import sigmoid as sigmoid, softplus as softplus
+from dualflow.ops.reduction.norm import zero_fraction as zero_fraction
+from dualflow.ops.sorting.count import in_top_k as in_top_k
+from dualflow.ops.sorting.sort import top_k as top_k
 
 lrn = local_response_normalization

@@ -1,18 +1,18 @@
 """Random functions, with explicit keys or the global generator."""
 
-from dualflow.ops.distributions import (
+from dualflow.ops.random.distributions import (
     stateless_binomial as stateless_binomial,
     stateless_categorical as stateless_categorical,
     stateless_gamma as stateless_gamma,
     stateless_poisson as stateless_poisson,
 )
-from dualflow.ops.random import (
+from dualflow.ops.random.random import (
     stateless_normal as stateless_normal,
     stateless_permutation as stateless_permutation,
     stateless_truncated_normal as stateless_truncated_normal,
     stateless_uniform as stateless_uniform,
 )
-from dualflow.ops.random_generator import (
+from dualflow.ops.random.random_generator import (
     Generator as Generator,
     get_global_generator as get_global_generator,
     normal as normal,
@@ -21,7 +21,7 @@ from dualflow.ops.random_generator import (
     truncated_normal as truncated_normal,
     uniform as uniform,
 )
-from dualflow.ops.random_samples import (
+from dualflow.ops.random.random_samples import (
     binomial as binomial,
     categorical as categorical,
     gamma as gamma,

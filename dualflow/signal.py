@@ -1,6 +1,6 @@
 """Fourier transforms, under TensorFlow's names; complex values are pairs of real tensors."""
 
-from dualflow.ops.fourier import (
+from dualflow.ops.signal.fourier import (
     fft as fft,
     fft2d as fft2d,
     ifft as ifft,
@@ -8,7 +8,7 @@ from dualflow.ops.fourier import (
     irfft as irfft,
     rfft as rfft,
 )
-from dualflow.ops.spectrogram import (
+from dualflow.ops.signal.spectrogram import (
     frame as frame,
     hamming_window as hamming_window,
     hann_window as hann_window,

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow._core import Tensor, TensorBase, as_tensor
-from dualflow.arguments import shown
+from dualflow._util.arguments import shown
 from dualflow.dtypes import float32
 from dualflow.errors import DTypeError, InvalidArgumentError
-from dualflow.ops.creation import constant
+from dualflow.ops.array.creation import constant
 from dualflow.ops.display import values_text
+from dualflow.ops.string_tensor import StringTensor as StringTensor, as_bytes, each, text
 from dualflow.ops.types import DTypeLike
-from dualflow.string_tensor import StringTensor as StringTensor, as_bytes, each, text
 
 __all__ = ["StringTensor", "as_string", "format", "join", "length", "lower", "regex_replace",
            "strip", "to_number", "upper"]

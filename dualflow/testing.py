@@ -10,12 +10,12 @@ Examples
 from __future__ import annotations
 
 from dualflow._core import Tensor, as_tensor
-from dualflow.arguments import integer
+from dualflow._util.arguments import integer
 from dualflow.autodiff import GradientTape
 from dualflow.dtypes import float64
 from dualflow.errors import InvalidArgumentError
 from dualflow.nest import flatten_tensors
-from dualflow.ops.cast import cast
+from dualflow.ops.elementwise.cast import cast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

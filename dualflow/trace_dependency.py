@@ -8,7 +8,7 @@ from __future__ import annotations
 import weakref
 
 from dualflow._core import current_graph
-from dualflow.arguments import Limits, number
+from dualflow._util.arguments import Limits, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

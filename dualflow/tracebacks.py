@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 
-from dualflow.frames import PACKAGE
+from dualflow._util.frames import PACKAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -23,9 +23,11 @@ ENUMERATING = ["tests/test_complete.py", "tests/test_benchmarks.py", "tests/test
 
 def test_guide_names_the_files_to_edit():
     assert [block.file for block in guides.blocks(GUIDE)] == [
-        "csrc/ops/hyperbolic_formulas.h", "csrc/ops/hyperbolic.c", "csrc/op/ops.def",
-        "dualflow/ops/hyperbolic.py", "dualflow/math.py", "tests/ops/cases/hyperbolic.py",
-        "dualflow/onnx/rules/elementwise.py"]
+        "csrc/ops/elementwise/hyperbolic_formulas.h", "csrc/ops/elementwise/hyperbolic.c",
+        "csrc/op/ops.def",
+        "dualflow/ops/elementwise/hyperbolic.py", "dualflow/math.py",
+        "tests/ops/elementwise/hyperbolic.py",
+        "dualflow/onnx/exporters/elementwise.py"]
 
 
 def test_guide_needs_fewer_than_45_lines():
@@ -59,7 +61,7 @@ needs_build = pytest.mark.skipif("LD_PRELOAD" in os.environ,
 @pytest.mark.soak
 def test_guide_builds_and_passes_tests_of_the_op(tree):
     assert guides.run_tests(tree, "-k", "sech", *DERIVED) > 40
-    guides.run(tree, "-c", "import doctest, dualflow.ops.hyperbolic as m; "
+    guides.run(tree, "-c", "import doctest, dualflow.ops.elementwise.hyperbolic as m; "
                "assert not doctest.testmod(m).failed")
 
 

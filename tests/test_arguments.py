@@ -6,7 +6,7 @@ import inspect
 import pytest
 
 import dualflow as df
-from dualflow import arguments
+from dualflow._util import arguments
 from dualflow.optimizers import schedules
 
 NO_NUMBERS = ["a", "0.5", b"1", [1., 2.], {}, 1j, object(), None]

@@ -70,7 +70,7 @@ def test_program(name, variant, tmp_path):
 
 def elementwise():
     """Yield the lines with which each family with tile functions compiles its formulas."""
-    for path in sorted((ROOT / "csrc/ops").glob("*.c")):
+    for path in sorted((ROOT / "csrc/ops").rglob("*.c")):
         pattern = r'#define TEMPLATE "(ops/.*_formulas\.h)"\n(?:#include .*\n)+#undef TEMPLATE\n'
         for lines in re.finditer(pattern, path.read_text()):
             if re.search(r"^TILE_", (ROOT / "csrc" / lines[1]).read_text(), re.M):
@@ -86,7 +86,7 @@ def test_elementwise_formulas_need_only_one_header(level, tmp_path):
     lines = [*elementwise()]
     assert len(lines) > 10
     source = tmp_path / "all.c"
-    source.write_text('#include "ops/elementwise.h"\n' + "".join(lines))
+    source.write_text('#include "ops/elementwise/elementwise.h"\n' + "".join(lines))
     flags = [*level, *(["-mavx2", "-mfma", "-mf16c"] if level else [])]
     built = build([source], os.devnull, [*flags, "-Wno-unused-function", "-fsyntax-only"])
     assert built.returncode == 0, built.stderr

@@ -27,7 +27,7 @@ APPLIED = {op for p in (ROOT / "dualflow").rglob("*.py")
            for function in ("apply", "apply_unary", "apply_binary")
            for op in first_strings(p, function)}
 # apply_ordered takes the op object
-APPLIED |= {op for p in (ROOT / "dualflow/ops").glob("*.py") for op in first_strings(p, "get_op")}
+APPLIED |= {op for p in (ROOT / "dualflow/ops").rglob("*.py") for op in first_strings(p, "get_op")}
 # Variables apply their ops directly, in a layer below dualflow.ops.
 APPLIED |= {op for op in _core.ops() if _core.get_op(op).writes}
 CASED = {c.op for c in CASES}
@@ -56,7 +56,7 @@ def test_gradients_are_declared_once():
 
 @pytest.mark.parametrize("op", PUBLIC)
 def test_op_has_a_value_test(op):
-    assert op in CASED or _core.get_op(op).writes, f"no row of tests/ops/cases covers {op}"
+    assert op in CASED or _core.get_op(op).writes, f"no row of tests/ops covers {op}"
 
 
 @pytest.mark.parametrize("op", PUBLIC)

@@ -115,7 +115,7 @@ try:
 except df.errors.OutOfRangeError:
     pass
 import pkgutil
-for m in pkgutil.iter_modules(df.ops.__path__, "dualflow.ops."):    # as one edits them
+for m in pkgutil.walk_packages(df.ops.__path__, "dualflow.ops."):    # as one edits them
     importlib.reload(importlib.import_module(m.name))
 with df.GradientTape() as tape:
     loss = df.reduce_sum(df.exp(w) * w)

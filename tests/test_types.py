@@ -11,7 +11,8 @@ import pytest
 
 import dualflow as df
 from dualflow._core import _core
-from dualflow.ops import foreign, methods, variable
+from dualflow.ops import foreign, methods
+from dualflow.ops.state import variable
 
 STUB = Path(__file__).resolve().parent.parent / "dualflow/_core/_core.pyi"
 TREE = ast.parse(STUB.read_text())

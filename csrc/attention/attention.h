@@ -1,6 +1,6 @@
 /* Tiled attention, forward and backward: softmax(scale q k^T + mask) v, where the matrix of scores
- * is never stored, only tiles of it. Called by ops/attention.c. Works on memory, without tensors or
- * ops. Compiled once per SIMD level.
+ * is never stored, only tiles of it. Called by ops/nn/attention.c. Works on memory, without tensors
+ * or ops. Compiled once per SIMD level.
  *
  * Shape letters: B batch, H heads, G heads share one head of k and v, I queries, J keys, D width of
  * q and k, E width of v. The method is Dao, "FlashAttention-2" (2023). */

@@ -1,6 +1,6 @@
 /* Convolutions and their gradients over one to three dimensions: channels last, float32 and
- * float64. Called by ops/convolution.c. Works on memory, without tensors or ops. Compiled once per
- * SIMD level. */
+ * float64. Called by ops/conv/convolution.c. Works on memory, without tensors or ops. Compiled once
+ * per SIMD level. */
 #ifndef DF_CONV_H
 #define DF_CONV_H
 

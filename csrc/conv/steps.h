@@ -1,5 +1,5 @@
-/* Steps between the taps and between the outputs of a convolution. Called by ops/convolution.c for
- * every df_conv, so that padded images do not grow with dilations and strides. */
+/* Steps between the taps and between the outputs of a convolution. Called by ops/conv/convolution.c
+ * for every df_conv, so that padded images do not grow with dilations and strides. */
 #ifndef DF_CONV_STEPS_H
 #define DF_CONV_STEPS_H
 

@@ -1,6 +1,6 @@
 /* Column reductions: reductions of the middle dimension of (outer, n, inner) whose rows arrive
  * piecewise, bit-identical to reducing the whole tensor. Called by clusters
- * (fuse/column_reduction.c), implemented in ops/reduce.c.
+ * (fuse/column_reduction.c), implemented in ops/reduction/reduce.c.
  *
  * n is divided into chunks. If inner is 1, a chunk of a row yields one number. Otherwise the rows
  * of a chunk, `inner` numbers each, are combined in groups of eight by a balanced tree, and the

@@ -111,7 +111,8 @@ typedef enum {
     DF_GENERAL /* any other op */
 } df_op_kind;
 
-/* Role of an op in an asynchronous operation, which continues after run returns; see ops/host.c. */
+/* Role of an op in an asynchronous operation, which continues after run returns; see
+ * ops/control_flow/host.c. */
 typedef enum {
     DF_NOT_ASYNC,
     DF_ASYNC_START, /* output 0 is a handle; the operation reads the inputs and fills the other

@@ -15,7 +15,7 @@
 #define is_negative(x) FN(is_negative)(x)
 #define is_minus_one(x) FN(is_minus_one)(x)
 
-#define TEMPLATE "ops/map.h"
+#define TEMPLATE "ops/elementwise/map.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE
@@ -42,7 +42,7 @@
 /* Rows are reduced by the formulas of the reductions, not by the functions of the library. */
 #define REDUCER(name, identity, map, combine)
 #define FOLDED(name, identity, map, combine)
-#define TEMPLATE "ops/reduction.h"
+#define TEMPLATE "ops/reduction/reduction.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE

@@ -1,5 +1,5 @@
 /* Recurrent layers over whole sequences, forward and backward, for float32 and float64. Called by
- * ops/recurrent.c. Works on memory, without tensors or ops. Compiled once per SIMD level.
+ * ops/nn/recurrent.c. Works on memory, without tensors or ops. Compiled once per SIMD level.
  *
  * T steps, B rows (sequences), F features, H units, G gates; all arrays are dense and row-major.
  * Rows are independent, so each thread takes some rows and no thread waits for another between

@@ -10,7 +10,7 @@ from typing_extensions import disjoint_base
 from dualflow.dtypes import DType
 from dualflow.graph.calls.concrete import ConcreteFunction
 from dualflow.ops.methods import PartMethods, TensorMethods
-from dualflow.ops.variable import VariableMethods
+from dualflow.ops.state.variable import VariableMethods
 
 # --- tensors ------------------------------------------------------------------------------------
 SIZE_HINT: int

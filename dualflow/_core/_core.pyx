@@ -22,7 +22,7 @@ import weakref as _weakref
 
 from dualflow._core.csrc cimport *
 
-from dualflow import arguments as _arguments
+from dualflow._util import arguments as _arguments
 from dualflow import dtypes as _dtypes
 from dualflow import errors as _errors
 

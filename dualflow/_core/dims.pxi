@@ -7,7 +7,7 @@ import operator as _operator
 import sys as _sys
 from numbers import Number as _Number
 
-from dualflow import frames as _frames
+from dualflow._util import frames as _frames
 
 
 def exactly_equal(a, b):

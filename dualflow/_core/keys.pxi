@@ -1,7 +1,7 @@
 # Operators whose op has attributes: a @ b of matrices, x[key] by ints and slices of ints. Called by
 # protocols.pxi and variable.pxi. All other cases go to functions in Python (METHODS).
 
-cdef extern from "ops/slices.h":
+cdef extern from "ops/array/slices.h":
     int64_t DF_SLICE_MISSING
     enum:
         DF_KEY_SLICE

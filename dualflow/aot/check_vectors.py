@@ -23,8 +23,8 @@ from dualflow.dtypes import int64
 from dualflow.errors import DualflowError, InvalidArgumentError
 from dualflow.graph.program.compile import source
 from dualflow.graph.trace.parameters import Feed
-from dualflow.ops.cast import cast
-from dualflow.ops.random import stateless_normal, stateless_uniform
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.random.random import stateless_normal, stateless_uniform
 
 ROUNDS = 3
 MOST = 4093               # elements drawn; longer tensors repeat them

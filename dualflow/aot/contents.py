@@ -10,7 +10,7 @@ from dualflow.aot.entry import Entry, make_entry
 from dualflow.aot.names import entry_name, unique
 from dualflow.dtypes import int64
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.random_generator import Generator
+from dualflow.ops.random.random_generator import Generator
 
 STATE = "random_generator"
 

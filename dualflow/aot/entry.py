@@ -18,7 +18,7 @@ from dualflow.graph.program.compile import Compiled, compile_trace
 from dualflow.graph.program.spec import ProgramSpec, ResultSpec, SlotKind
 from dualflow.graph.trace.parameters import Feed
 from dualflow.graph.trace.specialize import Computed, deciding_arguments
-from dualflow.ops.random_generator import Generator
+from dualflow.ops.random.random_generator import Generator
 
 HOST = tuple(map(get_op, ("host_call", "host_compute", "host_start", "host_wait")))
 

@@ -57,8 +57,9 @@ def read(path: str) -> str:
 
 @cache
 def sources(room: str) -> tuple[str, ...]:
-    """Return the C files of a folder of csrc."""
-    return tuple(sorted([f"{room}/{path.name}" for path in (root() / room).glob("*.c")]))
+    """Return the C files of a folder of csrc, with its subfolders."""
+    return tuple(sorted([path.relative_to(root()).as_posix()
+                         for path in (root() / room).rglob("*.c")]))
 
 
 @cache
@@ -79,7 +80,7 @@ def file_of_ops() -> dict[str, str]:
     """Return the file of each op, according to op/ops.def."""
     found, file = {}, ""
     for line in read(OPS).splitlines():
-        heading = re.fullmatch(r"/\* (\w+\.c) \*/", line)
+        heading = re.fullmatch(r"/\* (\w+/\w+\.c) \*/", line)
         entry = re.fullmatch(r"OP\((\w+)\)", line)
         if heading:
             file = f"ops/{heading[1]}"

@@ -3,10 +3,10 @@
 from dualflow._core import Tensor, TensorBase
 from dualflow.array_api.arrays import array, floats, whole
 from dualflow.array_api.comparison import signbit
-from dualflow.ops import arithmetic, bitcast, division, limits, rounding
-from dualflow.ops.cast import cast
-from dualflow.ops.compare import where
-from dualflow.ops.creation import zeros_like
+from dualflow.ops.array.creation import zeros_like
+from dualflow.ops.elementwise import arithmetic, bitcast, division, limits, rounding
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.compare import where
 from dualflow.ops.types import TensorLike
 
 __all__ = ["abs", "add", "ceil", "clip", "conj", "copysign", "divide", "floor", "floor_divide",

@@ -7,7 +7,7 @@ from dualflow._core import Tensor, as_tensor
 from dualflow.array_api.data_types import astype, result_type
 from dualflow.dtypes import DType, as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError
-from dualflow.ops.cast import cast
+from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.types import DTypeLike, TensorLike
 
 

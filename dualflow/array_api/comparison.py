@@ -3,8 +3,8 @@
 from dualflow._core import Tensor
 from dualflow.array_api.arrays import array
 from dualflow.dtypes import bool_
-from dualflow.ops import bitcast, bitwise, compare, limits, rounding
-from dualflow.ops.creation import ones_like, zeros_like
+from dualflow.ops.array.creation import ones_like, zeros_like
+from dualflow.ops.elementwise import bitcast, bitwise, compare, limits, rounding
 from dualflow.ops.types import TensorLike
 
 __all__ = ["bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or",

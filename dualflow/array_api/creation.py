@@ -9,11 +9,11 @@ from dualflow.array_api.arrays import array, given_dtype
 from dualflow.array_api.device import check_device
 from dualflow.dtypes import as_dtype, float32, float64, int64
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops import creation
-from dualflow.ops.array import expand_dims, reshape, static_shape
-from dualflow.ops.cast import cast
-from dualflow.ops.compare import less_equal, where
-from dualflow.ops.join import concat
+from dualflow.ops.array import creation
+from dualflow.ops.array.join import concat
+from dualflow.ops.array.shape import expand_dims, reshape, static_shape
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.compare import less_equal, where
 from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like",

@@ -9,9 +9,9 @@ from dualflow._core import Tensor, TensorBase, TraceContext, as_tensor
 from dualflow.array_api.device import check_device
 from dualflow.dtypes import DType, as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError
-from dualflow.ops.cast import cast
-from dualflow.ops.compare import where
-from dualflow.ops.creation import zeros
+from dualflow.ops.array.creation import zeros
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.compare import where
 from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]

@@ -5,12 +5,12 @@ import math
 from dualflow._core import Tensor
 from dualflow.array_api.arrays import array, floats
 from dualflow.dtypes import float64
-from dualflow.ops import arithmetic, division, exponential, limits
-from dualflow.ops.array import stop_gradient
-from dualflow.ops.bitwise import logical_and, logical_or
-from dualflow.ops.cast import cast
-from dualflow.ops.compare import equal, where
-from dualflow.ops.rounding import is_finite, rint
+from dualflow.ops.array.shape import stop_gradient
+from dualflow.ops.elementwise import arithmetic, division, exponential, limits
+from dualflow.ops.elementwise.bitwise import logical_and, logical_or
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.compare import equal, where
+from dualflow.ops.elementwise.rounding import is_finite, rint
 from dualflow.ops.types import TensorLike
 
 __all__ = ["exp", "expm1", "hypot", "log", "log1p", "log2", "log10", "logaddexp", "pow", "sqrt"]

@@ -5,9 +5,9 @@ from dualflow.array_api.arrays import array
 from dualflow.array_api.manipulation import moveaxis
 from dualflow.dtypes import int32, int64
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.array import broadcast_to, static_shape
-from dualflow.ops.cast import cast
-from dualflow.ops.gather import gather
+from dualflow.ops.array.shape import broadcast_to, static_shape
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.indexing.gather import gather
 from dualflow.ops.types import TensorLike
 
 __all__ = ["take", "take_along_axis"]

@@ -6,10 +6,10 @@ from dualflow._core import Tensor
 from dualflow.array_api.arrays import array, of_one_dtype
 from dualflow.array_api.manipulation import moveaxis
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops import einsum
-from dualflow.ops.array import same_size
-from dualflow.ops.matmul import narrow_product
-from dualflow.ops.reduce import reduce_sum
+from dualflow.ops.array.shape import same_size
+from dualflow.ops.linalg import einsum
+from dualflow.ops.linalg.matmul import narrow_product
+from dualflow.ops.reduction.reduce import reduce_sum
 from dualflow.ops.types import TensorLike
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from dualflow._core import Tensor
-from dualflow.arguments import integer
+from dualflow._util.arguments import integer
 from dualflow.array_api.arrays import array, of_one_dtype
 from dualflow.errors import InvalidArgumentError, OutOfRangeError
-from dualflow.ops import array as shapes, join, slicing
-from dualflow.ops.array import static_shape
+from dualflow.ops.array import join, shape as shapes, slicing
+from dualflow.ops.array.shape import static_shape
 from dualflow.ops.types import Axis, TensorLike
 
 __all__ = ["broadcast_arrays", "broadcast_to", "concat", "expand_dims", "flip", "moveaxis",

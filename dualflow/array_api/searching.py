@@ -6,11 +6,13 @@ from dualflow._core import Tensor
 from dualflow.array_api.arrays import array, axes_of
 from dualflow.dtypes import bool_, int64, uint8
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops import compare, norm, reduce_arg, sort
-from dualflow.ops.array import expand_dims, reshape
-from dualflow.ops.cast import cast
-from dualflow.ops.gather import gather
-from dualflow.ops.join import unstack
+from dualflow.ops.array.join import unstack
+from dualflow.ops.array.shape import expand_dims, reshape
+from dualflow.ops.elementwise import compare
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.indexing.gather import gather
+from dualflow.ops.reduction import norm, reduce_arg
+from dualflow.ops.sorting import sort
 from dualflow.ops.types import Axis, TensorLike
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]

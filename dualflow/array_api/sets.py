@@ -5,14 +5,14 @@ from typing import NamedTuple
 from dualflow._core import Tensor
 from dualflow.array_api.arrays import array
 from dualflow.dtypes import bool_, int64
-from dualflow.ops.array import reshape, static_shape
-from dualflow.ops.cast import cast
-from dualflow.ops.compare import not_equal, where
-from dualflow.ops.creation import ones
-from dualflow.ops.cumulative import cumsum
-from dualflow.ops.gather import boolean_mask, gather
-from dualflow.ops.join import concat
-from dualflow.ops.sort import argsort
+from dualflow.ops.array.creation import ones
+from dualflow.ops.array.join import concat
+from dualflow.ops.array.shape import reshape, static_shape
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.compare import not_equal, where
+from dualflow.ops.indexing.gather import boolean_mask, gather
+from dualflow.ops.reduction.cumulative import cumsum
+from dualflow.ops.sorting.sort import argsort
 from dualflow.ops.types import TensorLike
 
 __all__ = ["unique_all", "unique_counts", "unique_inverse", "unique_values"]

@@ -3,8 +3,8 @@
 from dualflow._core import Tensor
 from dualflow.array_api.arrays import array
 from dualflow.dtypes import int64
-from dualflow.ops import sort as ops
-from dualflow.ops.cast import cast
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.sorting import sort as ops
 from dualflow.ops.types import TensorLike
 
 __all__ = ["argsort", "sort"]

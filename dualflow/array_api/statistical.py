@@ -8,12 +8,12 @@ from dualflow.array_api.arrays import array, axes_of
 from dualflow.array_api.data_types import astype
 from dualflow.dtypes import DType, as_dtype, float32, int32, uint32
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops import cumulative, reduce, reduce_moments
-from dualflow.ops.array import static_shape
-from dualflow.ops.cast import cast
-from dualflow.ops.creation import fill
-from dualflow.ops.exponential import sqrt
-from dualflow.ops.join import concat
+from dualflow.ops.array.creation import fill
+from dualflow.ops.array.join import concat
+from dualflow.ops.array.shape import static_shape
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.exponential import sqrt
+from dualflow.ops.reduction import cumulative, reduce, reduce_moments
 from dualflow.ops.types import Axis, DTypeLike, TensorLike
 
 __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]

@@ -2,7 +2,7 @@
 
 from dualflow._core import Tensor
 from dualflow.array_api.arrays import floats
-from dualflow.ops import hyperbolic, trigonometric
+from dualflow.ops.elementwise import hyperbolic, trigonometric
 from dualflow.ops.types import TensorLike
 
 __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "sin", "sinh",

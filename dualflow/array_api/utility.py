@@ -5,9 +5,9 @@ from dualflow.array_api.arrays import array, axes_of
 from dualflow.array_api.data_types import astype
 from dualflow.dtypes import bool_
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops import reduce
-from dualflow.ops.compare import not_equal
-from dualflow.ops.join import concat
+from dualflow.ops.array.join import concat
+from dualflow.ops.elementwise.compare import not_equal
+from dualflow.ops.reduction import reduce
 from dualflow.ops.types import Axis, TensorLike
 
 __all__ = ["all", "any", "diff"]

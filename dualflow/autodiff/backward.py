@@ -28,10 +28,10 @@ from dualflow._core import (
 from dualflow.autodiff.masked_gradient import add_masked, flag_of, resolve_flags, with_flag, zeroed
 from dualflow.errors import ShapeError
 from dualflow.gradient_registry import gradient
-from dualflow.ops.arithmetic import add_n
-from dualflow.ops.array import broadcast_to, identity, reshape, static_shape
-from dualflow.ops.cast import cast
-from dualflow.ops.indexed_slices import IndexedSlices, add_up
+from dualflow.ops.array.shape import broadcast_to, identity, reshape, static_shape
+from dualflow.ops.elementwise.arithmetic import add_n
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.indexing.indexed_slices import IndexedSlices, add_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

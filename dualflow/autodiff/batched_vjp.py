@@ -8,9 +8,9 @@ from dualflow.autodiff.backward import zeros
 from dualflow.autodiff.compiled_backward import compute_gradients
 from dualflow.dtypes import DType
 from dualflow.errors import DualflowError
-from dualflow.ops.array import product, reshape, static_shape
-from dualflow.ops.creation import one_hot, range as range_
-from dualflow.ops.join import stack, unstack
+from dualflow.ops.array.creation import one_hot, range as range_
+from dualflow.ops.array.join import stack, unstack
+from dualflow.ops.array.shape import product, reshape, static_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

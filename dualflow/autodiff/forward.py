@@ -10,7 +10,7 @@ backward pass may have any value; in a graph most of that pass is dead code.
 from __future__ import annotations
 
 from dualflow._core import Recorder, Tensor, TensorBase, as_tensor, tensor_id
-from dualflow.arguments import shown
+from dualflow._util.arguments import shown
 from dualflow.autodiff.backward import backward, ones, unbroadcast, zeros
 from dualflow.autodiff.functional import fresh
 from dualflow.autodiff.tape import GradientTape, UnconnectedGradients, wants_zero
@@ -22,8 +22,8 @@ from dualflow.nest import (
     pack_sequence_as,
     rebuild,
 )
-from dualflow.ops.array import same_shape
-from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.array.shape import same_shape
+from dualflow.ops.indexing.indexed_slices import IndexedSlices
 from dualflow.tracebacks import filtered
 
 TYPE_CHECKING = False

@@ -16,7 +16,7 @@ from dualflow._core import (
 from dualflow.autodiff.tape import GradientTape
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.nest import flatten_tensors, is_numbers, pack_sequence_as, rebuild
-from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.indexing.indexed_slices import IndexedSlices
 from dualflow.tracebacks import filtered
 
 TYPE_CHECKING = False

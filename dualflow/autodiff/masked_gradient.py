@@ -10,11 +10,11 @@ cotangent exists. Sums replace a missing value by -0.0, because x + -0.0 is x fo
 from __future__ import annotations
 
 from dualflow._core import MaskedGradient, as_tensor, current_graph, record_function
-from dualflow.ops.array import expand_dims
-from dualflow.ops.bitwise import logical_and, logical_or
-from dualflow.ops.compare import where
-from dualflow.ops.indexed_slices import IndexedSlices, plus
-from dualflow.ops.reduce import reduce_any
+from dualflow.ops.array.shape import expand_dims
+from dualflow.ops.elementwise.bitwise import logical_and, logical_or
+from dualflow.ops.elementwise.compare import where
+from dualflow.ops.indexing.indexed_slices import IndexedSlices, plus
+from dualflow.ops.reduction.reduce import reduce_any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

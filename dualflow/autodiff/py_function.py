@@ -6,7 +6,7 @@ import functools
 
 from dualflow._core import Tensor
 from dualflow.autodiff.tape import GradientTape, UnconnectedGradients
-from dualflow.ops.registered import from_python, name_of
+from dualflow.ops.control_flow.registered import from_python, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

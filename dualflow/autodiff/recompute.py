@@ -18,8 +18,8 @@ from dualflow._core import (
 from dualflow.autodiff.backward import backward
 from dualflow.errors import InvalidArgumentError
 from dualflow.nest import flatten, pack_sequence_as, rebuild
-from dualflow.ops.key_context import record_keys, replay_keys
-from dualflow.ops.scan import scan
+from dualflow.ops.control_flow.scan import scan
+from dualflow.ops.random.key_context import record_keys, replay_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dualflow._core import Tensor
 from dualflow.autodiff.tape import GradientTape
 from dualflow.gradient_registry import gradient
-from dualflow.ops.array import expand_dims, identity, reshape, transpose
-from dualflow.ops.compare import greater, where
-from dualflow.ops.creation import zeros, zeros_like
-from dualflow.ops.hyperbolic import tanh
-from dualflow.ops.join import split, stack
-from dualflow.ops.matmul import matmul
-from dualflow.ops.relu import relu as rectified
-from dualflow.ops.special import sigmoid
+from dualflow.ops.array.creation import zeros, zeros_like
+from dualflow.ops.array.join import split, stack
+from dualflow.ops.array.shape import expand_dims, identity, reshape, transpose
+from dualflow.ops.elementwise.compare import greater, where
+from dualflow.ops.elementwise.hyperbolic import tanh
+from dualflow.ops.elementwise.relu import relu as rectified
+from dualflow.ops.elementwise.special import sigmoid
+from dualflow.ops.linalg.matmul import matmul
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,17 +13,17 @@ from dualflow._core import (
     tensor_id,
     variables_of,
 )
-from dualflow.arguments import shown
+from dualflow._util.arguments import shown
+from dualflow._util.frames import warn
 from dualflow.autodiff.backward import ones, unbroadcast, zeros
 from dualflow.autodiff.batched_vjp import backward_rows, directions
 from dualflow.autodiff.compiled_backward import LOGS, compute_gradients, report
 from dualflow.autodiff.tape_text import TapeText
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
-from dualflow.frames import warn
 from dualflow.nest import flatten_tensors, flatten_up_to, pack_sequence_as, rebuild
-from dualflow.ops.array import broadcast_to, expand_dims, reshape, same_shape, transpose
-from dualflow.ops.gather import gather
-from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.array.shape import broadcast_to, expand_dims, reshape, same_shape, transpose
+from dualflow.ops.indexing.gather import gather
+from dualflow.ops.indexing.indexed_slices import IndexedSlices
 from dualflow.tracebacks import filtered, hide_frames
 
 TYPE_CHECKING = False

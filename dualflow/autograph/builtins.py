@@ -18,8 +18,8 @@ from dualflow.autograph.replacements import (
     traced,
 )
 from dualflow.autograph.values import is_tensor, is_traced, tensor
-from dualflow.ops.array import shape
-from dualflow.ops.scan import foldl
+from dualflow.ops.array.shape import shape
+from dualflow.ops.control_flow.scan import foldl
 
 
 def _over_first(function: Any) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from dualflow._core import current_graph, unwrapped
 from dualflow.autograph.conditions import Formula, conditions, negation
 from dualflow.autograph.errors import one_branch
 from dualflow.autograph.values import Differ, Merge, filled, is_traced, truth
-from dualflow.ops.bitwise import logical_and, logical_not, logical_or
+from dualflow.ops.elementwise.bitwise import logical_and, logical_not, logical_or
 
 CHEAP = 16          # nodes of a condition that is computed unconditionally
 

@@ -8,12 +8,12 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from dualflow._core import Symbol
+from dualflow._util.frames import COMPREHENSIONS, PACKAGE
+from dualflow._util.locks import reentrant_lock
 from dualflow.autograph.convert import converted, is_converted, plain
 from dualflow.autograph.replay import PathExplorer
 from dualflow.autograph.source import Missing, NoSource
 from dualflow.autograph.values import restart_trace
-from dualflow.frames import COMPREHENSIONS, PACKAGE
-from dualflow.locks import reentrant_lock
 
 HOLDERS = "python_function", "__func__", "func", "__wrapped__", "fget", "__call__"
 DEPTH = 6           # nesting depth of the search for functions inside other objects

@@ -11,11 +11,11 @@ from dualflow.autograph.replacements import traced
 from dualflow.autograph.values import in_run, is_number, is_traced
 from dualflow.dtypes import int64
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.array import identity, shape
-from dualflow.ops.cast import cast
-from dualflow.ops.join import stack
-from dualflow.ops.limits import maximum, minimum
-from dualflow.ops.slicing import reverse
+from dualflow.ops.array.join import stack
+from dualflow.ops.array.shape import identity, shape
+from dualflow.ops.array.slicing import reverse
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.limits import maximum, minimum
 
 Count = Any             # trip count: an int, or an int64 Symbol of shape ()
 

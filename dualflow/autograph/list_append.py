@@ -11,8 +11,8 @@ from dualflow._core import Tensor, as_tensor, unwrapped
 from dualflow.autograph.errors import not_stacked
 from dualflow.autograph.values import is_number, is_tensor, shape_of
 from dualflow.errors import TracedValueError
-from dualflow.ops.array import reshape
-from dualflow.ops.join import concat, stack, unstack
+from dualflow.ops.array.join import concat, stack, unstack
+from dualflow.ops.array.shape import reshape
 
 
 class Rows:

@@ -18,7 +18,7 @@ from dualflow.autograph.list_append import Rows, Stacks
 from dualflow.autograph.state import State
 from dualflow.autograph.values import guesses, is_traced, truth
 from dualflow.errors import DTypeError, InvalidArgumentError
-from dualflow.ops.bitwise import logical_not
+from dualflow.ops.elementwise.bitwise import logical_not
 
 
 class Loop:

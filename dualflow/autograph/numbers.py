@@ -12,11 +12,11 @@ from dualflow._core import Symbol, as_tensor, unwrapped
 from dualflow.autograph.replacements import refuse, replaces
 from dualflow.autograph.values import column, is_number, is_tensor, is_traced, scalar, truth
 from dualflow.dtypes import float32, float64, int32, int64, uint32, uint64
-from dualflow.ops.array import identity, stop_gradient
-from dualflow.ops.cast import cast
-from dualflow.ops.compare import where
-from dualflow.ops.gather import gather
-from dualflow.ops.host import host_call
+from dualflow.ops.array.shape import identity, stop_gradient
+from dualflow.ops.control_flow.host import host_call
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.compare import where
+from dualflow.ops.indexing.gather import gather
 
 NAME = "python_"            # name prefix of the nodes that represent Python numbers
 MOST = 100                  # limit of nodes visited in the search for such a node

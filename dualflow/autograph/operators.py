@@ -46,8 +46,8 @@ from dualflow.autograph.values import (
     truth,
 )
 from dualflow.errors import DTypeError, InvalidArgumentError, TracedValueError
-from dualflow.ops.bitwise import logical_not
-from dualflow.ops.host import host_call
+from dualflow.ops.control_flow.host import host_call
+from dualflow.ops.elementwise.bitwise import logical_not
 
 # --- if ------------------------------------------------------------------------------------------
 

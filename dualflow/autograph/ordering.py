@@ -22,15 +22,15 @@ from dualflow.autograph.replacements import (
 from dualflow.autograph.values import column, is_number, is_tensor, is_traced, same, scalar, truth
 from dualflow.dtypes import int32, int64, uint8
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.bitwise import logical_and, logical_not
-from dualflow.ops.cast import cast
-from dualflow.ops.compare import not_equal
-from dualflow.ops.gather import gather
-from dualflow.ops.join import unstack
-from dualflow.ops.reduce import reduce_all, reduce_any
-from dualflow.ops.scan import foldl
-from dualflow.ops.slicing import reverse as reversed_along
-from dualflow.ops.sort import argsort
+from dualflow.ops.array.join import unstack
+from dualflow.ops.array.slicing import reverse as reversed_along
+from dualflow.ops.control_flow.scan import foldl
+from dualflow.ops.elementwise.bitwise import logical_and, logical_not
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.compare import not_equal
+from dualflow.ops.indexing.gather import gather
+from dualflow.ops.reduction.reduce import reduce_all, reduce_any
+from dualflow.ops.sorting.sort import argsort
 
 
 @replaces(builtins.max)

@@ -12,11 +12,11 @@ from types import BuiltinFunctionType
 from typing import Any, NoReturn, TypeVar
 
 from dualflow._core import Symbol, current_graph, unwrapped
+from dualflow._util.frames import user_frame
 from dualflow.autograph.choices import where_of
 from dualflow.autograph.list_append import Rows
 from dualflow.autograph.values import described, in_run
 from dualflow.errors import TracedValueError
-from dualflow.frames import user_frame
 
 F = TypeVar("F", bound=Callable[..., Any])
 REPLACEMENTS: dict[Any, Callable[..., Any]] = {}

@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 from dualflow import nest
 from dualflow._core import Dim, Symbol, TensorBase, Variable, as_tensor, current_graph, unwrapped
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
-from dualflow.ops.array import reshape
-from dualflow.ops.compare import not_equal
-from dualflow.ops.creation import zeros
-from dualflow.ops.join import stack
+from dualflow.ops.array.creation import zeros
+from dualflow.ops.array.join import stack
+from dualflow.ops.array.shape import reshape
+from dualflow.ops.elementwise.compare import not_equal
 
 
 class Undefined:

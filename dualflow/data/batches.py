@@ -8,7 +8,7 @@ from typing import Any
 
 from dualflow import nest
 from dualflow._core import Tensor, TensorSpec, constant
-from dualflow.cached import cached_property
+from dualflow._util.cached import cached_property
 from dualflow.data.pieces import gathered
 from dualflow.data.stage import Cursor, Stage
 from dualflow.data.structure import (
@@ -23,7 +23,7 @@ from dualflow.data.structure import (
     without_first,
 )
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.ops.slicing import pad
+from dualflow.ops.array.slicing import pad
 
 
 class Batch(Stage):

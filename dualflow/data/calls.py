@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dualflow.arguments import shown
+from dualflow._util.arguments import shown
+from dualflow._util.frames import user_frame
 from dualflow.data.structure import as_element
 from dualflow.errors import DTypeError
-from dualflow.frames import user_frame
 
 
 class UserFunction:

@@ -7,8 +7,8 @@ from typing import Any
 
 from dualflow import nest
 from dualflow._core import Tensor, TensorBase, TensorSpec, constant
+from dualflow._util.arguments import integer, shown
 from dualflow._util.notebook import card
-from dualflow.arguments import integer, shown
 from dualflow.data.calls import UserFunction
 from dualflow.data.files import COMPRESSIONS, Lines, matching, names_of
 from dualflow.data.iterables import stage_of

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import Any, BinaryIO
 
-from dualflow.arguments import shown
-from dualflow.cached import cached_property
+from dualflow._util.arguments import shown
+from dualflow._util.cached import cached_property
 from dualflow.data.stage import Cursor, Stage
 from dualflow.errors import DTypeError, InvalidArgumentError
 

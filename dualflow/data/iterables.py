@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
-from dualflow.arguments import shown
-from dualflow.cached import cached_property
+from dualflow._util.arguments import shown
+from dualflow._util.cached import cached_property
 from dualflow.data.sources import Iterated, first_spec
 from dualflow.data.stage import INFINITE, MANY, UNKNOWN, Cursor, Stage
 from dualflow.data.structure import as_element

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from dualflow._core import current_graph
+from dualflow._util.arguments import shown
 from dualflow._util.notebook import card
-from dualflow.arguments import shown
 from dualflow.data.order import Shuffle
 from dualflow.data.stage import Stage, stages
 from dualflow.data.structure import as_json

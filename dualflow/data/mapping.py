@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from dualflow._core import Symbol, TensorBase, TensorSpec
-from dualflow.cached import cached_property
+from dualflow._util.cached import cached_property
 from dualflow.data.calls import UserFunction
 from dualflow.data.sources import first_spec
 from dualflow.data.stage import Cursor, Stage

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dualflow.cached import cached_property
+from dualflow._util.cached import cached_property
 from dualflow.data.calls import UserFunction
 from dualflow.data.prefetch import AheadCursor
 from dualflow.data.sources import nothing_said

@@ -13,9 +13,9 @@ from typing import Any
 
 from dualflow._core import Tensor
 from dualflow.data.stage import INFINITE, Cursor, Stage
-from dualflow.ops.join import concat
-from dualflow.ops.random import stateless_permutation
-from dualflow.ops.random_generator import get_global_generator
+from dualflow.ops.array.join import concat
+from dualflow.ops.random.random import stateless_permutation
+from dualflow.ops.random.random_generator import get_global_generator
 
 WORD = 1 << 64
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow._core import Tensor
-from dualflow.cached import cached_property
+from dualflow._util.cached import cached_property
 from dualflow.data.pieces import Loose, Pieces, first_rows, gathered, single
 from dualflow.data.stage import INFINITE, UNKNOWN, Cursor, Places, Stage
 from dualflow.data.structure import common, pack, packer
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.creation import range as tensor_range
+from dualflow.ops.array.creation import range as tensor_range
 
 
 class Selection(Stage):

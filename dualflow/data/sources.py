@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from dualflow._core import Tensor, TensorSpec, constant, evaluate, gather_rows, get_op, make_attrs
-from dualflow.cached import cached_property
+from dualflow._util.cached import cached_property
 from dualflow.data.stage import INFINITE, MANY, UNKNOWN, Cursor, Stage
 from dualflow.data.structure import (
     as_element,
@@ -22,7 +22,7 @@ from dualflow.data.structure import (
 )
 from dualflow.dtypes import DType, int64
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.ops.creation import range as tensor_range
+from dualflow.ops.array.creation import range as tensor_range
 
 CAST = get_op("cast")
 

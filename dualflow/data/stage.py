@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from dualflow._core import Tensor
-from dualflow.cached import cached_property
+from dualflow._util.cached import cached_property
 from dualflow.data.pieces import Loose, gathered
 from dualflow.data.structure import map_leaves
 

@@ -24,7 +24,7 @@ from dualflow._core import (
     make_attrs,
     rebuild,
 )
-from dualflow.arguments import shown
+from dualflow._util.arguments import shown
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 
 STACK, CONCAT = get_op("stack"), get_op("concat")

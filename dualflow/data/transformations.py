@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from dualflow.arguments import integer, shown
+from dualflow._util.arguments import integer, shown
 from dualflow.data.batches import Batch, PaddedBatch, Padding, Unbatch
 from dualflow.data.cache import Cache, FileCache
 from dualflow.data.calls import UserFunction

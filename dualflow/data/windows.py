@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow._core import TensorSpec
-from dualflow.cached import cached_property
+from dualflow._util.cached import cached_property
 from dualflow.data.batches import Padding
 from dualflow.data.calls import UserFunction
 from dualflow.data.sources import Slices

@@ -8,14 +8,21 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dualflow._core import Tensor, as_tensor
-from dualflow.arguments import integer
+from dualflow._util.arguments import integer
 from dualflow.dtypes import DType, as_dtype, float32
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
-from dualflow.ops.cast import cast
-from dualflow.ops.compare import equal, greater, greater_equal, less, less_equal, not_equal
+from dualflow.ops.control_flow.host import host_call
 from dualflow.ops.display import values_text
-from dualflow.ops.host import host_call
-from dualflow.ops.reduce import reduce_sum
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.compare import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    not_equal,
+)
+from dualflow.ops.reduction.reduce import reduce_sum
 from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = [

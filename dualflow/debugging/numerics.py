@@ -3,11 +3,11 @@
 from dualflow import _core
 from dualflow._core import Tensor, as_tensor
 from dualflow.errors import DTypeError, InvalidArgumentError
-from dualflow.ops.array import identity
-from dualflow.ops.cast import cast
-from dualflow.ops.host import host_call
-from dualflow.ops.reduce import reduce_sum
-from dualflow.ops.rounding import is_inf, is_nan
+from dualflow.ops.array.shape import identity
+from dualflow.ops.control_flow.host import host_call
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.rounding import is_inf, is_nan
+from dualflow.ops.reduction.reduce import reduce_sum
 from dualflow.ops.types import TensorLike
 
 __all__ = ["assert_all_finite", "check_numerics", "disable_check_numerics",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dualflow.ops.async_host import Memory
+    from dualflow.ops.control_flow.async_host import Memory
 
 COMBINES = {"average": "add", "sum": "add", "min": "minimum", "max": "maximum",
             "product": "multiply"}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, as_tensor
-from dualflow.arguments import integer
+from dualflow._util.arguments import integer
 from dualflow.distribute import collective_impl
 from dualflow.distribute.reductions import allreduce, done
 from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError, ShapeError, UnimplementedError
-from dualflow.ops.creation import zeros_like
-from dualflow.ops.registered import call_python
+from dualflow.ops.array.creation import zeros_like
+from dualflow.ops.control_flow.registered import call_python
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,16 +9,16 @@ from dualflow.distribute.tree import TreeAccumulator
 from dualflow.distribute.world import ProcessSet, global_process_set
 from dualflow.dtypes import DType, bool_, float32
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.async_host import async_host_call
-from dualflow.ops.indexed_slices import IndexedSlices
-from dualflow.ops.registered import call_python
+from dualflow.ops.control_flow.async_host import async_host_call
+from dualflow.ops.control_flow.registered import call_python
+from dualflow.ops.indexing.indexed_slices import IndexedSlices
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from dualflow.ops.async_host import Memory
+    from dualflow.ops.control_flow.async_host import Memory
 
 
 class ReductionConfig:

@@ -9,17 +9,17 @@ from dualflow.distribute import collective_impl, progress
 from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.dtypes import DType, as_dtype, float32
 from dualflow.errors import InvalidArgumentError, UnimplementedError
-from dualflow.ops.async_host import async_host_call
-from dualflow.ops.cast import cast
-from dualflow.ops.compare import equal
-from dualflow.ops.registered import call_python, is_open, with_rule
+from dualflow.ops.control_flow.async_host import async_host_call
+from dualflow.ops.control_flow.registered import call_python, is_open, with_rule
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.compare import equal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from dualflow.ops.async_host import Memory
+    from dualflow.ops.control_flow.async_host import Memory
     from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["allreduce", "grouped_allreduce"]

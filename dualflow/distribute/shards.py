@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dualflow.arguments import integer
-from dualflow.ops.key_context import Shard
+from dualflow._util.arguments import integer
+from dualflow.ops.random.key_context import Shard
 
 __all__ = ["shard"]
 

@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 
 from dualflow._core import Tensor, as_tensor, current_graph, unwrapped
-from dualflow.arguments import integer
+from dualflow._util.arguments import integer
 from dualflow.autodiff.tape import GradientTape
 from dualflow.distribute import collective_impl
 from dualflow.distribute.overlap import Distributed, GradientAccumulator, ReductionConfig, reduced
@@ -15,9 +15,9 @@ from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.dtypes import bool_, float32
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.nest import flatten_up_to, pack_sequence_as
-from dualflow.ops.control_flow import cond
-from dualflow.ops.indexed_slices import IndexedSlices
-from dualflow.ops.registered import call_python
+from dualflow.ops.control_flow.cond import cond
+from dualflow.ops.control_flow.registered import call_python
+from dualflow.ops.indexing.indexed_slices import IndexedSlices
 from dualflow.optimizers import Optimizer
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ import threading
 from importlib import import_module
 
 from dualflow._core import cpu_cores, num_threads, set_num_threads
-from dualflow.arguments import integer, shown
+from dualflow._util.arguments import integer, shown
 from dualflow.distribute.controller import Controller
 from dualflow.distribute.failure import Watch
 from dualflow.distribute.progress import ProgressThread

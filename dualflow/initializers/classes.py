@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import dualflow as df
-from dualflow.arguments import NOT_NEGATIVE, NUMBER, POSITIVE, Limits
+from dualflow._util.arguments import NOT_NEGATIVE, NUMBER, POSITIVE, Limits
 from dualflow.dtypes import float32
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.initializers.functions import fans, scaled

@@ -8,7 +8,7 @@ from math import prod, sqrt
 import dualflow as df
 from dualflow.dtypes import float32
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.array import ints
+from dualflow.ops.array.shape import ints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dualflow.io.content import TensorFile, content_of
 from dualflow.io.loaded import GLOBAL, LoadedFunction
 from dualflow.io.save import FILE, FORMAT, FUNCTIONS
 from dualflow.modules import Module
-from dualflow.ops.random_generator import Generator, get_global_generator
+from dualflow.ops.random.random_generator import Generator, get_global_generator
 
 __all__ = ["LoadedModule", "load"]
 

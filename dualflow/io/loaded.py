@@ -20,7 +20,7 @@ from dualflow.graph.calls.arguments import (
 from dualflow.graph.calls.function import Function
 from dualflow.io.replay import OtherSizes, TraceInterpreter
 from dualflow.io.structure import loaded, signature_of
-from dualflow.ops.random_generator import get_global_generator
+from dualflow.ops.random.random_generator import get_global_generator
 
 GLOBAL = "global"               # the name of the global generator
 CONSTANT = "value", "saved"     # kinds of results that are not computed

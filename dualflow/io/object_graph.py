@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from dualflow._core import Variable, unwrapped
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.modules import Module, attributes, inner, is_variable
-from dualflow.ops.random_generator import Generator
+from dualflow.ops.random.random_generator import Generator
 from dualflow.optimizers import Optimizer
 
 NUMBERS = bool, int, float, str

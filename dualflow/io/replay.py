@@ -28,7 +28,7 @@ from dualflow._core import (
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.trace.record_loop import record_loop
 from dualflow.graph.trace.without_gradient import without_gradient
-from dualflow.ops.join import stack
+from dualflow.ops.array.join import stack
 
 
 class OtherSizes(InvalidArgumentError):

@@ -30,7 +30,7 @@ from dualflow.io.loaded import GLOBAL, LoadedFunction
 from dualflow.io.serialize_trace import NAMED, SerializedTrace
 from dualflow.io.structure import VALUES, plain, saved_parameter, saved_skeleton
 from dualflow.modules import Module, attributes
-from dualflow.ops.random_generator import Generator, get_global_generator
+from dualflow.ops.random.random_generator import Generator, get_global_generator
 
 __all__ = ["save"]
 

@@ -42,7 +42,7 @@ from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
 from dualflow.graph.trace.record_loop import rounds_of_loop
 from dualflow.graph.trace.specialize import by_last_leaf
 from dualflow.graph.trace.trace import Trace
-from dualflow.ops.random_generator import Generator
+from dualflow.ops.random.random_generator import Generator
 
 NAMED = "constant", "variable", "key", "saved"      # steps that end with a name of saved data
 

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from dualflow._core import Dim
-from dualflow.frames import pass_over
+from dualflow._util.frames import pass_over
 
 NAME = "dualflow"
 PLACE = "openvino"  # the backend whose name dualflow's modules are served under

@@ -14,8 +14,8 @@ from dualflow.graph.ir import CALL, CONSTANT, VARIABLE, Graph, Input, Node, walk
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.parameters import Argument, Feed, Number
 from dualflow.graph.trace.trace import Trace
-from dualflow.onnx.rules import REASONS, RULES
-from dualflow.onnx.rules.registry import Application
+from dualflow.onnx.exporters import REASONS, RULES
+from dualflow.onnx.exporters.registry import Application
 from dualflow.onnx.values import Value
 from dualflow.onnx.writer import Refused, Writer
 

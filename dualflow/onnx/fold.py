@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 
-from dualflow.onnx.operators.registry import Node
+from dualflow.onnx.importers.registry import Node
 
 
 def fold(nodes: list[Node], kept: Callable[[], Iterator[str]]) -> list[Node]:

@@ -22,9 +22,9 @@ from dualflow.errors import (
 )
 from dualflow.graph.trace.trace import suspended
 from dualflow.onnx.fold import fold
+from dualflow.onnx.importers import DRAWS, ON_SIZES, OPERATORS
+from dualflow.onnx.importers.registry import Node, in_float32, limits_of
 from dualflow.onnx.narrow import MOVES, NarrowTensor, NarrowType, from_array, moved
-from dualflow.onnx.operators import DRAWS, ON_SIZES, OPERATORS
-from dualflow.onnx.operators.registry import Node, in_float32, limits_of
 from dualflow.onnx.package import dtype_of, name_of, onnx
 from dualflow.onnx.schemas import (
     check,
@@ -34,8 +34,8 @@ from dualflow.onnx.schemas import (
     unknown_attributes,
     wrong,
 )
-from dualflow.ops.cast import cast
-from dualflow.ops.join import stack
+from dualflow.ops.array.join import stack
+from dualflow.ops.elementwise.cast import cast
 
 STANDARD = ("", "ai.onnx")
 # Errors caused by inconsistent attributes in a file: short lists, indices out of range.

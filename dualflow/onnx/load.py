@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from dualflow._core import TensorBase, Variable
-from dualflow.arguments import shown
+from dualflow._util.arguments import shown
 from dualflow.errors import (
     DataLossError,
     DTypeError,

@@ -9,7 +9,7 @@ from typing import Any
 
 from dualflow import nest
 from dualflow._core import Dim, Symbol, TensorBase, TensorSpec, Variable, as_tensor
-from dualflow.arguments import shown
+from dualflow._util.arguments import shown
 from dualflow.dtypes import as_dtype, float64, int64
 from dualflow.errors import DualflowError, InvalidArgumentError
 from dualflow.graph.calls.concrete import ConcreteFunction
@@ -21,7 +21,7 @@ from dualflow.onnx.exporter import Exporter
 from dualflow.onnx.package import onnx
 from dualflow.onnx.values import Value
 from dualflow.onnx.writer import Writer, opsets
-from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.indexing.indexed_slices import IndexedSlices
 
 LARGEST = 2_000_000_000             # bytes; a protobuf holds 2 GiB, larger models use a data file
 TRIED = (1, 2, 3, 16, 257)          # sizes for which guards are tested

@@ -8,8 +8,8 @@ from typing import Any
 
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError
+from dualflow.onnx.importers.registry import Node
 from dualflow.onnx.narrow import NarrowType
-from dualflow.onnx.operators.registry import Node
 from dualflow.onnx.package import code_of, onnx
 
 

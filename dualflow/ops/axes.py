@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualflow._core import Dim, Symbol, current_graph
-from dualflow.ops.array import ints
+from dualflow.ops.array.shape import ints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

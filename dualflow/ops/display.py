@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dualflow._core import Symbol, Tensor, TensorBase, TraceContext, Variable, apply, bind
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.ops.array import reshape
-from dualflow.ops.compare import where
+from dualflow.ops.array.shape import reshape
+from dualflow.ops.elementwise.compare import where
 from dualflow.ops.shortest import shortest, shortest_of_array
-from dualflow.tensor_shape import TensorShape
+from dualflow.ops.tensor_shape import TensorShape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

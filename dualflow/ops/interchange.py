@@ -5,7 +5,7 @@ from __future__ import annotations
 from dualflow._core import Tensor, TensorBase, as_tensor, bind
 from dualflow._util.late_binding import late
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.ops.array import transpose
+from dualflow.ops.array.shape import transpose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,24 +10,26 @@ import math
 from functools import partial
 
 from dualflow._core import Tensor, TensorBase, Variable, bind_methods, slice_origin
-from dualflow.arguments import shown
+from dualflow._util.arguments import shown
 from dualflow.dtypes import as_dtype, float32, int32
 from dualflow.errors import DTypeError, InvalidArgumentError
-from dualflow.ops import reduce, reduce_arg, reduce_moments, rounding, sort as sorting
-from dualflow.ops.arithmetic import multiply
-from dualflow.ops.array import (
+from dualflow.ops.array.shape import (
     expand_dims,
     identity,
     reshape as reshaped,
     squeeze as squeezed,
     transpose as transposed,
 )
-from dualflow.ops.cast import cast
-from dualflow.ops.compare import not_equal
-from dualflow.ops.cumulative import cumsum as running_sum
-from dualflow.ops.exponential import sqrt
-from dualflow.ops.limits import maximum, minimum
-from dualflow.ops.variable import assign_slice
+from dualflow.ops.elementwise import rounding
+from dualflow.ops.elementwise.arithmetic import multiply
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.compare import not_equal
+from dualflow.ops.elementwise.exponential import sqrt
+from dualflow.ops.elementwise.limits import maximum, minimum
+from dualflow.ops.reduction import reduce, reduce_arg, reduce_moments
+from dualflow.ops.reduction.cumulative import cumsum as running_sum
+from dualflow.ops.sorting import sort as sorting
+from dualflow.ops.state.variable import assign_slice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

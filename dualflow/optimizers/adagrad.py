@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dualflow as df
-from dualflow.arguments import NOT_NEGATIVE, Limits
+from dualflow._util.arguments import NOT_NEGATIVE, Limits
 from dualflow.optimizers.base import Optimizer
 from dualflow.optimizers.formula import Formula
 from dualflow.optimizers.rate import LearningRate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow.arguments import LESS_THAN_ALL, NOT_NEGATIVE, Limits
+from dualflow._util.arguments import LESS_THAN_ALL, NOT_NEGATIVE, Limits
 from dualflow.optimizers.base import Optimizer
 from dualflow.optimizers.formula import Formula
 from dualflow.optimizers.rate import LearningRate

@@ -17,11 +17,11 @@ from dualflow._core import (
     current_graph,
     unwrapped,
 )
+from dualflow._util.arguments import unknown_argument
 from dualflow._util.notebook import card
-from dualflow.arguments import unknown_argument
 from dualflow.errors import GradientWarning, InvalidArgumentError
-from dualflow.ops.host import host_call
-from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.control_flow.host import host_call
+from dualflow.ops.indexing.indexed_slices import IndexedSlices
 from dualflow.optimizers.formula import Formula
 from dualflow.optimizers.options import Signature
 from dualflow.optimizers.rate import LearningRate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dualflow._core import Updates, Variable, apply_each
-from dualflow.ops.optimizer import apply_update
+from dualflow.ops.state.optimizer import apply_update
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

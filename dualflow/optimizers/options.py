@@ -7,9 +7,9 @@ from functools import partial
 
 import dualflow as df
 from dualflow._core import unwrapped
-from dualflow.arguments import NOT_NEGATIVE, POSITIVE, SHARE, Limits, shown
+from dualflow._util.arguments import NOT_NEGATIVE, POSITIVE, SHARE, Limits, shown
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.clip import clip_gradient_by_value, scaled
+from dualflow.ops.state.clip import clip_gradient_by_value, scaled
 from dualflow.optimizers.rate import Rated
 
 TYPE_CHECKING = False

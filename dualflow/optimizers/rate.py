@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import dualflow as df
 from dualflow._core import Symbol, Tensor, Variable, current_graph, unwrapped
-from dualflow.arguments import Limits, number
+from dualflow._util.arguments import Limits, number
 from dualflow.optimizers.schedules import LearningRateSchedule
 from dualflow.trace_dependency import Settings
 

@@ -6,7 +6,7 @@ Each schedule is composed of ops on the step, so that a traced training step fol
 from __future__ import annotations
 
 import dualflow as df
-from dualflow.arguments import NOT_NEGATIVE, NUMBER, POSITIVE, Limits, number, shown
+from dualflow._util.arguments import NOT_NEGATIVE, NUMBER, POSITIVE, Limits, number, shown
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.trace_dependency import Settings
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dualflow._core import Symbol, Tensor
-from dualflow.arguments import shown
+from dualflow._util.arguments import shown
 from dualflow.dtypes import DType
 from dualflow.errors import DTypeError
 from dualflow.graph.ir import (

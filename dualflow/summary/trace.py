@@ -10,8 +10,8 @@ from typing import Any
 
 from dualflow import config
 from dualflow._core import Tensor, set_fast_calls
+from dualflow._util.frames import warn
 from dualflow.errors import InvalidArgumentError
-from dualflow.frames import warn
 from dualflow.graph.inspect.profile import label_of, with_bodies
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.program.compile import WATCHERS, Compiled

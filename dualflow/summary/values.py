@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from dualflow._core import Symbol, as_tensor, current_graph
-from dualflow.arguments import shown
+from dualflow._util.arguments import shown
 from dualflow.dtypes import bool_, int64
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.graph.ir import Graph
-from dualflow.ops.registered import call_python
+from dualflow.ops.control_flow.registered import call_python
 from dualflow.ops.types import TensorLike
 from dualflow.summary.tensorboard import part, proto
 from dualflow.summary.writer import DEFAULTS, holds, plain

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from dualflow._core import current_graph
-from dualflow.arguments import shown
+from dualflow._util.arguments import shown
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.summary.graph_def import as_graph_def
 from dualflow.summary.tensorboard import part, proto

@@ -31,10 +31,10 @@ from dualflow.graph.trace.outlining import row_of
 from dualflow.graph.trace.parameters import is_number
 from dualflow.graph.trace.trace import Trace
 from dualflow.nest import rebuild
-from dualflow.ops.array import broadcast_to
-from dualflow.ops.indexed_slices import IndexedSlices
-from dualflow.ops.scan import map_fn
-from dualflow.ops.state import leaves
+from dualflow.ops.array.shape import broadcast_to
+from dualflow.ops.control_flow.scan import map_fn
+from dualflow.ops.control_flow.state import leaves
+from dualflow.ops.indexing.indexed_slices import IndexedSlices
 from dualflow.transforms import registry
 from dualflow.transforms.batched_value import Application, BatchedValue
 from dualflow.transforms.control_flow import OWNERS

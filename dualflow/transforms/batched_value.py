@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dualflow._core import Symbol, apply_ordered
 from dualflow.dtypes import ALL
-from dualflow.ops.array import broadcast_to, reshape
+from dualflow.ops.array.shape import broadcast_to, reshape
 
 if TYPE_CHECKING:
     from dualflow.graph.ir import Node

@@ -14,10 +14,10 @@ from dualflow._core import MaskedGradient, Op, Symbol, as_tensor, current_graph,
 from dualflow.autodiff.masked_gradient import add_masked, flag_of, zeroed
 from dualflow.graph.ir import CALL, COND, LOOP, Graph, Node, Rule
 from dualflow.graph.trace.record_call import record_call_here
-from dualflow.ops.array import reshape
-from dualflow.ops.compare import equal, where
-from dualflow.ops.control_flow import cond, switch_case
-from dualflow.ops.reduce import reduce_any, reduce_sum
+from dualflow.ops.array.shape import reshape
+from dualflow.ops.control_flow.cond import cond, switch_case
+from dualflow.ops.elementwise.compare import equal, where
+from dualflow.ops.reduction.reduce import reduce_any, reduce_sum
 from dualflow.transforms.batched_value import BatchedValue
 from dualflow.transforms.loops import differing, loop
 

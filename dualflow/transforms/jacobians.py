@@ -11,8 +11,8 @@ from dualflow.autodiff import grad, jvp, vjp
 from dualflow.autodiff.batched_vjp import directions
 from dualflow.errors import InvalidArgumentError
 from dualflow.nest import flatten, is_numbers, pack_sequence_as, rebuild
-from dualflow.ops.array import reshape, static_shape
-from dualflow.ops.creation import zeros_like
+from dualflow.ops.array.creation import zeros_like
+from dualflow.ops.array.shape import reshape, static_shape
 from dualflow.tracebacks import filtered
 from dualflow.transforms.mapping import vmap
 

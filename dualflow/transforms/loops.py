@@ -10,12 +10,12 @@ from dualflow.dtypes import int64
 from dualflow.errors import UnimplementedError
 from dualflow.graph.ir import LOOP, NO_LIMIT, Graph, Node, loop_parts, walk
 from dualflow.graph.ir.control_flow import LoopParts
-from dualflow.ops.array import reshape, transpose
-from dualflow.ops.cast import cast
-from dualflow.ops.compare import where
-from dualflow.ops.reduce import reduce_any
-from dualflow.ops.scan import scan
-from dualflow.ops.while_loop import while_loop
+from dualflow.ops.array.shape import reshape, transpose
+from dualflow.ops.control_flow.scan import scan
+from dualflow.ops.control_flow.while_loop import while_loop
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.compare import where
+from dualflow.ops.reduction.reduce import reduce_any
 from dualflow.transforms.batched_value import BatchedValue
 
 if TYPE_CHECKING:

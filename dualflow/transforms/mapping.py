@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow._core import TensorBase, as_tensor
-from dualflow.arguments import integer, shown
+from dualflow._util.arguments import integer, shown
 from dualflow.errors import DTypeError, DualflowError, InvalidArgumentError, ShapeError
 from dualflow.nest import (
     flatten,
@@ -18,9 +18,9 @@ from dualflow.nest import (
     pack_sequence_as,
     rebuild,
 )
-from dualflow.ops import state
-from dualflow.ops.array import broadcast_to, same_size, transpose
-from dualflow.ops.scan import map_fn
+from dualflow.ops.array.shape import broadcast_to, same_size, transpose
+from dualflow.ops.control_flow import state
+from dualflow.ops.control_flow.scan import map_fn
 from dualflow.tracebacks import filtered
 from dualflow.transforms.batch_interpreter import BatchInterpreter
 from dualflow.transforms.batched_value import BatchedValue

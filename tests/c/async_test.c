@@ -4,7 +4,7 @@
 #include "base/thread.h"
 #include "exec/program.h"
 
-#include "ops/host.c" /* the ops themselves, which need no kernel */
+#include "ops/control_flow/host.c" /* the ops themselves, which need no kernel */
 
 #include "check.h"
 

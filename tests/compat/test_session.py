@@ -115,7 +115,7 @@ def test_only_required_ops_run(session):
     x = tf.placeholder(tf.float32, [])
     with tf.get_default_graph().as_default():
         df.print("never", x, output_stream=Sink(seen))
-        noisy = df.ops.host.host_call(seen.append, [x * 3.])
+        noisy = df.ops.control_flow.host.host_call(seen.append, [x * 3.])
     y = x * 2.
     assert noisy is None and session.run(y, {x: 1.}) == 2. and seen == []
 

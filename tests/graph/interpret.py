@@ -20,8 +20,8 @@ from dualflow.graph.ir import (
     loop_parts,
 )
 from dualflow.graph.trace.trace import suspended
-from dualflow.ops.creation import zeros
-from dualflow.ops.join import stack
+from dualflow.ops.array.creation import zeros
+from dualflow.ops.array.join import stack
 
 
 class Outcome(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.ops.async_host import async_host_call
+from dualflow.ops.control_flow.async_host import async_host_call
 
 
 class Doubling:

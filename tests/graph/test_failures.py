@@ -232,7 +232,7 @@ def test_random_draws_of_other_threads_are_not_rolled_back():
 
     @df.function
     def f(x):
-        x = df.ops.host.host_call(elsewhere, [x], "elsewhere")
+        x = df.ops.control_flow.host.host_call(elsewhere, [x], "elsewhere")
         return generator.normal([2])
 
     with pytest.raises(ValueError):

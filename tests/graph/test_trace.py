@@ -12,7 +12,7 @@ import pytest
 
 import dualflow as df
 from dualflow.errors import InvalidArgumentError, RetracingWarning, TracedValueError
-from dualflow.ops.random_generator import _Global
+from dualflow.ops.random.random_generator import _Global
 
 
 def number(x):

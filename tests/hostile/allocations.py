@@ -19,7 +19,7 @@ import warnings
 import numpy as np
 
 import dualflow as df
-from dualflow.ops.async_host import async_host_call
+from dualflow.ops.control_flow.async_host import async_host_call
 from tests.live import live_bytes
 
 

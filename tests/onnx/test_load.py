@@ -9,8 +9,8 @@ import onnx
 from onnx import TensorProto, helper
 
 import dualflow as df
-from dualflow.onnx.operators import OPERATORS
-from dualflow.onnx.operators.choices import CHOICES
+from dualflow.onnx.importers import OPERATORS
+from dualflow.onnx.importers.choices import CHOICES
 
 X = df.TensorSpec([None, 4])
 

@@ -7,7 +7,7 @@ pytest.importorskip("onnx")
 
 import dualflow as df
 from dualflow import _core
-from dualflow.onnx.rules import REASONS, RULES
+from dualflow.onnx.exporters import REASONS, RULES
 from tests.onnx.runtimes import assert_close, model_of, reference, runtime
 from tests.ops import harness
 from tests.ops.cases import CASES

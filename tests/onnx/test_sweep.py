@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("onnx")
 
 import dualflow as df
-from dualflow.onnx.rules import RULES
+from dualflow.onnx.exporters import RULES
 from tests.onnx import extremes
 from tests.onnx.runtimes import model_of
 from tests.ops import harness

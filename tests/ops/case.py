@@ -2,7 +2,8 @@
 
     case("exp", args=[normal(3, 4)], ref=np.exp, ulp=2)
 
-`tests.ops.cases` has one module per family, named like the module of `dualflow.ops`.
+The folder of a family has a module of rows for each module of `dualflow.ops` with ops of that
+family; `tests.ops.cases` imports them all.
 """
 
 from collections.abc import Callable, Sequence

@@ -8,7 +8,7 @@ import pytest
 import dualflow as df
 from dualflow import config
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
-from dualflow.ops import optimizer as ops
+from dualflow.ops.state import optimizer as ops
 from tests.optimizers import reference
 
 opt = df.optimizers

@@ -6,7 +6,7 @@ import pytest
 import dualflow as df
 from dualflow._core import set_num_threads
 from dualflow.errors import DTypeError, OutOfRangeError, ShapeError
-from dualflow.ops.optimizer import sgd_update
+from dualflow.ops.state.optimizer import sgd_update
 
 OPTIMIZERS = {
     "sgd": lambda: df.optimizers.SGD(0.1),

@@ -14,7 +14,7 @@ import numpy as np
 
 import dualflow as df
 from dualflow.graph.passes import optimize
-from dualflow.ops.host import host_call
+from dualflow.ops.control_flow.host import host_call
 from tests.programs.program import difference
 from tests.programs.steps import STEPS
 

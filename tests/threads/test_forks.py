@@ -148,7 +148,7 @@ for t in threads:
 def test_fork_while_another_thread_computes_a_property():
     """The child computes the property of another object of the class."""
     run("""
-from dualflow.cached import cached_property
+from dualflow._util.cached import cached_property
 inside, go = threading.Event(), threading.Event()
 class Owner:
     def __init__(self, waits):

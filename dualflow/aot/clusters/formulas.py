@@ -11,7 +11,7 @@ from dualflow._core import Op
 from dualflow.aot.runtime import read, sources
 from dualflow.dtypes import ALL, DType
 
-HEADERS = "ops/strip.h", "ops/cast_formulas.h"  # included first by generated code
+HEADERS = "ops/strip.h", "ops/elementwise/cast_formulas.h"  # included first by generated code
 ROW_CHUNK = 16384               # elements: the library reduces longer rows in chunks
 EXPENSIVE = 2.0                 # ns per element: inlining such long formulas gains nothing
 
@@ -30,8 +30,9 @@ _TABLE = re.compile(r"\b(FLOATS|INTS|NUMBERS|BOOLS)\((\w+)\)")
 _ENTRY = re.compile(r"\b(?:DF_OF\((B?F\d+), |\[DF_(F32)\] = )(\w+)_tile_\w+")
 _FORM = re.compile(r"^TILE_(UNARY|BINARY|TERNARY|QUATERNARY|UNARY_WITH|BINARY_WITH|UNARY_EITHER|"
                    r"BINARY_EITHER|CHOICE|TEST|COMPARE)\(([\w, ]+)\)", re.M)
-_FAMILY = re.compile(r'^#define TEMPLATE "(ops/\w+_formulas\.h)"\n(?:#include "[^"]+"\n)+'
-                     r"#undef TEMPLATE\n|^#define DTYPE \w+\n#include \"(ops/\w+_formulas\.h)\"\n"
+_FAMILY = re.compile(r'^#define TEMPLATE "(ops/\w+/\w+_formulas\.h)"\n(?:#include "[^"]+"\n)+'
+                     r"#undef TEMPLATE\n|^#define DTYPE \w+\n#include "
+                     r"\"(ops/\w+/\w+_formulas\.h)\"\n"
                      r"#undef DTYPE\n", re.M)
 _REDUCING = re.compile(r"^DF_OP\((\w+)\) = \{REDUCTION_OP\((\w+)\)", re.M)
 _REDUCTION = re.compile(r"^static const reduction (\w+) = \{\.first = \{(?:FOLDED_FLOATS|REDUCERS|"
@@ -96,7 +97,8 @@ def families() -> tuple[str, ...]:
 @cache
 def forms() -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return, by name of a tile function, its form and its formulas."""
-    headers = {name: None for text in families() for name in re.findall(r'"(ops/\w+_\w+\.h)"', text)
+    headers = {name: None for text in families() for name in re.findall(r'"(ops/\w+/\w+_\w+\.h)"',
+                                                                        text)
                if name.endswith("_formulas.h")}
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     for header in headers:
@@ -140,7 +142,8 @@ def formula_of(op: Op, key: DType, words: tuple[int, ...]) -> Formula | None:
 @cache
 def reductions() -> dict[str, tuple[str, str, str, str]]:
     """Return, by op, the identity, map, combination and finish of its reduction of floats."""
-    text, found = read("ops/reduce.c"), _REDUCER.findall(read("ops/reduce_formulas.h"))
+    text = read("ops/reduction/reduce.c")
+    found = _REDUCER.findall(read("ops/reduction/reduce_formulas.h"))
     reducers = {name: rest for name, *rest in found}
     made = {}
     for name, reducer, rest in _REDUCTION.findall(text):

@@ -269,7 +269,7 @@ ROWS = """\
     }}
 """
 
-# Visits a row in the same order as reduce_row in ops/reduction.h.
+# Visits a row in the same order as reduce_row in ops/reduction/reduction.h.
 REDUCED = """\
     enum {{ LENGTH = {length}, ACCUMULATORS = 8 }};
     for (int64_t r = 0; r < units; r++) {{

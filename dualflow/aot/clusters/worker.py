@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dualflow._util.frames import warn
 from dualflow.aot.clusters import compiler
 from dualflow.errors import CompilerWarning, DualflowError
-from dualflow.frames import warn
 from dualflow.graph.program.clusters import COMPILED, PENDING
 from dualflow.graph.program.spec import InstructionSpec
 

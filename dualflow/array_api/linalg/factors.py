@@ -8,11 +8,11 @@ from dualflow.array_api.data_types import finfo
 from dualflow.array_api.linear_algebra import matmul, matrix_transpose
 from dualflow.dtypes import int64
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops import linear_algebra, spectral
-from dualflow.ops.array import expand_dims, static_shape
-from dualflow.ops.cast import cast
-from dualflow.ops.compare import greater, where
-from dualflow.ops.reduce import reduce_max, reduce_sum
+from dualflow.ops.array.shape import expand_dims, static_shape
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.compare import greater, where
+from dualflow.ops.linalg import linear_algebra, spectral
+from dualflow.ops.reduction.reduce import reduce_max, reduce_sum
 from dualflow.ops.types import TensorLike
 
 __all__ = ["cholesky", "eigh", "eigvalsh", "matrix_rank", "pinv", "qr", "svd", "svdvals"]

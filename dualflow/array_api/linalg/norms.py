@@ -8,13 +8,13 @@ from dualflow.array_api.arrays import array
 from dualflow.array_api.linalg.factors import svdvals
 from dualflow.dtypes import float32
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.arithmetic import abs
-from dualflow.ops.array import expand_dims
-from dualflow.ops.cast import cast
-from dualflow.ops.compare import not_equal
-from dualflow.ops.exponential import pow
-from dualflow.ops.reduce import reduce_max, reduce_min, reduce_sum
-from dualflow.ops.reduce_moments import reduce_euclidean_norm
+from dualflow.ops.array.shape import expand_dims
+from dualflow.ops.elementwise.arithmetic import abs
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.compare import not_equal
+from dualflow.ops.elementwise.exponential import pow
+from dualflow.ops.reduction.reduce import reduce_max, reduce_min, reduce_sum
+from dualflow.ops.reduction.reduce_moments import reduce_euclidean_norm
 from dualflow.ops.types import Axis, TensorLike
 
 __all__ = ["matrix_norm", "vector_norm"]

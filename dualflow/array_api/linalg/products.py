@@ -5,9 +5,9 @@ from dualflow.array_api.arrays import array
 from dualflow.array_api.manipulation import broadcast_arrays
 from dualflow.array_api.statistical import sum
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.array import expand_dims
-from dualflow.ops.diagonal import diag_part
-from dualflow.ops.join import stack, unstack
+from dualflow.ops.array.diagonal import diag_part
+from dualflow.ops.array.join import stack, unstack
+from dualflow.ops.array.shape import expand_dims
 from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["cross", "diagonal", "outer", "trace"]

@@ -6,9 +6,9 @@ from dualflow._core import Tensor
 from dualflow.array_api.arrays import array, of_one_dtype
 from dualflow.array_api.linear_algebra import matmul
 from dualflow.array_api.manipulation import broadcast_shape
-from dualflow.ops import linear_algebra
-from dualflow.ops.array import broadcast_to, expand_dims, squeeze, static_shape
-from dualflow.ops.creation import eye
+from dualflow.ops.array.creation import eye
+from dualflow.ops.array.shape import broadcast_to, expand_dims, squeeze, static_shape
+from dualflow.ops.linalg import linear_algebra
 from dualflow.ops.types import TensorLike
 
 __all__ = ["det", "inv", "matrix_power", "slogdet", "solve"]

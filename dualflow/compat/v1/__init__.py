@@ -444,9 +444,9 @@ from dualflow.compat.v1.variable_lists import (
     variables_initializer as variables_initializer,
 )
 from dualflow.compat.v1.variables import Variable as Variable
-from dualflow.ops.indexed_slices import IndexedSlices as IndexedSlices
-from dualflow.ops.tensor_array import TensorArray as TensorArray
-from dualflow.printing import print as print
+from dualflow.ops.control_flow.tensor_array import TensorArray as TensorArray
+from dualflow.ops.indexing.indexed_slices import IndexedSlices as IndexedSlices
+from dualflow.ops.printing import print as print
 
 newaxis = None
 

@@ -14,8 +14,8 @@ from dualflow.compat.v1.groups import name_scope
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.ops import alike, convert
 from dualflow.debugging.assertions import spacing
-from dualflow.ops.host import host_call
-from dualflow.string_tensor import as_bytes, is_text
+from dualflow.ops.control_flow.host import host_call
+from dualflow.ops.string_tensor import as_bytes, is_text
 
 __all__ = [
     "Assert", "assert_equal", "assert_greater", "assert_greater_equal", "assert_less",

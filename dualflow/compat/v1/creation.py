@@ -21,9 +21,9 @@ from dualflow.compat.v1.dtypes import as_dtype, string
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.shapes import TensorShape
 from dualflow.graph.trace.trace import suspended
-from dualflow.ops.array import broadcast_to, reshape
-from dualflow.ops.join import concat
-from dualflow.string_tensor import as_bytes, is_text
+from dualflow.ops.array.join import concat
+from dualflow.ops.array.shape import broadcast_to, reshape
+from dualflow.ops.string_tensor import as_bytes, is_text
 
 __all__ = ["constant", "convert_to_tensor", "placeholder", "placeholder_with_default"]
 

@@ -20,7 +20,7 @@ from dualflow.dtypes import (
     uint32 as uint32,
     uint64 as uint64,
 )
-from dualflow.string_tensor import StringType, string as string
+from dualflow.ops.string_tensor import StringType, string as string
 
 __all__ = ["as_dtype", "bool", "double", "half", "string"]
 

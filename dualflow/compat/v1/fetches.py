@@ -9,7 +9,7 @@ from dualflow._core import Symbol
 from dualflow.compat.v1 import errors
 from dualflow.compat.v1.operation import HostTensor, Operation
 from dualflow.nest import flatten, pack_sequence_as, rebuild
-from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.indexing.indexed_slices import IndexedSlices
 
 
 def unfed_host(x: HostTensor) -> errors.InvalidArgumentError:

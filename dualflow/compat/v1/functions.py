@@ -119,6 +119,6 @@ def hessians(ys: Any, xs: Any, name: str = "hessians", colocate_gradients_with_o
         sizes = [int(n) for n in first.shape]
         flat = df.reshape(first, [-1])
         rows = [gradients(flat[k], x, name=name, unconnected_gradients="zero")[0]
-                for k in range(df.ops.array.product(sizes))]
+                for k in range(df.ops.array.shape.product(sizes))]
         found.append(df.reshape(df.stack(rows), [*sizes, *sizes]))
     return found

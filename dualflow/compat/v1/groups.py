@@ -14,7 +14,7 @@ from dualflow.compat.v1.default_graph import (
 )
 from dualflow.compat.v1.operation import HostTensor, Operation
 from dualflow.nest import flatten
-from dualflow.ops.array import identity as own_identity
+from dualflow.ops.array.shape import identity as own_identity
 
 __all__ = ["add_to_collection", "add_to_collections", "control_dependencies", "device",
            "get_collection", "get_collection_ref", "group", "identity", "name_scope", "no_op",

@@ -12,12 +12,12 @@ from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.ops import convert
 from dualflow.dtypes import float32
 from dualflow.initializers.functions import TRUNCATED_STDDEV, fans
-from dualflow.ops.array import broadcast_to, reshape, transpose
-from dualflow.ops.creation import eye, ones, zeros
-from dualflow.ops.exponential import sqrt
-from dualflow.ops.join import concat
-from dualflow.ops.matmul import matmul
-from dualflow.ops.reduce import reduce_sum
+from dualflow.ops.array.creation import eye, ones, zeros
+from dualflow.ops.array.join import concat
+from dualflow.ops.array.shape import broadcast_to, reshape, transpose
+from dualflow.ops.elementwise.exponential import sqrt
+from dualflow.ops.linalg.matmul import matmul
+from dualflow.ops.reduction.reduce import reduce_sum
 
 __all__ = ["constant_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
            "identity_initializer", "ones_initializer", "orthogonal_initializer",

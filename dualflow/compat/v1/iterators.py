@@ -18,7 +18,7 @@ from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.shapes import TensorShape
 from dualflow.data.dataset import specs_of
 from dualflow.data.structure import flatten, map_leaves, pack
-from dualflow.string_tensor import as_bytes
+from dualflow.ops.string_tensor import as_bytes
 
 __all__ = ["Iterator"]
 

@@ -16,7 +16,7 @@ from dualflow.compat.v1.groups import control_dependencies, group
 from dualflow.compat.v1.ops import convert
 from dualflow.dtypes import ALL
 from dualflow.graph.ir import VARIABLE
-from dualflow.ops.host import host_call
+from dualflow.ops.control_flow.host import host_call
 
 __all__ = ["Print", "add_check_numerics_ops", "check_numerics", "verify_tensor_all_finite"]
 

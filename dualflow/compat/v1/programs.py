@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from dualflow._core import Dim, Symbol, get_op
+from dualflow._util.locks import reentrant_lock
 from dualflow.compat.v1 import errors
 from dualflow.compat.v1.dtypes import MESSAGE_NAMES
 from dualflow.compat.v1.value_sizes import (
@@ -31,7 +32,6 @@ from dualflow.graph.trace.dynamic import DependsOnData
 from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.specialize import Specializer, leaves
 from dualflow.graph.trace.trace import Trace, suspended
-from dualflow.locks import reentrant_lock
 
 MAX_PROGRAMS = 64          # per graph; the least recently used is evicted
 ASSIGN = get_op("assign")

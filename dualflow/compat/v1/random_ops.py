@@ -7,32 +7,32 @@ from typing import Any
 
 from dualflow import random
 from dualflow._core import Tensor, apply, constant
-from dualflow.arguments import integer
+from dualflow._util.arguments import integer
 from dualflow.compat.v1.default_graph import default_graph, get_default_graph, recorded
 from dualflow.compat.v1.defaults import Mode
 from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.variable_handle import VariableHandle
 from dualflow.dtypes import float32, int32, int64
-from dualflow.ops.array import identity, ints, shape
-from dualflow.ops.cast import cast
-from dualflow.ops.creation import range as range_of, zeros_like
-from dualflow.ops.distributions import (
+from dualflow.ops.array.creation import range as range_of, zeros_like
+from dualflow.ops.array.shape import identity, ints, shape
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.limits import minimum
+from dualflow.ops.elementwise.rounding import floor
+from dualflow.ops.indexing.gather import gather
+from dualflow.ops.random.distributions import (
     parameter,
     stateless_categorical,
     stateless_gamma,
     stateless_poisson,
 )
-from dualflow.ops.gather import gather
-from dualflow.ops.limits import minimum
-from dualflow.ops.random import (
+from dualflow.ops.random.random import (
     stateless_normal,
     stateless_permutation,
     stateless_truncated_normal,
     stateless_uniform,
 )
-from dualflow.ops.random_samples import sampled
-from dualflow.ops.rounding import floor
+from dualflow.ops.random.random_samples import sampled
 
 __all__ = ["get_seed", "multinomial", "random_crop", "random_gamma", "random_normal",
            "random_poisson", "random_shuffle", "random_uniform", "set_random_seed",

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dualflow._core import Symbol, TraceContext, apply_ordered, symbol_like
+from dualflow._util.locks import reentrant_lock
 from dualflow.compat.v1.operation import Operation
 from dualflow.compat.v1.value_sizes import elements, numbers_of
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import PARAMETER
-from dualflow.locks import reentrant_lock
 
 if TYPE_CHECKING:
     from dualflow.compat.v1.graph import Graph

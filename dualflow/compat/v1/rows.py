@@ -244,12 +244,12 @@ def diag_part(input: Any, name: str | None = None) -> Any:
     """
     x = convert(input)
     half = x.shape[:x.ndim // 2]
-    if x.ndim % 2 or x.ndim == 0 or not df.ops.array.same_shape(half, x.shape[x.ndim // 2:]):
+    if x.ndim % 2 or x.ndim == 0 or not df.ops.array.shape.same_shape(half, x.shape[x.ndim // 2:]):
         raise ValueError(f"Input shape must be of the form (d1, ..., dk, d1, ..., dk), but is "
                          f"{x.shape}")
     if x.ndim == 2:
         return linalg.diag_part(x, name=name or "DiagPart")
-    n = df.ops.array.product(half)
+    n = df.ops.array.shape.product(half)
     return df.reshape(linalg.diag_part(df.reshape(x, [n, n])), half, name=name or "DiagPart")
 
 

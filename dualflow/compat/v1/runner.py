@@ -29,7 +29,7 @@ from dualflow.compat.v1.variable_handle import VariableHandle
 from dualflow.dtypes import DType
 from dualflow.errors import DualflowError
 from dualflow.graph.trace.trace import suspended
-from dualflow.ops.creation import zeros
+from dualflow.ops.array.creation import zeros
 
 MAX_RUNS = 1024             # prepared runs; then all are dropped
 

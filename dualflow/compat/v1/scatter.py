@@ -10,7 +10,7 @@ from dualflow._core import Variable as own_variable, as_tensor
 from dualflow.compat.v1.assign import slot_of, write
 from dualflow.compat.v1.default_graph import recorded, recording
 from dualflow.compat.v1.ops import convert
-from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.indexing.indexed_slices import IndexedSlices
 
 __all__ = ["scatter_add", "scatter_max", "scatter_min", "scatter_nd_add", "scatter_nd_sub",
            "scatter_nd_update", "scatter_sub", "scatter_update"]

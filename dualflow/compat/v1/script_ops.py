@@ -10,7 +10,7 @@ from dualflow.compat.v1.default_graph import default_graph, recorded
 from dualflow.compat.v1.dtypes import string
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.ops import convert
-from dualflow.string_tensor import as_bytes
+from dualflow.ops.string_tensor import as_bytes
 
 __all__ = ["numpy_function", "py_func", "py_function"]
 

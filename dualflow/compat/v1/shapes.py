@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualflow import tensor_shape
 from dualflow._core import Dim
+from dualflow.ops import tensor_shape
 
 __all__ = ["Dimension", "TensorShape"]
 

@@ -13,7 +13,7 @@ from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.groups import no_op
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.ops import convert
-from dualflow.ops.host import host_call
+from dualflow.ops.control_flow.host import host_call
 
 __all__ = [
     "assert_integer", "assert_proper_iterable", "assert_rank", "assert_rank_at_least",

@@ -9,7 +9,7 @@ from dualflow.compat.v1.default_graph import default_graph, of_the_graph, record
 from dualflow.compat.v1.dtypes import string
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.ops import convert, either
-from dualflow.string_tensor import as_bytes, is_text
+from dualflow.ops.string_tensor import as_bytes, is_text
 from dualflow.strings import number_text
 
 __all__ = ["as_string", "reduce_join", "string_join", "string_lower", "string_strip",

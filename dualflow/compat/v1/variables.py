@@ -15,7 +15,7 @@ from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.shapes import TensorShape
 from dualflow.compat.v1.variable_handle import VariableHandle
-from dualflow.ops.array import identity
+from dualflow.ops.array.shape import identity
 
 __all__ = ["Variable"]
 

@@ -33,7 +33,7 @@ from dualflow.graph.program.compile import Compiled, compile_trace
 from dualflow.graph.program.peak import peak_of_plan, peak_one_by_one
 from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.trace import Trace
-from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.indexing.indexed_slices import IndexedSlices
 
 # smallest donated buffer: each one costs time, smaller ones save little
 DONATION_MIN_BYTES = 1 << 16

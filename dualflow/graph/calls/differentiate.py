@@ -24,6 +24,8 @@ from dualflow._core import (
     tensor_id,
     value_of,
 )
+from dualflow._util.cached import cached_property
+from dualflow._util.locks import reentrant_lock
 from dualflow.autodiff.masked_gradient import (
     clean,
     either,
@@ -32,7 +34,6 @@ from dualflow.autodiff.masked_gradient import (
     with_flag,
     zeroed,
 )
-from dualflow.cached import cached_property
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.inline import Inlined, as_rows
 from dualflow.graph.calls.section import Gradient, Group, Section
@@ -45,8 +46,7 @@ from dualflow.graph.trace.record_call import record_call_here
 from dualflow.graph.trace.specialize import Specializer, deciding_arguments
 from dualflow.graph.trace.trace import suspended
 from dualflow.graph.trace.without_gradient import without_gradient
-from dualflow.locks import reentrant_lock
-from dualflow.ops.indexed_slices import IndexedSlices, plus
+from dualflow.ops.indexing.indexed_slices import IndexedSlices, plus
 
 MAX_CALLS = 64          # limit of cached gradients, and of cached recordings, of one call
 

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 
 from dualflow import config
 from dualflow._core import BoundFunction, Dispatcher, GuardError, current_graph, current_tape
-from dualflow.cached import cached_property
+from dualflow._util.cached import cached_property
+from dualflow._util.frames import warn
+from dualflow._util.locks import reentrant_lock
 from dualflow.errors import DualflowError, InvalidArgumentError, RetracingWarning
-from dualflow.frames import warn
 from dualflow.graph.calls import relax
 from dualflow.graph.calls.arguments import (
     Arguments,
@@ -43,7 +44,6 @@ from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
 from dualflow.graph.reads.state_reads import StateReads
 from dualflow.graph.trace.parameters import Guard
-from dualflow.locks import reentrant_lock
 from dualflow.tracebacks import filtered
 
 __all__ = ["ConcreteFunction", "Function"]

@@ -21,6 +21,7 @@ from dualflow._core import (
     symbol,
     tensor_id,
 )
+from dualflow._util.locks import reentrant_lock
 from dualflow.autodiff.backward import backward
 from dualflow.autodiff.masked_gradient import zeroed
 from dualflow.errors import DualflowError
@@ -32,8 +33,7 @@ from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.parameters import Argument, Cotangent, Feed, Number
 from dualflow.graph.trace.replay_on_tape import replay_on_tape
 from dualflow.graph.trace.trace import Trace
-from dualflow.locks import reentrant_lock
-from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.indexing.indexed_slices import IndexedSlices
 
 Group = Sequence[Symbol]            # sources that are one tensor object
 

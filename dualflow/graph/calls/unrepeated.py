@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dualflow._util.frames import warn
 from dualflow.errors import RetracingWarning
-from dualflow.frames import warn
 from dualflow.graph.calls.arguments import containers
 
 COUNTED = re.compile(r": -?[\d.]+ -> -?[\d.]+$")     # a number that became another number

@@ -19,7 +19,7 @@ from dualflow._util.notebook import card
 from dualflow.graph.ir import LEAVES, Node, is_dynamic, tile_text, walk
 from dualflow.graph.program.plan import Instruction, nbytes
 from dualflow.graph.trace.trace import suspended
-from dualflow.ops.creation import ones
+from dualflow.ops.array.creation import ones
 
 COPY_ELEMENTS = 1 << 24   # float32: 64 MiB in, 64 MiB out, larger than any cache
 PRODUCT_SIZE = 512        # size of the square matrices whose product measures peak arithmetic

@@ -6,7 +6,7 @@
            [condition], carried, stacked; outputs are the last carried values, [trip count], stacked
 
 `graph.py` and `check.py` infer and check types here; traces, passes and exporters split loops with
-`loop_parts`. The order of the groups is the one that csrc/ops/loop.c reads.
+`loop_parts`. The order of the groups is the one that csrc/ops/control_flow/loop.c reads.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from dualflow._core import (
     checks_numerics,
     renewed,
 )
-from dualflow.cached import cached_property
+from dualflow._util.cached import cached_property
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import LEAVES, Graph
 from dualflow.graph.passes import optimize

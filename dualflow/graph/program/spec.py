@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from dualflow._core import Attrs, Op, Tensor, Variable
-from dualflow.cached import cached_property
+from dualflow._util.cached import cached_property
 from dualflow.dtypes import DType
 from dualflow.graph.ir import Line, attrs_text, type_text
 from dualflow.graph.passes.values import same_tensor

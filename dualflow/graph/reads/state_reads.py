@@ -16,7 +16,7 @@ from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, Method
 from typing import Any
 
 from dualflow._core import Dispatcher, FrameObserver, StateGuards, Symbol, Tensor, Variable
-from dualflow.frames import FROZEN, is_installed, is_users
+from dualflow._util.frames import FROZEN, is_installed, is_users
 from dualflow.graph.reads.paths import ATTRIBUTE, EACH, FREE, GLOBAL, Path, Reads, reads_of
 
 # Functions that return random numbers or the time.

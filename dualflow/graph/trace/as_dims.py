@@ -11,7 +11,7 @@ from typing import Any
 from dualflow._core import Dim, Symbol, as_tensor
 from dualflow.errors import DTypeError
 from dualflow.graph.trace.dynamic import DependsOnData, refuse
-from dualflow.ops.array import identity
+from dualflow.ops.array.shape import identity
 
 
 def known_dims(trace: Any, x: Symbol) -> tuple[Dim, ...]:

@@ -14,9 +14,9 @@ from typing import Any
 from dualflow._core import Attrs, Dim, Op, Symbol, apply, as_tensor, map_attrs
 from dualflow.dtypes import ALL as DTYPES, int32, int64
 from dualflow.errors import DualflowError, UnimplementedError
-from dualflow.ops.cast import cast
-from dualflow.ops.compare import where
-from dualflow.ops.gather import gather
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.compare import where
+from dualflow.ops.indexing.gather import gather
 
 MOST = 120          # limit of branches: all orders of five dimensions
 

@@ -16,7 +16,7 @@ from dualflow.dtypes import DType, int64, uint8
 from dualflow.graph.ir import COND, LEAVES, PARAMETER, Graph, Input, Node, control_flow
 from dualflow.graph.trace.cotangents import measured
 from dualflow.graph.trace.parameters import is_number
-from dualflow.ops.state import leaves
+from dualflow.ops.control_flow.state import leaves
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace

@@ -24,8 +24,8 @@ from dualflow.graph.trace.control_gradient import (
     value_of,
 )
 from dualflow.graph.trace.cotangents import dense, flag_of, is_packed
-from dualflow.ops.array import broadcast_to
-from dualflow.ops.reduce import reduce_any
+from dualflow.ops.array.shape import broadcast_to
+from dualflow.ops.reduction.reduce import reduce_any
 
 
 def flag_for(g: Any, x: Symbol) -> Any:

@@ -1,7 +1,8 @@
 """The methods of a trace that record `cond`, `while_loop` and `scan`.
 
-The ops call them with Python functions for branches and iterations. `ops/state.py` checks results
-and carries with the same rules in eager mode. `caller` is the name of the function the user called.
+The ops call them with Python functions for branches and iterations. `ops/control_flow/state.py`
+checks results and carries with the same rules in eager mode. `caller` is the name of the function
+the user called.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from dualflow.graph.trace import cond_gradient, loop_gradient  # noqa: F401  gra
 from dualflow.graph.trace.bodies import Body, param
 from dualflow.graph.trace.control_gradient import own_recorded
 from dualflow.nest import flatten, flatten_with_path
-from dualflow.ops import state
-from dualflow.ops.cast import cast
+from dualflow.ops.control_flow import state
+from dualflow.ops.elementwise.cast import cast
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace

@@ -57,9 +57,9 @@ from dualflow.graph.trace.cotangents import (
 )
 from dualflow.graph.trace.replay_on_tape import replay_on_tape
 from dualflow.graph.trace.undefined import undefined
-from dualflow.ops.array import identity
-from dualflow.ops.bitwise import logical_or
-from dualflow.ops.reduce import reduce_any
+from dualflow.ops.array.shape import identity
+from dualflow.ops.elementwise.bitwise import logical_or
+from dualflow.ops.reduction.reduce import reduce_any
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace

@@ -15,9 +15,9 @@ from dualflow.dtypes import uint8
 from dualflow.graph.ir import LoopParts, Node, RegionRecord, loop_parts, walk
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.parameters import is_number
-from dualflow.ops.array import broadcast_to
-from dualflow.ops.join import concat
-from dualflow.ops.reduce import reduce_any
+from dualflow.ops.array.join import concat
+from dualflow.ops.array.shape import broadcast_to
+from dualflow.ops.reduction.reduce import reduce_any
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace

@@ -14,8 +14,8 @@ from types import FrameType
 from typing import Any
 
 from dualflow._core import Dim, Symbol, as_tensor, current_graph
+from dualflow._util.frames import is_installed, is_users
 from dualflow.dtypes import float64, int64
-from dualflow.frames import is_installed, is_users
 
 COMPARISONS = {op: getattr(operator, op) for op in ("eq", "ne", "lt", "le", "gt", "ge")}
 

@@ -34,7 +34,7 @@ ARITHMETIC = {"add": "add", "sub": "subtract", "mul": "multiply", "floordiv": "f
               "mod": "floormod", "truediv": "divide", "pow": "pow", "max": "maximum",
               "min": "minimum", "neg": "negative", "abs": "abs"}
 DYNAMIC, CHECK = get_op("dynamic_attrs"), get_op("assert_sizes")
-LITERAL, FROM_VECTOR = 0, 1                         # marks in the code for csrc/ops/dynamic.c
+LITERAL, FROM_VECTOR = 0, 1  # marks in the code for csrc/ops/control_flow/dynamic.c
 EQUAL, LESS, LESS_EQUAL = range(3)
 # Operator of a guard -> (one of these three, swap the operands, negate the answer).
 COMPARE = {"eq": (EQUAL, False, False), "ne": (EQUAL, False, True), "lt": (LESS, False, False),

@@ -8,7 +8,7 @@ from typing import Any
 
 from dualflow.graph.ir import PARAMETER
 from dualflow.graph.trace.trace import Trace
-from dualflow.ops import state
+from dualflow.ops.control_flow import state
 
 
 def eval_shape(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:

@@ -35,9 +35,9 @@ from dualflow.graph.trace.cotangents import (
     trip_counts,
     varies,
 )
-from dualflow.ops import creation
-from dualflow.ops.array import reshape
-from dualflow.ops.join import concat
+from dualflow.ops.array import creation
+from dualflow.ops.array.join import concat
+from dualflow.ops.array.shape import reshape
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace

@@ -13,6 +13,7 @@ from types import CodeType
 from typing import Any
 
 from dualflow._core import Dim, Symbol, symbol, symbol_like, twin
+from dualflow._util.locks import reentrant_lock
 from dualflow.errors import TracedValueError
 from dualflow.graph.ir import (
     CALL,
@@ -27,7 +28,6 @@ from dualflow.graph.ir import (
 from dualflow.graph.trace import messages
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.parameters import Feed, is_number
-from dualflow.locks import reentrant_lock
 
 
 class Outliner:

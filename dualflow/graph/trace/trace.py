@@ -25,9 +25,9 @@ from dualflow._core import (
     symbol,
     symbol_like,
 )
+from dualflow._util.frames import user_frame
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, TracedValueError
-from dualflow.frames import user_frame
 from dualflow.graph.ir import (
     CALL,
     CONSTANT,
@@ -47,7 +47,7 @@ from dualflow.graph.trace.outlining import Outliner
 from dualflow.graph.trace.parameters import Argument, Cotangent, Feed, Guard, Number, hint
 from dualflow.graph.trace.region_builder import cond_builder, loop_builder
 from dualflow.graph.trace.static_value import static_value
-from dualflow.printing import printing_when_run
+from dualflow.ops.printing import printing_when_run
 
 
 def suspended() -> TraceContext:

@@ -10,8 +10,8 @@ import sys
 from typing import Any
 
 from dualflow._core import Symbol, current_graph
+from dualflow._util.frames import in_for_statement
 from dualflow.errors import TracedValueError
-from dualflow.frames import in_for_statement
 from dualflow.graph.trace import messages
 
 MOST = 4096         # limit of rows that are recorded one by one

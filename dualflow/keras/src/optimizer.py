@@ -11,7 +11,7 @@ from keras.src.backend.common.stateless_scope import in_stateless_scope
 
 import dualflow as df
 from dualflow.keras.src.ops.convert import convert_to_tensor
-from dualflow.ops import optimizer as fused
+from dualflow.ops.state import optimizer as fused
 
 
 def _slot(optimizer: Any, slots: Any, variable: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dualflow.ops.array import reshape
+from dualflow.ops.array.shape import reshape
 from dualflow.transforms.batched_value import Application, BatchedValue
 from dualflow.transforms.registry import batching
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from dualflow.ops.array import broadcast_to, reshape, transpose
-from dualflow.ops.creation import range as range_
-from dualflow.ops.join import concat
+from dualflow.ops.array.creation import range as range_
+from dualflow.ops.array.join import concat
+from dualflow.ops.array.shape import broadcast_to, reshape, transpose
 from dualflow.transforms.batched_value import Application, BatchedValue
 from dualflow.transforms.registry import batching
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from dualflow.ops.array import broadcast_to, reshape, shape
-from dualflow.ops.reduce import reduce_prod
+from dualflow.ops.array.shape import broadcast_to, reshape, shape
+from dualflow.ops.reduction.reduce import reduce_prod
 from dualflow.transforms.batched_value import Application, BatchedValue
 from dualflow.transforms.registry import batching
 

@@ -13,8 +13,8 @@ from dualflow.compat.v1.scatter import scatter_update
 from dualflow.compat.v1.train.optimizer import Optimizer, sizes_of, value_of
 from dualflow.compat.v1.variables import Variable
 from dualflow.math import rsqrt, unsorted_segment_sum
-from dualflow.ops.creation import constant, fill
-from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.array.creation import constant, fill
+from dualflow.ops.indexing.indexed_slices import IndexedSlices
 
 __all__ = ["AdadeltaOptimizer", "FtrlOptimizer", "ProximalAdagradOptimizer",
            "ProximalGradientDescentOptimizer"]

@@ -16,8 +16,8 @@ from dualflow.compat.v1.groups import control_dependencies, group, name_scope
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.variable_lists import trainable_variables
 from dualflow.compat.v1.variables import Variable
-from dualflow.ops.creation import zeros
-from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.array.creation import zeros
+from dualflow.ops.indexing.indexed_slices import IndexedSlices
 
 __all__ = ["Optimizer"]
 

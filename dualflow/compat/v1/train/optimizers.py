@@ -9,8 +9,8 @@ from dualflow.compat.v1.default_graph import last_op
 from dualflow.compat.v1.train.optimizer import Optimizer, op_of, sizes_of, value_of
 from dualflow.compat.v1.variables import Variable
 from dualflow.dtypes import int64
-from dualflow.ops import optimizer as updates
-from dualflow.ops.creation import constant, fill, ones
+from dualflow.ops.array.creation import constant, fill, ones
+from dualflow.ops.state import optimizer as updates
 
 __all__ = ["AdagradOptimizer", "AdamOptimizer", "GradientDescentOptimizer", "MomentumOptimizer",
            "RMSPropOptimizer"]

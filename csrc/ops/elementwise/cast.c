@@ -1,0 +1,86 @@
+/* cast: from every dtype to every other. 16-bit floats are converted through float32 bits. A
+ * float that fits an integer dtype is truncated as in C; otherwise it becomes the nearest end of
+ * the range (NaN: 0), on every machine. */
+#include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/cast_formulas.h"
+
+/* One loop per pair of dtypes; a row of the table per source. */
+#define LOOP_AFTER(from, to, done)                                                               \
+    static void from##_##to(int64_t n, void *out, const void *const *in, const df_attr *attrs)   \
+    {                                                                                            \
+        (void)attrs;                                                                             \
+        const t_##from *x = in[0];                                                               \
+        t_##to *y = out;                                                                         \
+        for (int64_t i = done; i < n; i++)                                                       \
+            y[i] = to_##to(from_##from(x[i]));                                                   \
+    }
+#define LOOP(from, to) LOOP_AFTER(from, to, 0)
+
+/* Whole vectors of floats to integers of at most 32 bits. Compilers turn the limits above into six
+ * comparisons; a minimum and a maximum suffice. */
+#define VECTOR_LOOP(from, to, low, high)                                                         \
+    DF_INLINE int64_t vectors_##from##_##to(int64_t n, t_##to *y, const t_##from *x)             \
+    {                                                                                            \
+        enum { AT_ONCE = DF_VEC_BYTES / sizeof *x };                                             \
+        typedef int32_t whole __attribute__((vector_size(AT_ONCE * 4)));                         \
+        typedef t_##to result __attribute__((vector_size(AT_ONCE * sizeof *y)));                 \
+        int64_t i = 0;                                                                           \
+        for (; i + AT_ONCE <= n; i += AT_ONCE) {                                                 \
+            const v_##from v = clamp_##from(load_##from(x + i), low, high);                      \
+            const v_##from number = (v_##from)((m_##from)v & (v == v));                          \
+            const result r = __builtin_convertvector(__builtin_convertvector(number, whole),     \
+                                                     result);                                    \
+            memcpy(y + i, &r, sizeof r);                                                         \
+        }                                                                                        \
+        return i;                                                                                \
+    }                                                                                            \
+    LOOP_AFTER(from, to, vectors_##from##_##to(n, y, x))
+#define LOOPS_OF_ALL(from)                                                                       \
+    LOOP(from, boolean) LOOP(from, u32) LOOP(from, u64) LOOP(from, i64) LOOP(from, f16)          \
+    LOOP(from, bf16) LOOP(from, f32) LOOP(from, f64)
+#define LOOPS_OF_INTS(from) /* unsigned integers get the bits of signed ones */                  \
+    LOOP(from, boolean) LOOP(from, i8) LOOP(from, i16) LOOP(from, i32) LOOP(from, i64)           \
+    LOOP(from, f16) LOOP(from, bf16) LOOP(from, f32) LOOP(from, f64)
+#define LOOPS(from)                                                                              \
+    LOOPS_OF_ALL(from) LOOP(from, u8) LOOP(from, u16) LOOP(from, i8) LOOP(from, i16)             \
+    LOOP(from, i32)
+#define LOOPS_OF_FLOATS(from)                                                                    \
+    LOOPS_OF_ALL(from) VECTOR_LOOP(from, u8, 0, 255) VECTOR_LOOP(from, u16, 0, 65535)            \
+    VECTOR_LOOP(from, i8, -128, 127) VECTOR_LOOP(from, i16, -32768, 32767)
+LOOPS_OF_INTS(u8) LOOPS_OF_INTS(u16) LOOPS_OF_INTS(u32) LOOPS_OF_INTS(u64)
+LOOPS_OF_INTS(i8) LOOPS_OF_INTS(i16) LOOPS_OF_INTS(i32) LOOPS_OF_INTS(i64)
+LOOPS(f16) LOOPS(bf16)
+LOOPS_OF_FLOATS(f32) LOOP(f32, i32) /* INT32_MAX is not a float */
+LOOPS_OF_FLOATS(f64) VECTOR_LOOP(f64, i32, INT32_MIN, INT32_MAX)
+
+#define ROW(from)                                                                                \
+    {from##_boolean,  from##_u8,  from##_u16, from##_u32,  from##_u64, from##_i8, from##_i16,    \
+     from##_i32, from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64}
+#define ROW_OF_INTS(from)                                                                        \
+    {from##_boolean,  from##_i8,  from##_i16, from##_i32,  from##_i64, from##_i8, from##_i16,    \
+     from##_i32, from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64}
+static const df_tile_fn casts[DF_N_DTYPES][DF_N_DTYPES] = {
+    DF_OF_ALL(BOOL, ROW_OF_INTS(u8)), DF_OF_ALL(U8, ROW_OF_INTS(u8)),
+    DF_OF_ALL(U16, ROW_OF_INTS(u16)), DF_OF_ALL(U32, ROW_OF_INTS(u32)),
+    DF_OF_ALL(U64, ROW_OF_INTS(u64)), DF_OF_ALL(I8, ROW_OF_INTS(i8)),
+    DF_OF_ALL(I16, ROW_OF_INTS(i16)), DF_OF_ALL(I32, ROW_OF_INTS(i32)),
+    DF_OF_ALL(I64, ROW_OF_INTS(i64)), DF_OF_ALL(F16, ROW(f16)),
+    DF_OF_ALL(BF16, ROW(bf16)), [DF_F32] = ROW(f32), DF_OF_ALL(F64, ROW(f64)),
+};
+
+enum { DTYPE_ATTR };
+
+static df_status infer_cast(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    return df_tensor_set(call->out[0], (df_dtype)call->attrs[DTYPE_ATTR].i, x->ndim, x->shape,
+                         call->op->name, err);
+}
+
+static df_tile_fn select_cast(const df_call *call)
+{
+    return casts[call->in[0]->dtype][call->attrs[DTYPE_ATTR].i];
+}
+
+DF_OP(cast) = {.name = "cast", .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .n_attrs = 1,
+               .attrs = {{"dtype", DF_ATTR_DTYPE}}, .infer = infer_cast, .select = select_cast};

@@ -1,0 +1,149 @@
+/* Cumulative ops along one axis: cumsum, cumprod, the recurrence in their gradients, and logarithms
+ * of sums of exponentials.
+ *
+ * All process a block (outer, n, inner), forwards or in reverse. Exclusive ops leave out the
+ * element itself and start with the identity. */
+#include "ops/axes.h"
+#include "ops/elementwise/elementwise.h"
+#include "base/thread.h"
+
+enum { AXIS, EXCLUSIVE, REVERSE };
+
+#define BLOCK_COLUMNS 2048 /* columns of a row per task */
+
+/* A block of columns with rows first, first + step, ...; `step` and `stride` in elements. */
+typedef struct {
+    int64_t n, cols, step;
+    bool exclusive;
+} block_shape;
+
+typedef void (*block_fn)(void *out, const void *const *in, const block_shape *s);
+
+/* The accumulator: float64 for float32, rounded once per result; otherwise a sum of 10^7 numbers
+ * would lose three digits. */
+typedef double so_far_f32;
+typedef double so_far_f64;
+typedef uint8_t so_far_u8;
+typedef uint16_t so_far_u16;
+typedef uint32_t so_far_u32;
+typedef uint64_t so_far_u64;
+typedef int8_t so_far_i8;
+typedef int16_t so_far_i16;
+typedef int32_t so_far_i32;
+typedef int64_t so_far_i64;
+#define SO_FAR DF_CAT(so_far, DTYPE)
+
+#define TEMPLATE "ops/reduction/cumulative_formulas.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
+#undef TEMPLATE
+
+#define OF_INTS(name)                                                                            \
+    DF_OF(U8, name##_block_i8), DF_OF(U16, name##_block_i16), DF_OF(U32, name##_block_i32),      \
+    DF_OF(U64, name##_block_i64), DF_OF(I8, name##_block_i8), DF_OF(I16, name##_block_i16),      \
+    DF_OF(I32, name##_block_i32), DF_OF(I64, name##_block_i64)
+#define OF_FLOATS(name) [DF_F32] = name##_block_f32, DF_OF(F64, name##_block_f64)
+static const block_fn cumsum[DF_N_DTYPES] = {OF_FLOATS(cumsum), OF_INTS(cumsum)};
+static const block_fn cumprod[DF_N_DTYPES] = {OF_FLOATS(cumprod), OF_INTS(cumprod)};
+static const block_fn of_logsumexp[DF_N_DTYPES] = {OF_FLOATS(logsumexp)};
+static const block_fn of_recurrence[DF_N_DTYPES] = {OF_FLOATS(recurrence)};
+
+static df_status infer(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    int axis;
+    const bool floats = call->n_in == 2;
+    if (floats ? !of_recurrence[x->dtype] : !cumsum[x->dtype])
+        return df_fail_dtype(call, 0, floats ? "a floating dtype" : "a number dtype", err);
+    if (floats && (!df_may_be_same_shape(x, call->in[1]) || x->dtype != call->in[1]->dtype))
+        return df_fail(err, DF_BAD_SHAPE, "%s: inputs are %s and %s, expected the same",
+                       call->op->name, df_tensor_text(x).text, df_tensor_text(call->in[1]).text);
+    df_status status = df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, err);
+    return status == DF_OK ? df_infer_same(call, err) : status;
+}
+
+static df_status infer_logsumexp(const df_call *call, df_error *err)
+{
+    return of_logsumexp[call->in[0]->dtype] ? infer(call, err)
+                                         : df_fail_dtype(call, 0, "a floating dtype", err);
+}
+
+typedef struct {
+    block_fn fn;
+    const df_call *call;
+    df_span span;
+    int64_t n_blocks;
+    int bytes;
+} job;
+
+/* Processes items [begin, end) of (outer, blocks of columns). */
+static void block_task(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    const int64_t inner = j->span.inner, n = j->span.n;
+    const bool reverse = j->call->attrs[REVERSE].i;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t block = i % j->n_blocks * BLOCK_COLUMNS;
+        const int64_t first = (i / j->n_blocks * n + (reverse ? n - 1 : 0)) * inner + block;
+        const block_shape s = {n, df_min(BLOCK_COLUMNS, inner - block), reverse ? -inner : inner,
+                              j->call->attrs[EXCLUSIVE].i};
+        const void *in[2];
+        for (int k = 0; k < j->call->n_in; k++)
+            in[k] = (const char *)j->call->in[k]->data + first * j->bytes;
+        j->fn((char *)j->call->out[0]->data + first * j->bytes, in, &s);
+    }
+}
+
+/* Cost per element: `alone` if inner is 1, otherwise `among`. */
+static df_status run(const df_call *call, const block_fn *fns, double alone, double among)
+{
+    const df_tensor *x = call->in[0];
+    int axis = 0;
+    df_error never; /* infer has checked the axis */
+    df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, &never);
+    job j = {fns[x->dtype], call, df_span_of(x, axis, axis), 1, df_dtypes[x->dtype].bytes};
+    if (x->size == 0) return DF_OK;
+    const double cost = j.span.inner == 1 ? alone : among;
+    j.n_blocks = df_ceil_div(j.span.inner, BLOCK_COLUMNS);
+    const int64_t each = j.span.n * df_min(j.span.inner, BLOCK_COLUMNS);
+    df_parallel_for(j.span.outer * j.n_blocks, df_max(8192 / each, 1), cost * (double)each,
+                    block_task, &j);
+    return DF_OK;
+}
+
+static df_status run_cumsum(const df_call *call, df_error *err)
+{
+    (void)err;
+    return run(call, cumsum, 1, 0.2);
+}
+static df_status run_cumprod(const df_call *call, df_error *err)
+{
+    (void)err;
+    return run(call, cumprod, 1, 0.2);
+}
+static df_status run_recurrence(const df_call *call, df_error *err)
+{
+    (void)err;
+    return run(call, of_recurrence, 1, 0.2);
+}
+static df_status run_logsumexp(const df_call *call, df_error *err)
+{
+    (void)err;
+    return run(call, of_logsumexp, 25, 25);
+}
+
+#define CUMULATIVE_OP(op)                                                                        \
+    .name = op, .kind = DF_GENERAL, .cannot_fail = true, .n_out = 1, .n_attrs = 3,               \
+    .attrs = {{"axis", DF_ATTR_INT, .open = true}, {"exclusive", DF_ATTR_BOOL},                  \
+              {"reverse", DF_ATTR_BOOL}},                                                        \
+    RUN_IN_FLOAT
+
+DF_OP(cumsum) = {CUMULATIVE_OP("cumsum"), .n_in = 1, .infer = infer,
+                 .run = run_cumsum};
+DF_OP(cumprod) = {CUMULATIVE_OP("cumprod"), .n_in = 1, .infer = infer,
+                  .run = run_cumprod};
+/* s[k] = b[k] + a[k - 1] s[k - 1]; exclusive: s[k] = b[k - 1] + a[k - 1] s[k - 1] from s[0] = 0. */
+DF_OP(cumulative_recurrence) = {CUMULATIVE_OP("cumulative_recurrence"), .n_in = 2, .infer = infer,
+                                .run = run_recurrence};
+DF_OP(cumulative_logsumexp) = {CUMULATIVE_OP("cumulative_logsumexp"), .n_in = 1,
+                               .infer = infer_logsumexp, .run = run_logsumexp};

@@ -1,0 +1,1 @@
+"""Creation of arrays, and ops that move their elements: shapes, slices, joins, diagonals."""

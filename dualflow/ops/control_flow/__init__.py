@@ -1,0 +1,1 @@
+"""Branches, loops, and calls of functions of Python."""

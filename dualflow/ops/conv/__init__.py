@@ -1,0 +1,1 @@
+"""Ops with sliding windows: convolutions and pooling."""

@@ -1,0 +1,1 @@
+"""Elementwise ops: arithmetic, comparisons, special functions, activations, casts."""

@@ -1,0 +1,243 @@
+"""Exponentials, logarithms, powers and roots, with their gradients."""
+
+from __future__ import annotations
+
+from dualflow._core import Tensor, apply_binary, apply_unary
+from dualflow.gradient_registry import gradient
+from dualflow.ops.elementwise.arithmetic import multiply_no_nan
+from dualflow.ops.elementwise.compare import equal, where
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
+
+__all__ = [
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "pow",
+    "rsqrt",
+    "sqrt",
+]
+
+
+def exp(x: TensorLike, name: str | None = None) -> Tensor:
+    """Return e**x, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, floating
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. Overflows to inf; NaN returns NaN. The gradient is ``g * exp(x)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.exp([0., 1.]).numpy().round(4)
+    array([1.    , 2.7183], dtype=float32)
+    """
+    return apply_unary("exp", x, name)
+
+
+@gradient("exp", saves="output")
+def _(g, y, x):
+    return g * y
+
+
+def expm1(x: TensorLike, name: str | None = None) -> Tensor:
+    """Return e**x - 1, elementwise, without loss of digits near 0.
+
+    Parameters
+    ----------
+    x : Tensor, floating
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. The gradient is ``g * exp(x)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.expm1([0., 1.]).numpy().round(4)
+    array([0.    , 1.7183], dtype=float32)
+    """
+    return apply_unary("expm1", x, name)
+
+
+@gradient("expm1", saves="inputs")
+def _(g, y, x):
+    return g * exp(x)
+
+
+def log(x: TensorLike, name: str | None = None) -> Tensor:
+    """Return the natural logarithm of x, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, floating
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. log(0) is -inf; negative numbers give NaN. The gradient is ``g
+    / x``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.log([1., 10.]).numpy().round(4)
+    array([0.    , 2.3026], dtype=float32)
+    """
+    return apply_unary("log", x, name)
+
+
+@gradient("log", saves="inputs")
+def _(g, y, x):
+    return g / x
+
+
+def log1p(x: TensorLike, name: str | None = None) -> Tensor:
+    """Return log(1 + x), elementwise, without loss of digits near 0.
+
+    Parameters
+    ----------
+    x : Tensor, floating
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. -inf at -1, NaN below. The gradient is ``g / (1 + x)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.log1p([0., 1.]).numpy().round(4)
+    array([0.    , 0.6931], dtype=float32)
+    """
+    return apply_unary("log1p", x, name)
+
+
+@gradient("log1p", saves="inputs")
+def _(g, y, x):
+    return g / (1 + x)
+
+
+def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
+    """Return the square root of x, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, floating
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Correctly rounded; NaN for negative numbers. The gradient is ``g / (2 * sqrt(x))``, inf at
+    0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.sqrt([4., 9.]).numpy().tolist()
+    [2.0, 3.0]
+    """
+    return apply_unary("sqrt", x, name)
+
+
+@gradient("sqrt", saves="output")
+def _(g, y, x):
+    return g * 0.5 / y
+
+
+def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
+    """Return 1 / sqrt(x), elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, floating
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 1 ulp; inf at 0, NaN for negative numbers. The gradient is ``-g * rsqrt(x)**3 / 2``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.rsqrt([4., 0.25]).numpy().tolist()
+    [0.5, 2.0]
+    """
+    return apply_unary("rsqrt", x, name)
+
+
+@gradient("rsqrt", saves="output")
+def _(g, y, x):
+    return g * (-0.5 * y) * (y * y)
+
+
+def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """Return x**y, elementwise.
+
+    Parameters
+    ----------
+    x, y : Tensor, any number dtype, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the exponent of an integer is negative.
+
+    Notes
+    -----
+    Within 2 ulp in float32, with the special cases of C's pow. Integers wrap around.
+    The gradient is ``g * y * x**(y - 1)`` to x, and ``g * x**y * log(x)`` to y. If x is not
+    positive, the logarithm counts as 0: the gradient to y is 0 of either sign, or NaN if x**y is
+    not finite. A factor of 0 gives 0 even if the other is infinite. See docs/numerics.md.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.pow([2, 3], 3).numpy().tolist()
+    [8, 27]
+    """
+    return apply_binary("pow", x, y, name)
+
+
+@gradient("pow", saves="both")
+def _(g, out, x, y):
+    def to_x():
+        p = pow(x, y - 1)
+        return g * where(equal(p, 0), 0, multiply_no_nan(p, y))
+
+    def to_y():
+        positive = x > 0
+        return g * multiply_no_nan(where(positive, log(where(positive, x, 1)), 0), out)
+
+    return to_x, to_y

@@ -1,0 +1,1 @@
+"""Elements and rows selected by tensors: gather, scatter, segments, masks, sparse gradients."""

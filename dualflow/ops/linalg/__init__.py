@@ -1,0 +1,1 @@
+"""Linear algebra: products, factorisations, functions of matrices."""

@@ -1,0 +1,334 @@
+"""Orthogonal factorisations of matrices: qr, svd, eigenvalues, and least squares, with gradients.
+LAPACK computes the factors; see linear_algebra.py."""
+
+from typing import Any
+
+from dualflow._core import Tensor, smaller
+from dualflow._util.arguments import NOT_NEGATIVE, number
+from dualflow.errors import InvalidArgumentError, ShapeError, UnimplementedError
+from dualflow.ops.array.creation import eye, zeros
+from dualflow.ops.array.diagonal import band_part, diag
+from dualflow.ops.array.join import concat
+from dualflow.ops.array.shape import same_shape, static_shape
+from dualflow.ops.control_flow.registered import register_op
+from dualflow.ops.elementwise.compare import equal, where
+from dualflow.ops.linalg.linear_algebra import lapack, like, matrices, triangular_solve, turned
+from dualflow.ops.linalg.matmul import matmul
+from dualflow.ops.types import TensorLike
+
+__all__ = ["eig", "eigh", "eigvals", "eigvalsh", "lstsq", "qr", "svd"]
+
+
+def _sizes(x: Any) -> tuple[Any, Any, Any]:
+    """Return m, n, and the smaller of the two."""
+    m, n = x.shape[-2:]
+    return m, n, None if m is None or n is None else smaller(m, n)
+
+
+# --- qr ----------------------------------------------------------------------------------------
+
+
+def _qr_shapes(x: Tensor, full: bool) -> list[Any]:
+    m, n, k = _sizes(x)
+    k = m if full else k
+    return [((*x.shape[:-2], m, k), x.dtype), ((*x.shape[:-2], k, n), x.dtype)]
+
+
+def _qr_gradient(g: Any, ys: Any, x: Tensor, full: bool) -> Tensor:
+    """M. Seeger et al., "Auto-differentiating linear algebra", 2017, section 4.3."""
+    q, r = ys
+    m, n, _ = _sizes(x)
+    if full or m < n:
+        raise UnimplementedError(f"qr: gradients need at least as many rows as columns, and not "
+                                 f"full_matrices; x has shape {tuple(x.shape)}")
+
+    def over(a: Tensor) -> Tensor:      # a times the inverse of r.T
+        return turned(triangular_solve(r, turned(a), lower=False))
+
+    flow = matmul(turned(q), g[0])
+    inner = flow - turned(flow)
+    by_r = matmul(r, turned(g[1]))
+    below = band_part(inner + by_r - turned(by_r), -1, 0)
+    return matmul(q, g[1] + over(below)) + over(g[0] - matmul(q, flow))
+
+
+_qr = register_op(
+    "qr", lambda x, full: tuple(lapack("qr", "qr", x.numpy(), "complete" if full else "reduced")),
+    gradient=_qr_gradient, infer=_qr_shapes)
+
+
+def qr(input: TensorLike, full_matrices: bool = False,
+       name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Return orthogonal q and upper triangular r with ``q @ r == input``.
+
+    Parameters
+    ----------
+    input : Tensor, floating, shape (..., m, n)
+    full_matrices : bool
+        Whether q is square; otherwise the number of its columns is the smaller of m and n.
+
+    Returns
+    -------
+    q, r : Tensor, dtype of `input`
+
+    Notes
+    -----
+    There are gradients for m >= n without `full_matrices`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> q, r = df.linalg.qr([[3.], [4.]])
+    >>> abs(r.item()), q.shape
+    (5.0, (2, 1))
+    """
+    return like(_qr(matrices("qr", input), full=bool(full_matrices), name=name), input)
+
+
+# --- svd ---------------------------------------------------------------------------------------
+
+
+def _svd_shapes(x: Tensor, full: bool, vectors: bool) -> list[Any]:
+    m, n, k = _sizes(x)
+    batch = tuple(x.shape[:-2])
+    if not vectors:
+        return [((*batch, k), x.dtype)]
+    return [((*batch, k), x.dtype), ((*batch, m, m if full else k), x.dtype),
+            ((*batch, n, n if full else k), x.dtype)]
+
+
+def _svd_compute(x: Tensor, full: bool, vectors: bool) -> Any:
+    import numpy as np
+
+    if not vectors:
+        return (lapack("svd", "svd", x.numpy(), compute_uv=False),)
+    u, s, vt = lapack("svd", "svd", x.numpy(), full)
+    return s, u, np.ascontiguousarray(np.swapaxes(vt, -1, -2))
+
+
+def _inverse_differences(a: Tensor) -> Tensor:
+    """Return 1 / (a[j] - a[i]), and 0 where they are equal."""
+    d = a[..., None, :] - a[..., :, None]
+    same = equal(d, 0)
+    return where(same, 0, 1 / where(same, 1, d))
+
+
+def _svd_gradient(g: Any, ys: Any, x: Tensor, full: bool, vectors: bool) -> Tensor:
+    """J. Townsend, "Differentiating the singular value decomposition", 2016."""
+    if full:
+        raise UnimplementedError("svd: gradients need full_matrices=False")
+    s, u, v = ys if vectors else _svd(x, full=False, vectors=True)
+    total = matmul(u * g[0][..., None, :], turned(v))
+    if not vectors:
+        return total
+    f, inverse = _inverse_differences(s * s), where(equal(s, 0), 0, 1 / where(equal(s, 0), 1, s))
+
+    def side(w: Tensor, gw: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the components of the gradient inside and outside the span of the vectors."""
+        flow = matmul(turned(w), gw)
+        return f * (flow - turned(flow)), (gw - matmul(w, flow)) * inverse[..., None, :]
+
+    (within_u, beside_u), (within_v, beside_v) = side(u, g[1]), side(v, g[2])
+    middle = within_u * s[..., None, :] + s[..., :, None] * within_v
+    total = total + matmul(matmul(u, middle) + beside_u, turned(v))
+    return total + matmul(u, turned(beside_v))
+
+
+_svd = register_op("svd", _svd_compute, gradient=_svd_gradient, infer=_svd_shapes)
+
+
+def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True,
+        name: str | None = None) -> Any:
+    """Return singular values and vectors: ``u @ diag(s) @ v.T == tensor``.
+
+    Parameters
+    ----------
+    tensor : Tensor, floating, shape (..., m, n)
+    full_matrices : bool
+        Whether u and v are square; otherwise they have k columns, k the smaller of m and n.
+    compute_uv : bool
+        Whether to return the vectors.
+
+    Returns
+    -------
+    s : Tensor, shape (..., k), descending
+    u : Tensor, shape (..., m, k), if `compute_uv`
+    v : Tensor, shape (..., n, k), if `compute_uv`
+
+    Notes
+    -----
+    There are gradients without `full_matrices`; they ignore rotations among vectors of equal
+    singular values.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> s, u, v = df.linalg.svd([[0., 2.], [1., 0.]])
+    >>> s.tolist()
+    [2.0, 1.0]
+    """
+    x = matrices("svd", tensor)
+    made = _svd(x, full=bool(full_matrices) and compute_uv, vectors=bool(compute_uv), name=name)
+    return like(made if compute_uv else made[0], tensor)
+
+
+# --- eigenvalues -------------------------------------------------------------------------------
+
+
+def _eigh_gradient(g: Any, ys: Any, x: Tensor) -> Tensor:
+    """M. Giles, "An extended collection of matrix derivative results", 2008, section 3.1; folded
+    into the lower triangle, the only one that is read."""
+    e, v = ys
+    inner = diag(g[0]) + _inverse_differences(e) * matmul(turned(v), g[1])
+    whole = matmul(v, matmul(inner, turned(v)))
+    both = whole + turned(whole)
+    return band_part(both, -1, 0) - 0.5 * band_part(both, 0, 0)
+
+
+_eigh = register_op("eigh", lambda x: tuple(lapack("eigh", "eigh", x.numpy())),
+                    gradient=_eigh_gradient, infer=lambda x: [(x.shape[:-1], x.dtype), x])
+
+
+def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Return eigenvalues and eigenvectors of symmetric matrices.
+
+    Parameters
+    ----------
+    tensor : Tensor, floating, shape (..., n, n)
+        Only the lower triangle is read.
+
+    Returns
+    -------
+    e : Tensor, shape (..., n), ascending
+    v : Tensor, shape (..., n, n)
+        The columns are the eigenvectors.
+
+    Notes
+    -----
+    The gradient ignores rotations among vectors of equal eigenvalues.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> e, v = df.linalg.eigh([[2., 0.], [0., 1.]])
+    >>> e.tolist()
+    [1.0, 2.0]
+    """
+    return like(_eigh(matrices("eigh", tensor, True), name=name), tensor)
+
+
+def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
+    """Return eigenvalues of symmetric matrices, ascending: the first result of ``eigh(tensor)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.linalg.eigvalsh([[2., 0.], [0., 1.]]).tolist()
+    [1.0, 2.0]
+    """
+    return eigh(tensor, name)[0]
+
+
+def _real_eig(x: Tensor) -> tuple[Any, Any]:
+    import numpy as np
+
+    e, v = lapack("eig", "eig", x.numpy())
+    if np.iscomplexobj(e) and e.imag.any():
+        raise InvalidArgumentError("eig: a matrix has eigenvalues that are not real, and dualflow "
+                                   "has no complex numbers")
+    return np.ascontiguousarray(e.real), np.ascontiguousarray(v.real)
+
+
+_eig = register_op("eig", _real_eig, infer=lambda x: [(x.shape[:-1], x.dtype), x])
+
+
+def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Return eigenvalues and eigenvectors of matrices with real eigenvalues.
+
+    Parameters
+    ----------
+    tensor : Tensor, floating, shape (..., n, n)
+
+    Returns
+    -------
+    e : Tensor, shape (..., n), unordered
+    v : Tensor, shape (..., n, n)
+        The columns are the eigenvectors.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an eigenvalue is not real.
+
+    Notes
+    -----
+    There is no gradient; `eigh` has one.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> e, v = df.linalg.eig([[2., 1.], [0., 1.]])
+    >>> e.tolist()
+    [2.0, 1.0]
+    """
+    return like(_eig(matrices("eig", tensor, True), name=name), tensor)
+
+
+def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
+    """Return eigenvalues of matrices with real eigenvalues: the first result of ``eig(tensor)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.linalg.eigvals([[2., 1.], [0., 1.]]).tolist()
+    [2.0, 1.0]
+    """
+    return eig(tensor, name)[0]
+
+
+# --- least squares -----------------------------------------------------------------------------
+
+
+def lstsq(matrix: TensorLike, rhs: TensorLike, l2_regularizer: float = 0.0, fast: bool = True,
+          name: str | None = None) -> Tensor:
+    """Return x that minimises the sum of the squares of ``matrix @ x - rhs``.
+
+    Parameters
+    ----------
+    matrix : Tensor, floating, shape (..., m, n), of full rank
+    rhs : Tensor, shape (..., m, k)
+    l2_regularizer : float
+        Weight of the sum of the squares of x.
+    fast : bool
+        Ignored; accepted for compatibility with TensorFlow.
+
+    Returns
+    -------
+    Tensor, dtype of `rhs`, shape (..., n, k); the smallest x if there are many
+
+    Notes
+    -----
+    Computed by `qr`, which has a gradient. Requires SciPy.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.linalg.lstsq([[1.], [1.]], [[1.], [3.]]).numpy().round(4).tolist()
+    [[2.0]]
+    """
+    a, b = matrices("lstsq", matrix), matrices("lstsq", rhs)
+    if not same_shape(a.shape[:-1], b.shape[:-1]):
+        raise ShapeError(f"lstsq: matrix has shape {tuple(a.shape)} and rhs {tuple(b.shape)}, "
+                         "expected equal shapes except for the last dimension")
+    if number(l2_regularizer, "lstsq: l2_regularizer", NOT_NEGATIVE):
+        *batch, _, n = static_shape(a)
+        a = concat([a, l2_regularizer**0.5 * eye(n, batch_shape=batch, dtype=a.dtype)], -2)
+        b = concat([b, zeros([*batch, n, static_shape(b)[-1]], b.dtype)], -2)
+    m, n, _ = _sizes(a)
+    if m >= n:
+        q, r = qr(a)
+        made = triangular_solve(r, matmul(turned(q), b), lower=False)
+    else:
+        q, r = qr(turned(a))
+        made = matmul(q, triangular_solve(r, b, lower=False, adjoint=True))
+    return like(made, rhs)

@@ -1,0 +1,1 @@
+"""Layers and losses of neural networks: softmax, normalizations, attention, recurrent layers."""

@@ -1,0 +1,1 @@
+"""Reductions along axes: sums, means, extremes, moments, norms; cumulative ops."""

@@ -1,0 +1,1 @@
+"""Variables and their updates: assignments, optimizers, clipped gradients."""

@@ -1,0 +1,40 @@
+"""The op test table, filled on import: the modules of each family of ops."""
+
+from tests.ops.array import creation, join, shape, slicing, space  # noqa: F401
+from tests.ops.case import CASES
+from tests.ops.conv import convolution, depthwise, pooling, pooling_size  # noqa: F401
+from tests.ops.elementwise import (  # noqa: F401
+    activation,
+    arithmetic,
+    bitcast,
+    bitwise,
+    cast,
+    compare,
+    division,
+    exponential,
+    hyperbolic,
+    incomplete,
+    limits,
+    quantile,
+    relu,
+    rounding,
+    special,
+    trigonometric,
+)
+from tests.ops.image import crop, resize  # noqa: F401
+from tests.ops.indexing import gather  # noqa: F401
+from tests.ops.linalg import matmul  # noqa: F401
+from tests.ops.nn import (  # noqa: F401
+    attention,
+    batch_norm,
+    ctc,
+    local_response,
+    normalization,
+    recurrent,
+    softmax,
+)
+from tests.ops.random import distributions, random  # noqa: F401
+from tests.ops.reduction import cumulative, reduce, reduce_moments  # noqa: F401
+from tests.ops.sorting import sort  # noqa: F401
+
+__all__ = ["CASES"]

@@ -1,0 +1,15 @@
+import numpy as np
+
+from tests.ops.case import FLOATS, INTS, case, normal, positive, sample
+
+# docs/numerics.md lists the measured errors of these formulas.
+case("exp", args=[normal(3, 4)], ref=np.exp, ulp=2)
+case("expm1", args=[normal(3, 4)], ref=np.expm1, function="math.expm1", ulp=2)
+case("log", args=[positive(3, 4)], ref=np.log, ulp=2)
+case("log1p", args=[positive(3, 4)], ref=np.log1p, function="math.log1p", ulp=2)
+case("sqrt", args=[positive(3, 4)], ref=np.sqrt)
+case("rsqrt", args=[positive(3, 4)], ref=lambda x: 1 / np.sqrt(x), function="math.rsqrt", ulp=1.5)
+case("pow", args=[positive(3, 4), normal(4)], ref=np.power, dtypes=FLOATS, grad=(0, 1), ulp=2)
+# Integers reject negative exponents: tests/ops/elementwise/test_division.py.
+case("pow", args=[sample((3, 4), -3, 3), sample((4,), 0, 5, accepts=lambda b: b >= 0)],
+     ref=np.power, dtypes=INTS, grad=())

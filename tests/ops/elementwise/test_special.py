@@ -1,0 +1,51 @@
+"""Special functions: zeros of x log y, poles, orders out of range."""
+
+import math
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from tests.ops.elementwise.test_arithmetic import slope
+
+
+def test_gradients_at_zero():
+    assert slope(df.math.xlogy, 0, 0) == [0, 0]
+    assert slope(df.math.xlogy, 0, 2) == [0, 0]
+    assert slope(df.math.xlogy, 2, 4) == pytest.approx([math.log(4), 0.5])
+    assert slope(df.math.xlog1py, 0, -1) == [0, 0]
+    assert slope(df.math.xdivy, 0, 0) == [0, 0]
+
+
+def test_sigmoid_and_softplus_do_not_overflow():
+    x = np.array([-1e4, 1e4], "f4")
+    assert df.sigmoid(x).numpy().tolist() == [0, 1]
+    assert df.math.softplus(x).numpy().tolist() == [0, 1e4]
+    assert df.math.log_sigmoid(x).numpy().tolist() == [-1e4, 0]
+
+
+def test_polygamma():
+    assert df.math.polygamma(0, [1.0]).numpy()[0] == df.math.digamma([1.0]).numpy()[0]
+    poles = np.array([0.0, -1.0, -2.0])
+    assert df.math.polygamma(1, poles).numpy().tolist() == [math.inf] * 3
+    assert np.isnan(df.math.polygamma(2, poles).numpy()).all()
+    x = np.array([-0.3, -2.6, 0.4])         # psi_n(x + 1) = psi_n(x) + (-1)^n n! / x^(n + 1)
+    for n in (1, 2, 3):
+        step = (-1) ** n * math.factorial(n) / x ** (n + 1)
+        got = df.math.polygamma(n, x + 1).numpy()
+        want = df.math.polygamma(n, x).numpy() + step
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-10)
+    for n in (-1, 101):
+        with pytest.raises(df.errors.InvalidArgumentError, match=f"polygamma: n is {n}"):
+            df.math.polygamma(n, [1.0])
+
+
+def test_digamma_and_polygamma_are_accurate():
+    """Near the root of digamma, and where many terms are summed; references by mpmath, to 3 ulp."""
+    x = np.array([1.4616321449683623, 1.4616321449683625, 1.4616, 1.2, 1.75, 16.2])
+    psi = [-9.241265521729427e-17, 1.2245374622004068e-16, -3.110625123034165e-05,
+           -0.2890398965921884, 0.24747245354686118, 2.753829632584969]
+    fifth = [12.93888608295149, 12.938886082951477, 12.94055722392193, 41.38967841777252,
+             4.5146597470076975, 2.5033381103788236e-05]
+    np.testing.assert_array_max_ulp(df.math.digamma(x).numpy(), np.array(psi), 3)
+    np.testing.assert_array_max_ulp(df.math.polygamma(5, x).numpy(), np.array(fifth), 3)
