@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import dualflow as df
+from dualflow import _core
+from dualflow.aot.clusters.formulas import formula_of, reduction_of
+
 ROOT = Path(__file__).resolve().parent.parent
 # Everything but kernels and the dispatch to their tables.
 RUNTIME = sorted(path for path in (ROOT / "csrc").glob("*/*.c")
@@ -68,25 +72,39 @@ def test_program(name, variant, tmp_path):
     assert ran.returncode == 0, ran.stderr
 
 
-def elementwise():
-    """Yield the lines with which each family with tile functions compiles its formulas."""
-    for path in sorted((ROOT / "csrc/ops").rglob("*.c")):
-        pattern = r'#define TEMPLATE "(ops/.*_formulas\.h)"\n(?:#include .*\n)+#undef TEMPLATE\n'
-        for lines in re.finditer(pattern, path.read_text()):
-            if re.search(r"^TILE_", (ROOT / "csrc" / lines[1]).read_text(), re.M):
-                yield lines[0]
+def formulas():
+    """Yield, by op and dtype, the functions that generated code calls in place of its kernel."""
+    for op in map(_core.get_op, _core.ops()):
+        if op.formula is None:
+            continue
+        for dtype in (x for x in df.dtypes.ALL if x.name in (*op.dtypes, *op.reduces)):
+            if op.kind == "reduction":
+                found = reduction_of(op, dtype, 1)
+                names = found and [f"{found.name}_{part}" for part in ("identity", "map", "combine")]
+                names = names and [*names, *([found.finish] if found.finish else [])]
+            else:
+                found = formula_of(op, dtype, (0,))
+                names = [found.name, formula_of(op, dtype, (1,)).name]
+            for name in names or []:
+                yield f"{name}_{found.tag}"
 
 
 @pytest.mark.parametrize("level", [["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"], []],
                          ids=["avx512", "baseline"])
-def test_elementwise_formulas_need_only_one_header(level, tmp_path):
-    """Compile the formulas of all families in one file, as generated cluster code may."""
+def test_formulas_of_records_are_in_one_header(level, tmp_path):
     if level and platform.machine() != "x86_64":
         pytest.skip("needs x86-64")
-    lines = [*elementwise()]
-    assert len(lines) > 10
+    names = sorted(set(formulas()))
+    assert len(names) > 300
     source = tmp_path / "all.c"
-    source.write_text('#include "ops/elementwise/elementwise.h"\n' + "".join(lines))
+    source.write_text('#include "ops/formulas.h"\nvoid all(void)\n{\n'
+                      + "".join(f"    (void){name};\n" for name in names) + "}\n")
     flags = [*level, *(["-mavx2", "-mfma", "-mf16c"] if level else [])]
     built = build([source], os.devnull, [*flags, "-Wno-unused-function", "-fsyntax-only"])
     assert built.returncode == 0, built.stderr
+
+
+def test_cheap_elementwise_ops_have_a_formula():
+    missing = {op.name for op in map(_core.get_op, _core.ops())
+               if op.kind == "elementwise" and op.cost < 2 and op.dtypes and op.formula is None}
+    assert missing == set()

@@ -111,6 +111,25 @@ typedef enum {
     DF_GENERAL /* any other op */
 } df_op_kind;
 
+/* Operands and result of a formula over vectors. */
+typedef enum {
+    DF_FORM_NONE,   /* the op has no formula */
+    DF_FORM_VECTOR, /* vectors of the op's inputs -> a vector of the same dtype. An attribute that
+                     * is a float is the last operand */
+    DF_FORM_MASK,   /* the same -> a mask */
+    DF_FORM_CHOICE, /* a mask and two vectors -> a vector; 16-bit floats are selected as int16 */
+    DF_FORM_REDUCTION /* <name>_identity(), <name>_map(x), <name>_combine(a, b), for floats */
+} df_form;
+
+/* The formula of an op in ops/formulas.h, for generated code. Names have no suffix of a dtype. */
+typedef struct {
+    df_form form;
+    const char *name;     /* NULL: the name of the op */
+    const char *if_true;  /* used instead if attribute 0, a bool, is true; or NULL */
+    const char *of_bools; /* used instead for bools, or NULL */
+    const char *finish;   /* DF_FORM_REDUCTION: applied to each result, or NULL */
+} df_formula;
+
 /* Role of an op in an asynchronous operation, which continues after run returns; see
  * ops/control_flow/host.c. */
 typedef enum {
@@ -192,6 +211,9 @@ struct df_op {
      * `select`, if one dtype does not determine it. */
     df_tile_fn tile[DF_N_DTYPES];
     int tile_key;
+    /* The formula of `tile` or `reduce`. Generated code evaluates it in place if `cost` is below
+     * DF_INLINE_COST; otherwise it calls the tile function. */
+    df_formula formula;
     /* Two inputs of one dtype: the variant of `tile` in which operand 0, or operand 1, is a single
      * element that is combined with every element of the other. NULL: callers repeat the element
      * first. */
@@ -202,6 +224,7 @@ struct df_op {
     /* Number of arithmetic operations of a run, for reports. NULL: one per element that an
      * elementwise op computes or a reduction reads, otherwise none. */
     double (*flops)(const df_call *call);
+#define DF_INLINE_COST 2.0
     double cost; /* estimated ns per output element, for the thread pool; 0: cheap (0.2) */
 };
 

@@ -39,8 +39,11 @@
 #define TILE_COMPARE(name)
 #define TEST_FIRST(name)
 
-/* Rows are reduced by the formulas of the reductions, not by the functions of the library. */
-#define REDUCER(name, identity, map, combine)
+/* Rows are reduced by these formulas, not by the functions of the library. */
+#define REDUCER(name, identity, map, combine)                                                    \
+    DF_INLINE T FN(name##_identity)(void) { return identity; }                                   \
+    DF_INLINE V FN(name##_map)(V x) { return FN(map)(x, (V){0}); }                               \
+    DF_INLINE V FN(name##_combine)(V a, V b) { return FN(combine)(a, b); }
 #define FOLDED(name, identity, map, combine)
 #define TEMPLATE "ops/reduction/reduction.h"
 #include "ops/each_float.h"

@@ -252,6 +252,7 @@ class Op:
     index: Final[int]
     key: Final[int]
     dtypes: Final[tuple[str, ...]]
+    formula: Final[tuple[str, str, str, str, str] | None]
     reduces: Final[tuple[str, ...]]
     folds: Final[tuple[str, ...]]
 @final

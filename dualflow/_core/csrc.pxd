@@ -219,6 +219,15 @@ cdef extern from "op/op.h" nogil:
     ctypedef df_status (*df_infer_fn)(const df_call *call, df_error *err) noexcept nogil
     ctypedef enum df_async_role:
         DF_NOT_ASYNC
+    ctypedef enum df_form:
+        DF_FORM_NONE
+    ctypedef struct df_formula:
+        df_form form
+        const char *name
+        const char *if_true
+        const char *of_bools
+        const char *finish
+    double DF_INLINE_COST
     ctypedef struct df_op:
         const char *name
         df_op_kind kind
@@ -250,6 +259,7 @@ cdef extern from "op/op.h" nogil:
         df_column_reducer column[DF_N_DTYPES]
         df_tile_fn tile[DF_N_DTYPES]
         int tile_key
+        df_formula formula
         df_value_check value_check
         double cost
     df_status df_infer_broadcast(const df_call *call, df_error *err) noexcept

@@ -164,6 +164,21 @@ cdef class Op:
         return tuple(names)
 
     @property
+    def formula(self):
+        """The formula that generated code evaluates in place of the kernel, or None: its form, its
+        name in C, the names used if attribute 0 is true, and for bools, and the function applied to
+        the result of a reduction. Names are without the suffix of the dtype; "" if there is
+        none."""
+        cdef df_formula f = self.c.formula
+        if f.form == DF_FORM_NONE or self.c.cost >= DF_INLINE_COST:
+            return None
+        form = ("", "vector", "mask", "choice", "reduction")[<int>f.form]
+        return (form, self.name if f.name == NULL else f.name.decode(),
+                "" if f.if_true == NULL else f.if_true.decode(),
+                "" if f.of_bools == NULL else f.of_bools.decode(),
+                "" if f.finish == NULL else f.finish.decode())
+
+    @property
     def reduces(self):
         """Names of the dtypes whose rows a cluster can reduce with the op."""
         cdef list names = []

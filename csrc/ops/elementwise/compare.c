@@ -23,7 +23,7 @@ static df_status infer_where(const df_call *call, df_error *err)
 
 /* where(condition, a, b): a and b are promoted to one dtype, which selects the tile function. */
 DF_OP(where) = {.name = "where", .kind = DF_ELEMENTWISE, .n_in = 3, .n_out = 1, .promote = 6,
-                .infer = infer_where, .tile_key = 1,
+                .infer = infer_where, .tile_key = 1, .formula.form = DF_FORM_CHOICE,
                 .tile = {INTS(where), BOOLS(where), DF_OF(F16, where_tile_i16),
                          DF_OF(BF16, where_tile_i16), [DF_F32] = where_tile_f32,
                          DF_OF(F64, where_tile_f64)}};

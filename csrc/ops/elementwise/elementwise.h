@@ -117,17 +117,17 @@
 #define BOOLS(name) DF_OF(BOOL, name##_tile_u8) /* bools are bytes 0 and 1 */
 
 /* Fields shared by all records of a form. */
-#define UNARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .promote = 1, \
+#define UNARY_OP(op) .formula.form = DF_FORM_VECTOR, .name = op, .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .promote = 1, \
     .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast
-#define BINARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1, .promote = 3, \
+#define BINARY_OP(op) .formula.form = DF_FORM_VECTOR, .name = op, .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1, .promote = 3, \
     .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast
-#define TERNARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 3, .n_out = 1, .promote = 7, \
+#define TERNARY_OP(op) .formula.form = DF_FORM_VECTOR, .name = op, .kind = DF_ELEMENTWISE, .n_in = 3, .n_out = 1, .promote = 7, \
     .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast
-#define QUATERNARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 4, .n_out = 1, \
+#define QUATERNARY_OP(op) .formula.form = DF_FORM_VECTOR, .name = op, .kind = DF_ELEMENTWISE, .n_in = 4, .n_out = 1, \
     .promote = 15, .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast
-#define TEST_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .promote = 1, \
+#define TEST_OP(op) .formula.form = DF_FORM_MASK, .name = op, .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .promote = 1, \
     .infer = df_infer_compare
-#define COMPARE_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1, .promote = 3, \
+#define COMPARE_OP(op) .formula.form = DF_FORM_MASK, .name = op, .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1, .promote = 3, \
     .infer = df_infer_compare
 
 #endif

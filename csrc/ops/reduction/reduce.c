@@ -372,6 +372,7 @@ static df_status run(const df_call *call, const reduction *r)
     .attrs = {{"axes", DF_ATTR_INTS, .axis = true}, {"keepdims", DF_ATTR_BOOL}},                 \
     .infer = of##_infer,                                                                         \
     .workspace = of##_workspace, .run = of##_run
+#define FORMULA(reducer, after) .formula = {DF_FORM_REDUCTION, reducer, .finish = after}
 
 REDUCTION(sum)
 REDUCTION(prod)
@@ -387,21 +388,22 @@ REDUCTION(logsumexp)
 REDUCTION(sum_of_squares)
 REDUCTION(mean_of_squares)
 
-DF_OP(reduce_sum) = {REDUCTION_OP(sum), OF_NUMBERS(sum), COLUMNS(sum)};
-DF_OP(reduce_prod) = {REDUCTION_OP(prod), OF_NUMBERS(prod), COLUMNS(prod)};
-DF_OP(reduce_max) = {REDUCTION_OP(max), OF_NUMBERS(max), COLUMNS(max)};
-DF_OP(reduce_min) = {REDUCTION_OP(min), OF_NUMBERS(min), COLUMNS(min)};
+DF_OP(reduce_sum) = {REDUCTION_OP(sum), OF_NUMBERS(sum), COLUMNS(sum), FORMULA("sum", NULL)};
+DF_OP(reduce_prod) = {REDUCTION_OP(prod), OF_NUMBERS(prod), COLUMNS(prod), FORMULA("prod", NULL)};
+DF_OP(reduce_max) = {REDUCTION_OP(max), OF_NUMBERS(max), COLUMNS(max), FORMULA("max", NULL)};
+DF_OP(reduce_min) = {REDUCTION_OP(min), OF_NUMBERS(min), COLUMNS(min), FORMULA("min", NULL)};
 DF_OP(reduce_any) = {REDUCTION_OP(any), OF_BOOLS(any)};
 DF_OP(reduce_all) = {REDUCTION_OP(all), OF_BOOLS(all)};
-DF_OP(reduce_mean) = {REDUCTION_OP(mean), OF_FLOATS(mean), COLUMNS(mean), .promote = 1,
+DF_OP(reduce_mean) = {REDUCTION_OP(mean), OF_FLOATS(mean), COLUMNS(mean),
+                      FORMULA("sum", "mean_finish"), .promote = 1,
                       .promote_to_float = true};
 DF_OP(reduce_euclidean_norm) = {REDUCTION_OP(euclidean_norm), OF_FLOATS(euclidean_norm),
-                                COLUMNS(euclidean_norm)};
+                                COLUMNS(euclidean_norm), FORMULA("sum_square", "root_finish")};
 DF_OP(reduce_variance) = {REDUCTION_OP(variance), OF_FLOATS(variance)};
 DF_OP(reduce_std) = {REDUCTION_OP(std), OF_FLOATS(std)};
 DF_OP(reduce_logsumexp) = {REDUCTION_OP(logsumexp), OF_FLOATS(logsumexp)};
 /* Substituted by a graph pass for sums of squares: squares without other readers are not stored. */
 DF_OP(reduce_sum_of_squares) = {REDUCTION_OP(sum_of_squares), OF_FLOATS_ALONE(sum_of_squares),
-                                COLUMNS(sum_of_squares)};
+                                COLUMNS(sum_of_squares), FORMULA("sum_square", NULL)};
 DF_OP(reduce_mean_of_squares) = {REDUCTION_OP(mean_of_squares), OF_FLOATS_ALONE(mean_of_squares),
-                                 COLUMNS(mean_of_squares)};
+                                 COLUMNS(mean_of_squares), FORMULA("sum_square", "mean_finish")};

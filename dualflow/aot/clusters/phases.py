@@ -10,7 +10,6 @@ from typing import NamedTuple
 from dualflow._core import get_op
 from dualflow.aot.clusters.formulas import (
     HALVES,
-    TESTS,
     Formula,
     Reduction,
     formula_of,
@@ -139,7 +138,7 @@ class Plan:
             formula = formula_of(step.op, key, step.words)
         elif step.space == ROW and not self.short:
             formula = reduction_of(step.op, key, self.code.row_length)
-        tests = isinstance(formula, Formula) and formula.form in TESTS
+        tests = isinstance(formula, Formula) and formula.form == "mask"
         made = DTYPES[step.words[0]] if step.op is CAST else BOOL if tests else key
         self.dtypes.append(made)
         self.formulas.append(formula)

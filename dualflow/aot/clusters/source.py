@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from dualflow.aot.clusters.formulas import (
     CAST_TAGS,
     HALVES,
-    HEADERS,
+    HEADER,
     TAGS,
-    TESTS,
     Formula,
     Reduction,
-    families,
 )
 from dualflow.aot.clusters.phases import BOOL, CAST, WIDE, Kind, Load, Phase, Plan, Read
 from dualflow.aot.tables import number
@@ -29,8 +27,8 @@ def prelude(isa: str) -> str:
 
 
 def formulas() -> str:
-    """Return the lines that include all formulas."""
-    return "\n".join([*[f'#include "{path}"' for path in HEADERS], *families()])
+    """Return the line that includes all formulas."""
+    return f'#include "{HEADER}"'
 
 
 def function(plan: Plan, name: str) -> str:
@@ -186,11 +184,11 @@ class Loop:
         assert formula is not None
         key = plan.dtypes[step.operands[step.op.key]]
         operands = [self._operand(x, formula, key, j) for j, x in enumerate(step.operands)]
-        if formula.form.endswith("WITH"):
+        if formula.with_attribute:
             value = number(float_of(step.words[0]))
             operands.append(f"splat_{formula.tag}((t_{formula.tag}){value})")
         made = f"{formula.name}_{formula.tag}({', '.join(operands)})"
-        if formula.form in TESTS:
+        if formula.form == "mask":
             self.masks[v] = formula.tag
             return [f"const m_{formula.tag} k{v} = {made};",
                     f"const v_u8 x{v} = bytes_of_{formula.tag}(k{v});"]
@@ -204,19 +202,19 @@ class Loop:
         """Return the declarations of a row's accumulators."""
         tag = formula.tag
         return [f"v_{tag} a{v}[ACCUMULATORS];", f"for (int k = 0; k < ACCUMULATORS; k++) "
-                f"a{v}[k] = splat_{tag}({formula.identity});"]
+                f"a{v}[k] = splat_{tag}({formula.name}_identity_{tag}());"]
 
     def _reduce(self, v: int, x: int, formula: Reduction) -> str:
         tag, taken = formula.tag, f"x{x}"
         if formula.wide:
             taken = f"wide_of_{CAST_TAGS[self.plan.dtypes[x].name]}({taken})"
-        return (f"STRIP_REDUCE({tag}, a{v}, k, {formula.combine}, {formula.map}_{tag}({taken}, "
-                f"(v_{tag}){{0}}), {formula.identity}, m, W);")
+        return (f"STRIP_REDUCE({tag}, a{v}, k, {formula.name}_combine, "
+                f"{formula.name}_map_{tag}({taken}), {formula.name}_identity_{tag}(), m, W);")
 
     def _end(self, v: int, formula: Reduction) -> list[str]:
         """Return the lines that compute and store the result of a row."""
         tag, made = formula.tag, f"y{v}"
-        lines = [f"t_{tag} y{v} = end_row_{tag}(a{v}, {formula.combine}_{tag});"]
+        lines = [f"t_{tag} y{v} = end_row_{tag}(a{v}, {formula.name}_combine_{tag});"]
         if formula.finish:
             lines.append(f"{formula.finish}_{tag}(1, &y{v}, NULL, LENGTH);")
         if formula.wide:
@@ -226,7 +224,7 @@ class Loop:
     def _operand(self, x: int, formula: Formula, key: DType, place: int) -> str:
         """Return a value converted to the type that a formula expects."""
         dtype = self.plan.dtypes[x]
-        if formula.form == "CHOICE" and place == 0:
+        if formula.form == "choice" and place == 0:
             assert dtype is BOOL
             mask = self.masks.get(x)
             same = mask is not None and mask[1:] == formula.tag[1:]     # equal element size
