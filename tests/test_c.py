@@ -2,7 +2,6 @@
 
 import os
 import platform
-import re
 import shlex
 import subprocess
 import sysconfig
@@ -80,12 +79,14 @@ def formulas():
         for dtype in (x for x in df.dtypes.ALL if x.name in (*op.dtypes, *op.reduces)):
             if op.kind == "reduction":
                 found = reduction_of(op, dtype, 1)
-                names = found and [f"{found.name}_{part}" for part in ("identity", "map", "combine")]
-                names = names and [*names, *([found.finish] if found.finish else [])]
+                if found is None:
+                    continue
+                names = [f"{found.name}_{part}" for part in ("identity", "map", "combine")]
+                names += [found.finish] if found.finish else []
             else:
                 found = formula_of(op, dtype, (0,))
                 names = [found.name, formula_of(op, dtype, (1,)).name]
-            for name in names or []:
+            for name in names:
                 yield f"{name}_{found.tag}"
 
 
