@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 
-from dualflow.errors import DTypeError, DualflowError, InvalidArgumentError
+from dualflow.errors import DTypeError, DualflowError, InvalidArgumentError, TracedValueError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ def integer(value: Any, what: str, hint: str = "") -> int:
     """Return `value` as an int; `what` is the prefix (op and argument) of the error message."""
     try:
         return operator.index(value)
+    except TracedValueError:            # names the user's line and the remedy
+        raise
     except TypeError:
         raise DTypeError(f"{what} is {shown(value)}, expected an integer{hint}") from None
 

@@ -13,7 +13,7 @@ import dualflow as df
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 OPTIONS = argparse.Namespace(seed=1, epochs=2, batch=8, hidden=16, channels=4, dropout=0.3,
-                             learning_rate=3e-3, width=6, units=8, layers=2, span=5,
+                             learning_rate=3e-3, width=6, units=8, layers=2, span=5, rounds=1,
                              distributed=False)
 
 

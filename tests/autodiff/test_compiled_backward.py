@@ -304,10 +304,10 @@ def test_signature_is_compiled_once_interpretation_cost_as_much(monkeypatch):
     square_step(x)
     (known,) = LOGS.counted
     assert known.backward_passes == 1 and known.spent_ns > 0
-    known.walked(-known.spent_ns + 999)
+    known.count_backward_pass(-known.spent_ns + 999)
     square_step(x)
     assert known.program is None and known.backward_passes == 3
-    known.walked(-known.spent_ns + 1000)
+    known.count_backward_pass(-known.spent_ns + 1000)
     assert square_step(x)[0].item() == 6.
     assert (known.runs, known.backward_passes, LOGS.programs, LOGS.counted) == (1, 4, [known], [])
 

@@ -78,7 +78,7 @@ REFUSED = {
     unpacked: errors.TracedValueError,
     number_of_parts: errors.TracedValueError,
     parts_along_an_axis: errors.InvalidArgumentError,
-    groups: errors.DTypeError,
+    groups: errors.TracedValueError,
     generator: errors.TracedValueError,
 }
 

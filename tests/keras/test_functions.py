@@ -114,7 +114,8 @@ ENDS = np.array([0., -0., 1., -3., 8., 1e30, np.inf, -np.inf, np.nan], "float32"
 def test_unary_functions_at_extreme_values(name):
     got, want = getattr(ops, name)(ENDS).numpy(), getattr(np, name)(ENDS)
     np.testing.assert_allclose(got, want, rtol=1e-6)
-    np.testing.assert_array_equal(np.signbit(got[:6]), np.signbit(want[:6]))
+    signed = ~np.isnan(want)            # the sign of a NaN depends on the CPU
+    np.testing.assert_array_equal(np.signbit(got[signed]), np.signbit(want[signed]))
 
 
 @pytest.mark.parametrize("name", ["hypot", "logaddexp", "logaddexp2"])

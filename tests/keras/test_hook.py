@@ -38,7 +38,7 @@ def test_keras_imported_before_raises():
 
 
 def test_programs_run_by_python_m(tmp_path):
-    (tmp_path / "async_host.py").write_text("word = 'beside'")
+    (tmp_path / "beside.py").write_text("word = 'beside'")
     program = tmp_path / "program.py"
     program.write_text("import sys, keras, beside\n"
                        "print(keras.backend.backend(), beside.word, *sys.argv[1:], __name__)")
