@@ -1,5 +1,6 @@
-/* The vector formulas of ops for all dtypes, for generated code: the `formula` of a record names one
- * of them. An op of a new family needs a line here if its cost is below DF_INLINE_COST. */
+/* The vector formulas of ops for all dtypes, for generated code; the `formula` of a record names
+ * one of them. A new file of formulas is included here if some op in it costs less than
+ * DF_INLINE_COST. */
 #ifndef DF_FORMULAS_H
 #define DF_FORMULAS_H
 

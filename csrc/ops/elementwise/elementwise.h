@@ -117,17 +117,18 @@
 #define BOOLS(name) DF_OF(BOOL, name##_tile_u8) /* bools are bytes 0 and 1 */
 
 /* Fields shared by all records of a form. */
-#define UNARY_OP(op) .formula.form = DF_FORM_VECTOR, .name = op, .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .promote = 1, \
-    .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast
-#define BINARY_OP(op) .formula.form = DF_FORM_VECTOR, .name = op, .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1, .promote = 3, \
-    .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast
-#define TERNARY_OP(op) .formula.form = DF_FORM_VECTOR, .name = op, .kind = DF_ELEMENTWISE, .n_in = 3, .n_out = 1, .promote = 7, \
-    .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast
-#define QUATERNARY_OP(op) .formula.form = DF_FORM_VECTOR, .name = op, .kind = DF_ELEMENTWISE, .n_in = 4, .n_out = 1, \
-    .promote = 15, .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast
-#define TEST_OP(op) .formula.form = DF_FORM_MASK, .name = op, .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .promote = 1, \
-    .infer = df_infer_compare
-#define COMPARE_OP(op) .formula.form = DF_FORM_MASK, .name = op, .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1, .promote = 3, \
-    .infer = df_infer_compare
+#define ELEMENTWISE_OP(op, inputs, promoted)                                                     \
+    .name = op, .kind = DF_ELEMENTWISE, .n_in = inputs, .n_out = 1, .promote = promoted
+#define VECTOR_OP(op, inputs, promoted)                                                          \
+    ELEMENTWISE_OP(op, inputs, promoted), .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast, \
+    .formula.form = DF_FORM_VECTOR
+#define MASK_OP(op, inputs, promoted)                                                            \
+    ELEMENTWISE_OP(op, inputs, promoted), .infer = df_infer_compare, .formula.form = DF_FORM_MASK
+#define UNARY_OP(op) VECTOR_OP(op, 1, 1)
+#define BINARY_OP(op) VECTOR_OP(op, 2, 3)
+#define TERNARY_OP(op) VECTOR_OP(op, 3, 7)
+#define QUATERNARY_OP(op) VECTOR_OP(op, 4, 15)
+#define TEST_OP(op) MASK_OP(op, 1, 1)
+#define COMPARE_OP(op) MASK_OP(op, 2, 3)
 
 #endif
