@@ -29,9 +29,7 @@ ACCELERATORS = "gpu", "tpu", "cuda", "mps", "xla_gpu"
 class _Choices(EnumType):
     """Enumerations that are called only with a value; others also create enumerations."""
 
-    def __call__(cls, value: Any, names: Any = None, *, module: Any = None,
-                 qualname: Any = None, type: Any = None, start: int = 1,
-                 boundary: Any = None) -> Any:
+    def __call__(cls, value: Any) -> Any:       # type: ignore[override]
         try:
             return super().__call__(value)
         except (TypeError, ValueError):

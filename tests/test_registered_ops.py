@@ -206,7 +206,7 @@ def test_decorators():
 
     f = df.function(lambda x: largest(plus(thirds(x), x))[0])
     assert f(df.constant([3., 6.])).tolist() == largest(df.constant([4., 8.]))[0].tolist() == [8.]
-    assert thirds.__doc__ == "A third of it." and plus.__name__ == "plus"
+    assert thirds.__doc__ == "Return a third of x." and plus.__name__ == "plus"
     assert repr(thirds) == "<dualflow op thirds, in Python>"
 
 
