@@ -77,7 +77,7 @@ def modules():
 
 def methods(owner, make, kind):
     for name in sorted(dir(kind)):
-        method = getattr(kind, name)
+        method = getattr(kind, name, None)      # absent: names of other libraries
         if callable(method) and name not in SPARED and (name[0] != "_" or name[:2] == "__"):
             yield f"{owner}.{name}", method, make
 

@@ -84,7 +84,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
             raise InvalidArgumentError(f"function: {python_function.__name__} is a generator or a "
                                        "coroutine; expected a function that returns its result, "
                                        "for example as a list")
-        self.python_function = python_function
+        self.python_function: Callable[P, R] = python_function
         self.name: str = name or str(getattr(python_function, "__name__",
                                             type(python_function).__name__))
         self.input_signature = input_signature
