@@ -13,7 +13,7 @@
 #endif
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include "simd/intrinsics.h"
 #define DF_X86 1
 #endif
 

@@ -9,7 +9,7 @@
 #include "simd/simd.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include "simd/intrinsics.h"
 #endif
 
 #define PHILOX_COUNTERS 8 /* per group */

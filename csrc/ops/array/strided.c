@@ -7,7 +7,7 @@
 
 #include <string.h>
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include "simd/intrinsics.h"
 #endif
 
 typedef uint8_t t_b1;

@@ -2,7 +2,7 @@
  * blocks that are sorted as the 16 columns of a square, by the network of sort_network_formulas.h,
  * and merged. Equal elements are indistinguishable, so the result does not depend on the method. */
 
-#include <immintrin.h>
+#include "simd/intrinsics.h"
 
 enum { SQUARE = 16, VECTOR_BLOCK = SQUARE * SQUARE };
 
