@@ -9,7 +9,7 @@ enum { KEY_BYTES = 2 * sizeof(int64_t) };
 static const df_model_variable *read_values(df_reading *r, const char *what, int *n)
 {
     *n = df_take_count(r, what);
-    df_model_variable *values = df_reading_room(r, *n, sizeof *values);
+    df_model_variable *values = df_reading_alloc(r, *n, sizeof *values);
     for (int k = 0; k < *n && r->status == DF_OK; k++) df_take_described(r, what, &values[k]);
     return values;
 }
@@ -27,7 +27,7 @@ static const df_model_program *take_program(df_reading *r)
 
 static const df_model_source *read_sources(df_reading *r, int n)
 {
-    df_model_source *sources = df_reading_room(r, n, sizeof *sources);
+    df_model_source *sources = df_reading_alloc(r, n, sizeof *sources);
     for (int k = 0; k < n && r->status == DF_OK; k++) {
         df_model_source *s = &sources[k];
         s->origin = (df_model_origin)df_take(r, "the origin of an argument", DF_FROM_CALL,
@@ -42,7 +42,7 @@ static const df_model_source *read_sources(df_reading *r, int n)
 
 static const df_model_return *read_returns(df_reading *r, int n)
 {
-    df_model_return *returns = df_reading_room(r, n, sizeof *returns);
+    df_model_return *returns = df_reading_alloc(r, n, sizeof *returns);
     for (int k = 0; k < n && r->status == DF_OK; k++) {
         df_model_return *x = &returns[k];
         x->kind = (df_slot_kind)df_take(r, "the kind of a result", DF_SLOT_CONSTANT,
@@ -58,7 +58,7 @@ static const df_model_return *read_returns(df_reading *r, int n)
 static void read_kept(df_reading *r, df_model_entry *e)
 {
     if (!df_take(r, "whether values are cached", 0, 1)) return;
-    df_model_entry *kept = df_reading_room(r, 1, sizeof *kept);
+    df_model_entry *kept = df_reading_alloc(r, 1, sizeof *kept);
     const df_model_program *p = take_program(r);
     if (!kept || !p) return;
     *kept = (df_model_entry){.name = "the cached part", .program = p};
@@ -140,7 +140,7 @@ static void check_source(df_reading *r, const df_model_entry *e, const df_progra
 static void check_apart(df_reading *r, const df_model_entry *e)
 {
     const int n = r->tables.n_variables;
-    uint8_t *uses = df_reading_room(r, n, 1);
+    uint8_t *uses = df_reading_alloc(r, n, 1);
     for (int k = 0; k < e->program->n_args && r->status == DF_OK; k++) {
         const df_model_source *s = &e->sources[k];
         if (s->origin != DF_FROM_VARIABLE && s->origin != DF_FROM_WRITTEN) continue;
@@ -177,8 +177,8 @@ static bool is_returned(const df_reading *r, const df_model_entry *e, const df_m
 static void check_returns(df_reading *r, const df_model_entry *e)
 {
     const df_model_program *p = e->program;
-    int64_t *bytes = df_reading_room(r, p->n_results, sizeof *bytes);
-    int64_t *made = df_reading_room(r, p->n_results, sizeof *made);
+    int64_t *bytes = df_reading_alloc(r, p->n_results, sizeof *bytes);
+    int64_t *made = df_reading_alloc(r, p->n_results, sizeof *made);
     for (int k = 0; k < p->n_results && made; k++) bytes[k] = -1;
     for (int k = 0; k < e->n_out && r->status == DF_OK; k++) {
         const df_model_return *x = &e->returns[k];
@@ -218,7 +218,7 @@ static void check_program(df_reading *r, const df_model_entry *e, const df_progr
  * result is returned. */
 static void check_kept(df_reading *r, const df_model_entry *e, const df_model_entry *kept)
 {
-    uint8_t *reads = df_reading_room(r, r->tables.n_variables, 1);
+    uint8_t *reads = df_reading_alloc(r, r->tables.n_variables, 1);
     int n_results = 0;
     for (int k = 0; k < e->program->n_args && reads; k++)
         if (e->sources[k].origin == DF_FROM_VARIABLE) reads[e->sources[k].index] = 1;

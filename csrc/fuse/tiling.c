@@ -18,18 +18,18 @@
 df_status df_cluster_set_load(df_cluster_load *load, const df_tensor *x, const df_tensor *space,
                               const char *name, df_error *err)
 {
-    df_operand_room room;
+    df_operand_dims dims;
     df_operand_walk *o = &load->operand;
     if (x->size < 0)
         return df_fail(err, DF_BAD_SHAPE, "%s: shape of input %d, %s, is not known", name,
                        load->input, df_tensor_text(x).text);
-    df_operand_set(o, x, space, &room);
-    o->extent = o->step = NULL; /* not the pointers into `room` if malloc fails */
+    df_operand_set(o, x, space, &dims);
+    o->extent = o->step = NULL; /* not the pointers into `dims` if malloc fails */
     if (space->size == 0 && o->mode == DF_PERIODIC) o->mode = DF_WALK;
     int64_t *own = malloc(sizeof *own * 2 * (size_t)(o->ndim + 1));
     if (!own) return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory", name);
-    memcpy(own, room.extent, sizeof *own * (size_t)o->ndim);
-    memcpy(own + o->ndim, room.step, sizeof *own * (size_t)o->ndim);
+    memcpy(own, dims.extent, sizeof *own * (size_t)o->ndim);
+    memcpy(own + o->ndim, dims.step, sizeof *own * (size_t)o->ndim);
     o->extent = own;
     o->step = own + o->ndim;
     return DF_OK;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_PLACES 256
-#define FIRST_ROOM 256
+#define FIRST_SLOTS 256
+#define FIRST_CAPACITY 256
 #define KEPT ((uint64_t)1 << 16)
 #define SAME_SHAPE ((uint64_t)1 << 17)
 #define LANES 4 /* independent chains of multiplications */
@@ -20,20 +20,20 @@ void df_signature_begin(df_signature *s)
     }
 }
 
-static bool grow(void **items, int64_t *room, int64_t want, size_t size)
+static bool grow(void **items, int64_t *capacity, int64_t want, size_t size)
 {
-    int64_t more = df_max(FIRST_ROOM, df_max(want, *room * 2));
+    int64_t more = df_max(FIRST_CAPACITY, df_max(want, *capacity * 2));
     void *grown = realloc(*items, (size_t)more * size);
     if (!grown) return false;
     *items = grown;
-    *room = more;
+    *capacity = more;
     return true;
 }
 
 static inline bool reserve(df_signature *s, int64_t words)
 {
-    return s->n + words <= s->room ||
-           grow((void **)&s->words, &s->room, s->n + words, sizeof *s->words);
+    return s->n + words <= s->capacity ||
+           grow((void **)&s->words, &s->capacity, s->n + words, sizeof *s->words);
 }
 
 bool df_signature_word(df_signature *s, uint64_t word)
@@ -50,7 +50,7 @@ static inline uint64_t home(const df_signature *s, uint64_t id)
 
 static bool grow_seen(df_signature *s)
 {
-    df_signature grown = {.n_seen = df_max(FIRST_PLACES, s->n_seen * 2)};
+    df_signature grown = {.n_seen = df_max(FIRST_SLOTS, s->n_seen * 2)};
     grown.seen = calloc((size_t)grown.n_seen, sizeof *grown.seen);
     if (!grown.seen) return false;
     for (int64_t i = 0; i < s->n_seen; i++) {
@@ -104,8 +104,8 @@ bool df_signature_value(df_signature *s, uint64_t id, const df_tensor *like)
 
 bool df_signature_argument(df_signature *s, void *object)
 {
-    if (s->n_saved == s->saved_room &&
-        !grow((void **)&s->saved, &s->saved_room, 0, sizeof *s->saved))
+    if (s->n_saved == s->saved_capacity &&
+        !grow((void **)&s->saved, &s->saved_capacity, 0, sizeof *s->saved))
         return false;
     s->saved[s->n_saved++] = object;
     return true;
@@ -119,8 +119,8 @@ bool df_signature_operand(df_signature *s, const df_operand *o, const df_tensor 
     uint64_t word = kind_of(kept ? (int)kept->dtype : o->dtype, ndim);
     int32_t argument = -1;
     df_seen_value *p = NULL;
-    if (s->n_operands == s->operand_room &&
-        !grow((void **)&s->argument_of, &s->operand_room, 0, sizeof *s->argument_of))
+    if (s->n_operands == s->operand_capacity &&
+        !grow((void **)&s->argument_of, &s->operand_capacity, 0, sizeof *s->argument_of))
         return false;
     if (!reserve(s, 2 + ndim)) return false;
     if (o->id || kept) {

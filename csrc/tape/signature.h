@@ -20,7 +20,8 @@ typedef struct {
     void **saved;    /* by argument: the stored object */
     int32_t *argument_of; /* by operand, in the order of writing: the argument; -1 if it is not
                            * stored */
-    int64_t n, n_saved, n_operands, n_values, room, saved_room, operand_room, n_seen;
+    int64_t n, n_saved, n_operands, n_values, n_seen;
+    int64_t capacity, saved_capacity, operand_capacity;
     df_seen_value *seen; /* hash table by id; an entry of another `generation` is free */
     int32_t generation;
     const int64_t *dims; /* of the previous operand */

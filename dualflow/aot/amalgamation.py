@@ -113,9 +113,9 @@ def own_names(path: str) -> Names:
 @cache
 def stem(path: str) -> str:
     """Return the prefix for a source's clashing names: `softmax`, `ops_attention`."""
-    room, *_, name = path.removesuffix(".c").split("/")
+    folder, *_, name = path.removesuffix(".c").split("/")
     alone = sum([x.split("/")[-1] == f"{name}.c" for x in side(is_kernel(path))]) == 1
-    return name if alone or room == name else f"{room}_{name}"
+    return name if alone or folder == name else f"{folder}_{name}"
 
 
 @cache

@@ -111,10 +111,10 @@ def with_header(sections: list[bytes]) -> list[bytes]:
     """Return the parts of a file with the given sections, each aligned."""
     parts, at, table = [b""], HEADER.size, []
     for data in sections:
-        room = -at % ALIGNMENT
-        parts += [bytes(room), data]
-        table += [at + room, len(data)]
-        at += room + len(data)
+        padding = -at % ALIGNMENT
+        parts += [bytes(padding), data]
+        table += [at + padding, len(data)]
+        at += padding + len(data)
     parts[0] = HEADER.pack(MAGIC, ORDER, VERSION, at, 0, *table)
     return parts
 
@@ -124,10 +124,10 @@ def laid_out(constants: list[Tensor]) -> tuple[bytes, list[int]]:
     parts, places, at = [], [], 0
     for x in constants:
         data = bytes(memory_of(x))
-        room = -len(data) % ALIGNMENT
-        parts += [data, bytes(room)]
+        padding = -len(data) % ALIGNMENT
+        parts += [data, bytes(padding)]
         places.append(at)
-        at += len(data) + room
+        at += len(data) + padding
     return b"".join(parts), places
 
 
