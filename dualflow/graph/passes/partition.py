@@ -25,10 +25,10 @@ from dualflow.graph.passes.operands import (
     Shape,
     Views,
     broadcast_present,
-    is_known,
     shape_of,
     squeezed_shape,
 )
+from dualflow.graph.passes.values import is_known
 
 STEPS_MAX = 4096          # steps of one cluster
 TILE_INPUTS_MAX = 4       # DF_TILE_MAX_IN
