@@ -98,7 +98,7 @@ class If:
             del conditions().facts[self._facts:]
             self.state.write(self.before)
             if kind is None:
-                left_early("if")
+                left_early("`if`")
             if issubclass(kind, Exception):
                 note_escape(error, "`if`", self.where)
                 error.add_note(f"This was raised while both branches of the `if` at {self.where} "
