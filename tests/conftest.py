@@ -33,7 +33,7 @@ def pytest_addoption(parser):
     parser.addoption("--minutes", type=float, default=1., help="how long `-m soak` runs")
     parser.addoption("--seed", type=int, default=None, help="where `-m soak` begins")
     parser.addoption("--gradients-both", action="store_true",
-                     help="tapes walk back and run programs at first sight; bits are compared")
+                     help="run each backward pass interpreted and compiled, and compare bits")
 
 
 def pytest_configure(config):
@@ -56,9 +56,9 @@ def pytest_collection_modifyitems(config, items):
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown():
     """Fail if the test left a tape or a graph open: it would record the ops of later tests."""
-    log = current_tape()
-    if log is not None:
-        log.pop()
+    tape = current_tape()
+    if tape is not None:
+        tape.pop()
         pytest.fail("the test left a tape recording")
     assert current_graph() is None, "the test left a graph open"
 

@@ -1,10 +1,10 @@
 # Tape records (csrc/tape/tape.h), written by `record_all` and read by the backward pass. For each
-# op with an input that depends on a watched value, a log keeps the op, its attributes, the ids of
+# op with an input that depends on a watched value, a tape keeps the op, its attributes, the ids of
 # its operands, the operands that the gradient rule declares to read, and the specs of the others.
 
 cdef extern from *:
     """
-    /* The innermost log that records in this thread (a borrowed Tape). */
+    /* The innermost tape that records in this thread (a borrowed Tape). */
     static DF_THREAD_LOCAL void *df_tape_top = NULL;
     /* The op record of functions that consist only of a gradient rule: see function_op. */
     static const df_op df_function_op = {
@@ -81,7 +81,7 @@ cdef class Record:
         return f"<Record {self.op.name} {self.input_ids} -> {self.output_ids}>"
 
 
-cdef TensorSpec last_spec = TensorSpec(())     # reused: the next operand is often alike
+cdef TensorSpec last_spec = TensorSpec(())     # reused: the next operand often has equal dims
 
 
 cdef object operand_object(df_operand *o):
@@ -135,17 +135,17 @@ cdef class Tape:
     auto_watch : bool
         Whether values of trainable variables are watched as soon as an op reads them.
     keeps_records : bool
-        Whether to keep records; if False, the log only collects older values in `met`.
+        Whether to keep records; if False, the tape only collects older values in `met`.
     """
     cdef df_tape c
     cdef bint auto_watch
     cdef readonly list met              # older values that ops read; None if it keeps records
     cdef readonly bint active
     cdef int backward_passes            # backward passes that read the entries
-    cdef readonly Tape outer            # the next log on the stack of the thread
+    cdef readonly Tape outer            # the next tape on the stack of the thread
     cdef readonly set watched           # ids passed to `watch`, and of variables that ops read
     cdef readonly dict blocked          # name of an op without a gradient -> reason
-    cdef list functions                 # ops of `function_op` in entries; only the log owns them
+    cdef list functions                 # ops of `function_op` in entries; only the tape owns them
 
     def __cinit__(self, bint auto_watch=True, bint keeps_records=True):
         self.auto_watch = auto_watch
@@ -378,7 +378,7 @@ def tensor_id(x):
 
 
 def current_tape():
-    """Return the innermost log that records in this thread, or None."""
+    """Return the innermost tape that records in this thread, or None."""
     return <object>df_tape_top if df_tape_top != NULL else None
 
 
