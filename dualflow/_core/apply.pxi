@@ -100,15 +100,15 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
     """Return the inputs as tensors; promotion casts those that take part in it to one dtype."""
     cdef list ins = [None] * n
     cdef Py_ssize_t i
-    cdef bint alike = not op.c.promote_to_float
+    cdef bint same_dtype = not op.c.promote_to_float
     cdef object async_role = dtype_beside(op, args, n)
     for i in range(n):
         a = <object>args[i]
         if type(a) is Tensor and not op.c.writes:
             ins[i] = a
-            alike = alike and (<Tensor>a).t.dtype == (<Tensor>ins[0]).t.dtype
+            same_dtype = same_dtype and (<Tensor>a).t.dtype == (<Tensor>ins[0]).t.dtype
             continue
-        alike = False
+        same_dtype = False
         if op.c.writes >> i & 1 if i < 32 else False:
             a = unwrapped(a)
             if not isinstance(a, Variable) and not is_version(a):
@@ -123,7 +123,7 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
             ins[i] = read_variable(<Variable>a)
         elif not (promotes(op, i) and is_number(a)):
             ins[i] = to_tensor(a, async_role if promotes(op, i) else None, op.name)
-    return ins if alike else promoted(op, args, ins)
+    return ins if same_dtype else promoted(op, args, ins)
 
 
 cdef object dtype_beside(Op op, PyObject **args, Py_ssize_t n):

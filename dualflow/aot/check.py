@@ -61,7 +61,7 @@ static size_t bytes_of(kind k)
     return k == INTEGERS ? 1 : k == FLOATS_8 ? 8 : k == FLOATS_4 ? 4 : 2;
 }}
 
-/* FNV-1a of the values; all NaNs hash alike. */
+/* FNV-1a of the values; all NaNs have the same hash. */
 static uint64_t hash(kind k, const unsigned char *data, size_t n)
 {{
     const size_t bytes = bytes_of(k);

@@ -226,10 +226,10 @@ class _Function(Analysis):
         self.doubtful.update(deferred)
         dead += [DEFERRED + x for x in deferred]
         names = [f"global:{x}" if x in self.of_module else x for x in names]
-        told = [names, dead, flags, rows, mutable_containers, does.attributes or ()]
-        while told and not told[-1]:
-            told.pop()
-        return [constant(" ".join(words), at) for words in told]
+        fields = [names, dead, flags, rows, mutable_containers, does.attributes or ()]
+        while fields and not fields[-1]:
+            fields.pop()
+        return [constant(" ".join(words), at) for words in fields]
 
     def unknown(self, names: Sequence[str], known: set[str]) -> list[str]:
         """Return the variables that may have no value."""

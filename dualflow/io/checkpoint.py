@@ -353,14 +353,14 @@ class Difference:
 
     def check(self, partial: bool) -> None:
         """Raise an error if there are differences that are not permitted."""
-        told = [] if partial else [
+        problems = [] if partial else [
             *[f"the checkpoint has no {name}" for name in self.missing],
             *[f"there is no {name} here" for name in self.extra]]
-        told += self.other
-        if told:
+        problems += self.other
+        if problems:
             hint = "" if self.other or partial else "\npartial=True restores the rest"
             raise InvalidArgumentError(f"{self.path} does not match, and nothing was restored:\n  "
-                                       + "\n  ".join(told) + hint)
+                                       + "\n  ".join(problems) + hint)
 
 
 def snapshot(found: Tracked) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -289,8 +289,8 @@ class BatchInterpreter:
 def sized_here(node: Node) -> bool:
     """Return True if an output size depends on the data that an op reads. Sizes from attributes
     are excluded, because they were determined earlier."""
-    told = node.attrs is not None and node.attrs.symbolic
-    return (any([y.data_dependent_shape for y in node.outputs]) and not told
+    from_attributes = node.attrs is not None and node.attrs.symbolic
+    return (any([y.data_dependent_shape for y in node.outputs]) and not from_attributes
             and not any([x.data_dependent_shape for x in node.inputs]))
 
 

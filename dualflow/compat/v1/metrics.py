@@ -12,7 +12,7 @@ from dualflow.compat.v1.assign import assign_add
 from dualflow.compat.v1.default_graph import default_graph, recorded
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import name_scope
-from dualflow.compat.v1.ops import alike, convert
+from dualflow.compat.v1.ops import as_tensors, convert
 from dualflow.compat.v1.variables import Variable
 
 __all__ = ["accuracy", "auc", "false_negatives", "false_positives", "mean",
@@ -126,7 +126,7 @@ def of_errors(name: str, error: Callable[[Any], Any], does: str,
     """Return a metric: the mean of `error(predictions - labels)`, passed through `last`."""
     def metric(labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
                updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:
-        y, x = alike(labels, predictions)
+        y, x = as_tensors(labels, predictions)
         with name_scope(name, metric.__name__):
             x = df.cast(error(df.cast(x, df.float32) - df.cast(y, df.float32)), df.float32)
             weight = weights_of(weights, x)
