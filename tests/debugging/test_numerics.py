@@ -89,8 +89,8 @@ def test_traced_names_op_and_line():
     assert f(df.constant([3.])).shape == (1,)
     with pytest.raises(InvalidArgumentError, match=r"^log: output 0") as caught:
         f(df.constant([1.]))
-    told = str(caught.value) + "".join(caught.value.__notes__)
-    assert re.search(rf"{HERE}:{line_of('the log')}\b", told)
+    message = str(caught.value) + "".join(caught.value.__notes__)
+    assert re.search(rf"{HERE}:{line_of('the log')}\b", message)
     assert f(df.constant([3.])).shape == (1,)
 
 
@@ -120,9 +120,9 @@ def test_traced_backward_names_op_and_line():
 
     with pytest.raises(InvalidArgumentError) as caught:
         step()
-    told = str(caught.value) + "".join(caught.value.__notes__)
+    message = str(caught.value) + "".join(caught.value.__notes__)
     assert re.search(rf"{HERE}:{line_of('the gradient')}, in step, in the gradient of sqrt at "
-                     rf"{HERE}:{line_of('the root')}\b", told)
+                     rf"{HERE}:{line_of('the root')}\b", message)
     assert v.numpy().tolist() == [4., 0.]
 
 
