@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, memory_of
-from dualflow.aot.check_vectors import MOST, Call, Recorded
+from dualflow.aot.check_vectors import MAX_DRAWN, Call, Recorded
 from dualflow.aot.contents import Contents
 from dualflow.aot.model import c_type
 from dualflow.aot.names import text_literal
@@ -231,7 +231,7 @@ class Check:
         lines, after, names = [], [], []
         for i, x in enumerate(call.inputs):
             data = bytes(memory_of(x))
-            period = MOST * x.dtype.itemsize
+            period = MAX_DRAWN * x.dtype.itemsize
             some = data[:period] if data == (data[:period] * (len(data) // period + 1))[
                 :len(data)] else data
             lines.append(f"{c_type(x.dtype)} *in_{i} = filled({len(data)}, {self._stored(some)}, "

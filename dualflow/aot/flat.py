@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dualflow._core import Op, Tensor, get_op, ops
 from dualflow.aot.contents import Contents
-from dualflow.aot.entry import Entry, Given, generator_of
+from dualflow.aot.entry import CallArgument, Entry, generator_of
 from dualflow.dtypes import DType
 from dualflow.graph.ir.tile_code import Step, disassemble
 from dualflow.graph.ir.tile_text import CODE
@@ -160,28 +160,29 @@ class Flat:
     # --- entries ---
 
     def _entry(self, entry: Entry) -> FlatEntry:
-        places = {x: i for i, x in enumerate(entry.given)}
+        positions = {x: i for i, x in enumerate(entry.arguments)}
         kept = None
         if entry.spec.kept is not None:
-            kept = self._described(entry.spec.kept, f"{entry.name}, what it keeps", 0,
+            kept = self._described(entry.spec.kept, f"{entry.name}, cached values", 0,
                                    entry.spec.kept.results, None, {})
-        return self._described(entry.spec, entry.name, len(entry.given), entry.returns, kept,
-                               places)
+        return self._described(entry.spec, entry.name, len(entry.arguments), entry.returns, kept,
+                               positions)
 
     def _described(self, spec: ProgramSpec, name: str, n_in: int, returns: Sequence[ResultSpec],
-                   kept: FlatEntry | None, places: Mapping[Given, int]) -> FlatEntry:
-        sources = [self._source(x, places) for x in spec.arguments]
+                   kept: FlatEntry | None, positions: Mapping[CallArgument, int]) -> FlatEntry:
+        sources = [self._source(x, positions) for x in spec.arguments]
         sources += [FlatSource("WRITTEN" if x.written else "VARIABLE",
                                self.contents.place(x.variable)) for x in spec.variables]
         return FlatEntry(name, self._program(spec), n_in, tuple(sources),
                          tuple([self._return(x, spec) for x in returns]), kept)
 
-    def _source(self, argument: ArgumentSpec, places: Mapping[Given, int]) -> FlatSource:
+    def _source(self, argument: ArgumentSpec, positions: Mapping[CallArgument, int]) -> FlatSource:
         source = argument.source
         if isinstance(source, Argument):
-            return FlatSource("CALL", places[Given(source.leaf, argument.dtype)])
+            return FlatSource("CALL", positions[CallArgument(source.leaf, argument.dtype)])
         if isinstance(source, Computed) and source.formula.steps[0][0] == "argument":
-            return FlatSource("CALL", places[Given(source.formula.steps[0][1], argument.dtype)])
+            leaf = source.formula.steps[0][1]
+            return FlatSource("CALL", positions[CallArgument(leaf, argument.dtype)])
         if isinstance(source, Feed):
             return FlatSource("KEY", self.contents.place(generator_of(source)))
         if isinstance(source, CachedParameter):
