@@ -1,4 +1,4 @@
-"""Collectives of Python objects and variables, for use outside of graphs."""
+"""Collectives of Python objects and variables, which run in eager mode only."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def allgather_object(obj: Any, *, process_set: ProcessSet = global_process_set) 
 
 def broadcast_object(obj: Any, root_rank: int = 0, *,
                      process_set: ProcessSet = global_process_set) -> Any:
-    """Return the object of one rank on all ranks.
+    """Send the object of one rank to all ranks, by pickle, and return it.
 
     Parameters
     ----------
