@@ -1,4 +1,4 @@
-"""Every public name of compat.v1 appears in a test, and the modules only re-export names."""
+"""Every public name of compat.v1 appears in a test; dtypes, errors, logging and older names."""
 
 import operator
 import re

@@ -1,4 +1,4 @@
-"""The first NaN or infinity is named, forward and backward, in both modes."""
+"""Errors name the op of the first NaN or infinity, forward and backward, in both modes."""
 
 import re
 
@@ -134,9 +134,9 @@ def test_traced_masks_pass_through():
     assert f(df.constant([1., 2.]), df.constant([True, False])).tolist() == [1., 0.]
 
 
-@pytest.mark.parametrize("everywhere", [False, True])
-def test_check_numerics_of_one_tensor(everywhere):
-    if not everywhere:
+@pytest.mark.parametrize("enabled", [False, True])
+def test_check_numerics_of_one_tensor(enabled):
+    if not enabled:
         df.debugging.disable_check_numerics()
     check = lambda x: df.debugging.check_numerics(x, "loss") * 2.  # noqa: E731
     for call in (check, df.function(check)):
