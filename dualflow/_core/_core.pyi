@@ -361,7 +361,7 @@ class ProgramFile:
     variables: tuple[tuple[str, Tensor], ...]
     structure: bytes
     entry: Any
-    kept: Any
+    cached: Any
     def __new__(cls, path: bytes) -> Self: ...
 @final
 class Program:

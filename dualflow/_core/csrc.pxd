@@ -414,7 +414,7 @@ cdef extern from "file/file.h" nogil:
         int n_out
         const df_model_source *sources
         const df_model_return *returns
-        const df_model_entry *kept
+        const df_model_entry *cached
     ctypedef struct df_model_tables:
         int n_variables
         const df_model_variable *variables

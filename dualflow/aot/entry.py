@@ -267,5 +267,5 @@ def programs(specs: Iterable[ProgramSpec]) -> Iterator[ProgramSpec]:
         spec = pending.pop()
         yield spec
         pending += [body for x in spec.instructions for body in x.bodies]
-        if spec.kept is not None:
-            pending.append(spec.kept)
+        if spec.cached is not None:
+            pending.append(spec.cached)

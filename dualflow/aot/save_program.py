@@ -215,13 +215,13 @@ class Words:
             words += self._described(value.path, value.dtype, value.shape)
         for returned in x.returns:
             words += self._return(returned)
-        if x.kept is None:
+        if x.cached is None:
             return [*words, 0]
-        words += [1, x.kept.program]
-        for source in x.kept.sources:
+        words += [1, x.cached.program]
+        for source in x.cached.sources:
             words += self._source(source)
-        words.append(len(x.kept.returns))
-        for returned in x.kept.returns:
+        words.append(len(x.cached.returns))
+        for returned in x.cached.returns:
             words += self._return(returned)
         return words
 
