@@ -20,8 +20,8 @@ def replace_source(app, docname, source):
 
 
 def relinked(text, here, there):
-    """Return the text of a file in folder `here` with links for a page in folder `there`. A link to a
-    file that is not a page becomes code."""
+    """Return the text of a file in folder `here` with links for a page in folder `there`. A link
+    to a file that is not a page becomes code."""
     def link(match):
         label, target, anchor = match.groups()
         if re.match(r"\w+:", target):

@@ -106,8 +106,8 @@ def clashing(kernels: bool) -> Names:
 def own_names(path: str) -> Names:
     """Return the names of a source that clash on its side. An op's names stay in the op's file."""
     own, others = names_in(tuple(parts_of(path))), clashing(is_kernel(path))
-    kept = {op for op, file in file_of_ops().items() if file == path}
-    return Names((own.plain & others.plain) - kept, (own.templated & others.templated) - kept)
+    ops = {op for op, file in file_of_ops().items() if file == path}
+    return Names((own.plain & others.plain) - ops, (own.templated & others.templated) - ops)
 
 
 @cache

@@ -66,8 +66,9 @@ def total(name: str, value: Any) -> tuple[Any, Any]:
     """Return a variable that sums values, and the operation that adds `value` and returns the
     sum."""
     where = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
-    kept = Variable(df.zeros([int(n) for n in value.shape], value.dtype), False, where, name=name)
-    return as_tensor(kept.slot), assign_add(kept, value)
+    zeros = df.zeros([int(n) for n in value.shape], value.dtype)
+    variable = Variable(zeros, False, where, name=name)
+    return as_tensor(variable.slot), assign_add(variable, value)
 
 
 def measured(sums: list[tuple[Any, Any]], measure: Callable[..., Any], metrics_collections: Any,
@@ -337,8 +338,8 @@ def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = Non
     0.5
     """
     with name_scope(name, "mean_iou"):
-        kept, update = table(labels, predictions, num_classes, weights, df.float64)
-        now = df.cast(kept, df.float32)
+        matrix, update = table(labels, predictions, num_classes, weights, df.float64)
+        now = df.cast(matrix, df.float32)
         right = linalg.diag_part(now)
         union = df.reduce_sum(now, 0) + df.reduce_sum(now, 1) - right
         return over_classes(right, union, update, metrics_collections, updates_collections)

@@ -155,10 +155,10 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None)
     [1 3]
     """
     a, b = as_tensors(x, y)
-    kept = df.reduce_all(df.not_equal(df.expand_dims(a, 1), df.expand_dims(b, 0)), 1)
+    is_missing = df.reduce_all(df.not_equal(df.expand_dims(a, 1), df.expand_dims(b, 0)), 1)
     places = df.cast(df.range(df.shape(a)[0]), as_dtype(index_dtype))
-    return ListDiff(df.boolean_mask(a, kept, name=name or "ListDiff"),
-                    df.boolean_mask(places, kept))
+    return ListDiff(df.boolean_mask(a, is_missing, name=name or "ListDiff"),
+                    df.boolean_mask(places, is_missing))
 
 
 @recorded

@@ -39,8 +39,8 @@ class Feed(NamedTuple):
 
 
 class CachedParameter(NamedTuple):
-    """Output `place` of `Graph.cached`, which is computed from variables again only after these have
-    changed."""
+    """Output `place` of `Graph.cached`, which is computed from variables, and computed again only
+    after they have changed."""
 
     place: int
 
