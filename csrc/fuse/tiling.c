@@ -55,17 +55,17 @@ void df_cluster_choose_tile(df_cluster *c, const df_cluster_register *registers)
     if (tile >= 16) tile -= tile % 16; /* whole vectors of elements or of short rows */
     if (c->n_units > tile) {
         int64_t unit = 1;
-        int32_t kept = 0;
+        int32_t n_periodic = 0;
         for (int32_t i = 0; i < c->n_periodic; i++) {
             const int32_t at = c->periodic[i];
             const df_cluster_load *load = &c->loads[at];
             const int64_t per_unit = load->space == DF_SPACE_FULL ? length : 1;
             int64_t units = df_common_multiple(load->operand.period, per_unit, tile * per_unit);
             units = df_common_multiple(unit, df_ceil_div(units, per_unit), tile);
-            if (units <= tile) unit = units, c->periodic[kept++] = at;
+            if (units <= tile) unit = units, c->periodic[n_periodic++] = at;
             else c->walking[c->n_walking++] = at;
         }
-        c->n_periodic = kept;
+        c->n_periodic = n_periodic;
         tile = tile / unit * unit;
     }
     c->tile = df_max(df_min(tile, c->n_units), 1);

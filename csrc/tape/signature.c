@@ -5,7 +5,7 @@
 
 #define FIRST_SLOTS 256
 #define FIRST_CAPACITY 256
-#define KEPT ((uint64_t)1 << 16)
+#define STORED ((uint64_t)1 << 16)
 #define SAME_SHAPE ((uint64_t)1 << 17)
 #define LANES 4 /* independent chains of multiplications */
 
@@ -111,31 +111,31 @@ bool df_signature_argument(df_signature *s, void *object)
     return true;
 }
 
-bool df_signature_operand(df_signature *s, const df_operand *o, const df_tensor *kept,
-                          uint64_t kept_id)
+bool df_signature_operand(df_signature *s, const df_operand *o, const df_tensor *stored,
+                          uint64_t stored_id)
 {
-    const int ndim = kept ? kept->ndim : o->ndim;
-    const int64_t *dims = kept ? kept->shape : o->kept;
-    uint64_t word = kind_of(kept ? (int)kept->dtype : o->dtype, ndim);
+    const int ndim = stored ? stored->ndim : o->ndim;
+    const int64_t *dims = stored ? stored->shape : o->stored;
+    uint64_t word = kind_of(stored ? (int)stored->dtype : o->dtype, ndim);
     int32_t argument = -1;
     df_seen_value *p = NULL;
     if (s->n_operands == s->operand_capacity &&
         !grow((void **)&s->argument_of, &s->operand_capacity, 0, sizeof *s->argument_of))
         return false;
     if (!reserve(s, 2 + ndim)) return false;
-    if (o->id || kept) {
-        p = place(s, o->id ? o->id : kept_id);
+    if (o->id || stored) {
+        p = place(s, o->id ? o->id : stored_id);
         if (!p) return false;
     }
     if (o->id) word |= (uint64_t)(p->number + 1) << 20;
-    if (kept) {
-        if (p->argument < 0 || p->kept != o->kept) {
-            p->kept = o->kept;
+    if (stored) {
+        if (p->argument < 0 || p->stored != o->stored) {
+            p->stored = o->stored;
             p->argument = (int32_t)s->n_saved;
-            if (!df_signature_argument(s, o->kept)) return false;
+            if (!df_signature_argument(s, o->stored)) return false;
         }
         argument = p->argument;
-        word |= KEPT | (uint64_t)argument << 42;
+        word |= STORED | (uint64_t)argument << 42;
     }
     s->argument_of[s->n_operands++] = argument;
     bool same = ndim == s->ndim && df_same_dims(ndim, dims, s->dims);

@@ -11,7 +11,7 @@
 /* A value that occurs in the tape: its number, and the argument that is its newest object. */
 typedef struct {
     uint64_t id;
-    const void *kept;
+    const void *stored;
     int32_t generation, number, argument;
 } df_seen_value;
 
@@ -39,8 +39,8 @@ bool df_signature_value(df_signature *s, uint64_t id, const df_tensor *like);
 /* An argument that is not stored in a record. */
 bool df_signature_argument(df_signature *s, void *object);
 /* An operand of a record; if it is stored, also its tensor and the tensor's id. */
-bool df_signature_operand(df_signature *s, const df_operand *o, const df_tensor *kept,
-                          uint64_t kept_id);
+bool df_signature_operand(df_signature *s, const df_operand *o, const df_tensor *stored,
+                          uint64_t stored_id);
 uint64_t df_signature_hash(const df_signature *s);
 void df_signature_free(df_signature *s);
 

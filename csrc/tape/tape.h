@@ -10,7 +10,7 @@
 
 typedef struct {
     uint64_t id; /* 0: not watched */
-    void *kept;  /* the owner's object, or the dimensions if `spec` */
+    void *stored;  /* the owner's object, or the dimensions if `spec` */
     int ndim;
     uint8_t dtype;
     bool spec;

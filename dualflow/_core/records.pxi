@@ -89,16 +89,16 @@ cdef object operand_object(df_operand *o):
     cdef TensorSpec spec = last_spec
     cdef int d
     if not o.spec:
-        return <object>o.kept
+        return <object>o.stored
     if spec.dtype is DTYPES[<int>o.dtype] and len(spec.shape) == o.ndim:
         for d in range(o.ndim):
-            if <object>PyTuple_GET_ITEM(spec.shape, d) != (<int64_t *>o.kept)[d]:
+            if <object>PyTuple_GET_ITEM(spec.shape, d) != (<int64_t *>o.stored)[d]:
                 break
         else:
             return spec
     spec = TensorSpec.__new__(TensorSpec)
     spec.dtype = DTYPES[<int>o.dtype]
-    spec.shape = dims_tuple(o.ndim, <int64_t *>o.kept)
+    spec.shape = dims_tuple(o.ndim, <int64_t *>o.stored)
     last_spec = spec
     return spec
 
@@ -169,7 +169,7 @@ cdef class Tape:
             Py_DECREF(<object>e.attrs)
         for k in range(e.n_in + e.n_out):
             if not e.operands[k].spec:
-                Py_DECREF(<object>e.operands[k].kept)
+                Py_DECREF(<object>e.operands[k].stored)
         if self.functions and e.op == <void *>self.functions[len(self.functions) - 1]:
             self.functions.pop()
         df_tape_drop(&self.c)
@@ -311,7 +311,7 @@ cdef class Tape:
                 keeps_records = saves & SAVE_OUTPUTS != 0
             if keeps_records or type(x) is Symbol:
                 o.spec = False
-                o.kept = <void *>x
+                o.stored = <void *>x
                 Py_INCREF(x)
             else:
                 dims = df_operand_describe(o, &x.t, like, dims)
@@ -406,7 +406,7 @@ cdef int traverse_tape(PyObject *self, visitproc visit, void *arg) noexcept:
             stop = visit(<PyObject *>e.attrs, arg)
         for k in range(e.n_in + e.n_out):
             if not stop and not e.operands[k].spec:
-                stop = visit(<PyObject *>e.operands[k].kept, arg)
+                stop = visit(<PyObject *>e.operands[k].stored, arg)
         e = e.before
     return stop or traverse_attributes(self, visit, arg)
 

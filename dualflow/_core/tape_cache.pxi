@@ -309,7 +309,7 @@ cdef class TapeCache:
         given : callable (number, Tensor) -> Symbol
             Returns the Symbol for an argument of the tape.
         absent : callable (DType, shape) -> Symbol
-            Returns the Symbol for an operand that is not kept.
+            Returns the Symbol for an operand that is not stored.
 
         Returns
         -------
@@ -395,8 +395,8 @@ cdef bint write_record(df_tape_record *e) except -1:
     for k in range(e.n_in + e.n_out):
         if o.spec:
             put(df_signature_operand(&signature, o, NULL, 0))
-        elif type(<object>o.kept) is Tensor:
-            x = <Tensor>o.kept
+        elif type(<object>o.stored) is Tensor:
+            x = <Tensor>o.stored
             put(df_signature_operand(&signature, o, &x.t, x.id))
         else:
             return False
