@@ -32,7 +32,7 @@ class Saving:
     def __init__(self, path: str, work: Callable[[], None], after: Saving | None) -> None:
         self.path = path
         self._error: BaseException | None = None
-        self._told = False
+        self._reported = False
         self._after = after
         self._thread = threading.Thread(target=self._run, args=(work,), name=f"saving {path}")
         self._thread.start()
@@ -59,12 +59,12 @@ class Saving:
         if self._thread.is_alive():
             raise TimeoutError(f"{self.path} is not saved after {timeout} s")
         if self._error is not None:
-            self._told = True
+            self._reported = True
             raise self._error
         return self.path
 
     def __del__(self) -> None:
-        if getattr(self, "_error", None) is not None and not self._told:
+        if getattr(self, "_error", None) is not None and not self._reported:
             warnings.warn(f"{self.path} was not saved: {self._error}", RuntimeWarning,
                           stacklevel=2)
 
