@@ -47,7 +47,7 @@
 /* From this x on, 1 - tanh(x) is below half an ulp, so the result is 1. */
 #define TANH_ONE_f32 9.1f
 #define TANH_ONE_f64 19.1
-/* The same bounds of erf and sigmoid. */
+/* The corresponding bounds of erf and sigmoid. */
 #define ERF_ONE_f32 3.95f
 #define ERF_ONE_f64 5.95
 #define SIGMOID_ONE_f32 18

@@ -52,8 +52,8 @@ void df_tape_append(df_tape *tape, df_tape_record *e, const int64_t *end);
 /* Removes the newest record, whose objects the owner has released. */
 void df_tape_drop(df_tape *tape);
 
-/* Extends `reach` with the outputs of every record that reads an id in it, from the oldest record
- * to the newest. Returns false if out of memory. */
+/* Extends `reach` with the outputs of every record that reads an id of the set, from the oldest
+ * record to the newest. Returns false if out of memory. */
 bool df_tape_mark_reachable(const df_tape *tape, df_id_set *reach);
 /* True if an output of the record is a key of the map. */
 bool df_tape_record_has_cotangent(const df_tape_record *e, const df_id_map *cotangents);

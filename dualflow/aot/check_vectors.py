@@ -1,5 +1,6 @@
 """Test vectors: inputs of each entry with their results, computed in Python on copies of the
-variables. The exported check.c compares the results of the exported model with them."""
+variables. The exported check.c compares the results of the exported model with the recorded
+results."""
 
 from __future__ import annotations
 

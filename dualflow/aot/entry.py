@@ -73,7 +73,7 @@ class Entry(NamedTuple):
     jit : bool
         Whether its clusters are compiled.
     state : tuple of (str, str)
-        Numbers, strings and bools that Python read besides arguments; they are constants in C.
+        Numbers, strings and bools that Python read from its state; they are constants in C.
     """
 
     name: str
