@@ -107,8 +107,9 @@ typedef void (*transpose_fn)(char *to, int64_t to_step, const char *from, int64_
 
 static const row_fn row_fns[] = {[1] = move_row_b1, [2] = move_row_b2, [4] = move_row_b4,
                                  [8] = move_row_b8};
-static const transpose_fn transpose_fns[] = {[1] = transpose_b1, [2] = transpose_b2,
-                                             [4] = transpose_b4, [8] = transpose_b8};
+static const transpose_fn transpose_fns[] = {
+    [1] = transpose_matrix_b1, [2] = transpose_matrix_b2, [4] = transpose_matrix_b4,
+    [8] = transpose_matrix_b8};
 
 /* A dimension removed from the box, divided into blocks of `block` elements. */
 typedef struct {

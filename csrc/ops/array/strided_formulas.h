@@ -66,8 +66,8 @@ static void FN(transpose_rest)(char *to, int64_t to_step, const char *from, int6
 /* Transposes a matrix whose element (r, c) is read at from + r * from_step + c * sizeof(T) and
  * written at to + c * to_step + r * sizeof(T). Tiles are processed in squares of whole cache lines,
  * so that a line is read, and written, once even if rows are a multiple of a page apart. */
-static void FN(transpose)(char *to, int64_t to_step, const char *from, int64_t from_step,
-                          int64_t rows, int64_t cols, bool stream)
+static void FN(transpose_matrix)(char *to, int64_t to_step, const char *from, int64_t from_step,
+                                 int64_t rows, int64_t cols, bool stream)
 {
     enum { SIZE = sizeof(T), EDGE = 64 / sizeof(T) };
     const int64_t tile_rows = rows / TILE * TILE, tile_cols = cols / TILE * TILE;
