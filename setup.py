@@ -21,7 +21,7 @@ from setuptools.command.build_py import build_py
 CSRC = Path("csrc")
 KERNELS = ["ops", "gemm", "conv", "attention", "recurrent"]  # folders compiled per SIMD level
 PER_ISA = [CSRC / "op/table.c", CSRC / "fuse/run.c",
-           *sorted(path for room in KERNELS for path in CSRC.glob(f"{room}/**/*.c"))]
+           *sorted(path for name in KERNELS for path in CSRC.glob(f"{name}/**/*.c"))]
 COMMON = sorted({*CSRC.glob("*/*.c")} - {*PER_ISA})
 FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
          "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC)]

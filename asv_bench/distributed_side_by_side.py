@@ -36,7 +36,7 @@ class OfDualflow:
         self.of.init()
         self.rank, self.ranks = self.of.rank(), self.of.size()
 
-    def told(self, order):
+    def broadcast(self, order):
         return self.of.broadcast_object(order)
 
     def work(self, what, n):
@@ -67,7 +67,7 @@ class OfTorch:
         of.init_process_group("gloo")
         self.rank, self.ranks = of.get_rank(), of.get_world_size()
 
-    def told(self, order):
+    def broadcast(self, order):
         orders = [order]
         self.of.broadcast_object_list(orders)
         return orders[0]
@@ -87,14 +87,14 @@ def serve(who):
     job = {"dualflow": OfDualflow, "torch": OfTorch}[who]()
     calls = {}
     while True:
-        order = job.told(sys.stdin.readline().split() if job.rank == 0 else None)
+        order = job.broadcast(sys.stdin.readline().split() if job.rank == 0 else None)
         if not order:
             break
         what, n, times = order[0], int(order[1]), int(order[2])
         if (what, n) not in calls:
             calls[what, n] = job.work(what, n)
         call = calls[what, n]
-        job.told(None)
+        job.broadcast(None)
         call()
         begin = time.perf_counter()
         for _ in range(times):

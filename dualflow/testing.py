@@ -66,12 +66,12 @@ def numeric_gradient(f: Callable[..., Any], args: Sequence[Any], eps: float = 1e
             continue
         g = np.zeros_like(a)
         for at in np.ndindex(a.shape):
-            kept = a[at]
-            a[at] = kept + eps
+            original = a[at]
+            a[at] = original + eps
             up = value(arrays)
-            a[at] = kept - eps
+            a[at] = original - eps
             down = value(arrays)
-            a[at] = kept
+            a[at] = original
             g[at] = (up - down) / (2 * eps)
         gradients.append(g)
     return gradients

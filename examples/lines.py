@@ -132,9 +132,9 @@ def main() -> None:
     codes, lengths, labels = held_out.draw(2000)
     right = (read(codes, lengths).numpy() > 0) == (labels.numpy() > 0)
     print(f"loss {np.mean(losses[:20]):.3f} at first, {np.mean(losses[-20:]):.3f} in the end; "
-          f"{right.mean():.1%} of the lines held out are told apart")
-    told = read(*padded([np.frombuffer(x.encode(), np.uint8).astype(np.int32) for x in EXAMPLES]))
-    for line, p in zip(EXAMPLES, df.sigmoid(told).tolist(), strict=True):
+          f"{right.mean():.1%} of the lines held out are scores apart")
+    scores = read(*padded([np.frombuffer(x.encode(), np.uint8).astype(np.int32) for x in EXAMPLES]))
+    for line, p in zip(EXAMPLES, df.sigmoid(scores).tolist(), strict=True):
         print(f"{p:4.0%} prose: {line}")
 
 

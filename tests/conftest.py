@@ -17,7 +17,7 @@ HELPERS = [".".join(path.relative_to(HERE.parent).with_suffix("").parts)
            if not path.name.startswith(("test_", "__init__", "conftest"))]
 pytest.register_assert_rewrite(*HELPERS)
 
-from tests import gradients_both  # noqa: E402  after its assertions are to explain themselves
+from tests import gradients_both  # noqa: E402  after its assertions are registered
 
 # The duration of an example depends on the machine and its load.
 settings.register_profile("untimed", deadline=None,
@@ -29,11 +29,11 @@ def pytest_addoption(parser):
     parser.addoption("--exhaustive", action="store_true",
                      help="every dtype at every SIMD level, finer sweeps; takes long")
     parser.addoption("--sample", type=int, default=1, metavar="N",
-                     help="one test of N, by their names, the same ones each time")
-    parser.addoption("--minutes", type=float, default=1., help="how long `-m soak` runs")
-    parser.addoption("--seed", type=int, default=None, help="where `-m soak` begins")
+                     help="run one test of N, chosen by a hash of its name")
+    parser.addoption("--minutes", type=float, default=1., help="the duration of `-m soak`")
+    parser.addoption("--seed", type=int, default=None, help="the first seed of `-m soak`")
     parser.addoption("--gradients-both", action="store_true",
-                     help="tapes walk back and run programs at first sight; bits are compared")
+                     help="run each backward pass interpreted and compiled, and compare bits")
 
 
 def pytest_configure(config):
@@ -56,17 +56,17 @@ def pytest_collection_modifyitems(config, items):
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown():
     """Fail if the test left a tape or a graph open: it would record the ops of later tests."""
-    log = current_tape()
-    if log is not None:
-        log.pop()
+    tape = current_tape()
+    if tape is not None:
+        tape.pop()
         pytest.fail("the test left a tape recording")
     assert current_graph() is None, "the test left a graph open"
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    """The cache of compiled clusters, shared by all processes of the run: compiling the header
-    takes a second."""
+    """Return the cache folder of compiled clusters. All processes of the run share it, since
+    compiling the header takes a second."""
     base = tmp_path_factory.getbasetemp()
     return (base.parent if base.name.startswith("popen-") else base) / "cache"
 

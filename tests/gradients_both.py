@@ -6,8 +6,8 @@ import dualflow as df
 from dualflow._core import CachedTape, Tape
 from dualflow.autodiff import batched_vjp, compiled_backward, tape
 
-LOGS = compiled_backward.LOGS
-counts = {"both": 0, "walked": 0}
+TAPES = compiled_backward.TAPES
+counts = {"both": 0, "interpreted": 0}
 whys: dict[str, int] = {}
 
 
@@ -24,32 +24,32 @@ def bits(g):
 
 
 def compute_gradients(tape: Tape, targets, seeds, ids, free, written=0):
-    """Replace `repeated.compute_gradients`: compile at the first call and run both backward
-    passes."""
-    known = LOGS.find(tape, targets, seeds, ids)
+    """Replace `compiled_backward.compute_gradients`: compile at the first call, and run both
+    backward passes."""
+    known = TAPES.find(tape, targets, seeds, ids)
     if type(known) is CachedTape and known.program is None and known.why is None:
         compiled_backward.compile_tape(known, tape, targets, seeds, ids)
     if type(known) is not CachedTape or known.program is None:
         why = known if isinstance(known, str) else known.why
         whys[why] = whys.get(why, 0) + 1
-        counts["walked"] += 1
+        counts["interpreted"] += 1
         return compiled_backward.interpret(tape, targets, seeds, ids, free), known
-    walked = compiled_backward.interpret(tape, targets, seeds, ids, False)
-    ran = LOGS.run(tape, targets, seeds, ids, free)
+    interpreted = compiled_backward.interpret(tape, targets, seeds, ids, False)
+    ran = TAPES.run(tape, targets, seeds, ids, free)
     assert type(ran) is list, ran
-    for k, (a, b) in enumerate(zip(walked, ran, strict=True)):
+    for k, (a, b) in enumerate(zip(interpreted, ran, strict=True)):
         assert bits(a) == bits(b), f"gradient {k} of {compiled_backward.line(known)}:\n{a}\n{b}"
-    same = [[x is y for y in walked] for x in walked]
+    same = [[x is y for y in interpreted] for x in interpreted]
     assert same == [[x is y for y in ran] for x in ran], (
         "the backward passes disagree on which gradients are the same object")
     counts["both"] += 1
-    return walked, None
+    return interpreted, None
 
 
 def switch_on():
     """Compute all gradients of tapes by both backward passes from now on."""
     tape.compute_gradients = batched_vjp.compute_gradients = compute_gradients
-    tape.LOGS = Nothing
+    tape.TAPES = Nothing
 
 
 class Nothing:
@@ -64,6 +64,7 @@ class Nothing:
 
 def summary():
     """Return how many gradients were compared, and why the others were not."""
-    lines = [f"{counts['both']} gradients by both ways, {counts['walked']} walked only:"]
+    lines = [f"{counts['both']} gradients computed by both methods, "
+             f"{counts['interpreted']} only interpreted:"]
     lines += [f"  {n} x {why}" for why, n in sorted(whys.items(), key=lambda x: -x[1])[:20]]
     return "\n".join(lines)

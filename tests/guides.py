@@ -97,8 +97,8 @@ def run(tree, *command, check=True):
 
 def run_tests(tree, *arguments):
     """Run pytest in a tree and return the number of tests that passed; a failure is an error."""
-    told = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments)
-    return int(re.search(r"(\d+) passed", told).group(1))
+    stdout = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments)
+    return int(re.search(r"(\d+) passed", stdout).group(1))
 
 
 def remove(tree, block):

@@ -14,9 +14,9 @@ X = df.constant([0.25, 0.5])
 
 
 def refused(call, kind, *words):
-    with pytest.raises(kind) as told:
+    with pytest.raises(kind) as raised:
         call()
-    assert all(word in str(told.value) for word in words), told.value
+    assert all(word in str(raised.value) for word in words), raised.value
 
 
 # Classes with numeric arguments, and the arguments that they require.

@@ -65,9 +65,9 @@ def test_keras_function(tmp_path):
     blocks = guides.blocks(guides.page("adding_a_keras_function.md"))
     for block in blocks:
         guides.remove(tree, block)
-    told = guides.run(tree, "-c", "from dualflow.keras import ops; ops.squareplus([1.])",
+    output = guides.run(tree, "-c", "from dualflow.keras import ops; ops.squareplus([1.])",
                       check=False)
-    assert re.search("AttributeError.*squareplus", told)
+    assert re.search("AttributeError.*squareplus", output)
     for block in blocks:
         guides.add(tree, block)
     assert guides.run_tests(tree, "tests/keras/test_functions.py", "-k", "squareplus") == 8
@@ -108,9 +108,9 @@ def test_simd_level(tmp_path):
                                                             "op/registry")], "-o", "main")
     for wanted, chosen in (("", "sse4"), ("baseline", "baseline"),
                            ("neon", "DUALFLOW_ISA=neon: this build on this CPU has baseline sse4")):
-        told = subprocess.run(["./main"], cwd=tree, capture_output=True, text=True, check=True,
+        output = subprocess.run(["./main"], cwd=tree, capture_output=True, text=True, check=True,
                               env={**os.environ, "DUALFLOW_ISA": wanted}).stdout
-        assert told == f"{chosen}\n"
+        assert output == f"{chosen}\n"
     guides.run_tests(tree, "tests/aot/test_export.py::test_levels_match_setup",
                      "tests/aot/test_csrc.py::test_make_compiles_what_setup_does")
 

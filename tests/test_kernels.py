@@ -10,7 +10,7 @@ LEVELS = {
     "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"],
 }
 # The csrc folders that each check is linked with.
-ROOMS = {"gemm": ["gemm"], "conv": ["conv"], "attention": ["attention"]}
+FOLDERS = {"gemm": ["gemm"], "conv": ["conv"], "attention": ["attention"]}
 UNSUPPORTED = 77
 # Run by default: the most common level, once plain and once under sanitizers. The other
 # combinations need --exhaustive; sanitizer builds of the whole module cover them as well.
@@ -19,7 +19,7 @@ DEFAULT = {("gemm", "avx2", "plain"), ("attention", "avx2", "address")}
 
 @pytest.mark.parametrize("variant", ["plain", "address"])
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", ROOMS)
+@pytest.mark.parametrize("name", FOLDERS)
 def test_kernels(name, level, variant, tmp_path, request):
     if (name, level, variant) not in DEFAULT and not request.config.getoption("exhaustive"):
         pytest.skip("slow to compile: run with --exhaustive")
@@ -30,7 +30,8 @@ def test_kernels(name, level, variant, tmp_path, request):
     empty.write_text("int main(void) { return 0; }\n")
     if build([empty], tmp_path / "empty", flags).returncode:
         pytest.skip(f"the compiler does not support {' '.join(flags)}")
-    kernels = sorted(path for room in ROOMS[name] for path in (ROOT / "csrc" / room).glob("*.c"))
+    kernels = sorted(path for folder in FOLDERS[name]
+                     for path in (ROOT / "csrc" / folder).glob("*.c"))
     program = tmp_path / name
     built = build([ROOT / f"tests/c/{name}_check.c", *kernels, *RUNTIME], program, flags)
     assert built.returncode == 0, built.stderr

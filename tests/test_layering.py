@@ -20,7 +20,7 @@ CSRC = sorted(p for p in (ROOT / "csrc").rglob("*") if p.suffix in (".c", ".h"))
 CYTHON = sorted((ROOT / "dualflow/_core").glob("*.p[yx][xid]"))
 
 # Lowest layer first; modules of one layer may import each other.
-FLOORS = [
+LAYERS = [
     {"_util", "errors", "dtypes", "tracebacks"}, {"_core"},
     {"gradient_registry", "config", "memory", "trace_dependency", "nest"},
     {"ops"},
@@ -31,10 +31,10 @@ FLOORS = [
     {"data", "io", "train", "saved_model", "aot", "distribute"}, {"onnx"},
     {"compat", "einops", "keras"},
 ]
-FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
-GRAPH_ROOMS = ["ir", "trace", "passes", "program", "inspect", "reads", "calls"]   # lowest first
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+GRAPH_LAYERS = ["ir", "trace", "passes", "program", "inspect", "reads", "calls"]   # lowest first
 
-C_FLOORS = ["base", "tape", "simd", "op", "fuse", "gemm", "conv", "attention", "recurrent", "ops",
+C_LAYERS = ["base", "tape", "simd", "op", "fuse", "gemm", "conv", "attention", "recurrent", "ops",
             "exec", "model", "file", "api"]
 C_KERNELS = ["gemm", "conv", "attention", "recurrent", "ops"]
 
@@ -64,19 +64,19 @@ def test_python_imports_only_lower_layers(path):
     tree = ast.parse(path.read_text())
     if part(path) == "__init__":
         return
-    assert part(path) in FLOOR, f"{path.name}: add it to a layer in FLOORS"
+    assert part(path) in LEVEL, f"{path.name}: add it to a layer in LAYERS"
     for name in imports(tree):
         words = name.split(".")
         if words[0] != "dualflow":
             continue
         if len(words) < 2:          # public names, defined in all lower layers
-            assert FLOOR[part(path)] >= FLOOR["optimizers"], f"{path.name} imports all of dualflow"
+            assert LEVEL[part(path)] >= LEVEL["optimizers"], f"{path.name} imports all of dualflow"
             continue
-        assert words[1] in FLOOR, f"{path.name} imports the name {name}, expected a module"
-        assert FLOOR[words[1]] <= FLOOR[part(path)], f"{path.name} imports {name} of a higher layer"
+        assert words[1] in LEVEL, f"{path.name} imports the name {name}, expected a module"
+        assert LEVEL[words[1]] <= LEVEL[part(path)], f"{path.name} imports {name} of a higher layer"
         if words[1] == part(path) == "graph" and path.parent.name != "graph":
-            room, own = words[2], path.relative_to(ROOT / "dualflow/graph").parts[0]
-            assert GRAPH_ROOMS.index(room) <= GRAPH_ROOMS.index(own), f"{name}: higher layer"
+            package, own = words[2], path.relative_to(ROOT / "dualflow/graph").parts[0]
+            assert GRAPH_LAYERS.index(package) <= GRAPH_LAYERS.index(own), f"{name}: higher layer"
 
 
 def modules_in_strings(tree):
@@ -99,11 +99,12 @@ def test_strings_name_no_module_of_a_higher_layer(path):
         return
     for name in modules_in_strings(ast.parse(path.read_text())):
         other = name.split(".")[1]
-        if other in FLOOR:
-            assert FLOOR[other] <= FLOOR[part(path)], f"{path.name} names {name}, which is above"
+        if other in LEVEL:
+            assert LEVEL[other] <= LEVEL[part(path)], f"{path.name} names {name}, which is above"
             if other == part(path) == "graph" and path.parent.name != "graph":
-                room, own = name.split(".")[2], path.relative_to(ROOT / "dualflow/graph").parts[0]
-                assert GRAPH_ROOMS.index(room) <= GRAPH_ROOMS.index(own), f"names {name}"
+                package = name.split(".")[2]
+                own = path.relative_to(ROOT / "dualflow/graph").parts[0]
+                assert GRAPH_LAYERS.index(package) <= GRAPH_LAYERS.index(own), f"names {name}"
 
 
 def test_a_module_name_in_a_string_is_found():
@@ -130,12 +131,12 @@ def test_python_imports_are_absolute_and_at_module_level(path):
                 assert slow, f"line {n.lineno}: import inside a function"
 
 
-def c_floor(path):
+def c_layer(path):
     """Return the layer of a C file: for csrc/ops/elementwise/cast.c the index of "ops" in
-    C_FLOORS."""
-    room = path.relative_to(ROOT / "csrc").parts[0]
-    assert room in C_FLOORS, f"csrc/{room}: add it to C_FLOORS"
-    return C_FLOORS.index(room)
+    C_LAYERS."""
+    package = path.relative_to(ROOT / "csrc").parts[0]
+    assert package in C_LAYERS, f"csrc/{package}: add it to C_LAYERS"
+    return C_LAYERS.index(package)
 
 
 @pytest.mark.parametrize("path", CSRC, ids=name_of)
@@ -143,7 +144,7 @@ def test_c_includes_only_lower_layers(path):
     for included in re.findall(r'^\s*#\s*include\s+"([^"]+\.h)"', path.read_text(), re.M):
         target = ROOT / "csrc" / included
         assert target.exists(), f"{included}: write the path from csrc"
-        assert c_floor(target) <= c_floor(path), f"{path.name} includes {included}: higher layer"
+        assert c_layer(target) <= c_layer(path), f"{path.name} includes {included}: higher layer"
 
 
 FORMULAS = [p for p in CSRC if p.stem.endswith("_formulas")]
@@ -162,7 +163,7 @@ def test_formula_files_hold_no_op_records(path):
     assert path.stem.startswith(users[0].stem), f"name it after {users[0].name}, which includes it"
 
 
-@pytest.mark.parametrize("path", [p for p in CSRC if C_FLOORS[c_floor(p)] in C_KERNELS],
+@pytest.mark.parametrize("path", [p for p in CSRC if C_LAYERS[c_layer(p)] in C_KERNELS],
                          ids=name_of)
 def test_only_formula_files_are_compiled_per_dtype(path):
     text = path.read_text()

@@ -70,9 +70,9 @@ ONE_BY_ONE = {       # mistaken call: call in the message
 def test_separate_sizes_and_axes_raise(written, traced):
     run = df.function if traced else lambda f: f
     for x in (X, df.Variable(X)):
-        with pytest.raises(TypeError) as told:
+        with pytest.raises(TypeError) as raised:
             run(lambda: eval(f"df.{written}", {"df": df, "x": x}))()    # noqa: B023
-        assert f"as one argument: {ONE_BY_ONE[written]}" in str(told.value)
+        assert f"as one argument: {ONE_BY_ONE[written]}" in str(raised.value)
 
 
 def test_single_int_is_a_shape():
@@ -238,7 +238,7 @@ def test_notebook_traceback_of_an_error(run):
 def test_progress_bars_get_the_dataset_length():
     tqdm = pytest.importorskip("tqdm")
     batches = df.data.Dataset.range(10).batch(3)
-    told = io.StringIO()
-    for _ in tqdm.tqdm(batches, file=told):
+    output = io.StringIO()
+    for _ in tqdm.tqdm(batches, file=output):
         pass
-    assert len(batches) == 4 and "4/4" in told.getvalue()
+    assert len(batches) == 4 and "4/4" in output.getvalue()

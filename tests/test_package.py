@@ -47,10 +47,10 @@ def test_extra_all_contains_the_extras_of_users():
 
 def test_extras_in_documentation_and_messages_exist():
     """Check the extras that pages and messages recommend."""
-    told = set()
+    named = set()
     for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("dualflow/**/*.py")]:
-        told |= set(re.findall(r"install (?:-\w )?'?(?:dualflow|\.)\[(\w+)\]", path.read_text()))
-    assert "keras" in told and told <= set(PROJECT["project"]["optional-dependencies"])
+        named |= set(re.findall(r"install (?:-\w )?'?(?:dualflow|\.)\[(\w+)\]", path.read_text()))
+    assert "keras" in named and named <= set(PROJECT["project"]["optional-dependencies"])
 
 
 def build(folder, *arguments, **environment):

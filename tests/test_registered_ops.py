@@ -215,15 +215,15 @@ def test_decorators():
 def test_order_of_effects():
     seen = []
     v = df.Variable(1.)
-    told = df.register_op("told", lambda x: seen.append((x.item(), v.numpy().item())) or x)
+    record = df.register_op("record", lambda x: seen.append((x.item(), v.numpy().item())) or x)
 
     def f(x):
         for k in df.range(2):
             v.assign_add(1.)
-            told(x + df.cast(k, df.float32))
-        told(x)                 # result unused, and equal to an earlier call
+            record(x + df.cast(k, df.float32))
+        record(x)               # result unused, and equal to an earlier call
         v.assign(0.)
-        told(x)
+        record(x)
         return x
 
     f(df.constant(5.))
@@ -271,13 +271,13 @@ def test_no_gradient():
 
 def test_graph_runs_only_the_requested_ops():
     seen = []
-    told = df.register_op("told", lambda x: seen.append(x.item()) or x)
+    record = df.register_op("record", lambda x: seen.append(x.item()) or x)
     g = df.Graph()
     with g.as_default():
-        told(1.)
-        y = told(2., name="asked")
+        record(1.)
+        y = record(2., name="second")
     assert g.run(y).item() == 2. and seen == [2.]
-    assert g.get_tensor_by_name("asked:0") is y
+    assert g.get_tensor_by_name("second:0") is y
 
 
 # --- errors -------------------------------------------------------------------------------------

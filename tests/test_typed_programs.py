@@ -28,15 +28,15 @@ def mypy(tmp_path_factory):
     """Errors by file: {line: message}."""
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is not installed")
-    told = subprocess.run(
+    ran = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--follow-imports=silent",
          f"--cache-dir={tmp_path_factory.mktemp('mypy')}", *FILES], cwd=HERE,
         capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(ROOT)})
     found = {name: {} for name in FILES}
-    for name, line, kind, said in re.findall(r"^(\w+\.py):(\d+): (\w+): (.*)$", told.stdout, re.M):
+    for name, line, kind, said in re.findall(r"^(\w+\.py):(\d+): (\w+): (.*)$", ran.stdout, re.M):
         if kind == "error":
             found[name][int(line)] = said
-    assert told.returncode in (0, 1), told.stdout + told.stderr
+    assert ran.returncode in (0, 1), ran.stdout + ran.stderr
     return found
 
 
@@ -57,10 +57,10 @@ def pyright(tmp_path_factory):
     for name in FILES:
         shutil.copy(HERE / name, place)
     (place / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT)]}))
-    told = subprocess.run([sys.executable, "-m", "pyright", "--outputjson", "--pythonpath",
+    ran = subprocess.run([sys.executable, "-m", "pyright", "--outputjson", "--pythonpath",
                            sys.executable], cwd=place, capture_output=True, text=True)
     found = {name: {} for name in FILES}
-    for one in json.loads(told.stdout)["generalDiagnostics"]:
+    for one in json.loads(ran.stdout)["generalDiagnostics"]:
         if one["severity"] == "error":
             found[Path(one["file"]).name][one["range"]["start"]["line"] + 1] = one["message"]
     return found
@@ -84,9 +84,9 @@ def test_public_interface_is_completely_typed():
     """Needs an installed package in the current environment."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip("pyright is not installed")
-    told = subprocess.run([sys.executable, "-m", "pyright", "--verifytypes", "dualflow",
+    ran = subprocess.run([sys.executable, "-m", "pyright", "--verifytypes", "dualflow",
                            "--ignoreexternal", "--outputjson"], capture_output=True, text=True)
-    found = json.loads(told.stdout)["typeCompleteness"]
+    found = json.loads(ran.stdout)["typeCompleteness"]
     if not found["symbols"]:
         pytest.skip("dualflow is not installed")
     assert found["completenessScore"] >= 0.99

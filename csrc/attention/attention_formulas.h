@@ -62,12 +62,12 @@ static void FN(draw)(const square *s, int64_t row, T *keep)
     const int64_t per_row = df_ceil_div(s->a->keys, PHILOX_WORDS);
     const int64_t flat = (s->b * s->a->heads + s->h) * s->a->queries + s->i + row;
     const float rate = (float)s->a->rate;
-    const T kept = (T)(1 / (1 - s->a->rate));
+    const T keep_scale = (T)(1 / (1 - s->a->rate));
     const uint64_t first = (uint64_t)(flat * per_row + s->j / PHILOX_WORDS);
     philox_fill(s->a->key, s->a->counter + first * PHILOX_COUNTERS, groups, words);
     memcpy(bits, words, (size_t)(groups * PHILOX_WORDS) * 4);
     for (int64_t j = 0; j < groups * PHILOX_WORDS; j++)
-        keep[j] = (float)(int32_t)(bits[j] >> 8) * 0x1p-24f >= rate ? kept : 0;
+        keep[j] = (float)(int32_t)(bits[j] >> 8) * 0x1p-24f >= rate ? keep_scale : 0;
 }
 
 /* e^x of a score relative to the greatest score or to the logarithm of the sum. Results below the
@@ -86,16 +86,17 @@ DF_INLINE V FN(weight)(V x)
 typedef struct {
     T *q, *k, *v, *k_t, *x, *out, *top, *sum;
     char *end;
-} FN(forward_room);
+} FN(forward_tiles);
 
 /* Converts a tile of products to weights relative to the running maximum, and rescales the sums
  * that are relative to an older maximum. */
-static void FN(weigh)(const square *s, const FN(forward_room) *room, int64_t at, int64_t e)
+static void FN(weigh)(const square *s, const FN(forward_tiles) *tiles, int64_t at, int64_t e)
 {
     const int64_t end = padded_width(s->keys, LANES);
     T keep[KEYS];
     for (int64_t r = 0; r < s->rows; r++) {
-        T *x = room->x + r * KEYS, *top = room->top + at + r, *sum = room->sum + (at + r) * LANES;
+        T *x = tiles->x + r * KEYS, *top = tiles->top + at + r;
+        T *sum = tiles->sum + (at + r) * LANES;
         const T row_top = FN(top)(FN(score)(s, r, x)), before = *top;
         *top = row_top > before ? row_top : before;
         const V base = FN(splat)(*top == (T)-INFINITY ? 0 : *top);
@@ -103,7 +104,7 @@ static void FN(weigh)(const square *s, const FN(forward_room) *room, int64_t at,
         if (s->j > 0 && *top > before) {
             const V factor = FN(weight)(before - base);
             total = FN(load)(sum) * factor;
-            T *out = room->out + (at + r) * e;
+            T *out = tiles->out + (at + r) * e;
             for (int64_t c = 0; c < e; c += LANES) FN(store)(out + c, FN(load)(out + c) * factor);
         } else if (s->j > 0) {
             total = FN(load)(sum);
@@ -123,10 +124,10 @@ static void FN(weigh)(const square *s, const FN(forward_room) *room, int64_t at,
 
 /* The products of one query with n keys: each is summed by lanes, and only these sums are
  * transposed, into k_t. Uses the rows of x from the second on as scratch. */
-static void FN(meet_alone)(const FN(forward_room) *room, const T *q, const T *k, int64_t n,
+static void FN(meet_alone)(const FN(forward_tiles) *tiles, const T *q, const T *k, int64_t n,
                            int64_t k_step, int64_t d)
 {
-    T *sums = room->x + KEYS;
+    T *sums = tiles->x + KEYS;
     for (int64_t j = 0; j < n; j++) {
         V sum = {0};
         for (int64_t c = 0; c < d; c += LANES) {
@@ -135,73 +136,73 @@ static void FN(meet_alone)(const FN(forward_room) *room, const T *q, const T *k,
         }
         FN(store)(sums + j * LANES, sum);
     }
-    FN(transpose)(room->k_t, sums, n, LANES, LANES);
+    FN(transpose)(tiles->k_t, sums, n, LANES, LANES);
     for (int64_t j = 0; j < n; j += LANES) {
         V sum = {0};
-        UNROLL for (int64_t c = 0; c < LANES; c++) sum += FN(load)(room->k_t + c * KEYS + j);
-        FN(store)(room->x + j, sum);
+        UNROLL for (int64_t c = 0; c < LANES; c++) sum += FN(load)(tiles->k_t + c * KEYS + j);
+        FN(store)(tiles->x + j, sum);
     }
 }
 
 /* Multiplies queries [at, at + s->rows) of a task, with rows of q at `q`, by a tile of keys. */
-static void FN(meet)(const square *s, const FN(forward_room) *room, const T *q, int64_t q_step)
+static void FN(meet)(const square *s, const FN(forward_tiles) *tiles, const T *q, int64_t q_step)
 {
     FN(multiply)(&(tile_product){.rows = s->rows, .vectors = df_ceil_div(s->keys, LANES),
                                  .depth = s->a->d, .a = q, .a_row = q_step, .a_col = 1,
-                                 .b = room->k_t, .b_row = KEYS, .c = room->x, .c_row = KEYS});
+                                 .b = tiles->k_t, .b_row = KEYS, .c = tiles->x, .c_row = KEYS});
 }
 
 /* Converts scores to weights and adds their product with a tile of v to the accumulator. */
-static void FN(gather)(const square *s, const FN(forward_room) *room, int64_t at, const T *v,
+static void FN(gather)(const square *s, const FN(forward_tiles) *tiles, int64_t at, const T *v,
                        int64_t v_step)
 {
     const int64_t e = padded_width(s->a->e, LANES);
-    FN(weigh)(s, room, at, e);
+    FN(weigh)(s, tiles, at, e);
     FN(multiply)(&(tile_product){.rows = s->rows, .vectors = e / LANES, .depth = s->keys,
-                                 .a = room->x, .a_row = KEYS, .a_col = 1, .b = v, .b_row = v_step,
-                                 .c = room->out + at * e, .c_row = e, .accumulate = s->j > 0});
+                                 .a = tiles->x, .a_row = KEYS, .a_col = 1, .b = v, .b_row = v_step,
+                                 .c = tiles->out + at * e, .c_row = e, .accumulate = s->j > 0});
 }
 
 /* Stores the rounding errors of rows of out, already stored, in `rest`. Overwrites `out`. */
-static void FN(keep_rest)(const heads *at, int64_t begin, int64_t n, T *out, T *room)
+static void FN(keep_rest)(const heads *at, int64_t begin, int64_t n, T *out, T *tiles)
 {
     int64_t step;
-    const T *rounded = FN(tile)(&at->out, begin, n, true, room, &step);
+    const T *rounded = FN(tile)(&at->out, begin, n, true, tiles, &step);
     for (int64_t i = 0; i < n * step; i++) out[i] -= rounded[i];
     FN(store_rows)(&at->rest, begin, n, out);
 }
 
-static void FN(finish_queries)(const df_attention *a, const FN(forward_room) *room,
+static void FN(finish_queries)(const df_attention *a, const FN(forward_tiles) *tiles,
                                const heads *at, int64_t begin, int64_t n, T *lse)
 {
     const int64_t e = padded_width(a->e, LANES);
     for (int64_t r = 0; r < n; r++) {
-        const T sum = FN(sum)(FN(load)(room->sum + r * LANES));
+        const T sum = FN(sum)(FN(load)(tiles->sum + r * LANES));
         const V inverse = FN(splat)(sum == 0 ? 0 : 1 / sum);
-        T *y = room->out + r * e;
+        T *y = tiles->out + r * e;
         for (int64_t c = 0; c < e; c += LANES) FN(store)(y + c, FN(load)(y + c) * inverse);
-        lse[begin + r] = sum == 0 ? 0 : room->top[r] + FN(log)(FN(splat)(sum))[0];
+        lse[begin + r] = sum == 0 ? 0 : tiles->top[r] + FN(log)(FN(splat)(sum))[0];
     }
-    FN(store_rows)(&at->out, begin, n, room->out);
+    FN(store_rows)(&at->out, begin, n, tiles->out);
     for (int64_t r = 0; at->rest.data && r < n; r += KEYS)
-        FN(keep_rest)(at, begin + r, df_min(KEYS, n - r), room->out + r * e, room->v);
+        FN(keep_rest)(at, begin + r, df_min(KEYS, n - r), tiles->out + r * e, tiles->v);
 }
 
-static FN(forward_room) FN(forward_carve)(const df_attention *a, int64_t n, char *at)
+static FN(forward_tiles) FN(forward_carve)(const df_attention *a, int64_t n, char *at)
 {
     const int64_t d = padded_width(a->d, LANES), e = padded_width(a->e, LANES);
     const int64_t size = (int64_t)sizeof(T);
-    FN(forward_room) room;
-    room.q = carve(&at, n * d * size);
-    room.k = carve(&at, KEYS * d * size);
-    room.v = carve(&at, KEYS * e * size);
-    room.k_t = carve(&at, KEYS * df_max(a->d, LANES) * size);
-    room.x = carve(&at, QUERIES * KEYS * size);
-    room.out = carve(&at, n * e * size);
-    room.top = carve(&at, n * size);
-    room.sum = carve(&at, n * LANES * size);
-    room.end = at;
-    return room;
+    FN(forward_tiles) tiles;
+    tiles.q = carve(&at, n * d * size);
+    tiles.k = carve(&at, KEYS * d * size);
+    tiles.v = carve(&at, KEYS * e * size);
+    tiles.k_t = carve(&at, KEYS * df_max(a->d, LANES) * size);
+    tiles.x = carve(&at, QUERIES * KEYS * size);
+    tiles.out = carve(&at, n * e * size);
+    tiles.top = carve(&at, n * size);
+    tiles.sum = carve(&at, n * LANES * size);
+    tiles.end = at;
+    return tiles;
 }
 
 /* Computes queries [begin, begin + n) of head h of batch b. */
@@ -210,31 +211,31 @@ static bool FN(forward)(const df_attention *a, double scale, int64_t b, int64_t 
 {
     df_buffer *scratch = df_buffer_new((int64_t)(intptr_t)FN(forward_carve)(a, n, NULL).end);
     if (!scratch) return false;
-    const FN(forward_room) room = FN(forward_carve)(a, n, scratch->data);
+    const FN(forward_tiles) tiles = FN(forward_carve)(a, n, scratch->data);
     const heads at = heads_of(a, b, h, h / (a->heads / a->kv_heads));
     int64_t q_step, k_step, v_step;
-    const T *q = FN(tile)(&at.q, begin, n, false, room.q, &q_step);
-    for (int64_t r = 0; r < n; r++) room.top[r] = (T)-INFINITY;
+    const T *q = FN(tile)(&at.q, begin, n, false, tiles.q, &q_step);
+    for (int64_t r = 0; r < n; r++) tiles.top[r] = (T)-INFINITY;
     const int64_t keys = a->causal ? df_min(a->keys, begin + n) : a->keys;
     if (keys == 0) {
-        memset(room.out, 0, (size_t)(n * padded_width(a->e, LANES)) * sizeof(T));
-        memset(room.sum, 0, (size_t)(n * LANES) * sizeof(T));
+        memset(tiles.out, 0, (size_t)(n * padded_width(a->e, LANES)) * sizeof(T));
+        memset(tiles.sum, 0, (size_t)(n * LANES) * sizeof(T));
     }
     for (int64_t j = 0; j < keys; j += KEYS) {
         const int64_t some = df_min(KEYS, keys - j);
-        const T *k = FN(tile)(&at.k, j, some, false, room.k, &k_step);
-        if (n == 1) FN(meet_alone)(&room, q, k, some, k_step, a->d);
-        else FN(transpose)(room.k_t, k, some, k_step, a->d);
-        const T *v = FN(tile)(&at.v, j, some, true, room.v, &v_step);
+        const T *k = FN(tile)(&at.k, j, some, false, tiles.k, &k_step);
+        if (n == 1) FN(meet_alone)(&tiles, q, k, some, k_step, a->d);
+        else FN(transpose)(tiles.k_t, k, some, k_step, a->d);
+        const T *v = FN(tile)(&at.v, j, some, true, tiles.v, &v_step);
         for (int64_t r = 0; r < n; r += QUERIES) {
             square s = {a, scale, b, h, begin + r, df_min(QUERIES, n - r), j, some};
             if (a->causal) s.keys = df_min(some, s.i + s.rows - j);
             if (s.keys <= 0) continue;
-            if (n > 1) FN(meet)(&s, &room, q + r * q_step, q_step);
-            FN(gather)(&s, &room, r, v, v_step);
+            if (n > 1) FN(meet)(&s, &tiles, q + r * q_step, q_step);
+            FN(gather)(&s, &tiles, r, v, v_step);
         }
     }
-    FN(finish_queries)(a, &room, &at, begin, n,
+    FN(finish_queries)(a, &tiles, &at, begin, n,
                        (T *)a->lse + (b * a->heads + h) * a->queries);
     df_buffer_release(scratch);
     return true;
@@ -250,17 +251,17 @@ static bool FN(forward)(const df_attention *a, double scale, int64_t b, int64_t 
 typedef struct {
     T *k, *v, *q, *g, *k_t, *v_t, *p, *ds, *dk, *dv, *delta;
     char *end;
-} FN(backward_room);
+} FN(backward_tiles);
 
 /* Converts tiles of products q k^T and g v^T to P and scale dS. */
-static void FN(unweigh)(const square *s, const FN(backward_room) *room, const T *lse,
+static void FN(unweigh)(const square *s, const FN(backward_tiles) *tiles, const T *lse,
                         const T *delta)
 {
     const int64_t end = padded_width(s->keys, LANES);
     const V scale = FN(splat)((T)s->scale);
     T keep[KEYS];
     for (int64_t r = 0; r < s->rows; r++) {
-        T *p = room->p + r * KEYS, *ds = room->ds + r * KEYS;
+        T *p = tiles->p + r * KEYS, *ds = tiles->ds + r * KEYS;
         const V base = FN(splat)(lse[s->i + r]), less = FN(splat)(delta[s->i + r]);
         FN(score)(s, r, p);
         if (s->a->rate > 0) {
@@ -279,60 +280,60 @@ static void FN(unweigh)(const square *s, const FN(backward_room) *room, const T 
 }
 
 /* Processes some queries with a tile of keys: adds to dq, dk and dv. */
-static void FN(meet_back)(const square *s, const FN(backward_room) *room, const heads *at,
+static void FN(meet_back)(const square *s, const FN(backward_tiles) *tiles, const heads *at,
                           const T *k, int64_t k_step, const rows *dq, const T *delta)
 {
     const df_attention *a = s->a;
     const int64_t d = padded_width(a->d, LANES), e = padded_width(a->e, LANES);
     const int64_t vectors = df_ceil_div(s->keys, LANES);
     int64_t q_step, g_step;
-    const T *q = FN(tile)(&at->q, s->i, s->rows, true, room->q, &q_step);
-    const T *g = FN(tile)(&at->g, s->i, s->rows, true, room->g, &g_step);
+    const T *q = FN(tile)(&at->q, s->i, s->rows, true, tiles->q, &q_step);
+    const T *g = FN(tile)(&at->g, s->i, s->rows, true, tiles->g, &g_step);
     FN(multiply)(&(tile_product){.rows = s->rows, .vectors = vectors, .depth = a->d,
-                                 .a = q, .a_row = q_step, .a_col = 1, .b = room->k_t,
-                                 .b_row = KEYS, .c = room->p, .c_row = KEYS});
+                                 .a = q, .a_row = q_step, .a_col = 1, .b = tiles->k_t,
+                                 .b_row = KEYS, .c = tiles->p, .c_row = KEYS});
     FN(multiply)(&(tile_product){.rows = s->rows, .vectors = vectors, .depth = a->e,
-                                 .a = g, .a_row = g_step, .a_col = 1, .b = room->v_t,
-                                 .b_row = KEYS, .c = room->ds, .c_row = KEYS});
-    FN(unweigh)(s, room, (const T *)a->lse + (s->b * a->heads + s->h) * a->queries, delta);
+                                 .a = g, .a_row = g_step, .a_col = 1, .b = tiles->v_t,
+                                 .b_row = KEYS, .c = tiles->ds, .c_row = KEYS});
+    FN(unweigh)(s, tiles, (const T *)a->lse + (s->b * a->heads + s->h) * a->queries, delta);
     FN(multiply)(&(tile_product){.rows = s->keys, .vectors = e / LANES, .depth = s->rows,
-                                 .a = room->p, .a_row = 1, .a_col = KEYS, .b = g, .b_row = g_step,
-                                 .c = room->dv, .c_row = e, .accumulate = true});
+                                 .a = tiles->p, .a_row = 1, .a_col = KEYS, .b = g, .b_row = g_step,
+                                 .c = tiles->dv, .c_row = e, .accumulate = true});
     FN(multiply)(&(tile_product){.rows = s->keys, .vectors = d / LANES, .depth = s->rows,
-                                 .a = room->ds, .a_row = 1, .a_col = KEYS, .b = q,
-                                 .b_row = q_step, .c = room->dk, .c_row = d, .accumulate = true});
+                                 .a = tiles->ds, .a_row = 1, .a_col = KEYS, .b = q,
+                                 .b_row = q_step, .c = tiles->dk, .c_row = d, .accumulate = true});
     FN(multiply)(&(tile_product){.rows = s->rows, .vectors = d / LANES, .depth = s->keys,
-                                 .a = room->ds, .a_row = KEYS, .a_col = 1, .b = k,
+                                 .a = tiles->ds, .a_row = KEYS, .a_col = 1, .b = k,
                                  .b_row = k_step, .c = (T *)dq->data + s->i * dq->step,
                                  .c_row = dq->step, .accumulate = true});
 }
 
-static FN(backward_room) FN(backward_carve)(const df_attention *a, char *at)
+static FN(backward_tiles) FN(backward_carve)(const df_attention *a, char *at)
 {
     const int64_t d = padded_width(a->d, LANES), e = padded_width(a->e, LANES);
     const int64_t size = (int64_t)sizeof(T);
-    FN(backward_room) room;
-    room.k = carve(&at, KEYS * d * size);
-    room.v = carve(&at, KEYS * e * size);
-    room.q = carve(&at, QUERIES * d * size);
-    room.g = carve(&at, QUERIES * e * size);
-    room.k_t = carve(&at, KEYS * a->d * size);
-    room.v_t = carve(&at, KEYS * a->e * size);
-    room.p = carve(&at, QUERIES * KEYS * size);
-    room.ds = carve(&at, QUERIES * KEYS * size);
-    room.dk = carve(&at, KEYS * d * size);
-    room.dv = carve(&at, KEYS * e * size);
-    room.delta = carve(&at, a->heads / a->kv_heads * a->queries * size);
-    room.end = at;
-    return room;
+    FN(backward_tiles) tiles;
+    tiles.k = carve(&at, KEYS * d * size);
+    tiles.v = carve(&at, KEYS * e * size);
+    tiles.q = carve(&at, QUERIES * d * size);
+    tiles.g = carve(&at, QUERIES * e * size);
+    tiles.k_t = carve(&at, KEYS * a->d * size);
+    tiles.v_t = carve(&at, KEYS * a->e * size);
+    tiles.p = carve(&at, QUERIES * KEYS * size);
+    tiles.ds = carve(&at, QUERIES * KEYS * size);
+    tiles.dk = carve(&at, KEYS * d * size);
+    tiles.dv = carve(&at, KEYS * e * size);
+    tiles.delta = carve(&at, a->heads / a->kv_heads * a->queries * size);
+    tiles.end = at;
+    return tiles;
 }
 
 /* delta += the sum of g * y, per row of a tile. */
 static void FN(add_products)(const T *g, int64_t g_step, const rows *y, int64_t begin, int64_t n,
-                             T *room, T *delta)
+                             T *tiles, T *delta)
 {
     int64_t step;
-    const T *from = FN(tile)(y, begin, n, true, room, &step);
+    const T *from = FN(tile)(y, begin, n, true, tiles, &step);
     for (int64_t r = 0; r < n; r++) {
         V sum = {0};
         for (int64_t c = 0; c < y->width; c += LANES)
@@ -342,20 +343,20 @@ static void FN(add_products)(const T *g, int64_t g_step, const rows *y, int64_t 
 }
 
 /* Clears dq and computes the sum of g * out per query of a head. */
-static void FN(start_head)(const df_attention *a, const FN(backward_room) *room, const heads *at,
+static void FN(start_head)(const df_attention *a, const FN(backward_tiles) *tiles, const heads *at,
                            const rows *dq, T *delta)
 {
     const int64_t width = padded_width(dq->width, LANES);
     for (int64_t i = 0; i < a->queries; i += QUERIES) {
         const int64_t n = df_min(QUERIES, a->queries - i);
         int64_t g_step;
-        const T *g = FN(tile)(&at->g, i, n, true, room->g, &g_step);
+        const T *g = FN(tile)(&at->g, i, n, true, tiles->g, &g_step);
         for (int64_t r = 0; r < n; r++) {
             delta[i + r] = 0;
             memset((T *)dq->data + (i + r) * dq->step, 0, (size_t)width * sizeof(T));
         }
-        FN(add_products)(g, g_step, &at->out, i, n, room->v, delta + i);
-        if (at->rest.data) FN(add_products)(g, g_step, &at->rest, i, n, room->v, delta + i);
+        FN(add_products)(g, g_step, &at->out, i, n, tiles->v, delta + i);
+        if (at->rest.data) FN(add_products)(g, g_step, &at->rest, i, n, tiles->v, delta + i);
     }
 }
 
@@ -367,36 +368,36 @@ static bool FN(backward)(const df_attention *a, double scale, int64_t b, int64_t
 {
     df_buffer *scratch = df_buffer_new((int64_t)(intptr_t)FN(backward_carve)(a, NULL).end);
     if (!scratch) return false;
-    const FN(backward_room) room = FN(backward_carve)(a, scratch->data);
+    const FN(backward_tiles) tiles = FN(backward_carve)(a, scratch->data);
     const int64_t d = padded_width(a->d, LANES), e = padded_width(a->e, LANES);
     const int64_t group = a->heads / a->kv_heads;
     for (int64_t h = 0; h < group; h++) {
         const heads at = heads_of(a, b, kv * group + h, kv);
         const rows dq = dq_of(job, b, kv * group + h);
-        FN(start_head)(a, &room, &at, &dq, room.delta + h * a->queries);
+        FN(start_head)(a, &tiles, &at, &dq, tiles.delta + h * a->queries);
     }
     for (int64_t j = begin; j < end; j += KEYS) {
         const int64_t some = df_min(KEYS, end - j);
         int64_t k_step, v_step;
         const heads shared = heads_of(a, b, kv * group, kv);
-        const T *k = FN(tile)(&shared.k, j, some, true, room.k, &k_step);
-        const T *v = FN(tile)(&shared.v, j, some, false, room.v, &v_step);
-        FN(transpose)(room.k_t, k, some, k_step, a->d);
-        FN(transpose)(room.v_t, v, some, v_step, a->e);
-        memset(room.dk, 0, (size_t)(some * d) * sizeof(T));
-        memset(room.dv, 0, (size_t)(some * e) * sizeof(T));
+        const T *k = FN(tile)(&shared.k, j, some, true, tiles.k, &k_step);
+        const T *v = FN(tile)(&shared.v, j, some, false, tiles.v, &v_step);
+        FN(transpose)(tiles.k_t, k, some, k_step, a->d);
+        FN(transpose)(tiles.v_t, v, some, v_step, a->e);
+        memset(tiles.dk, 0, (size_t)(some * d) * sizeof(T));
+        memset(tiles.dv, 0, (size_t)(some * e) * sizeof(T));
         for (int64_t h = kv * group; h < (kv + 1) * group; h++) {
             const heads at = heads_of(a, b, h, kv);
             const rows dq = dq_of(job, b, h);
-            const T *delta = room.delta + (h - kv * group) * a->queries;
+            const T *delta = tiles.delta + (h - kv * group) * a->queries;
             for (int64_t i = a->causal ? j : 0; i < a->queries; i += QUERIES) {
                 square s = {a, scale, b, h, i, df_min(QUERIES, a->queries - i), j, some};
                 if (a->causal) s.keys = df_min(some, i + s.rows - j);
-                FN(meet_back)(&s, &room, &at, k, k_step, &dq, delta);
+                FN(meet_back)(&s, &tiles, &at, k, k_step, &dq, delta);
             }
         }
-        FN(store_rows)(&shared.dk, j, some, room.dk);
-        FN(store_rows)(&shared.dv, j, some, room.dv);
+        FN(store_rows)(&shared.dk, j, some, tiles.dk);
+        FN(store_rows)(&shared.dv, j, some, tiles.dv);
     }
     df_buffer_release(scratch);
     return true;

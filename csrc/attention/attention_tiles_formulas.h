@@ -104,11 +104,11 @@ static void FN(narrow)(void *to, df_dtype dtype, const T *from, int64_t n)
         memcpy(to, from, (size_t)n * sizeof(T));
 }
 
-/* Rows of a stored matrix as a tile: in place if the layout allows it, otherwise a copy in `room`.
+/* Rows of a stored matrix as a tile: in place if the layout allows it, otherwise a copy in `copy`.
  * `step` receives the distance of rows. `padded`: the rows are read repeatedly by whole vectors, so
  * rows that are apart, mostly by powers of two, are copied, as they would evict each other from the
  * cache. */
-static const T *FN(tile)(const rows *x, int64_t begin, int64_t n, bool padded, T *room,
+static const T *FN(tile)(const rows *x, int64_t begin, int64_t n, bool padded, T *copy,
                          int64_t *step)
 {
     const int64_t width = padded_width(x->width, LANES), bytes = df_dtypes[x->dtype].bytes;
@@ -118,11 +118,11 @@ static const T *FN(tile)(const rows *x, int64_t begin, int64_t n, bool padded, T
     if (bytes == sizeof(T) && (whole || !padded)) return (const T *)from;
     *step = width;
     for (int64_t i = 0; i < n; i++, from += x->step * bytes) {
-        T *to = room + i * width;
+        T *to = copy + i * width;
         FN(widen)(to, from, x->dtype, x->width);
         for (int64_t j = x->width; j < width; j++) to[j] = 0;
     }
-    return room;
+    return copy;
 }
 
 static void FN(store_rows)(const rows *x, int64_t begin, int64_t n, const T *from)

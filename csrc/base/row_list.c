@@ -3,7 +3,7 @@
 #include <string.h>
 
 typedef struct {
-    int64_t room, end, last; /* bytes: capacity, end of the rows, offset of the last row */
+    int64_t capacity, end, last; /* in bytes: size, end of the rows, last row */
     int64_t n;
     bool reverse;
 } head;
@@ -36,15 +36,15 @@ static record *record_at(const df_tensor *rows, int64_t at)
 static df_status reserve(df_tensor *rows, int64_t bytes, df_error *err)
 {
     head h = rows->buffer ? *head_of(rows) : (head){.end = head_bytes()};
-    int64_t room;
-    if (!df_add_size(h.end, bytes, &room) || room > INT64_MAX / 2)
+    int64_t needed;
+    if (!df_add_size(h.end, bytes, &needed) || needed > INT64_MAX / 2)
         return df_fail(err, DF_OUT_OF_MEMORY, "loop: no memory for saved rows");
-    if (room <= h.room) return DF_OK;
-    h.room = df_max(room, 2 * h.room);
-    df_buffer *buffer = df_buffer_new(h.room);
+    if (needed <= h.capacity) return DF_OK;
+    h.capacity = df_max(needed, 2 * h.capacity);
+    df_buffer *buffer = df_buffer_new(h.capacity);
     if (!buffer)
         return df_fail(err, DF_OUT_OF_MEMORY, "loop: no memory for %lld bytes of saved rows",
-                       (long long)h.room);
+                       (long long)h.capacity);
     if (rows->buffer) memcpy(buffer->data, rows->data, (size_t)h.end);
     df_buffer_release(rows->buffer);
     rows->buffer = buffer;

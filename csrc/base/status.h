@@ -18,7 +18,7 @@ typedef enum {
     DF_OUT_OF_MEMORY,    /* MemoryError */
     DF_OVERFLOW,         /* a size beyond 64 bits, a number beyond its dtype: OverflowError */
     DF_UNIMPLEMENTED,    /* NotImplementedError */
-    DF_CANCELLED,        /* a running program was asked to stop */
+    DF_CANCELLED,        /* the caller stopped a running program */
     DF_N_STATUS
 } df_status;
 

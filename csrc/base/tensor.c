@@ -46,21 +46,21 @@ static df_status count_elements(int ndim, const int64_t *shape, const char *op, 
 df_status df_tensor_set(df_tensor *t, df_dtype dtype, int ndim, const int64_t *shape,
                         const char *op, df_error *err)
 {
-    int64_t size = 0, *room = t->dims;
+    int64_t size = 0, *dims = t->dims;
     if (ndim < 0 || ndim > DF_MAX_NDIM)
         return df_fail(err, DF_BAD_SHAPE, "%s: %d dimensions, expected 0 to %d", op, ndim,
                        DF_MAX_NDIM);
     df_status status = count_elements(ndim, shape, op, &size, err);
     if (status != DF_OK) return status;
     if (ndim > DF_INLINE_NDIM) {
-        room = malloc((size_t)ndim * sizeof *room);
-        if (!room)
+        dims = malloc((size_t)ndim * sizeof *dims);
+        if (!dims)
             return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for a shape of %d dimensions", op,
                            ndim);
     }
     if (t->shape != t->dims) free(t->shape);
-    for (int i = 0; i < ndim; i++) room[i] = shape[i];
-    t->shape = room;
+    for (int i = 0; i < ndim; i++) dims[i] = shape[i];
+    t->shape = dims;
     t->ndim = ndim;
     t->dtype = dtype;
     t->size = size;

@@ -13,21 +13,21 @@
 #include "conv/image.h"
 #include "simd/lanes.h"
 
-/* Sums in registers, of 32 or 16 registers. */
+/* Sums kept in registers: half of the registers of the SIMD level. */
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define SUMS 16
 #else
 #define SUMS 8
 #endif
 
-#define VECTORS 16               /* vectors of channels whose sums of weights fit L1 together */
-#define LONGEST_RUN 128          /* results, about: terms of the sum of a weight without a break */
+#define VECTORS 16               /* vectors of channels at a time: sums of their weights fit L1 */
+#define LONGEST_RUN 128          /* results, plus 2 at the edges: terms of a sum in a register */
 #define TASK_NS 16000
 #define ROWS_BYTES (256 << 10)   /* sources and results in use at a time (L2) */
 #define GROUPS 32                /* groups of runs with separate sums of weights */
 #define GROUP_RUNS 16            /* runs per group, at least */
 #define MAC_NS_PER_BYTE 0.01     /* estimate */
-#define COPIED 16384             /* elements copied at a time */
+#define COPIED 16384             /* elements copied per task */
 
 /* One run as the kernels see it. Distances in elements; counts and steps of taps are along planes,
  * rows and columns. */
@@ -142,8 +142,8 @@ static bool same_taps(const run *a, const run *b)
 }
 
 /* Finds the runs of a sweep and returns their number. Taps move in one direction from result to
- * result, so if both ends of a range have the same taps, all results of it have, unless they have
- * none. */
+ * result. So if the first and the last result of a range have the same taps, and at least one tap,
+ * all results of the range have these taps. */
 static int64_t find_runs(const sweep *s, run *runs)
 {
     int64_t n = 0;
@@ -164,14 +164,14 @@ static int64_t find_runs(const sweep *s, run *runs)
     return n;
 }
 
-/* True if `one` is a single result next to run `all`, of three taps, and lacks one of them. */
-static bool is_edge(const run *one, const run *all)
+/* True if `edge` is a single result with two taps, and `full` has three. */
+static bool is_edge(const run *edge, const run *full)
 {
-    return one->count == 1 && one->n_taps == 2 && all->n_taps == 3;
+    return edge->count == 1 && edge->n_taps == 2 && full->n_taps == 3;
 }
 
-/* Merges runs with the results at their edges: a few taps of one result take as long as all taps of
- * several. Returns the number of runs left. */
+/* Merges runs of three taps with the adjacent results that lack the first or the last tap: two taps
+ * of one result take as long as all taps of several results. Returns the number of runs left. */
 static int64_t join_edges(const sweep *s, run *runs, int64_t n)
 {
     if (s->tap_next != s->next) return n;
@@ -271,8 +271,8 @@ static void start(pass *p, void *workspace)
 }
 
 /* Processes runs [begin, end) of all rows, for channels [at, at + n). */
-static void walk_channels(const pass *p, int64_t begin, int64_t end, int64_t at, int64_t n,
-                          void (*kernel)(const window *g), char *w)
+static void process_channels(const pass *p, int64_t begin, int64_t end, int64_t at, int64_t n,
+                             void (*kernel)(const window *g), char *w)
 {
     const int64_t *from = p->from, *to = p->to, *taps = p->c->kernel;
     const int64_t pixel = p->channels * p->bytes;
@@ -304,16 +304,16 @@ static void walk_channels(const pass *p, int64_t begin, int64_t end, int64_t at,
     }
 }
 
-/* Same for all channels, in groups small enough that the rows read again by the next row stay in
- * L2. */
-static void walk(const pass *p, int64_t begin, int64_t end, void (*kernel)(const window *g),
-                 char *w)
+/* Processes runs [begin, end) of all rows, for all channels, in groups of channels small enough
+ * that the rows that the next row reads again stay in L2. */
+static void process_runs(const pass *p, int64_t begin, int64_t end,
+                         void (*kernel)(const window *g), char *w)
 {
     const int64_t lanes = DF_VEC_BYTES / p->bytes;
     const int64_t row = df_max(p->from[2], p->to[2]) * (p->c->kernel[1] + 1) * DF_VEC_BYTES;
     const int64_t n = df_max(ROWS_BYTES / row / 4, 1) * 4 * lanes;
     for (int64_t at = 0; at < p->channels; at += n)
-        walk_channels(p, begin, end, at, df_min(n, p->channels - at), kernel, w);
+        process_channels(p, begin, end, at, df_min(n, p->channels - at), kernel, w);
 }
 
 /* Estimated ns of a run. */
@@ -331,7 +331,7 @@ static int64_t runs_per_task(const pass *p)
 static void results_task(void *context, int64_t begin, int64_t end)
 {
     const pass *p = context;
-    walk(p, begin, end, p->kernels->results, (char *)p->w);
+    process_runs(p, begin, end, p->kernels->results, (char *)p->w);
     if (!p->epilogue) return;
     const run *last = &p->runs[(end - 1) % p->n_runs];
     const int64_t first = begin / p->n_runs * p->to[2] + p->runs[begin % p->n_runs].result;
@@ -428,8 +428,8 @@ static void groups_task(void *context, int64_t begin, int64_t end)
         const int64_t bytes = p->n_weights * p->bytes;
         char *sums = p->sums + i * bytes;
         memset(sums, 0, (size_t)bytes);
-        walk(p, i * p->n_items / p->n_groups, (i + 1) * p->n_items / p->n_groups,
-             p->kernels->weights, sums);
+        process_runs(p, i * p->n_items / p->n_groups, (i + 1) * p->n_items / p->n_groups,
+                     p->kernels->weights, sums);
     }
 }
 

@@ -23,7 +23,7 @@ typedef struct {
     int64_t images, first;   /* images at a time; the first of them */
     int axis;                /* dimension along which bands are divided */
     int64_t band, halo;      /* output pixels of a band, and before it that reach into it */
-    int64_t bands, room;     /* bands of an image; elements of a band */
+    int64_t bands, band_size; /* bands of an image; elements of a band */
     char *packed, *padded, *dx;
     const char *w, *dy;
 } input;
@@ -48,7 +48,7 @@ static void cut_bands(input *f)
     }
     f->bands = df_ceil_div(c->out[axis], f->band);
     if (f->bands > 1)
-        f->room = ((f->band + f->halo - 1) * stride + reach + 1) *
+        f->band_size = ((f->band + f->halo - 1) * stride + reach + 1) *
                   (axis ? f->view.row : f->view.plane);
 }
 
@@ -62,7 +62,7 @@ static input plan(const df_conv *c)
     f.view = (df_conv_view){.pixel = df_conv_group_in(c)};
     f.view.row = df_conv_extent(c, 2) * f.view.pixel;
     f.view.plane = df_conv_extent(c, 1) * f.view.row;
-    f.view.group = f.room = df_conv_extent(c, 0) * f.view.plane;
+    f.view.group = f.band_size = df_conv_extent(c, 0) * f.view.plane;
     cut_bands(&f);
     return f;
 }
@@ -77,7 +77,7 @@ int64_t DF_SYM(df_conv_places_workspace)(const df_conv *c)
 {
     const input f = plan(c);
     if (DF_SYM(df_conv_padded_bytes)(c) < 0) return -1;
-    const int64_t image = df_conv_mul_bytes(f.room * df_conv_bytes(c), f.bands * c->groups);
+    const int64_t image = df_conv_mul_bytes(f.band_size * df_conv_bytes(c), f.bands * c->groups);
     return df_conv_sum_bytes(packed_bytes(&f), df_conv_mul_bytes(image, f.images));
 }
 
@@ -154,15 +154,15 @@ static void copy_inside(const input *f, int64_t image, int64_t group, const char
 }
 
 /* Computes a band of a group of an image. */
-static void run_band(const input *f, int64_t image, int64_t group, int64_t band, char *room)
+static void run_band(const input *f, int64_t image, int64_t group, int64_t band, char *padded)
 {
     const df_conv *c = f->c;
     const int64_t bytes = df_conv_bytes(c), stride = c->stride[f->axis];
     const int64_t pixels = df_conv_pixels(c) / c->out[f->axis]; /* per line */
     const int64_t own = band * f->band, end = df_min(own + f->band, c->out[f->axis]);
     const int64_t first = df_max(own - f->halo, 0);
-    char *to = room - first * stride * (f->axis ? f->view.row : f->view.plane) * bytes;
-    memset(room, 0, (size_t)(f->room * bytes));
+    char *to = padded - first * stride * (f->axis ? f->view.row : f->view.plane) * bytes;
+    memset(padded, 0, (size_t)(f->band_size * bytes));
     for (int64_t pixel = first * pixels; pixel < end * pixels; pixel += DF_CONV_TILE_ROWS)
         add_pixels(f, image, group, pixel, df_min(DF_CONV_TILE_ROWS, end * pixels - pixel), to);
     copy_inside(f, image, group, to, band ? own * stride : 0,
@@ -173,7 +173,7 @@ static void run_band(const input *f, int64_t image, int64_t group, int64_t band,
 static void band_task(void *context, int64_t begin, int64_t end)
 {
     const input *f = context;
-    const int64_t groups = f->c->groups, bytes = f->room * df_conv_bytes(f->c);
+    const int64_t groups = f->c->groups, bytes = f->band_size * df_conv_bytes(f->c);
     for (int64_t i = begin; i < end; i++)
         run_band(f, i / f->bands / groups, i / f->bands % groups, i % f->bands,
                  f->padded + i * bytes);

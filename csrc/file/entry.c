@@ -9,7 +9,7 @@ enum { KEY_BYTES = 2 * sizeof(int64_t) };
 static const df_model_variable *read_values(df_reading *r, const char *what, int *n)
 {
     *n = df_take_count(r, what);
-    df_model_variable *values = df_reading_room(r, *n, sizeof *values);
+    df_model_variable *values = df_reading_alloc(r, *n, sizeof *values);
     for (int k = 0; k < *n && r->status == DF_OK; k++) df_take_described(r, what, &values[k]);
     return values;
 }
@@ -27,7 +27,7 @@ static const df_model_program *take_program(df_reading *r)
 
 static const df_model_source *read_sources(df_reading *r, int n)
 {
-    df_model_source *sources = df_reading_room(r, n, sizeof *sources);
+    df_model_source *sources = df_reading_alloc(r, n, sizeof *sources);
     for (int k = 0; k < n && r->status == DF_OK; k++) {
         df_model_source *s = &sources[k];
         s->origin = (df_model_origin)df_take(r, "the origin of an argument", DF_FROM_CALL,
@@ -42,7 +42,7 @@ static const df_model_source *read_sources(df_reading *r, int n)
 
 static const df_model_return *read_returns(df_reading *r, int n)
 {
-    df_model_return *returns = df_reading_room(r, n, sizeof *returns);
+    df_model_return *returns = df_reading_alloc(r, n, sizeof *returns);
     for (int k = 0; k < n && r->status == DF_OK; k++) {
         df_model_return *x = &returns[k];
         x->kind = (df_slot_kind)df_take(r, "the kind of a result", DF_SLOT_CONSTANT,
@@ -55,17 +55,17 @@ static const df_model_return *read_returns(df_reading *r, int n)
 }
 
 /* The cached part has no inputs and no names; it follows the entry that uses it. */
-static void read_kept(df_reading *r, df_model_entry *e)
+static void read_cached(df_reading *r, df_model_entry *e)
 {
     if (!df_take(r, "whether values are cached", 0, 1)) return;
-    df_model_entry *kept = df_reading_room(r, 1, sizeof *kept);
+    df_model_entry *cached = df_reading_alloc(r, 1, sizeof *cached);
     const df_model_program *p = take_program(r);
-    if (!kept || !p) return;
-    *kept = (df_model_entry){.name = "the cached part", .program = p};
-    kept->sources = read_sources(r, p->n_args);
-    kept->n_out = df_take_count(r, "the number of cached values");
-    kept->returns = read_returns(r, kept->n_out);
-    e->kept = kept;
+    if (!cached || !p) return;
+    *cached = (df_model_entry){.name = "the cached part", .program = p};
+    cached->sources = read_sources(r, p->n_args);
+    cached->n_out = df_take_count(r, "the number of cached values");
+    cached->returns = read_returns(r, cached->n_out);
+    e->cached = cached;
 }
 
 void df_read_entry(df_reading *r, df_model_entry *e)
@@ -79,7 +79,7 @@ void df_read_entry(df_reading *r, df_model_entry *e)
     r->file.outputs = read_values(r, "an output", &r->file.n_out);
     e->n_out = r->file.n_out;
     e->returns = read_returns(r, e->n_out);
-    read_kept(r, e);
+    read_cached(r, e);
     for (int k = 0; k < r->n_programs && r->status == DF_OK; k++)
         if (!r->owned[k]) df_reading_fail(r, DF_INVALID_ARGUMENT, "program %d is never run", k);
 }
@@ -94,7 +94,7 @@ static int count_sources(const df_reading *r, const df_model_entry *e, df_model_
     case DF_FROM_VARIABLE:
     case DF_FROM_WRITTEN:
     case DF_FROM_KEY: return r->tables.n_variables;
-    case DF_FROM_KEPT: return e->kept ? e->kept->n_out : 0;
+    case DF_FROM_CACHED: return e->cached ? e->cached->n_out : 0;
     default: return INT32_MAX;
     }
 }
@@ -108,7 +108,7 @@ static int64_t source_bytes(const df_reading *r, const df_model_entry *e, int k)
     case DF_FROM_VARIABLE:
     case DF_FROM_WRITTEN: return df_model_variable_bytes(&r->tables.variables[s->index]);
     case DF_FROM_KEY: return KEY_BYTES;
-    case DF_FROM_KEPT: return e->kept->returns[s->index].bytes;
+    case DF_FROM_CACHED: return e->cached->returns[s->index].bytes;
     default: return s->bytes;
     }
 }
@@ -140,7 +140,7 @@ static void check_source(df_reading *r, const df_model_entry *e, const df_progra
 static void check_apart(df_reading *r, const df_model_entry *e)
 {
     const int n = r->tables.n_variables;
-    uint8_t *uses = df_reading_room(r, n, 1);
+    uint8_t *uses = df_reading_alloc(r, n, 1);
     for (int k = 0; k < e->program->n_args && r->status == DF_OK; k++) {
         const df_model_source *s = &e->sources[k];
         if (s->origin != DF_FROM_VARIABLE && s->origin != DF_FROM_WRITTEN) continue;
@@ -177,8 +177,8 @@ static bool is_returned(const df_reading *r, const df_model_entry *e, const df_m
 static void check_returns(df_reading *r, const df_model_entry *e)
 {
     const df_model_program *p = e->program;
-    int64_t *bytes = df_reading_room(r, p->n_results, sizeof *bytes);
-    int64_t *made = df_reading_room(r, p->n_results, sizeof *made);
+    int64_t *bytes = df_reading_alloc(r, p->n_results, sizeof *bytes);
+    int64_t *made = df_reading_alloc(r, p->n_results, sizeof *made);
     for (int k = 0; k < p->n_results && made; k++) bytes[k] = -1;
     for (int k = 0; k < e->n_out && r->status == DF_OK; k++) {
         const df_model_return *x = &e->returns[k];
@@ -216,20 +216,20 @@ static void check_program(df_reading *r, const df_model_entry *e, const df_progr
 
 /* Checks that cached values are computed from variables that the program reads, and that each
  * result is returned. */
-static void check_kept(df_reading *r, const df_model_entry *e, const df_model_entry *kept)
+static void check_cached(df_reading *r, const df_model_entry *e, const df_model_entry *cached)
 {
-    uint8_t *reads = df_reading_room(r, r->tables.n_variables, 1);
+    uint8_t *reads = df_reading_alloc(r, r->tables.n_variables, 1);
     int n_results = 0;
     for (int k = 0; k < e->program->n_args && reads; k++)
         if (e->sources[k].origin == DF_FROM_VARIABLE) reads[e->sources[k].index] = 1;
-    for (int k = 0; k < kept->program->n_args && r->status == DF_OK; k++)
-        if (kept->sources[k].origin != DF_FROM_VARIABLE || !reads[kept->sources[k].index])
+    for (int k = 0; k < cached->program->n_args && r->status == DF_OK; k++)
+        if (cached->sources[k].origin != DF_FROM_VARIABLE || !reads[cached->sources[k].index])
             df_reading_fail(r, DF_INVALID_ARGUMENT, "cached values depend on something else "
                             "than variables that the program reads");
-    for (int k = 0; k < kept->n_out; k++) n_results += kept->returns[k].kind == DF_SLOT_RESULT;
-    if (n_results != kept->program->n_results)
+    for (int k = 0; k < cached->n_out; k++) n_results += cached->returns[k].kind == DF_SLOT_RESULT;
+    if (n_results != cached->program->n_results)
         df_reading_fail(r, DF_INVALID_ARGUMENT, "%d of %d cached results are returned", n_results,
-                        kept->program->n_results);
+                        cached->program->n_results);
 }
 
 void df_check_entry(df_reading *r, const df_model_entry *e)
@@ -245,7 +245,7 @@ void df_check_entry(df_reading *r, const df_model_entry *e)
         if (e->returns[k].kind == DF_SLOT_CONSTANT && r->file.outputs[k].dtype == DF_BOOL)
             df_reading_check_bools(r, r->file.outputs[k].name, e->returns[k].data,
                                    e->returns[k].bytes);
-    if (!e->kept || r->status != DF_OK) return;
-    check_program(r, e->kept, df_model_program_of(r->file.model, 0, true));
-    check_kept(r, e, e->kept);
+    if (!e->cached || r->status != DF_OK) return;
+    check_program(r, e->cached, df_model_program_of(r->file.model, 0, true));
+    check_cached(r, e, e->cached);
 }

@@ -90,9 +90,9 @@ static void read_sections(df_reading *r)
     check_header(r, &h, got, bytes);
     if (r->status != DF_OK) return;
     const int64_t n = r->sections[WEIGHTS].offset;
-    char *room = df_reading_room(r, n + DF_ALIGNMENT, 1);
-    if (!room) return;
-    r->data = room + (-(uintptr_t)room & (DF_ALIGNMENT - 1)); /* so that constants are aligned */
+    char *block = df_reading_alloc(r, n + DF_ALIGNMENT, 1);
+    if (!block) return;
+    r->data = block + (-(uintptr_t)block & (DF_ALIGNMENT - 1)); /* so that constants are aligned */
     if (fseek(r->handle, 0, SEEK_SET) || fread(r->data, 1, (size_t)n, r->handle) != (size_t)n)
         df_reading_fail(r, DF_INVALID_ARGUMENT, "cannot be read");
 }
@@ -109,14 +109,14 @@ static void read_strings(df_reading *r)
                         (long long)n + 1);
         return;
     }
-    if (!(r->strings = df_reading_room(r, n, sizeof *r->strings))) return;
+    if (!(r->strings = df_reading_alloc(r, n, sizeof *r->strings))) return;
     for (; at < end; at += strlen(at) + 1) r->strings[r->n_strings++] = at;
 }
 
 static void read_ops(df_reading *r)
 {
     r->n_ops = (int)df_take(r, "the number of ops", 0, df_registry_size());
-    r->ops = df_reading_room(r, r->n_ops, sizeof *r->ops);
+    r->ops = df_reading_alloc(r, r->n_ops, sizeof *r->ops);
     for (int k = 0; k < r->n_ops && r->status == DF_OK; k++) {
         const char *name = df_take_string(r, "the name of an op");
         const int64_t version = df_take(r, "the version of an op", 0, INT32_MAX);
@@ -140,7 +140,7 @@ static void read_ops(df_reading *r)
 static void read_variables(df_reading *r)
 {
     const int n = df_take_count(r, "the number of variables");
-    df_model_variable *variables = df_reading_room(r, n, sizeof *variables);
+    df_model_variable *variables = df_reading_alloc(r, n, sizeof *variables);
     int64_t left = r->sections[WEIGHTS].bytes;
     for (int k = 0; k < n && r->status == DF_OK; k++) {
         const int64_t bytes = df_take_described(r, "a variable", &variables[k]);
@@ -159,7 +159,7 @@ static void read_words(df_reading *r)
     if (r->status != DF_OK) return;
     r->words = r->at = (const int64_t *)(const void *)(r->data + r->sections[WORDS].offset);
     r->end = r->at + r->sections[WORDS].bytes / 8;
-    df_model_entry *entry = df_reading_room(r, 1, sizeof *entry);
+    df_model_entry *entry = df_reading_alloc(r, 1, sizeof *entry);
     level = df_take_string(r, "the SIMD level");
     r->tables.level = strcmp(level, df_registry_isa()) ? "another" : df_registry_isa();
     read_ops(r);

@@ -73,7 +73,7 @@ static void read_attr(df_reading *r, const df_op *op, int k, df_attr *to)
 
 static int *read_numbers(df_reading *r, const char *what, int n, int limit)
 {
-    int *numbers = df_reading_room(r, n, sizeof *numbers);
+    int *numbers = df_reading_alloc(r, n, sizeof *numbers);
     for (int k = 0; k < n && r->status == DF_OK; k++)
         numbers[k] = (int)df_take(r, what, 0, limit - 1);
     return numbers;
@@ -83,7 +83,7 @@ static int *read_numbers(df_reading *r, const char *what, int n, int limit)
 static void read_bodies(df_reading *r, int program, df_model_instruction *in)
 {
     in->n_bodies = df_take_count(r, "the number of bodies");
-    const df_model_program **bodies = df_reading_room(r, in->n_bodies, sizeof *bodies);
+    const df_model_program **bodies = df_reading_alloc(r, in->n_bodies, sizeof *bodies);
     for (int b = 0; b < in->n_bodies && r->status == DF_OK; b++) {
         const int64_t k = df_take(r, "a body", 0, program - 1);
         const df_model_program *p = &r->programs[k];
@@ -116,7 +116,7 @@ static void read_instruction(df_reading *r, int program, df_model_instruction *i
                              df_min(r->end - r->at, INT32_MAX - 1) - in->n_in);
     in->slots = read_numbers(r, "an operand", in->n_in + in->n_out, p->n_slots);
     in->n_attrs = (int)df_take(r, "the number of attributes", op->n_attrs, op->n_attrs);
-    df_attr *attrs = df_reading_room(r, in->n_attrs, sizeof *attrs);
+    df_attr *attrs = df_reading_alloc(r, in->n_attrs, sizeof *attrs);
     for (int k = 0; k < in->n_attrs && r->status == DF_OK; k++) read_attr(r, op, k, &attrs[k]);
     in->attrs = attrs;
     read_bodies(r, program, in);
@@ -138,12 +138,12 @@ static void read_program(df_reading *r, int k)
     *p = (df_model_program){.n_args = n_args, .n_results = n_results};
     p->arena_bytes = df_take(r, "the size of the arena", 0, INT64_MAX);
     const int n_slots = df_take_count(r, "the number of slots");
-    df_slot *slots = df_reading_room(r, n_slots, sizeof *slots);
+    df_slot *slots = df_reading_alloc(r, n_slots, sizeof *slots);
     for (int i = 0; i < n_slots && r->status == DF_OK; i++) read_slot(r, &slots[i]);
     p->n_slots = n_slots;
     p->slots = slots;
     const int n = df_take_count(r, "the number of instructions");
-    df_model_instruction *instructions = df_reading_room(r, n, sizeof *instructions);
+    df_model_instruction *instructions = df_reading_alloc(r, n, sizeof *instructions);
     for (int i = 0; i < n && r->status == DF_OK; i++) read_instruction(r, k, &instructions[i]);
     p->n_instructions = n;
     p->instructions = instructions;
@@ -153,9 +153,9 @@ static void read_program(df_reading *r, int k)
 void df_read_programs(df_reading *r)
 {
     const int n = df_take_count(r, "the number of programs");
-    r->programs = df_reading_room(r, n, sizeof *r->programs);
-    r->depths = df_reading_room(r, n, sizeof *r->depths);
-    r->owned = df_reading_room(r, n, sizeof *r->owned);
+    r->programs = df_reading_alloc(r, n, sizeof *r->programs);
+    r->depths = df_reading_alloc(r, n, sizeof *r->depths);
+    r->owned = df_reading_alloc(r, n, sizeof *r->owned);
     r->n_programs = n;
     for (int k = 0; k < n && r->status == DF_OK; k++) read_program(r, k);
 }

@@ -18,7 +18,7 @@ void df_reading_fail(df_reading *r, df_status status, const char *format, ...)
     r->status = df_fail(r->err, status, "%.150s: %s", r->path, text);
 }
 
-void *df_reading_room(df_reading *r, int64_t n, size_t bytes)
+void *df_reading_alloc(df_reading *r, int64_t n, size_t bytes)
 {
     int64_t size;
     block *b = NULL;

@@ -40,7 +40,7 @@ typedef struct {
 void df_reading_fail(df_reading *r, df_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Zeroed memory for n elements, freed with the file; NULL if out of memory. */
-void *df_reading_room(df_reading *r, int64_t n, size_t bytes);
+void *df_reading_alloc(df_reading *r, int64_t n, size_t bytes);
 /* Reads the next word, `what` in messages, which must be in [low, high]. */
 int64_t df_take(df_reading *r, const char *what, int64_t low, int64_t high);
 /* Reads the number of items that follow, each of at least one word. */

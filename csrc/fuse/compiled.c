@@ -32,7 +32,7 @@ static bool broadcasts_to(const df_tensor *x, const df_tensor *to)
     return true;
 }
 
-static bool make_room(planner *p, int64_t n_loads, int64_t n_registers)
+static bool allocate(planner *p, int64_t n_loads, int64_t n_registers)
 {
     df_cluster *c = p->c;
     const size_t n_all = (size_t)(n_loads + n_registers) + 1;
@@ -171,7 +171,7 @@ static bool read_layout(planner *p, const df_call *call, df_ints layout, df_erro
     int64_t n_loads, n_registers, n;
     if (!take(&r, 0, INT32_MAX / 8, &n_loads)) return false;
     n_registers = peek_registers(&r, n_loads);
-    if (n_registers < 0 || n_registers > layout.n || !make_room(p, n_loads, n_registers))
+    if (n_registers < 0 || n_registers > layout.n || !allocate(p, n_loads, n_registers))
         return false;
     for (int64_t i = 0; i < n_loads; i++)
         if (!read_load(p, call, &r, err)) return false;

@@ -302,7 +302,7 @@ static void plan_outputs_again(planner *p)
     }
 }
 
-static bool make_room(planner *p)
+static bool allocate(planner *p)
 {
     df_cluster *c = p->c;
     const size_t n_in = (size_t)p->code.n_in, n_steps = (size_t)p->code.n_steps;
@@ -335,7 +335,7 @@ static df_status plan(planner *p, const df_call *call, df_error *err)
     if (p->code.full.size < 0)
         return df_fail(err, DF_BAD_SHAPE, "%s: shape %s is not known", call->op->name,
                        df_shape_text(p->code.full.ndim, p->code.full.shape).text);
-    if (p->code.n_steps > INT32_MAX / 4 || !make_room(p))
+    if (p->code.n_steps > INT32_MAX / 4 || !allocate(p))
         return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld steps", call->op->name,
                        (long long)p->code.n_steps);
     c->row_length = p->code.row_length;

@@ -159,7 +159,7 @@ static void load_periodic(const run *r, int64_t begin, int64_t units, void **at)
 }
 
 /* The stored operand of a COLUMN step, `from` units after the start of the item. */
-static void *kept(const df_cluster *c, const df_cluster_column *f, void **at, int64_t from)
+static void *operand_at(const df_cluster *c, const df_cluster_column *f, void **at, int64_t from)
 {
     return (char *)at + f->offset + from * c->row_length * f->bytes;
 }
@@ -167,14 +167,14 @@ static void *kept(const df_cluster *c, const df_cluster_column *f, void **at, in
 static void keep_written(const df_cluster *c, void **at, int64_t from)
 {
     for (const df_cluster_column *f = c->columns; f < c->columns + c->n_columns; f++)
-        if (f->written) at[f->slot] = kept(c, f, at, from);
+        if (f->written) at[f->slot] = operand_at(c, f, at, from);
 }
 
 static void keep_copies(const df_cluster *c, void **at, int64_t from, int64_t units)
 {
     for (const df_cluster_column *f = c->columns; f < c->columns + c->n_columns; f++)
         if (f->output < 0 && !f->written && f->same == f - c->columns)
-            memcpy(kept(c, f, at, from), at[f->slot],
+            memcpy(operand_at(c, f, at, from), at[f->slot],
                    (size_t)(units * c->row_length * f->bytes));
 }
 

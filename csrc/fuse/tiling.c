@@ -18,18 +18,18 @@
 df_status df_cluster_set_load(df_cluster_load *load, const df_tensor *x, const df_tensor *space,
                               const char *name, df_error *err)
 {
-    df_operand_room room;
+    df_operand_dims dims;
     df_operand_walk *o = &load->operand;
     if (x->size < 0)
         return df_fail(err, DF_BAD_SHAPE, "%s: shape of input %d, %s, is not known", name,
                        load->input, df_tensor_text(x).text);
-    df_operand_set(o, x, space, &room);
-    o->extent = o->step = NULL; /* not the pointers into `room` if malloc fails */
+    df_operand_set(o, x, space, &dims);
+    o->extent = o->step = NULL; /* not the pointers into `dims` if malloc fails */
     if (space->size == 0 && o->mode == DF_PERIODIC) o->mode = DF_WALK;
     int64_t *own = malloc(sizeof *own * 2 * (size_t)(o->ndim + 1));
     if (!own) return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory", name);
-    memcpy(own, room.extent, sizeof *own * (size_t)o->ndim);
-    memcpy(own + o->ndim, room.step, sizeof *own * (size_t)o->ndim);
+    memcpy(own, dims.extent, sizeof *own * (size_t)o->ndim);
+    memcpy(own + o->ndim, dims.step, sizeof *own * (size_t)o->ndim);
     o->extent = own;
     o->step = own + o->ndim;
     return DF_OK;
@@ -55,17 +55,17 @@ void df_cluster_choose_tile(df_cluster *c, const df_cluster_register *registers)
     if (tile >= 16) tile -= tile % 16; /* whole vectors of elements or of short rows */
     if (c->n_units > tile) {
         int64_t unit = 1;
-        int32_t kept = 0;
+        int32_t n_periodic = 0;
         for (int32_t i = 0; i < c->n_periodic; i++) {
             const int32_t at = c->periodic[i];
             const df_cluster_load *load = &c->loads[at];
             const int64_t per_unit = load->space == DF_SPACE_FULL ? length : 1;
             int64_t units = df_common_multiple(load->operand.period, per_unit, tile * per_unit);
             units = df_common_multiple(unit, df_ceil_div(units, per_unit), tile);
-            if (units <= tile) unit = units, c->periodic[kept++] = at;
+            if (units <= tile) unit = units, c->periodic[n_periodic++] = at;
             else c->walking[c->n_walking++] = at;
         }
-        c->n_periodic = kept;
+        c->n_periodic = n_periodic;
         tile = tile / unit * unit;
     }
     c->tile = df_max(df_min(tile, c->n_units), 1);

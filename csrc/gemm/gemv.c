@@ -1,12 +1,13 @@
-/* Matrix times vector. op(A) op(B) with one column equals op(B)' op(A)' with one row, so either
- * case has a vector x, a result y and a stored matrix M that is read along its rows. */
+/* Matrix times vector: a product with one row or one column; gemm.c calls it. A product with one
+ * column is the transpose of a product with one row, so both cases have a vector x, a result y and
+ * a stored matrix M, which is read along its rows. */
 #include "simd/lanes_half.h"
 #include "base/thread.h"
 #include "gemm/gemv.h"
 #include "gemm/kernel.h"
 
 #define UNROLL _Pragma("GCC unroll 8")
-#define DOT_ROWS 4 /* rows at a time: 8 sums in registers */
+#define DOT_ROWS 4 /* rows at a time, each with two vectors of sums: 8 registers */
 #define CHAINS 4   /* dependent chains of multiply-adds when rows are combined */
 #define SLICE 512  /* elements of y per block when rows are combined */
 #define DEPTH 512  /* terms of an inner sum */
@@ -128,12 +129,12 @@ int64_t DF_SYM(df_gemv_workspace)(const df_gemm *g)
 static void copy_vector(const df_gemm *g, void *to, const void *from)
 {
     const int64_t step = vector_step(g);
-    const uint16_t *halves = from;
+    const uint16_t *narrow = from;
     if (df_is_reduced_float(g->dtype) && step == 1)
         df_widen(g->dtype, g->k, to, from);
     else if (df_is_reduced_float(g->dtype))
         for (int64_t i = 0; i < g->k; i++)
-            ((float *)to)[i] = df_half_to_f32(halves[i * step], g->dtype);
+            ((float *)to)[i] = df_half_to_f32(narrow[i * step], g->dtype);
     else if (KERNELS[g->dtype].bytes == 8)
         for (int64_t i = 0; i < g->k; i++) ((int64_t *)to)[i] = ((const int64_t *)from)[i * step];
     else
@@ -195,7 +196,7 @@ void DF_SYM(df_gemv)(const df_gemm *g, int64_t row, void *workspace)
         job.g.y_step = 1;
     }
     const int64_t bytes = g->k * df_dtypes[g->dtype].bytes;
-    /* at least 16 KB of matrix per block of dot products: enough work for a chunk */
+    /* dot products: about 16 KB of the matrix per chunk */
     const int64_t grain = by_dots ? df_max(DOT_ROWS, 16384 / bytes) : SLICE;
     const double cost = (double)bytes * NS_PER_BYTE;
     df_parallel_for(job.g.n, by_dots ? grain / DOT_ROWS * DOT_ROWS : grain, cost, gemv_task, &job);

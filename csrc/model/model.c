@@ -78,29 +78,31 @@ static df_status build(df_model *m, const df_model_program *t, df_program **out,
     return status;
 }
 
-static df_status make_kept(df_model *m, const df_model_entry *e, df_model_ready *r, df_error *err)
+static df_status prepare_cached(df_model *m, const df_model_entry *e, df_model_ready *r,
+                                df_error *err)
 {
     const size_t n_args = (size_t)e->program->n_args + 1, n_out = (size_t)e->n_out + 1;
-    r->kept_args = calloc(n_args, sizeof *r->kept_args);
-    r->kept_made = calloc(n_out, sizeof *r->kept_made);
+    r->cached_args = calloc(n_args, sizeof *r->cached_args);
+    r->cached_values = calloc(n_out, sizeof *r->cached_values);
     r->versions = calloc(n_args, sizeof *r->versions);
-    if (!r->kept_args || !r->kept_made || !r->versions)
+    if (!r->cached_args || !r->cached_values || !r->versions)
         return df_fail(err, DF_OUT_OF_MEMORY, "no memory");
     for (int i = 0; i < e->n_out; i++)
-        if (!(r->kept_made[i] = df_buffer_new(e->returns[i].bytes)))
+        if (!(r->cached_values[i] = df_buffer_new(e->returns[i].bytes)))
             return df_fail(err, DF_OUT_OF_MEMORY, "no memory for %lld bytes",
                            (long long)e->returns[i].bytes);
-    return build(m, e->program, &r->kept, err);
+    return build(m, e->program, &r->cached, err);
 }
 
 static df_status make_entry(df_model *m, const df_model_entry *e, df_model_ready *r, df_error *err)
 {
     r->args = calloc((size_t)e->program->n_args + 1, sizeof *r->args);
-    r->results = calloc((size_t)e->program->n_results + (size_t)(e->kept ? e->kept->n_out : 0) + 1,
+    const size_t n_cached = e->cached ? (size_t)e->cached->n_out : 0;
+    r->results = calloc((size_t)e->program->n_results + n_cached + 1,
                         sizeof *r->results);
     if (!r->args || !r->results) return df_fail(err, DF_OUT_OF_MEMORY, "no memory");
     df_status status = build(m, e->program, &r->program, err);
-    if (status == DF_OK && e->kept) status = make_kept(m, e->kept, r, err);
+    if (status == DF_OK && e->cached) status = prepare_cached(m, e->cached, r, err);
     return status;
 }
 
@@ -121,7 +123,7 @@ static df_status make_all(df_model *m, df_error *err)
     size_t n = 1;
     for (int i = 0; i < t->n_entries; i++) {
         n += (size_t)count_programs(t->entries[i].program);
-        if (t->entries[i].kept) n += (size_t)count_programs(t->entries[i].kept->program);
+        if (t->entries[i].cached) n += (size_t)count_programs(t->entries[i].cached->program);
     }
     m->programs = calloc(n, sizeof *m->programs);
     m->values = calloc((size_t)t->n_variables + 1, sizeof *m->values);
@@ -147,11 +149,12 @@ df_model *df_model_new(const df_model_tables *tables)
 
 static void free_entry(const df_model_entry *e, df_model_ready *r)
 {
-    for (int i = 0; r->kept_made && i < e->kept->n_out; i++) df_buffer_release(r->kept_made[i]);
+    for (int i = 0; r->cached_values && i < e->cached->n_out; i++)
+        df_buffer_release(r->cached_values[i]);
     free(r->args);
     free(r->results);
-    free(r->kept_args);
-    free(r->kept_made);
+    free(r->cached_args);
+    free(r->cached_values);
     free(r->versions);
 }
 
@@ -173,9 +176,9 @@ const char *df_model_error(const df_model *m) { return m ? m->error.text : "no m
 
 df_status df_model_unfit(const df_model *m) { return m->unfit; }
 
-const df_program *df_model_program_of(const df_model *m, int entry, bool kept)
+const df_program *df_model_program_of(const df_model *m, int entry, bool cached)
 {
-    return kept ? m->ready[entry].kept : m->ready[entry].program;
+    return cached ? m->ready[entry].cached : m->ready[entry].program;
 }
 
 df_buffer *df_model_value_of(const df_model *m, int variable) { return m->values[variable].buffer; }
@@ -228,33 +231,34 @@ static df_status run(df_model *m, df_program *p, void **args, void **results, df
 }
 
 /* Recomputes the cached values if a variable has changed. */
-static df_status keep(df_model *m, const df_model_entry *e, df_model_ready *r, df_error *err)
+static df_status update_cached(df_model *m, const df_model_entry *e, df_model_ready *r,
+                               df_error *err)
 {
-    const df_model_entry *k = e->kept;
+    const df_model_entry *k = e->cached;
     void **results = r->results + e->program->n_results;
     df_frame *frame;
-    bool fresh = r->is_kept;
+    bool fresh = r->cached_valid;
     for (int i = 0; i < k->program->n_args; i++) {
         const df_model_value *v = &m->values[k->sources[i].index];
         fresh = fresh && r->versions[i] == v->version;
         r->versions[i] = v->version;
-        r->kept_args[i] = v->data;
+        r->cached_args[i] = v->data;
     }
     if (fresh) return DF_OK;
     for (int i = 0; i < k->n_out; i++)
         if (k->returns[i].kind == DF_SLOT_RESULT)
-            results[k->returns[i].index] = r->kept_made[i]->data;
-    df_status status = run(m, r->kept, r->kept_args, results, &frame, err);
+            results[k->returns[i].index] = r->cached_values[i]->data;
+    df_status status = run(m, r->cached, r->cached_args, results, &frame, err);
     for (int i = 0; i < k->n_out && status == DF_OK; i++) {
         const df_model_return *x = &k->returns[i];
-        const void *from = x->kind == DF_SLOT_ARG      ? r->kept_args[x->index]
+        const void *from = x->kind == DF_SLOT_ARG      ? r->cached_args[x->index]
                            : x->kind == DF_SLOT_DYNAMIC ? df_frame_tensor(frame, x->index)->data
                                                         : x->data;
         if (x->kind != DF_SLOT_RESULT && x->bytes)
-            memcpy(r->kept_made[i]->data, from, (size_t)x->bytes);
+            memcpy(r->cached_values[i]->data, from, (size_t)x->bytes);
     }
-    if (frame) df_program_leave(r->kept, frame);
-    r->is_kept = status == DF_OK;
+    if (frame) df_program_leave(r->cached, frame);
+    r->cached_valid = status == DF_OK;
     return status;
 }
 
@@ -269,7 +273,7 @@ static void point(df_model *m, const df_model_entry *e, df_model_ready *r, const
         case DF_FROM_WRITTEN: m->values[s->index].version++; /* fallthrough */
         case DF_FROM_VARIABLE: at = m->values[s->index].data; break;
         case DF_FROM_KEY: draw(&m->values[s->index], *keys), at = *keys++; break;
-        case DF_FROM_KEPT: at = r->kept_made[s->index]->data; break;
+        case DF_FROM_CACHED: at = r->cached_values[s->index]->data; break;
         case DF_FROM_CONSTANT: at = s->data; break;
         }
         r->args[i] = (void *)(intptr_t)at; /* only WRITTEN variables are written */
@@ -303,7 +307,7 @@ static df_status run_entry(df_model *m, const df_model_entry *e, df_model_ready 
     int64_t few[MAX_KEYS][2], (*keys)[2] = few;
     int n_keys = 0;
     df_frame *frame = NULL;
-    df_status status = e->kept ? keep(m, e, r, err) : DF_OK;
+    df_status status = e->cached ? update_cached(m, e, r, err) : DF_OK;
     if (status != DF_OK) return status;
     for (int i = 0; i < e->program->n_args; i++) n_keys += e->sources[i].origin == DF_FROM_KEY;
     if (n_keys > MAX_KEYS && !(keys = malloc((size_t)n_keys * sizeof *keys)))

@@ -56,7 +56,7 @@ typedef enum {
     DF_FROM_WRITTEN,
     DF_FROM_KEY,      /* the next key of the generator with state (seed, count) in variable
                        * `index` */
-    DF_FROM_KEPT,     /* cached value `index`, a result of the entry `kept` */
+    DF_FROM_CACHED,   /* cached value `index`, a result of the entry `cached` */
     DF_FROM_CONSTANT  /* `data` */
 } df_model_origin;
 
@@ -83,7 +83,7 @@ typedef struct df_model_entry {
     const df_model_return *returns; /* of the outputs of a call */
     /* Computes cached arguments from variables; run again when one of them has changed. May be
      * NULL. */
-    const struct df_model_entry *kept;
+    const struct df_model_entry *cached;
 } df_model_entry;
 
 /* The compiled clusters of a SIMD level. */
@@ -113,7 +113,7 @@ const char *df_model_error(const df_model *m);
 df_status df_model_unfit(const df_model *m);
 /* The program of an entry or of its cached values, and the buffer of a variable; owned by the
  * model. */
-const df_program *df_model_program_of(const df_model *m, int entry, bool kept);
+const df_program *df_model_program_of(const df_model *m, int entry, bool cached);
 df_buffer *df_model_value_of(const df_model *m, int variable);
 
 /* The following functions return a df_status: 0 on success. */

@@ -16,12 +16,11 @@ typedef struct {
 typedef struct {
     df_program *program;
     void **args, **results;
-    df_program *kept;      /* the program that computes cached values, or NULL */
-    void **kept_args;
-    df_buffer **kept_made; /* cached values, by result of `kept` */
-    uint64_t *versions;    /* of the variables, by argument of `kept`, when the values were
-                            * computed */
-    bool is_kept;
+    df_program *cached; /* the program that computes cached values, or NULL */
+    void **cached_args;
+    df_buffer **cached_values; /* by result of `cached` */
+    uint64_t *versions; /* of the variables, by argument of `cached`, at its last run */
+    bool cached_valid;  /* the last run of `cached` has succeeded */
 } df_model_ready;
 
 struct df_model {

@@ -340,15 +340,15 @@ int df_model_load(df_model *m, const char *path)
 /* A growing string; `data` is NULL after an allocation failed. */
 typedef struct {
     char *data;
-    size_t n, room;
+    size_t n, capacity;
 } text;
 
 static void append(text *t, const char *more, size_t n)
 {
     if (!t->data) return;
-    if (t->n + n > t->room) {
-        t->room = 2 * (t->n + n);
-        char *larger = realloc(t->data, t->room);
+    if (t->n + n > t->capacity) {
+        t->capacity = 2 * (t->n + n);
+        char *larger = realloc(t->data, t->capacity);
         if (!larger) free(t->data);
         t->data = larger;
         if (!larger) return;
@@ -390,7 +390,7 @@ static void append_entry(text *t, const df_model_variable *v, int64_t start, int
 
 static text header_of(const df_model *m)
 {
-    text t = {.data = malloc(256), .room = 256};
+    text t = {.data = malloc(256), .capacity = 256};
     int64_t at = 0;
     append_text(&t, "{");
     for (int i = 0; i < m->tables->n_variables; i++) {

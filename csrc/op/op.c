@@ -182,7 +182,7 @@ static bool overwritten(const df_call *call, int k)
 
 /* Writes "; of float32 (2, 3), float32 (3,) with 1 NaN and 0 infinite", as much as fits. Returns
  * true if an input is not finite. */
-static bool describe_inputs(const df_call *call, char *text, size_t room)
+static bool describe_inputs(const df_call *call, char *text, size_t capacity)
 {
     bool found_any = false;
     size_t at = 0;
@@ -191,11 +191,11 @@ static bool describe_inputs(const df_call *call, char *text, size_t room)
         if (overwritten(call, k)) continue;
         const df_nonfinite found = df_find_nonfinite(call->in[k]);
         found_any |= found.first >= 0;
-        if (at + 2 * DF_TEXT_BYTES > room) continue;
-        at += (size_t)snprintf(text + at, room - at, "%s%s", at ? ", " : "; of ",
+        if (at + 2 * DF_TEXT_BYTES > capacity) continue;
+        at += (size_t)snprintf(text + at, capacity - at, "%s%s", at ? ", " : "; of ",
                                df_tensor_text(call->in[k]).text);
         if (found.first >= 0)
-            at += (size_t)snprintf(text + at, room - at, " with %lld NaN and %lld infinite",
+            at += (size_t)snprintf(text + at, capacity - at, " with %lld NaN and %lld infinite",
                                    (long long)found.n_nan, (long long)found.n_inf);
     }
     return found_any;

@@ -13,10 +13,10 @@ static void reverse(int64_t *v, int n)
 }
 
 void df_operand_set(df_operand_walk *o, const df_tensor *x, const df_tensor *out,
-                    df_operand_room *room)
+                    df_operand_dims *dims)
 {
     *o = (df_operand_walk){.bytes = df_dtypes[x->dtype].bytes, .mode = DF_WALK,
-                           .extent = room->extent, .step = room->step};
+                           .extent = dims->extent, .step = dims->step};
     int64_t step = 1;
     for (int i = 1; i <= out->ndim; i++) { /* innermost first, reversed below */
         int64_t extent = out->shape[out->ndim - i];

@@ -28,11 +28,11 @@ typedef struct {
 /* Storage for the dimensions of one operand. */
 typedef struct {
     int64_t extent[DF_MAX_NDIM], step[DF_MAX_NDIM];
-} df_operand_room;
+} df_operand_dims;
 
-/* Describes `x`, which broadcasts to `out`; the dimensions are written to `room`. */
+/* Describes `x`, which broadcasts to `out`; the dimensions are written to `dims`. */
 void df_operand_set(df_operand_walk *o, const df_tensor *x, const df_tensor *out,
-                    df_operand_room *room);
+                    df_operand_dims *dims);
 
 /* Elements [begin, begin + n) of the broadcast operand at `data`: a pointer into it if they are
  * consecutive there, otherwise a copy in `buffer`. */

@@ -92,12 +92,12 @@ df_status df_tile_run(const df_call *call, df_error *err)
     if (out->size == 0) return DF_OK;
     job j = {.fn = df_tile_select(call), .attrs = call->attrs, .out = out->data,
              .out_bytes = df_dtypes[out->dtype].bytes, .n_in = call->n_in};
-    df_operand_room room[DF_TILE_MAX_IN];
+    df_operand_dims dims[DF_TILE_MAX_IN];
     j.stream = df_tensor_bytes(out) >= DF_STREAM_BYTES;
     for (int i = 0; i < call->n_in; i++) {
         j.data[i] = call->in[i]->data;
         j.stream &= j.data[i] != j.out; /* updated in place: the line has been read */
-        df_operand_set(&j.in[i], call->in[i], out, &room[i]);
+        df_operand_set(&j.in[i], call->in[i], out, &dims[i]);
     }
     j.tile = choose_tile(&j);
     double cost = call->op->cost > 0 ? call->op->cost : CHEAP;

@@ -46,7 +46,8 @@ typedef struct {
 
 typedef struct {
     df_recurrence r;
-    int64_t t_step, b_step, kept;   /* row distance of steps and of sequences; df_cell_kept */
+    int64_t t_step, b_step; /* row distance of steps and of sequences */
+    int64_t n_residuals;    /* df_cell_residuals */
     int64_t tasks, task_rows;       /* number of tasks of about equal size; rows of the largest */
     int64_t chunk;                  /* steps per product with the inputs */
     bool at_once;                   /* the task computes these products chunk by chunk */
@@ -126,7 +127,7 @@ static int64_t padded(const df_recurrence *r, int64_t n)
 /* The setup common to forward and backward. */
 static recurrence cut(const df_recurrence *r)
 {
-    recurrence of = {.r = *r, .kept = df_cell_kept(r->cell)};
+    recurrence of = {.r = *r, .n_residuals = df_cell_residuals(r->cell)};
     of.t_step = r->time_major ? r->rows : 1;
     of.b_step = r->time_major ? 1 : r->steps;
     of.tasks = df_min(df_ceil_div(r->rows, TASK_ROWS), MANY_TASKS);

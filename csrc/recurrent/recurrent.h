@@ -22,7 +22,7 @@ static inline int df_cell_gates(df_cell cell)
 }
 
 /* Residuals per unit and step, in addition to the outputs. */
-static inline int df_cell_kept(df_cell cell)
+static inline int df_cell_residuals(df_cell cell)
 {
     return df_cell_gates(cell) == 1 ? 0 : df_cell_gates(cell) + 1;
 }
@@ -44,7 +44,7 @@ typedef struct {
     const void *h0, *c0;    /* B x H; c0, and c below, only for LSTM */
     void *out;              /* H elements per step and row */
     void *last_h, *last_c;  /* B x H */
-    void *kept;             /* residuals, T x B x (df_cell_kept x H), internal layout */
+    void *residuals;        /* T x B x (df_cell_residuals x H), internal layout */
     /* The gradient reads all of these except the biases and, unless wants_x, the kernel. */
     const void *g_out, *g_h, *g_c;
     bool wants_x; /* compute d_x */

@@ -22,10 +22,10 @@ DF_INLINE T *FN(outer_row)(const void *block, const FN(step) *s, int64_t i, int6
 {
     return (T *)block + (s->t * s->of->t_step + (s->row0 + i) * s->of->b_step) * width;
 }
-DF_INLINE T *FN(kept_row)(const FN(step) *s, int64_t i)
+DF_INLINE T *FN(residual_row)(const FN(step) *s, int64_t i)
 {
     const df_recurrence *r = &s->of->r;
-    return (T *)r->kept + (s->t * r->rows + s->row0 + i) * s->of->kept * r->units;
+    return (T *)r->residuals + (s->t * r->rows + s->row0 + i) * s->of->n_residuals * r->units;
 }
 
 DF_INLINE int64_t FN(length_of)(const FN(step) *s, int64_t i)
@@ -52,8 +52,8 @@ DF_INLINE const T *FN(cell_before)(const FN(step) *s, int64_t i)
 {
     const df_recurrence *r = &s->of->r;
     if (FN(first)(s, i)) return (const T *)r->c0 + (s->row0 + i) * r->units;
-    const int64_t step = r->rows * s->of->kept * r->units;
-    return FN(kept_row)(s, i) + (r->reverse ? step : -step) + 4 * r->units;
+    const int64_t step = r->rows * s->of->n_residuals * r->units;
+    return FN(residual_row)(s, i) + (r->reverse ? step : -step) + 4 * r->units;
 }
 
 DF_INLINE void FN(put_state)(const FN(step) *s, int64_t i, int64_t u, int64_t n, V h)
@@ -66,10 +66,11 @@ DF_INLINE void FN(put_state)(const FN(step) *s, int64_t i, int64_t u, int64_t n,
 DF_INLINE void FN(hold)(const FN(step) *s, int64_t i, int64_t u, int64_t n)
 {
     const int64_t units = s->of->r.units;
-    T *kept = FN(kept_row)(s, i) + u;
+    T *residuals = FN(residual_row)(s, i) + u;
     FN(store_upto)(s->h_new + i * units + u, FN(load_upto)(s->h + i * units + u, n), n);
     FN(store_upto)(FN(outer_row)(s->of->r.out, s, i, units) + u, (V){0}, n);
-    for (int64_t k = 0; k < s->of->kept; k++) FN(store_upto)(kept + k * units, (V){0}, n);
+    for (int64_t k = 0; k < s->of->n_residuals; k++)
+        FN(store_upto)(residuals + k * units, (V){0}, n);
 }
 
 /* y (1 - y): the derivative of the sigmoid with value y. Below, 1 - y^2: the derivative of tanh. */
@@ -116,16 +117,16 @@ DF_INLINE void FN(lstm_at)(const FN(step) *s, int64_t i, const T *tile, int64_t 
 {
     const int64_t units = s->of->r.units;
     const T *z = s->z + i * s->of->ldz + u;
-    T *c = s->c + i * units + u, *kept = FN(kept_row)(s, i) + u;
+    T *c = s->c + i * units + u, *residuals = FN(residual_row)(s, i) + u;
     V gate[4];
     UNROLL for (int k = 0; k < 4; k++) {
         const V x = FN(load_upto)(z + k * units, n) + FN(load)(tile + k * LANES);
         gate[k] = k == 2 ? FN(tanh)(x) : FN(sigmoid)(x);
-        FN(store_upto)(kept + k * units, gate[k], n);
+        FN(store_upto)(residuals + k * units, gate[k], n);
     }
     const V cell = gate[1] * FN(load_upto)(c, n) + gate[0] * gate[2];
     FN(store_upto)(c, cell, n);
-    FN(store_upto)(kept + 4 * units, cell, n);
+    FN(store_upto)(residuals + 4 * units, cell, n);
     FN(put_state)(s, i, u, n, gate[3] * FN(tanh)(cell));
 }
 
@@ -136,12 +137,12 @@ static void FN(lstm)(const FN(step) *s, int64_t i, int64_t p, const T *tile)
     else ONE_VECTOR(n, FN(lstm_at), s, i, tile, u);
 }
 
-DF_INLINE void FN(lstm_grad_at)(int64_t units, const T *kept, const T *g_out, const T *before,
+DF_INLINE void FN(lstm_grad_at)(int64_t units, const T *residuals, const T *g_out, const T *before,
                                 T *dh, T *dc, T *dz, int64_t u, int64_t n)
 {
     V gate[4];
-    UNROLL for (int k = 0; k < 4; k++) gate[k] = FN(load_upto)(kept + k * units + u, n);
-    const V tanh_c = FN(tanh)(FN(load_upto)(kept + 4 * units + u, n));
+    UNROLL for (int k = 0; k < 4; k++) gate[k] = FN(load_upto)(residuals + k * units + u, n);
+    const V tanh_c = FN(tanh)(FN(load_upto)(residuals + 4 * units + u, n));
     const V d = FN(load_upto)(dh + u, n) + FN(load_upto)(g_out + u, n);
     const V to_c = FN(load_upto)(dc + u, n) + d * gate[3] * FN(tanh_slope)(tanh_c);
     FN(store_upto)(dz + u, to_c * gate[2] * FN(sigmoid_slope)(gate[0]), n);
@@ -157,7 +158,7 @@ static void FN(lstm_grad)(const FN(step) *s, int64_t i)
 {
     const df_recurrence *r = &s->of->r;
     const int64_t units = r->units;
-    EACH_VECTOR(units, FN(lstm_grad_at), units, FN(kept_row)(s, i),
+    EACH_VECTOR(units, FN(lstm_grad_at), units, FN(residual_row)(s, i),
                 FN(outer_row)(r->g_out, s, i, units), FN(cell_before)(s, i), s->h + i * units,
                 s->c + i * units, s->z + i * s->of->ldz);
 }
@@ -170,7 +171,7 @@ DF_INLINE V FN(gru_gate)(const FN(step) *s, int64_t i, int64_t u, int64_t n, int
     const int64_t at = k * s->of->r.units + u;
     const V outer = FN(load_upto)(s->z + i * s->of->ldz + at, n);
     const V y = FN(sigmoid)(outer + FN(load)(tile + k * LANES));
-    FN(store_upto)(FN(kept_row)(s, i) + at, y, n);
+    FN(store_upto)(FN(residual_row)(s, i) + at, y, n);
     return y;
 }
 
@@ -180,10 +181,10 @@ DF_INLINE void FN(gru_state)(const FN(step) *s, int64_t i, int64_t u, int64_t n,
                              V last)
 {
     const int64_t units = s->of->r.units;
-    T *kept = FN(kept_row)(s, i) + u;
+    T *residuals = FN(residual_row)(s, i) + u;
     const V y = FN(tanh)(FN(load_upto)(s->z + i * s->of->ldz + 2 * units + u, n) + inner);
-    FN(store_upto)(kept + 2 * units, y, n);
-    FN(store_upto)(kept + 3 * units, last, n);
+    FN(store_upto)(residuals + 2 * units, y, n);
+    FN(store_upto)(residuals + 3 * units, last, n);
     FN(put_state)(s, i, u, n, keep * FN(load_upto)(s->h + i * units + u, n) + (1 - keep) * y);
 }
 
@@ -223,7 +224,7 @@ static void FN(gru_before)(const FN(step) *s, int64_t i, int64_t p, const T *til
             FN(hold)(s, i, u, n);
             continue;
         }
-        const V keep = FN(load_upto)(FN(kept_row)(s, i) + u, n);
+        const V keep = FN(load_upto)(FN(residual_row)(s, i) + u, n);
         FN(gru_state)(s, i, u, n, keep, FN(load)(tile + j * LANES),
                       FN(load_upto)(s->d + i * s->of->ldd + u, n));
     }
@@ -232,13 +233,14 @@ static void FN(gru_before)(const FN(step) *s, int64_t i, int64_t p, const T *til
 /* Backward: for DF_GRU_AFTER, d is the cotangent of the recurrent product (of z, r and h); for
  * DF_GRU_BEFORE, r times the previous state. In the latter case the cotangent of gate r is computed
  * later, from the product with the cotangent of h. */
-DF_INLINE void FN(gru_grad_at)(const FN(step) *s, const T *kept, const T *g_out, const T *before,
+DF_INLINE void FN(gru_grad_at)(const FN(step) *s, const T *residuals, const T *g_out,
+                               const T *before,
                                T *dh, T *dz, T *d, int64_t u, int64_t n)
 {
     const int64_t units = s->of->r.units;
-    const V keep = FN(load_upto)(kept + u, n), reset = FN(load_upto)(kept + units + u, n);
-    const V y = FN(load_upto)(kept + 2 * units + u, n);
-    const V last = FN(load_upto)(kept + 3 * units + u, n);
+    const V keep = FN(load_upto)(residuals + u, n), reset = FN(load_upto)(residuals + units + u, n);
+    const V y = FN(load_upto)(residuals + 2 * units + u, n);
+    const V last = FN(load_upto)(residuals + 3 * units + u, n);
     const V to_h = FN(load_upto)(dh + u, n) + FN(load_upto)(g_out + u, n);
     const V to_keep = to_h * (FN(load_upto)(before + u, n) - y) * FN(sigmoid_slope)(keep);
     const V to_y = to_h * (1 - keep) * FN(tanh_slope)(y);
@@ -260,7 +262,8 @@ static void FN(gru_grad)(const FN(step) *s, int64_t i)
 {
     const df_recurrence *r = &s->of->r;
     const int64_t units = r->units;
-    EACH_VECTOR(units, FN(gru_grad_at), s, FN(kept_row)(s, i), FN(outer_row)(r->g_out, s, i, units),
+    EACH_VECTOR(units, FN(gru_grad_at), s, FN(residual_row)(s, i),
+                FN(outer_row)(r->g_out, s, i, units),
                 FN(state_before)(s, i), s->h + i * units, s->z + i * s->of->ldz,
                 s->d + i * s->of->ldd);
 }
@@ -274,7 +277,7 @@ static void FN(gru_reset_grad)(const FN(step) *s, int64_t i, int64_t p, const T 
     for (int64_t j = 0, n; j < s->of->second.width; j++) {
         const int64_t u = FN(column_of)(&s->of->second, p, j, &n);
         if (n == 0) return;
-        const V reset = FN(load_upto)(FN(kept_row)(s, i) + units + u, n);
+        const V reset = FN(load_upto)(FN(residual_row)(s, i) + units + u, n);
         const V g = FN(load)(tile + j * LANES);
         T *dh = s->h + i * units + u;
         FN(store_upto)(s->z + i * s->of->ldz + units + u,

@@ -1,8 +1,8 @@
 /* Vector functions of float32 and float64: exp_f32(V), log_f64(V), ... FN(exp) in per-dtype code.
  *
- * float32 is within 2 ulp over the whole range at every SIMD level (tests/c/vmath_sweep.c checks
- * it); zeros keep their sign, NaN stays NaN, denormal inputs and results are correct. Include
- * before DTYPE is defined. Independent of ops and tensors.
+ * float32 results are within 2 ulp over the whole range at every SIMD level, checked by
+ * tests/c/vmath_sweep.c. Zeros keep their sign, NaN stays NaN, denormal inputs and results are
+ * correct. Include before DTYPE is defined. Independent of ops and tensors.
  *
  *   vmath_exp.h     exp expm1 tanh sigmoid sinh cosh   \
  *   vmath_erf.h     erf                                 | one source for both dtypes,
@@ -14,7 +14,7 @@
  *   vmath_pieces.h  tanh erf of float32 with AVX-512, from tables
  *   vmath_wide.h    asin acos asinh acosh atanh erfc of float32, computed in float64
  *   vmath_area.h    asinh acosh atanh erfc of float64
- *   vmath_lanes.h   lgamma digamma, asin and acos of float64: libm lane by lane
+ *   vmath_lanes.h   lgamma digamma, asin and acos of float64: scalar code lane by lane
  *   vmath_polygamma.h  derivatives of digamma, an element at a time
  *   vmath_gamma.h   incomplete gamma functions, an element at a time
  *   vmath_beta.h    incomplete beta and Hurwitz zeta functions, an element at a time
@@ -44,10 +44,10 @@
 #define EXP_LOW_f32 (-104)
 #define EXP_HIGH_f64 710
 #define EXP_LOW_f64 (-746)
-/* 1 - tanh(x) is below half an ulp from this x on. */
+/* From this x on, 1 - tanh(x) is below half an ulp, so the result is 1. */
 #define TANH_ONE_f32 9.1f
 #define TANH_ONE_f64 19.1
-/* Same for erf and sigmoid. */
+/* The corresponding bounds of erf and sigmoid. */
 #define ERF_ONE_f32 3.95f
 #define ERF_ONE_f64 5.95
 #define SIGMOID_ONE_f32 18

@@ -1,6 +1,6 @@
 /* Part of vmath.h: asinh, acosh, atanh and erfc of float64. The inverse hyperbolic functions are
- * logarithms of 1 + u with u in two parts, as rounding u would cost another ulp. Without FMA this
- * is slower than libm lane by lane. */
+ * logarithms of 1 + u with u in two parts, as rounding u would cost another ulp. Without FMA
+ * libm lane by lane is faster, so it is used instead. */
 
 #if defined(DF_HAVE_FMA)
 
@@ -26,7 +26,8 @@ DF_INLINE df_pair_f64 pair_sqrt_f64(df_pair_f64 x)
     return (df_pair_f64){root, ((x.high - square.high) - square.low + x.low) / (root + root)};
 }
 
-/* Above AREA_FAR both are log(2 a) to full precision, and a^2 may overflow: log1p(a - 1) + ln2. */
+/* Above AREA_FAR, asinh(a) and acosh(a) equal log(2 a) = log1p(a - 1) + ln2 to full precision, and
+ * a^2 might overflow. */
 #define AREA_FAR 0x1p28
 
 DF_INLINE v_f64 area_log_f64(v_f64 a, df_pair_f64 u)
@@ -44,11 +45,11 @@ DF_INLINE v_f64 asinh_f64(v_f64 x)
     df_pair_f64 square = two_product_f64(inside, inside);
     df_pair_f64 sum = any_sum_f64(splat_f64(1), square.high);
     sum.low += square.low;
-    df_pair_f64 root = pair_sqrt_f64(sum), under = any_sum_f64(splat_f64(1), root.high);
-    under.low += root.low;
-    v_f64 inverse = 1 / under.high, q = square.high * inverse;
-    df_pair_f64 back = two_product_f64(q, under.high);
-    v_f64 rest = ((square.high - back.high) - back.low + square.low - q * under.low) * inverse;
+    df_pair_f64 root = pair_sqrt_f64(sum), divisor = any_sum_f64(splat_f64(1), root.high);
+    divisor.low += root.low;
+    v_f64 inverse = 1 / divisor.high, q = square.high * inverse;
+    df_pair_f64 back = two_product_f64(q, divisor.high);
+    v_f64 rest = ((square.high - back.high) - back.low + square.low - q * divisor.low) * inverse;
     df_pair_f64 u = any_sum_f64(inside, q);
     u.low += rest;
     v_f64 y = area_log_f64(a, u);
@@ -71,17 +72,17 @@ DF_INLINE v_f64 acosh_f64(v_f64 x)
 DF_INLINE v_f64 atanh_f64(v_f64 x)
 {
     v_f64 a = abs_f64(x), inside = clamp_f64(a, 0, 1 - 0x1p-53);
-    v_f64 under = 1 - inside, lost = (1 - under) - inside;
-    v_f64 inverse = 1 / under, q = 2 * inside * inverse;
-    df_pair_f64 back = two_product_f64(q, under);
-    v_f64 rest = ((2 * inside - back.high) - back.low - q * lost) * inverse;
+    v_f64 divisor = 1 - inside, error = (1 - divisor) - inside;
+    v_f64 inverse = 1 / divisor, q = 2 * inside * inverse;
+    df_pair_f64 back = two_product_f64(q, divisor);
+    v_f64 rest = ((2 * inside - back.high) - back.low - q * error) * inverse;
     v_f64 y = 0.5 * log1p_pair_f64((df_pair_f64){q, rest});
     y = select_f64(a == 1, splat_f64((double)INFINITY), y);
     y = select_f64(a > 1, splat_f64((double)NAN), y);
     return copysign_f64(select_f64((a != a) | (a < 0x1p-28), a, y), x);
 }
 
-#define ERFC_END 27.9 /* beyond, erfc is 0 or 2 */
+#define ERFC_END 27.9 /* erfc rounds to 0 above this, and to 2 below its negative */
 /* The low parts of sqrt(2) and of sqrt(2 / pi), beyond float64. */
 #define SQRT_2_LOW (-0x1.bdd3413b26456p-54)
 #define SQRT_2_OVER_PI_LOW (-0x1.cbc0d30ebfd15p-55)
@@ -93,20 +94,21 @@ DF_INLINE v_f64 erfc_ratio_f64(v_f64 a)
     const int n = sizeof mills_poly_f64 / sizeof *mills_poly_f64;
     df_pair_f64 t = two_product_f64(a, splat_f64(2 * SQRT_HALF));
     t.low = fma_f64(a, splat_f64(SQRT_2_LOW), t.low);
-    df_pair_f64 under = any_sum_f64(t.high, splat_f64(4));
-    under.low += t.low;
-    v_f64 inverse = 1 / under.high, over = t.high - 4, u = over * inverse;
-    v_f64 lost = (fma_f64(-u, under.high, over) + t.low - u * under.low) * inverse;
+    df_pair_f64 divisor = any_sum_f64(t.high, splat_f64(4));
+    divisor.low += t.low;
+    v_f64 inverse = 1 / divisor.high, dividend = t.high - 4, u = dividend * inverse;
+    v_f64 error = (fma_f64(-u, divisor.high, dividend) + t.low - u * divisor.low) * inverse;
     v_f64 slope = poly_f64(u, mills_poly_f64 + 1, n - 1); /* approximately: the slope of the chord
                                                            * from 0 */
-    v_f64 y = fma_f64(u, slope, splat_f64(*mills_poly_f64)) + lost * slope;
+    v_f64 y = fma_f64(u, slope, splat_f64(*mills_poly_f64)) + error * slope;
     df_pair_f64 top = two_product_f64(y, splat_f64(2 * INV_SQRT_2PI));
     top.low += y * SQRT_2_OVER_PI_LOW;
     v_f64 q = top.high * inverse;
-    return fma_f64(fma_f64(-q, under.high, top.high) + (top.low - q * under.low), inverse, q);
+    return fma_f64(fma_f64(-q, divisor.high, top.high) + (top.low - q * divisor.low), inverse, q);
 }
 
-/* Twice the normal tail beyond sqrt(2) x; below 1, where erf(x) = x + x P(x^2), 1 - x - x P. */
+/* Twice the tail of the normal distribution beyond sqrt(2) x; for |x| < 1, 1 - x - x P(x^2), since
+ * erf(x) = x + x P(x^2) there. */
 DF_INLINE v_f64 erfc_f64(v_f64 x)
 {
     const int n_terms = sizeof erf_poly_f64 / sizeof *erf_poly_f64;

@@ -1,5 +1,5 @@
-/* Part of vmath.h: functions that call libm lane by lane, because they are rare: lgamma, and asin
- * and acos of float64. */
+/* Part of vmath.h: rare functions, computed lane by lane: lgamma, asin and acos of float64 by libm,
+ * digamma by a scalar formula. */
 
 DF_INLINE v_f64 by_lane_f64(double (*f)(double), v_f64 x)
 {

@@ -7,10 +7,10 @@
 #define INV_SQRT_2PI 0.39894228040143267793994605993438
 #define SQRT_HALF 0.70710678118654752440084436210485
 
-/* From here on the normal tail is 0, while e^-x^2/2 is within the range of `scale`. */
+/* From this x on the normal tail rounds to 0; e^-x^2/2 at it is within the range of `scale`. */
 #define NORMAL_END_f32 15
 #define NORMAL_END_f64 39.5
-/* Below this, x e^x is 0. */
+/* Below this x, x e^x rounds to 0. */
 #define LOGISTIC_LOW_f32 (EXP_LOW_f32 - 8)
 #define LOGISTIC_LOW_f64 (EXP_LOW_f64 - 8)
 
@@ -76,6 +76,7 @@ DF_INLINE V FN(sigmoid_fraction)(FN(df_pair) x, V *n, V *y)
     return q;
 }
 
+/* x sigmoid(x) */
 DF_INLINE V FN(silu)(V x)
 {
     V n, whole, low = FN(splat)(DF_CAT(LOGISTIC_LOW, DTYPE));

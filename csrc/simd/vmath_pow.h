@@ -7,11 +7,11 @@
 #define TWO_THIRDS_LO_f32 (-0x1.555556p-26f)
 #define TWO_THIRDS_HI_f64 0x1.5555555555555p-1
 #define TWO_THIRDS_LO_f64 0x1.5555555555555p-55
-/* Beyond, every x^y except 1 has overflowed or underflowed: the smallest nonzero logarithm is
- * 2^-FRACTION_BITS. */
+/* For |y| beyond this, every x^y except 1 has overflowed or underflowed: the smallest nonzero
+ * logarithm is 2^-FRACTION_BITS. */
 #define POW_Y_f32 0x1p40f
 #define POW_Y_f64 0x1p70
-/* Splits a number into halves whose products are exact (Dekker). */
+/* The factor that splits a number into two parts whose products are exact (Dekker). */
 #define DEKKER_f32 0x1.002p12f
 #define DEKKER_f64 0x1.0000002p27
 
@@ -65,7 +65,7 @@ DF_INLINE FN(df_pair) FN(pair_log)(V x)
     return total;
 }
 
-/* |x|^y = z with the signs and special cases of C's pow, which NumPy shares. */
+/* Returns x^y from z = |x|^y, with the special cases of C's pow, which NumPy shares. */
 DF_INLINE V FN(pow_special)(V x, V y, V z)
 {
     V a = FN(abs)(x);
@@ -80,7 +80,7 @@ DF_INLINE V FN(pow_special)(V x, V y, V z)
     return FN(select)((y == (V){0}) | (x == 1), FN(splat)(1), z);
 }
 
-/* If all x are positive and finite, the formula alone is correct for all y except NaN. */
+/* If all x are positive and finite and no y is NaN, the formula needs no special cases. */
 DF_INLINE V FN(pow)(V x, V y)
 {
     V bounded = FN(clamp)(y, -DF_CAT(POW_Y, DTYPE), DF_CAT(POW_Y, DTYPE));

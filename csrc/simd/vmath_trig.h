@@ -62,9 +62,9 @@ DF_INLINE v_f32 trig_reduce_exact_f32(v_f32 x, v_f32 *n, v_f32 *rest)
     w.lo = trig_reduce_f64(w.lo, &n_wide.lo, &unused.lo);
     w.hi = trig_reduce_f64(w.hi, &n_wide.hi, &unused.hi);
     v_f32 r = narrow(w);
-    df_wide kept = widen(r);
+    df_wide rounded = widen(r);
     *n = narrow(n_wide);
-    *rest = narrow((df_wide){w.lo - kept.lo, w.hi - kept.hi});
+    *rest = narrow((df_wide){w.lo - rounded.lo, w.hi - rounded.hi});
     return r;
 #endif
 }

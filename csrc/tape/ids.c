@@ -1,3 +1,4 @@
+/* Sets and maps of tensor ids. A map is a hash table with linear probing, at most half full. */
 #include "tape/ids.h"
 
 #include "base/status.h"
@@ -7,7 +8,7 @@
 
 #define FIRST_SLOTS 16
 #define FIRST_WORDS 16
-#define SPARSE 4096 /* bits per stored id, at most; ids further out are hashed */
+#define SPARSE 4096 /* a set has at most this many bits per id; ids beyond them are hashed */
 
 /* A free slot for an id that is not in the map. */
 static uint64_t free_slot(const df_id_map *m, uint64_t id)
@@ -49,7 +50,7 @@ int64_t df_id_map_put(df_id_map *m, uint64_t id)
     return (int64_t)slot;
 }
 
-/* Moves entries that probing displaced past the slot back towards their home. */
+/* Moves later entries of the probe sequence to slots closer to their home slot. */
 void df_id_map_remove(df_id_map *m, int64_t at)
 {
     uint64_t mask = (uint64_t)(m->n_slots - 1), hole = (uint64_t)at;
@@ -85,7 +86,7 @@ static bool set_grow(df_id_set *s, uint64_t bit)
 
 bool df_id_set_put(df_id_set *s, uint64_t id)
 {
-    uint64_t bit = id - s->base; /* wraps around for older ids: huge */
+    uint64_t bit = id - s->base; /* wraps around to a huge number for ids below `base` */
     if (bit >= s->n_bits) {
         if (bit >= (uint64_t)(s->n + 1) * SPARSE) return df_id_map_put(&s->rest, id) >= 0;
         if (!set_grow(s, bit)) return false;

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_PLACES 256
-#define FIRST_ROOM 256
-#define KEPT ((uint64_t)1 << 16)
+#define FIRST_SLOTS 256
+#define FIRST_CAPACITY 256
+#define STORED ((uint64_t)1 << 16)
 #define SAME_SHAPE ((uint64_t)1 << 17)
 #define LANES 4 /* independent chains of multiplications */
 
@@ -20,20 +20,20 @@ void df_signature_begin(df_signature *s)
     }
 }
 
-static bool grow(void **items, int64_t *room, int64_t want, size_t size)
+static bool grow(void **items, int64_t *capacity, int64_t want, size_t size)
 {
-    int64_t more = df_max(FIRST_ROOM, df_max(want, *room * 2));
+    int64_t more = df_max(FIRST_CAPACITY, df_max(want, *capacity * 2));
     void *grown = realloc(*items, (size_t)more * size);
     if (!grown) return false;
     *items = grown;
-    *room = more;
+    *capacity = more;
     return true;
 }
 
 static inline bool reserve(df_signature *s, int64_t words)
 {
-    return s->n + words <= s->room ||
-           grow((void **)&s->words, &s->room, s->n + words, sizeof *s->words);
+    return s->n + words <= s->capacity ||
+           grow((void **)&s->words, &s->capacity, s->n + words, sizeof *s->words);
 }
 
 bool df_signature_word(df_signature *s, uint64_t word)
@@ -50,7 +50,7 @@ static inline uint64_t home(const df_signature *s, uint64_t id)
 
 static bool grow_seen(df_signature *s)
 {
-    df_signature grown = {.n_seen = df_max(FIRST_PLACES, s->n_seen * 2)};
+    df_signature grown = {.n_seen = df_max(FIRST_SLOTS, s->n_seen * 2)};
     grown.seen = calloc((size_t)grown.n_seen, sizeof *grown.seen);
     if (!grown.seen) return false;
     for (int64_t i = 0; i < s->n_seen; i++) {
@@ -104,38 +104,38 @@ bool df_signature_value(df_signature *s, uint64_t id, const df_tensor *like)
 
 bool df_signature_argument(df_signature *s, void *object)
 {
-    if (s->n_saved == s->saved_room &&
-        !grow((void **)&s->saved, &s->saved_room, 0, sizeof *s->saved))
+    if (s->n_saved == s->saved_capacity &&
+        !grow((void **)&s->saved, &s->saved_capacity, 0, sizeof *s->saved))
         return false;
     s->saved[s->n_saved++] = object;
     return true;
 }
 
-bool df_signature_operand(df_signature *s, const df_operand *o, const df_tensor *kept,
-                          uint64_t kept_id)
+bool df_signature_operand(df_signature *s, const df_operand *o, const df_tensor *stored,
+                          uint64_t stored_id)
 {
-    const int ndim = kept ? kept->ndim : o->ndim;
-    const int64_t *dims = kept ? kept->shape : o->kept;
-    uint64_t word = kind_of(kept ? (int)kept->dtype : o->dtype, ndim);
+    const int ndim = stored ? stored->ndim : o->ndim;
+    const int64_t *dims = stored ? stored->shape : o->stored;
+    uint64_t word = kind_of(stored ? (int)stored->dtype : o->dtype, ndim);
     int32_t argument = -1;
     df_seen_value *p = NULL;
-    if (s->n_operands == s->operand_room &&
-        !grow((void **)&s->argument_of, &s->operand_room, 0, sizeof *s->argument_of))
+    if (s->n_operands == s->operand_capacity &&
+        !grow((void **)&s->argument_of, &s->operand_capacity, 0, sizeof *s->argument_of))
         return false;
     if (!reserve(s, 2 + ndim)) return false;
-    if (o->id || kept) {
-        p = place(s, o->id ? o->id : kept_id);
+    if (o->id || stored) {
+        p = place(s, o->id ? o->id : stored_id);
         if (!p) return false;
     }
     if (o->id) word |= (uint64_t)(p->number + 1) << 20;
-    if (kept) {
-        if (p->argument < 0 || p->kept != o->kept) {
-            p->kept = o->kept;
+    if (stored) {
+        if (p->argument < 0 || p->stored != o->stored) {
+            p->stored = o->stored;
             p->argument = (int32_t)s->n_saved;
-            if (!df_signature_argument(s, o->kept)) return false;
+            if (!df_signature_argument(s, o->stored)) return false;
         }
         argument = p->argument;
-        word |= KEPT | (uint64_t)argument << 42;
+        word |= STORED | (uint64_t)argument << 42;
     }
     s->argument_of[s->n_operands++] = argument;
     bool same = ndim == s->ndim && df_same_dims(ndim, dims, s->dims);

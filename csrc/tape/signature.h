@@ -11,7 +11,7 @@
 /* A value that occurs in the tape: its number, and the argument that is its newest object. */
 typedef struct {
     uint64_t id;
-    const void *kept;
+    const void *stored;
     int32_t generation, number, argument;
 } df_seen_value;
 
@@ -20,7 +20,8 @@ typedef struct {
     void **saved;    /* by argument: the stored object */
     int32_t *argument_of; /* by operand, in the order of writing: the argument; -1 if it is not
                            * stored */
-    int64_t n, n_saved, n_operands, n_values, room, saved_room, operand_room, n_seen;
+    int64_t n, n_saved, n_operands, n_values, n_seen;
+    int64_t capacity, saved_capacity, operand_capacity;
     df_seen_value *seen; /* hash table by id; an entry of another `generation` is free */
     int32_t generation;
     const int64_t *dims; /* of the previous operand */
@@ -38,8 +39,8 @@ bool df_signature_value(df_signature *s, uint64_t id, const df_tensor *like);
 /* An argument that is not stored in a record. */
 bool df_signature_argument(df_signature *s, void *object);
 /* An operand of a record; if it is stored, also its tensor and the tensor's id. */
-bool df_signature_operand(df_signature *s, const df_operand *o, const df_tensor *kept,
-                          uint64_t kept_id);
+bool df_signature_operand(df_signature *s, const df_operand *o, const df_tensor *stored,
+                          uint64_t stored_id);
 uint64_t df_signature_hash(const df_signature *s);
 void df_signature_free(df_signature *s);
 

@@ -67,11 +67,11 @@ int64_t *df_operand_describe(df_operand *o, const df_tensor *t, const df_operand
     o->spec = true;
     o->dtype = (uint8_t)t->dtype;
     o->ndim = t->ndim;
-    if (like && like->ndim == t->ndim && df_same_dims(t->ndim, like->kept, t->shape)) {
-        o->kept = like->kept;
+    if (like && like->ndim == t->ndim && df_same_dims(t->ndim, like->stored, t->shape)) {
+        o->stored = like->stored;
         return dims;
     }
-    o->kept = dims;
+    o->stored = dims;
     for (int d = 0; d < t->ndim; d++) dims[d] = t->shape[d];
     return dims + t->ndim;
 }

@@ -1,7 +1,7 @@
 /* The records of a tape: for each op applied to a watched value its op, attributes and operands. An
  * operand is stored as an object, or described by dtype and shape. Records are consecutive in
  * chunks of memory. The owner (_core/records.pxi) holds and releases the stored Python objects.
- * Nothing is locked: tapes hold the GIL. */
+ * No locks: callers hold the GIL. */
 #ifndef DF_TAPE_H
 #define DF_TAPE_H
 
@@ -10,7 +10,7 @@
 
 typedef struct {
     uint64_t id; /* 0: not watched */
-    void *kept;  /* the owner's object, or the dimensions if `spec` */
+    void *stored;  /* the owner's object, or the dimensions if `spec` */
     int ndim;
     uint8_t dtype;
     bool spec;
@@ -21,7 +21,7 @@ typedef struct df_tape_record {
     void *op, *attrs;
     int64_t bytes;
     int n_in, n_out;
-    bool may_lead_further;  /* reachability also propagates from one output to the others */
+    bool may_lead_further;  /* a reachable output makes the other outputs reachable */
     df_operand operands[]; /* n_in + n_out operands, then dimensions */
 } df_tape_record;
 
@@ -35,10 +35,10 @@ typedef struct {
 } df_tape;
 
 /* Allocates a record with up to n_dims dimensions; sets n_in and n_out. Returns NULL if out of
- * memory. The record is not in the tape before `df_tape_append`; no other call for the tape may
- * come in between. */
+ * memory. The record joins the tape in `df_tape_append`; until then, no other function may be
+ * called for the tape. */
 df_tape_record *df_tape_reserve(df_tape *tape, int n_in, int n_out, int64_t n_dims);
-/* Start of the dimensions of its operands. */
+/* The start of the dimensions, which follow the operands. */
 static inline int64_t *df_tape_record_dims(df_tape_record *e)
 {
     return (int64_t *)&e->operands[e->n_in + e->n_out];
@@ -52,10 +52,10 @@ void df_tape_append(df_tape *tape, df_tape_record *e, const int64_t *end);
 /* Removes the newest record, whose objects the owner has released. */
 void df_tape_drop(df_tape *tape);
 
-/* Extends `reach` with the outputs of every record that reads an id in it, from the oldest record
- * to the newest. Returns false if out of memory. */
+/* Extends `reach` with the outputs of every record that reads an id of the set, from the oldest
+ * record to the newest. Returns false if out of memory. */
 bool df_tape_mark_reachable(const df_tape *tape, df_id_set *reach);
-/* True if one of its outputs is a key of the map. */
+/* True if an output of the record is a key of the map. */
 bool df_tape_record_has_cotangent(const df_tape_record *e, const df_id_map *cotangents);
 
 #endif

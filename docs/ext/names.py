@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 ROOTS = ["dualflow", "dualflow.compat.v1"]
 NOT_OURS = {"dualflow.keras"}                                   # Keras's own names
-FLOORS = {"dualflow.ops", "dualflow.autodiff"}                  # reached through the package
+PACKAGES = {"dualflow.ops", "dualflow.autodiff"}                # reached through the package
 
 
 class Entry(NamedTuple):
@@ -52,7 +52,7 @@ def spaces():
     found, queue = {}, [(root, importlib.import_module(root)) for root in ROOTS]
     while queue:
         path, module = queue.pop(0)
-        if path in FLOORS or module in found.values():
+        if path in PACKAGES or module in found.values():
             continue
         found[path] = module
         for name, value in offered(path, module):

@@ -11,7 +11,7 @@ OUTSIDE = {"readme": "README.md", "changes": "CHANGELOG.md", "contributing": "CO
 PAGE_OF = {ROOT / path: DOCS / f"{name}.md" for name, path in OUTSIDE.items()}
 
 
-def bring_in(app, docname, source):
+def replace_source(app, docname, source):
     """Replace the source of a page by its file outside docs/, if any, and adapt its links."""
     page = DOCS / f"{docname}.md"
     if page.exists():
@@ -20,7 +20,8 @@ def bring_in(app, docname, source):
 
 
 def relinked(text, here, there):
-    """Return text with links relative to `there`; a link that leads to no page becomes code."""
+    """Return the text of a file in folder `here` with links for a page in folder `there`. A link
+    to a file that is not a page becomes code."""
     def link(match):
         label, target, anchor = match.groups()
         if re.match(r"\w+:", target):
@@ -39,5 +40,5 @@ def relinked(text, here, there):
 
 
 def setup(app):
-    app.connect("source-read", bring_in)
+    app.connect("source-read", replace_source)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

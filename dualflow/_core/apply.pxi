@@ -100,15 +100,15 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
     """Return the inputs as tensors; promotion casts those that take part in it to one dtype."""
     cdef list ins = [None] * n
     cdef Py_ssize_t i
-    cdef bint alike = not op.c.promote_to_float
+    cdef bint same_dtype = not op.c.promote_to_float
     cdef object async_role = dtype_beside(op, args, n)
     for i in range(n):
         a = <object>args[i]
         if type(a) is Tensor and not op.c.writes:
             ins[i] = a
-            alike = alike and (<Tensor>a).t.dtype == (<Tensor>ins[0]).t.dtype
+            same_dtype = same_dtype and (<Tensor>a).t.dtype == (<Tensor>ins[0]).t.dtype
             continue
-        alike = False
+        same_dtype = False
         if op.c.writes >> i & 1 if i < 32 else False:
             a = unwrapped(a)
             if not isinstance(a, Variable) and not is_version(a):
@@ -123,7 +123,7 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
             ins[i] = read_variable(<Variable>a)
         elif not (promotes(op, i) and is_number(a)):
             ins[i] = to_tensor(a, async_role if promotes(op, i) else None, op.name)
-    return ins if alike else promoted(op, args, ins)
+    return ins if same_dtype else promoted(op, args, ins)
 
 
 cdef object dtype_beside(Op op, PyObject **args, Py_ssize_t n):
@@ -282,7 +282,7 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
     """
     cdef PyObject *ins[4]
     cdef const void *data[4]
-    cdef int64_t room[SPLAT_ELEMENTS]
+    cdef int64_t buffer[SPLAT_ELEMENTS]
     cdef Tensor x = None, other, number = None, out
     cdef df_tile_fn fn
     cdef Py_ssize_t i
@@ -311,9 +311,9 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
         return None
     for i in range(n):
         if ins[i] == NULL:
-            if x.t.size > SPLAT_ELEMENTS or not splat_number(room, <object>args[i], x):
+            if x.t.size > SPLAT_ELEMENTS or not splat_number(buffer, <object>args[i], x):
                 return None
-            data[i] = room
+            data[i] = buffer
             if df_tape_top != NULL:
                 number = scalar_tensor(<object>args[i], x.t.dtype, op.name)
                 ins[i] = <PyObject *>number
@@ -324,12 +324,12 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
         if df_same_shape(&other.t, &x.t):
             data[i] = other.t.data
         elif other.t.ndim == 0 and n == 2 and x.t.size <= SPLAT_ELEMENTS:
-            splat(room, other.t.data, df_dtypes[<int>x.t.dtype].bytes, x.t.size)
-            data[i] = room
+            splat(buffer, other.t.data, df_dtypes[<int>x.t.dtype].bytes, x.t.size)
+            data[i] = buffer
         elif other.t.ndim == 1 and n == 2 and 0 < x.t.size <= SPLAT_ELEMENTS and (
                 other.t.size == x.t.shape[x.t.ndim - 1]):
-            repeat_row(room, other, x.t.size)
-            data[i] = room
+            repeat_row(buffer, other, x.t.size)
+            data[i] = buffer
         else:
             return None
     out = new_like(x, x.t.dtype if op.fast == FAST_SAME else DF_BOOL, op)
@@ -340,11 +340,11 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
     return out
 
 
-cdef void repeat_row(void *room, Tensor row, int64_t n) noexcept:
+cdef void repeat_row(void *buffer, Tensor row, int64_t n) noexcept:
     """Write n elements: copies of a row."""
     cdef int64_t i, bytes = df_tensor_bytes(&row.t)
     for i in range(n // row.t.size):
-        memcpy(<char *>room + i * bytes, row.t.data, bytes)
+        memcpy(<char *>buffer + i * bytes, row.t.data, bytes)
 
 
 cdef inline Tensor new_like(Tensor x, df_dtype dtype, Op op):

@@ -5,7 +5,7 @@
 cdef enum:
     MAX_ATTRS = 12
     MAX_INTS = 1 << 24         # a longer range is rejected as a mistake
-    KEPT_INTS = 16             # longer tuples are not cached for the next call
+    MAX_CACHED_INTS = 16       # longer tuples are not cached for the next call
 
 cdef extern from "Python.h":
     PyObject *PyDict_GetItem(object mapping, object key)
@@ -94,16 +94,16 @@ cdef object clean_attr(Op op, int k, value):
     except (AttributeError, TypeError, ValueError) as exc:
         if isinstance(exc, _errors.DualflowError):
             raise
-        wanted = ("an integer", "a number", "a bool", "a dtype", "integers")[<int>kind]
+        expected = ("an integer", "a number", "a bool", "a dtype", "integers")[<int>kind]
         raise _errors.DTypeError(f"{op.name}: {op.attrs[k]} is {_arguments.shown(value)}, "
-                                 f"expected {wanted}") from None
+                                 f"expected {expected}") from None
 
 
-cdef bint can_be_kept(value):
+cdef bint is_cacheable(value):
     """Return True if an attribute is immutable and short, so that it can be cached by identity."""
     if type(value) is not tuple:
         return type(value) is bool or type(value) is int or type(value) is float
-    if len(<tuple>value) > KEPT_INTS:
+    if len(<tuple>value) > MAX_CACHED_INTS:
         return False
     for v in <tuple>value:
         if type(v) is not int:
@@ -138,12 +138,12 @@ cdef Attrs recent_attrs(Op op, dict given):
 
 
 cdef Attrs pack_given(Op op, tuple given):
-    """Pack attributes that are given in the order of the record. The last result is cached, because
+    """Pack attributes in the order of the record. The last result is cached, because
     the next call usually has the same attributes and packing takes 0.3 us."""
     cdef tuple recent = op.recent
     cdef int k
     cdef list values = []
-    cdef bint keep = True
+    cdef bint cacheable = True
     cdef Attrs attrs
     if len(given) != op.c.n_attrs:
         raise TypeError(f"{op.name}: got {len(given)} attributes, expected {list(op.attrs)}")
@@ -155,15 +155,15 @@ cdef Attrs pack_given(Op op, tuple given):
             return <Attrs>recent[0]
     for k in range(op.c.n_attrs):
         values.append(clean_attr(op, k, given[k]))
-        keep = keep and can_be_kept(given[k])
+        cacheable = cacheable and is_cacheable(given[k])
     attrs = pack_values(op, tuple(values))
-    if keep:
+    if cacheable:
         op.recent = (attrs, *given)
     return attrs
 
 
 cdef Attrs pack_attrs(Op op, dict given):
-    """Pack attributes that are given by name."""
+    """Pack attributes by name."""
     cdef list values = []
     cdef Attrs attrs = recent_attrs(op, given)
     if attrs is not None:

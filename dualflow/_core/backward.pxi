@@ -238,7 +238,7 @@ cdef class BackwardPass:
         return 0
 
     cdef int visit_tape(self, Tape tape, bint free) except -1:
-        """Process a log, newest entry first; if `free`, drop each entry before its rule runs."""
+        """Process a tape, newest entry first; if `free`, drop each entry before its rule runs."""
         cdef df_tape_record *e = tape.c.last
         while e != NULL:
             record = record_of(e) if df_tape_record_has_cotangent(e, &self.accumulators) else None
@@ -252,9 +252,9 @@ cdef class BackwardPass:
         return 0
 
 
-cdef bint fits(g, x, bint alike):
+cdef bint fits(g, x, bint preserves_shape):
     """Return True if a gradient has the dtype and shape of its operand (Tensor or TensorSpec).
-    `alike`: the op has one input and preserves its shape."""
+    `preserves_shape`: the op has one input and preserves its shape."""
     cdef Tensor a, b
     cdef int d
     if type(g) is Tensor and type(x) is Tensor:
@@ -270,10 +270,10 @@ cdef bint fits(g, x, bint alike):
             if <object>PyTuple_GET_ITEM(shape, d) != a.t.shape[d]:
                 return False
         return True
-    return equal_dims(g.shape, x.shape, alike) and g.dtype is x.dtype
+    return equal_dims(g.shape, x.shape, preserves_shape) and g.dtype is x.dtype
 
 
-cdef bint equal_dims(tuple a, tuple b, bint alike):
+cdef bint equal_dims(tuple a, tuple b, bint preserves_shape):
     """Return True if two shapes are certainly equal. A size is uncertain if it depends on data, or
     belongs to a graph for all sizes, in which any size may be 1."""
     cdef Py_ssize_t d
@@ -283,7 +283,7 @@ cdef bint equal_dims(tuple a, tuple b, bint alike):
         if a[d] is b[d]:
             continue
         if is_open_size(a[d]) or is_open_size(b[d]):
-            if not (alike and type(a[d]) is Dim and type(b[d]) is Dim):
+            if not (preserves_shape and type(a[d]) is Dim and type(b[d]) is Dim):
                 return False
         elif a[d] != b[d]:
             return False
@@ -355,7 +355,7 @@ def backward_pass(records, dict gradients, sources, sum_cotangents, unbroadcast,
     with_fresh_id : callable (Tensor) -> Tensor
         Returns the same value under a new tensor id.
     free : bool
-        Whether to drop each record from the log before its rule runs.
+        Whether to drop each record from the tape before its rule runs.
     eagerly : bool
         In a trace: sum in the order of eager mode, and let cotangents share tensor ids.
 

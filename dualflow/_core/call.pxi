@@ -72,7 +72,7 @@ cdef class Executable:
     cdef readonly tuple variables
     cdef tuple sources
     cdef tuple written
-    cdef Py_ssize_t *leaf_of           # for each source: a leaf, -1 for a callable, or KEPT
+    cdef Py_ssize_t *leaf_of           # for each source: a leaf, -1 for a callable, or FROM_CACHE
     cdef int n_sources
     cdef int n_args
     cdef int n_reads

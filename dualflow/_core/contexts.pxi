@@ -4,7 +4,7 @@
 # so the old state is always restored.
 
 cdef class Recorder:
-    """Base class of tapes: inside the block, its log records the ops of this thread.
+    """Base class of tapes: inside the block, the tape records the ops of this thread.
 
     Parameters
     ----------
@@ -15,20 +15,21 @@ cdef class Recorder:
     """
     cdef readonly Tape _tape
     cdef readonly bint _persistent, _auto_watch
-    cdef bint asked                    # gradients were computed
-    cdef public object _how            # how: see dualflow.autodiff.compiled_backward.flow_back
+    cdef bint used                     # gradients were computed
+    cdef public object _how            # how the last gradient was computed: see
+                                       # dualflow.autodiff.compiled_backward.last_gradient
 
     def __cinit__(self, *args, **kwargs):
         self._tape = Tape.__new__(Tape)
         self._auto_watch = True
-        self._how = "nothing was asked for"
+        self._how = ""
 
     def __init__(self, persistent=False, watch_accessed_variables=True):
         self._persistent = persistent
         self._auto_watch = watch_accessed_variables
-        if self._tape.active or len(self._tape.watched) or self.asked:
+        if self._tape.active or len(self._tape.watched) or self.used:
             self._tape = Tape.__new__(Tape)
-            self.asked = False
+            self.used = False
         self._tape.auto_watch = self._auto_watch
 
     def __enter__(self):
@@ -44,23 +45,23 @@ cdef class Recorder:
         if active:
             self._tape.end()
         self._tape = Tape.__new__(Tape, self._auto_watch)
-        self.asked = False
+        self.used = False
         if active:
             self._tape.begin()
 
     def _start(self, str caller not None):
-        """Return the log to compute gradients from. A tape that is not persistent stops recording
-        and raises RuntimeError on the second call."""
+        """Return the records to compute gradients from. A tape that is not persistent stops
+        recording, and raises RuntimeError on the second call."""
         return self.start(caller)
 
     cdef Tape start(self, str caller):
         if not self._persistent:
-            if self.asked:
+            if self.used:
                 raise RuntimeError(
                     f"GradientTape.{caller}: a tape that is not persistent can be used once, "
                     "because its memory is freed on the way; use GradientTape(persistent=True) or "
                     "pass all sources in one call")
-            self.asked = True
+            self.used = True
             if self._tape.active:
                 self._tape.end()
         return self._tape

@@ -125,7 +125,7 @@ cdef extern from "tape/ids.h" nogil:
 cdef extern from "tape/tape.h" nogil:
     ctypedef struct df_operand:
         uint64_t id
-        void *kept
+        void *stored
         int ndim
         uint8_t dtype
         bint spec
@@ -164,8 +164,8 @@ cdef extern from "tape/signature.h" nogil:
     bint df_signature_word(df_signature *s, uint64_t word) noexcept
     bint df_signature_value(df_signature *s, uint64_t id, const df_tensor *like) noexcept
     bint df_signature_argument(df_signature *s, void *object) noexcept
-    bint df_signature_operand(df_signature *s, const df_operand *o, const df_tensor *kept,
-                              uint64_t kept_id) noexcept
+    bint df_signature_operand(df_signature *s, const df_operand *o, const df_tensor *stored,
+                              uint64_t stored_id) noexcept
     uint64_t df_signature_hash(const df_signature *s) noexcept
 
 cdef extern from "op/op.h" nogil:
@@ -414,7 +414,7 @@ cdef extern from "file/file.h" nogil:
         int n_out
         const df_model_source *sources
         const df_model_return *returns
-        const df_model_entry *kept
+        const df_model_entry *cached
     ctypedef struct df_model_tables:
         int n_variables
         const df_model_variable *variables

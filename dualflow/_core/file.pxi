@@ -18,9 +18,9 @@ cdef class ProgramFile:
     variables : tuple of (str, Tensor)
         Names and values. A value shares its memory with no other object.
     structure : bytes
-    entry, kept : tuple
+    entry, cached : tuple
         The program, the sources of its arguments and its returned values, for the main program and
-        for the one that computes cached values; `kept` may be None. Enumerators are the ints of
+        for the one that computes cached values; `cached` may be None. Enumerators are the ints of
         csrc/model/model.h; ops, dtypes, shapes, attributes and constants are objects.
     """
     cdef df_file *c
@@ -30,7 +30,7 @@ cdef class ProgramFile:
     cdef readonly tuple variables
     cdef readonly bytes structure
     cdef readonly tuple entry
-    cdef readonly tuple kept
+    cdef readonly tuple cached
 
     def __cinit__(self, bytes path):
         cdef df_error err
@@ -47,7 +47,7 @@ cdef class ProgramFile:
         self.variables = self.values()
         self.structure = self.c.structure[:self.c.structure_bytes]
         self.entry = self.read_entry(entry)
-        self.kept = self.read_entry(entry.kept) if entry.kept != NULL else None
+        self.cached = self.read_entry(entry.cached) if entry.cached != NULL else None
         df_file_close(self.c)
         self.c = NULL
 

@@ -1,6 +1,6 @@
 # Tape records of functions that are not ops: functions with a custom gradient, calls of traced
 # functions, branches and loops. Called by the gradient functions of dualflow.autodiff and by graph
-# calls. The ops of these records live as long as the log.
+# calls. The ops of these records live as long as the tape.
 
 
 def record_function(str name, rule, list inputs, list outputs, mark=None):
@@ -88,7 +88,7 @@ def renewed(list tensors):
 
 
 cdef int record_outputs(Op op, list inputs, list fresh) except -1:
-    """Append an application of an op of `function_op` to all logs of this thread."""
+    """Append an application of an op of `function_op` to all tapes of this thread."""
     cdef Tape tape = <Tape>df_tape_top if df_tape_top != NULL else None
     cdef Pointers p_in, p_out
     cdef int64_t n
@@ -114,7 +114,7 @@ cdef int record_outputs(Op op, list inputs, list fresh) except -1:
 
 
 def recorded(list tensors):
-    """Return the indices of the tensors that a log of this thread tracks."""
+    """Return the indices of the tensors that a tape of this thread tracks."""
     cdef Tape tape
     cdef PyObject *one
     cdef bint found

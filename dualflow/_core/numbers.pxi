@@ -103,27 +103,27 @@ cdef Tensor traced_number(value, df_dtype dtype):
     return <Tensor?>(<object>df_trace_top).number(value, DTYPES[<int>dtype])
 
 
-cdef inline bint splat_number(void *room, value, Tensor x) except -1:
-    """Fill `room` with a Python number in the dtype of `x`; return False for other dtypes."""
+cdef inline bint splat_number(void *to, value, Tensor x) except -1:
+    """Fill `to` with a Python number in the dtype of `x`; return False for other dtypes."""
     cdef float narrow
     cdef double wide
     cdef uint16_t half
     if x.t.dtype == DF_F32:
         narrow = <float><double>value
-        splat(room, &narrow, 4, x.t.size)
+        splat(to, &narrow, 4, x.t.size)
         return True
     if x.t.dtype == DF_F64:
         wide = value
-        splat(room, &wide, 8, x.t.size)
+        splat(to, &wide, 8, x.t.size)
         return True
     if df_is_reduced_float(x.t.dtype):
         half = df_f64_to_half(value, x.t.dtype)
-        splat(room, &half, 2, x.t.size)
+        splat(to, &half, 2, x.t.size)
         return True
     return False
 
 
-cdef void splat(void *room, const void *value, int bytes, int64_t n) noexcept nogil:
+cdef void splat(void *to, const void *value, int bytes, int64_t n) noexcept nogil:
     """Write n copies of one element."""
     cdef int64_t i
     cdef int32_t four
@@ -131,11 +131,11 @@ cdef void splat(void *room, const void *value, int bytes, int64_t n) noexcept no
     if bytes == 4:
         memcpy(&four, value, 4)
         for i in range(n):
-            (<int32_t *>room)[i] = four
+            (<int32_t *>to)[i] = four
     elif bytes == 8:
         memcpy(&eight, value, 8)
         for i in range(n):
-            (<int64_t *>room)[i] = eight
+            (<int64_t *>to)[i] = eight
     else:
         for i in range(n):
-            memcpy(<char *>room + i * bytes, value, bytes)
+            memcpy(<char *>to + i * bytes, value, bytes)

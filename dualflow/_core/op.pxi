@@ -33,7 +33,6 @@ cdef class Op:
     cdef const df_op *c
     cdef FastPath fast
     cdef df_tile_fn run_cached[DF_N_DTYPES]  # by dtype; NULL if the op rejects some values
-    cdef bint float_only
     cdef bint sums                     # the rule continues accumulators: see record_call
     cdef readonly str name
     cdef readonly int64_t index

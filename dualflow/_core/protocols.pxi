@@ -1,5 +1,5 @@
 # Python protocols of tensors: operators, each of which applies an op, and access to the data.
-# Every access goes through `with_data`, which raises for traced tensors.
+# Every access goes through `concrete`, which raises for traced tensors.
 
 # Alternatives to recommend if code needs the data of a traced tensor.
 cdef dict INSTEAD = {
@@ -45,22 +45,22 @@ def bind_methods(type kind not None, type source not None):
             df_add_to_type(kind, name, method)
 
 
-cdef Tensor with_data(TensorBase x, str asked, str instead=None):
-    """Return `x`, or the value of a variable, for an operation `asked` that needs the data. Raise
-    if `x` is traced."""
+cdef Tensor concrete(TensorBase x, str operation, str instead=None):
+    """Return `x`, or the value of a variable, as a tensor with data. Raise if `x` is traced;
+    `operation` is what needs the data, for the message."""
     if type(x) is Variable:
         x = read_variable(<Variable>x)
     if type(x) is Symbol:
-        return <Tensor?>(<Symbol>x).graph.no_value(x, asked, instead or INSTEAD[asked])
+        return <Tensor?>(<Symbol>x).graph.no_value(x, operation, instead or INSTEAD[operation])
     if df_tracing_observer != NULL:
         (<FrameObserver>df_tracing_observer).values_read[id(x)] = x
     return <Tensor>x
 
 
-def array_for(TensorBase x not None, str asked not None, str instead not None):
-    """Return the array of a tensor for an operation `asked` of NumPy. Raise if `x` is traced, and
-    recommend `instead`."""
-    return to_numpy(with_data(x, asked, instead))
+def array_for(TensorBase x not None, str operation not None, str instead not None):
+    """Return the array of a tensor for an operation of NumPy. Raise if `x` is traced, and recommend
+    `instead`."""
+    return to_numpy(concrete(x, operation, instead))
 
 
 cdef dict ufunc_operators = {}         # filled at the first use
@@ -188,7 +188,7 @@ cdef class TensorBase:
 
     def item(self):
         """Return the value of a tensor with one element as a Python bool, int or float."""
-        return scalar_item(with_data(self, ".item()"), "item()")
+        return scalar_item(concrete(self, ".item()"), "item()")
 
     def numpy(self):
         """Return the data as a read-only NumPy array, which shares the memory and keeps it alive;
@@ -196,12 +196,12 @@ cdef class TensorBase:
 
         Later assignments to a variable do not change the array.
         """
-        array = to_numpy(with_data(self, ".numpy()"))
+        array = to_numpy(concrete(self, ".numpy()"))
         return array[()] if array.ndim == 0 else array
 
     def tolist(self):
         """Return the data as nested Python lists."""
-        return METHODS["tolist"](with_data(self, ".tolist()"))
+        return METHODS["tolist"](concrete(self, ".tolist()"))
 
     def __iter__(self):
         cdef TensorBase x = read_variable(<Variable>self) if type(self) is Variable else self
@@ -221,10 +221,10 @@ cdef class TensorBase:
         return reversed(list(self))         # creates all rows at once, like `__iter__`
 
     def __contains__(self, item):
-        return METHODS["contains"](with_data(self, "`in`"), item)
+        return METHODS["contains"](concrete(self, "`in`"), item)
 
     def __bool__(self):
-        cdef Tensor x = with_data(self, "bool()")
+        cdef Tensor x = concrete(self, "bool()")
         if x.t.size != 1:
             raise _errors.InvalidArgumentError(
                 f"bool(): the truth of {x.t.size} elements is ambiguous, {describe(x)}; use "
@@ -233,19 +233,19 @@ cdef class TensorBase:
         return bool(scalar_item(x, "bool()"))
 
     def __int__(self):
-        return int(scalar_item(with_data(self, "int()"), "int()"))
+        return int(scalar_item(concrete(self, "int()"), "int()"))
 
     def __trunc__(self):
         return int(self)
 
     def __float__(self):
-        return float(scalar_item(with_data(self, "float()"), "float()"))
+        return float(scalar_item(concrete(self, "float()"), "float()"))
 
     def __complex__(self):
-        return complex(scalar_item(with_data(self, "complex()"), "complex()"))
+        return complex(scalar_item(concrete(self, "complex()"), "complex()"))
 
     def __index__(self):
-        cdef Tensor x = with_data(self, "use as an index, a length or in range()")
+        cdef Tensor x = concrete(self, "use as an index, a length or in range()")
         if x.t.ndim != 0 or df_dtypes[<int>x.t.dtype].kind != DF_KIND_INT:
             raise TypeError(f"an index must be an integer tensor of shape (), got {describe(x)}")
         return scalar_item(x, "index")
@@ -260,10 +260,10 @@ cdef class TensorBase:
         return METHODS["html"](self)
 
     def __array__(self, dtype=None, copy=None):
-        return to_array(with_data(self, "a NumPy function"), dtype, copy)
+        return to_array(concrete(self, "a NumPy function"), dtype, copy)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return to_dlpack(with_data(self, "DLPack"), stream, max_version, dl_device, copy)
+        return to_dlpack(concrete(self, "DLPack"), stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self):
         return DL_CPU, 0
@@ -338,7 +338,7 @@ cdef class Tensor(TensorBase):
         return METHODS["repr"](self)
 
     def __reduce_ex__(self, protocol):
-        cdef Tensor x = with_data(self, "pickling")
+        cdef Tensor x = concrete(self, "pickling")
         return rebuild, (x.dtype.name, x.shape, raw_bytes(x, protocol))
 
     def __copy__(self):
@@ -348,7 +348,7 @@ cdef class Tensor(TensorBase):
         return self
 
     def __getbuffer__(self, Py_buffer *view, int flags):
-        export_buffer(with_data(self, "its memory (the buffer protocol)"), view, flags)
+        export_buffer(concrete(self, "its memory (the buffer protocol)"), view, flags)
 
     def __releasebuffer__(self, Py_buffer *view):
         PyMem_Free(view.internal)

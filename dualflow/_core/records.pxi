@@ -1,10 +1,10 @@
 # Tape records (csrc/tape/tape.h), written by `record_all` and read by the backward pass. For each
-# op with an input that depends on a watched value, a log keeps the op, its attributes, the ids of
+# op with an input that depends on a watched value, a tape keeps the op, its attributes, the ids of
 # its operands, the operands that the gradient rule declares to read, and the specs of the others.
 
 cdef extern from *:
     """
-    /* The innermost log that records in this thread (a borrowed Tape). */
+    /* The innermost tape that records in this thread (a borrowed Tape). */
     static DF_THREAD_LOCAL void *df_tape_top = NULL;
     /* The op record of functions that consist only of a gradient rule: see function_op. */
     static const df_op df_function_op = {
@@ -81,7 +81,7 @@ cdef class Record:
         return f"<Record {self.op.name} {self.input_ids} -> {self.output_ids}>"
 
 
-cdef TensorSpec last_spec = TensorSpec(())     # reused: the next operand is often alike
+cdef TensorSpec last_spec = TensorSpec(())     # reused: the next operand often has equal dims
 
 
 cdef object operand_object(df_operand *o):
@@ -89,16 +89,16 @@ cdef object operand_object(df_operand *o):
     cdef TensorSpec spec = last_spec
     cdef int d
     if not o.spec:
-        return <object>o.kept
+        return <object>o.stored
     if spec.dtype is DTYPES[<int>o.dtype] and len(spec.shape) == o.ndim:
         for d in range(o.ndim):
-            if <object>PyTuple_GET_ITEM(spec.shape, d) != (<int64_t *>o.kept)[d]:
+            if <object>PyTuple_GET_ITEM(spec.shape, d) != (<int64_t *>o.stored)[d]:
                 break
         else:
             return spec
     spec = TensorSpec.__new__(TensorSpec)
     spec.dtype = DTYPES[<int>o.dtype]
-    spec.shape = dims_tuple(o.ndim, <int64_t *>o.kept)
+    spec.shape = dims_tuple(o.ndim, <int64_t *>o.stored)
     last_spec = spec
     return spec
 
@@ -135,17 +135,17 @@ cdef class Tape:
     auto_watch : bool
         Whether values of trainable variables are watched as soon as an op reads them.
     keeps_records : bool
-        Whether to keep records; if False, the log only collects older values in `met`.
+        Whether to keep records; if False, the tape only collects older values in `met`.
     """
     cdef df_tape c
     cdef bint auto_watch
     cdef readonly list met              # older values that ops read; None if it keeps records
     cdef readonly bint active
     cdef int backward_passes            # backward passes that read the entries
-    cdef readonly Tape outer            # the next log on the stack of the thread
+    cdef readonly Tape outer            # the next tape on the stack of the thread
     cdef readonly set watched           # ids passed to `watch`, and of variables that ops read
     cdef readonly dict blocked          # name of an op without a gradient -> reason
-    cdef list functions                 # ops of `function_op` in entries; only the log owns them
+    cdef list functions                 # ops of `function_op` in entries; only the tape owns them
 
     def __cinit__(self, bint auto_watch=True, bint keeps_records=True):
         self.auto_watch = auto_watch
@@ -169,7 +169,7 @@ cdef class Tape:
             Py_DECREF(<object>e.attrs)
         for k in range(e.n_in + e.n_out):
             if not e.operands[k].spec:
-                Py_DECREF(<object>e.operands[k].kept)
+                Py_DECREF(<object>e.operands[k].stored)
         if self.functions and e.op == <void *>self.functions[len(self.functions) - 1]:
             self.functions.pop()
         df_tape_drop(&self.c)
@@ -311,7 +311,7 @@ cdef class Tape:
                 keeps_records = saves & SAVE_OUTPUTS != 0
             if keeps_records or type(x) is Symbol:
                 o.spec = False
-                o.kept = <void *>x
+                o.stored = <void *>x
                 Py_INCREF(x)
             else:
                 dims = df_operand_describe(o, &x.t, like, dims)
@@ -378,7 +378,7 @@ def tensor_id(x):
 
 
 def current_tape():
-    """Return the innermost log that records in this thread, or None."""
+    """Return the innermost tape that records in this thread, or None."""
     return <object>df_tape_top if df_tape_top != NULL else None
 
 
@@ -406,7 +406,7 @@ cdef int traverse_tape(PyObject *self, visitproc visit, void *arg) noexcept:
             stop = visit(<PyObject *>e.attrs, arg)
         for k in range(e.n_in + e.n_out):
             if not stop and not e.operands[k].spec:
-                stop = visit(<PyObject *>e.operands[k].kept, arg)
+                stop = visit(<PyObject *>e.operands[k].stored, arg)
         e = e.before
     return stop or traverse_attributes(self, visit, arg)
 

@@ -2,14 +2,14 @@
 # No Python code runs between the writing and the lookup of a signature, so nothing changes then.
 
 cdef enum:
-    MAX_RECORDS = 10000        # of a log that is looked up: longer ones would fill the cache
+    MAX_RECORDS = 10000        # of a tape that is looked up: longer ones would fill the cache
     MAX_PROGRAMS = 64          # cached tapes with a program
     MAX_COUNTED = 64           # cached tapes without a program, yet: each lookup scans them
-    PATIENCE = 64              # consecutive misses after which only one log of SOME is looked up
+    PATIENCE = 64              # consecutive misses after which only one tape of SOME is looked up
     SOME = 8
     FEW_GIVEN = 64             # more arguments of a program need an allocation
 
-cdef df_signature signature    # of the log that was looked up last
+cdef df_signature signature    # of the tape that was looked up last
 
 
 @cython.final
@@ -36,7 +36,7 @@ cdef class CachedTape:
     cdef readonly tuple ops
     cdef public object why
     cdef readonly Program program
-    cdef tuple given               # for each argument of the program, the index of the log's
+    cdef tuple given               # for each argument of the program, the index of the tape's
     cdef object results            # for each source the index of a result or None; or a function
     cdef bint all_plain            # each source has a result
     cdef public int64_t compile_ns
@@ -56,7 +56,7 @@ cdef class CachedTape:
         ----------
         program : Program
         given : sequence of int
-            For each argument of the program, the index of the argument of the log.
+            For each argument of the program, the index of the argument of the tape.
         results : sequence of int or None, or callable (list) -> list
             For each source, the index of a result; or converts the list that the program returns to
             the list of gradients.
@@ -67,7 +67,7 @@ cdef class CachedTape:
             raise TypeError(f"a program of {program.n_args} arguments gets {len(places)}")
         for k in places:
             if not 0 <= k < self.n_saved:
-                raise IndexError(f"argument {k} of a log that has {self.n_saved}")
+                raise IndexError(f"argument {k} of a tape that has {self.n_saved}")
         for k in () if callable(results) else chosen:
             if k is not None and not 0 <= k < program.n_returned:
                 raise IndexError(f"result {k} of a program that returns {program.n_returned}")
@@ -78,7 +78,7 @@ cdef class CachedTape:
         tape_cache.keep(self)
 
     cdef list execute(self, PyObject **saved, DonatedArguments donated):
-        """Return the gradients for the arguments of the log, which `donated` or the caller owns."""
+        """Return the gradients for the tape's arguments, which `donated` or the caller owns."""
         cdef PyObject *few[FEW_GIVEN]
         cdef PyObject **args = few
         cdef list made = [], found
@@ -113,7 +113,7 @@ cdef class TapeCache:
     """The LRU cache of tapes, most recently used first."""
     cdef readonly list programs, counted
     cdef public bint on
-    cdef int64_t new, passed           # consecutive misses; logs since `new` reached PATIENCE
+    cdef int64_t new, passed           # consecutive misses; tapes since `new` reached PATIENCE
 
     def __cinit__(self):
         self.programs = []
@@ -132,7 +132,7 @@ cdef class TapeCache:
 
         Parameters
         ----------
-        log : Tape
+        tape : Tape
         targets : list of Tensor or Variable
         seeds : dict of id to Tensor, or None
             The initial cotangents; None: ones for the only target.
@@ -148,7 +148,7 @@ cdef class TapeCache:
         of `find`. `free`: drop the records; `written`: the result of `run_cached` for the same
         tape.
 
-        After an error the log is unchanged or empty.
+        After an error the tape is unchanged or empty.
         """
         cdef CachedTape known
         why = None
@@ -307,9 +307,9 @@ cdef class TapeCache:
         Parameters
         ----------
         given : callable (number, Tensor) -> Symbol
-            Returns the Symbol for an argument of the log.
+            Returns the Symbol for an argument of the tape.
         absent : callable (DType, shape) -> Symbol
-            Returns the Symbol for an operand that is not kept.
+            Returns the Symbol for an operand that is not stored.
 
         Returns
         -------
@@ -395,8 +395,8 @@ cdef bint write_record(df_tape_record *e) except -1:
     for k in range(e.n_in + e.n_out):
         if o.spec:
             put(df_signature_operand(&signature, o, NULL, 0))
-        elif type(<object>o.kept) is Tensor:
-            x = <Tensor>o.kept
+        elif type(<object>o.stored) is Tensor:
+            x = <Tensor>o.stored
             put(df_signature_operand(&signature, o, &x.t, x.id))
         else:
             return False
@@ -404,17 +404,17 @@ cdef bint write_record(df_tape_record *e) except -1:
     return True
 
 
-cdef CachedTape among(list logs, uint64_t hash):
+cdef CachedTape among(list tapes, uint64_t hash):
     """Return the cached tape with the words of `signature`, moved to the front, or None."""
     cdef CachedTape known
     cdef Py_ssize_t k
-    for k in range(len(logs)):
-        known = <CachedTape>PyList_GET_ITEM(logs, k)
+    for k in range(len(tapes)):
+        known = <CachedTape>PyList_GET_ITEM(tapes, k)
         if known.hash == hash and known.n_words == signature.n and memcmp(
                 known.words, signature.words, signature.n * sizeof(uint64_t)) == 0:
             if k:
-                del logs[k]
-                logs.insert(0, known)
+                del tapes[k]
+                tapes.insert(0, known)
             return known
     return None
 

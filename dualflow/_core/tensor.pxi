@@ -170,12 +170,12 @@ cdef str describe(Tensor x):
     return f"{dtype_of(x)} {x.shape}"
 
 
-cdef object scalar_item(Tensor x, str asked):
+cdef object scalar_item(Tensor x, str operation):
     """Return the only element of `x` as a Python number."""
     cdef void *p = x.t.data
     if x.t.size != 1:
         raise _errors.InvalidArgumentError(
-            f"{asked} requires a tensor with one element, got {describe(x)}")
+            f"{operation} requires a tensor with one element, got {describe(x)}")
     if x.t.dtype == DF_F32: return (<float *>p)[0]
     if x.t.dtype == DF_F64: return (<double *>p)[0]
     if x.t.dtype == DF_I32: return (<int32_t *>p)[0]

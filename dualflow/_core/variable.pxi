@@ -142,13 +142,13 @@ cdef class Variable(TensorBase):
         return METHODS["repr"](self)
 
     def __reduce__(self):
-        return Variable, (with_data(self, "pickling"), self.trainable, self.name)
+        return Variable, (concrete(self, "pickling"), self.trainable, self.name)
 
     def __copy__(self):
-        return Variable(with_data(self, ".numpy()"), self.trainable, self.name)
+        return Variable(concrete(self, ".numpy()"), self.trainable, self.name)
 
     def __deepcopy__(self, memo):
-        return Variable(with_data(self, ".numpy()"), self.trainable, self.name)
+        return Variable(concrete(self, ".numpy()"), self.trainable, self.name)
 
 
 cdef object in_place(Variable v, str sign, str instead):

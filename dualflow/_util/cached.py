@@ -36,5 +36,5 @@ class cached_property(Generic[T]):
     def __get__(self, owner: Any, kind: type | None = None) -> Self | T:
         if owner is None:
             return self
-        kept: T = owner.__dict__.setdefault(self.name, self.compute(owner))
-        return kept
+        value: T = owner.__dict__.setdefault(self.name, self.compute(owner))
+        return value

@@ -106,16 +106,16 @@ def clashing(kernels: bool) -> Names:
 def own_names(path: str) -> Names:
     """Return the names of a source that clash on its side. An op's names stay in the op's file."""
     own, others = names_in(tuple(parts_of(path))), clashing(is_kernel(path))
-    kept = {op for op, file in file_of_ops().items() if file == path}
-    return Names((own.plain & others.plain) - kept, (own.templated & others.templated) - kept)
+    ops = {op for op, file in file_of_ops().items() if file == path}
+    return Names((own.plain & others.plain) - ops, (own.templated & others.templated) - ops)
 
 
 @cache
 def stem(path: str) -> str:
     """Return the prefix for a source's clashing names: `softmax`, `ops_attention`."""
-    room, *_, name = path.removesuffix(".c").split("/")
+    folder, *_, name = path.removesuffix(".c").split("/")
     alone = sum([x.split("/")[-1] == f"{name}.c" for x in side(is_kernel(path))]) == 1
-    return name if alone or room == name else f"{room}_{name}"
+    return name if alone or folder == name else f"{folder}_{name}"
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, memory_of
-from dualflow.aot.check_vectors import MOST, Call, Recorded
+from dualflow.aot.check_vectors import MAX_DRAWN, Call, Recorded
 from dualflow.aot.contents import Contents
 from dualflow.aot.model import c_type
 from dualflow.aot.names import text_literal
@@ -61,7 +61,7 @@ static size_t bytes_of(kind k)
     return k == INTEGERS ? 1 : k == FLOATS_8 ? 8 : k == FLOATS_4 ? 4 : 2;
 }}
 
-/* FNV-1a of the values; all NaNs hash alike. */
+/* FNV-1a of the values; all NaNs have the same hash. */
 static uint64_t hash(kind k, const unsigned char *data, size_t n)
 {{
     const size_t bytes = bytes_of(k);
@@ -231,7 +231,7 @@ class Check:
         lines, after, names = [], [], []
         for i, x in enumerate(call.inputs):
             data = bytes(memory_of(x))
-            period = MOST * x.dtype.itemsize
+            period = MAX_DRAWN * x.dtype.itemsize
             some = data[:period] if data == (data[:period] * (len(data) // period + 1))[
                 :len(data)] else data
             lines.append(f"{c_type(x.dtype)} *in_{i} = filled({len(data)}, {self._stored(some)}, "

@@ -1,5 +1,6 @@
-"""Test vectors: the recorded results of each entry for certain inputs, computed in Python on copies
-of the variables. check.c compares the exported model with them."""
+"""Test vectors: inputs of each entry with their results, computed in Python on copies of the
+variables. The exported check.c compares the results of the exported model with the recorded
+results."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ from dualflow.graph.trace.parameters import Feed
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.random.random import stateless_normal, stateless_uniform
 
-ROUNDS = 3
-MOST = 4093               # elements drawn; longer tensors repeat them
+REPETITIONS = 3           # recorded calls of each entry
+MAX_DRAWN = 4093          # elements drawn for a tensor; longer tensors repeat them
 
 
 class Call(NamedTuple):
@@ -45,12 +46,12 @@ class Recorded(NamedTuple):
     variables: tuple[Tensor, ...]
 
 
-def drawn(value: Value, key: int, labels: int) -> Tensor:
+def random_input(value: Value, key: int, labels: int) -> Tensor:
     """Return random data for an input: normally distributed floats, or integers below `labels`."""
     size = 1
     for d in value.shape:
         size *= d
-    n = min(size, MOST)
+    n = min(size, MAX_DRAWN)
     seed = constant([key, 0], int64)
     kind = value.dtype
     if kind.is_floating and value.number is not int:
@@ -62,22 +63,22 @@ def drawn(value: Value, key: int, labels: int) -> Tensor:
     return rebuild(kind.name, value.shape, (data * times)[:size * kind.itemsize])
 
 
-def given(entry: Entry, example: Sequence[Any]) -> tuple[Tensor, ...]:
+def example_inputs(entry: Entry, example: Sequence[Any]) -> tuple[Tensor, ...]:
     """Return the inputs of an example that the caller passed. Raise if they do not match."""
     if len(example) != len(entry.inputs):
         raise InvalidArgumentError(f"export: the example of {entry.name} has {len(example)} "
                                    f"tensors, expected {len(entry.inputs)}")
-    made = tuple([as_tensor(x, y.dtype, f"export: {y.path}")
-                  for x, y in zip(example, entry.inputs, strict=True)])
-    for x, y in zip(made, entry.inputs, strict=True):
+    inputs = tuple([as_tensor(x, y.dtype, f"export: {y.path}")
+                    for x, y in zip(example, entry.inputs, strict=True)])
+    for x, y in zip(inputs, entry.inputs, strict=True):
         if x.shape != y.shape or x.dtype is not y.dtype:
             raise InvalidArgumentError(f"export: the example of {entry.name} has {x.dtype} "
                                        f"{x.shape} for {y.path}, expected {y.dtype} {y.shape}")
-    return made
+    return inputs
 
 
 class Recorder:
-    """Runs entries on copies of the variables that they share."""
+    """Runs entries; all of them use the same copies of the variables."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
@@ -98,7 +99,7 @@ class Recorder:
             entry.compiled.cache_for(self._copy))
 
     def _draw(self, feed: Feed) -> Callable[[Any], Tensor]:
-        """Return a function that returns the next key of the copy of a generator's state."""
+        """Return a function that draws the next key from the copy of a generator's state."""
         state = self._copy(state_of(generator_of(feed)))
 
         def key(_: Any) -> Tensor:
@@ -114,14 +115,14 @@ class Recorder:
         leaves: list[Any] = [None] * (max(entry.leaves, default=-1) + 1)
         for leaf, x, value in zip(entry.leaves, inputs, entry.inputs, strict=True):
             leaves[leaf] = value.number(x.item()) if value.number else x
-        made = self.executables[k].run(leaves)
-        places = {id(x): place for place, x in enumerate(entry.spec.results)}
-        return tuple([made[places[id(x)]] if id(x) in places else entry.spec.constants[x.number]
+        results = self.executables[k].run(leaves)
+        index = {id(x): k for k, x in enumerate(entry.spec.results)}
+        return tuple([results[index[id(x)]] if id(x) in index else entry.spec.constants[x.number]
                       for x in entry.returns])
 
 
 def record(contents: Contents, examples: Mapping[str, Any]) -> Recorded:
-    """Call every entry several times, in turn.
+    """Call all entries, one after the other, several times.
 
     Parameters
     ----------
@@ -136,9 +137,9 @@ def record(contents: Contents, examples: Mapping[str, Any]) -> Recorded:
         raise InvalidArgumentError("export: called while a function is traced")
     for entry in contents.entries:
         if entry.name in examples:
-            given(entry, examples[entry.name])          # raises if they do not match
+            example_inputs(entry, examples[entry.name])          # raises if they do not match
     with TraceContext(None):
-        for labels in (2, 1):
+        for labels in (2, 1):                           # 1: all integers are 0
             try:
                 return _record(contents, examples, labels)
             except DualflowError as error:
@@ -150,12 +151,12 @@ def record(contents: Contents, examples: Mapping[str, Any]) -> Recorded:
 def _record(contents: Contents, examples: Mapping[str, Any], labels: int) -> Recorded:
     recorder = Recorder(contents)
     calls = []
-    for turn in range(ROUNDS):
+    for repetition in range(REPETITIONS):
         for k, entry in enumerate(contents.entries):
             if entry.name in examples:
-                inputs = given(entry, examples[entry.name])
+                inputs = example_inputs(entry, examples[entry.name])
             else:
-                inputs = tuple([drawn(x, 1000 * turn + 31 * k + i, labels)
+                inputs = tuple([random_input(x, 1000 * repetition + 31 * k + i, labels)
                                 for i, x in enumerate(entry.inputs)])
             calls.append(Call(k, inputs, recorder.run(k, inputs)))
     return Recorded(tuple(calls), tuple([x.value() for x in recorder.copies]))

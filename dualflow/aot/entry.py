@@ -45,8 +45,8 @@ class Value(NamedTuple):
     number: type | None = None
 
 
-class Given(NamedTuple):
-    """A program argument from the call: an input leaf, as a tensor of `dtype`."""
+class CallArgument(NamedTuple):
+    """An argument of the program that the call supplies: an input leaf, as a tensor of `dtype`."""
 
     leaf: int
     dtype: DType
@@ -64,8 +64,8 @@ class Entry(NamedTuple):
     inputs, outputs : tuple of Value
     leaves : tuple of int
         For each input, the index of its leaf in a call's arguments.
-    given : tuple of Given
-        The program's view of the inputs; a number may occur with several dtypes.
+    arguments : tuple of CallArgument
+        The inputs as the program reads them; a number may occur with several dtypes.
     returns : tuple of ResultSpec
         For each output, the program result or constant that holds it.
     returned : tuple of Variable
@@ -73,7 +73,7 @@ class Entry(NamedTuple):
     jit : bool
         Whether its clusters are compiled.
     state : tuple of (str, str)
-        Numbers, strings and bools that Python read besides arguments; they are constants in C.
+        Numbers, strings and bools that Python read from its state; they are constants in C.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Entry(NamedTuple):
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
     leaves: tuple[int, ...]
-    given: tuple[Given, ...]
+    arguments: tuple[CallArgument, ...]
     returns: tuple[ResultSpec, ...]
     returned: tuple[Variable, ...]
     jit: bool
@@ -90,12 +90,12 @@ class Entry(NamedTuple):
 
     @property
     def variables(self) -> list[Variable]:
-        """The variables that it reads, writes or returns."""
+        """The variables that the function reads, writes or returns."""
         return [*[x.variable for x in self.spec.variables], *self.returned]
 
     @property
     def generators(self) -> list[Generator]:
-        """The generators whose keys it draws, once for each draw."""
+        """The generators whose keys the function draws, once for each draw."""
         return [generator_of(x.source) for x in self.spec.arguments if isinstance(x.source, Feed)]
 
 
@@ -115,16 +115,16 @@ def make_entry(name: str, function: Any, caller: str, numbers: bool = False) -> 
                              dataclasses.replace(function.options, portable=True))
     if compiled is None:
         sizes = ", ".join([f"{function.paths[k]} {shape}" for k, shape in shapes.items()])
-        raise InvalidArgumentError(f"{caller}: for {sizes} Python decides otherwise than in the "
-                                   "trace")
+        raise InvalidArgumentError(f"{caller}: for {sizes} Python makes another decision than in "
+                                   "the trace")
     _refuse_host(caller, compiled.spec)
-    taken: set[str] = set()
-    given = _given(caller, function, compiled)
-    inputs = _inputs(caller, function, shapes, given, taken)
-    outputs, returns, constants = _outputs(caller, function, compiled, taken)
+    used_names: set[str] = set()
+    arguments = _arguments(caller, function, compiled)
+    inputs = _inputs(caller, function, shapes, arguments, used_names)
+    outputs, returns, constants = _outputs(caller, function, compiled, used_names)
     spec = dataclasses.replace(compiled.spec, constants=(*compiled.spec.constants, *constants))
     returned = tuple([x[0] for x in function.result[1] if is_fixed(x, Variable)])
-    return Entry(name, compiled, spec, tuple(inputs.values()), outputs, tuple(inputs), given,
+    return Entry(name, compiled, spec, tuple(inputs.values()), outputs, tuple(inputs), arguments,
                  returns, returned, function.options.jit, tuple(function.places.texts()))
 
 
@@ -162,9 +162,11 @@ def _shapes(caller: str, function: ConcreteFunction, numbers: bool) -> dict[int,
     return found
 
 
-def _given(caller: str, function: ConcreteFunction, compiled: Compiled) -> tuple[Given, ...]:
+def _arguments(caller: str, function: ConcreteFunction,
+               compiled: Compiled) -> tuple[CallArgument, ...]:
     """Return the inputs that the program reads, in the order of the call's arguments."""
-    found = {Given(k, x.dtype) for k, x in enumerate(function.leaves) if isinstance(x, TensorLeaf)}
+    found = {CallArgument(k, x.dtype) for k, x in enumerate(function.leaves)
+             if isinstance(x, TensorLeaf)}
     for x in compiled.spec.arguments:
         if isinstance(x.source, Computed):
             steps = x.source.formula.steps
@@ -174,18 +176,18 @@ def _given(caller: str, function: ConcreteFunction, compiled: Compiled) -> tuple
                                            f"{' and '.join(paths)}, which may change; trace with "
                                            "tensors in their place")
             if paths:
-                found.add(Given(steps[0][1], x.dtype))
+                found.add(CallArgument(steps[0][1], x.dtype))
     return tuple(sorted(found, key=lambda x: (x.leaf, x.dtype.index)))
 
 
 def _inputs(caller: str, function: ConcreteFunction, shapes: dict[int, tuple[int, ...]],
-            given: tuple[Given, ...], taken: set[str]) -> dict[int, Value]:
+            arguments: tuple[CallArgument, ...], used_names: set[str]) -> dict[int, Value]:
     """Return the inputs by leaf. A number has the dtype that the program reads or, if there are
     several, float64 or int64, from which C converts."""
     found = {}
     for k, (leaf, path) in enumerate(zip(function.leaves, function.paths, strict=True)):
         if isinstance(leaf, NumberLeaf):
-            dtypes = [x.dtype for x in given if x.leaf == k]
+            dtypes = [x.dtype for x in arguments if x.leaf == k]
             dtype = float64 if leaf.kind is float else int64
             if len(dtypes) == 1:
                 dtype = dtypes[0]
@@ -193,19 +195,20 @@ def _inputs(caller: str, function: ConcreteFunction, shapes: dict[int, tuple[int
                 raise InvalidArgumentError(f"{caller}: {path} is a Python number that becomes "
                                            f"{' and '.join([x.name for x in dtypes])}; trace with "
                                            "a tensor in its place")
-            found[k] = Value(unique(identifier(path), taken), path, dtype, (), leaf.kind)
+            found[k] = Value(unique(identifier(path), used_names), path, dtype, (), leaf.kind)
         elif isinstance(leaf, TensorLeaf):
-            found[k] = Value(unique(identifier(path), taken), path, leaf.dtype, shapes[k])
+            found[k] = Value(unique(identifier(path), used_names), path, leaf.dtype, shapes[k])
     return found
 
 
-def _outputs(caller: str, function: ConcreteFunction, compiled: Compiled,
-             taken: set[str]) -> tuple[tuple[Value, ...], tuple[ResultSpec, ...], list[Tensor]]:
-    """Return the outputs, how the program returns each, and constants missing in the program."""
+def _outputs(
+        caller: str, function: ConcreteFunction, compiled: Compiled, used_names: set[str],
+        ) -> tuple[tuple[Value, ...], tuple[ResultSpec, ...], list[Tensor]]:
+    """Return the outputs, the program result of each, and constants that the program lacks."""
     found: list[Value] = []
     returns: list[ResultSpec] = []
     constants: list[Tensor] = []
-    made: Iterator[int] = iter(compiled.order)
+    order: Iterator[int] = iter(compiled.order)
     treedef, rest = function.result
     for kind, path in zip(rest, paths_of(treedef, len(rest)), strict=True):
         if is_fixed(kind, Tensor):
@@ -213,7 +216,7 @@ def _outputs(caller: str, function: ConcreteFunction, compiled: Compiled,
                                 kind[0].dtype, tuple(kind[0].shape))
             constants.append(kind[0])
         elif any([kind is x for x in MADE]):
-            result = compiled.spec.results[next(made)]
+            result = compiled.spec.results[next(order)]
         else:
             continue                            # a number, a string: returned only in Python
         if kind is DATA_NUMBER or None in result.shape:
@@ -223,7 +226,7 @@ def _outputs(caller: str, function: ConcreteFunction, compiled: Compiled,
                 "pad it to its maximal size, and declare that size by ensure_shape")
         shape = tuple([d for d in result.shape if d is not None])
         plain = re.sub(r"^result\W+(?=[A-Za-z])", "", path).rstrip("']")
-        found.append(Value(unique(identifier(plain), taken), path, result.dtype, shape))
+        found.append(Value(unique(identifier(plain), used_names), path, result.dtype, shape))
         returns.append(result)
     return tuple(found), tuple(returns), constants
 
@@ -258,11 +261,11 @@ def _refuse_host(caller: str, spec: ProgramSpec) -> None:
 
 
 def programs(specs: Iterable[ProgramSpec]) -> Iterator[ProgramSpec]:
-    """Yield programs, including bodies and programs of kept values."""
-    open_ones = list(specs)
-    while open_ones:
-        spec = open_ones.pop()
+    """Yield programs with their bodies and their programs of cached values."""
+    pending = list(specs)
+    while pending:
+        spec = pending.pop()
         yield spec
-        open_ones += [body for x in spec.instructions for body in x.bodies]
-        if spec.kept is not None:
-            open_ones.append(spec.kept)
+        pending += [body for x in spec.instructions for body in x.bodies]
+        if spec.cached is not None:
+            pending.append(spec.cached)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dualflow._core import Op, Tensor, get_op, ops
 from dualflow.aot.contents import Contents
-from dualflow.aot.entry import Entry, Given, generator_of
+from dualflow.aot.entry import CallArgument, Entry, generator_of
 from dualflow.dtypes import DType
 from dualflow.graph.ir.tile_code import Step, disassemble
 from dualflow.graph.ir.tile_text import CODE
@@ -26,7 +26,7 @@ from dualflow.graph.trace.parameters import Argument, CachedParameter, Feed
 from dualflow.graph.trace.specialize import Computed
 
 ALL_OPS = tuple(map(get_op, ops()))     # by index
-ORIGINS = ("CALL", "VARIABLE", "WRITTEN", "KEY", "KEPT", "CONSTANT")    # df_model_origin
+ORIGINS = ("CALL", "VARIABLE", "WRITTEN", "KEY", "CACHED", "CONSTANT")    # df_model_origin
 
 Word = int | float | Op
 Attribute = Word | tuple[int | Op, ...]
@@ -98,7 +98,7 @@ class FlatEntry(NamedTuple):
     n_in: int
     sources: tuple[FlatSource, ...]
     returns: tuple[FlatReturn, ...]
-    kept: FlatEntry | None
+    cached: FlatEntry | None
 
 
 class Flat:
@@ -160,32 +160,33 @@ class Flat:
     # --- entries ---
 
     def _entry(self, entry: Entry) -> FlatEntry:
-        places = {x: i for i, x in enumerate(entry.given)}
-        kept = None
-        if entry.spec.kept is not None:
-            kept = self._described(entry.spec.kept, f"{entry.name}, what it keeps", 0,
-                                   entry.spec.kept.results, None, {})
-        return self._described(entry.spec, entry.name, len(entry.given), entry.returns, kept,
-                               places)
+        positions = {x: i for i, x in enumerate(entry.arguments)}
+        cached = None
+        if entry.spec.cached is not None:
+            cached = self._described(entry.spec.cached, f"{entry.name}, cached values", 0,
+                                   entry.spec.cached.results, None, {})
+        return self._described(entry.spec, entry.name, len(entry.arguments), entry.returns, cached,
+                               positions)
 
     def _described(self, spec: ProgramSpec, name: str, n_in: int, returns: Sequence[ResultSpec],
-                   kept: FlatEntry | None, places: Mapping[Given, int]) -> FlatEntry:
-        sources = [self._source(x, places) for x in spec.arguments]
+                   cached: FlatEntry | None, positions: Mapping[CallArgument, int]) -> FlatEntry:
+        sources = [self._source(x, positions) for x in spec.arguments]
         sources += [FlatSource("WRITTEN" if x.written else "VARIABLE",
                                self.contents.place(x.variable)) for x in spec.variables]
         return FlatEntry(name, self._program(spec), n_in, tuple(sources),
-                         tuple([self._return(x, spec) for x in returns]), kept)
+                         tuple([self._return(x, spec) for x in returns]), cached)
 
-    def _source(self, argument: ArgumentSpec, places: Mapping[Given, int]) -> FlatSource:
+    def _source(self, argument: ArgumentSpec, positions: Mapping[CallArgument, int]) -> FlatSource:
         source = argument.source
         if isinstance(source, Argument):
-            return FlatSource("CALL", places[Given(source.leaf, argument.dtype)])
+            return FlatSource("CALL", positions[CallArgument(source.leaf, argument.dtype)])
         if isinstance(source, Computed) and source.formula.steps[0][0] == "argument":
-            return FlatSource("CALL", places[Given(source.formula.steps[0][1], argument.dtype)])
+            leaf = source.formula.steps[0][1]
+            return FlatSource("CALL", positions[CallArgument(leaf, argument.dtype)])
         if isinstance(source, Feed):
             return FlatSource("KEY", self.contents.place(generator_of(source)))
         if isinstance(source, CachedParameter):
-            return FlatSource("KEPT", source.place)
+            return FlatSource("CACHED", source.place)
         return FlatSource("CONSTANT", constant=self._constant(source.make(())))
 
     def _return(self, result: ResultSpec, spec: ProgramSpec) -> FlatReturn:

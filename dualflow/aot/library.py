@@ -62,7 +62,7 @@ def export_library(path: str | os.PathLike[str],
     needs = needs_of(programs([load_program(file).spec for file in files]))
 
     def write(folder: Path) -> None:
-        parts = runtime(*needs, rooms=("file", "api"))
+        parts = runtime(*needs, folders=("file", "api"))
         write_texts(folder, {
             "dualflow.h": read(HEADER), "Makefile": library_makefile(isa(), machine_name()),
             **joined(parts)})

@@ -40,7 +40,7 @@ from dualflow.graph.trace import parameters
 
 __all__ = ["LoadedProgram", "load_program"]
 
-CALL, VARIABLE, WRITTEN, KEY, KEPT, CONSTANT = range(6)         # df_model_origin
+CALL, VARIABLE, WRITTEN, KEY, CACHED, CONSTANT = range(6)         # df_model_origin
 
 
 def load_program(file: str | os.PathLike[str]) -> LoadedProgram:
@@ -126,26 +126,26 @@ class LoadedProgram:
         distinct = list(dict.fromkeys([(*x[:2], id(x[2])) for x in returns]))
         self._order = [distinct.index((*x[:2], id(x[2]))) for x in returns]
         first = [returns[self._order.index(k)] for k in range(len(distinct))]
-        kept = None if file.kept is None else self._spec(*file.kept)
-        self.spec: ProgramSpec = self._spec(parts, sources, first, file.inputs, kept)
+        cached = None if file.cached is None else self._spec(*file.cached)
+        self.spec: ProgramSpec = self._spec(parts, sources, first, file.inputs, cached)
         self._executable = Executable(
             Program(self.spec), list(map(source, self.spec.arguments)),
             *variables_of(self.spec),
-            None if kept is None else CachedResults(Program(kept), variables_of(kept)[0]))
+            None if cached is None else CachedResults(Program(cached), variables_of(cached)[0]))
 
     def _spec(self, parts: Any, sources: Sequence[Any], returns: Sequence[Any],
-              inputs: Sequence[Described] = (), kept: ProgramSpec | None = None) -> ProgramSpec:
-        """Return the specification of the entry's program, or of the program of kept values."""
+              inputs: Sequence[Described] = (), cached: ProgramSpec | None = None) -> ProgramSpec:
+        """Return the specification of the entry's program, or of the program of cached values."""
         variables = [VariableSpec(self.variables[index], origin == WRITTEN)
                      for origin, index, _ in sources if origin in (VARIABLE, WRITTEN)]
         n = len(sources) - len(variables)
         if any([origin in (VARIABLE, WRITTEN) for origin, _, _ in sources[:n]]):
             raise DataLossError("arguments that are variables come before others")
-        if [index for origin, index, _ in sources if origin == KEPT] != list(
-                range(0 if kept is None else len(kept.results))):
-            raise DataLossError("the kept values are not arguments in order")
+        if [index for origin, index, _ in sources if origin == CACHED] != list(
+                range(0 if cached is None else len(cached.results))):
+            raise DataLossError("the cached values are not arguments in order")
         arguments = [self._argument(x, inputs) for x in sources[:n]]
-        return spec_of(self.name, parts, arguments, variables, returns, kept)
+        return spec_of(self.name, parts, arguments, variables, returns, cached)
 
     def _argument(self, given: Any, inputs: Sequence[Described]) -> ArgumentSpec:
         origin, index, data = given
@@ -155,7 +155,7 @@ class LoadedProgram:
         if origin == KEY:
             state = self.variables[index]
             return ArgumentSpec(parameters.Feed(next_key, (state,)), state.dtype, (2,), state.name)
-        if origin == KEPT:
+        if origin == CACHED:
             return ArgumentSpec(parameters.CachedParameter(index), uint8, ())
         return ArgumentSpec(parameters.Feed(identity, (data,)), uint8, data.shape)
 
@@ -195,7 +195,7 @@ def variables_of(spec: ProgramSpec) -> tuple[list[Variable], list[bool]]:
 
 def spec_of(name: str, parts: Any, arguments: Sequence[ArgumentSpec],
             variables: Sequence[VariableSpec], returns: Sequence[Any],
-            kept: ProgramSpec | None = None) -> ProgramSpec:
+            cached: ProgramSpec | None = None) -> ProgramSpec:
     """Return the specification of a program from the parts in a `ProgramFile`."""
     slots, instructions, _, _, arena_bytes, _ = parts
     constants = dict.fromkeys([x for x in (*[s[5] for s in slots], *[r[2] for r in returns])
@@ -208,7 +208,7 @@ def spec_of(name: str, parts: Any, arguments: Sequence[ArgumentSpec],
                for kind, index, data, dtype, shape in returns]
     return ProgramSpec(name, tuple(made), tuple([instruction_of(x) for x in instructions]),
                        tuple(arguments), tuple(variables), tuple(constants), tuple(results),
-                       arena_bytes, kept)
+                       arena_bytes, cached)
 
 
 def instruction_of(x: Any) -> InstructionSpec:

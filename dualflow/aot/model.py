@@ -153,13 +153,13 @@ def _function(k: int, entry: Entry, prefix: str) -> str:
     inputs = dict(zip(entry.leaves, entry.inputs, strict=True))
     numbers: list[str] = []
     words: list[str] = []
-    for leaf, dtype in entry.given:
+    for leaf, dtype in entry.arguments:
         x, number = inputs[leaf], f"number_{len(words)}_"
         if x.number:
             numbers.append(f"    const {c_type(dtype)} {number} = ({c_type(dtype)}){x.name};\n")
         words.append(f"&{number}" if x.number else x.name)
     numbers += [f"    (void){x.name};\n" for k, x in inputs.items()
-                if k not in [leaf for leaf, _ in entry.given]]
+                if k not in [leaf for leaf, _ in entry.arguments]]
     given = ", ".join(words) or "NULL"
     made = ", ".join([x.name for x in entry.outputs]) or "NULL"
     return (f"\n{prototype(entry, prefix)}\n{{\n"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from dualflow.errors import NotFoundError
 
 ALWAYS = ("base", "op", "exec", "model")        # folders that are always included
-ROOMS = ("fuse", "gemm", "conv", "attention", "recurrent")      # included as a whole if required
+PACKAGES = ("fuse", "gemm", "conv", "attention", "recurrent")      # included as a whole if required
 KERNELS = ("ops", "gemm", "conv", "attention", "recurrent")     # compiled once per SIMD level
 OPS, BUILT = "op/ops.def", "base/kernel_config.h"
 QUIET = '#pragma GCC diagnostic ignored "-Wunused-function"'
@@ -56,17 +56,17 @@ def read(path: str) -> str:
 
 
 @cache
-def sources(room: str) -> tuple[str, ...]:
+def sources(folder: str) -> tuple[str, ...]:
     """Return the C files of a folder of csrc, with its subfolders."""
     return tuple(sorted([path.relative_to(root()).as_posix()
-                         for path in (root() / room).rglob("*.c")]))
+                         for path in (root() / folder).rglob("*.c")]))
 
 
 @cache
 def all_sources() -> tuple[str, ...]:
     """Return the C files of all folders of csrc."""
-    return tuple([path for room in sorted(root().iterdir()) if room.is_dir()
-                  for path in sources(room.name)])
+    return tuple([path for folder in sorted(root().iterdir()) if folder.is_dir()
+                  for path in sources(folder.name)])
 
 
 @cache
@@ -111,9 +111,9 @@ def multiplies(name: str) -> bool:
 
 
 def runtime(names: Set[str], dtypes: Set[str], of_products: Set[str],
-            rooms: Sequence[str] = ()) -> Runtime:
+            folders: Sequence[str] = ()) -> Runtime:
     """Return the sources for the given ops, with kernels of the given dtypes, and extra folders."""
-    wanted = [path for room in (*ALWAYS, *rooms) for path in sources(room)]
+    wanted = [path for folder in (*ALWAYS, *folders) for path in sources(folder)]
     ops = [name for name in file_of_ops() if name in names]
     compiled = [path for path in closure(wanted + [file_of_ops()[name] for name in ops])
                 if path.endswith(".c")]
@@ -147,10 +147,10 @@ def _needed_by(path: str, text: str) -> Iterator[str]:
         if not (root() / name).exists():
             continue
         yield name
-        room = name.split("/")[0]
-        if room in ROOMS:
-            yield from sources(room)
-        elif room == "ops":
+        folder = name.split("/")[0]
+        if folder in PACKAGES:
+            yield from sources(folder)
+        elif folder == "ops":
             yield from [owners()[x] for x in SYMBOL.findall(read(name)) if x in owners()]
     if path.startswith("ops/"):
         for op in re.findall(r"\bdf_op_(\w+)", text):

@@ -111,10 +111,10 @@ def with_header(sections: list[bytes]) -> list[bytes]:
     """Return the parts of a file with the given sections, each aligned."""
     parts, at, table = [b""], HEADER.size, []
     for data in sections:
-        room = -at % ALIGNMENT
-        parts += [bytes(room), data]
-        table += [at + room, len(data)]
-        at += room + len(data)
+        padding = -at % ALIGNMENT
+        parts += [bytes(padding), data]
+        table += [at + padding, len(data)]
+        at += padding + len(data)
     parts[0] = HEADER.pack(MAGIC, ORDER, VERSION, at, 0, *table)
     return parts
 
@@ -124,10 +124,10 @@ def laid_out(constants: list[Tensor]) -> tuple[bytes, list[int]]:
     parts, places, at = [], [], 0
     for x in constants:
         data = bytes(memory_of(x))
-        room = -len(data) % ALIGNMENT
-        parts += [data, bytes(room)]
+        padding = -len(data) % ALIGNMENT
+        parts += [data, bytes(padding)]
         places.append(at)
-        at += len(data) + room
+        at += len(data) + padding
     return b"".join(parts), places
 
 
@@ -215,13 +215,13 @@ class Words:
             words += self._described(value.path, value.dtype, value.shape)
         for returned in x.returns:
             words += self._return(returned)
-        if x.kept is None:
+        if x.cached is None:
             return [*words, 0]
-        words += [1, x.kept.program]
-        for source in x.kept.sources:
+        words += [1, x.cached.program]
+        for source in x.cached.sources:
             words += self._source(source)
-        words.append(len(x.kept.returns))
-        for returned in x.kept.returns:
+        words.append(len(x.cached.returns))
+        for returned in x.cached.returns:
             words += self._return(returned)
         return words
 

@@ -115,12 +115,12 @@ def tables(flat: Flat, variables: Sequence[tuple[str, Tensor]], level: str) -> s
         text.append(CLUSTERS)
     entries = []
     for k, entry in enumerate(flat.entries):
-        kept = "NULL"
-        if entry.kept is not None:
-            kept = f"&entry_{k}_kept"
-            made = _entry(entry.kept, f"entry_{k}_kept", "NULL", text)
-            text.append(f"static const df_model_entry {kept[1:]} = {made};\n")
-        entries.append(_entry(entry, f"entry_{k}", kept, text))
+        cached = "NULL"
+        if entry.cached is not None:
+            cached = f"&entry_{k}_cached"
+            made = _entry(entry.cached, f"entry_{k}_cached", "NULL", text)
+            text.append(f"static const df_model_entry {cached[1:]} = {made};\n")
+        entries.append(_entry(entry, f"entry_{k}", cached, text))
     text += [rows("df_model_entry", "entries", entries),
              f"static const df_model_tables tables = {{{len(variables)}, {len(entries)}, "
              f"variables, entries, {text_literal(level)}, {clusters}}};\n"]
@@ -187,7 +187,7 @@ def _attribute(value: Attribute, name: str, lists: list[str]) -> str:
     return f"{{.f = {number(value)}}}" if isinstance(value, float) else f"{{.i = {word(value)}}}"
 
 
-def _entry(entry: FlatEntry, name: str, kept: str, text: list[str]) -> str:
+def _entry(entry: FlatEntry, name: str, cached: str, text: list[str]) -> str:
     """Return the initialiser of an entry; append the tables that it references to `text`."""
     sources = [f"{{DF_FROM_{x.origin}, {x.number}, {constant_name(x.constant)}, 0}}"
                for x in entry.sources]
@@ -197,4 +197,4 @@ def _entry(entry: FlatEntry, name: str, kept: str, text: list[str]) -> str:
              rows("df_model_return", f"{name}_returns",
                   returns or ["{DF_SLOT_RESULT, 0, 0, NULL}"])]
     return (f"{{{text_literal(entry.name)}, &program_{entry.program}, {entry.n_in}, "
-            f"{len(entry.returns)}, {name}_sources, {name}_returns, {kept}}}")
+            f"{len(entry.returns)}, {name}_sources, {name}_returns, {cached}}}")

@@ -28,7 +28,7 @@ def backward_rows(tape: Tape, y: TensorBase, gradients: Tensor,
 
     Parameters
     ----------
-    log : Tape
+    tape : Tape
     y : Tensor, shape (t...)
     gradients : Tensor, shape (n, t...)
     sources : sequence of Tensor or Variable

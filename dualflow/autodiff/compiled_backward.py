@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from dualflow._core import Tape, TensorBase
 
-__all__ = ["LOGS", "compute_gradients", "report"]
+__all__ = ["TAPES", "compute_gradients", "report"]
 
 LOAD_NS = 60_000_000        # measured: 48 to 50 ms if the files are in the page cache
-LOGS = get_tape_cache()
+TAPES = get_tape_cache()
 
 
 class Cost:
@@ -45,24 +45,24 @@ def compute_gradients(tape: Tape, targets: list[Any], seeds: dict[int, Any] | No
 
     Parameters
     ----------
-    log : Tape
+    tape : Tape
     targets : list of Tensor or Variable
     seeds : dict of id to Tensor, or None
         The cotangents by value; None for ones at the only target.
     ids : list of int
         The ids of the sources.
     free : bool
-        Whether to remove the records from the log.
+        Whether to remove the records from the tape.
     written : int
-        The result of `LOGS.run_cached` for the same arguments.
+        The result of `TAPES.run_cached` for the same arguments.
 
     Returns
     -------
     found : list of Tensor, IndexedSlices or None
         One per source.
     how : CachedTape, str or None
-        None if a program ran; otherwise the log that was interpreted, or the reason why there is no
-        program.
+        None if a program ran; otherwise the cached tape that was interpreted, or the reason why
+        there is no program.
     """
     how: Any = run(tape, targets, seeds, ids, free, written)
     if type(how) is list:
@@ -84,7 +84,7 @@ def run(tape: Tape, targets: list[Any], seeds: dict[int, Any] | None, ids: list[
     """Run the compiled program, or return the reason why there is none. If the program fails, the
     interpreted backward pass is run; it raises the same error with the op and its line."""
     try:
-        return LOGS.run(tape, targets, seeds, ids, free, written)
+        return TAPES.run(tape, targets, seeds, ids, free, written)
     except Exception as error:  # any: the interpreter raises it again
         if not len(tape):
             raise                       # the run has released the records
@@ -102,7 +102,7 @@ def interpret(tape: Tape, targets: list[Any], seeds: dict[int, Any] | None, ids:
 
 def compile_tape(known: CachedTape, tape: Tape, targets: list[TensorBase],
                  seeds: dict[int, Any] | None, ids: list[int]) -> None:
-    """Compile a log, or set the reason why it has no program."""
+    """Compile a tape, or set the reason why it has no program."""
     known.why = "it is being compiled"          # other threads interpret it in the meantime
     try:
         start = perf_counter_ns()
@@ -120,27 +120,28 @@ def compile_tape(known: CachedTape, tape: Tape, targets: list[TensorBase],
 
 
 def report(how: CachedTape | str | None) -> str:
-    """Describe which logs of this process are compiled, which are interpreted and why."""
-    n = len(LOGS.programs) + len(LOGS.counted)
-    text = [f"the last gradient of this tape was {told(how)}",
-            f"{len(LOGS.programs)} of {n} known logs have programs:"]
-    text += [f"  {line(known)}" for known in [*LOGS.programs, *LOGS.counted]]
+    """Describe how the last gradient of a tape was computed, and list the cached tapes."""
+    n = len(TAPES.programs) + len(TAPES.counted)
+    text = [last_gradient(how), f"{len(TAPES.programs)} of {n} cached tapes are compiled:"]
+    text += [f"  {line(known)}" for known in [*TAPES.programs, *TAPES.counted]]
     return "\n".join(text)
 
 
-def told(how: CachedTape | str | None) -> str:
-    """Describe how a gradient was computed."""
+def last_gradient(how: CachedTape | str | None) -> str:
+    """Describe how the last gradient of a tape was computed; "" means that there was none."""
+    if how == "":
+        return "this tape has not computed a gradient"
     if how is None:
-        return "run by its program"
-    why = how if isinstance(how, str) else how.why or "not due yet"
-    return f"walked back: {why}"
+        return "the last gradient of this tape was computed by a compiled program"
+    why = how if isinstance(how, str) else how.why or "not compiled yet"
+    return f"the last gradient of this tape was interpreted: {why}"
 
 
 def line(known: CachedTape) -> str:
-    """Describe a known log."""
+    """Describe a cached tape."""
     records = f"{known.n_records} record{'s'[:known.n_records != 1]}"
     text = f"{records} ({', '.join(known.ops)}{', ...' * (known.n_records > len(known.ops))}): "
-    text += f"walked {known.backward_passes} times in {known.spent_ns / 1e6:.2f} ms"
+    text += f"interpreted {known.backward_passes} times in {known.spent_ns / 1e6:.2f} ms"
     if known.program is not None:
         return f"{text}, compiled in {known.compile_ns / 1e6:.2f} ms, run {known.runs} times"
-    return f"{text}, {known.why or f'due at {Cost.of(known) / 1e6:.2f} ms'}"
+    return f"{text}, {known.why or f'compiled after {Cost.of(known) / 1e6:.2f} ms'}"

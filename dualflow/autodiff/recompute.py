@@ -95,7 +95,7 @@ def in_a_graph(run: Callable[[], Any]) -> Any:
 
 def eagerly(name: str, run: Callable[[], Any]) -> Any:
     """Run a function and record it as one op."""
-    logs = active_tapes()
+    tapes = active_tapes()
     reads = Tape(True, False)
     keys: list[Tensor] = []
     with TraceContext(None), record_keys(keys):
@@ -105,10 +105,10 @@ def eagerly(name: str, run: Callable[[], Any]) -> Any:
         finally:
             reads.pop()
     met = [(x, variable_of(x)) for x in reads.met or ()]
-    # A log with `met` belongs to an enclosing recomputed function, which must see all reads.
-    noting = any([tape.met is not None for tape in logs])
+    # A tape with `met` belongs to an enclosing recomputed function, which must see all reads.
+    noting = any([tape.met is not None for tape in tapes])
     inputs = [x for x,
-              v in met if noting or v is not None or any([tape.tracks(x) for tape in logs])]
+              v in met if noting or v is not None or any([tape.tracks(x) for tape in tapes])]
     variables = [(x, v) for x, v in met if v is not None]
     ids = [tensor_id(x) for x in inputs]
 
@@ -141,7 +141,7 @@ def eagerly(name: str, run: Callable[[], Any]) -> Any:
 
 
 def active_tapes() -> list[Tape]:
-    """Return the logs of the tapes that record in this thread."""
+    """Return the tapes that record in this thread."""
     found: list[Tape] = []
     tape = current_tape()
     while tape is not None:

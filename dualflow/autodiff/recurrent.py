@@ -80,7 +80,7 @@ def _(gg, y, g_out, g_h, x, kernel, recurrent, bias, h0, lengths, out, reverse, 
 
 
 @gradient("lstm_grad", saves=(0, 1, 2, 3, 4, 5, 6, 7, 8, 9))
-def _(gg, y, g_out, g_h, g_c, x, kernel, recurrent, bias, h0, c0, lengths, out, kept, reverse,
+def _(gg, y, g_out, g_h, g_c, x, kernel, recurrent, bias, h0, c0, lengths, out, residuals, reverse,
       time_major, wants_x):
     def forward(x, kernel, w, bias, h0, c0):
         def step(z, states):
@@ -96,8 +96,8 @@ def _(gg, y, g_out, g_h, g_c, x, kernel, recurrent, bias, h0, c0, lengths, out, 
 
 
 @gradient("gru_grad", saves=(0, 1, 2, 3, 4, 5, 6, 7, 8))
-def _(gg, y, g_out, g_h, x, kernel, recurrent, bias, inner_bias, h0, lengths, out, kept, reverse,
-      time_major, reset_after, wants_x):
+def _(gg, y, g_out, g_h, x, kernel, recurrent, bias, inner_bias, h0, lengths, out, residuals,
+      reverse, time_major, reset_after, wants_x):
     def forward(x, kernel, w, bias, inner_bias, h0):
         def step(z, states):
             h, = states

@@ -17,7 +17,7 @@ from dualflow._util.arguments import shown
 from dualflow._util.frames import warn
 from dualflow.autodiff.backward import ones, unbroadcast, zeros
 from dualflow.autodiff.batched_vjp import backward_rows, directions
-from dualflow.autodiff.compiled_backward import LOGS, compute_gradients, report
+from dualflow.autodiff.compiled_backward import TAPES, compute_gradients, report
 from dualflow.autodiff.tape_text import TapeText
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
 from dualflow.nest import flatten_tensors, flatten_up_to, pack_sequence_as, rebuild
@@ -187,7 +187,7 @@ class GradientTape(TapeText, Recorder):
             known = 0
             if output_gradients is not None:
                 self._start("gradient")
-            elif type(known := LOGS.run_cached(self, target, sources)) is not int:
+            elif type(known := TAPES.run_cached(self, target, sources)) is not int:
                 return known
             target, output_gradients = without_slices(target, output_gradients)
             targets = [target] if type(target) is Tensor else flatten_tensors(target)
@@ -277,14 +277,14 @@ class GradientTape(TapeText, Recorder):
         return self._by_rows("batch_jacobian", y, source, rows, unconnected_gradients, joined)
 
     def report(self) -> str:
-        """Report whether the last gradient was computed by the interpreter, and why, or by a
-        compiled program; and the same for all known tapes, most recently used first.
+        """Describe whether the last gradient was interpreted, and why, or computed by a compiled
+        program. Also list the cached tapes, the most recently used first.
 
         Examples
         --------
         >>> import dualflow as df
         >>> print(df.GradientTape().report().splitlines()[0])
-        the last gradient of this tape was walked back: nothing was asked for
+        this tape has not computed a gradient
         """
         return report(self._how)
 

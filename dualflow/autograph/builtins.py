@@ -1,4 +1,5 @@
-"""Replacements of Python's builtins in converted code: the iterating ones, and the list of all."""
+"""Replacements of Python's builtins in converted code: the builtins that iterate, and the names of
+all replaced builtins."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 
 from dualflow._core import as_tensor, unwrapped
 from dualflow.autograph.list_append import Rows
-from dualflow.autograph.ordering import KEPT, vector
+from dualflow.autograph.ordering import CONDITIONAL, vector
 from dualflow.autograph.replacements import (
     REPLACEMENTS,
     data_dependent_shape,
@@ -54,10 +55,10 @@ def _map(function: Any, *args: Any) -> Any:
 @replaces(builtins.filter)
 def _filter(function: Any, iterable: Any) -> Iterator[Any]:
     test = bool if function is None else traced(function)
-    return _kept(test, iter(iterable_of(iterable, "filter()")))
+    return _selected(test, iter(iterable_of(iterable, "filter()")))
 
 
-def _kept(test: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Any]:
+def _selected(test: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Any]:
     for x in items:
         wanted = x if test is bool else test(x)
         if is_traced(wanted):
@@ -91,9 +92,10 @@ def _len(x: Any) -> Any:
     return shape(unwrapped(x))[0] if data_dependent_shape(x) else len(x)
 
 
-def call_kept(function: Any, items: Any, /, *args: Any, **keywords: Any) -> Any:
-    """`function(items, ...)`, where `items` is a generator expression with conditions."""
-    replacement = KEPT.get(function) if traced(function) is not function else None
+def call_conditional(function: Any, items: Any, /, *args: Any, **keywords: Any) -> Any:
+    """Return ``function(items, ...)`` for a generator expression with conditions. An item of
+    `items` has a value and a condition."""
+    replacement = CONDITIONAL.get(function) if traced(function) is not function else None
     if replacement is None:
         return function((x.value() for x in items if condition(x.wanted)), *args, **keywords)
     return replacement(items, *args, **keywords)
@@ -104,4 +106,4 @@ for f in (builtins.list, builtins.tuple, builtins.set, builtins.enumerate, built
 
 NAMES: frozenset[str] = frozenset({f.__name__ for f in REPLACEMENTS})
 PASSED = "max", "min", "any", "all", "sorted"       # also replaced if passed as arguments
-KEEPING: frozenset[str] = frozenset({f.__name__ for f in KEPT})
+CONDITIONAL_NAMES: frozenset[str] = frozenset({f.__name__ for f in CONDITIONAL})

@@ -168,7 +168,7 @@ class Carried:
         if isinstance(structure, Hole):
             if self.numbers[structure.place] and is_tensor(value):
                 self.dtypes[structure.place] = unwrapped(value).dtype
-        elif alike(structure, value):
+        elif same_containers(structure, value):
             for a, b in zip(nest.parts(structure), nest.parts(value), strict=True):
                 self._learn(a, b)
 
@@ -247,7 +247,7 @@ class Carried:
             return
         if type(value) is MutableRef and type(structure) is not MutableRef:
             value = value.value
-        if alike(structure, value):
+        if same_containers(structure, value):
             for a, b in zip(nest.parts(structure), nest.parts(value), strict=True):
                 self._fit(a, b, params, found)
             return
@@ -318,7 +318,7 @@ def equals(x: Any, value: bool) -> Formula:
     return now if value else negation(now)
 
 
-def alike(a: Any, b: Any) -> bool:
+def same_containers(a: Any, b: Any) -> bool:
     """Return True if two values are containers of one type with equal keys."""
     return nest.is_nested(a) and type(a) is type(b) and (
         list(nest.level(a)[0]) == list(nest.level(b)[0]))

@@ -16,29 +16,29 @@ from dualflow.autograph.expressions import OPERATORS
 from dualflow.autograph.rewrite import known_of, rewrite
 from dualflow.autograph.source import GENERATOR, NoSource, compiled, source_of
 
-_found: dict[int, tuple[weakref.ref[CodeType], CodeType | NoSource]] = {}
+_cache: dict[int, tuple[weakref.ref[CodeType], CodeType | NoSource]] = {}
 
 
 def converted(code: CodeType) -> CodeType:
     """Return the converted form of a code object. Raise NoSource if it cannot be converted."""
-    known = _found.get(id(code))
-    if known is None or known[0]() is not code:
+    entry = _cache.get(id(code))
+    if entry is None or entry[0]() is not code:
         key = id(code)
         collecting = gc.isenabled()
-        gc.disable()        # thousands of live nodes are allocated: a collection would free nothing
+        gc.disable()        # allocates thousands of nodes, all live: a collection frees nothing
         try:
-            made: CodeType | NoSource = _convert(code)
+            result: CodeType | NoSource = _convert(code)
         except NoSource as error:
-            made = error
+            result = error
         except SyntaxError as error:
-            made = NoSource(f"{code.co_qualname} cannot be converted: {error}")
+            result = NoSource(f"{code.co_qualname} cannot be converted: {error}")
         finally:
             if collecting:
                 gc.enable()
-        known = _found[key] = weakref.ref(code, lambda _: _found.pop(key, None)), made
-    if isinstance(known[1], NoSource):
-        raise known[1]
-    return known[1]
+        entry = _cache[key] = weakref.ref(code, lambda _: _cache.pop(key, None)), result
+    if isinstance(entry[1], NoSource):
+        raise entry[1]
+    return entry[1]
 
 
 def is_converted(code: CodeType) -> bool:
@@ -52,14 +52,15 @@ def _convert(code: CodeType) -> CodeType:
                        "converted: return a list")
     source = source_of(code)
     rewrite(source.function, source.owner, known_of(code))
-    made = compiled(source, code)
-    if made.co_freevars != code.co_freevars:    # some occur only in annotations that never run
-        _mention(source.function, code.co_freevars)
-        made = compiled(source, code)
-    return _with_operators(made)
+    result = compiled(source, code)
+    if result.co_freevars != code.co_freevars:  # some occur only in annotations that never run
+        _read_names(source.function, code.co_freevars)
+        result = compiled(source, code)
+    return _with_operators(result)
 
 
-def _mention(function: Any, names: tuple[str, ...]) -> None:
+def _read_names(function: Any, names: tuple[str, ...]) -> None:
+    """Insert reads of `names` that never run, which make them free variables of the function."""
     at = function.body[0] if isinstance(function.body, list) else function.body
     where = {"lineno": at.lineno, "col_offset": 0, "end_lineno": at.lineno, "end_col_offset": 0}
     read: list[ast.stmt] = [ast.Expr(value=ast.Name(id=x, ctx=ast.Load(), **where), **where)
@@ -92,10 +93,10 @@ def to_code(function: Callable[..., Any]) -> str:
 def to_graph(function: Callable[..., Any]) -> types.FunctionType:
     """Return a converted function."""
     f = plain(function)
-    made = types.FunctionType(converted(f.__code__), f.__globals__, f.__name__, f.__defaults__,
-                              f.__closure__)
-    made.__kwdefaults__ = f.__kwdefaults__
-    return functools.update_wrapper(made, f)    # type: ignore[return-value]
+    result = types.FunctionType(converted(f.__code__), f.__globals__, f.__name__, f.__defaults__,
+                                f.__closure__)
+    result.__kwdefaults__ = f.__kwdefaults__
+    return functools.update_wrapper(result, f)    # type: ignore[return-value]
 
 
 def plain(function: Any) -> types.FunctionType:

@@ -40,7 +40,7 @@ class Replacements:
         self.root = root
         self.ways: PathExplorer | None = None  # paths through code without source
         self.codes: dict[FunctionType, CodeType] = {}
-        self.asked: dict[CodeType, int] = {}
+        self.attempts: dict[CodeType, int] = {}
 
     def is_converted(self, code: CodeType) -> bool:
         """Return True if a code object was produced by conversion."""
@@ -90,7 +90,7 @@ class Replacements:
             return f"{error}; {answer}" if isinstance(answer, str) else answer
         except NoSource as error:
             return str(error)
-        times = self.asked[code] = self.asked.get(code, 0) + 1
+        times = self.attempts[code] = self.attempts.get(code, 0) + 1
         found = times <= 2 and self.replace(frame, frames, code, made, times == 2)
         if not found:
             return f"the function whose code is {code.co_qualname} was not found"

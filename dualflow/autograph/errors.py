@@ -64,7 +64,7 @@ def note_escape(error: BaseException, what: str, where: str) -> None:
 def left_early(what: str) -> NoReturn:
     """Raise the error for a jump out of a body that is being recorded."""
     raise TracedValueError(
-        f"`return`, `break` or `continue` leaves an `{what}` that a traced tensor decides, inside "
+        f"`return`, `break` or `continue` leaves the {what} that a traced tensor decides, inside "
         "a `try` whose `finally` also jumps: set a flag there, and test the flag after the `try`")
 
 

@@ -15,7 +15,7 @@ from dualflow.autograph.activity import (
     path,
     reads_of_scope,
 )
-from dualflow.autograph.builtins import KEEPING, NAMES, PASSED
+from dualflow.autograph.builtins import CONDITIONAL_NAMES, NAMES, PASSED
 from dualflow.autograph.jumps import LOAD, STORE, place
 
 OPERATORS = "operators of dualflow.autograph"       # placeholder constant for that module
@@ -149,13 +149,13 @@ class Expressions:
         if isinstance(f, ast.Name) and f.id == "super" and not node.args and self.first:
             where = place(node)
             node.args = [ast.Name(id=x, ctx=LOAD, **where) for x in ("__class__", self.first)]
-        kept = isinstance(f, ast.Name) and f.id in KEEPING and node.args[:1] and conditional(
-            node.args[0])
-        if kept:
-            node.args[0].kept = True            # type: ignore[attr-defined]
+        has_conditions = (isinstance(f, ast.Name) and f.id in CONDITIONAL_NAMES and node.args[:1]
+                          and conditional(node.args[0]))
+        if has_conditions:
+            node.args[0].has_conditions = True            # type: ignore[attr-defined]
         self.fields(node, names)
         if isinstance(f, ast.Name) and f.id in NAMES:
-            return ast.Call(func=operator("call_kept" if kept else "call", node),
+            return ast.Call(func=operator("call_conditional" if has_conditions else "call", node),
                             args=[f, *node.args], keywords=node.keywords, **place(node))
         if isinstance(f, ast.Attribute) and f.attr == "get" and node.args:
             node.args, node.func = [node.func, *node.args], operator("get", node)
@@ -248,7 +248,7 @@ class Expressions:
                 g.iter = self.visit(g.iter, inner)
             g.target = self.visit(g.target, inner)
             g.ifs = [self.visit(x, inner) for x in g.ifs]
-            if not hasattr(node, "kept"):
+            if not hasattr(node, "has_conditions"):
                 g.ifs = [call(operator("condition", x), x) for x in g.ifs]
         targets = set(inner.sets)
         for field in ("key", "value", "elt"):
@@ -257,17 +257,17 @@ class Expressions:
         inner.writes -= targets
         inner.reads -= targets
         names.then(inner, False)
-        if hasattr(node, "kept"):
-            self.keep(node)
+        if hasattr(node, "has_conditions"):
+            self.separate_conditions(node)
         return self.loop(node) if looped else node
 
-    def keep(self, node: ast.GeneratorExp) -> None:
+    def separate_conditions(self, node: ast.GeneratorExp) -> None:
         """Separate the items of a generator expression from its conditions, for the callee."""
         g = node.generators[0]
         *before, wanted = g.ifs
         for x in before[::-1]:
             wanted = call(operator("and_", node), x, later(wanted))
-        node.elt = call(operator("Kept", node), wanted, later(node.elt))
+        node.elt = call(operator("Conditional", node), wanted, later(node.elt))
         g.ifs = []
 
     def items(self, node: ast.expr, names: Names) -> ast.expr:

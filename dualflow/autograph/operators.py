@@ -16,7 +16,7 @@ from dualflow.autograph.assigned import (
     settled,
     value as value,
 )
-from dualflow.autograph.builtins import call_kept as call_kept, condition as condition
+from dualflow.autograph.builtins import call_conditional as call_conditional, condition as condition
 from dualflow.autograph.choices import (
     and_ as and_,
     if_exp as if_exp,
@@ -34,7 +34,7 @@ from dualflow.autograph.errors import left_early, note_escape, one_branch
 from dualflow.autograph.items import over as over
 from dualflow.autograph.loops import for_ as for_, while_ as while_
 from dualflow.autograph.numbers import get as get, item as item, shown as shown
-from dualflow.autograph.ordering import Kept as Kept, in_ as in_, not_in as not_in
+from dualflow.autograph.ordering import Conditional as Conditional, in_ as in_, not_in as not_in
 from dualflow.autograph.replacements import call as call, traced as traced
 from dualflow.autograph.state import State
 from dualflow.autograph.values import (
@@ -98,7 +98,7 @@ class If:
             del conditions().facts[self._facts:]
             self.state.write(self.before)
             if kind is None:
-                left_early("if")
+                left_early("`if`")
             if issubclass(kind, Exception):
                 note_escape(error, "`if`", self.where)
                 error.add_note(f"This was raised while both branches of the `if` at {self.where} "

@@ -217,7 +217,7 @@ def _ordered(values: list[Any], places: Any) -> Any:
 
 # --- generator expressions with conditions -------------------------------------------------------
 
-class Kept:
+class Conditional:
     """An item of a generator expression with an `if`.
 
     Attributes
@@ -237,15 +237,15 @@ class Kept:
         return _condition(self.value())
 
 
-def kept_sum(items: Any, start: Any = 0) -> Any:
-    """Return sum() of `Kept` items."""
+def conditional_sum(items: Any, start: Any = 0) -> Any:
+    """Return sum() of `Conditional` items."""
     total = start
     for x in items:
         total = _added(total, x)
     return total
 
 
-def _added(total: Any, x: Kept) -> Any:
+def _added(total: Any, x: Conditional) -> Any:
     if not is_traced(x.wanted):
         return total + x.value() if x.wanted else total
     return chosen(truth(x.wanted), lambda: total + x.value(), lambda: total, "sum()", user_line())
@@ -255,16 +255,16 @@ def _condition(x: Any) -> Any:
     return truth(x) if is_traced(x) else bool(x)
 
 
-def kept_any(items: Any) -> Any:
-    """Return any() of `Kept` items."""
+def conditional_any(items: Any) -> Any:
+    """Return any() of `Conditional` items."""
     return _any(and_(_condition(x.wanted), x.truth) for x in items)
 
 
-def kept_all(items: Any) -> Any:
-    """Return all() of `Kept` items."""
+def conditional_all(items: Any) -> Any:
+    """Return all() of `Conditional` items."""
     return _all(or_(not_(_condition(x.wanted)), x.truth) for x in items)
 
 
-KEPT: dict[Any, Callable[..., Any]] = {
-    builtins.sum: kept_sum, builtins.any: kept_any, builtins.all: kept_all,
+CONDITIONAL: dict[Any, Callable[..., Any]] = {
+    builtins.sum: conditional_sum, builtins.any: conditional_any, builtins.all: conditional_all,
 }

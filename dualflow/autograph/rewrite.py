@@ -127,12 +127,12 @@ class _Function(Analysis):
             return [s]
         a, b = s.first, s.second
         writes = a.writes | b.writes | self.expressions.assigned_inside
-        kept = (writes & (live.every | self.soft)) | (a.writes & b.reads)
-        names = sorted(kept)
+        carried = (writes & (live.every | self.soft)) | (a.writes & b.reads)
+        names = sorted(carried)
         it = Pieces(self.fresh("if"), s, names)
         # After a branch that jumps, the following code reads only the other branch's variables.
         leaves = any([x.startswith(self.prefix) for x in a.writes | b.writes])
-        usual = kept - live.every if leaves else live.usual | (kept - live.every)
+        usual = carried - live.every if leaves else live.usual | (carried - live.every)
         opened = call(operator("if_", s.test), s.test,
                       *self.described(s, names, live, usual, s.does))
         inner: Block = [it.piece("first", body)]
@@ -146,12 +146,12 @@ class _Function(Analysis):
         inside = (known | s.head.sets) - s.round.drops
         head = (live | live.before(s.round)).before(s.head) | live
         writes = s.round.writes | s.head.writes | self.expressions.assigned_inside
-        kept = writes & (head.every | self.soft)
+        carried = writes & (head.every | self.soft)
         body = self.block(s.body, head, inside)
         if not s.asks and not s.breaks:
             s.body = body
             return [s]
-        names = sorted(kept)
+        names = sorted(carried)
         it = Pieces(self.fresh("while"), s, names)
         opened = call(operator("while_", s), *self.described(
             s, names, live, head.usual, s.round, s.flags, s.rows))
@@ -164,14 +164,14 @@ class _Function(Analysis):
     def for_loop(self, s: Any, live: Live, known: set[str]) -> Block:
         head = live.before(s.round) | live
         writes = s.round.writes | self.expressions.assigned_inside
-        kept = writes & (head.every | self.soft)
+        carried = writes & (head.every | self.soft)
         body = self.block(s.body, head, (known - s.round.drops) | targets_of(s.target))
-        names = sorted(kept)
+        names = sorted(carried)
         it = Pieces(self.fresh("for"), s, names)
         opened = call(operator("for_", s.iter), s.iter, *self.described(
             s, names, live, head.usual, s.round, s.flags, s.rows))
         target, take = s.target, []
-        if not isinstance(target, ast.Name) or target.id in kept:
+        if not isinstance(target, ast.Name) or target.id in carried:
             item = self.fresh("item")
             target = name(item, s.target, ast.Store())
             take = [ast.Assign(targets=[s.target], value=name(item, s.target), **place(s.target))]
@@ -226,10 +226,10 @@ class _Function(Analysis):
         self.doubtful.update(deferred)
         dead += [DEFERRED + x for x in deferred]
         names = [f"global:{x}" if x in self.of_module else x for x in names]
-        told = [names, dead, flags, rows, mutable_containers, does.attributes or ()]
-        while told and not told[-1]:
-            told.pop()
-        return [constant(" ".join(words), at) for words in told]
+        fields = [names, dead, flags, rows, mutable_containers, does.attributes or ()]
+        while fields and not fields[-1]:
+            fields.pop()
+        return [constant(" ".join(words), at) for words in fields]
 
     def unknown(self, names: Sequence[str], known: set[str]) -> list[str]:
         """Return the variables that may have no value."""

@@ -160,10 +160,10 @@ class Padding:
         """Return elements padded to one shape and stacked."""
         first = elements[0]
         columns = zip(*map(flatten, elements), strict=True)
-        told = zip(columns, self.shapes_for(first), self.values_for(first), paths(first),
-                   strict=True)
+        parts = zip(columns, self.shapes_for(first), self.values_for(first), paths(first),
+                    strict=True)
         padded = [padded_column(column, shape, value, f"{caller}{path}")
-                  for column, shape, value, path in told]
+                  for column, shape, value, path in parts]
         return stack([pack(first, leaves) for leaves in zip(*padded, strict=True)], caller)
 
 

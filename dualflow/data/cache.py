@@ -1,7 +1,7 @@
-"""Caching of elements for later passes, in memory or in a file.
+"""Caching of elements for later passes over a dataset, in memory or in a file.
 
-The cached pass is pass 0, regardless of the iterator that requests elements. All iterators read one
-list; an iterator at the end of the list continues pass 0.
+Pass 0 of the source is cached, whichever iterator requests elements. All iterators read one list;
+an iterator at the end of the list continues pass 0.
 """
 
 from __future__ import annotations
@@ -72,30 +72,32 @@ class Cache(Stage):
 
 
 class CacheCursor(Cursor):
+    """A position in the cached elements."""
+
     stage: Cache
-    place: int
+    index: int
 
     def __init__(self, stage: Cache) -> None:
-        self.stage, self.place = stage, 0
+        self.stage, self.index = stage, 0
 
     def __next__(self) -> Any:
-        place = self.place
-        if not self.stage.has(place + 1):
+        index = self.index
+        if not self.stage.has(index + 1):
             raise StopIteration
-        self.place = place + 1
-        return self.stage.elements[place]
+        self.index = index + 1
+        return self.stage.elements[index]
 
     def advance(self, n: int) -> int:
-        begin, stage = self.place, self.stage
+        begin, stage = self.index, self.stage
         stage.has(begin + n)
-        self.place = min(begin + n, len(stage.elements))
-        return self.place - begin
+        self.index = min(begin + n, len(stage.elements))
+        return self.index - begin
 
     def state(self) -> Any:
-        return self.place
+        return self.index
 
     def restore(self, state: Any) -> None:
-        self.place = state
+        self.index = state
 
 
 class FileCache(Cache):

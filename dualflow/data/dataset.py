@@ -1,4 +1,4 @@
-"""The class Dataset: its sources and its queries; `transformations.py` has the transformations."""
+"""The class Dataset: constructors and queries. `transformations.py` has the transformations."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Dataset(Transformations):
                          "similar methods")
 
     def _new(self, stage: Stage) -> Dataset:
-        return made(stage)
+        return dataset_of(stage)
 
     # --- sources ---
 
@@ -66,12 +66,12 @@ class Dataset(Transformations):
         [([1, 2], 'a'), ([3, 4], 'b')]
         """
         caller = "from_tensor_slices"
-        return made(Slices(as_element(tensors, caller), caller))
+        return dataset_of(Slices(as_element(tensors, caller), caller))
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
-        """Create a dataset of one element."""
-        return made(Single(as_element(tensors, "from_tensors")))
+        """Create a dataset with `tensors` as its only element."""
+        return dataset_of(Single(as_element(tensors, "from_tensors")))
 
     @staticmethod
     def from_generator(generator: Callable[..., Any], output_types: Any = None,
@@ -102,9 +102,9 @@ class Dataset(Transformations):
         spec = output_signature
         if spec is None and output_types is not None:
             spec = specs_of(output_types, output_shapes)
-        function, given = UserFunction(generator, "from_generator"), tuple(args or ())
-        return made(Iterated(lambda: function(*given), UNKNOWN, spec, "from_generator",
-                             function.noted))
+        function, arguments = UserFunction(generator, "from_generator"), tuple(args or ())
+        return dataset_of(Iterated(lambda: function(*arguments), UNKNOWN, spec, "from_generator",
+                                   function.noted))
 
     @staticmethod
     def from_iterable(iterable: Any, name: str | None = None) -> Dataset:
@@ -133,7 +133,7 @@ class Dataset(Transformations):
         step = numbers[2] if len(numbers) == 3 else 1
         if step == 0:
             raise InvalidArgumentError("Dataset.range: step is 0")
-        return made(Range(start, stop, step, as_dtype(output_type)))
+        return dataset_of(Range(start, stop, step, as_dtype(output_type)))
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
@@ -150,15 +150,15 @@ class Dataset(Transformations):
         >>> [(x.item(), y.item()) for x, y in df.data.Dataset.zip(a, b)]
         [(0, 10), (1, 11)]
         """
-        given = datasets if datasets is not None else args[0] if len(args) == 1 else tuple(args)
-        if isinstance(given, list):
+        structure = datasets if datasets is not None else args[0] if len(args) == 1 else args
+        if isinstance(structure, list):
             raise DTypeError("Dataset.zip: got a list, expected datasets or a structure of them: "
                              "Dataset.zip(*datasets)")
         inputs: list[Stage] = []
-        template = map_leaves(lambda x: inputs.append(stage_of(x, "Dataset.zip")), given)
+        template = map_leaves(lambda x: inputs.append(stage_of(x, "Dataset.zip")), structure)
         if not inputs:
             raise InvalidArgumentError("Dataset.zip: got no datasets")
-        return made(Zip(inputs, template))
+        return dataset_of(Zip(inputs, template))
 
     @staticmethod
     def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None,
@@ -174,7 +174,7 @@ class Dataset(Transformations):
         seed : int, optional
         """
         names = matching(file_pattern)
-        found = made(Slices(names, "list_files"))
+        found = dataset_of(Slices(names, "list_files"))
         return found if shuffle is False else found.shuffle(len(names), seed)
 
     @staticmethod
@@ -245,7 +245,7 @@ class Dataset(Transformations):
         return state
 
     def get_single_element(self, name: str | None = None) -> Any:
-        """Return the element of a dataset with exactly one."""
+        """Return the only element; raise InvalidArgumentError unless there is exactly one."""
         found = [element for element, _ in zip(self.take(2), "ab", strict=False)]
         if len(found) != 1:
             raise InvalidArgumentError("get_single_element: the dataset has "
@@ -274,8 +274,8 @@ class TextLineDataset(Dataset):
                             compression_type or "")
 
 
-def made(stage: Stage) -> Dataset:
-    """Return a dataset of a stage."""
+def dataset_of(stage: Stage) -> Dataset:
+    """Return the dataset of the elements of a stage."""
     dataset = Dataset.__new__(Dataset)
     dataset._stage = stage
     return dataset
@@ -290,7 +290,7 @@ def peek(dataset: Dataset) -> Any:
 
 def as_dataset(value: Any, caller: str = "as_dataset") -> Dataset:
     """Return a dataset; other iterables are converted."""
-    return value if isinstance(value, Dataset) else made(stage_of(value, caller))
+    return value if isinstance(value, Dataset) else dataset_of(stage_of(value, caller))
 
 
 def specs_of(types: Any, shapes: Any) -> Any:

@@ -126,8 +126,8 @@ def line(described: Any) -> list[str]:
     found, pending = [], [described]
     while pending:
         name, options, *inputs = pending.pop()
-        told = ", ".join(f"{key}={value}" for key, value in options.items())
-        found.append(f"{name}({told})")
+        options_text = ", ".join(f"{key}={value}" for key, value in options.items())
+        found.append(f"{name}({options_text})")
         pending.extend(reversed(inputs))
     return found
 

@@ -56,13 +56,13 @@ def flatten(element: Any) -> list[Any]:
     return leaves
 
 
-def alike(a: Any, b: Any) -> bool:
+def same_structure(a: Any, b: Any) -> bool:
     """Return True if two elements have the same structure."""
     if is_leaf(a) or type(a) is not type(b):
         return is_leaf(a) and is_leaf(b)
     names, parts = nest.level(a)
     others, more = nest.level(b)
-    return list(names) == list(others) and all(map(alike, parts, more))
+    return list(names) == list(others) and all(map(same_structure, parts, more))
 
 
 def packer(template: Any) -> Callable[[Sequence[Any]], Any]:
@@ -203,7 +203,7 @@ def common(spec: Any, other: Any, caller: str) -> Any:
         return TensorSpec(sizes, a.dtype)
 
     differ = DTypeError(f"{caller}: elements are {spec} and {other}, expected matching elements")
-    if not alike(spec, other):
+    if not same_structure(spec, other):
         raise differ
     return pack(spec, map(both, flatten(spec), flatten(other)))
 
@@ -239,7 +239,7 @@ def plain_columns(elements: Sequence[Any]) -> list[Sequence[Any]] | None:
 def any_columns(elements: Sequence[Any], caller: str) -> list[Sequence[Any]]:
     """Return the columns of elements. Raise an error if their structures differ."""
     for k, element in enumerate(elements):
-        if not alike(elements[0], element):
+        if not same_structure(elements[0], element):
             raise InvalidArgumentError(
                 f"{caller}: elements 0 and {k} of a batch differ in structure: "
                 f"{spec_of(elements[0])}, {spec_of(element)}")

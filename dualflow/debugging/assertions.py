@@ -45,11 +45,11 @@ def _demand(condition: Tensor, what: str, shown: Sequence[tuple[str, Tensor]], m
     def check(good: Tensor, *values: Tensor) -> None:
         wrong = good.size - int(reduce_sum(cast(good, "int64")).item())
         if wrong:
-            told = "; ".join(f"{label} = {values_text(x, edge)}"
-                             for (label, _), x in zip(shown, values, strict=True))
+            details = "; ".join(f"{label} = {values_text(x, edge)}"
+                                for (label, _), x in zip(shown, values, strict=True))
             head = f"{message}: " if message else ""
             raise InvalidArgumentError(f"{head}expected {what}, which fails for {wrong} of "
-                                       f"{good.size} elements{': ' if told else ''}{told}")
+                                       f"{good.size} elements{': ' if details else ''}{details}")
 
     host_call(check, [condition, *[x for _, x in shown]], name or "assert")
 
@@ -108,9 +108,9 @@ def Assert(condition: TensorLike, data: Iterable[TensorLike | str],
     >>> import dualflow as df
     >>> df.Assert(df.constant(1.) < 2., ["want less than", 2.])
     """
-    told = list(data)
-    texts = [x for x in told if isinstance(x, str)]
-    tensors = [x for x in told if not isinstance(x, str)]
+    parts = list(data)
+    texts = [x for x in parts if isinstance(x, str)]
+    tensors = [x for x in parts if not isinstance(x, str)]
     shown = [(f"data[{k}]", as_tensor(x)) for k, x in enumerate(tensors)]
     _demand(as_tensor(condition, "bool"), "a true condition", shown, " ".join(texts) or None,
             summarize, name)

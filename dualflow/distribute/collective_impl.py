@@ -219,9 +219,9 @@ def allgather(group: ProcessSet, name: str | None, x: Tensor, caller: str = "all
         raise ShapeError(f"{caller}: got a scalar, expected at least one dimension")
     fields = {"dtype": x.dtype.name, "shape but for the first dimension": tuple(x.shape[1:])}
     mine = memory_of(x)
-    told = group.meeting.agree(caller, name, fields, (x.shape[0], len(mine)))
-    y, out = empty_with_buffer(x.dtype, (sum([rows for rows, _ in told]), *x.shape[1:]))
-    group.transport.gather(mine, [n for _, n in told], out, _doing(caller, name))
+    replies = group.meeting.agree(caller, name, fields, (x.shape[0], len(mine)))
+    y, out = empty_with_buffer(x.dtype, (sum([rows for rows, _ in replies]), *x.shape[1:]))
+    group.transport.gather(mine, [n for _, n in replies], out, _doing(caller, name))
     return y
 
 
@@ -252,8 +252,8 @@ def alltoall(group: ProcessSet, name: str | None, x: Tensor, splits: Tensor | No
     counts = [n // size] * size if splits is None else [int(s) for s in splits.tolist()]
     fields = {"dtype": x.dtype.name, "shape but for the first dimension": tuple(x.shape[1:])}
     bad = len(counts) != size or min(counts, default=0) < 0 or sum(counts) != n
-    told = group.meeting.agree("alltoall", name, fields, (int(bad), 0))
-    wrong = [group.ranks[r] for r, (is_bad, _) in enumerate(told) if is_bad]
+    replies = group.meeting.agree("alltoall", name, fields, (int(bad), 0))
+    wrong = [group.ranks[r] for r, (is_bad, _) in enumerate(replies) if is_bad]
     if wrong:
         raise ShapeError(f"alltoall: on ranks {wrong} the splits are not {size} row counts whose "
                          "sum is the first dimension"

@@ -147,8 +147,8 @@ class Controller:
         first = self._got[0]
         if all([g[1] == RUNS and g[0] == first[0] for g in self._got]):
             return [(g[2], g[3]) for g in self._got]
-        told = self._negotiate(doing, RUNS, (kind, name, dict(fields)))
-        self._compare(told)
+        replies = self._negotiate(doing, RUNS, (kind, name, dict(fields)))
+        self._compare(replies)
         return [(0, 0) if g is None else (g[2], g[3])
                 for g in self._after]           # including joined ranks, which contribute nothing
 
@@ -180,12 +180,12 @@ class Controller:
             at += size
         return values
 
-    def _compare(self, told: list[Any]) -> tuple[str, str | None, dict[str, Any]]:
+    def _compare(self, replies: list[Any]) -> tuple[str, str | None, dict[str, Any]]:
         """Return the common request of the running ranks as (kind, name, fields). If the requests
         differ, raise the same error on all ranks."""
-        gone = [self.ranks[r] for r, (state, _) in enumerate(told) if state == LEAVING]
-        running = [(r, what) for r, (state, what) in enumerate(told) if state == RUNS]
-        joined = [self.ranks[r] for r, (state, _) in enumerate(told) if state == JOINED]
+        gone = [self.ranks[r] for r, (state, _) in enumerate(replies) if state == LEAVING]
+        running = [(r, what) for r, (state, what) in enumerate(replies) if state == RUNS]
+        joined = [self.ranks[r] for r, (state, _) in enumerate(replies) if state == JOINED]
         wanted: tuple[str, str | None, dict[str, Any]] = running[0][1]
         called = f"{wanted[0]} {wanted[1]}" if wanted[1] else wanted[0]
         if gone:
@@ -233,10 +233,10 @@ class Controller:
             if all([g[1] == JOINED for g in self._got]):
                 return max(r for r, g in enumerate(self._got) if g[2] or self.size == 1)
             new = 0
-            told = self._negotiate("join", JOINED, None)
-            if not any([state == RUNS for state, _ in told]):
+            replies = self._negotiate("join", JOINED, None)
+            if not any([state == RUNS for state, _ in replies]):
                 raise InvalidArgumentError("join: other ranks ended, or called shutdown")
-            _, _, fields = self._compare(told)
+            _, _, fields = self._compare(replies)
             take_part(fields["may join"], fields)
 
     @property

@@ -68,13 +68,13 @@ class MetricAverageCallback(Callback):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Replace the values in `logs` by their means."""
-        told = allgather_object({k: float(v) for k, v in (logs or {}).items()},
-                                process_set=self._group)
+        by_rank = allgather_object({k: float(v) for k, v in (logs or {}).items()},
+                                   process_set=self._group)
         for key in logs or ():
-            if any([key not in part for part in told]):
+            if any([key not in part for part in by_rank]):
                 raise InvalidArgumentError(f"MetricAverageCallback: not all ranks have {key!r}; "
                                            "use the same metrics and validation on all ranks")
-            logs[key] = sum([part[key] for part in told]) / len(told)
+            logs[key] = sum([part[key] for part in by_rank]) / len(by_rank)
 
 
 class LearningRateWarmupCallback(Callback):

@@ -42,7 +42,7 @@ class MetricAverage:
 
     def result(self) -> float:
         """Return the mean over all ranks, which must all call it; nan without any values."""
-        told = allgather_object((self._sum, self._n), process_set=self._group)
-        n = sum([n for _, n in told])
-        mean: float = sum([total for total, _ in told]) / n if n else float("nan")
+        by_rank = allgather_object((self._sum, self._n), process_set=self._group)
+        n = sum([n for _, n in by_rank])
+        mean: float = sum([total for total, _ in by_rank]) / n if n else float("nan")
         return mean

@@ -1,4 +1,4 @@
-"""Collectives of Python objects and variables, for use outside of graphs."""
+"""Collectives of Python objects and variables, which run in eager mode only."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def allgather_object(obj: Any, *, process_set: ProcessSet = global_process_set) 
 
 def broadcast_object(obj: Any, root_rank: int = 0, *,
                      process_set: ProcessSet = global_process_set) -> Any:
-    """Return the object of one rank on all ranks.
+    """Send the object of one rank to all ranks, by pickle, and return it.
 
     Parameters
     ----------
@@ -104,10 +104,10 @@ def broadcast_object(obj: Any, root_rank: int = 0, *,
     data = pickle.dumps(obj) if process_set.rank() == root else b""
 
     def work() -> Any:
-        told = process_set.meeting.agree("broadcast_object", None, {"root": root}, (len(data), 0))
-        room = bytearray(data) if data else bytearray(told[root][0])
-        process_set.transport.broadcast(room, root, "broadcast_object")
-        return room
+        sizes = process_set.meeting.agree("broadcast_object", None, {"root": root}, (len(data), 0))
+        buffer = bytearray(data) if data else bytearray(sizes[root][0])
+        process_set.transport.broadcast(buffer, root, "broadcast_object")
+        return buffer
 
-    room = done(process_set, work)
-    return obj if data else pickle.loads(room)
+    buffer = done(process_set, work)
+    return obj if data else pickle.loads(buffer)

@@ -196,9 +196,9 @@ class GradientAccumulator:
     def _take(self, dtypes: list[DType], reads: list[Memory], fills: list[Memory]) -> None:
         *roots, (_, _, ready), (_, _, n) = fills
         for pile, (dtype, shape, x) in zip(self._piles, reads, strict=True):
-            kept, room = empty_with_buffer(dtype, shape)
-            room[:] = x
-            pile.add(kept)
+            copy, buffer = empty_with_buffer(dtype, shape)
+            buffer[:] = x
+            pile.add(copy)
         self._seen += 1
         ready[0] = self._seen >= self._how.passes
         if ready[0]:

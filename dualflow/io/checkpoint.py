@@ -32,7 +32,7 @@ class Saving:
     def __init__(self, path: str, work: Callable[[], None], after: Saving | None) -> None:
         self.path = path
         self._error: BaseException | None = None
-        self._told = False
+        self._reported = False
         self._after = after
         self._thread = threading.Thread(target=self._run, args=(work,), name=f"saving {path}")
         self._thread.start()
@@ -59,12 +59,12 @@ class Saving:
         if self._thread.is_alive():
             raise TimeoutError(f"{self.path} is not saved after {timeout} s")
         if self._error is not None:
-            self._told = True
+            self._reported = True
             raise self._error
         return self.path
 
     def __del__(self) -> None:
-        if getattr(self, "_error", None) is not None and not self._told:
+        if getattr(self, "_error", None) is not None and not self._reported:
             warnings.warn(f"{self.path} was not saved: {self._error}", RuntimeWarning,
                           stacklevel=2)
 
@@ -353,14 +353,14 @@ class Difference:
 
     def check(self, partial: bool) -> None:
         """Raise an error if there are differences that are not permitted."""
-        told = [] if partial else [
+        problems = [] if partial else [
             *[f"the checkpoint has no {name}" for name in self.missing],
             *[f"there is no {name} here" for name in self.extra]]
-        told += self.other
-        if told:
+        problems += self.other
+        if problems:
             hint = "" if self.other or partial else "\npartial=True restores the rest"
             raise InvalidArgumentError(f"{self.path} does not match, and nothing was restored:\n  "
-                                       + "\n  ".join(told) + hint)
+                                       + "\n  ".join(problems) + hint)
 
 
 def snapshot(found: Tracked) -> tuple[dict[str, Any], dict[str, Any]]:

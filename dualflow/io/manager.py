@@ -130,12 +130,12 @@ class CheckpointManager:
         number = counter.item() if checkpoint_number is None else int(checkpoint_number)
         path = f"{self._prefix}-{number}"
         try:
-            made: str | Saving = self.checkpoint.write_and(path, wait, lambda: self._saved(path))
+            result: str | Saving = self.checkpoint.write_and(path, wait, lambda: self._saved(path))
         except BaseException:
             counter.assign_sub(1)
             raise
         self._last_step = step
-        return made
+        return result
 
     def _saved(self, path: str) -> None:
         """Update the index after a checkpoint has been written, and remove old checkpoints."""
@@ -151,9 +151,9 @@ class CheckpointManager:
                     old.append(oldest)
             write_index(self.directory, last, None, self._preserved)
             self._last = last
-            for gone in old:                    # after the index no longer lists them
+            for oldest in old:                  # after the index no longer lists them
                 with suppress(FileNotFoundError):
-                    os.unlink(gone + SUFFIX)
+                    os.unlink(oldest + SUFFIX)
 
     def restore_or_initialize(self) -> str | None:
         """Restore the latest checkpoint and return its path. If there is none, call `init_fn` and

@@ -137,7 +137,7 @@ class SerializedTrace:
         return {key: ALL[value].name if kinds[key] == "dtype" else
                 {"all": [self.dim(v) for v in value]} if isinstance(value, tuple)
                 else self.dim(value)
-                for key, value in node.given.items()}
+                for key, value in node.attr_dict.items()}
 
     # --- numbers that depend on sizes ---
 

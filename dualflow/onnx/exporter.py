@@ -63,7 +63,7 @@ class Exporter:
 
     def _sizes(self, node: Node) -> Iterator[Symbol]:
         """Yield the values from whose sizes the attributes of a node are computed."""
-        numbers = list(node.given.values())
+        numbers = list(node.attr_dict.values())
         if isinstance(node.data, Number):
             numbers.append(node.data.dim)
         for value in numbers:

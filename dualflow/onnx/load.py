@@ -161,13 +161,14 @@ def _proto(model: Any) -> Any:
             raise InvalidArgumentError(f"onnx.load: model is {shown(model)}, expected a path, "
                                        "bytes or a ModelProto")
     except import_module("google.protobuf.message").DecodeError:
-        raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {_told(model)}") from None
+        raise InvalidArgumentError(
+            f"onnx.load: there is no ONNX model in {_described(model)}") from None
     if not proto.opset_import or not proto.HasField("graph"):
-        raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {_told(model)}")
+        raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {_described(model)}")
     return proto
 
 
-def _told(model: Any) -> str:
+def _described(model: Any) -> str:
     """Return the description of a model argument for messages."""
     if isinstance(model, str | os.PathLike):
         return shown(os.fspath(model))

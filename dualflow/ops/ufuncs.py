@@ -80,11 +80,11 @@ def ufunc(function: Any, method: str, inputs: tuple[Any, ...], options: dict[str
         if isinstance(out, TensorBase):
             raise DTypeError(f"numpy.{name}: out is a {type(out).__name__}, expected an array: "
                              "tensors are immutable")
-    asked = name if method == "__call__" else f"{name}.{method}"
+    operation = name if method == "__call__" else f"{name}.{method}"
     instead = instead_of(name, method)
 
     def array(x: Any) -> Any:
-        return array_for(x, f"NumPy's {asked}", instead) if isinstance(x, TensorBase) else x
+        return array_for(x, f"NumPy's {operation}", instead) if isinstance(x, TensorBase) else x
 
     return getattr(function, method)(*map(array, inputs),
                                      **{key: array(x) for key, x in options.items()})

@@ -244,9 +244,9 @@ class Optimizer(Slots):
     def _is_plain(self) -> bool:
         """Return True if an update is only its formula until an attribute changes. False for
         classes outside dualflow, which may change in other ways."""
-        asked = (self._steps, self.loss_scale_factor, self.clipnorm, self.clipvalue,
-                 self.global_clipnorm, self.use_ema or None)
-        return (all([x is None for x in asked]) and type(self).__module__.startswith("dualflow.")
+        extras = (self._steps, self.loss_scale_factor, self.clipnorm, self.clipvalue,
+                  self.global_clipnorm, self.use_ema or None)
+        return (all([x is None for x in extras]) and type(self).__module__.startswith("dualflow.")
                 and (self.decays_itself or not self.weight_decay))
 
     def _update_one_by_one(self, grads: list[Any], variables: list[df.Variable], flags: list[Any],
@@ -283,11 +283,11 @@ class Optimizer(Slots):
 
     def _check_flowed(self, flags: list[Any], variables: list[df.Variable]) -> None:
         """Raise at run time if no variable has a gradient."""
-        told = self._none_flowed([v.name for v in variables])
+        message = self._none_flowed([v.name for v in variables])
 
         def check(*flags: Any) -> None:
             if not any(flags):
-                raise InvalidArgumentError(told)
+                raise InvalidArgumentError(message)
 
         host_call(check, flags, "assert")
 

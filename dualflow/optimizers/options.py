@@ -154,9 +154,9 @@ class Options(Rated):
 
     def average(self, pairs: Iterable[tuple[df.Variable, df.Variable]]) -> None:
         """Update averages of variables; at the given frequency, assign them to the variables."""
-        kept = df.where(self.iterations > 0, df.constant(self.ema_momentum, df.float64), 0.0)
+        decay = df.where(self.iterations > 0, df.constant(self.ema_momentum, df.float64), 0.0)
         for var, average in pairs:
-            share = df.cast(kept, var.dtype)
+            share = df.cast(decay, var.dtype)
             average.assign(average * share + var * (1 - share))
             if self.ema_overwrite_frequency is not None:
                 due = df.equal((self.iterations + 1) % self.ema_overwrite_frequency, 0)

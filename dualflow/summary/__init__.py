@@ -26,8 +26,8 @@ from dualflow.summary.writer import (
     should_record_summaries as should_record_summaries,
 )
 
-_ROOMS = {"graph_def", "tensorboard", "trace", "v1", "values", "writer"}
+_MODULES = {"graph_def", "tensorboard", "trace", "v1", "values", "writer"}
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals()} - {*_ROOMS, "_ROOMS"})
+    return sorted({*globals()} - {*_MODULES, "_MODULES"})

@@ -70,8 +70,8 @@ class GraphDefWriter:
 
     def write(self, graph: Graph, scope: str = "") -> None:
         """Append the nodes of a graph, after the nodes whose results are cached between runs."""
-        if graph.kept is not None:
-            self._write(graph.kept, f"{scope}kept/")
+        if graph.cached is not None:
+            self._write(graph.cached, f"{scope}cached/")
         self._write(graph, scope)
 
     def _write(self, graph: Graph, scope: str) -> None:
@@ -147,8 +147,8 @@ class GraphDefWriter:
             if node.outputs[0] not in self._flows:
                 return
             inputs = [self._flows[node.outputs[0]]]
-        elif isinstance(node.data, CachedParameter) and at.graph.kept is not None:
-            inputs = [self._flow(at.graph.kept.outputs[node.data.place])]
+        elif isinstance(node.data, CachedParameter) and at.graph.cached is not None:
+            inputs = [self._flow(at.graph.cached.outputs[node.data.place])]
         name = self.names.get(node) or self._name(node, at)
         self.names[node] = name
         made = self.graph_def.node.add(name=name, op=op_name(node), device=DEVICE)

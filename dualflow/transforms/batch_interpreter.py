@@ -90,15 +90,15 @@ class BatchInterpreter:
         """Return an interpreter for later recordings that read values of this one."""
         return BatchInterpreter(self.caller, self.n, self)
 
-    def kept(self) -> BatchInterpreter:
+    def snapshot(self) -> BatchInterpreter:
         """Return a copy with the current values, which the next iteration of a loop replaces."""
         if not self.open:
             return self
-        kept = copy(self)
-        kept.open = list(self.open)
+        snapshot = copy(self)
+        snapshot.open = list(self.open)
         if any([node.op is LOOP for node in self.open]):
-            kept.values = dict(self.values)
-        return kept
+            snapshot.values = dict(self.values)
+        return snapshot
 
     # --- recording ---
 
@@ -289,8 +289,8 @@ class BatchInterpreter:
 def sized_here(node: Node) -> bool:
     """Return True if an output size depends on the data that an op reads. Sizes from attributes
     are excluded, because they were determined earlier."""
-    told = node.attrs is not None and node.attrs.symbolic
-    return (any([y.data_dependent_shape for y in node.outputs]) and not told
+    from_attributes = node.attrs is not None and node.attrs.symbolic
+    return (any([y.data_dependent_shape for y in node.outputs]) and not from_attributes
             and not any([x.data_dependent_shape for x in node.inputs]))
 
 

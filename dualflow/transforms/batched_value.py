@@ -46,7 +46,7 @@ class Application:
         self.inputs: tuple[Symbol, ...] = node.inputs
         self.outputs: tuple[Symbol, ...] = node.outputs
         self._number = number
-        types = zip(node.op.attr_types, node.given.items(), strict=False)
+        types = zip(node.op.attr_types, node.attr_dict.items(), strict=False)
         self.attrs: dict[str, Any] = {name: ALL[value] if kind == "dtype"
                       else tuple([number(v) for v in value]) if isinstance(value, tuple)
                       else number(value) for kind, (name, value) in types}

@@ -45,7 +45,7 @@ def with_rule(interpreter: BatchInterpreter, rule: Rule, node: Node, made: Batch
     own, rest = made[:rule.n_outputs], made[rule.n_outputs:]
     differs = any([y.batched for y in own])     # batched together: decides if gradients are summed
     values = [interpreter.batched(y) if differs else as_tensor(y.value) for y in own]
-    kept = interpreter.kept()
+    snapshot = interpreter.snapshot()
     sources = [*given, *[BatchedValue(y, differs) for y in values]] if rule.sums else given
 
     def mapped(g: Sequence[Any], of_example: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
@@ -60,7 +60,7 @@ def with_rule(interpreter: BatchInterpreter, rule: Rule, node: Node, made: Batch
         parts = [[BatchedValue(x.value, differs), BatchedValue(flag_of(x), False)]
                  if isinstance(x, MaskedGradient)
                  else [BatchedValue(x, differs)] for x in g if x is not None]
-        result, found = kept.again().map(example, [x for part in parts for x in part])
+        result, found = snapshot.again().map(example, [x for part in parts for x in part])
         left = iter(found)
         sums = []
         for x, to in zip(result, sources, strict=True):

@@ -47,12 +47,12 @@ def uneven(nodes: Iterable[Node], mapped: Iterable[Symbol]) -> bool:
         batched = not differs.isdisjoint(node.inputs)
         if batched:
             differs.update(node.outputs)
-        if any([kept_of_rounds(x, batched) for x in walk([node]) if x.op is LOOP]):
+        if any([is_uneven(x, batched) for x in walk([node]) if x.op is LOOP]):
             return True
     return False
 
 
-def kept_of_rounds(node: Node, batched: bool) -> bool:
+def is_uneven(node: Node, batched: bool) -> bool:
     """Implement `uneven` for one loop; a loop with only a limit may have the same for all."""
     parts = loop_parts(node)
     limited = batched and parts.carried.start > parts.tested

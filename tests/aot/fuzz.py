@@ -211,7 +211,7 @@ def is_small(spec):
                 return False
         if not all(map(is_small, x.bodies)):
             return False
-    return spec.kept is None or is_small(spec.kept)
+    return spec.cached is None or is_small(spec.cached)
 
 
 def drawn(rng, dtype, shape):

@@ -13,7 +13,7 @@ static void must(const dualflow *f, int status)
     exit(1);
 }
 
-static void *room(size_t n)
+static void *allocate(size_t n)
 {
     void *data = calloc(n + 1, 1);
     if (!data) exit(2);
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
     for (int turn = 0; turn < 3; turn++) {
         for (int k = 0; dualflow_input(f, k).name; k++) {
             const dualflow_tensor t = dualflow_input(f, k);
-            void *data = room(t.bytes);
+            void *data = allocate(t.bytes);
             fill(t, data, turn);
             must(f, dualflow_set(f, k, data, t.bytes));
             free(data);
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
         must(f, dualflow_run(f));
         for (int k = 0; dualflow_output(f, k).name; k++) {
             const dualflow_tensor t = dualflow_output(f, k);
-            void *data = room(t.bytes);
+            void *data = allocate(t.bytes);
             must(f, dualflow_get(f, k, data, t.bytes));
             print(t.name, data, t.bytes);
             free(data);
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     }
     for (int i = 2; i + 1 < argc; i += 2) {
         const size_t n = (size_t)atol(argv[i + 1]);
-        void *data = room(n);
+        void *data = allocate(n);
         must(f, dualflow_get_variable(f, argv[i], data, n));
         must(f, dualflow_set_variable(f, argv[i], data, n));
         print(argv[i], data, n);

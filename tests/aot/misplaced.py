@@ -10,7 +10,7 @@ def replaced(items, k, item):
     return (*items[:k], item, *items[k + 1:])
 
 
-def alike(rng, slots, k):
+def same_type(rng, slots, k):
     """Return a slot of the dtype and shape of slot k, often another one."""
     return rng.choice([j for j, x in enumerate(slots)
                        if (x.dtype, x.shape) == (slots[k].dtype, slots[k].shape)])
@@ -23,7 +23,7 @@ def other_operand(rng, p):
     field = rng.choice([f for f in ("inputs", "outputs") if getattr(x, f)])
     slots = getattr(x, field)
     at = rng.randrange(len(slots))
-    slots = replaced(slots, at, alike(rng, p.slots, slots[at]))
+    slots = replaced(slots, at, same_type(rng, p.slots, slots[at]))
     return p._replace(instructions=replaced(p.instructions, k, x._replace(**{field: slots})))
 
 
@@ -101,7 +101,7 @@ def other_result(rng, p):
     if not p.returned:
         return p
     k = rng.randrange(len(p.returned))
-    return p._replace(returned=replaced(p.returned, k, alike(rng, p.slots, p.returned[k])))
+    return p._replace(returned=replaced(p.returned, k, same_type(rng, p.slots, p.returned[k])))
 
 
 CHANGES = (other_operand, other_operand, other_operand, moved_slot, moved_slot, swapped_slots,

@@ -19,7 +19,7 @@ LEVEL_FLAGS = {"baseline": "", "neon": "", **LEVELS}
 
 
 def write(folder, dtypes):
-    made = amalgamation.joined(runtime(set(ops()), dtypes, dtypes, rooms=("file", "api")))
+    made = amalgamation.joined(runtime(set(ops()), dtypes, dtypes, folders=("file", "api")))
     for name, text in made.items():
         (folder / name).write_text(text)
     return made

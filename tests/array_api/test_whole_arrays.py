@@ -27,7 +27,7 @@ AXIS = hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4)
 
 
 def wide(x):
-    """Return the dtype of sums; the default integer of the standard is int32 here."""
+    """Return the dtype of sums; the default integer dtype is int32."""
     if x.dtype.kind in "iu" and x.dtype.itemsize < 4:
         return np.dtype("int32" if x.dtype.kind == "i" else "uint32")
     return x.dtype
@@ -155,8 +155,8 @@ def test_shapes(data):
     check("roll", x, data.draw(st.integers(-5, 5)), axis=axes(data, x.ndim) or None)
     check("tile", x, tuple(data.draw(st.lists(st.integers(0, 2), max_size=4))))
     check("repeat", x, 2, axis=axes(data, x.ndim, several=False))
-    places = list(range(x.ndim))
-    check("moveaxis", x, places, data.draw(st.permutations(places)))
+    dims = list(range(x.ndim))
+    check("moveaxis", x, dims, data.draw(st.permutations(dims)))
 
 
 @given(st.data())
@@ -258,10 +258,10 @@ def test_arange_beyond_the_dtype_raises():
 def test_copies():
     own = np.arange(3.0)
     x = xp.from_dlpack(own)
-    kept, copied = xp.asarray(x), xp.asarray(x, copy=True)
+    same, copied = xp.asarray(x), xp.asarray(x, copy=True)
     shared = xp.asarray(own, copy=False)
     own[0] = 7
-    assert kept[0].item() == x[0].item() == shared[0].item() == 7 and copied[0].item() == 0
+    assert same[0].item() == x[0].item() == shared[0].item() == 7 and copied[0].item() == 0
     assert xp.asarray(x) is x and xp.astype(x, df.float64, copy=False) is x
 
 

@@ -18,7 +18,7 @@ from dualflow.gradient_registry import gradient
 from dualflow.graph.calls import compile_backward
 from tests.gradients_both import bits
 
-LOGS = compiled_backward.LOGS
+TAPES = compiled_backward.TAPES
 EXPECTED = compiled_backward.Cost.of  # the value outside of these tests
 
 
@@ -29,23 +29,23 @@ def table(monkeypatch):
     monkeypatch.setattr(compiled_backward.Cost, "ns_per_record",
                         compiled_backward.Cost.ns_per_record)
     monkeypatch.setattr(tape_module, "compute_gradients", compiled_backward.compute_gradients)
-    monkeypatch.setattr(tape_module, "LOGS", LOGS)
+    monkeypatch.setattr(tape_module, "TAPES", TAPES)
     monkeypatch.setattr(batched_vjp, "compute_gradients", compiled_backward.compute_gradients)
-    on = LOGS.on
-    LOGS.on = True
-    LOGS.clear()
-    yield LOGS
-    LOGS.clear()
-    LOGS.on = on
+    on = TAPES.on
+    TAPES.on = True
+    TAPES.clear()
+    yield TAPES
+    TAPES.clear()
+    TAPES.on = on
 
 
-def walked(call):
+def interpreted(call):
     """Return the result of a call without compiled backward passes."""
-    LOGS.on = False
+    TAPES.on = False
     try:
         return call()
     finally:
-        LOGS.on = True
+        TAPES.on = True
 
 
 def numbers(*shape, dtype="float32", seed=0):
@@ -54,10 +54,10 @@ def numbers(*shape, dtype="float32", seed=0):
 
 def same(call, runs=1):
     """Compare the bits of interpreted and compiled passes; return how many compiled passes ran."""
-    want = [bits(g) for g in walked(call)]
+    want = [bits(g) for g in interpreted(call)]
     for _ in range(2):
         assert [bits(g) for g in call()] == want
-    ran = sum([known.runs for known in LOGS.programs])
+    ran = sum([known.runs for known in TAPES.programs])
     assert ran >= runs, compiled_backward.report(None)
     return ran
 
@@ -127,7 +127,7 @@ def test_unconnected_sources():
     same(lambda: call("zero"))
     with pytest.warns(df.errors.GradientWarning, match="no op read this variable"):
         assert call("none")[0] is None
-    assert LOGS.programs[0].runs == 3
+    assert TAPES.programs[0].runs == 3
 
 
 def test_sparse_gradients():
@@ -140,7 +140,7 @@ def test_sparse_gradients():
         return tape.gradient(loss, [table, w])
     for some in ([1, 2, 1], [5, 0, 0], [3, -1, 2]):
         same(lambda some=some: call(some))
-    assert len(LOGS.programs) == 1                  # indices are arguments
+    assert len(TAPES.programs) == 1                  # indices are arguments
     assert isinstance(call([1, 1, 1])[0], df.IndexedSlices)
 
 
@@ -167,7 +167,7 @@ def test_attributes_and_shapes_change_the_signature():
     for axis in (0, 1):
         for shape in ([2, 12], [12, 2], [24, 1]):
             same(lambda axis=axis, shape=shape: call(axis, shape))
-    assert len(LOGS.programs) == 6
+    assert len(TAPES.programs) == 6
 
 
 def test_variables_assigned_between_reads():
@@ -198,10 +198,10 @@ def test_random_masks_are_arguments():
             y = df.reduce_sum(df.nn.dropout(x, 0.5) * x)
         return bits(tape.gradient(y, x))
     df.random.set_seed(7)
-    want = walked(lambda: [call() for _ in range(4)])
+    want = interpreted(lambda: [call() for _ in range(4)])
     df.random.set_seed(7)
     assert [call() for _ in range(4)] == want and len(set(want)) == 4
-    assert len(LOGS.programs) == 1 and LOGS.programs[0].runs == 4
+    assert len(TAPES.programs) == 1 and TAPES.programs[0].runs == 4
 
 
 def test_second_order():
@@ -230,7 +230,7 @@ def test_jacobian_rows_run_one_program():
             y = df.tanh(x) * df.reduce_sum(x)
         return [tape.jacobian(y, x)]
     assert same(call) == 6                          # three rows, twice
-    assert len(LOGS.programs) == 1
+    assert len(TAPES.programs) == 1
 
 
 OPS = [df.tanh, df.exp, df.sin, df.nn.relu, df.sigmoid, df.square, df.negative,
@@ -272,7 +272,7 @@ def test_random_programs(data):
                 found += tape.gradient(values[-1], wanted, unconnected_gradients="zero")
             return found
         same(call, 0)
-        assert not any([known.why for known in LOGS.counted]), compiled_backward.report(None)
+        assert not any([known.why for known in TAPES.counted]), compiled_backward.report(None)
 
 
 def test_gradients_alias_as_in_the_interpreted_pass():
@@ -302,18 +302,18 @@ def test_signature_is_compiled_once_interpretation_cost_as_much(monkeypatch):
     monkeypatch.setattr(compiled_backward.Cost, "of", classmethod(lambda cls, known: 1000.))
     x = df.Variable(3.)
     square_step(x)
-    (known,) = LOGS.counted
+    (known,) = TAPES.counted
     assert known.backward_passes == 1 and known.spent_ns > 0
     known.count_backward_pass(-known.spent_ns + 999)
     square_step(x)
     assert known.program is None and known.backward_passes == 3
     known.count_backward_pass(-known.spent_ns + 1000)
     assert square_step(x)[0].item() == 6.
-    assert (known.runs, known.backward_passes, LOGS.programs, LOGS.counted) == (1, 4, [known], [])
+    assert (known.runs, known.backward_passes, TAPES.programs, TAPES.counted) == (1, 4, [known], [])
 
 
 def test_compilation_cost_is_estimated_from_measurements():
-    known = LOGS.find(df.GradientTape()._tape, [df.constant(1.)], None, [])
+    known = TAPES.find(df.GradientTape()._tape, [df.constant(1.)], None, [])
     assert type(known) is CachedTape
     before = compiled_backward.Cost.ns_per_record
     compiled_backward.Cost.learn(known, int(20 * before))
@@ -324,7 +324,7 @@ COMPILER = "dualflow.graph.calls.compile_backward"
 
 
 def test_first_compilation_includes_the_import_cost(monkeypatch):
-    known = LOGS.find(df.GradientTape()._tape, [df.constant(1.)], None, [])
+    known = TAPES.find(df.GradientTape()._tape, [df.constant(1.)], None, [])
     monkeypatch.setattr(compiled_backward.Cost, "ns_per_record", 1000.)
     monkeypatch.setitem(sys.modules, COMPILER, compile_backward)
     assert EXPECTED(known) == 2 * 1000.
@@ -338,8 +338,9 @@ def test_cache_is_bounded(monkeypatch):
     monkeypatch.setattr(compiled_backward.Cost, "of", classmethod(lambda cls, known: 1e18))
     for n in range(70, 400):
         square_step(df.Variable(df.zeros([n])))
-    assert (len(LOGS.programs), len(LOGS.counted)) == (64, 64)
-    for n, how in ((69, "run by"), (6, "run by"), (5, "not due"), (399, "not due")):
+    assert (len(TAPES.programs), len(TAPES.counted)) == (64, 64)
+    for n, how in ((69, "by a compiled"), (6, "by a compiled"), (5, "not compiled yet"),
+                   (399, "not compiled yet")):
         found = [square_step(df.Variable(df.zeros([n])))[1].report() for _ in range(8)]
         assert how in found[-1].splitlines()[0]         # see the next test
 
@@ -351,7 +352,7 @@ def test_lookups_are_sampled_while_no_signature_repeats(monkeypatch):
     assert passed[0] in (64, 65) and len(passed) in (69, 70)
     monkeypatch.setattr(compiled_backward.Cost, "of", classmethod(lambda cls, known: 0.))
     hows = [square_step(df.Variable([1., 2.]))[1].report() for _ in range(20)]
-    assert all(["run by its program" in how.splitlines()[0] for how in hows[8:]])
+    assert all(["computed by a compiled program" in how.splitlines()[0] for how in hows[8:]])
 
 
 def test_long_tapes_are_interpreted():
@@ -362,19 +363,19 @@ def test_long_tapes_are_interpreted():
             y = y + 1.
     assert tape.gradient(y, x).item() == 1.
     assert "10001 records, more than 10000" in tape.report()
-    assert not LOGS.counted
+    assert not TAPES.counted
 
 
 def test_config_option():
     x = df.Variable(3.)
     square_step(x)
-    assert df.config.compiled_gradients() is True and len(LOGS.programs) == 1
+    assert df.config.compiled_gradients() is True and len(TAPES.programs) == 1
     assert df.config.compiled_gradients(False) is False
-    assert not LOGS.programs and "switched off" in square_step(x)[1].report()
-    assert not LOGS.programs
+    assert not TAPES.programs and "switched off" in square_step(x)[1].report()
+    assert not TAPES.programs
     df.config.compiled_gradients(True)
     text = square_step(x)[1].report()
-    assert "run by its program" in text and "1 record (multiply)" in text
+    assert "computed by a compiled program" in text and "1 record (multiply)" in text
 
 
 def test_another_gradient_rule_changes_the_signature():
@@ -433,7 +434,7 @@ def test_numerics_checks_and_traces_are_interpreted():
     finally:
         df.debugging.disable_check_numerics()
     assert df.function(lambda: square_step(x)[0])().item() == 4.
-    assert not LOGS.programs
+    assert not TAPES.programs
 
 
 def test_rules_that_read_values_are_interpreted(monkeypatch):
@@ -449,7 +450,7 @@ def test_rules_that_read_values_are_interpreted(monkeypatch):
             with df.GradientTape() as tape:
                 y = df.exp(x)
             assert tape.gradient(y, x).item() == pytest.approx(np.e)
-        assert "not due" not in tape.report() and not LOGS.programs
+        assert "not compiled yet" not in tape.report() and not TAPES.programs
     finally:
         op.rule = rule
 
@@ -476,7 +477,7 @@ def test_failing_rules_raise_as_in_the_interpreted_pass():
 def test_failure_of_a_compiled_pass_falls_back_to_interpretation(monkeypatch):
     x = df.Variable(3.)
     square_step(x)
-    (known,) = LOGS.programs
+    (known,) = TAPES.programs
     known.set_program(known.program, [0] * len(known_arguments(known)), lambda made: 1 / 0)
     g, tape = square_step(x)
     assert g.item() == 6. and "its program failed: division by zero" in tape.report()
@@ -524,10 +525,10 @@ def test_memory_peak(no_garbage):
             del h
         tape.gradient(loss, variables)
         return df.config.memory_stats()["peak"] - before, tape
-    limit, _ = walked(peak)
+    limit, _ = interpreted(peak)
     peak()
     most, tape = peak()
-    assert "run by its program" in tape.report()
+    assert "computed by a compiled program" in tape.report()
     assert most <= 1.05 * limit
 
 
@@ -575,7 +576,7 @@ def test_threads_share_one_signature():
         with df.GradientTape() as tape:
             loss = df.reduce_mean(through(x, variables) ** 2)
         return [bits(g) for g in tape.gradient(loss, variables)]
-    want = [walked(lambda x=x: call(x)) for x in xs]
+    want = [interpreted(lambda x=x: call(x)) for x in xs]
     wrong = []
 
     def work(k):
@@ -587,19 +588,19 @@ def test_threads_share_one_signature():
         t.start()
     for t in threads:
         t.join()
-    assert not wrong and not LOGS.counted
-    (known,) = LOGS.programs
+    assert not wrong and not TAPES.counted
+    (known,) = TAPES.programs
     assert known.runs + known.backward_passes == 400  # interpreted while one thread compiles
 
 
-@pytest.mark.parametrize("n, told", [(3, "run by its program"),
-                                     (40, "walked back: all rows at once")])
+@pytest.mark.parametrize("n, how", [(3, "computed by a compiled program"),
+                                    (40, "interpreted: all rows at once")])
 @pytest.mark.parametrize("name", ["jacobian", "batch_jacobian"])
-def test_report_of_jacobians(name, n, told):
+def test_report_of_jacobians(name, n, how):
     x = numbers(2, n) if name == "batch_jacobian" else numbers(n)
     with df.GradientTape(persistent=True) as tape:
         tape.watch(x)
         y = df.tanh(x)
     for _ in range(2):
         getattr(tape, name)(y, x)
-    assert tape.report().splitlines()[0] == f"the last gradient of this tape was {told}"
+    assert tape.report().splitlines()[0] == f"the last gradient of this tape was {how}"

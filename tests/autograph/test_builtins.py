@@ -44,7 +44,7 @@ def bits(x):
     return x
 
 
-def alike(got, want):
+def assert_equal(got, want):
     """Assert that two results are equal. A traced number may be a tensor."""
     assert type(got) is type(want) or isinstance(want, bool | int | float), (got, want)
     a, b = flatten(got), flatten(want)
@@ -81,11 +81,11 @@ def same(text, sets=SETS):
             args = arguments(values)
             want, slopes = gradients(f, args)
             got, found = gradients(traced, args)
-            alike(got, want)
+            assert_equal(got, want)
             for a, b in zip(found, slopes, strict=True):
                 assert bits(a + 0.) == bits(b + 0.), (text, a, b)
             got, found = inside(*args)
-            alike(got, want)
+            assert_equal(got, want)
             for a, b in zip(found, slopes, strict=True):
                 assert bits(a + 0.) == bits(b + 0.), (text, a, b)
 

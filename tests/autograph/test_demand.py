@@ -302,8 +302,8 @@ def test_memory_of_converted_code_is_freed():
 
     once()
     gc.collect()
-    n = len(convert._found)
+    n = len(convert._cache)
     for _ in range(5):
         once()
     gc.collect()
-    assert len(convert._found) <= n + 1
+    assert len(convert._cache) <= n + 1

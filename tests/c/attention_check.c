@@ -113,13 +113,13 @@ static void compare(df_dtype dtype, const void *got, const double *want, int64_t
     for (int64_t i = 0; i < n; i++) CHECK(fabs(get(dtype, got, i) - want[i]) <= unit * most);
 }
 
-/* Results are bit-identical on 2 threads, and close to the plain loops. */
+/* Checks that results are bit-identical on 1 and 2 threads, and close to the plain loops. */
 static void check(df_attention *a)
 {
     const int64_t n_q = a->batch * a->heads * a->queries, n_k = a->batch * a->kv_heads * a->keys;
     const int64_t sizes[] = {n_q * a->e, n_q * a->d, n_k * a->d, n_k * a->e};
     plain want = {zeros(sizes[0]), zeros(sizes[1]), zeros(sizes[2]), zeros(sizes[3])};
-    void *made[2][4];
+    void *found[2][4];
     df_error err;
     a->q = numbers(a->dtype, sizes[1]);
     a->k = numbers(a->dtype, sizes[2]);
@@ -131,8 +131,8 @@ static void check(df_attention *a)
     void *workspace = aligned_alloc(64, (size_t)(bytes + 64) / 64 * 64);
     for (int run = 0; run < 2; run++) {
         CHECK(df_set_num_threads(run + 1, &err) == DF_OK);
-        for (int i = 0; i < 4; i++) made[run][i] = numbers(a->dtype, sizes[i]);
-        a->out = made[run][0], a->dq = made[run][1], a->dk = made[run][2], a->dv = made[run][3];
+        for (int i = 0; i < 4; i++) found[run][i] = numbers(a->dtype, sizes[i]);
+        a->out = found[run][0], a->dq = found[run][1], a->dk = found[run][2], a->dv = found[run][3];
         CHECK(DF_SYM(df_attention_forward)(a) && DF_SYM(df_attention_backward)(a, workspace));
     }
     for (int64_t b = 0; b < a->batch; b++)
@@ -140,14 +140,14 @@ static void check(df_attention *a)
             for (int64_t i = 0; i < a->queries; i++) attend_plainly(a, &want, b, h, i);
     double *const expected[] = {want.out, want.dq, want.dk, want.dv};
     for (int i = 0; i < 4; i++) {
-        compare(a->dtype, made[0][i], expected[i], sizes[i]);
-        CHECK(!memcmp(made[0][i], made[1][i], (size_t)(sizes[i] * df_dtypes[a->dtype].bytes)));
-        free(made[0][i]);
-        free(made[1][i]);
+        compare(a->dtype, found[0][i], expected[i], sizes[i]);
+        CHECK(!memcmp(found[0][i], found[1][i], (size_t)(sizes[i] * df_dtypes[a->dtype].bytes)));
+        free(found[0][i]);
+        free(found[1][i]);
         free(expected[i]);
     }
-    void *const given[] = {(void *)a->q, (void *)a->k, (void *)a->v, (void *)a->g, a->rest, a->lse};
-    for (int i = 0; i < 6; i++) free(given[i]);
+    void *const operands[] = {(void *)a->q, (void *)a->k, (void *)a->v, (void *)a->g, a->rest, a->lse};
+    for (int i = 0; i < 6; i++) free(operands[i]);
     free(workspace);
 }
 

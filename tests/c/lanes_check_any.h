@@ -1,5 +1,6 @@
 /* Part of lanes_check.c, included once per dtype. */
 
+/* Partial loads and stores access no memory beyond their last element. */
 static void FN(check_partial)(void)
 {
     for (int64_t n = 0; n < LANES; n++) {

@@ -350,18 +350,18 @@ static void test_poll(void)
     ins[1].poll = true;
     df_program *p = build(&(df_program_parts){2, 2, 2, 0, slots, ins, 0, NULL, 0});
     float x[N] = {0}, one[N] = {1};
-    int asked = 0, failed = -1, runs = 0;
+    int polls = 0, failed = -1, runs = 0;
     df_error err;
     df_status status = DF_OK;
     df_frame *frame = df_program_enter(p);
-    df_run r = {.args = (void *[]){x, one}, .poll = stop_at_third, .context = &asked};
+    df_run r = {.args = (void *[]){x, one}, .poll = stop_at_third, .context = &polls};
     for (; status == DF_OK; runs++) status = df_program_run(p, frame, &r, &failed, &err);
-    CHECK(status == DF_CANCELLED && failed == 1 && asked == 3 && x[0] == (float)(2 * runs - 1));
+    CHECK(status == DF_CANCELLED && failed == 1 && polls == 3 && x[0] == (float)(2 * runs - 1));
     CHECK(!strcmp(err.text, "stopped before accumulate"));
-    asked = 0;
+    polls = 0;
     r.poll = never;
     for (int i = 0; i < 1000; i++) CHECK(df_program_run(p, frame, &r, &failed, &err) == DF_OK);
-    CHECK(asked < 1000);
+    CHECK(polls < 1000);
     df_program_leave(p, frame);
     df_program_free(p);
 }
@@ -391,16 +391,16 @@ static void test_elementwise(void)
     df_program_free(p);
 }
 
-static int64_t told[8];
-static int n_told;
+static int64_t completed[8];
+static int n_completed;
 
 static df_status listen(int64_t id, int n, const df_tensor *const *in, int n_out,
                         df_tensor *const *out, df_error *err)
 {
     (void)out;
     CHECK(n == 1 && n_out == 0 && ((float *)in[0]->data)[0] == 4);
-    if (id < 0) return df_fail(err, DF_INVALID_ARGUMENT, "told %lld", (long long)id);
-    told[n_told++] = id;
+    if (id < 0) return df_fail(err, DF_INVALID_ARGUMENT, "rejected %lld", (long long)id);
+    completed[n_completed++] = id;
     return DF_OK;
 }
 
@@ -423,7 +423,7 @@ static void test_host(void)
     CHECK(run(p, (void *[]){x}, NULL, &failed, &err) == DF_UNIMPLEMENTED && failed == 0);
     df_set_host(&(df_host){.call = listen});
     CHECK(run(p, (void *[]){x}, NULL, &failed, &err) == DF_INVALID_ARGUMENT && failed == 2);
-    CHECK(n_told == 2 && told[0] == 11 && told[1] == 12);
+    CHECK(n_completed == 2 && completed[0] == 11 && completed[1] == 12);
     df_set_host(NULL);
     df_program_free(p);
 }

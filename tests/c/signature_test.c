@@ -31,10 +31,11 @@ static void write_log(df_signature *s, int kind, int n)
     CHECK(df_signature_value(s, first + (uint64_t)n + 1, &t));
     for (int k = 0; k < n; k++) {
         const bool odd = kind == OTHER_WIRING && k == n / 2;
-        df_operand x = {.id = odd ? first + 1 : first + 1 + (uint64_t)k, .kept = t.shape, .ndim = 2,
+        df_operand x = {.id = odd ? first + 1 : first + 1 + (uint64_t)k,
+                        .stored = t.shape, .ndim = 2,
                         .dtype = (uint8_t)t.dtype, .spec = true};
-        df_operand w = {.id = first, .kept = objects + (kind == OTHER_OBJECTS)};
-        if (kind == NEW_OBJECT && k == n - 1) w.kept = objects + 3;
+        df_operand w = {.id = first, .stored = objects + (kind == OTHER_OBJECTS)};
+        if (kind == NEW_OBJECT && k == n - 1) w.stored = objects + 3;
         df_operand y = x;
         y.id = first + 2 + (uint64_t)k;
         CHECK(df_signature_word(s, 7));
@@ -101,7 +102,7 @@ static void test_dims_count(void)
     df_signature s = {0};
     uint64_t hashes[5];
     for (int k = 0; k < 5; k++) {
-        df_operand o = {.id = 9, .kept = (void *)(uintptr_t)shapes[k], .ndim = ndims[k],
+        df_operand o = {.id = 9, .stored = (void *)(uintptr_t)shapes[k], .ndim = ndims[k],
                         .spec = true};
         df_signature_begin(&s);
         CHECK(df_signature_operand(&s, &o, NULL, 0) && df_signature_operand(&s, &o, NULL, 0));

@@ -88,7 +88,7 @@ static void append(df_tape *tape, uint64_t in, uint64_t out, int64_t rows)
     int64_t *next = df_operand_describe(&e->operands[0], &t, NULL, dims);
     CHECK(next == dims + 2);
     int64_t *end = df_operand_describe(&e->operands[1], &t, &e->operands[0], next);
-    CHECK(end == next && e->operands[1].kept == dims); /* shared */
+    CHECK(end == next && e->operands[1].stored == dims); /* shared */
     e->operands[0].id = in;
     e->operands[1].id = out;
     df_tape_append(tape, e, end);
@@ -103,7 +103,7 @@ static void test_log(void)
         CHECK(tape.n == 2000);
         int64_t k = 2000;
         for (const df_tape_record *e = tape.last; e; e = e->before, k--) {
-            const int64_t *dims = e->operands[1].kept;
+            const int64_t *dims = e->operands[1].stored;
             CHECK(e->op == &tape && e->operands[1].id == (uint64_t)k + 1);
             CHECK(e->operands[1].spec && e->operands[1].ndim == 2 && dims[0] == k && dims[1] == 3);
         }

@@ -34,11 +34,11 @@ static void write_file(const void *data, size_t n)
     fclose(file);
 }
 
-static size_t read_file(unsigned char *data, size_t room)
+static size_t read_file(unsigned char *data, size_t capacity)
 {
     FILE *file = fopen(path, "rb");
     CHECK(file);
-    const size_t n = fread(data, 1, room, file);
+    const size_t n = fread(data, 1, capacity, file);
     fclose(file);
     return n;
 }

@@ -207,10 +207,10 @@ def test_dtypes():
 
 def test_computed_strings(session):
     x = tf.placeholder(tf.int32, [None])
-    told = tf.string_join(["n = ", tf.as_string(x)])
-    assert session.run(told, {x: [3, 4]}).tolist() == [b"n = 3", b"n = 4"]
-    assert session.run(tf.reduce_join(told), {x: [3, 4]}) == b"n = 3n = 4"
-    wide = tf.string_join([" ", told, "  "])
+    text = tf.string_join(["n = ", tf.as_string(x)])
+    assert session.run(text, {x: [3, 4]}).tolist() == [b"n = 3", b"n = 4"]
+    assert session.run(tf.reduce_join(text), {x: [3, 4]}) == b"n = 3n = 4"
+    wide = tf.string_join([" ", text, "  "])
     assert session.run(tf.strings.strip(wide), {x: [5]}).tolist() == [b"n = 5"]
     with pytest.raises(TypeError, match="expected a tensor of type string"):
         tf.string_join([tf.constant(1)])

@@ -1,4 +1,4 @@
-"""Every public name of compat.v1 appears in a test, and the modules only re-export names."""
+"""Every public name of compat.v1 appears in a test; dtypes, errors, logging and older names."""
 
 import operator
 import re
@@ -62,8 +62,8 @@ def test_logging(caplog):
                        ("ERROR", tf.logging.error), ("FATAL", tf.logging.fatal)):
         log("%s is 3", level)
         tf.logging.log(getattr(tf.logging, level), "again")
-    told = [record.getMessage() for record in caplog.records if record.name == "tensorflow"]
-    assert told[::2] == [f"{level} is 3" for level in ("INFO", "WARN", "WARN", "ERROR", "FATAL")]
+    logged = [record.getMessage() for record in caplog.records if record.name == "tensorflow"]
+    assert logged[::2] == [f"{level} is 3" for level in ("INFO", "WARN", "WARN", "ERROR", "FATAL")]
     tf.logging.set_verbosity(tf.logging.WARN)
 
 

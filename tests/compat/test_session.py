@@ -209,9 +209,9 @@ def test_unfed_placeholders_raise(session, dtype, shape, says):
     x = tf.placeholder(dtype, shape, name="x")
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         session.run(tf.identity(x))
-    told = str(caught.value)
-    assert "You must feed a value for placeholder tensor 'x'" in told and says in told
-    assert __file__ in told and caught.value.message == told and caught.value.op.name == "x"
+    text = str(caught.value)
+    assert "You must feed a value for placeholder tensor 'x'" in text and says in text
+    assert __file__ in text and caught.value.message == text and caught.value.op.name == "x"
 
 
 def test_placeholder_with_default(session):

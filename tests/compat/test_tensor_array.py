@@ -38,11 +38,11 @@ def test_gradient_of_a_loop_over_fed_rows(session, form):
     x, w = tf.placeholder(tf.float32, [None, 3]), tf.Variable(W)
     y = network(x, w, form)
     assert y.shape.as_list() == [None, 3] if form == "concat" else [None, 1, 3]
-    asked = [y, *tf.gradients(tf.reduce_sum(y * y), [w, x])]
+    fetches = [y, *tf.gradients(tf.reduce_sum(y * y), [w, x])]
     session.run(w.initializer)
     for n in (2, 5, 1, 2):
         rows = RNG.randn(n, 3).astype("f")
-        found = session.run(asked, {x: rows})
+        found = session.run(fetches, {x: rows})
         a, b = df.constant(rows), df.Variable(W)
         with df.GradientTape() as tape:
             tape.watch(a)

@@ -68,7 +68,7 @@ def test_guard_affects_only_nodes_created_under_it(session, x):
         x.graph.guard("eq", (sizes[0], sizes[0].hint), True)
         return tf.exp(x)
 
-    sizes = next(iter(tf.reshape(x, [x.shape[0] * 1, -1]).op.given.values()))
+    sizes = next(iter(tf.reshape(x, [x.shape[0] * 1, -1]).op.attr_dict.values()))
     made = x.graph.call(decide, (), {})
     with pytest.raises(tf.errors.InvalidArgumentError, match="branched on a size that differs"):
         session.run(made, {x: ONES})

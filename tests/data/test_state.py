@@ -29,13 +29,13 @@ def test_states_are_json_and_pickle():
     state = it.state()
     assert json.loads(json.dumps(state)) == state == pickle.loads(pickle.dumps(state))
     assert state["epoch"] == 0 and len(json.dumps(state)) < 600
-    kept = copy.deepcopy(state)
+    saved = copy.deepcopy(state)
     wanted = values(it)
-    assert state == kept                # a copy of the position
+    assert state == saved                # a copy of the position
     for _ in range(2):
         other = iter(pipeline())
         other.restore(state)
-        assert values(other) == wanted and state == kept
+        assert values(other) == wanted and state == saved
 
 
 def test_restore_in_another_process():
@@ -73,7 +73,8 @@ def test_state_contains_the_random_seed():
 
 
 def test_epoch_continues_after_restore():
-    """Training that stops in the third pass and resumes gets the elements it would have got."""
+    """Training that stops in the third pass and resumes gets the elements of uninterrupted
+    training."""
     dataset = D.range(10).shuffle(10, seed=3).batch(4)
     wanted = [values(dataset) for _ in range(6)]
     resumed = D.range(10).shuffle(10, seed=3).batch(4)

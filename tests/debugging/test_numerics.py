@@ -1,4 +1,4 @@
-"""The first NaN or infinity is named, forward and backward, in both modes."""
+"""Errors name the op of the first NaN or infinity, forward and backward, in both modes."""
 
 import re
 
@@ -89,8 +89,8 @@ def test_traced_names_op_and_line():
     assert f(df.constant([3.])).shape == (1,)
     with pytest.raises(InvalidArgumentError, match=r"^log: output 0") as caught:
         f(df.constant([1.]))
-    told = str(caught.value) + "".join(caught.value.__notes__)
-    assert re.search(rf"{HERE}:{line_of('the log')}\b", told)
+    message = str(caught.value) + "".join(caught.value.__notes__)
+    assert re.search(rf"{HERE}:{line_of('the log')}\b", message)
     assert f(df.constant([3.])).shape == (1,)
 
 
@@ -120,9 +120,9 @@ def test_traced_backward_names_op_and_line():
 
     with pytest.raises(InvalidArgumentError) as caught:
         step()
-    told = str(caught.value) + "".join(caught.value.__notes__)
+    message = str(caught.value) + "".join(caught.value.__notes__)
     assert re.search(rf"{HERE}:{line_of('the gradient')}, in step, in the gradient of sqrt at "
-                     rf"{HERE}:{line_of('the root')}\b", told)
+                     rf"{HERE}:{line_of('the root')}\b", message)
     assert v.numpy().tolist() == [4., 0.]
 
 
@@ -134,9 +134,9 @@ def test_traced_masks_pass_through():
     assert f(df.constant([1., 2.]), df.constant([True, False])).tolist() == [1., 0.]
 
 
-@pytest.mark.parametrize("everywhere", [False, True])
-def test_check_numerics_of_one_tensor(everywhere):
-    if not everywhere:
+@pytest.mark.parametrize("enabled", [False, True])
+def test_check_numerics_of_one_tensor(enabled):
+    if not enabled:
         df.debugging.disable_check_numerics()
     check = lambda x: df.debugging.check_numerics(x, "loss") * 2.  # noqa: E731
     for call in (check, df.function(check)):

@@ -255,8 +255,8 @@ MISMATCHES = {      # (rank 0's call, the others' call, words of the error)
 def case_mismatches():
     if d.size() == 1:
         return
-    for first, others, told in MISMATCHES.values():
-        with pytest.raises(df.errors.InvalidArgumentError, match=told):
+    for first, others, message in MISMATCHES.values():
+        with pytest.raises(df.errors.InvalidArgumentError, match=message):
             (others if d.rank() else first)()
         assert d.allreduce(1., "sum").item() == d.size()        # in step again
 

@@ -33,13 +33,13 @@ def made(optimizer, **options):
 def bits(model):
     return [w.numpy().tobytes().hex() for w in model.weights]
 def tell(value):
-    told = d.allgather_object(value)
+    by_rank = d.allgather_object(value)
     if d.rank() == 0:
-        print(json.dumps(told))
+        print(json.dumps(by_rank))
 """
 
 
-def told(source, n=2):
+def results(source, n=2):
     """Return what each rank prints."""
     job = launch(n, "-c", HEAD + source)
     out, err = job.communicate(timeout=120)
@@ -49,7 +49,7 @@ def told(source, n=2):
 
 def test_fit_matches_micro_batches():
     """Traced and eager, the bits match one process that averages both gradients."""
-    found = told("""
+    found = results("""
 def trained(**options):
     keras.utils.set_random_seed(d.rank())
     model = made(d.DistributedOptimizer(keras.optimizers.Adam(0.01)), **options)
@@ -92,7 +92,7 @@ tell([alone(start), traced, eager, history, same])
 
 
 def test_learning_rate_warmup():
-    for rates in told("""
+    for rates in results("""
 model, seen = made(d.DistributedOptimizer(keras.optimizers.SGD(0.0))), []
 see = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: seen.append(
     round(float(model.optimizer.learning_rate), 6)))
@@ -106,7 +106,7 @@ tell(seen)
 def test_files_match_one_process(tmp_path):
     """Other numbers of ranks can continue from them, including the optimizer state."""
     file = str(tmp_path / "model.keras")
-    for iterations, same, again in told(f"""
+    for iterations, same, again in results(f"""
 model = made(d.DistributedOptimizer(keras.optimizers.Adam(0.01)))
 model.fit(x, y, verbose=0)
 if d.rank() == 0:
@@ -123,7 +123,7 @@ tell([int(read.optimizer.iterations), same, bits(read)])
 
 
 def test_unsupported_uses_raise():
-    assert told("""
+    assert results("""
 said = []
 for make in (lambda: d.DistributedOptimizer(keras.optimizers.SGD(0.1), shards=2),
              lambda: d.DistributedOptimizer(d.DistributedOptimizer(keras.optimizers.SGD(0.1))),

@@ -92,13 +92,13 @@ FAILURES = {        # rank 1's code, exit code (0: any other than 0), output
 
 @pytest.mark.parametrize("what", FAILURES)
 def test_failing_rank_ends_the_job(what):
-    does, code, told = FAILURES[what]
+    does, code, message = FAILURES[what]
     wait = "df.distribute.allreduce(1.)" if what != "exits" else "time.sleep(600)"
     job = launch(2, "-c", START + f"if rank == 1:\n    {does}\nelse:\n    {wait}\n")
     assert job.stdout.readline().startswith("ready")
     out, err = job.communicate(timeout=60)      # far below the limit of a wait
     assert job.returncode == code or (not code and job.returncode), out + err
-    assert told in err
+    assert message in err
 
 
 def test_ctrl_c_ends_a_wait():

@@ -38,7 +38,7 @@ def interpret(graph: Graph, args: Sequence[Tensor]) -> Outcome:
     ----------
     graph : Graph
     args : sequence of Tensor
-        The values of ``graph.inputs``, except for those that `graph.kept` computes.
+        The values of ``graph.inputs``, except for those that `graph.cached` computes.
 
     Returns
     -------
@@ -57,8 +57,8 @@ def interpret(graph: Graph, args: Sequence[Tensor]) -> Outcome:
     >>> interpret(trace, [df.constant([1., 2.])]).outputs[0].tolist()
     [2.0, 4.0]
     """
-    if graph.kept is not None:
-        args = [*args, *interpret(graph.kept, ()).outputs]
+    if graph.cached is not None:
+        args = [*args, *interpret(graph.cached, ()).outputs]
     values: dict[Symbol, Tensor] = dict(zip(graph.inputs, args, strict=True))
     variables: dict[Symbol, Variable] = {}
     written: dict[Variable, Tensor] = {}

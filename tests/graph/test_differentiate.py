@@ -125,7 +125,7 @@ def test_second_order_through_effects(capsys):
 
 
 def test_second_order_of_a_constant_gradient():
-    """The backward program has no results; recording once accessed the first result."""
+    """The backward program has no results, so recording must not access the first result."""
     v = df.Variable([1., 2.])
     f = df.function(lambda x: df.stop_gradient(x) + df.constant([3., 4.]))
     x = df.constant([1., 2.])
@@ -146,24 +146,25 @@ def test_random_programs(request):
         around.check(seed)
 
 
-# --- equality with plain Python, whatever the function does ---
+# --- bit equality with eager mode ---
 
 X = df.constant([[.3, -1.2, 2.5], [.7, .1, -.4]])
 Y = df.constant([1.5, -.25, .125])
 
 
 def around_calls(f, wrap, *xs):
-    """Return first and second order around two calls, with operands also used before and after."""
+    """Return gradients of first and second order around two calls of `f`, whose operands are also
+    used before and after the calls."""
     f = wrap(f)
     with df.GradientTape(persistent=True) as outer:
         outer.watch(xs)
         with df.GradientTape() as inner:
             inner.watch(xs)
             y = df.reduce_sum(xs[0] * .1) + df.reduce_sum(df.sin(xs[-1]))
-            made = [*f(*xs), *f(*[x * 1.1 for x in xs])]
-            y = y + sum([df.reduce_sum(m * m) * .3 for m in made], df.constant(0.))
+            outputs = [*f(*xs), *f(*[x * 1.1 for x in xs])]
+            y = y + sum([df.reduce_sum(m * m) * .3 for m in outputs], df.constant(0.))
             y = y + df.reduce_sum(xs[0] * xs[0]) + df.reduce_sum(xs[-1] * .7)
-        gs = inner.gradient(y, [*xs, made[0]])
+        gs = inner.gradient(y, [*xs, outputs[0]])
         z = sum([df.reduce_sum(g * g) for g in gs if g is not None], df.constant(0.))
     return bits([y, *gs, *outer.gradient(z, xs)])
 

@@ -167,8 +167,8 @@ def test_prepared_instruction_runs_repeatedly(threads, transposes):
         b = Builder()
         slots = tuple(b.arg(i, shape) for i, shape in enumerate(shapes))
         results = b.result(0, (m, n)), b.result(1, (m, n), df.float64)
-        room = b.reserve(1 << 23)
-        both = {"transpose_a": ta, "transpose_b": tb, "workspace": room}
+        workspace_slot = b.reserve(1 << 23)
+        both = {"transpose_a": ta, "transpose_b": tb, "workspace": workspace_slot}
         b.add("matmul", slots[:2], results[:1], **both)
         b.add("matmul_cluster", slots, results[1:], code=tile_code(steps, 2), **both)
         program = b.build(3, [(RESULT, 0, df.float32, (m, n)),

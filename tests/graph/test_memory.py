@@ -122,7 +122,7 @@ def test_nested_calls_use_separate_arenas():
     """A host call during a program runs another program, which must use another arena."""
     f, inner, seen = df.function(wide), df.function(wide), []
 
-    class Told:
+    class Stream:
         def write(self, text):
             seen.append(inner(x).item())
 
@@ -132,10 +132,10 @@ def test_nested_calls_use_separate_arenas():
     @df.function
     def outer(x):
         y = df.cumsum(df.tanh(x[:, None] * ROW))
-        df.print("now", output_stream=told)
+        df.print("now", output_stream=stream)
         return df.reduce_sum(df.cumsum(y, axis=1) * y)
 
-    told, x = Told(), arguments()[-1]
+    stream, x = Stream(), arguments()[-1]
     assert outer(x).item() == f(x).item() == wide(x).item()
     assert seen and set(seen) == {f(x).item()}
 

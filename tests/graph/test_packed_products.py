@@ -7,7 +7,7 @@ import pytest
 import dualflow as df
 from dualflow import _core
 from dualflow.graph.passes import cache_invariants
-from tests.graph.passes.test_cache_invariants import kept
+from tests.graph.passes.test_cache_invariants import cached
 
 DTYPES = ["float32", "float64", "int32", "int64", "float16", "bfloat16"]
 # Shapes with remainders of panels and blocks, partial tiles, several passes over k.
@@ -62,7 +62,7 @@ def test_traced(dtype, shape):
         for _ in range(2):
             assert bits(f(x)) == bits(python(x))
         w.assign(w * df.cast(0.5, dtype))
-    assert kept(f, x) == ["pack_matrix", "pack_matrix"]
+    assert cached(f, x) == ["pack_matrix", "pack_matrix"]
 
 
 def test_which_operands_are_packed():
@@ -74,14 +74,14 @@ def test_which_operands_are_packed():
             (df.function(lambda x: x @ w), x, []),                              # used unpacked
             (df.function(lambda x: df.matmul(w, x, True, True)), x, []),        # left operand
             (df.function(lambda x: df.matmul(x, w, True)), df.ones([40, 5]), [])]:
-        assert kept(f, args) == want
+        assert cached(f, args) == want
 
 
 def test_one_packed_matrix_serves_several_products():
     w, x = df.Variable(drawn("float32", 60, 40)), drawn("float32", 5, 40)
     f = df.function(lambda x: df.matmul(x, w, transpose_b=True)
                     + df.matmul(x * 2., w, transpose_b=True))
-    assert kept(f, x) == ["pack_matrix"]
+    assert cached(f, x) == ["pack_matrix"]
 
 
 @pytest.mark.parametrize("size", [3, 5])
@@ -101,7 +101,7 @@ def test_transformed_filters(size, format, padding):
             assert bits(f(x)) == bits(python(x))
             assert bits(f(x)) == bits(python(x))
             w.assign(w * 0.5)
-        assert kept(f, x) == ["conv_transform"]
+        assert cached(f, x) == ["conv_transform"]
 
 
 def test_filters_that_are_not_transformed():
@@ -115,10 +115,10 @@ def test_filters_that_are_not_transformed():
                      df.cast(x, "bfloat16"))]:
         traced = df.function(f)
         assert bits(traced(args)) == bits(f(args))
-        assert "conv_transform" not in kept(traced, args)
+        assert "conv_transform" not in cached(traced, args)
     df.config.set_exact_convolutions(True)
     try:
-        assert kept(df.function(lambda x: df.nn.conv2d(x, w, 1, "SAME")), x) == []
+        assert cached(df.function(lambda x: df.nn.conv2d(x, w, 1, "SAME")), x) == []
     finally:
         df.config.set_exact_convolutions(False)
 

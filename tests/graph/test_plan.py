@@ -70,8 +70,8 @@ def test_updates_are_computed_in_place(passes):
     v = df.Variable(X)
     plan = plan_of(lambda x: [v.assign(v * .5 + x), None][1], X, passes=passes)
     assert "assign" not in ops(plan)
-    made = plan.where[plan.instructions[-1].outputs[0]][0]
-    assert made.variable is v
+    buffer = plan.where[plan.instructions[-1].outputs[0]][0]
+    assert buffer.variable is v
     assert plan.variables == [v] and plan.written == [True]
 
 
@@ -83,8 +83,8 @@ def test_update_in_the_wave_of_a_reader_is_not_in_place(serial_joins, variable_f
     @df.function
     def f(a):
         old = v.value()
-        made = [lambda: df.concat([old, old], 0), lambda: df.concat([a, a], 0)]
-        first, second = [x() for x in (made if variable_first else made[::-1])]
+        joins = [lambda: df.concat([old, old], 0), lambda: df.concat([a, a], 0)]
+        first, second = [x() for x in (joins if variable_first else joins[::-1])]
         read, value = (first, second) if variable_first else (second, first)
         v.assign(value)
         return read, df.reduce_max(value)
@@ -150,19 +150,19 @@ def test_deep_network_arena_is_close_to_live_bytes():
     assert plan.lower_bound <= plan.arena_bytes <= 1.05 * plan.lower_bound
 
 
-def alive(plan):
-    """Return the arena buffers with the first and last instruction that uses each; instructions of
-    a wave run in any order."""
-    spans = {}
+def live_ranges(plan):
+    """Return the arena buffers with the first and last instruction during which each is live. The
+    instructions of a wave run in any order, so a buffer is live during the whole wave."""
+    ranges = {}
     waves = [i.node.wave for i in plan.instructions]
     for k, instruction in enumerate(plan.instructions):
-        together = [i for i, wave in enumerate(waves) if i == k or (wave == waves[k] != 0)]
+        wave_of_k = [i for i, wave in enumerate(waves) if i == k or (wave == waves[k] != 0)]
         for x in (*instruction.inputs, *instruction.outputs):
             buffer = plan.where[x][0]
             if buffer.kind is SlotKind.ARENA:
-                first, last = spans.get(buffer, (together[0], together[-1]))
-                spans[buffer] = min(first, together[0]), max(last, together[-1])
-    return spans
+                first, last = ranges.get(buffer, (wave_of_k[0], wave_of_k[-1]))
+                ranges[buffer] = min(first, wave_of_k[0]), max(last, wave_of_k[-1])
+    return ranges
 
 
 def counts(a, b):
@@ -183,9 +183,9 @@ def test_live_buffers_of_a_wave_do_not_overlap(f, request):
     args = [df.cast(df.range(400_000) % k, df.int32) for k in (7, 11)]
     plan = df.function(f).compiled_for(*args).plan
     assert any(i.node.wave for i in plan.instructions)
-    spans = list(alive(plan).items())
-    for i, (a, (start, end)) in enumerate(spans):
-        for b, (other, last) in spans[:i]:
+    ranges = list(live_ranges(plan).items())
+    for i, (a, (start, end)) in enumerate(ranges):
+        for b, (other, last) in ranges[:i]:
             if a.size and b.size and start <= last and other <= end:
                 assert a.offset + a.size <= b.offset or b.offset + b.size <= a.offset
 

@@ -133,7 +133,7 @@ def compare(steps, dtype, seed, scale=1):
 
 def check_shared(node, plan):
     """Assert that no row shares the memory of an operand that is repeated along rows."""
-    code, n = disassemble(node.given["code"]), len(node.inputs)
+    code, n = disassemble(node.attr_dict["code"]), len(node.inputs)
     whole = {k for s in code.steps if s.space != ROW for k in s.operands}
     for y, value in zip(node.outputs, code.outputs, strict=True):
         if code.steps[value - n].space == ROW:

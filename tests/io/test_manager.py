@@ -186,11 +186,11 @@ def test_kill_during_a_save(folder, request):
                 time.sleep(0.001)
         time.sleep(random.uniform(0, 0.03))
         child.send_signal(signal.SIGKILL)
-        told = [int(line) for line in child.stdout.read().split()]
+        printed = [int(line) for line in child.stdout.read().split()]
         child.wait()
         manager = df.train.CheckpointManager(df.train.Checkpoint(v=v, w=w), folder, 2)
         manager.checkpoint.restore(manager.latest_checkpoint).assert_consumed()
-        assert set(v.tolist()) == {float(w.item())} and w.item() >= max([last, *told])
+        assert set(v.tolist()) == {float(w.item())} and w.item() >= max([last, *printed])
         last = w.item()
         for path in manager.checkpoints:
             manager.checkpoint.restore(path)

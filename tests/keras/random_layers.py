@@ -86,12 +86,12 @@ def described(layer: Any) -> str:
 
 def options(name: str, config: dict[str, Any]) -> str:
     """Return the options of a Keras configuration that affect values."""
-    told = {k: options(v["class_name"], v["config"]) if isinstance(v, dict) else v
-            for k, v in config.items()
-            if k not in ("name", "dtype", "trainable", "seed", "quantization_config")
-            and not k.endswith(("_regularizer", "_constraint", "_initializer"))
-            and (not isinstance(v, dict) or k.endswith("layer"))}
-    return f"{name}({', '.join(f'{k}={v}' for k, v in told.items())})"
+    settings = {k: options(v["class_name"], v["config"]) if isinstance(v, dict) else v
+                for k, v in config.items()
+                if k not in ("name", "dtype", "trainable", "seed", "quantization_config")
+                and not k.endswith(("_regularizer", "_constraint", "_initializer"))
+                and (not isinstance(v, dict) or k.endswith("layer"))}
+    return f"{name}({', '.join(f'{k}={v}' for k, v in settings.items())})"
 
 
 # --- convolutions and pooling ---
@@ -325,16 +325,16 @@ def simple_attention(draw, x, value, options):
 def merged(draw, x, others):
     """Merge two values: elementwise, along an axis, or by dot products."""
     layers = draw.keras.layers
-    alike = [y for y in others if y.shape == x.shape]
+    same_shape = [y for y in others if y.shape == x.shape]
     if len(x.shape) == 3 and draw.maybe(0.4):
         pairs = [(y, i, j) for y in others for i, j in itertools.product((1, 2), (1, 2))
                  if len(y.shape) == 3 and x.shape[i] == y.shape[j]]
         if pairs:
             y, *axes = draw.one(*pairs)
             return draw.apply(layers.Dot(axes, normalize=draw.maybe(0.3)), [x, y])
-    if alike and draw.maybe(0.7):
+    if same_shape and draw.maybe(0.7):
         kind = draw.one("Add", "Multiply", "Subtract", "Average", "Maximum", "Minimum")
-        y = draw.one(*alike)
+        y = draw.one(*same_shape)
         if kind in ("Maximum", "Minimum"):
             x = draw.apply(apart(draw, x.shape[1:]), x)
         return draw.apply(getattr(layers, kind)(), [x, y])

@@ -158,12 +158,12 @@ def main(path: str, seeds: list[int]) -> None:
 
     # Keras converts float64 to float32 in promotions.
     dtypes.BIT64_TO_BIT32_DTYPE["float64"] = "float64"
-    told: dict[str, np.ndarray] = {}
+    saved: dict[str, np.ndarray] = {}
     for seed in seeds:
         results = with_jax(build(seed, "float64"))
         for kind, arrays in zip(KINDS, results, strict=True):
-            told |= {f"{seed} {kind} {i}": np.asarray(a) for i, a in enumerate(arrays)}
-    np.savez(path, **told)
+            saved |= {f"{seed} {kind} {i}": np.asarray(a) for i, a in enumerate(arrays)}
+    np.savez(path, **saved)
 
 
 if __name__ == "__main__":

@@ -43,14 +43,14 @@ def killed(path, by, after, random):
     """Save repeatedly, from number `after` on, until killed; return the last number printed."""
     child = subprocess.Popen([sys.executable, "-c", SAVES, path, by, str(ROWS), str(after)],
                              stdout=subprocess.PIPE, text=True)
-    told = int(child.stdout.readline())
+    reported = int(child.stdout.readline())
     while random.random() < 0.5:
-        told = int(child.stdout.readline())
+        reported = int(child.stdout.readline())
     time.sleep(random.uniform(0, 0.03))
     child.kill()
     rest = [int(line) for line in child.stdout.read().split("\n") if line]
     assert child.wait() == -signal.SIGKILL      # and had not failed before
-    return max([told, *rest])
+    return max([reported, *rest])
 
 
 def numbers(path):
@@ -66,9 +66,9 @@ def survive(folder, name, by, times, seed):
     save removes temporary files."""
     path, random, last = os.path.join(folder, name), np.random.default_rng(seed), 0
     for _ in range(times):
-        told = killed(path, by, last, random)
+        reported = killed(path, by, last, random)
         found = np.unique(numbers(path))
-        assert found.size == 1 and told <= found[0] <= told + 1
+        assert found.size == 1 and reported <= found[0] <= reported + 1
         last = int(found[0])
         assert len(os.listdir(folder)) <= 2     # and a temporary file
     model = keras.Sequential([keras.Input((ROWS,)), layers.Dense(ROWS, use_bias=False)])

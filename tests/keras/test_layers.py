@@ -37,9 +37,9 @@ def along(n, size, stride, padding, output_padding, dilation):
 def transposed(x, w, *options):
     """Return a transposed convolution computed term by term; channels are last."""
     rank = x.ndim - 2
-    told = [along(n, size, *options) for n, size in zip(x.shape[1:-1], w.shape, strict=False)]
-    y = np.zeros((x.shape[0], *[n for n, _ in told], w.shape[-2]))
-    for terms in itertools.product(*[t for _, t in told]):
+    dimensions = [along(n, size, *options) for n, size in zip(x.shape[1:-1], w.shape, strict=False)]
+    y = np.zeros((x.shape[0], *[n for n, _ in dimensions], w.shape[-2]))
+    for terms in itertools.product(*[t for _, t in dimensions]):
         at, source, element = zip(*terms, strict=True)
         y[(slice(None), *at)] += x[(slice(None), *source)] @ w[element].T
     assert y.ndim == rank + 2

@@ -38,12 +38,12 @@ def test_layer_of_the_first_nan_is_named(checked, method, eagerly):
                      layers.Dense(2, name="after"), run_eagerly=eagerly)
     with pytest.raises(errors.InvalidArgumentError, match="NaN") as raised:
         getattr(model, method)(X, *[Y][:method != "predict"], verbose=0)
-    told = str(raised.value) + "".join(getattr(raised.value, "__notes__", []))
+    message = str(raised.value) + "".join(getattr(raised.value, "__notes__", []))
     if eagerly:
-        assert "calling Log.call()" in told
+        assert "calling Log.call()" in message
     else:
-        assert "culprit/log of " in told and "test_mistakes.py" in told
-    assert "before" not in told and "after" not in told
+        assert "culprit/log of " in message and "test_mistakes.py" in message
+    assert "before" not in message and "after" not in message
 
 
 def test_keras_layers_are_named_with_the_users_line(checked):

@@ -145,12 +145,12 @@ def on_jax(seeds, folder):
                            str(folder / "results.npz"), *map(str, seeds)], env=env,
                           cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    told = {seed: ([], [], []) for seed in seeds}
+    by_seed = {seed: ([], [], []) for seed in seeds}
     with np.load(folder / "results.npz") as results:
         for name in results:
             seed, kind, _ = name.split()
-            told[int(seed)][r.KINDS.index(kind)].append(results[name])
-    return told
+            by_seed[int(seed)][r.KINDS.index(kind)].append(results[name])
+    return by_seed
 
 
 @pytest.mark.parametrize("begin", [0, 100])

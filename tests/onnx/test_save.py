@@ -221,21 +221,21 @@ def test_concrete_function(tmp_path):
         df.onnx.save(f.get_concrete_function(X), tmp_path / "a.onnx", X)
 
 
-@pytest.mark.parametrize("fn, told", [
+@pytest.mark.parametrize("fn, message", [
     (lambda x: None, "returns None"), (lambda x: "text", "returns 'text'"),
     (lambda x: [], r"returns \[\]"), (lambda x: {"a": x, "b": object()}, "returns <object")])
-def test_functions_without_tensor_results_raise(fn, told, tmp_path):
+def test_functions_without_tensor_results_raise(fn, message, tmp_path):
     path = tmp_path / "model.onnx"
-    with pytest.raises(df.errors.InvalidArgumentError, match=f"^onnx.save: <lambda> {told}"):
+    with pytest.raises(df.errors.InvalidArgumentError, match=f"^onnx.save: <lambda> {message}"):
         df.onnx.save(fn, path, df.TensorSpec([2]))
     assert not path.exists()
 
 
-@pytest.mark.parametrize("args, told", [
+@pytest.mark.parametrize("args, message", [
     ((), "x"), ((df.TensorSpec([2]),) * 2, "argument"), ((df.TensorSpec([2], df.int32),), "int32")])
-def test_invalid_arguments_raise(args, told, tmp_path):
+def test_invalid_arguments_raise(args, message, tmp_path):
     path = tmp_path / "model.onnx"
-    with pytest.raises((df.errors.DualflowError, TypeError), match=told):
+    with pytest.raises((df.errors.DualflowError, TypeError), match=message):
         df.onnx.save(lambda x: df.sqrt(x[0]) @ x, path, *args)
     assert not path.exists()
 

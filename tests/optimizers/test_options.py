@@ -115,12 +115,12 @@ def test_restored_state_continues():
 
 
 def test_invalid_options_raise():
-    for options, said in (({"gradient_accumulation_steps": 1}, "at least 2"),
+    for options, message in (({"gradient_accumulation_steps": 1}, "at least 2"),
                           ({"ema_overwrite_frequency": 0}, "at least 1"),
                           ({"ema_momentum": 2.}, "ema_momentum is 2.0"),
                           ({"loss_scale_factor": 0.}, "loss_scale_factor is 0.0"),
                           ({"weight_decay": -1.}, "weight_decay is -1.0")):
-        with pytest.raises(df.errors.InvalidArgumentError, match=said):
+        with pytest.raises(df.errors.InvalidArgumentError, match=message):
             opt.SGD(0.1, **options)
     optimizer = opt.SGD(0.1)
     trained(optimizer)

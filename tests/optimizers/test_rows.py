@@ -1,4 +1,4 @@
-"""Updates by IndexedSlices have the bits of updates by the dense gradients."""
+"""Updates by IndexedSlices are bit-identical to updates by the equal dense gradients."""
 
 import numpy as np
 import pytest
@@ -22,15 +22,17 @@ OPTIMIZERS = {
 }
 
 
-def batches(shape, picks, seed=0):
-    """Return three steps: indices, most of them repeated, and rows."""
+def batches(shape, counts, seed=0):
+    """Yield the indices, most of them repeated, and the rows of one step per count."""
     rng = np.random.default_rng(seed)
-    for n in picks:
+    for n in counts:
         yield (df.constant(rng.integers(-shape[0], shape[0], n)),
                rng.normal(size=(n, *shape[1:])))
 
 
-def trained(make, shape, dtype, picks, by_rows, wrap=lambda f: f):
+def trained(make, shape, dtype, counts, by_rows, wrap=lambda f: f):
+    """Return a variable and the optimizer's state after one step per count. `by_rows`: whether the
+    gradients are IndexedSlices, or converted to dense tensors."""
     rng = np.random.default_rng(7)
     v = df.Variable(rng.normal(size=shape), dtype=dtype)
     v.assign(df.where(df.constant(rng.random(shape) < 0.2), df.constant(-0., dtype), v))
@@ -41,7 +43,7 @@ def trained(make, shape, dtype, picks, by_rows, wrap=lambda f: f):
         g = df.IndexedSlices(values, ids, shape)
         optimizer.apply_gradients([(g if by_rows else df.convert_to_tensor(g), v)])
 
-    for ids, values in batches(shape, picks):
+    for ids, values in batches(shape, counts):
         step(df.constant(values, dtype), ids)
     return [v.numpy(), *[s.numpy() for s in optimizer.variables]]
 
@@ -58,11 +60,11 @@ def check(found, want):
 def test_same_bits_as_dense(name, dtype, wrap):
     if dtype == "float16" and name not in ("sgd", "adam"):
         return
-    for shape, picks in [((7, 3), (5, 9, 0)), ((11,), (6, 1, 30)), ((5, 2, 700), (3, 8, 3)),
+    for shape, counts in [((7, 3), (5, 9, 0)), ((11,), (6, 1, 30)), ((5, 2, 700), (3, 8, 3)),
                          ((3, 0), (2, 2, 2))]:
-        want = trained(OPTIMIZERS[name], shape, dtype, picks, False)
-        found = trained(OPTIMIZERS[name], shape, dtype, picks, True, wrap)
-        if dtype == "float16":      # row sums are rounded one time less
+        want = trained(OPTIMIZERS[name], shape, dtype, counts, False)
+        found = trained(OPTIMIZERS[name], shape, dtype, counts, True, wrap)
+        if dtype == "float16":      # IndexedSlices round the sums once less
             np.testing.assert_allclose(found[0], want[0], rtol=2e-2, atol=2e-2)
         else:
             check(found, want)

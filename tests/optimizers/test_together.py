@@ -320,16 +320,16 @@ def test_changes_between_updates_take_effect(make, change):
 
 def test_user_formulas_are_called_each_time():
     class Mine(opt.SGD):
-        asked = 0
+        calls = 0
 
         def formula(self):
-            Mine.asked += 1
+            Mine.calls += 1
             return super().formula()
 
     o, v = Mine(0.1), df.Variable([1.0])
     for _ in range(3):
         o.apply_gradients([(df.constant([1.0]), v)])
-    assert Mine.asked == 3 and o.iterations.item() == 3
+    assert Mine.calls == 3 and o.iterations.item() == 3
 
 
 def test_value_read_before_an_update_is_unchanged():

@@ -62,7 +62,7 @@ class State:
                           for k, shape in enumerate([(3, 4), (4,), ()])]
         self.generator = df.random.Generator(seed)
         self.table = df.constant(rng.normal(size=(4, 3)).astype("float32"))
-        self.told: list[Any] = []
+        self.called: list[Any] = []
 
 
 def settled(x: Any, like: Any) -> Any:
@@ -132,7 +132,7 @@ class Program:
         return [state.generator.normal(a.shape) + a, state.generator.uniform([4])][step.k % 2]
 
     def tell(self, state: State, step: Step, a: Any, b: Any, pool: list[Any]) -> None:
-        host_call(lambda *xs: state.told.append([step.k, *xs]), [a, state.variables[2]])
+        host_call(lambda *xs: state.called.append([step.k, *xs]), [a, state.variables[2]])
 
     def may_fail(self, state: State, step: Step, a: Any, b: Any, pool: list[Any]) -> Any:
         k = number(b, 5)
@@ -216,7 +216,7 @@ class Program:
             except df.errors.DualflowError as error:
                 seen.append(type(error))
             seen.append([v.value() for v in state.variables])
-            seen += [state.generator.counter, list(state.told)]
+            seen += [state.generator.counter, list(state.called)]
         return seen
 
 

@@ -115,10 +115,10 @@ class Program:
         f = compiled(self.text, wrap=wrap)
         problem, state = self.problem(f, self.values)
         xs = [df.constant(x) for x in self.values[:4]]
-        asked, seen = derivative(problem, self.question, wrap), list[Any]()
+        function, seen = derivative(problem, self.question, wrap), list[Any]()
         for n in self.trips:
             state.reset()
-            seen += [asked(df.constant(n), *xs), [v.value() for v in state.variables]]
+            seen += [function(df.constant(n), *xs), [v.value() for v in state.variables]]
         forget(f)
         return seen
 

@@ -13,7 +13,7 @@ def doubled(a):
 
 
 # name: (number of operands, function of the operands and an integer k). A step that rejects its
-# operands is skipped, in every mode alike, because only shapes decide.
+# operands is skipped in every mode, because only shapes decide.
 STEPS = {
     # elementwise and broadcasts
     "negative": (1, lambda a, k: -a),

@@ -103,8 +103,8 @@ def test_real_digits(monkeypatch, tmp_path):
         assert runpy.run_path(str(HERE / f"{name}.py"))["found"] > wanted
 
 
-def referee(names):
-    """Run programs with TensorFlow."""
+def run_with_tensorflow(names):
+    """Run programs with TensorFlow and print whether their checks pass."""
     import tensorflow.compat.v1 as tensorflow
 
     tensorflow.disable_eager_execution()
@@ -124,4 +124,4 @@ def referee(names):
 
 
 if __name__ == "__main__":
-    referee(sys.argv[1:])
+    run_with_tensorflow(sys.argv[1:])

@@ -115,9 +115,9 @@ def test_cached_results(monkeypatch):
     w = df.Variable(df.ones([64, 64]))
     f = df.function(lambda x: df.cast(x, df.bfloat16) @ df.cast(w, df.bfloat16))
     found = nodes(f.graph_for(df.ones([64, 64])))
-    kept = [name for name in found if name.startswith("kept/")]
-    assert kept, list(found)
-    assert any(x in kept for n in found.values() if n.name not in kept for x in n.input)
+    cached = [name for name in found if name.startswith("cached/")]
+    assert cached, list(found)
+    assert any(x in cached for n in found.values() if n.name not in cached for x in n.input)
 
 
 def test_names_are_valid():

@@ -232,12 +232,12 @@ static void band_rows(void *context, int64_t begin, int64_t end)
         const int64_t r = i % rows;
         const int64_t first = lower < 0 ? 0 : df_min(cols, df_max(0, r - lower));
         const int64_t last = upper < 0 || upper >= cols ? cols : df_min(cols, r + upper + 1);
-        const int64_t kept = df_max(0, last - first);
+        const int64_t n = df_max(0, last - first);
         const char *from = (const char *)x->data + i * cols * bytes;
         char *to = (char *)call->out[0]->data + i * cols * bytes;
         memset(to, 0, (size_t)(first * bytes));
-        memcpy(to + first * bytes, from + first * bytes, (size_t)(kept * bytes));
-        memset(to + (first + kept) * bytes, 0, (size_t)((cols - first - kept) * bytes));
+        memcpy(to + first * bytes, from + first * bytes, (size_t)(n * bytes));
+        memset(to + (first + n) * bytes, 0, (size_t)((cols - first - n) * bytes));
     }
 }
 

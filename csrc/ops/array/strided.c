@@ -102,32 +102,34 @@ enum {
 };
 
 typedef void (*row_fn)(char *to, const char *from, int64_t n, int64_t from_step, int64_t to_step);
-typedef void (*turn_fn)(char *to, int64_t to_step, const char *from, int64_t from_step,
-                        int64_t rows, int64_t cols, bool stream);
+typedef void (*transpose_fn)(char *to, int64_t to_step, const char *from, int64_t from_step,
+                             int64_t rows, int64_t cols, bool stream);
 
 static const row_fn row_fns[] = {[1] = move_row_b1, [2] = move_row_b2, [4] = move_row_b4,
                                  [8] = move_row_b8};
-static const turn_fn turn_fns[] = {[1] = turn_b1, [2] = turn_b2, [4] = turn_b4, [8] = turn_b8};
+static const transpose_fn transpose_fns[] = {
+    [1] = transpose_matrix_b1, [2] = transpose_matrix_b2, [4] = transpose_matrix_b4,
+    [8] = transpose_matrix_b8};
 
-/* A dimension removed from the box, divided into pieces of `piece` elements. */
+/* A dimension removed from the box, divided into blocks of `block` elements. */
 typedef struct {
-    int64_t n, from_step, to_step, piece, n_pieces;
-} side;
+    int64_t n, from_step, to_step, block, n_blocks;
+} inner_dim;
 
 typedef enum {
-    ROWS,    /* of adjacent or strided elements */
-    TURNED,  /* matrices: elements along `row` are adjacent in `to`, along `col` in `from` */
-    REPEATED /* rows of adjacent elements, each written `col` times in sequence */
+    ROWS,       /* of adjacent or strided elements */
+    TRANSPOSED, /* matrices: elements along `row` are adjacent in `to`, along `col` in `from` */
+    REPEATED    /* rows of adjacent elements, each written `col` times in sequence */
 } inner_kind;
 
-/* The box as tasks process it: outer dimensions one position at a time, and inside them a row
+/* The box as tasks process it: at each position of the remaining dimensions of `box`, a row
  * (`row`), or the combination of `row` and `col` that `inner` specifies. */
 typedef struct {
     df_strided *box;
-    side row, col;
+    inner_dim row, col;
     inner_kind inner;
     bool stream; /* write with streaming stores */
-} walk;
+} copy_plan;
 
 void DF_SYM(df_strided_add)(df_strided *s, int64_t n, int64_t from_stride, int64_t to_stride)
 {
@@ -145,26 +147,26 @@ void DF_SYM(df_strided_add)(df_strided *s, int64_t n, int64_t from_stride, int64
     s->to_strides[s->ndim++] = to_stride;
 }
 
-static side take_dim(df_strided *s, int dim)
+static inner_dim remove_dim(df_strided *s, int dim)
 {
-    side taken = {1, 0, 0, 1, 1};
-    if (dim < 0) return taken;
-    taken.n = s->shape[dim];
-    taken.from_step = s->from_strides[dim];
-    taken.to_step = s->to_strides[dim];
+    inner_dim removed = {1, 0, 0, 1, 1};
+    if (dim < 0) return removed;
+    removed.n = s->shape[dim];
+    removed.from_step = s->from_strides[dim];
+    removed.to_step = s->to_strides[dim];
     s->ndim--;
     for (int d = dim; d < s->ndim; d++) {
         s->shape[d] = s->shape[d + 1];
         s->from_strides[d] = s->from_strides[d + 1];
         s->to_strides[d] = s->to_strides[d + 1];
     }
-    return taken;
+    return removed;
 }
 
-static void cut(side *s, int64_t piece)
+static void split(inner_dim *s, int64_t block)
 {
-    s->piece = df_max(1, df_min(piece, s->n));
-    s->n_pieces = df_ceil_div(s->n, s->piece);
+    s->block = df_max(1, df_min(block, s->n));
+    s->n_blocks = df_ceil_div(s->n, s->block);
 }
 
 /* Writes a row `times` times by copying the written part, which doubles every time. */
@@ -176,32 +178,32 @@ static void repeat_row(char *to, const char *from, int64_t row_bytes, int64_t ti
         memcpy(to + done, to, (size_t)df_min(done, total - done));
 }
 
-static void move_piece(const walk *w, const char *from, char *to, int64_t row_piece,
-                       int64_t col_piece)
+static void copy_block(const copy_plan *w, const char *from, char *to, int64_t row_block,
+                       int64_t col_block)
 {
     const int bytes = w->box->bytes;
-    const int64_t r = row_piece * w->row.piece, c = col_piece * w->col.piece;
-    const int64_t rows = df_min(w->row.piece, w->row.n - r);
+    const int64_t r = row_block * w->row.block, c = col_block * w->col.block;
+    const int64_t rows = df_min(w->row.block, w->row.n - r);
     from += r * w->row.from_step + c * w->col.from_step;
     to += r * w->row.to_step + c * w->col.to_step;
     if (w->inner == REPEATED)
-        repeat_row(to, from, rows * bytes, df_min(w->col.piece, w->col.n - c));
-    else if (w->inner == TURNED)
-        turn_fns[bytes](to, w->col.to_step, from, w->row.from_step, rows,
-                        df_min(w->col.piece, w->col.n - c), w->stream);
+        repeat_row(to, from, rows * bytes, df_min(w->col.block, w->col.n - c));
+    else if (w->inner == TRANSPOSED)
+        transpose_fns[bytes](to, w->col.to_step, from, w->row.from_step, rows,
+                             df_min(w->col.block, w->col.n - c), w->stream);
     else if (w->row.from_step == bytes && w->row.to_step == bytes)
         memcpy(to, from, (size_t)(rows * bytes));
     else
         row_fns[bytes](to, from, rows, w->row.from_step, w->row.to_step);
 }
 
-/* Items: pieces of the inner row or matrix, for each position of the outer dimensions. */
-static void move_items(void *context, int64_t begin, int64_t end)
+/* Items: blocks of the inner row or matrix, for each position of the outer dimensions. */
+static void copy_items(void *context, int64_t begin, int64_t end)
 {
-    const walk *w = context;
+    const copy_plan *w = context;
     const df_strided *box = w->box;
-    const int64_t pieces = w->row.n_pieces * w->col.n_pieces;
-    int64_t at[DF_MAX_NDIM], rest = begin / pieces, piece = begin % pieces;
+    const int64_t blocks = w->row.n_blocks * w->col.n_blocks;
+    int64_t at[DF_MAX_NDIM], rest = begin / blocks, block = begin % blocks;
     const char *from = box->from;
     char *to = box->to;
     for (int d = box->ndim - 1; d >= 0; d--) {
@@ -211,9 +213,9 @@ static void move_items(void *context, int64_t begin, int64_t end)
         to += at[d] * box->to_strides[d];
     }
     for (int64_t item = begin; item < end; item++) {
-        move_piece(w, from, to, piece / w->col.n_pieces, piece % w->col.n_pieces);
-        if (++piece < pieces) continue;
-        piece = 0;
+        copy_block(w, from, to, block / w->col.n_blocks, block % w->col.n_blocks);
+        if (++block < blocks) continue;
+        block = 0;
         for (int d = box->ndim - 1; d >= 0; d--) { /* the next position */
             from += box->from_strides[d];
             to += box->to_strides[d];
@@ -226,9 +228,9 @@ static void move_items(void *context, int64_t begin, int64_t end)
     if (w->stream) drain_stores();
 }
 
-/* The dimension whose elements are adjacent in `from`, if those of the last dimension are adjacent
- * only in `to`. */
-static int find_turned(const df_strided *s)
+/* Returns the dimension whose elements are adjacent in `from`, if the elements of the last
+ * dimension are adjacent in `to` only; otherwise -1. */
+static int find_transposed(const df_strided *s)
 {
     const int last = s->ndim - 1;
     if (last < 1 || s->to_strides[last] != s->bytes || s->from_strides[last] == s->bytes ||
@@ -239,7 +241,7 @@ static int find_turned(const df_strided *s)
     return -1;
 }
 
-/* The dimension that repeats rows of adjacent elements, one copy after another. */
+/* Returns the dimension that repeats rows of adjacent elements, one copy after another, or -1. */
 static int find_repeated(const df_strided *s)
 {
     const int last = s->ndim - 1;
@@ -250,39 +252,39 @@ static int find_repeated(const df_strided *s)
                : -1;
 }
 
-/* Divides the inner part into pieces for tasks; returns the estimated ns per element. */
-static double cut_inner(walk *w, int64_t n)
+/* Divides the inner part into blocks for tasks; returns the estimated ns per element. */
+static double split_inner(copy_plan *w, int64_t n)
 {
     const int bytes = w->box->bytes;
     const int64_t per_task = BLOCK_BYTES / bytes;
-    if (w->inner == TURNED) {
-        cut(&w->col, BLOCK_EDGE);
-        cut(&w->row, df_max(BLOCK_EDGE, per_task / w->col.piece / LINE * LINE));
+    if (w->inner == TRANSPOSED) {
+        split(&w->col, BLOCK_EDGE);
+        split(&w->row, df_max(BLOCK_EDGE, per_task / w->col.block / LINE * LINE));
         w->stream = n * bytes >= STREAM_BYTES;
         return bytes * 0.15;
     }
-    cut(&w->row, w->inner == REPEATED ? w->row.n : per_task);
-    cut(&w->col, w->inner == REPEATED ? df_max(1, per_task / w->row.n) : 1);
-    const bool neighbours = w->row.from_step == bytes && w->row.to_step == bytes;
-    return neighbours ? bytes * 0.1 : 0.6;
+    split(&w->row, w->inner == REPEATED ? w->row.n : per_task);
+    split(&w->col, w->inner == REPEATED ? df_max(1, per_task / w->row.n) : 1);
+    const bool adjacent = w->row.from_step == bytes && w->row.to_step == bytes;
+    return adjacent ? bytes * 0.1 : 0.6;
 }
 
 void DF_SYM(df_strided_copy)(df_strided *s)
 {
-    walk w = {.box = s, .inner = ROWS};
+    copy_plan w = {.box = s, .inner = ROWS};
     int64_t n = 1;
     for (int d = 0; d < s->ndim; d++) n *= s->shape[d];
     if (n == 0) return;
-    int beside = find_turned(s);
-    if (beside >= 0) w.inner = TURNED;
-    else if ((beside = find_repeated(s)) >= 0) w.inner = REPEATED;
-    w.row = take_dim(s, s->ndim - 1);
-    w.col = take_dim(s, beside);
-    const double cost = cut_inner(&w, n);
-    const int64_t per_item = w.row.piece * w.col.piece;
-    const int64_t items = n / (w.row.n * w.col.n) * w.row.n_pieces * w.col.n_pieces;
+    int col_dim = find_transposed(s);
+    if (col_dim >= 0) w.inner = TRANSPOSED;
+    else if ((col_dim = find_repeated(s)) >= 0) w.inner = REPEATED;
+    w.row = remove_dim(s, s->ndim - 1);
+    w.col = remove_dim(s, col_dim);
+    const double cost = split_inner(&w, n);
+    const int64_t per_item = w.row.block * w.col.block;
+    const int64_t items = n / (w.row.n * w.col.n) * w.row.n_blocks * w.col.n_blocks;
     const int64_t grain = df_max(1, BLOCK_BYTES / s->bytes / per_item);
-    df_parallel_for(items, grain, 4 + cost * (double)per_item, move_items, &w);
+    df_parallel_for(items, grain, 4 + cost * (double)per_item, copy_items, &w);
 }
 
 void DF_SYM(df_fill)(void *to, int64_t n, const void *value, int bytes)

@@ -28,8 +28,8 @@ static void FN(move_row)(char *to, const char *from, int64_t n, int64_t from_ste
 
 /* Transposes a tile of TILE rows of TILE elements. A pass interleaves row i with row i + TILE / 2;
  * after log2(TILE) passes every element is in its final position (a repeated perfect shuffle). */
-static inline void FN(turn_tile)(char *to, int64_t to_step, const char *from, int64_t from_step,
-                                 bool stream)
+static inline void FN(transpose_tile)(char *to, int64_t to_step, const char *from,
+                                      int64_t from_step, bool stream)
 {
     typedef T tile __attribute__((vector_size(TILE * sizeof(T))));
     tile a[TILE], b[TILE];
@@ -56,8 +56,8 @@ static inline void FN(turn_tile)(char *to, int64_t to_step, const char *from, in
 }
 
 /* Transposes columns of a matrix by plain loops: the part that does not fill tiles. */
-static void FN(turn_rest)(char *to, int64_t to_step, const char *from, int64_t from_step,
-                          int64_t rows, int64_t cols)
+static void FN(transpose_rest)(char *to, int64_t to_step, const char *from, int64_t from_step,
+                               int64_t rows, int64_t cols)
 {
     for (int64_t c = 0; c < cols; c++)
         FN(gather_row)(to + c * to_step, from + c * (int64_t)sizeof(T), rows, from_step);
@@ -66,8 +66,8 @@ static void FN(turn_rest)(char *to, int64_t to_step, const char *from, int64_t f
 /* Transposes a matrix whose element (r, c) is read at from + r * from_step + c * sizeof(T) and
  * written at to + c * to_step + r * sizeof(T). Tiles are processed in squares of whole cache lines,
  * so that a line is read, and written, once even if rows are a multiple of a page apart. */
-static void FN(turn)(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t rows,
-                     int64_t cols, bool stream)
+static void FN(transpose_matrix)(char *to, int64_t to_step, const char *from, int64_t from_step,
+                                 int64_t rows, int64_t cols, bool stream)
 {
     enum { SIZE = sizeof(T), EDGE = 64 / sizeof(T) };
     const int64_t tile_rows = rows / TILE * TILE, tile_cols = cols / TILE * TILE;
@@ -76,10 +76,10 @@ static void FN(turn)(char *to, int64_t to_step, const char *from, int64_t from_s
         for (int64_t c0 = 0; c0 < tile_cols; c0 += EDGE)
             for (int64_t c = c0; c < df_min(c0 + EDGE, tile_cols); c += TILE)
                 for (int64_t r = r0; r < df_min(r0 + EDGE, tile_rows); r += TILE)
-                    FN(turn_tile)(to + c * to_step + r * SIZE, to_step,
-                                  from + r * from_step + c * SIZE, from_step, stream);
-    FN(turn_rest)(to + tile_cols * to_step, to_step, from + tile_cols * SIZE, from_step, tile_rows,
-                  cols - tile_cols);
-    FN(turn_rest)(to + tile_rows * SIZE, to_step, from + tile_rows * from_step, from_step,
-                  rows - tile_rows, cols);
+                    FN(transpose_tile)(to + c * to_step + r * SIZE, to_step,
+                                       from + r * from_step + c * SIZE, from_step, stream);
+    FN(transpose_rest)(to + tile_cols * to_step, to_step, from + tile_cols * SIZE, from_step,
+                       tile_rows, cols - tile_cols);
+    FN(transpose_rest)(to + tile_rows * SIZE, to_step, from + tile_rows * from_step, from_step,
+                       rows - tile_rows, cols);
 }

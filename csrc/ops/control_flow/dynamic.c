@@ -37,26 +37,26 @@ static bool next_value(reader *r, int64_t *mark, int64_t *value)
     return true;
 }
 
-static bool next_list(reader *r, int64_t *room, df_ints *list)
+static bool next_list(reader *r, int64_t *buffer, df_ints *list)
 {
     int64_t n, mark;
     if (!next_word(r, &n) || n < 0 || n > (r->code.n - r->at) / 2) return false;
-    *list = (df_ints){room, n};
+    *list = (df_ints){buffer, n};
     for (int64_t i = 0; i < n; i++)
-        if (!next_value(r, &mark, &room[i])) return false;
+        if (!next_value(r, &mark, &buffer[i])) return false;
     return true;
 }
 
-/* Reads the attributes of this run; lists are stored in `room`, which has one word per word of
+/* Reads the attributes of this run; lists are stored in `buffer`, which has one word per word of
  * code. `limited`: an attribute has a type that does not hold every number. */
-static bool read_attrs(const df_op *op, reader *r, df_attr *attrs, int64_t *room, bool *limited)
+static bool read_attrs(const df_op *op, reader *r, df_attr *attrs, int64_t *buffer, bool *limited)
 {
     int64_t mark, value;
     *limited = false;
     for (int k = 0; k < op->n_attrs; k++) {
         if (op->attrs[k].type == DF_ATTR_INTS) {
-            if (!next_list(r, room, &attrs[k].list)) return false;
-            room += attrs[k].list.n;
+            if (!next_list(r, buffer, &attrs[k].list)) return false;
+            buffer += attrs[k].list.n;
             continue;
         }
         if (!next_value(r, &mark, &value)) return false;

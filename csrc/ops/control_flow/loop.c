@@ -39,7 +39,7 @@ typedef struct {
     df_tensor row, *out;
     bool packed;
     int64_t bytes; /* of a row; -1: not known yet */
-    int64_t room;  /* capacity in rows */
+    int64_t capacity; /* in rows */
 } stack;
 
 typedef struct {
@@ -169,7 +169,7 @@ static df_status begin_stacks(const df_call *call, loop_state *r, df_error *err)
         s->out = call->out[i];
         s->packed = df_loop_is_packed(s->out, s->row.size);
         s->bytes = s->row.size < 0 ? -1 : df_tensor_bytes(&s->row);
-        s->room = s->out->size < 0 ? 0 : INT64_MAX;
+        s->capacity = s->out->size < 0 ? 0 : INT64_MAX;
         r->out[i] = &s->row;
     }
     return status;
@@ -217,15 +217,15 @@ static df_status grow(stack *s, int64_t n, int64_t used, df_error *err)
     df_buffer_release(s->out->buffer);
     s->out->buffer = buffer;
     s->out->data = buffer->data;
-    s->room = n;
+    s->capacity = n;
     return DF_OK;
 }
 
 /* Ensures capacity for another row after `used` rows: doubles it, or uses the trip count if
  * known. */
-static df_status make_room(const loop_state *r, stack *s, int64_t used, df_error *err)
+static df_status reserve_row(const loop_state *r, stack *s, int64_t used, df_error *err)
 {
-    if (used < s->room) return DF_OK;
+    if (used < s->capacity) return DF_OK;
     const int64_t twice = used < 8 ? 8 : used > INT64_MAX / 2 ? INT64_MAX : 2 * used;
     return grow(s, r->at.keep_going < 0 ? r->trip_count : df_min(twice, r->trip_count), used, err);
 }
@@ -257,7 +257,7 @@ static df_status select_rows(const df_call *call, loop_state *r, int64_t t, df_e
             df_tensor_clear(&s->row);
             status = describe(&s->row, row, 0, err);
         } else {
-            status = make_room(r, s, t, err);
+            status = reserve_row(r, s, t, err);
             s->row.data = (char *)s->out->data + at * s->bytes;
         }
     }
@@ -287,7 +287,7 @@ static df_status add_rows(const df_call *call, loop_state *r, int64_t t, df_erro
                            df_shape_text(s->row.ndim, s->out->shape + 1).text,
                            df_shape_text(s->row.ndim, s->row.shape).text);
         }
-        if (status == DF_OK) status = make_room(r, s, t, err);
+        if (status == DF_OK) status = reserve_row(r, s, t, err);
         if (status == DF_OK && s->bytes)
             memcpy((char *)s->out->data + at * s->bytes, s->row.data, (size_t)s->bytes);
     }
@@ -375,8 +375,8 @@ static df_status run_fixed(const df_call *call, loop_state *r, int64_t *t, df_er
     for (*t = 0; *t < r->trip_count && r->another && status == DF_OK;) {
         int64_t end = *t ? r->trip_count : 1;
         for (int k = 0; k < r->at.n_stacked && status == DF_OK; k++) {
-            status = make_room(r, &r->stacks[k], *t, err);
-            end = df_min(end, r->stacks[k].room);
+            status = reserve_row(r, &r->stacks[k], *t, err);
+            end = df_min(end, r->stacks[k].capacity);
         }
         if (status != DF_OK) break;
         place(call, r, *t);
@@ -423,7 +423,7 @@ static df_status return_stack(stack *s, int64_t n, df_error *err)
 {
     int64_t shape[DF_MAX_NDIM];
     if (s->packed) return df_row_list_finish(s->out, err);
-    if (s->room == INT64_MAX) return DF_OK;
+    if (s->capacity == INT64_MAX) return DF_OK;
     shape[0] = n;
     for (int d = 1; d < s->out->ndim; d++) shape[d] = df_max(s->out->shape[d], 0);
     df_status status = df_tensor_set(s->out, s->out->dtype, s->out->ndim, shape, "loop", err);

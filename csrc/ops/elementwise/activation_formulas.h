@@ -8,7 +8,8 @@
  * GELU_A x + GELU_B x^3. */
 #define GELU_A 1.5957691216057307117597842397375L /* 2 sqrt(2 / pi) */
 #define GELU_B (GELU_A * 0.044715L)
-/* x sigmoid(2u) is 0 beyond, and e^2u is still within the range of `scale`. */
+/* For x below -GELU_END, x sigmoid(2u) rounds to 0; e^2u at -GELU_END is still within the range of
+ * `scale`. */
 #define GELU_END_f32 11
 #define GELU_END_f64 22
 
@@ -35,7 +36,7 @@ DF_INLINE V FN(silu_grad)(V g, V x) { return g * FN(silu_slope)(x); }
 
 DF_INLINE V FN(gelu_exact_grad)(V g, V x) { return g * FN(gelu_slope)(x); }
 
-/* x (A + B x^2) as a pair; the constants are also more precise than the dtype. */
+/* x (A + B x^2) as a pair; the constants are also pairs. */
 DF_INLINE FN(df_pair) FN(gelu_exponent)(V x)
 {
     const T a = (T)GELU_A, b = (T)GELU_B, b_rest = (T)(GELU_B - b);

@@ -41,6 +41,6 @@ static df_status run_bitcast(const df_call *call, df_error *err)
 }
 
 DF_OP(bitcast) = {.name = "bitcast", .kind = DF_GENERAL, .cannot_fail = true, .serial = true,
-                  .n_in = 1,
-                  .n_out = 1, .n_attrs = 1, .attrs = {{"dtype", DF_ATTR_DTYPE}},
+                  .n_in = 1, .n_out = 1, .n_attrs = 1,
+                  .attrs = {{"dtype", DF_ATTR_DTYPE}},
                   .infer = infer_bitcast, .run = run_bitcast};

@@ -21,33 +21,33 @@
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-/* Tile functions of 16-bit floats, generated with those of float32. */
-#define HALVES(name, n_in, rounds) DF_CAT(HALVES, DTYPE)(name, n_in, rounds)
-#define HALVES_f32(name, n_in, rounds)                                                           \
-    DF_WHERE(F16, HALF(name, f16, DF_F16, n_in, rounds))                                         \
-    DF_WHERE(BF16, HALF(name, bf16, DF_BF16, n_in, rounds))
-#define HALF(name, dtype, half, n_in, rounds)                                                    \
+/* Tile functions of 16-bit floats, generated together with the tile functions of float32. */
+#define REDUCED(name, n_in, rounds) DF_CAT(REDUCED, DTYPE)(name, n_in, rounds)
+#define REDUCED_f32(name, n_in, rounds)                                                          \
+    DF_WHERE(F16, REDUCED_TILE(name, f16, DF_F16, n_in, rounds))                                 \
+    DF_WHERE(BF16, REDUCED_TILE(name, bf16, DF_BF16, n_in, rounds))
+#define REDUCED_TILE(name, dtype, half, n_in, rounds)                                            \
     static void name##_tile_##dtype(int64_t n, void *out, const void *const *in,                 \
                                     const df_attr *attrs)                                        \
     {                                                                                            \
         DF_SYM(df_tile_in_float)(name##_tile_f32, (df_half_tile){half, n_in, rounds}, n, out, in, \
                                  attrs);                                                         \
     }
-#define HALVES_f64(name, n_in, rounds)
-#define HALVES_u8(name, n_in, rounds)
-#define HALVES_u16(name, n_in, rounds)
-#define HALVES_u32(name, n_in, rounds)
-#define HALVES_u64(name, n_in, rounds)
-#define HALVES_i8(name, n_in, rounds)
-#define HALVES_i16(name, n_in, rounds)
-#define HALVES_i32(name, n_in, rounds)
-#define HALVES_i64(name, n_in, rounds)
+#define REDUCED_f64(name, n_in, rounds)
+#define REDUCED_u8(name, n_in, rounds)
+#define REDUCED_u16(name, n_in, rounds)
+#define REDUCED_u32(name, n_in, rounds)
+#define REDUCED_u64(name, n_in, rounds)
+#define REDUCED_i8(name, n_in, rounds)
+#define REDUCED_i16(name, n_in, rounds)
+#define REDUCED_i32(name, n_in, rounds)
+#define REDUCED_i64(name, n_in, rounds)
 
 /* The tile function of a formula: a loop over vectors, one line per formula. */
 #define TILE_OF(name)                                                                            \
     static void FN(name##_tile)(int64_t n, void *out, const void *const *in, const df_attr *attrs)
-#define TILE_HEAD(name, n_in) TILE_OF(name); HALVES(name, n_in, true) TILE_OF(name)
-#define TEST_HEAD(name, n_in) TILE_OF(name); HALVES(name, n_in, false) TILE_OF(name)
+#define TILE_HEAD(name, n_in) TILE_OF(name); REDUCED(name, n_in, true) TILE_OF(name)
+#define TEST_HEAD(name, n_in) TILE_OF(name); REDUCED(name, n_in, false) TILE_OF(name)
 #define TILE_UNARY(name) \
     TILE_HEAD(name, 1) { (void)attrs; FN(map1)(n, out, in[0], FN(name)); }
 #define TILE_BINARY(name) \

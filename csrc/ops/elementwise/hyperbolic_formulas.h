@@ -1,4 +1,5 @@
-/* Hyperbolic functions that vmath.h lacks. Compiled once per floating dtype. */
+/* Tile functions of hyperbolic functions, and the gradient of tanh, which vmath.h lacks. Compiled
+ * once per floating dtype. */
 
 /* 1 / cosh(x)^2 from e^-2|x|, as 1 - tanh(x)^2 would vanish where tanh(x) rounds to 1. */
 DF_INLINE V FN(tanh_grad)(V g, V x)

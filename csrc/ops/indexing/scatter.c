@@ -377,11 +377,11 @@ static df_status run_update_grad(const df_call *call, df_error *err)
     const df_tensor *g = call->in[0];
     const layout l = lay_out(g->ndim, g->shape, call->in[1], 0, 0, true);
     const size_t row_bytes = (size_t)(l.inner * df_dtypes[g->dtype].bytes);
-    char *kept = call->out[0]->data, *updates = call->out[1]->data;
+    char *g_tensor = call->out[0]->data, *updates = call->out[1]->data;
     int64_t rows[CHUNK], *last = call->workspace; /* per row: the last update that wrote it */
     df_status status = check_indices(call, &l, "tensor", err);
     if (status != DF_OK || g->size == 0) return status;
-    if (kept != g->data) memcpy(kept, g->data, (size_t)df_tensor_bytes(g));
+    if (g_tensor != g->data) memcpy(g_tensor, g->data, (size_t)df_tensor_bytes(g));
     for (int64_t j = 0; j < l.picks; j += CHUNK) {
         const int64_t n = df_min(l.picks - j, CHUNK);
         resolve(&l, j, n, rows);
@@ -392,7 +392,7 @@ static df_status run_update_grad(const df_call *call, df_error *err)
         resolve(&l, j, n, rows);
         for (int64_t i = 0; i < n; i++, updates += row_bytes) {
             if (last[rows[i]] == j + i)
-                memcpy(updates, kept + rows[i] * (int64_t)row_bytes, row_bytes);
+                memcpy(updates, g_tensor + rows[i] * (int64_t)row_bytes, row_bytes);
             else memset(updates, 0, row_bytes);
         }
     }
@@ -400,7 +400,7 @@ static df_status run_update_grad(const df_call *call, df_error *err)
         const int64_t n = df_min(l.picks - j, CHUNK);
         resolve(&l, j, n, rows);
         for (int64_t i = 0; i < n; i++)
-            memset(kept + rows[i] * (int64_t)row_bytes, 0, row_bytes);
+            memset(g_tensor + rows[i] * (int64_t)row_bytes, 0, row_bytes);
     }
     return DF_OK;
 }

@@ -161,19 +161,19 @@ static int64_t workspace(const df_call *call, const form *f)
 
 /* --- execution --- */
 
-/* The parameter as a whole row; advances `room` past a repeated one. */
+/* The parameter as a whole row; a repeated one is written to `cursor`, which advances past it. */
 static const void *whole_row(const df_call *call, const form *f, const rows *r, int input,
-                             char **room)
+                             char **cursor)
 {
     const df_tensor *p = call->in[input], row = row_of(call, f);
-    char *to = *room;
+    char *to = *cursor;
     df_operand_walk operand;
-    df_operand_room dims;
+    df_operand_dims dims;
     if (p->size == r->n) return p->data;
     df_operand_set(&operand, p, &row, &dims);
     const char *from = df_operand_load(&operand, p->data, 0, r->n, to);
     if (from != to) memcpy(to, from, (size_t)(r->n * df_dtypes[r->dtype].bytes));
-    *room += bytes_of_param(call, r, input);
+    *cursor += bytes_of_param(call, r, input);
     return to;
 }
 
@@ -224,12 +224,12 @@ static df_status run(const df_call *call, const form *f)
                 memset(call->out[i]->data, 0, (size_t)df_tensor_bytes(call->out[i]));
         return DF_OK;
     }
-    char *room = call->workspace;
-    if (r.scale) r.scale = whole_row(call, f, &r, f->back + 1, &room);
-    if (r.offset) r.offset = whole_row(call, f, &r, 2, &room);
+    char *cursor = call->workspace;
+    if (r.scale) r.scale = whole_row(call, f, &r, f->back + 1, &cursor);
+    if (r.offset) r.offset = whole_row(call, f, &r, 2, &cursor);
     const double cost = NS_PER_BYTE * df_dtypes[r.dtype].bytes * (f->back ? 2 : 1);
-    if (r.n_chunks > 1) run_chunks(&r, room, cost);
-    else if (f->back) run_blocks(&r, room, cost);
+    if (r.n_chunks > 1) run_chunks(&r, cursor, cost);
+    else if (f->back) run_blocks(&r, cursor, cost);
     else
         df_parallel_for(r.n_rows, df_max(TASK_ELEMENTS / r.n, 1), cost * (double)r.n + 20,
                         normalize_rows_task, &r);

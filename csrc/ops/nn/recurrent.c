@@ -20,7 +20,7 @@ typedef struct {
     bool reverse, time_major;
     bool wants_x; /* a gradient that includes x */
     const df_tensor *x, *kernel, *recurrent, *bias, *inner_bias, *h0, *c0, *lengths;
-    const df_tensor *g_out, *g_h, *g_c, *out, *kept; /* of a gradient */
+    const df_tensor *g_out, *g_h, *g_c, *out, *residuals; /* of a gradient */
     int64_t steps, rows, features, units;            /* or DF_UNKNOWN */
 } operands;
 
@@ -46,7 +46,7 @@ static operands operands_of(const df_call *call, df_cell cell, bool gradient)
     o.lengths = *in++;
     if (gradient) {
         o.out = *in++;
-        o.kept = df_cell_kept(cell) ? *in++ : NULL;
+        o.residuals = df_cell_residuals(cell) ? *in++ : NULL;
     }
     return o;
 }
@@ -79,7 +79,7 @@ static df_status check_dtypes(const df_call *call, const operands *o, df_error *
 {
     for (int i = 0; i < call->n_in; i++) {
         const df_tensor *x = call->in[i];
-        if (x == o->kept) continue;
+        if (x == o->residuals) continue;
         if (x == o->lengths) {
             if (x->dtype != DF_I32 && x->dtype != DF_I64)
                 return df_fail_dtype(call, i, "lengths of int32 or int64", err);
@@ -152,11 +152,12 @@ static df_status check(const df_call *call, operands *o, df_error *err)
 }
 
 /* Bytes of residuals per row and step. */
-static df_status kept_bytes(const df_call *call, const operands *o, int64_t *bytes, df_error *err)
+static df_status residual_bytes(const df_call *call, const operands *o, int64_t *bytes,
+                                df_error *err)
 {
     *bytes = DF_UNKNOWN;
     if (o->units == DF_UNKNOWN ||
-        df_mul_size(o->units, df_cell_kept(o->cell) * df_dtypes[o->x->dtype].bytes, bytes))
+        df_mul_size(o->units, df_cell_residuals(o->cell) * df_dtypes[o->x->dtype].bytes, bytes))
         return DF_OK;
     return df_fail(err, DF_OVERFLOW, "%s: %lld units are too many", call->op->name,
                    (long long)o->units);
@@ -176,15 +177,15 @@ static df_status infer(const df_call *call, df_cell cell, df_error *err)
     operands o = operands_of(call, cell, false);
     int64_t bytes;
     df_status status = check(call, &o, err);
-    if (status == DF_OK) status = kept_bytes(call, &o, &bytes, err);
+    if (status == DF_OK) status = residual_bytes(call, &o, &bytes, err);
     if (status == DF_OK) status = set_steps(call, &o, call->out[0], o.units, err);
     if (status != DF_OK) return status;
-    const int64_t state[] = {o.rows, o.units}, kept[] = {o.steps, o.rows, bytes};
+    const int64_t state[] = {o.rows, o.units}, residuals[] = {o.steps, o.rows, bytes};
     const int states = cell == DF_LSTM ? 2 : 1;
     for (int i = 1; i <= states && status == DF_OK; i++)
         status = df_tensor_set(call->out[i], o.x->dtype, 2, state, call->op->name, err);
-    if (status == DF_OK && df_cell_kept(cell))
-        status = df_tensor_set(call->out[states + 1], DF_U8, 3, kept, call->op->name, err);
+    if (status == DF_OK && df_cell_residuals(cell))
+        status = df_tensor_set(call->out[states + 1], DF_U8, 3, residuals, call->op->name, err);
     return status;
 }
 
@@ -197,12 +198,12 @@ static df_status check_grad(const df_call *call, operands *o, df_error *err)
     if (status == DF_OK) status = check_state(call, o, o->g_h, "gradient of the last state", err);
     if (status == DF_OK) status = check_state(call, o, o->g_c, "gradient of the last cell", err);
     if (status == DF_OK) status = check_steps(call, o, o->out, &o->units, "output", err);
-    if (status == DF_OK) status = kept_bytes(call, o, &bytes, err);
+    if (status == DF_OK) status = residual_bytes(call, o, &bytes, err);
     if (status != DF_OK) return status;
-    if (o->kept && (o->kept->dtype != DF_U8 || o->kept->ndim != 3 ||
-                    !agrees(&o->steps, o->kept, 0) || !agrees(&o->rows, o->kept, 1) ||
-                    !agrees(&bytes, o->kept, 2)))
-        return fail_shape(call, "residuals", o->kept, "the residuals of the op", err);
+    if (o->residuals && (o->residuals->dtype != DF_U8 || o->residuals->ndim != 3 ||
+                         !agrees(&o->steps, o->residuals, 0) ||
+                         !agrees(&o->rows, o->residuals, 1) || !agrees(&bytes, o->residuals, 2)))
+        return fail_shape(call, "residuals", o->residuals, "the residuals of the op", err);
     return DF_OK;
 }
 
@@ -245,11 +246,11 @@ static df_recurrence describe(const df_call *call, df_cell cell, bool gradient)
         r.out = next(&out, true);
         r.last_h = next(&out, true);
         r.last_c = next(&out, o.c0);
-        r.kept = next(&out, df_cell_kept(cell));
+        r.residuals = next(&out, df_cell_residuals(cell));
         return r;
     }
     r.out = o.out->data;
-    r.kept = data_of(o.kept);
+    r.residuals = data_of(o.residuals);
     r.g_out = o.g_out->data;
     r.g_h = o.g_h->data;
     r.g_c = data_of(o.g_c);

@@ -11,7 +11,7 @@ enum { AXIS, EXCLUSIVE, REVERSE };
 
 #define BLOCK_COLUMNS 2048 /* columns of a row per task */
 
-/* A block of columns with rows first, first + step, ...; `step` and `stride` in elements. */
+/* n rows of `cols` adjacent columns; rows are `step` elements apart, negative in reverse. */
 typedef struct {
     int64_t n, cols, step;
     bool exclusive;
@@ -21,17 +21,17 @@ typedef void (*block_fn)(void *out, const void *const *in, const block_shape *s)
 
 /* The accumulator: float64 for float32, rounded once per result; otherwise a sum of 10^7 numbers
  * would lose three digits. */
-typedef double so_far_f32;
-typedef double so_far_f64;
-typedef uint8_t so_far_u8;
-typedef uint16_t so_far_u16;
-typedef uint32_t so_far_u32;
-typedef uint64_t so_far_u64;
-typedef int8_t so_far_i8;
-typedef int16_t so_far_i16;
-typedef int32_t so_far_i32;
-typedef int64_t so_far_i64;
-#define SO_FAR DF_CAT(so_far, DTYPE)
+typedef double accumulator_f32;
+typedef double accumulator_f64;
+typedef uint8_t accumulator_u8;
+typedef uint16_t accumulator_u16;
+typedef uint32_t accumulator_u32;
+typedef uint64_t accumulator_u64;
+typedef int8_t accumulator_i8;
+typedef int16_t accumulator_i16;
+typedef int32_t accumulator_i32;
+typedef int64_t accumulator_i64;
+#define ACC DF_CAT(accumulator, DTYPE)
 
 #define TEMPLATE "ops/reduction/cumulative_formulas.h"
 #include "ops/each_float.h"

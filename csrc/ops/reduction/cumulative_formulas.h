@@ -1,70 +1,70 @@
 /* Loops of cumulative.c, compiled once per dtype. */
 
 /* One column, with the accumulator in a register. */
-DF_INLINE void FN(cumulate_row)(T *out, const T *x, const block_shape *s, SO_FAR identity,
-                            SO_FAR (*f)(SO_FAR, T))
+DF_INLINE void FN(cumulate_column)(T *out, const T *x, const block_shape *s, ACC identity,
+                               ACC (*f)(ACC, T))
 {
-    SO_FAR so_far = identity;
+    ACC acc = identity;
     for (int64_t k = 0; k < s->n; k++, out += s->step, x += s->step) {
-        const SO_FAR next = f(so_far, *x);
-        *out = (T)(s->exclusive ? so_far : next);
-        so_far = next;
+        const ACC next = f(acc, *x);
+        *out = (T)(s->exclusive ? acc : next);
+        acc = next;
     }
 }
 
 /* One row at a time, with the accumulators in L1. */
-DF_INLINE void FN(cumulate_columns)(T *out, const T *x, const block_shape *s, SO_FAR identity,
-                                SO_FAR (*f)(SO_FAR, T))
+DF_INLINE void FN(cumulate_rows)(T *out, const T *x, const block_shape *s, ACC identity,
+                             ACC (*f)(ACC, T))
 {
-    SO_FAR so_far[BLOCK_COLUMNS];
-    for (int64_t c = 0; c < s->cols; c++) so_far[c] = identity;
+    ACC acc[BLOCK_COLUMNS];
+    for (int64_t c = 0; c < s->cols; c++) acc[c] = identity;
     for (int64_t k = 0; k < s->n; k++, out += s->step, x += s->step) {
         if (s->exclusive)
             for (int64_t c = 0; c < s->cols; c++) {
                 const T next = x[c];
-                out[c] = (T)so_far[c];
-                so_far[c] = f(so_far[c], next);
+                out[c] = (T)acc[c];
+                acc[c] = f(acc[c], next);
             }
         else
             for (int64_t c = 0; c < s->cols; c++) {
-                so_far[c] = f(so_far[c], x[c]);
-                out[c] = (T)so_far[c];
+                acc[c] = f(acc[c], x[c]);
+                out[c] = (T)acc[c];
             }
     }
 }
 
-DF_INLINE SO_FAR FN(add_1)(SO_FAR a, T b) { return (SO_FAR)(a + b); }
-DF_INLINE SO_FAR FN(multiply_1)(SO_FAR a, T b) { return (SO_FAR)(a * b); }
+DF_INLINE ACC FN(add_1)(ACC a, T b) { return (ACC)(a + b); }
+DF_INLINE ACC FN(multiply_1)(ACC a, T b) { return (ACC)(a * b); }
 
 #if DTYPE_SIGNED
 static void FN(cumsum_block)(void *out, const void *const *in, const block_shape *s)
 {
-    if (s->cols == 1) FN(cumulate_row)(out, in[0], s, 0, FN(add_1));
-    else FN(cumulate_columns)(out, in[0], s, 0, FN(add_1));
+    if (s->cols == 1) FN(cumulate_column)(out, in[0], s, 0, FN(add_1));
+    else FN(cumulate_rows)(out, in[0], s, 0, FN(add_1));
 }
 
 static void FN(cumprod_block)(void *out, const void *const *in, const block_shape *s)
 {
-    if (s->cols == 1) FN(cumulate_row)(out, in[0], s, 1, FN(multiply_1));
-    else FN(cumulate_columns)(out, in[0], s, 1, FN(multiply_1));
+    if (s->cols == 1) FN(cumulate_column)(out, in[0], s, 1, FN(multiply_1));
+    else FN(cumulate_rows)(out, in[0], s, 1, FN(multiply_1));
 }
 #endif
 
 #if DTYPE_FLOAT
 
-/* log(e^a + e^b): the larger, plus the contribution of the smaller. The difference of infinities of
- * one sign is not defined. */
-DF_INLINE SO_FAR FN(log_add_1)(SO_FAR a, T b)
+/* log(e^a + e^b): the larger, plus the contribution of the smaller. The case a == b includes equal
+ * infinities, whose difference is NaN. */
+DF_INLINE ACC FN(log_add_1)(ACC a, T b)
 {
     if (a == b) return a + M_LN2;
-    const SO_FAR high = a > b ? a : b, low = a > b ? b : a;
+    const ACC high = a > b ? a : b, low = a > b ? b : a;
     return high + log1p(exp(low - high));
 }
 
 static void FN(logsumexp_block)(void *out, const void *const *in, const block_shape *s)
 {
-    if (s->cols == 1) FN(cumulate_row)(out, in[0], s, -INFINITY, FN(log_add_1));
-    else FN(cumulate_columns)(out, in[0], s, -INFINITY, FN(log_add_1));
+    if (s->cols == 1) FN(cumulate_column)(out, in[0], s, -INFINITY, FN(log_add_1));
+    else FN(cumulate_rows)(out, in[0], s, -INFINITY, FN(log_add_1));
 }
 
 static void FN(recurrence_block)(void *to, const void *const *in, const block_shape *s)

@@ -111,7 +111,7 @@ static void finish_column(const reduction *r, df_dtype dtype, const df_column_re
                           char *out, char *workspace)
 {
     const int bytes = df_dtypes[dtype].bytes;
-    const int64_t chunks = f->outer * f->n_chunks, room = chunks * f->inner * bytes;
+    const int64_t chunks = f->outer * f->n_chunks, stage_bytes = chunks * f->inner * bytes;
     gathering g = {f, r->first[dtype].gather, parts, f->n_chunks == 1 ? out : workspace,
                    df_ceil_div(f->inner, COLUMN_BLOCK), bytes};
     if (f->inner == 1) memcpy(g.out, parts, (size_t)(chunks * bytes));
@@ -126,7 +126,7 @@ static void finish_column(const reduction *r, df_dtype dtype, const df_column_re
         s.reducer = &r->rest[dtype];
         s.x = x;
         s.p = NULL;
-        s.out = all_reduced(&left) ? out : workspace + (1 + i % 2) * room;
+        s.out = all_reduced(&left) ? out : workspace + (1 + i % 2) * stage_bytes;
         s.bytes = bytes;
         run_stage(&s, 0);
         x = s.out;

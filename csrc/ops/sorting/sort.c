@@ -126,7 +126,7 @@ static void whole_row(const sort_job *s, int64_t r, char *keys, char *tmp)
 
 enum { TOP_CHUNK = 256 };
 
-/* Candidates are collected in `keep`, with room for 2 k + TOP_CHUNK. When it is full it is sorted
+/* Candidates are collected in `keep`, which holds 2 k + TOP_CHUNK. When it is full it is sorted
  * and cut to k; from then on only elements less than the last candidate are added. */
 static void top_of_row(const sort_job *s, int64_t r, char *keep, char *tmp)
 {
@@ -214,8 +214,8 @@ static void sort_block(void *context, int64_t begin, int64_t end)
     sort_job *s = context;
     const int64_t each = s->rows->bytes, lanes = PANEL_BYTES / each;
     const bool few = few_of_many(s);
-    const int64_t room = few ? 2 * s->k + TOP_CHUNK + 1 : s->n; /* elements per buffer */
-    const int64_t half = df_max(room * each, few ? 0 : df_min(s->n, NETWORK_MAX) * PANEL_BYTES);
+    const int64_t capacity = few ? 2 * s->k + TOP_CHUNK + 1 : s->n; /* elements per buffer */
+    const int64_t half = df_max(capacity * each, few ? 0 : df_min(s->n, NETWORK_MAX) * PANEL_BYTES);
     df_buffer *buffer = df_buffer_new(2 * half);
     if (!buffer) {
         __atomic_store_n(&s->failed, true, __ATOMIC_RELAXED);

@@ -23,8 +23,8 @@ DF_INLINE __m512i sort_bitonic(__m512i v)
 
 DF_INLINE __m512i reversed(__m512i v)
 {
-    const __m512i back = _mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    return _mm512_permutexvar_epi32(back, v);
+    const __m512i order = _mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    return _mm512_permutexvar_epi32(order, v);
 }
 
 /* Merges the sorted runs a[0..n) and a[n..2n) in place; n is a power of 2. */
@@ -113,13 +113,13 @@ static int64_t partition(uint32_t *x, uint32_t *tmp, int64_t n, uint32_t pivot, 
     const __m512i p = _mm512_set1_epi32((int)pivot);
     int64_t low = 0, high = 0;
     for (int64_t i = 0; i < n; i += 16) {
-        const __mmask16 there = (__mmask16)(n - i < 16 ? (1u << (n - i)) - 1 : 0xffff);
-        const __m512i v = _mm512_maskz_loadu_epi32(there, x + i);
-        const __mmask16 below = equal ? _mm512_mask_cmple_epu32_mask(there, v, p)
-                                      : _mm512_mask_cmplt_epu32_mask(there, v, p);
-        const __mmask16 above = there & (__mmask16)~below;
-        _mm512_mask_storeu_epi32(x + low, there, _mm512_maskz_compress_epi32(below, v));
-        _mm512_mask_storeu_epi32(tmp + high, there, _mm512_maskz_compress_epi32(above, v));
+        const __mmask16 valid = (__mmask16)(n - i < 16 ? (1u << (n - i)) - 1 : 0xffff);
+        const __m512i v = _mm512_maskz_loadu_epi32(valid, x + i);
+        const __mmask16 below = equal ? _mm512_mask_cmple_epu32_mask(valid, v, p)
+                                      : _mm512_mask_cmplt_epu32_mask(valid, v, p);
+        const __mmask16 above = valid & (__mmask16)~below;
+        _mm512_mask_storeu_epi32(x + low, valid, _mm512_maskz_compress_epi32(below, v));
+        _mm512_mask_storeu_epi32(tmp + high, valid, _mm512_maskz_compress_epi32(above, v));
         low += __builtin_popcount(below);
         high += __builtin_popcount(above);
     }
@@ -143,7 +143,8 @@ static uint32_t choose_pivot(const uint32_t *x, int64_t n)
     return median_of_3(m[0], m[1], m[2]);
 }
 
-/* Returns false if partitions were bad too often, so that another method is better. */
+/* Sorts x, with n elements of scratch memory in `tmp`. Returns false, with x permuted, if n is
+ * still large after `depth` partitions; another method is faster then. */
 static bool sort_vectors(uint32_t *x, uint32_t *tmp, int64_t n, int depth)
 {
     while (n > VECTOR_BLOCK) {

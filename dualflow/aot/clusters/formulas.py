@@ -14,7 +14,7 @@ ROW_CHUNK = 16384               # elements: the library reduces longer rows in c
 CAST_TAGS = {d.name: "boolean" if d.is_bool else d.short_name.lower() for d in ALL}
 TAGS = {d.name: "u8" if d.is_bool else "u16" if d.is_reduced_float else d.short_name.lower()
         for d in ALL}
-HALVES = frozenset([d.name for d in ALL if d.is_reduced_float])
+REDUCED_FLOATS = frozenset([d.name for d in ALL if d.is_reduced_float])
 
 
 class Formula(NamedTuple):
@@ -73,7 +73,7 @@ def formula_of(op: Op, key: DType, words: tuple[int, ...]) -> Formula | None:
         name = of_bools
     elif if_true and words[0]:
         name = if_true
-    half = key.name in HALVES
+    half = key.name in REDUCED_FLOATS
     if form == "choice" and half:
         return Formula(name, "i16", form, False, False)
     with_attribute = op.attr_types[:1] == ("float",)
@@ -85,5 +85,5 @@ def reduction_of(op: Op, dtype: DType, row_length: int) -> Reduction | None:
     if op.formula is None or not dtype.is_floating or row_length > ROW_CHUNK:
         return None
     _, name, _, _, finish = op.formula
-    wide = dtype.name in HALVES
+    wide = dtype.name in REDUCED_FLOATS
     return Reduction(name, "f32" if wide else TAGS[dtype.name], finish, wide)

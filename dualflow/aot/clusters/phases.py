@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dualflow._core import get_op
 from dualflow.aot.clusters.formulas import (
-    HALVES,
+    REDUCED_FLOATS,
     Formula,
     Reduction,
     formula_of,
@@ -154,7 +154,7 @@ class Plan:
     def _width(self, k: int) -> int:
         """Return the bytes of a step's widest operand or result, as computed."""
         values = [self.dtypes[v] for v in (*self.code.steps[k].operands, self.n_in + k)]
-        return max([WIDE if x.name in HALVES else x.itemsize for x in values])
+        return max([WIDE if x.name in REDUCED_FLOATS else x.itemsize for x in values])
 
     def _phase(self, k: int, space: int, looping: bool) -> int:
         """Return the first phase that may hold a step; append one if there is none."""

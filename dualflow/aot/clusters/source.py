@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from dualflow.aot.clusters.formulas import (
     CAST_TAGS,
-    HALVES,
     HEADER,
+    REDUCED_FLOATS,
     TAGS,
     Formula,
     Reduction,
@@ -88,7 +88,7 @@ class Loop:
 
     def _bytes(self, v: int) -> int:
         dtype = self.plan.dtypes[v]
-        return WIDE if dtype.name in HALVES else dtype.itemsize
+        return WIDE if dtype.name in REDUCED_FLOATS else dtype.itemsize
 
     def _is_column(self, v: int) -> bool:
         """Return True if a value is a single row, the same for all rows of this loop."""

@@ -9,7 +9,7 @@ import dualflow as df
 from dualflow import linalg
 from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.dtypes import as_dtype
-from dualflow.compat.v1.ops import alike, convert, wrapped
+from dualflow.compat.v1.ops import as_tensors, convert, wrapped
 from dualflow.compat.v1.shapes import TensorShape
 from dualflow.dtypes import float32, int32
 
@@ -66,7 +66,8 @@ def concat(values: Any, axis: int, name: str = "concat") -> Any:
     ...     print(sess.run(tf.concat([[1, 2], [3]], 0)))
     [1 2 3]
     """
-    return df.concat(alike(*values) if isinstance(values, list | tuple) else values, axis, name)
+    values = as_tensors(*values) if isinstance(values, list | tuple) else values
+    return df.concat(values, axis, name)
 
 
 @recorded
@@ -80,7 +81,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
     ...     print(sess.run(tf.stack([tf.constant(1), 2])))
     [1 2]
     """
-    return df.stack(alike(*values) if isinstance(values, list | tuple) else values, axis, name)
+    return df.stack(as_tensors(*values) if isinstance(values, list | tuple) else values, axis, name)
 
 
 @recorded
@@ -312,7 +313,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     chosen = convert(condition)
     if x is None:
         return df.where(chosen, name=name or "Where")
-    a, b = alike(x, y)
+    a, b = as_tensors(x, y)
     if chosen.ndim == 1 and a.ndim > 1:
         chosen = df.reshape(chosen, [-1, *[1] * (a.ndim - 1)])
     return df.where(chosen, a, b, name or "Select")

@@ -12,7 +12,7 @@ from dualflow.compat.v1.data_text import summarized
 from dualflow.compat.v1.default_graph import last_op, recorded
 from dualflow.compat.v1.groups import name_scope
 from dualflow.compat.v1.operation import HostTensor
-from dualflow.compat.v1.ops import alike, convert
+from dualflow.compat.v1.ops import as_tensors, convert
 from dualflow.debugging.assertions import spacing
 from dualflow.ops.control_flow.host import host_call
 from dualflow.ops.string_tensor import as_bytes, is_text
@@ -91,7 +91,7 @@ def comparison(name: str, op: Callable[..., Any], sign: str,
     """Return an assertion that compares two tensors element by element, with broadcasting."""
     def compare(x: Any, y: Any, data: Any = None, summarize: int | None = None,
                 message: str | None = None, name: str | None = None) -> Any:
-        a, b = alike(x, y)
+        a, b = as_tensors(x, y)
         with name_scope(name, compare.__name__):
             shown = [message or "", f"Condition x {sign} y did not hold element-wise:",
                      f"x ({called(a)}) = ", a, f"y ({called(b)}) = ", b] if data is None else data
@@ -193,7 +193,7 @@ def assert_near(x: Any, y: Any, rtol: Any = None, atol: Any = None, data: Any = 
     >>> with tf.Graph().as_default(), tf.Session() as sess:
     ...     sess.run(tf.assert_near([1.], [1.0000001]))
     """
-    a, b = alike(x, y)
+    a, b = as_tensors(x, y)
     default = 10 * spacing(a.dtype)
     relative, absolute = [default if tol is None else tol for tol in (rtol, atol)]
     with name_scope(name, "assert_near"):

@@ -16,12 +16,12 @@ def summarized(x: Any, limit: int | None) -> str:
     if isinstance(x, str | bytes):
         return x if isinstance(x, str) else x.decode()
     most = 3 if limit is None else x.size if limit < 0 else limit
-    values, told = tolist(x), _Told(x, most)
-    told.dimension(values, x.ndim)
-    return "".join(told.parts) + "..." * (x.size > most)
+    text = _Text(x, most)
+    text.dimension(tolist(x), x.ndim)
+    return "".join(text.parts) + "..." * (x.size > most)
 
 
-class _Told:
+class _Text:
     """Formats nested lists until `left` elements have been printed."""
 
     def __init__(self, x: Tensor, limit: int) -> None:

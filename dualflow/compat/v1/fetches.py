@@ -103,9 +103,9 @@ class Fetches:
             raise TypeError(f'Argument `fetch` = {item} has invalid type "{kind}" must be a string '
                             f"or Tensor. ({error})") from None
         except (ValueError, KeyError) as error:
-            told = error.args[0] if error.args else error
+            reason = error.args[0] if error.args else error
             raise ValueError(f"Argument `fetch` = {item} cannot be interpreted as a Tensor. "
-                             f"({told})") from None
+                             f"({reason})") from None
 
     def _take(self, item: Any) -> None:
         """Add the tensors that a fetch needs."""

@@ -357,11 +357,11 @@ class Graph(SizedTrace):
 
     # --- errors ---
 
-    def no_value(self, x: Symbol, asked: str, instead: str) -> Any:
-        told = {messages.TRUTH: TRUTH, "iteration": ITERATION}.get(asked)
-        if told is not None:
-            raise TracedValueError(f"{told} ({x.name}, {messages.origin(x)})")
-        raise TracedValueError(messages.leaked(x, self.name, asked, self.outside_text))
+    def no_value(self, x: Symbol, operation: str, instead: str) -> Any:
+        message = {messages.TRUTH: TRUTH, "iteration": ITERATION}.get(operation)
+        if message is not None:
+            raise TracedValueError(f"{message} ({x.name}, {messages.origin(x)})")
+        raise TracedValueError(messages.leaked(x, self.name, operation, self.outside_text))
 
     def raise_leaked(self, x: Symbol, caller: str) -> None:
         current = current_graph()

@@ -10,7 +10,7 @@ from dualflow.compat.v1 import nn_ops
 from dualflow.compat.v1.default_graph import default_graph, recorded
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import name_scope
-from dualflow.compat.v1.ops import alike, convert
+from dualflow.compat.v1.ops import as_tensors, convert
 
 __all__ = ["Reduction", "absolute_difference", "compute_weighted_loss", "cosine_distance",
            "hinge_loss", "huber_loss", "log_loss", "mean_squared_error", "sigmoid_cross_entropy",
@@ -116,7 +116,7 @@ def mean_squared_error(labels: Any, predictions: Any, weights: Any = 1.0, scope:
     ...     print(sess.run(tf.losses.mean_squared_error([1., 2.], [1., 4.])))
     2.0
     """
-    x, y = alike(predictions, labels)
+    x, y = as_tensors(predictions, labels)
     return compute_weighted_loss(math.squared_difference(x, df.cast(y, x.dtype)), weights,
                                  scope or "mean_squared_error", loss_collection, reduction)
 
@@ -147,7 +147,7 @@ def absolute_difference(labels: Any, predictions: Any, weights: Any = 1.0,
     ...     print(sess.run(tf.losses.absolute_difference([1., 2.], [1., 4.])))
     1.0
     """
-    x, y = alike(predictions, labels)
+    x, y = as_tensors(predictions, labels)
     return compute_weighted_loss(df.abs(x - df.cast(y, x.dtype)), weights,
                                  scope or "absolute_difference", loss_collection, reduction)
 
@@ -180,7 +180,7 @@ def huber_loss(labels: Any, predictions: Any, weights: Any = 1.0, delta: float =
     ...     print(sess.run(tf.losses.huber_loss([0., 0.], [1., 3.])))
     1.5
     """
-    x, y = alike(predictions, labels)
+    x, y = as_tensors(predictions, labels)
     error = df.abs(x - df.cast(y, x.dtype))
     small = df.minimum(error, delta)
     return compute_weighted_loss(0.5 * small * small + delta * (error - small), weights,
@@ -215,7 +215,7 @@ def log_loss(labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float =
     ...     print(sess.run(tf.losses.log_loss([1.], [0.5])).round(4))
     0.6931
     """
-    x, y = alike(predictions, labels)
+    x, y = as_tensors(predictions, labels)
     y = df.cast(y, x.dtype)
     losses = -y * df.log(x + epsilon) - (1.0 - y) * df.log(1.0 - x + epsilon)
     return compute_weighted_loss(losses, weights, scope or "log_loss", loss_collection, reduction)
@@ -246,7 +246,7 @@ def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0, scope: str | None =
     ...     print(sess.run(tf.losses.hinge_loss([1., 0.], [0.5, 0.5])))
     1.0
     """
-    x, y = alike(logits, labels)
+    x, y = as_tensors(logits, labels)
     losses = df.nn.relu(1.0 - (2.0 * df.cast(y, x.dtype) - 1.0) * x)
     return compute_weighted_loss(losses, weights, scope or "hinge_loss", loss_collection, reduction)
 
@@ -281,7 +281,7 @@ def cosine_distance(labels: Any, predictions: Any, axis: int | None = None, weig
     ...     print(sess.run(tf.losses.cosine_distance([1., 0.], [0., 1.], 0)))
     1.0
     """
-    x, y = alike(predictions, labels)
+    x, y = as_tensors(predictions, labels)
     losses = 1.0 - df.reduce_sum(x * df.cast(y, x.dtype), dim if axis is None else axis, True)
     return compute_weighted_loss(losses, weights, scope or "cosine_distance_loss", loss_collection,
                                  reduction)

@@ -9,7 +9,7 @@ import dualflow as df
 from dualflow import linalg, math
 from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.dtypes import as_dtype
-from dualflow.compat.v1.ops import alike, convert, either, wrapped
+from dualflow.compat.v1.ops import as_tensors, convert, either, wrapped
 from dualflow.dtypes import float64, int64
 
 abs: Callable[..., Any] = wrapped(df.abs, "Abs")
@@ -136,7 +136,7 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
     ...     print(sess.run(tf.matmul([[1., 2.]], [[3.], [4.]])))
     [[11.]]
     """
-    x, y = alike(a, b)
+    x, y = as_tensors(a, b)
     return df.matmul(x, y, transpose_a or adjoint_a, transpose_b or adjoint_b,
                      name=name or "MatMul")
 
@@ -231,7 +231,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
     ...     print(sess.run([tf.div(-7, 2), tf.div(7., 2.)]))
     [np.int32(-4), np.float32(3.5)]
     """
-    a, b = alike(x, y)
+    a, b = as_tensors(x, y)
     if a.dtype.is_floating:
         return df.divide(a, b, name or "div")
     return math.floordiv(a, b, name or "div")
@@ -248,7 +248,7 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
     ...     print(sess.run(tf.truncatediv(-7, 2)))
     -3
     """
-    a, b = alike(x, y)
+    a, b = as_tensors(x, y)
     return df.sign(a) * df.sign(b) * math.floordiv(df.abs(a), df.abs(b), name or "TruncateDiv")
 
 
@@ -296,7 +296,7 @@ def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
     ...     print(sess.run(tf.truncatemod(-7, 3)))
     -1
     """
-    a, b = alike(x, y)
+    a, b = as_tensors(x, y)
     return df.multiply(df.sign(a), math.floormod(df.abs(a), df.abs(b)), name or "TruncateMod")
 
 

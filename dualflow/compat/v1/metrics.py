@@ -12,7 +12,7 @@ from dualflow.compat.v1.assign import assign_add
 from dualflow.compat.v1.default_graph import default_graph, recorded
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import name_scope
-from dualflow.compat.v1.ops import alike, convert
+from dualflow.compat.v1.ops import as_tensors, convert
 from dualflow.compat.v1.variables import Variable
 
 __all__ = ["accuracy", "auc", "false_negatives", "false_positives", "mean",
@@ -66,8 +66,9 @@ def total(name: str, value: Any) -> tuple[Any, Any]:
     """Return a variable that sums values, and the operation that adds `value` and returns the
     sum."""
     where = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
-    kept = Variable(df.zeros([int(n) for n in value.shape], value.dtype), False, where, name=name)
-    return as_tensor(kept.slot), assign_add(kept, value)
+    zeros = df.zeros([int(n) for n in value.shape], value.dtype)
+    variable = Variable(zeros, False, where, name=name)
+    return as_tensor(variable.slot), assign_add(variable, value)
 
 
 def measured(sums: list[tuple[Any, Any]], measure: Callable[..., Any], metrics_collections: Any,
@@ -126,7 +127,7 @@ def of_errors(name: str, error: Callable[[Any], Any], does: str,
     """Return a metric: the mean of `error(predictions - labels)`, passed through `last`."""
     def metric(labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
                updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:
-        y, x = alike(labels, predictions)
+        y, x = as_tensors(labels, predictions)
         with name_scope(name, metric.__name__):
             x = df.cast(error(df.cast(x, df.float32) - df.cast(y, df.float32)), df.float32)
             weight = weights_of(weights, x)
@@ -337,8 +338,8 @@ def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = Non
     0.5
     """
     with name_scope(name, "mean_iou"):
-        kept, update = table(labels, predictions, num_classes, weights, df.float64)
-        now = df.cast(kept, df.float32)
+        matrix, update = table(labels, predictions, num_classes, weights, df.float64)
+        now = df.cast(matrix, df.float32)
         right = linalg.diag_part(now)
         union = df.reduce_sum(now, 0) + df.reduce_sum(now, 1) - right
         return over_classes(right, union, update, metrics_collections, updates_collections)

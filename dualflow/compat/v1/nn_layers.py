@@ -8,7 +8,7 @@ from typing import Any
 import dualflow as df
 from dualflow import nn
 from dualflow.compat.v1.default_graph import recorded
-from dualflow.compat.v1.ops import alike, convert, either, wrapped
+from dualflow.compat.v1.ops import as_tensors, convert, either, wrapped
 
 atrous_conv2d_transpose: Callable[..., Any] = wrapped(nn.atrous_conv2d_transpose,
                                                       "conv2d_transpose")
@@ -57,7 +57,7 @@ def conv1d(value: Any = None, filters: Any = None, stride: Any = None, padding: 
     ...     print(tf.nn.conv1d(tf.ones([1, 5, 2]), tf.ones([3, 2, 4]), 1, "VALID").shape)
     (1, 3, 4)
     """
-    x, w = alike(either(value, input, "'value' and 'input'"), filters)
+    x, w = as_tensors(either(value, input, "'value' and 'input'"), filters)
     return nn.conv1d(x, w, 1 if stride is None else stride, padding, data_format or "NWC",
                      dilations, name=name or "conv1d")
 
@@ -85,7 +85,7 @@ def convolution(input: Any, filter: Any = None, padding: Any = "VALID", strides:
     ...     print(tf.nn.convolution(tf.ones([1, 5, 2]), tf.ones([3, 2, 4]), "SAME").shape)
     (1, 5, 4)
     """
-    x, w = alike(input, either(filter, filters, "'filter' and 'filters'"))
+    x, w = as_tensors(input, either(filter, filters, "'filter' and 'filters'"))
     rate = either(dilation_rate, dilations, "'dilation_rate' and 'dilations'")
     return nn.convolution(x, w, strides, padding, data_format, rate, name=name or "convolution")
 
@@ -160,7 +160,7 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> An
     ...     print(sess.run(tf.nn.relu_layer([[1., 2.]], [[3.], [4.]], [-1.])))
     [[10.]]
     """
-    a, w, b = alike(x, weights, biases)
+    a, w, b = as_tensors(x, weights, biases)
     return nn.relu(nn.bias_add(df.matmul(a, w), b), name=name or "relu_layer")
 
 
@@ -177,7 +177,7 @@ def weighted_moments(x: Any, axes: Any, frequency_weights: Any, name: str | None
     (np.float32(1.5), np.float32(0.25))
     """
     keep = bool(either(keepdims, keep_dims, "'keepdims' and 'keep_dims'"))
-    a, w = alike(x, frequency_weights)
+    a, w = as_tensors(x, frequency_weights)
     w = df.add(w, df.zeros_like(a))
     n = df.reduce_sum(w, axes, True)
     mean = df.reduce_sum(a * w, axes, True) / n
@@ -201,7 +201,7 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
     ...     print(sess.run(tf.nn.log_poisson_loss([2.], [0.])))
     [1.]
     """
-    z, c = alike(targets, log_input)
+    z, c = as_tensors(targets, log_input)
     loss = df.exp(c) - c * z
     if compute_full_loss:
         rest = z * df.log(z) - z + 0.5 * df.log(2 * PI * z)

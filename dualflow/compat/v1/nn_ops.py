@@ -9,7 +9,7 @@ import dualflow as df
 from dualflow import math, nn
 from dualflow.compat.v1 import random_ops
 from dualflow.compat.v1.default_graph import recorded
-from dualflow.compat.v1.ops import alike, convert, either, wrapped
+from dualflow.compat.v1.ops import as_tensors, convert, either, wrapped
 
 atrous_conv2d: Callable[..., Any] = wrapped(nn.atrous_conv2d, "convolution")
 batch_normalization: Callable[..., Any] = wrapped(nn.batch_normalization, "batchnorm/add_1")
@@ -60,7 +60,7 @@ def softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, axis: int | N
     [0.6931]
     """
     axis = either(axis, dim, "'axis' and 'dim'")
-    y, x = alike(labels, logits)
+    y, x = as_tensors(labels, logits)
     return nn.softmax_cross_entropy_with_logits(
         df.cast(y, x.dtype) if y.dtype is not x.dtype else y, x, -1 if axis is None else axis,
         name or "softmax_cross_entropy_with_logits")
@@ -81,7 +81,7 @@ def softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None,
     [0.6931]
     """
     only_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
-    y, x = alike(labels, logits)
+    y, x = as_tensors(labels, logits)
     return softmax_cross_entropy_with_logits_v2(df.stop_gradient(y), x,
                                                 dim if axis is None else axis, name)
 
@@ -118,7 +118,7 @@ def sigmoid_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None,
     [0.6931]
     """
     only_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
-    y, x = alike(labels, logits)
+    y, x = as_tensors(labels, logits)
     return nn.sigmoid_cross_entropy_with_logits(y, x, name or "logistic_loss")
 
 
@@ -136,7 +136,7 @@ def weighted_cross_entropy_with_logits(labels: Any = None, logits: Any = None,
     ...     print(sess.run(loss).round(4))
     [1.3863]
     """
-    y, x, weight = alike(either(labels, targets, "labels and targets"), logits, pos_weight)
+    y, x, weight = as_tensors(either(labels, targets, "labels and targets"), logits, pos_weight)
     share = 1 + (weight - 1) * y
     return df.add((1 - y) * x, share * (math.log1p(df.exp(-df.abs(x))) + nn.relu(-x)),
                   name or "logistic_loss")
@@ -169,7 +169,7 @@ def conv2d(input: Any, filter: Any = None, strides: Any = None, padding: Any = N
     ...     print(sess.run(tf.nn.conv2d(x, w, [1, 1, 1, 1], "VALID")).ravel())
     [9. 9. 9. 9.]
     """
-    x, w = alike(input, either(filter, filters, "'filter' and 'filters'"))
+    x, w = as_tensors(input, either(filter, filters, "'filter' and 'filters'"))
     return nn.conv2d(x, w, strides, padding, data_format, dilations, name or "Conv2D")
 
 
@@ -189,7 +189,7 @@ def conv2d_transpose(value: Any = None, filter: Any = None, output_shape: Any = 
     ...     print(sess.run(y).shape)
     (1, 4, 4, 1)
     """
-    x, w = alike(either(value, input, "'value' and 'input'"),
+    x, w = as_tensors(either(value, input, "'value' and 'input'"),
                  either(filter, filters, "'filter' and 'filters'"))
     return nn.conv2d_transpose(x, w, output_shape, strides, padding, data_format, dilations,
                                name or "conv2d_transpose")
@@ -368,5 +368,5 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any
     ...     print(sess.run(tf.nn.xw_plus_b([[1., 2.]], [[3.], [4.]], [5.])))
     [[16.]]
     """
-    a, w, b = alike(x, weights, biases)
+    a, w, b = as_tensors(x, weights, biases)
     return nn.bias_add(df.matmul(a, w), b, name=name or "xw_plus_b")

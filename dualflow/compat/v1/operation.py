@@ -82,9 +82,9 @@ class Operation(Node):
         """Return the attribute of this name."""
         if name == "dtype" and self.outputs:
             return self.outputs[0].dtype
-        if name not in self.given:
+        if name not in self.attr_dict:
             raise ValueError(f"Operation {self.name!r} has no attr named {name!r}.")
-        return self.given[name]
+        return self.attr_dict[name]
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Run the operation in a session, by default the default session."""

@@ -19,10 +19,10 @@ def convert(value: Any, dtype: Any = None) -> Tensor:
     return as_tensor(constant(value, dtype))
 
 
-def alike(*values: Any) -> list[Tensor]:
+def as_tensors(*values: Any) -> list[Tensor]:
     """Return values as tensors; values that are not tensors take the dtype of the first tensor."""
-    beside = dtype_of(values)
-    return [convert(x, beside) for x in values]
+    dtype = dtype_of(values)
+    return [convert(x, dtype) for x in values]
 
 
 def dtype_of(values: Any) -> DType | None:

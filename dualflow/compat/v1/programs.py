@@ -93,10 +93,10 @@ class Programs:
         with suspended():
             graph = player.run()
         if graph is None:
-            told = "".join([f", {x.name} is {value}" for x, value in values])
+            fed_sizes = "".join([f", {x.name} is {value}" for x, value in values])
             raise errors.InvalidArgumentError(
                 f"run: Python code that built {self.trace.name} branched on a size that "
-                f"differs for the fed values{told}; build it with placeholders of known shape")
+                f"differs for the fed values{fed_sizes}; build it with placeholders of known shape")
         return PartProgram(graph)
 
     def sizes_for(self, fetches: tuple[Symbol | Node, ...],

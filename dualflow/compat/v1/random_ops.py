@@ -316,9 +316,9 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     """
     x, name = convert(value), name or "random_crop"
     for axis, n in enumerate(size):
-        room = cast(shape(x)[axis] - n + 1, float32)
+        n_offsets = cast(shape(x)[axis] - n + 1, float32)
         at = cast(floor(random_uniform([], 0.0, 1.0, float32, None if seed is None else seed + axis,
-                                       f"{name}/{axis}") * room), int32)
+                                       f"{name}/{axis}") * n_offsets), int32)
         at = minimum(at, shape(x)[axis] - n)
         x = gather(x, at + range_of(n), axis=axis)
     return identity(x, name=name)

@@ -33,9 +33,9 @@ def step(cell: Any, x: Any, state: Any, time: Any, lengths: Any) -> tuple[Any, A
     if lengths is None:
         return y, new
     goes_on = df.expand_dims(df.less(df.cast(time, df.int32), lengths), 1)
-    kept = [df.where(goes_on, a, b)
+    states = [df.where(goes_on, a, b)
             for a, b in zip(flatten(new), flatten(state), strict=True)]
-    return df.where(goes_on, y, df.zeros_like(y)), pack_sequence_as(state, kept)
+    return df.where(goes_on, y, df.zeros_like(y)), pack_sequence_as(state, states)
 
 
 def lengths_of(sequence_length: Any) -> Any:

@@ -10,7 +10,7 @@ from dualflow import linalg
 from dualflow.compat.v1.array_ops import stack
 from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.dtypes import as_dtype
-from dualflow.compat.v1.ops import alike, convert, either
+from dualflow.compat.v1.ops import as_tensors, convert, either
 from dualflow.dtypes import int32
 
 __all__ = [
@@ -62,7 +62,7 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
     """
     at = [convert(x, int32) for x in indices]
     rows = [df.reshape(x, [-1, *x.shape[k.ndim:]])
-            for k, x in zip(at, alike(*data), strict=True)]
+            for k, x in zip(at, as_tensors(*data), strict=True)]
     places = df.concat([df.reshape(k, [-1]) for k in at], 0)
     values = df.concat(rows, 0)
     n = df.range(df.reduce_max(places) + 1)
@@ -154,11 +154,11 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None)
     ...     print(sess.run(tf.setdiff1d([1, 2, 3], [2]).out))
     [1 3]
     """
-    a, b = alike(x, y)
-    kept = df.reduce_all(df.not_equal(df.expand_dims(a, 1), df.expand_dims(b, 0)), 1)
+    a, b = as_tensors(x, y)
+    is_missing = df.reduce_all(df.not_equal(df.expand_dims(a, 1), df.expand_dims(b, 0)), 1)
     places = df.cast(df.range(df.shape(a)[0]), as_dtype(index_dtype))
-    return ListDiff(df.boolean_mask(a, kept, name=name or "ListDiff"),
-                    df.boolean_mask(places, kept))
+    return ListDiff(df.boolean_mask(a, is_missing, name=name or "ListDiff"),
+                    df.boolean_mask(places, is_missing))
 
 
 @recorded
@@ -270,7 +270,7 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Any:
     [[8 2]
      [3 9]]
     """
-    x, d = alike(input, diagonal)
+    x, d = as_tensors(input, diagonal)
     rows, columns = df.range(df.shape(x)[-2]), df.range(df.shape(x)[-1])
     on = df.equal(df.expand_dims(rows, 1), columns)
     last = df.shape(d)[-1] - 1
@@ -316,7 +316,7 @@ def cross(a: Any, b: Any, name: str | None = None) -> Any:
     ...     print(sess.run(tf.cross([1., 0., 0.], [0., 1., 0.])))
     [0. 0. 1.]
     """
-    x, y = alike(a, b)
+    x, y = as_tensors(a, b)
 
     def turned(z: Any, k: int) -> Any:
         return df.roll(z, -k, z.ndim - 1)

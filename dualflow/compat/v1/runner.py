@@ -76,28 +76,28 @@ class Runner:
 
     def prepared(self, fetches: Any, feeds: Mapping[Any, Any] | None, values: Values) -> Run:
         """Return a run of these fetches with values for these tensors."""
-        asked = Fetches(self.graph, fetches)
+        request = Fetches(self.graph, fetches)
         fed = [self._fed(key) for key in feeds or ()]
-        drawn = self._drawn(asked, fed) if self.graph.drawn else []
+        drawn = self._drawn(request, fed) if self.graph.drawn else []
         fed += [x for one in drawn for x in one.outputs]
-        in_python = asked.in_python or any([isinstance(x, HostTensor) for x in fed])
+        in_python = request.in_python or any([isinstance(x, HostTensor) for x in fed])
         kind = HostRun if in_python else DrawnRun if drawn else Run
-        return kind(self, asked, fed, values, drawn)
+        return kind(self, request, fed, values, drawn)
 
-    def _drawn(self, asked: Fetches, fed: Sequence[Any]) -> list[Any]:
+    def _drawn(self, request: Fetches, fed: Sequence[Any]) -> list[Any]:
         """Return the dataset elements that the fetches need."""
         given = {x for x in fed if isinstance(x, Symbol)}
-        nodes = [x.node if isinstance(x, Symbol) else x for x in asked.wanted if x not in given]
+        nodes = [x.node if isinstance(x, Symbol) else x for x in request.wanted if x not in given]
         needed = needed_for(nodes, given)
         return [one for one in self.graph.drawn
-                if any([x.op in needed or x in asked.hosts for x in one.outputs])]
+                if any([x.op in needed or x in request.hosts for x in one.outputs])]
 
     def _fed(self, key: Any) -> Any:
         try:
             return self.graph.as_graph_element(key, True, False)
         except (TypeError, ValueError, KeyError) as error:
-            told = error.args[0] if error.args else error
-            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {told}") from None
+            reason = error.args[0] if error.args else error
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {reason}") from None
 
     def remembered(self, fetches: Any, feeds: Mapping[Any, Any] | None, values: Values) -> Run:
         """Return a prepared run and cache it. Nested lists and dicts are not cached."""
@@ -119,8 +119,8 @@ class Runner:
 
 def key_of(fetches: Any, feeds: Mapping[Any, Any] | None) -> Any:
     """Return the cache key of a run: the identities of fetches and feeds."""
-    asked = (list, *fetches) if type(fetches) is list else fetches
-    return (asked, *feeds) if feeds else (asked,)
+    request = (list, *fetches) if type(fetches) is list else fetches
+    return (request, *feeds) if feeds else (request,)
 
 
 class FeedConverter:
@@ -271,17 +271,17 @@ def bound_for(runner: Runner, graph: Any, wanted: Any, fed: Sequence[Symbol],
 class Run:
     """A prepared run of one set of fetches and one set of fed tensors."""
 
-    def __init__(self, runner: Runner, asked: Fetches, fed: Sequence[Any],
+    def __init__(self, runner: Runner, request: Fetches, fed: Sequence[Any],
                  values: Values, drawn: Sequence[Any] = ()) -> None:
         self.runner = runner
-        self.asked = asked
+        self.request = request
         self.drawn = drawn
         self.values = values
-        self.pack: Callable[[list[Any]], Any] = asked.packer()
+        self.pack: Callable[[list[Any]], Any] = request.packer()
         self.fed: tuple[Symbol, ...] = tuple([x for x in fed if isinstance(x, Symbol)])
         self.fits: list[FeedConverter] = [FeedConverter(x) for x in self.fed]
         self.dtypes: list[int] = [x.dtype.index for x in self.fed]
-        self.is_first: bool = asked.is_first      # the only fetch is the first value
+        self.is_first: bool = request.is_first      # the only fetch is the first value
         self.bound: dict[Any, Bound | SizeDispatch] = {}
 
     def __call__(self, fed: Collection[Any]) -> Any:
@@ -311,7 +311,7 @@ class Run:
         """Return the program for these shapes, after checking them."""
         for fit, shape in zip(self.fits, shapes, strict=True):
             fit.check(shape)
-        graph, wanted, fed = self.runner.graph, self.asked.wanted, self.fed
+        graph, wanted, fed = self.runner.graph, self.request.wanted, self.fed
         if graph.unranked:
             graph, wanted, fed = graph.specializations.fitting(wanted, fed, shapes)
         if len(self.bound) >= MAX_PROGRAMS:
@@ -331,9 +331,9 @@ class DrawnRun(Run):
 class HostRun(Run):
     """A run with tensors that Python computes or that are fed to Python."""
 
-    def __init__(self, runner: Runner, asked: Fetches, fed: Sequence[Any],
+    def __init__(self, runner: Runner, request: Fetches, fed: Sequence[Any],
                  values: Values, drawn: Sequence[Any] = ()) -> None:
-        super().__init__(runner, asked, fed, values, drawn)
+        super().__init__(runner, request, fed, values, drawn)
         self.is_host: list[bool] = [isinstance(x, HostTensor) for x in fed]
         self.hosts: list[HostTensor] = [x for x in fed if isinstance(x, HostTensor)]
 
@@ -342,4 +342,4 @@ class HostRun(Run):
             given = list(zip(self.is_host, self.with_drawn(fed), strict=True))
             values = self.compute([x for host, x in given if not host])
             texts = [x for host, x in given if host]
-            return self.asked.pack(self.runner, values, dict(zip(self.hosts, texts, strict=True)))
+            return self.request.pack(self.runner, values, dict(zip(self.hosts, texts, strict=True)))

@@ -43,8 +43,8 @@ class VariableStore:
         return f"{prefix}_{k}"
 
     def close(self, name: str) -> None:
-        """Drop the scopes opened inside a closed scope. If it is re-entered by name, default names
-        repeat, so that variables are shared."""
+        """Forget the scopes opened inside a closed scope. If the scope is entered again by name,
+        default names repeat, so that variables are shared."""
         self.opened = {x for x in self.opened if not x.startswith(f"{name}/")}
 
 
@@ -123,15 +123,15 @@ class VariableScope:
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
     def within(self, name: str, parent: VariableScope, reuse: Any,
-               given: dict[str, Any]) -> VariableScope:
-        """Return a scope of this name; options that are not given are inherited from this scope."""
-        def of(key: str) -> Any:
-            found = given.get(key)
+               options: dict[str, Any]) -> VariableScope:
+        """Return a scope of this name; options that are None are inherited from this scope."""
+        def option(key: str) -> Any:
+            found = options.get(key)
             return getattr(self, key) if found is None else found
 
-        return VariableScope(reuse or self.reuse or parent.reuse, name, of("initializer"),
-                             of("regularizer"), custom_getter=of("custom_getter"),
-                             dtype=of("dtype"), constraint=of("constraint"))
+        return VariableScope(reuse or self.reuse or parent.reuse, name, option("initializer"),
+                             option("regularizer"), custom_getter=option("custom_getter"),
+                             dtype=option("dtype"), constraint=option("constraint"))
 
 
 class variable_scope:
@@ -174,33 +174,33 @@ class variable_scope:
             raise ValueError(f"The reuse parameter must be True or False or None. Got: {reuse!r}")
         if name_or_scope is None and reuse:
             raise ValueError("reuse=True cannot be used without a name_or_scope")
-        self.wanted: Any = name_or_scope
+        self.name_or_scope: Any = name_or_scope
         self.default_name: str | None = default_name
         self.reuse: Any = reuse
         self.auxiliary = auxiliary_name_scope
-        self.given: dict[str, Any] = {"initializer": initializer, "regularizer": regularizer,
-                      "custom_getter": custom_getter, "constraint": constraint,
-                      "dtype": None if dtype is None else as_dtype(dtype)}
+        self.options: dict[str, Any] = {"initializer": initializer, "regularizer": regularizer,
+                                        "custom_getter": custom_getter, "constraint": constraint,
+                                        "dtype": None if dtype is None else as_dtype(dtype)}
 
     def __enter__(self) -> VariableScope:
         self._store = store = store_of(default_graph())
         self._before = before = store.scope
-        if isinstance(self.wanted, VariableScope):
-            base, full = self.wanted, self.wanted.name
+        if isinstance(self.name_or_scope, VariableScope):
+            base, full = self.name_or_scope, self.name_or_scope.name
             last = full.rpartition("/")[2]
         else:
-            last = self.wanted
+            last = self.name_or_scope
             if last is None:
                 last = store.unique_scope(str(self.default_name))
             base, full = before, f"{before.name}/{last}" if before.name and last else (
                 last or before.name)
         self._names: Any = name_scope(last) if self.auxiliary and last else None
         entered = "" if self._names is None else self._names.__enter__()
-        store.scope = base.within(full, before, self.reuse, self.given)
+        store.scope = base.within(full, before, self.reuse, self.options)
         store.scope.original_name_scope = (
-            base.original_name_scope if isinstance(self.wanted, VariableScope) else entered)
+            base.original_name_scope if isinstance(self.name_or_scope, VariableScope) else entered)
         store.opened.add(full)
-        self._opened = set(store.opened) if isinstance(self.wanted, VariableScope) else None
+        self._opened = set(store.opened) if isinstance(self.name_or_scope, VariableScope) else None
         return store.scope
 
     def __exit__(self, *raised: Any) -> None:
@@ -215,7 +215,7 @@ class variable_scope:
 
 def variable_op_scope(values: Any, name_or_scope: Any, default_name: str | None = None,
                       **options: Any) -> variable_scope:
-    """Return a `variable_scope`; older form.
+    """Return ``variable_scope(name_or_scope, default_name, values)``: an older order of arguments.
 
     Parameters
     ----------

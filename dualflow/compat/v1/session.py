@@ -80,8 +80,8 @@ class Session:
             once = self._runner.prepared(fetches, feed_dict, arrays_of)
             return timed(once, run_metadata)(feed_dict.values() if feed_dict else ())
         try:                    # `key_of` inlined on the fast path
-            asked = (list, *fetches) if type(fetches) is list else fetches
-            run = self._runs[(asked, *feed_dict) if feed_dict else (asked,)]
+            key = (list, *fetches) if type(fetches) is list else fetches
+            run = self._runs[(key, *feed_dict) if feed_dict else (key,)]
         except (KeyError, TypeError):
             run = self._prepared(fetches, feed_dict)
         return run(feed_dict.values() if feed_dict else ())

@@ -12,7 +12,7 @@ from typing import Any
 
 from dualflow._core import Symbol, host_function
 from dualflow.graph import ir
-from dualflow.graph.calls.exact import alike
+from dualflow.graph.calls.exact import equivalent
 from dualflow.graph.ir import CONSTANT, LEAVES, LOOP, VARIABLE, Graph, Node, loop_parts
 from dualflow.graph.passes import algebra, fold, inline
 from dualflow.graph.passes.options import Options
@@ -112,7 +112,7 @@ class _Values:
             return "variable", id(node.data)
         if isinstance(node.data, Argument):
             return "argument", node.data.leaf
-        return "parameter", self.first_like("parameter", node.data, alike)
+        return "parameter", self.first_like("parameter", node.data, equivalent)
 
     def attrs(self, node: Node) -> Any:
         """Return the attributes of a node; for a host call, the function instead of its number."""
@@ -120,7 +120,7 @@ class _Values:
         if host is None:
             return node.attrs
         assert node.attrs is not None
-        return self.first_like("call", host.call, alike), node.attrs.values[1:]
+        return self.first_like("call", host.call, equivalent), node.attrs.values[1:]
 
     def first_like(self, kind: str, data: Any, same: Callable[[Any, Any], bool]) -> int:
         """Return the index of the first equal object seen."""

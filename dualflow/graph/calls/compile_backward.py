@@ -48,7 +48,7 @@ class BackwardTrace(Trace):
     def __init__(self) -> None:
         super().__init__("gradient")
         self.may_create = "a gradient rule makes a Variable"
-        self.not_kept: Node = Node(PARAMETER, (), None, (), "not kept")
+        self.not_saved: Node = Node(PARAMETER, (), None, (), "not saved")
 
     def line(self) -> Line | None:
         """Return None: another backward pass may have other lines."""
@@ -60,7 +60,7 @@ class BackwardTrace(Trace):
 
     def absent(self, dtype: DType, shape: Sequence[int]) -> Symbol:
         """Return a placeholder for an operand whose value the tape does not retain."""
-        return symbol(self, self.not_kept, 0, dtype, shape)
+        return symbol(self, self.not_saved, 0, dtype, shape)
 
     def result(self, g: Any) -> Symbol:
         """Return an output as a Symbol."""
@@ -118,7 +118,7 @@ def check_trace(trace: BackwardTrace) -> None:
             raise UnimplementedError(f"a gradient rule applies {name}")
         if any([y.data_dependent for y in node.outputs]):
             raise UnimplementedError(f"a gradient rule applies {name}, whose sizes depend on data")
-    if any([x.node is trace.not_kept for x in values]):
+    if any([x.node is trace.not_saved for x in values]):
         raise UnimplementedError("a gradient rule reads a value that the tape does not retain")
     if trace.variables:
         raise UnimplementedError("a gradient rule reads a variable")
@@ -129,11 +129,11 @@ def check_trace(trace: BackwardTrace) -> None:
 def check_memory(compiled: Compiled) -> None:
     """Reject a program that needs more memory than the interpreted backward pass, since its arena
     is allocated at once. If memory matters, most of the time is spent in kernels anyway."""
-    walk = peak_one_by_one(compiled.traced)
+    interpreted = peak_one_by_one(compiled.traced)
     program = peak_of_plan(compiled.plan, DONATION_MIN_BYTES)
-    if program > MORE * walk + MORE_BYTES:
+    if program > MORE * interpreted + MORE_BYTES:
         raise UnimplementedError(f"its program would take {program / 1e6:.1f} MB, the interpreted "
-                                 f"backward pass takes {walk / 1e6:.1f} MB")
+                                 f"backward pass takes {interpreted / 1e6:.1f} MB")
 
 
 def parts_of(trace: BackwardTrace, g: Any) -> list[Symbol]:

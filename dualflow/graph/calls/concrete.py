@@ -38,7 +38,7 @@ from dualflow.graph.calls.arguments import (
 )
 from dualflow.graph.calls.compare import same_graphs
 from dualflow.graph.calls.differentiate import Call, DoesNotHold
-from dualflow.graph.calls.exact import alike
+from dualflow.graph.calls.exact import equivalent
 from dualflow.graph.calls.section import Section, section_of
 from dualflow.graph.inspect.trace_text import TraceText
 from dualflow.graph.ir import Graph
@@ -248,7 +248,7 @@ class ConcreteFunction(TraceText, Generic[R]):
         except DualflowError:
             return False
         return (a is not None and b is not None and same_graphs(a, b)
-                and alike(self._values(a), other._values(b)))
+                and equivalent(self._values(a), other._values(b)))
 
     def _values(self, graph: Graph) -> list[Any]:
         """Return the gradient rules, which may refer to values of the trace, and the results that

@@ -186,7 +186,7 @@ class Call:
                   made: list[Any], mark: int | None) -> list[Any]:
         """Record the call, with residuals among its outputs; return its outputs from `made`."""
         numbers = [None if isinstance(x, Tensor) else x for x in leaves]
-        kept: list[Any] = []
+        residuals: list[Any] = []
         shapes = [x.shape for x in inputs]
 
         def rule(gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
@@ -198,7 +198,7 @@ class Call:
             before, sums = sums, [clean(s) if isinstance(s, MaskedGradient) else s for s in sums]
             program, sums, rows = recording.backward_program([g is not None for g in gs], sums,
                                                              wanted, maybe)
-            given = [kept[k] for k in program.reads]
+            given = [residuals[k] for k in program.reads]
             given += [gs[k] for k in program.flows] + [sums[k] for k in program.sums] + flags
             made = iter(program.call(numbers + given))
             results: list[Any] = [None] * len(wanted)
@@ -222,7 +222,7 @@ class Call:
                      else record_call_here(name, rule, inputs, outputs, mark))
             for k, x in zip(recording.on_tape, fresh, strict=True):
                 made[k] = x
-            kept += [x if k in recording.kept else None for k, x in enumerate(made)]
+            residuals += [x if k in recording.residuals else None for k, x in enumerate(made)]
         return [made[k] for k in recording.outputs]
 
     def _recording(self, groups: list[Group], n_leaves: int) -> DifferentiableCall:
@@ -287,7 +287,7 @@ class DifferentiableCall:
         record, so that gradients of the gradient reach it.
     needed, there : list of Symbol
         The residuals, which gradients read; the values that exist before the program runs.
-    on_tape, outputs, kept : collections of int
+    on_tape, outputs, residuals : collections of int
         Positions of the targets, of the outputs of the call and of the residuals among all values.
     versions : list of (int, Variable)
         Positions of values that are versions of a variable.
@@ -331,7 +331,7 @@ class DifferentiableCall:
         self.at: dict[Symbol, int] = {x: k for k, x in enumerate([*made, *self.there])}
         self.on_tape: list[int] = [self.at[y] for y in self.targets]
         self.outputs: list[int] = [self.at[y] for y in section.outputs]
-        self.kept: set[int] = {self.at[x] for x in self.needed}
+        self.residuals: set[int] = {self.at[x] for x in self.needed}
         self.graph: Graph = call.specialize(made)[0]
 
     @cached_property

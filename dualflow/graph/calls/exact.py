@@ -67,12 +67,12 @@ def contradict(a: Any, b: Any, depth: int = DEPTH) -> bool:
     inside = state(a)
     if inside:
         return contradict(inside, state(b), depth - 1)
-    return not alike(pickled(a), pickled(b), depth - 1)
+    return not equivalent(pickled(a), pickled(b), depth - 1)
 
 
-def alike(a: Any, b: Any, depth: int = DEPTH) -> bool:
-    """Return True if two results of the same code are indistinguishable; traced tensors always
-    are."""
+def equivalent(a: Any, b: Any, depth: int = DEPTH) -> bool:
+    """Return True if no code can distinguish two results of the same code. Two traced tensors are
+    always equivalent."""
     if a is b or (isinstance(a, Symbol) and isinstance(b, Symbol)) or depth == 0:
         return True
     if type(a) is not type(b) or type(a) is Dim:        # a Dim belongs to its trace
@@ -80,18 +80,19 @@ def alike(a: Any, b: Any, depth: int = DEPTH) -> bool:
     if isinstance(a, TensorBase):
         return same_tensor(a, b)
     if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(alike(x, y, depth - 1) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(
+            equivalent(x, y, depth - 1) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict):
-        return alike(list(a.items()), list(b.items()), depth - 1)
+        return equivalent(list(a.items()), list(b.items()), depth - 1)
     if isinstance(a, functools.partial):
-        return alike((a.func, a.args, a.keywords), (b.func, b.args, b.keywords), depth - 1)
+        return equivalent((a.func, a.args, a.keywords), (b.func, b.args, b.keywords), depth - 1)
     if hasattr(a, "__code__"):
-        return a.__code__ == b.__code__ and alike(captured(a), captured(b), depth - 1)
+        return a.__code__ == b.__code__ and equivalent(captured(a), captured(b), depth - 1)
     if hasattr(a, "__func__"):
-        return a.__func__ is b.__func__ and alike(a.__self__, b.__self__, depth - 1)
+        return a.__func__ is b.__func__ and equivalent(a.__self__, b.__self__, depth - 1)
     inside = state(a)
     if inside and type(a).__eq__ is object.__eq__:
-        return alike(inside, state(b), depth - 1)
+        return equivalent(inside, state(b), depth - 1)
     try:
         return bool(exact_key(a) == exact_key(b)) and not contradict(a, b)
     except Exception:                   # raised by the values' own ==

@@ -62,9 +62,9 @@ class HeldTensors:
             found.pop(mark, None)
         if not found:
             return False
-        kept = [p for p in self.places if p.tensor() is not None]
-        self.places = (*kept, *found.values())[:MOST_HELD]
-        return len(kept) < MOST_HELD
+        live = [p for p in self.places if p.tensor() is not None]
+        self.places = (*live, *found.values())[:MOST_HELD]
+        return len(live) < MOST_HELD
 
     def refuse(self) -> None:
         """Make all places constants for good."""

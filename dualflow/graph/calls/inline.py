@@ -142,7 +142,8 @@ class Inlined:
             return self._inside(node, node.bodies[0], dict(enumerate(values, first)))
 
         inputs = [self.values[x] for x in node.inputs[:parts.sliced.stop]]
-        return record_loop(self.trace, rounds_of_loop(node, True), step, inputs, first, node.given)
+        return record_loop(self.trace, rounds_of_loop(node, True), step, inputs, first,
+                           node.attr_dict)
 
 
 def as_rows(x: Any, row: Symbol) -> Symbol:

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-MAX_KEPT = 64             # instances without weak references; the oldest is dropped
+MAX_STRONG = 64           # instances without weak references; the oldest is dropped
 
 T = TypeVar("T")
 
@@ -19,12 +19,13 @@ T = TypeVar("T")
 class Instances(Generic[T]):
     """A map from instances to objects that live as long as the instances.
 
-    Instances whose class has `__slots__` without `__weakref__` are kept alive, at most `MAX_KEPT`.
+    Instances whose class has `__slots__` without `__weakref__` are kept alive, at most
+    `MAX_STRONG`.
     """
 
     def __init__(self, by_id: dict[int, tuple[Callable[[], Any], T]]) -> None:
         self.by_id = by_id
-        self.kept: list[int] = []
+        self.strong_ids: list[int] = []
 
     def get(self, instance: Any, make: Callable[[Callable[[], Any]], T]) -> T:
         """Return the object of an instance; if there is none, create it by ``make(alive)``, where
@@ -40,9 +41,9 @@ class Instances(Generic[T]):
         try:
             return weakref.ref(instance, lambda _: gone(None))
         except TypeError:
-            self.kept.append(id(instance))
-            if len(self.kept) > MAX_KEPT:
-                self.by_id.pop(self.kept.pop(0), None)
+            self.strong_ids.append(id(instance))
+            if len(self.strong_ids) > MAX_STRONG:
+                self.by_id.pop(self.strong_ids.pop(0), None)
             return lambda: instance
 
 

@@ -47,15 +47,15 @@ def relaxed(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction
                 out[k] = variable_leaf(kind.value, places.setdefault(id(kind.value), k))
             elif may_change(kind.value) and any(_differ(c.leaves[k], kind) for c in peers):
                 out[k] = number_leaf(kind.value)
-    alike = [c for c in peers if all(map(same_but_sizes, c.leaves, out))]
+    matching = [c for c in peers if all(map(same_but_sizes, c.leaves, out))]
     for k, kind in enumerate(out):
         if not isinstance(kind, TensorLeaf) or paths[k] in static:
             continue
         if specs is not None:
             if isinstance(specs[k], TensorSpec):
                 out[k] = TensorLeaf(specs[k].dtype, specs[k].shape)
-        elif len(alike) >= 2:
-            shapes = [c.leaves[k].shape for c in alike] + [kind.shape]
+        elif len(matching) >= 2:
+            shapes = [c.leaves[k].shape for c in matching] + [kind.shape]
             out[k] = TensorLeaf(kind.dtype, tuple([
                 d if all(s[i] == d for s in shapes) else None for i, d in enumerate(kind.shape)]))
     return tuple(out)

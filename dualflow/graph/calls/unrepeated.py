@@ -1,4 +1,4 @@
-"""Warnings of what Python does while a function is traced and runs of the trace do not repeat."""
+"""Warnings about effects of Python that happen while a function is traced, but not when it runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COUNTED = re.compile(r": -?[\d.]+ -> -?[\d.]+$")     # a number that became anot
 
 
 class UnrepeatedWarnings:
-    """Warns once of each kind of effect of one function.
+    """Warns about effects of one function, once for each kind of effect.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ class UnrepeatedWarnings:
 
     def watch_containers(self, function: Callable[..., Any], run: Callable[[], Any]) -> Any:
         """Return ``run()``; warn if it changes the length of a container that `function` names."""
-        before = {name: (box, len(box)) for name, box in containers(function)}
+        before = {name: (container, len(container)) for name, container in containers(function)}
         result = run()
-        changed = [name for name, (box, n) in before.items() if len(box) != n]
+        changed = [name for name, (container, n) in before.items() if len(container) != n]
         if changed and not self._changes:
             self._changes = True
             warn(f"{self.name} changed {', '.join(changed)} while it was traced; only ops on "
@@ -38,22 +38,22 @@ class UnrepeatedWarnings:
         return result
 
     def of_state(self, changed: Sequence[tuple[str, str]], unrepeated: Sequence[str]) -> None:
-        """Warn of numbers that the function changes each time that it is traced, and of random
-        numbers and clocks of Python and NumPy.
+        """Warn about numbers that the function changes each time it is traced, and about reads of
+        random generators and clocks of Python and NumPy.
 
         Parameters
         ----------
         changed : sequence of (str, str)
-            The places that the function changed, and how.
+            The locations that the function changed, and how.
         unrepeated : sequence of str
             The calls of generators and clocks.
         """
-        counted = [place for place, how in changed if COUNTED.search(how)]
+        counted = [location for location, how in changed if COUNTED.search(how)]
         if counted and not self._changes:
             self._changes = True
             warn(f"{self.name} changes {counted[0]} while it is traced, which runs do not "
                  "repeat; count with a dualflow.Variable and assign_add", RetracingWarning)
         if unrepeated and not self._draws:
             self._draws = True
-            warn(f"{self.name} calls {unrepeated[0]} while it is traced, and runs repeat what it "
-                 "gave; use dualflow.random, or an argument", RetracingWarning)
+            warn(f"{self.name} calls {unrepeated[0]} while it is traced, and runs reuse the "
+                 "value; use dualflow.random, or an argument", RetracingWarning)

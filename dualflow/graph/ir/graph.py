@@ -29,7 +29,7 @@ class Graph:
         Results of a run. New values of variables are not among them.
     numbers : list of number or Computed
         Python numbers that the function also returns.
-    kept : Graph or None
+    cached : Graph or None
         A graph of variables and constants only. Its outputs are parameters of this graph, and are
         computed again only after a variable has changed (`passes/cache_invariants.py`).
     n_versions : int
@@ -53,7 +53,7 @@ class Graph:
         self.inputs: list[Symbol] = []
         self.outputs: list[Symbol] = []
         self.numbers: list[Any] = []
-        self.kept: Graph | None = None
+        self.cached: Graph | None = None
         self.n_versions = 0
         self.changes = 0
 

@@ -172,7 +172,7 @@ class Node:
         return self.op.name
 
     @property
-    def given(self) -> dict[str, Any]:
+    def attr_dict(self) -> dict[str, Any]:
         """The attributes by name."""
         return {} if self.attrs is None else self.attrs.as_dict()
 

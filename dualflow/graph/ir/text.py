@@ -95,12 +95,13 @@ def attrs_text(op: Op, attrs: Attrs | None, n_inputs: int) -> str:
 
 
 def _value_text(x: Symbol, number: dict[Symbol, int]) -> str:
-    """Return `%3`, or, in a graph that breaks the invariants, the name of an undefined value."""
+    """Return the number of a value, as `%3`. If the graph does not define the value, which is an
+    error of a pass, return its name."""
     return f"%{number[x]}" if x in number else f"<{x.name}>"
 
 
 def _node_text(node: Node, number: dict[Symbol, int], lines: bool) -> str:
-    made = ", ".join(f"%{number[y]}" for y in node.outputs)
+    outputs = ", ".join(f"%{number[y]}" for y in node.outputs)
     if node.op in LEAVES:
         inside = data_text(node)
     else:
@@ -108,7 +109,7 @@ def _node_text(node: Node, number: dict[Symbol, int], lines: bool) -> str:
         attrs = attrs_text(node.op, node.attrs, len(node.inputs))
         inside = ", ".join(part for part in (reads, attrs) if part)
     types = ", ".join(type_text(y) for y in node.outputs)
-    text = f"{made + ' = ' if made else ''}{node.op.name}({inside})"
+    text = f"{outputs + ' = ' if outputs else ''}{node.op.name}({inside})"
     if types:
         text += f" : {types}"
     if node.wave:

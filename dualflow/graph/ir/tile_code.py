@@ -1,7 +1,7 @@
 """Encoder and decoder of tile code: steps over numbered values as a list of integers.
 
-The fusion passes encode, printing and profiling decode. The format is specified in
-csrc/fuse/cluster.h, which must change in step. No op is known by name.
+The fusion passes encode; printing and profiling decode. The format is specified in
+csrc/fuse/cluster.h, which must change in step. No code here depends on the name of an op.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Each pass is a module with a function ``run(graph, options) -> graph``, which may change its
 argument. Unless it is in `ONCE`, a pass handles one graph, and `optimize` runs it on the bodies
-first. Every pass preserves the invariants of `ir.check`. A graph passes through the files in this
-order, for these reasons:
+first. Every pass preserves the invariants of `ir.check`. The passes run in this order, for these
+reasons:
 
     inline      no later pass, nor the planner, handles calls
     versions    an inlined body may leave late reads of versions, which `ir.check` forbids
@@ -27,14 +27,14 @@ order, for these reasons:
     cache_invariants
                 fusion would merge cached nodes with others
     epilogue    `cluster` would take the elementwise nodes that follow a product
-    cluster     no pass sees into its tile code, so all rewrites come before it
+    cluster     no other pass rewrites tile code, so all rewrites come before it
     updates     moves nodes whose positions `cluster` has decided
     latency_hiding
                 an update that `updates` has moved limits how late a wait may come
     waves       no node may move afterwards: the nodes of a wave are consecutive
 
-`cluster` uses `partition`, which groups nodes, and `operands`, which sees through views. `values`
-has helpers for all passes, `options` the settings.
+`cluster` uses `partition`, which groups nodes, and `operands`, which finds the sources of views.
+`values` has helpers for all passes, `options` has the settings.
 """
 
 from collections.abc import Callable
@@ -67,12 +67,11 @@ from dualflow.graph.passes.options import Options
 
 # Required for lowering, even without optimisation; `ir.check` accepts a graph only after both.
 NEEDED = (inline, versions)
-SIMPLE = (bodies, hoist, assign, algebra, reshapes, fold, cse, dead_code,
-          recompute)
+SIMPLE = (bodies, hoist, assign, algebra, reshapes, fold, cse, dead_code, recompute)
 ROUNDS = 2
 LAST = (residuals, packing, cache_invariants, epilogue, cluster, updates, latency_hiding, waves)
-# These process bodies themselves, except for `cache_invariants`: no value of a body lasts from run
-# to run.
+# These passes process the bodies themselves, except for `cache_invariants`, which ignores them: no
+# value of a body is valid in a later run.
 ONCE = (*NEEDED, bodies, hoist, recompute, residuals, packing, cache_invariants)
 PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)
 

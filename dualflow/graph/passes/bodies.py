@@ -234,11 +234,11 @@ def keep_inputs(node: Node, keep: Sequence[int]) -> None:
     """Select the inputs of a node by index, in the given order."""
     node.inputs = tuple([node.inputs[k] for k in keep])
     for body in node.bodies:
-        kept = [body.inputs[k] for k in keep]
-        gone = {x.node for x in body.inputs} - {x.node for x in kept}
-        body.inputs = kept
-        for place, x in enumerate(kept):
-            x.node.data = Input(place)
+        inputs = [body.inputs[k] for k in keep]
+        gone = {x.node for x in body.inputs} - {x.node for x in inputs}
+        body.inputs = inputs
+        for k, x in enumerate(inputs):
+            x.node.data = Input(k)
         if gone:
             body.nodes = [inner for inner in body.nodes if inner not in gone]
     node.writes = _moved(node.writes, keep)

@@ -2,7 +2,7 @@
 
     cast(w, float16), transpose(w)      are computed once, and again after w has changed
 
-The nodes move to a separate graph, `Graph.kept`; each value that other nodes read becomes a
+The nodes move to a separate graph, `Graph.cached`; each value that other nodes read becomes a
 parameter (`CachedParameter`). Cached values take memory for as long as the program lives, so none
 is much larger than its sources, and small values are not cached. Outputs of the graph and nodes
 that may raise are computed in each run.
@@ -19,12 +19,12 @@ MOST_GROWTH = 4           # limit of bytes of a value for each byte of its sourc
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Move the nodes of values that are worth caching to `graph.kept`."""
+    """Move the nodes of values that are worth caching to `graph.cached`."""
     invariant = invariant_values(graph)
     chosen = _choose(graph, invariant)
     if not chosen:
         return graph
-    graph.kept = _computing(graph, chosen)
+    graph.cached = _computing(graph, chosen)
     _replace(graph, chosen)
     return graph
 
@@ -79,7 +79,7 @@ def _computing(graph: Graph, chosen: list[Symbol]) -> Graph:
     for node in reversed(graph.nodes):
         if not needed.isdisjoint(node.outputs):
             needed.update(node.inputs)
-    made = Graph(f"{graph.name}, kept")
+    made = Graph(f"{graph.name}, cached")
     stands_for: dict[Symbol, Symbol] = {}
     for node in graph.nodes:
         if needed.isdisjoint(node.outputs):

@@ -11,11 +11,11 @@ from dualflow.graph.passes.options import Options
 def run(graph: Graph, options: Options) -> Graph:
     """Drop dead nodes; the others stay in order."""
     needed = {*graph.inputs, *graph.outputs}
-    kept = []
+    live = []
     for node in reversed(graph.nodes):
         if any([y in needed for y in node.outputs]) or node.effect or node.may_raise:
-            kept.append(node)
+            live.append(node)
             needed.update(node.inputs)
-    kept.reverse()
-    graph.nodes = kept
+    live.reverse()
+    graph.nodes = live
     return graph

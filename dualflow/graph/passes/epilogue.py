@@ -96,7 +96,7 @@ def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> tuple
     code = assemble(Code(1, tuple(steps), tuple(came)))
     inputs = [stands_for.get(x, x) for x in (*chain.product.inputs, *more)]
     op = WITH_EPILOGUE[chain.product.op]
-    attrs = make_attrs(op, **chain.product.given, code=code)
+    attrs = make_attrs(op, **chain.product.attr_dict, code=code)
     return graph.add(op, inputs, attrs, last.name, last.line).outputs
 
 

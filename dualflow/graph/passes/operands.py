@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, cast
 
-from dualflow._core import Symbol, get_op, view_offset
+from dualflow._core import Symbol, view_offset
 from dualflow.graph.ir import Node
-
-BROADCAST_TO = get_op("broadcast_to")
+from dualflow.graph.passes.values import BROADCAST, is_known
 
 Shape = tuple[int, ...]
 
@@ -33,11 +32,6 @@ def squeezed_shape(shape: Shape) -> Shape:
 def shape_of(x: Symbol) -> Shape:
     """Return the shape of a value without unknown sizes."""
     return cast(Shape, x.known_shape)
-
-
-def is_known(x: Symbol) -> bool:
-    """Return True if no size of `x` depends on data."""
-    return None not in x.known_shape
 
 
 def broadcast_present(present: tuple[bool, ...], shape: Shape, to: Shape) -> tuple[bool, ...]:
@@ -88,7 +82,7 @@ class Views:
         if squeezed_shape(shape_of(x)) == squeezed_shape(shape_of(y)):
             if view_offset(node.op, node.inputs, node.outputs, node.attrs) != 0:
                 return None
-        elif node.op is BROADCAST_TO:
+        elif node.op is BROADCAST:
             present = broadcast_present(present, shape_of(x), shape_of(y))
         else:
             return None

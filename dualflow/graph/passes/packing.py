@@ -62,7 +62,7 @@ def _pack_for_loop(loop: Node) -> int:
     packed: dict[tuple[Symbol, bool, int], Symbol] = {}
 
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
-        if not _is_small(node) or node.inputs[1] not in same or node.given["transpose_a"]:
+        if not _is_small(node) or node.inputs[1] not in same or node.attr_dict["transpose_a"]:
             return None
         return _packed(graph, node, packed)
 
@@ -77,7 +77,7 @@ def _packed(graph: Graph, node: Node,
     """Return the product of a packed matrix, which other products may share."""
     a, b = node.inputs
     y = node.outputs[0]
-    key = b, node.given["transpose_b"], y.size // y.shape[-1]
+    key = b, node.attr_dict["transpose_b"], y.size // y.shape[-1]
     if key not in packed:
         packed[key] = replacement(graph, node, PACK, b, transpose=key[1], rows=key[2])
     return (replacement(graph, node, MATMUL_PACKED, a, packed[key], columns=y.shape[-1]),)
@@ -88,7 +88,7 @@ def _pack_invariants(graph: Graph) -> Graph:
     packed: dict[tuple[Symbol, bool, int], Symbol] = {}
 
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
-        if not _is_small(node) or node.inputs[1] not in invariant or node.given["transpose_a"]:
+        if not _is_small(node) or node.inputs[1] not in invariant or node.attr_dict["transpose_a"]:
             return None
         b = node.inputs[1]
         if not _packs(node) and any([x.node.op is VARIABLE for x in invariant[b]]):
@@ -115,7 +115,7 @@ def _transform_invariants(graph: Graph) -> Graph:
             if found is None:
                 found = replacement(graph, node, TRANSFORM, w)
             made = replacement(graph, node, CONV_TRANSFORMED, x, found, kernel=w.shape[0],
-                               **node.given)
+                               **node.attr_dict)
         except ShapeError:
             return None                     # these filters have no transform
         if found.size * 4 > MAX_BYTES or not is_worth_it(found, invariant[w]):
@@ -137,7 +137,7 @@ def _transpose_often_read(graph: Graph) -> Graph:
         if b not in transposed:
             transposed[b] = replacement(graph, node, TRANSPOSE, b, perm=(1, 0))
         return (replacement(graph, node, MATMUL, a, transposed[b],
-                            transpose_a=node.given["transpose_a"], transpose_b=False),)
+                            transpose_a=node.attr_dict["transpose_a"], transpose_b=False),)
 
     return edit(graph, visit) if any([n >= MIN_READERS for n in readers.values()]) else graph
 
@@ -155,11 +155,11 @@ def _is_small(node: Node) -> bool:
 
 def _packs(node: Node) -> bool:
     """Return True if the kernel of a product packs its right operand in each run."""
-    return _is_half(node.inputs[1]) or bool(node.given["transpose_b"])
+    return _is_half(node.inputs[1]) or bool(node.attr_dict["transpose_b"])
 
 
 def _packs_transposed(node: Node) -> bool:
-    return _is_small(node) and bool(node.given["transpose_b"]) and not _is_half(node.inputs[1])
+    return _is_small(node) and bool(node.attr_dict["transpose_b"]) and not _is_half(node.inputs[1])
 
 
 def _is_half(x: Symbol) -> bool:

@@ -25,10 +25,10 @@ from dualflow.graph.passes.operands import (
     Shape,
     Views,
     broadcast_present,
-    is_known,
     shape_of,
     squeezed_shape,
 )
+from dualflow.graph.passes.values import is_known
 
 STEPS_MAX = 4096          # steps of one cluster
 TILE_INPUTS_MAX = 4       # DF_TILE_MAX_IN
@@ -366,7 +366,7 @@ def reduced_space(node: Node, facts: Facts) -> Space | None:
     x, y = node.inputs[0], node.outputs[0]
     dtype, shape = x.dtype.name, shape_of(x)
     full, left = squeezed_shape(shape), squeezed_shape(shape_of(y))
-    axes = {a % len(shape) for a in node.given["axes"]}
+    axes = {a % len(shape) for a in node.attr_dict["axes"]}
     reduced = [a in axes for a, d in enumerate(shape) if d != 1]
     if 0 in full or True not in reduced:
         return None

@@ -92,9 +92,9 @@ def _of_reduction(graph: Graph, node: Node, uses: _Uses) -> Symbol | None:
     reduction = x.node
     if "keepdims" not in reduction.op.attrs or not is_known(y) or uses.of(x) > 1:
         return None
-    given = reduction.given
-    given["keepdims"] = not given["keepdims"]
-    made = replacement(graph, reduction, reduction.op, *reduction.inputs, **given)
+    attrs = reduction.attr_dict
+    attrs["keepdims"] = not attrs["keepdims"]
+    made = replacement(graph, reduction, reduction.op, *reduction.inputs, **attrs)
     return made if made.known_shape == y.known_shape else None
 
 
@@ -150,13 +150,13 @@ def _matmul(graph: Graph, node: Node, fast_math: bool) -> Symbol | None:
     exact = not y.dtype.is_floating or not {0, 1, None} & set(y.known_shape[-2:])
     if not (exact or fast_math) or not any([x.node.op is TRANSPOSE for x in node.inputs]):
         return None
-    given = node.given
-    flags = [given["transpose_a"], given["transpose_b"]]
+    attrs = node.attr_dict
+    flags = [attrs["transpose_a"], attrs["transpose_b"]]
     inputs = list(node.inputs)
     for i, x in enumerate(inputs):
         if x.node.op is TRANSPOSE and swaps_last_two(perm(x.node)):
             inputs[i], flags[i] = x.node.inputs[0], not flags[i]
-    if flags == [given["transpose_a"], given["transpose_b"]]:
+    if flags == [attrs["transpose_a"], attrs["transpose_b"]]:
         return None
     return replacement(graph, node, MATMUL, *inputs, transpose_a=flags[0], transpose_b=flags[1])
 

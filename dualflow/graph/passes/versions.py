@@ -28,19 +28,19 @@ def run(graph: Graph, options: Options) -> Graph:
 def _keep(graph: Graph, late: set[Symbol]) -> None:
     """Add copies of the versions in `late` for their late readers."""
     old, graph.nodes = graph.nodes, []
-    kept: dict[Symbol, Symbol] = {}
+    copies: dict[Symbol, Symbol] = {}
     for node in old:
-        if kept:
-            node.inputs = tuple([kept.get(x, x) for x in node.inputs])
+        if copies:
+            node.inputs = tuple([copies.get(x, x) for x in node.inputs])
         for before, _ in node.written:
             if before in late:
                 copy = graph.add(IDENTITY, (before,), None, f"{before.node.name}/kept", node.line)
-                kept[before] = copy.outputs[0]
-        if node.bodies and kept:
-            node.inputs = tuple([x if node.writes >> i & 1 else kept.get(x, x)
+                copies[before] = copy.outputs[0]
+        if node.bodies and copies:
+            node.inputs = tuple([x if node.writes >> i & 1 else copies.get(x, x)
                                  for i, x in enumerate(node.inputs)])
         graph.nodes.append(node)
-    graph.outputs = [kept.get(x, x) for x in graph.outputs]
+    graph.outputs = [copies.get(x, x) for x in graph.outputs]
 
 
 def _read_late(graph: Graph) -> set[Symbol]:

@@ -89,8 +89,8 @@ class Compiled:
                           self.cache_for(to))
 
     def cache_for(self, to: Callable[[Any], Variable]) -> CachedResults | None:
-        """Return the cache of the values that are kept between runs, or None."""
-        spec = self.spec.kept
+        """Return the cache of the values that are cached between runs, or None."""
+        spec = self.spec.cached
         if spec is None:
             return None
         return CachedResults(Program(spec, functools.partial(located, spec)),
@@ -165,7 +165,7 @@ def identical_outputs(traced: Graph, graph: Graph) -> dict[int, int]:
 
 def source(argument: ArgumentSpec) -> int | Callable[[Any], Tensor] | None:
     """Return the source of an argument: the index of a leaf of the call's arguments, a function of
-    the leaves, or None for a kept value."""
+    the leaves, or None for a cached value."""
     data = argument.source
     if isinstance(data, parameters.CachedParameter):
         return None

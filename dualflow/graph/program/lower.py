@@ -71,7 +71,7 @@ class Lowerer:
                    for x in graph.inputs]),
             tuple(map(VariableSpec, plan.variables, plan.written)), tuple(self.constants),
             tuple(results), plan.arena_bytes,
-            None if graph.kept is None else lower(make_plan(graph.kept, True), graph.kept))
+            None if graph.cached is None else lower(make_plan(graph.cached, True), graph.cached))
 
     def instructions(self) -> tuple[InstructionSpec, ...]:
         """Return the instructions. An instruction polls after much work since the last poll."""

@@ -128,7 +128,7 @@ class ArgumentSpec(NamedTuple):
     ----------
     source : Argument, Computed, Feed or CachedParameter
         A leaf of the call's arguments, a number computed from them, the result of a Python
-        function, or a kept value: a result of the program `kept`.
+        function, or a cached value: a result of the program `cached`.
     dtype : DType
     shape : tuple of int or None
     name : str
@@ -193,9 +193,9 @@ class ProgramSpec:
     constants : tuple of Tensor
     results : tuple of ResultSpec
     arena_bytes : int
-    kept : ProgramSpec or None
-        The program of the values that are kept between runs. Its arguments are variables that this
-        program does not write.
+    cached : ProgramSpec or None
+        The program of the values that are cached between runs. Its arguments are variables that
+        this program does not write.
     """
 
     name: str
@@ -206,7 +206,7 @@ class ProgramSpec:
     constants: tuple[Tensor, ...]
     results: tuple[ResultSpec, ...]
     arena_bytes: int
-    kept: ProgramSpec | None = None
+    cached: ProgramSpec | None = None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ProgramSpec):
@@ -245,7 +245,7 @@ class ProgramSpec:
         returned = "return " + ", ".join(map(str, self.results))
         text = "\n  ".join([f"program {self.name}, arena of {self.arena_bytes} bytes:", *given,
                             *slots, *run, returned.rstrip()])
-        return text if self.kept is None else f"{text}\n{self.kept.text(lines)}"
+        return text if self.cached is None else f"{text}\n{self.cached.text(lines)}"
 
     def __str__(self) -> str:
         return self.text()
@@ -253,7 +253,7 @@ class ProgramSpec:
 
 def _without_constants(spec: ProgramSpec) -> tuple[object, ...]:
     return (spec.name, spec.slots, spec.instructions, spec.arguments, spec.variables, spec.results,
-            spec.arena_bytes, spec.kept)
+            spec.arena_bytes, spec.cached)
 
 
 def _source_text(source: Source) -> str:

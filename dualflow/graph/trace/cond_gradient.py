@@ -68,16 +68,16 @@ class CondTranspose(Transpose):
                 for part in (value_of(g, x), flag_for(g, x))]
 
     def _join(self, bodies: Sequence[Body]) -> None:
-        kept: list[tuple[int, bool]] = []
+        columns: list[tuple[int, bool]] = []
         places = []
         for n, i in enumerate(self.want):
             column = [found[n] for found in self.made]
             if all([g is None or g is self.accumulated.get(i) for g in column]):
                 continue
             certain = all([g is not None and not isinstance(g, MaskedGradient) for g in column])
-            kept.append((i, certain))
+            columns.append((i, certain))
             places += [2 * n] if certain else [2 * n, 2 * n + 1]
-        if not kept:
+        if not columns:
             return
         given = self.trace.to_symbols(None, [self.inputs[0]])
         for k, body in enumerate(bodies):
@@ -89,7 +89,7 @@ class CondTranspose(Transpose):
             given += [x for x in inner.values() if x not in read]
         node = own_recorded(self.trace, COND, None, given, 0, bodies, self.name)
         made = iter(node.outputs)
-        for i, certain in kept:
+        for i, certain in columns:
             value = next(made)
             self.found[i] = value if certain else MaskedGradient(value, next(made), True)
 

@@ -50,9 +50,10 @@ def cond(trace: Trace, index: Symbol, branches: Sequence[Callable[[], Any]], cal
 def _unify(trace: Trace, caller: str, first: Body, other: Body, what: str, other_what: str) -> None:
     """Raise unless two branches return the same structure, dtypes and ranks. A returned Python
     number takes the dtype of the other branch's tensor."""
-    state.alike(caller, first.result, other.result,
-                lambda path: f"{what} and {other_what} differ{' at ' * bool(path)}{path}",
-                "all must return the same structure")
+    state.check_structure(
+        caller, first.result, other.result,
+        lambda path: f"{what} and {other_what} differ{' at ' * bool(path)}{path}",
+        "all must return the same structure")
     pairs = zip(flatten_with_path(first.result), flatten(other.result), strict=True)
     taken = [(path, x, y) for (path, x), y in pairs if x is not None]
     for k, (path, x, y) in enumerate(taken):
@@ -62,12 +63,12 @@ def _unify(trace: Trace, caller: str, first: Body, other: Body, what: str, other
                 if fitting is not None:
                     body.outputs[k] = trace.to_symbols(None, [fitting])[0]
         a, b = first.outputs[k], other.outputs[k]
-        told = (f"{caller}: {what} returns {state.described(a)}, {other_what} {state.described(b)}"
-                f"{' at ' * bool(path)}{path}")
+        difference = (f"{caller}: {what} returns {state.described(a)}, "
+                      f"{other_what} {state.described(b)}{' at ' * bool(path)}{path}")
         if a.dtype is not b.dtype:
-            raise DTypeError(f"{told}; use cast in one of them")
+            raise DTypeError(f"{difference}; use cast in one of them")
         if a.ndim != b.ndim:
-            raise ShapeError(f"{told}; all must return the same rank")
+            raise ShapeError(f"{difference}; all must return the same rank")
 
 
 def while_loop(trace: Trace, test: Callable[..., Any], step: Callable[..., Any], carried: Any,

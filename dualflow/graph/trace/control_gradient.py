@@ -95,22 +95,22 @@ class BackwardRule:
 
     def __call__(self, gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
         node, inputs, trace = self.node, self.inputs, current_graph()
-        kept = self._kept()
+        residuals = self._residuals()
         flows = self._flows(gs)
         # The cotangent of a residual is returned as part of the inside of its node, if wanted.
         inner = {y for x, wants in zip(inputs, wanted, strict=False) if wants
-                 for y in kept.get(x, ())}
+                 for y in residuals.get(x, ())}
         wanted = [wants and not (k < len(inputs) and trace.outliner.inner_value(inputs[k]) in inner)
                   for k, wants in enumerate(wanted)]
         want: dict[int, Symbol] = {}
         accumulated: Cotangents = {}
         for x, g, wants in zip(inputs, sums, wanted, strict=False):
-            if x not in kept and g is not None:
+            if x not in residuals and g is not None:
                 at = self._id(x)
                 accumulated[at] = sum_at(x, [g, accumulated[at]]) if at in accumulated else g
             elif g is not None and wants:
                 accumulated.update({self._id(y): g for y, g in g.flows.items()})
-            for y in kept.get(x, [x]) if wants else ():
+            for y in residuals.get(x, [x]) if wants else ():
                 if is_differentiable(y):
                     want[self._id(y)] = trace.outliner.recorded(y)
         found: Cotangents = {}
@@ -122,7 +122,7 @@ class BackwardRule:
             finally:
                 trace.differentiate(before, None)
         found = {**accumulated, **found}
-        results = [self._result(kept, found, x, g) if wants else None
+        results = [self._result(residuals, found, x, g) if wants else None
                    for x, g, wants in zip(inputs, sums, wanted, strict=False)]
         return results + [g if wants else None
                           for g, wants in zip(gs, wanted[len(inputs):], strict=True)]
@@ -130,7 +130,7 @@ class BackwardRule:
     def _id(self, x: Symbol) -> int:
         return tensor_id(current_graph().outliner.recorded(x))
 
-    def _kept(self) -> dict[Symbol, list[Symbol]]:
+    def _residuals(self) -> dict[Symbol, list[Symbol]]:
         """Return the residuals of other nodes that this node reads, by the `inside` of the other
         node."""
         found: dict[Symbol, list[Symbol]] = {}
@@ -150,13 +150,13 @@ class BackwardRule:
             flows[y] = sum_at(y, [flows[y], g]) if y in flows else g
         return flows
 
-    def _result(self, kept: dict[Symbol, list[Symbol]], found: Cotangents, x: Symbol,
+    def _result(self, residuals: dict[Symbol, list[Symbol]], found: Cotangents, x: Symbol,
                 g: Any) -> Any:
         """Return the accumulator of an input."""
-        if x not in kept:
+        if x not in residuals:
             return found.get(self._id(x), g)
         flows = dict(g.flows) if g is not None else {}
-        flows |= {y: found[self._id(y)] for y in kept[x] if self._id(y) in found}
+        flows |= {y: found[self._id(y)] for y in residuals[x] if self._id(y) in found}
         return BodyCotangents(flows, sum_at) if flows else None
 
 

@@ -1,6 +1,6 @@
 """Dims as expressions: their leaves, their values, and formulas, which are Dims without a graph.
 
-Used by traces, specialisation and exporters. Nothing here may refer to a graph or recurse.
+Used by traces, specialisation and exporters. No function here refers to a graph or recurses.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Formula(NamedTuple):
 def formula(dim: Dim, known: Callable[[Dim], Any]) -> Formula:
     """Return a Dim as a formula; `known` returns its sizes and elements, which become constants."""
     steps: list[tuple[Any, ...]] = []
-    place: dict[int, int] = {}
+    index: dict[int, int] = {}
     for d in in_order(dim):
         if d.kind == "argument":
             step: tuple[Any, ...] = (d.kind, d.args[0])
@@ -107,8 +107,8 @@ def formula(dim: Dim, known: Callable[[Dim], Any]) -> Formula:
             for x in d.args:
                 if not isinstance(x, Dim):
                     steps.append(("number", x))
-                operands.append(place[id(x)] if isinstance(x, Dim) else len(steps) - 1)
+                operands.append(index[id(x)] if isinstance(x, Dim) else len(steps) - 1)
             step = (d.kind, *operands)
-        place[id(d)] = len(steps)
+        index[id(d)] = len(steps)
         steps.append(step)
     return Formula(tuple(steps), type(dim.hint))

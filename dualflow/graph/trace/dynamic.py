@@ -167,7 +167,7 @@ class Numbers:
             made = infer(node.op, list(inputs), map_attrs(node.op, node.attrs, value), self.graph)
             return [[-1 if n is None else n for n in y.known_shape] for y in made]
         except DualflowError:       # the attribute `shape` may be the shape of the output
-            given = list(map(value, node.given.get("shape", ())))
+            given = list(map(value, node.attr_dict.get("shape", ())))
             return [[-1 if n is None or n < 0 else n for n in given]
                     if len(given) == y.ndim else [-1] * y.ndim for y in node.outputs]
 

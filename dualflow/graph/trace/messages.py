@@ -1,6 +1,6 @@
 """Error messages for traced tensors that Python uses as if they had a value.
 
-Called by traces. The texts of `asked` (`TRUTH`, `ITERATION`, ...) also select control flow.
+Called by traces. The texts of `operation` (`TRUTH`, `ITERATION`, ...) also select control flow.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ CONTROL_FLOW = (TRUTH, ITERATION, "use as an index, a length or in range()", "in
                 "`in`", "len()")
 
 
-def no_value(x: Symbol, graph: str, asked: str, instead: str, why: str) -> str:
+def no_value(x: Symbol, graph: str, operation: str, instead: str, why: str) -> str:
     """Return the message for a use that needs the value of a traced tensor. `why`: the reason why
     the control flow was not converted."""
-    return (f"{asked} needs the value of {x.name} ({x.dtype} {x.known_shape}, {origin(x)}), a "
+    return (f"{operation} needs the value of {x.name} ({x.dtype} {x.known_shape}, {origin(x)}), a "
             f"traced tensor, which has none while {graph} is traced; use {instead}"
             f"{'. Control flow was not converted: ' if why else ''}{why}")
 

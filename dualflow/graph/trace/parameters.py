@@ -39,13 +39,13 @@ class Feed(NamedTuple):
 
 
 class CachedParameter(NamedTuple):
-    """Output `place` of `Graph.kept`, which is computed from variables again only after these have
-    changed."""
+    """Output `place` of `Graph.cached`, which is computed from variables, and computed again only
+    after they have changed."""
 
     place: int
 
     def __repr__(self) -> str:
-        return f"kept value {self.place}"
+        return f"cached value {self.place}"
 
 
 class Cotangent(NamedTuple):

@@ -370,18 +370,18 @@ class Trace(Graph):
 
     # --- uses that a Symbol does not support ---
 
-    def no_value(self, x: Symbol, asked: str, instead: str) -> Tensor:
+    def no_value(self, x: Symbol, operation: str, instead: str) -> Tensor:
         """Raise TracedValueError, or return the truth of `x` that the conversion has decided."""
         if current_graph() is not self:
-            self.raise_leaked(x, asked)
-        question = self.outliner.question if asked in messages.CONTROL_FLOW else None
-        why = "" if question is None else question(x if asked == messages.TRUTH else None)
+            self.raise_leaked(x, operation)
+        question = self.outliner.question if operation in messages.CONTROL_FLOW else None
+        why = "" if question is None else question(x if operation == messages.TRUTH else None)
         if why is True or why is False:
             return as_tensor(why)
-        known = decisions.truth_of(self, x) if asked == messages.TRUTH else None
+        known = decisions.truth_of(self, x) if operation == messages.TRUTH else None
         if known is not None:
             return as_tensor(known)
-        raise TracedValueError(messages.no_value(x, self.name, asked, instead, why))
+        raise TracedValueError(messages.no_value(x, self.name, operation, instead, why))
 
     def goes_on_in(self, other: Any) -> bool:
         """Return True if `other` is this trace or continues it."""

@@ -97,8 +97,8 @@ def dropout(inputs: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -
         have if wanted is None else wanted
         for have, wanted in zip(x.shape, noise_shape, strict=True)]
     drawn = df.random.stateless_uniform(shape, _seed(seed))
-    kept = df.cast(drawn >= rate, x.dtype)
-    return x * (1 / (1 - rate)) * kept
+    mask = df.cast(drawn >= rate, x.dtype)
+    return x * (1 / (1 - rate)) * mask
 
 
 def shuffle(x: Any, axis: Any = 0, seed: Any = None) -> Any:

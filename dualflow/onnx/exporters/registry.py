@@ -33,7 +33,7 @@ class Application:
         self.ir_node = node
         self.inputs: tuple[Symbol, ...] = node.inputs
         self.outputs: tuple[Symbol, ...] = node.outputs
-        self.attrs: dict[str, Any] = node.given
+        self.attrs: dict[str, Any] = node.attr_dict
 
     def __getitem__(self, name: str) -> Any:
         return self.attrs[name]

@@ -169,8 +169,8 @@ def _(node: Node, x, k=None):
     x, k = tensor(x), 0 if k is None else number(k)
     rows = df.expand_dims(df.range(x.shape[-2]), 1) + k
     columns = df.range(x.shape[-1])
-    kept = columns >= rows if node("upper", 1) else columns <= rows
-    return df.where(kept, x, df.zeros_like(x))
+    mask = columns >= rows if node("upper", 1) else columns <= rows
+    return df.where(mask, x, df.zeros_like(x))
 
 
 @operator("ConstantOfShape")

@@ -48,10 +48,10 @@ def _(node: Node, logits):
 
 @operator("Dropout")
 def _(node: Node, x, ratio=None, training=None):
-    """Return the scaled elements that were kept, and the mask."""
+    """Drop elements at random; return the result and the mask of the retained elements."""
     x = tensor(x)
     share = node("ratio", 0.5) if ratio is None else float(ratio)
     if training is None or not bool(training) or not share:
         return df.identity(x), df.cast(df.ones_like(x), df.bool_)
-    kept = df.random.uniform(list(x.shape)) >= share
-    return df.where(kept, x / (1 - share), df.zeros_like(x)), kept
+    mask = df.random.uniform(list(x.shape)) >= share
+    return df.where(mask, x / (1 - share), df.zeros_like(x)), mask

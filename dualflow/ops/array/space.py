@@ -218,8 +218,9 @@ def batch_to_space(input: TensorLike, block_shape: TensorLike, crops: TensorLike
                 f"{op}: crops {before} and {after} of dimension {d}, which has {size} pixels after "
                 f"blocks {block} of {x.dtype} {x.shape} are combined")
     if any([is_open(m) for pair in cropped for m in pair]):
-        kept = [size - before - after for size, (before, after) in zip(grown, cropped, strict=True)]
-        return cut(whole, [0, *[before for before, _ in cropped]], [-1, *kept], (1,) * (n + 1),
+        remaining = [size - before - after
+                     for size, (before, after) in zip(grown, cropped, strict=True)]
+        return cut(whole, [0, *[before for before, _ in cropped]], [-1, *remaining], (1,) * (n + 1),
                    (BLOCK,) * (n + 1), name)
     ends = [size - after if size != -1 else -after for size, (_, after) in
             zip(grown, cropped, strict=True)]

@@ -136,8 +136,9 @@ def _scan_now(caller: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, 
         carry = fresh_identities(state.carried(caller, what, init, result))
         y = fresh_identities(state.tensors(y, caller))
         if made:
-            state.alike(caller, first, y, lambda path: f"the output y{path} changes its structure",
-                        "return the same structure in each iteration")
+            state.check_structure(caller, first, y,
+                                  lambda path: f"the output y{path} changes its structure",
+                                  "return the same structure in each iteration")
         else:
             first = y
         made.append(state.leaves(y))

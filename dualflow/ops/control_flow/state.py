@@ -83,7 +83,8 @@ def number_like(x: Any, like: Tensor) -> Tensor | None:
     return as_tensor(x, like.dtype) if fits else None
 
 
-def alike(caller: str, first: Any, other: Any, what: Callable[[str], str], advice: str) -> None:
+def check_structure(caller: str, first: Any, other: Any, what: Callable[[str], str],
+                    advice: str) -> None:
     """Raise unless two structures match, with tensors and None in the same positions."""
     try:
         assert_same_structure(first, other)
@@ -110,10 +111,11 @@ def carried(caller: str, name: str, before: Any, after: Any,
     shapes : sequence of shape, optional
         One per tensor; a size that is None may change.
     """
-    if shapes is None and _plainly_alike(before, after):
+    if shapes is None and _plainly_equal(before, after):
         return after
-    alike(caller, before, after, lambda path: f"{name}{path} changes its structure in an iteration",
-          "return the structure of the inputs")
+    check_structure(caller, before, after,
+                    lambda path: f"{name}{path} changes its structure in an iteration",
+                    "return the structure of the inputs")
     made = []
     pairs = zip(flatten_with_path(before), flatten(after), strict=True)
     for k, ((path, x), y) in enumerate(pairs):
@@ -122,7 +124,7 @@ def carried(caller: str, name: str, before: Any, after: Any,
     return pack_sequence_as(after, made)
 
 
-def _plainly_alike(before: Any, after: Any) -> bool:
+def _plainly_equal(before: Any, after: Any) -> bool:
     """Return True if both are flat lists or tuples of tensors with equal types. This is the common
     case, and the only check that is cheap enough for every eager iteration."""
     return (type(before) is type(after) and type(before) in (list, tuple)

@@ -48,9 +48,9 @@ class Images:
 
 def channels_first(x: TensorBase, data_format: str | None, op: str, n: int | None = None) -> bool:
     """Return True if channels are the second dimension. `n`: expected number of spatial dims."""
-    want = f"{n + 2} dimensions" if n else "3 to 5 dimensions"
+    expected = f"{n + 2} dimensions" if n else "3 to 5 dimensions"
     if not (3 <= x.ndim <= 5 and (n is None or x.ndim == n + 2)):
-        raise ShapeError(f"{op}: input is {x.dtype} {x.shape}, expected {want}: batch, space, "
+        raise ShapeError(f"{op}: input is {x.dtype} {x.shape}, expected {expected}: batch, space, "
                          "channels")
     last, first = FORMATS[x.ndim - 2]
     if not (data_format is None or isinstance(data_format, str)) or data_format not in (
@@ -106,6 +106,6 @@ def paddings(value: Any, at: Images, op: str) -> tuple[int, tuple[int, ...]]:
 
 
 def window_attrs(window: Any, strides: Any, dilations: Any, paddings: Any, rule: int) -> Attrs:
-    """Return the attributes that ops with windows share."""
+    """Return the attributes that all ops with windows have."""
     return {"window": window, "strides": strides, "dilations": dilations, "paddings": paddings,
             "rule": rule}

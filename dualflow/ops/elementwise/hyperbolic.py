@@ -167,7 +167,7 @@ def asinh(x: TensorLike, name: str | None = None) -> Tensor:
     return apply_unary("asinh", x, name)
 
 
-_FAR = 1e9     # squares are far from overflow, and adding 1 to them has no effect
+_FAR = 1e9     # from here on 1 + x**2 rounds to x**2, which is far from overflow
 
 
 @gradient("asinh", saves="inputs")
@@ -219,7 +219,8 @@ def atanh(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Within 2 ulp in float32. inf at 1, NaN outside [-1, 1]. The gradient is ``g / (1 - x**2)``.
+    Within 2 ulp in float32. Infinite at -1 and 1, NaN outside [-1, 1]. The gradient is
+    ``g / (1 - x**2)``.
 
     Examples
     --------

@@ -200,7 +200,7 @@ def _weights(q: TensorBase, k: TensorBase, scale: TensorLike, mask: TensorBase,
     return where(seen, softmax(where(seen, scores, LOWEST[q.dtype])), 0.0)
 
 
-def _kept(p: TensorBase, drawn: TensorBase, rate: float) -> TensorLike:
+def _dropout_mask(p: TensorBase, drawn: TensorBase, rate: float) -> TensorLike:
     """Return M, from the same random numbers as the kernel."""
     if not rate:
         return 1.0
@@ -218,7 +218,7 @@ def mask_gradient(g: TensorBase, query: TensorBase, key: TensorBase, value: Tens
                   form.of_queries(g))
     scale = _scale(q, attrs["scale"], attrs["over_root"])
     p = _weights(q, k, scale, mask, attrs["is_causal"])
-    dp = matmul(g, v, transpose_b=True) * _kept(p, drawn, attrs["rate"])
+    dp = matmul(g, v, transpose_b=True) * _dropout_mask(p, drawn, attrs["rate"])
     return cast(p * (dp - reduce_sum(p * dp, -1, keepdims=True)), mask.dtype)
 
 
@@ -232,7 +232,7 @@ def _(gg, y, query, key, value, mask, drawn, out, rest, lse, g, is_causal, scale
     k, b, v, c = (form.of_keys(x) for x in (key, gg[1], value, gg[2]))
     r = _scale(q, scale, over_root)
     p = _weights(q, k, r, mask, is_causal)
-    m = _kept(p, drawn, rate)
+    m = _dropout_mask(p, drawn, rate)
     dp = matmul(g_, v, transpose_b=True) * m
     less = dp - reduce_sum(p * dp, -1, keepdims=True)
     ds = p * less

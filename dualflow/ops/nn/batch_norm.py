@@ -101,8 +101,8 @@ def fused_batch_norm(x: TensorLike, scale: TensorLike, offset: TensorLike,
     Parameters
     ----------
     x : Tensor, floating, two dimensions or more
-    scale, offset : Tensor, a number per channel
-    mean, variance : Tensor, a number per channel, optional
+    scale, offset : Tensor, one value per channel
+    mean, variance : Tensor, one value per channel, optional
         Inference: the moments used to normalize `x`. Training: the current moving averages,
         required unless `exponential_avg_factor` is 1.
     epsilon : float
@@ -117,7 +117,7 @@ def fused_batch_norm(x: TensorLike, scale: TensorLike, offset: TensorLike,
     Returns
     -------
     y : Tensor, like `x`
-    mean, variance : Tensor, a number per channel
+    mean, variance : Tensor, one value per channel
         Training: the new moving averages, ``(1 - factor) * old + factor * new``. The variance in
         the averages divides the sum of squares by n - 1, the variance used for `y` divides by n.
         Inference: the arguments `mean` and `variance`.
@@ -132,8 +132,8 @@ def fused_batch_norm(x: TensorLike, scale: TensorLike, offset: TensorLike,
     Notes
     -----
     One op with one gradient op, for `x`, `scale` and `offset`; the averages have no gradient. The
-    moments are computed around the means of blocks of `x` that depend on its shape alone, which
-    avoids cancellation and makes the result independent of the thread count. An `x` of 16-bit
+    moments are combined from the moments of blocks of `x`, which avoids cancellation. The blocks
+    depend on the shape alone, so the result is independent of the thread count. An `x` of 16-bit
     floats may have float32 moments. Unlike in TensorFlow, `epsilon` has no minimum. Source: Ioffe
     and Szegedy, Batch Normalization (2015).
 
@@ -152,20 +152,20 @@ def fused_batch_norm(x: TensorLike, scale: TensorLike, offset: TensorLike,
         raise InvalidArgumentError(
             "fused_batch_norm: mean and variance are required unless is_training, with an "
             "exponential_avg_factor of 1")
-    half = x.dtype if x.dtype.is_reduced_float and scale.dtype is not x.dtype else None
+    narrow = x.dtype if x.dtype.is_reduced_float and scale.dtype is not x.dtype else None
     if not is_training:
-        y = _by_given(x, mean, variance, offset, scale, epsilon, first)
-        return (y if half is None else cast(y, half)), as_tensor(mean), as_tensor(variance)
+        y = _normalize_with_moments(x, mean, variance, offset, scale, epsilon, first)
+        return (y if narrow is None else cast(y, narrow)), as_tensor(mean), as_tensor(variance)
     y, new_mean, new_variance = apply("fused_batch_norm", x, scale, offset, name=name,
                                       channels_first=first, epsilon=epsilon)
     n = _count(x, first)
     new_mean, new_variance = stop_gradient(new_mean), stop_gradient(new_variance)
     new_variance = new_variance * (n / larger(n - 1, 1))
     if not new_only:
-        keep = 1 - exponential_avg_factor
-        new_mean = as_tensor(mean) * keep + new_mean * exponential_avg_factor
-        new_variance = as_tensor(variance) * keep + new_variance * exponential_avg_factor
-    return (y if half is None else cast(y, half)), new_mean, new_variance
+        decay = 1 - exponential_avg_factor
+        new_mean = as_tensor(mean) * decay + new_mean * exponential_avg_factor
+        new_variance = as_tensor(variance) * decay + new_variance * exponential_avg_factor
+    return (y if narrow is None else cast(y, narrow)), new_mean, new_variance
 
 
 def _count(x: Any, first: bool) -> Any:
@@ -177,10 +177,11 @@ def _count(x: Any, first: bool) -> Any:
     return n
 
 
-def _by_given(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, epsilon: float,
-              first: bool) -> Tensor:
-    """Normalize with given moments, one value per channel, like scale and offset."""
-    def spread(v):
+def _normalize_with_moments(x: Any, mean: Any, variance: Any, offset: Any, scale: Any,
+                            epsilon: float, first: bool) -> Tensor:
+    """Return `x` normalized with `mean` and `variance`, which have one value per channel, like
+    `scale` and `offset`."""
+    def per_channel(v):
         v = as_tensor(v)
         if x.ndim < 2 or v.ndim != 1:
             raise ShapeError(f"fused_batch_norm: x has shape {x.shape}, and got shape {v.shape}, "
@@ -188,8 +189,8 @@ def _by_given(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, epsilon
         return reshape(v, (-1, *(1,) * (x.ndim - 2))) if first else v
 
     try:
-        return batch_normalization(x, spread(mean), spread(variance), spread(offset),
-                                   spread(scale), epsilon)
+        return batch_normalization(x, per_channel(mean), per_channel(variance),
+                                   per_channel(offset), per_channel(scale), epsilon)
     except REFUSED as error:
         raise named(error, "fused_batch_norm") from None
 
@@ -208,7 +209,7 @@ def fused_batch_norm_grad(g: TensorLike, x: TensorLike, *scale: TensorLike,
     Parameters
     ----------
     g, x : Tensor, floating, same shape
-    scale : Tensor, a number per channel, optional
+    scale : Tensor, one value per channel, optional
 
     Returns
     -------

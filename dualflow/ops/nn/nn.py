@@ -145,5 +145,5 @@ def dropout(x: TensorLike, rate: float, noise_shape: TensorLike | None = None,
         return x
     shape: Any = x.shape if noise_shape is None else noise_shape
     drawn = random_generator.uniform(shape, seed=seed)
-    kept = cast(greater_equal(drawn, rate), x.dtype)
-    return multiply(x * (1 / (1 - rate)), kept, name)
+    mask = cast(greater_equal(drawn, rate), x.dtype)
+    return multiply(x * (1 / (1 - rate)), mask, name)

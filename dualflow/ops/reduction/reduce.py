@@ -51,8 +51,8 @@ def broadcast_over(g: Tensor, x: Any, axes: Iterable[int]) -> Tensor:
         repeated: Tensor = apply_ordered(BROADCAST_TO, (g,), (shape,))
         return repeated
     marked = {a % len(shape) for a in axes}
-    kept = [1 if d in marked else n for d, n in enumerate(shape)]
-    return broadcast_to(reshape(g, kept), shape)
+    with_ones = [1 if d in marked else n for d, n in enumerate(shape)]
+    return broadcast_to(reshape(g, with_ones), shape)
 
 
 def count_over(x: Any, axes: Iterable[int]) -> int:

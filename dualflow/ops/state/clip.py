@@ -35,16 +35,16 @@ def _numbers(x: Any) -> Any:
 
 
 def _norm(x: TensorBase, axes: Any = None) -> Tensor:
-    """Return the norm in float64, of all elements or along `axes`, which are kept. In float64 the
+    """Return the norm in float64, of all elements or along `axes` with keepdims. In float64 the
     squares of narrower dtypes cannot overflow; float64 elements are divided by the largest before
     they are squared."""
-    kept = axes is not None
-    axes = ints(axes, "clip_by_norm: axes") if kept else tuple(range(x.ndim))
+    keepdims = axes is not None
+    axes = ints(axes, "clip_by_norm: axes") if keepdims else tuple(range(x.ndim))
     if x.dtype is not float64:
-        return apply("reduce_euclidean_norm", cast(x, float64), axes=axes, keepdims=kept)
-    largest = stop_gradient(apply("reduce_max", abs(x), axes=axes, keepdims=kept))
+        return apply("reduce_euclidean_norm", cast(x, float64), axes=axes, keepdims=keepdims)
+    largest = stop_gradient(apply("reduce_max", abs(x), axes=axes, keepdims=keepdims))
     unit = where((largest > 0) & (largest < float("inf")), largest, 1.0)
-    return unit * apply("reduce_euclidean_norm", x / unit, axes=axes, keepdims=kept)
+    return unit * apply("reduce_euclidean_norm", x / unit, axes=axes, keepdims=keepdims)
 
 
 def _tensors(t_list: Sequence[TensorLike | None]) -> list[Any]:

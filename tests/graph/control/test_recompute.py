@@ -169,9 +169,9 @@ def test_effects_happen_once(capsys):
 
     want, out = run(False, lambda f: f)
     for again in (False, True):
-        made, told = run(again, df.function)
+        made, output = run(again, df.function)
         same_bits(made, want)
-        assert told == out
+        assert output == out
 
 
 def test_variable_assigned_after_the_loop():

@@ -58,13 +58,13 @@ TRANSFORMS = {
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
-@pytest.mark.parametrize(("f", "way"), [
-    (f, way) for f in SQUARES for way in TRANSFORMS if way != "jacfwd" or f not in CONVERTED])
-def test_derivatives_around_a_function(f, way, order):
+@pytest.mark.parametrize(("f", "name"), [
+    (f, name) for f in SQUARES for name in TRANSFORMS if name != "jacfwd" or f not in CONVERTED])
+def test_derivatives_around_a_function(f, name, order):
     traced = df.function(f)
     g = lambda a: traced(df.constant(2), a)             # noqa: E731
     for _ in range(order):
-        g = TRANSFORMS[way](g)
+        g = TRANSFORMS[name](g)
     assert g(number(.7)).item() == pytest.approx(EXPECTED[order], rel=1e-12)
 
 
@@ -136,7 +136,7 @@ def nested_loops(x):
 
 
 def nested_while(x):
-    """The same with Python statements, and a branch inside."""
+    """`nested_loops` with Python statements, and a branch in the inner loop."""
     y = x
     for k in df.range(3):
         j = df.constant(0, k.dtype)
@@ -208,8 +208,8 @@ def test_vmap_of_gradients_around_a_function(f):
         found = df.transforms.vmap(of(traced))(rows)
         expected = df.stack([of(f)(x) for x in df.unstack(rows)])
         df.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
-    back = df.vjp(traced, point(4))[1]
-    found = df.transforms.vmap(lambda g: back(g)[0])(rows)
+    pullback = df.vjp(traced, point(4))[1]
+    found = df.transforms.vmap(lambda g: pullback(g)[0])(rows)
     expected = df.stack([df.vjp(f, point(4))[1](g)[0] for g in df.unstack(rows)])
     df.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
@@ -229,7 +229,7 @@ def test_tape_passed_to_the_function_that_computes_its_gradient(f):
     found = df.function(lambda g: tape.gradient(y, x, output_gradients=g))(x * x + 1.)
     tape, x, y = record(f)
     df.testing.assert_close(found, tape.gradient(y, x, output_gradients=x * x + 1.),
-                               rtol=1e-12, atol=1e-12)
+                            rtol=1e-12, atol=1e-12)
 
 
 def poly(x, w):
@@ -289,20 +289,20 @@ INNER = df.custom_gradient(lambda x: (df.sin(x), lambda g: g * df.cos(x) * 3.))
 OUTER = df.custom_gradient(lambda x: (df.tanh(x), lambda g: g * INNER(x) * x))
 
 
-def ruled(x):
+def custom(x):
     return OUTER(x) * df.reduce_sum(x)
 
 
-def ruled_in_a_loop(x):
+def custom_in_a_loop(x):
     return df.scan(lambda c, r: (df.sin(c) * df.reduce_sum(OUTER(r * x)), OUTER(c * x) * r),
                    x[0], x)[1][-1]
 
 
-def mapped_back(f):
-    """Return products with the transposed Jacobian, mapping its rule after the call."""
+def mapped_pullback(f):
+    """Return vector-Jacobian products, by vmap of the function that `vjp` returns."""
     def g(x):
-        back = df.vjp(f, x)[1]
-        return df.vmap(lambda u: back(u)[0])(df.stack([x, x * 2., x * 3.]))
+        pullback = df.vjp(f, x)[1]
+        return df.vmap(lambda u: pullback(u)[0])(df.stack([x, x * 2., x * 3.]))
 
     return g
 
@@ -311,11 +311,11 @@ def summed(f):
     return df.grad(lambda x: df.reduce_sum(f(x) * x))
 
 
-@pytest.mark.parametrize("f", [ruled, ruled_in_a_loop])
+@pytest.mark.parametrize("f", [custom, custom_in_a_loop])
 @pytest.mark.parametrize("g", [
-    lambda f: summed(mapped_back(f)), lambda f: summed(summed(mapped_back(f))),
-    lambda f: df.jacrev(mapped_back(f)), lambda f: df.jacfwd(summed(mapped_back(f))),
-    lambda f: lambda x: df.vmap(summed(mapped_back(f)))(df.stack([x, x * 2.]))],
+    lambda f: summed(mapped_pullback(f)), lambda f: summed(summed(mapped_pullback(f))),
+    lambda f: df.jacrev(mapped_pullback(f)), lambda f: df.jacfwd(summed(mapped_pullback(f))),
+    lambda f: lambda x: df.vmap(summed(mapped_pullback(f)))(df.stack([x, x * 2.]))],
     ids=["grad", "second", "jacrev", "jacfwd", "vmap"])
 def test_nested_custom_gradients_of_an_inlined_call(f, g):
     x = df.constant([.3, .5, .8], df.float64)

@@ -23,9 +23,9 @@ def variable(*shape, seed=0):
     return df.Variable(np.random.default_rng(seed).normal(size=shape).astype("float32"))
 
 
-def kept(f, *args):
+def cached(f, *args):
     """Return the ops whose results a traced function caches for these arguments."""
-    graph = f.graph_for(*args).kept
+    graph = f.graph_for(*args).cached
     return [] if graph is None else [x.node.op.name for x in graph.outputs]
 
 
@@ -54,7 +54,7 @@ def test_cached_results_follow_every_write():
         change()
         same(f, python, X)
         same(f, python, X)
-    assert kept(f, X) == ["pack_matrix", "exp"]
+    assert cached(f, X) == ["pack_matrix", "exp"]
 
 
 def test_cached_results_are_computed_only_after_changes():
@@ -84,7 +84,7 @@ def test_results_that_are_not_cached():
                     (df.function(lambda x: x[0, 0] + df.tile(v, [1, 9])), []),      # larger result
                     (df.function(lambda x: x @ df.reverse(df.exp(v), [0])), ["strided_slice"]),
                     (df.function(lambda x: x @ df.exp(v), passes=False), [])]:
-        assert kept(f, X) == want
+        assert cached(f, X) == want
     before = w.numpy().copy()
     np.testing.assert_array_equal(writes(X).numpy(), (X @ df.exp(df.constant(before + 1))).numpy())
 
@@ -92,7 +92,7 @@ def test_results_that_are_not_cached():
 def test_constants():
     big = df.constant(np.random.default_rng(2).normal(size=(4, 20000)).astype("float32"))
     f = df.function(lambda x: x[0, 0] * df.exp(big))
-    assert kept(f, X) == ["exp"]
+    assert cached(f, X) == ["exp"]
     for _ in range(2):
         same(f, lambda x: x[0, 0] * df.exp(big), X)
 
@@ -125,9 +125,9 @@ def test_gradients_and_numerics_checks():
 def test_printed_graph():
     v = variable(4, 5)
     f = df.function(lambda x: x @ df.exp(v), name="f")
-    assert "kept value 0" in text(f.graph_for(X))
+    assert "cached value 0" in text(f.graph_for(X))
     program = f.compiled_for(X).spec.text(False)
-    assert "program f, kept" in program and "exp" in program
+    assert "program f, cached" in program and "exp" in program
 
 
 @pytest.mark.usefixtures("no_garbage")
@@ -168,4 +168,4 @@ def test_run_reads_a_consistent_snapshot():
     finally:
         done.set()
         writer.join()
-    assert kept(differ, one) == ["negative"]
+    assert cached(differ, one) == ["negative"]

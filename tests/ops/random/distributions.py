@@ -1,4 +1,4 @@
-"""Sampling algorithms as in the papers, in plain Python."""
+"""Sampling algorithms of the papers in plain Python: gamma, Poisson and binomial."""
 
 import math
 
@@ -76,9 +76,9 @@ def each(draw):
     """Return a reference that calls `draw` per element, with parameters broadcast along rows."""
     def ref(shape, key, *parameters, dtype="float64", output_dtype="float64"):
         rows = [np.broadcast_to(np.asarray(p, "f8"), shape).ravel() for p in parameters]
-        made = [draw(Element(*key, i), *map(float, each)) for i, each in
-                enumerate(zip(*rows, strict=True))]
-        return np.array(made, "f8").reshape(shape)
+        samples = [draw(Element(*key, i), *map(float, row)) for i, row in
+                   enumerate(zip(*rows, strict=True))]
+        return np.array(samples, "f8").reshape(shape)
     return ref
 
 

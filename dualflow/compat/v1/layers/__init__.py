@@ -34,8 +34,8 @@ from dualflow.compat.v1.layers.sequences import (
     max_pooling1d as max_pooling1d,
 )
 
-_ROOMS = {"base", "convolution", "core", "normalization", "pooling", "sequences"}
+_MODULES = {"base", "convolution", "core", "normalization", "pooling", "sequences"}
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals()} - {*_ROOMS, "_ROOMS"})
+    return sorted({*globals()} - {*_MODULES, "_MODULES"})

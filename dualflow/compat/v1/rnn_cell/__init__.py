@@ -16,8 +16,8 @@ from dualflow.compat.v1.rnn_cell.wrappers import (
     ResidualWrapper as ResidualWrapper,
 )
 
-_ROOMS = {"base", "cells", "wrappers"}
+_MODULES = {"base", "cells", "wrappers"}
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals()} - {*_ROOMS, "_ROOMS"})
+    return sorted({*globals()} - {*_MODULES, "_MODULES"})

@@ -45,9 +45,9 @@ from dualflow.io.index import (
     checkpoint_exists as checkpoint_exists,
 )
 
-_ROOMS = {"by_formula", "checkpoint", "decay", "graph_io", "moving_average", "optimizer",
+_MODULES = {"by_formula", "checkpoint", "decay", "graph_io", "moving_average", "optimizer",
           "optimizers", "saver", "step"}
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals()} - {*_ROOMS, "_ROOMS"})
+    return sorted({*globals()} - {*_MODULES, "_MODULES"})

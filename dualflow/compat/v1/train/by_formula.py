@@ -29,24 +29,24 @@ class ByFormula(Optimizer):
         """Return the values after an update."""
         raise NotImplementedError
 
-    def _kept(self, var: Variable) -> list[Any]:
+    def _with_slots(self, var: Variable) -> list[Any]:
         return [var, *[self.get_slot(var, name) for name in self.slots]]
 
     def _prepare(self) -> None:
         self._rate = value_of(self._learning_rate)      # type: ignore[attr-defined]
 
     def _apply_dense(self, grad: Any, var: Variable) -> Any:
-        kept = self._kept(var)
-        values = self._next(grad, *map(as_tensor, kept))
+        variables = self._with_slots(var)
+        values = self._next(grad, *map(as_tensor, variables))
         return group(*[write("assign", v, x, None, "Assign")
-                       for v, x in zip(kept, values, strict=True)])
+                       for v, x in zip(variables, values, strict=True)])
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
-        kept = self._kept(var)
+        variables = self._with_slots(var)
         rows, places = df.unique(grad.indices)
         total = unsorted_segment_sum(grad.values, places, rows.shape[0])
-        values = self._next(total, *[df.gather(as_tensor(v), rows) for v in kept])
-        return group(*[scatter_update(v, rows, x) for v, x in zip(kept, values, strict=True)])
+        values = self._next(total, *[df.gather(as_tensor(v), rows) for v in variables])
+        return group(*[scatter_update(v, rows, x) for v, x in zip(variables, values, strict=True)])
 
     def _filled(self, var: Variable, name: str, op_name: str, value: float) -> None:
         """Create a slot filled with one value."""

@@ -177,8 +177,8 @@ def pinv(x: Any, rcond: Any = None) -> Any:
     x, = _floats(x)
     s, u, v = df.linalg.svd(_wide(x))
     least = 10 * max(x.shape[-2:]) * EPSILON[s.dtype.name] if rcond is None else rcond
-    kept = s > least * df.reduce_max(s, -1, True)
-    back = df.where(kept, 1 / df.where(kept, s, df.ones_like(s)), df.zeros_like(s))
+    mask = s > least * df.reduce_max(s, -1, True)
+    back = df.where(mask, 1 / df.where(mask, s, df.ones_like(s)), df.zeros_like(s))
     return df.cast((v * df.expand_dims(back, -2)) @ _transposed(u), x.dtype)
 
 

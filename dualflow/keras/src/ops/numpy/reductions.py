@@ -175,7 +175,7 @@ def quantile(x: Any, q: Any, axis: Any = None, method: Any = "linear",
     """Return quantiles over the elements of all reduced axes; the dimensions of q come first."""
     x = convert_to_tensor(x)
     dtype = to_dtype(float_of(x.dtype))
-    row, kept = in_rows(df.cast(x, dtype), axis)
+    row, kept_shape = in_rows(df.cast(x, dtype), axis)
     count = row.shape[-1]
     ordered = df.sort(row)
     q = convert_to_tensor(q)
@@ -185,7 +185,7 @@ def quantile(x: Any, q: Any, axis: Any = None, method: Any = "linear",
     found = df.where(holes, convert_to_tensor(float("nan"), dtype), found)
     if not keepdims:
         return found
-    return df.reshape(found, (*q.shape, *kept))
+    return df.reshape(found, (*q.shape, *kept_shape))
 
 
 def in_rows(x: Any, axis: Any) -> Any:
@@ -193,12 +193,12 @@ def in_rows(x: Any, axis: Any) -> Any:
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     reduced = sorted(a % x.ndim for a in axes)
     rest = [a for a in range(x.ndim) if a not in reduced]
-    kept = [1 if a in reduced else x.shape[a] for a in range(x.ndim)]
+    kept_shape = [1 if a in reduced else x.shape[a] for a in range(x.ndim)]
     count = 1
     for a in reduced:
         count = count * x.shape[a]
     moved = df.transpose(x, rest + reduced)
-    return df.reshape(moved, [*[x.shape[a] for a in rest], count]), kept
+    return df.reshape(moved, [*[x.shape[a] for a in rest], count]), kept_shape
 
 
 def _between(ordered: df.Tensor, place: df.Tensor, method: str, dtype: df.DType) -> df.Tensor:

@@ -116,7 +116,7 @@ def nanquantile(x: Any, q: Any, axis: Any = None, method: Any = "linear",
     """Return quantiles per row: NaN is sorted last and not counted in positions."""
     x = convert_to_tensor(x)
     dtype = to_dtype(float_of(x.dtype))
-    row, kept = reductions.in_rows(df.cast(x, dtype), axis)
+    row, kept_shape = reductions.in_rows(df.cast(x, dtype), axis)
     holes = df.math.is_nan(row)
     ordered = df.sort(df.where(holes, convert_to_tensor(INFINITY, dtype), row))
     count = df.reduce_sum(df.cast(df.logical_not(holes), df.float32), -1)
@@ -140,5 +140,5 @@ def nanquantile(x: Any, q: Any, axis: Any = None, method: Any = "linear",
     else:
         found = at({"lower": low, "higher": high, "nearest": df.round(place)}[method])
     found = df.where(df.equal(count, 0), convert_to_tensor(float("nan"), dtype), found)
-    sizes = [*q.shape, *(kept if keepdims else row.shape[:-1])]
+    sizes = [*q.shape, *(kept_shape if keepdims else row.shape[:-1])]
     return df.reshape(found, sizes)
