@@ -8,16 +8,18 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow._util.notebook import counted
-from dualflow.graph.inspect import draw as drawing, plan_text
-from dualflow.graph.inspect.profile import Profile, make_profile
+from dualflow.graph import inspect as views
 from dualflow.graph.inspect.trace_text import function_html
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimize
 from dualflow.graph.program import clusters
 from dualflow.graph.program.compile import Compiled
+
+if TYPE_CHECKING:
+    from dualflow.graph.inspect.profile import Profile
 
 
 class Inspection:
@@ -102,7 +104,8 @@ class Inspection:
         1 instructions; arena of 0 bytes, at least 0 are alive at once
         ...
         """
-        return plan_text.to_text(self.compiled_for(*args, **kwargs).plan)
+        text: str = views.plan_text.to_text(self.compiled_for(*args, **kwargs).plan)
+        return text
 
     def draw(self, *args: Any, path: str | os.PathLike[str] | None = None, traced: bool = False,
              **kwargs: Any) -> str:
@@ -129,7 +132,8 @@ class Inspection:
         '<svg'
         """
         compiled = self.compiled_for(*args, **kwargs)
-        return drawing.draw(compiled.traced if traced else compiled.graph, path)
+        picture: str = views.draw.draw(compiled.traced if traced else compiled.graph, path)
+        return picture
 
     def clusters_for(self, *args: Any, wait: bool = False, **kwargs: Any) -> str:
         """Return the state of each cluster of a call, a line each: whether it is compiled.
@@ -186,5 +190,7 @@ class Inspection:
         compiled = self.compiled_for(*args, **kwargs)
         leaves = self.leaves_for(args, kwargs)
         written = [x.variable for x in compiled.spec.variables if x.written]
-        return make_profile(self.name, compiled.plan.instructions,
-                            lambda: compiled.executable.profile(leaves)[1:], written, runs)
+        made: Profile = views.profile.make_profile(
+            self.name, compiled.plan.instructions,
+            lambda: compiled.executable.profile(leaves)[1:], written, runs)
+        return made

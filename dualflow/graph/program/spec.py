@@ -8,7 +8,6 @@ must not refer to a graph.
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -241,7 +240,7 @@ class ProgramSpec:
         run = []
         for k, x in enumerate(self.instructions):
             run.append(f"{k}: {x if lines else x._replace(line=None)}")
-            run += [textwrap.indent(body.text(lines), "    ") for body in x.bodies]
+            run += [f"    {line}" for body in x.bodies for line in body.text(lines).split("\n")]
         returned = "return " + ", ".join(map(str, self.results))
         text = "\n  ".join([f"program {self.name}, arena of {self.arena_bytes} bytes:", *given,
                             *slots, *run, returned.rstrip()])
