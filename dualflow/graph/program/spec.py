@@ -240,7 +240,7 @@ class ProgramSpec:
         run = []
         for k, x in enumerate(self.instructions):
             run.append(f"{k}: {x if lines else x._replace(line=None)}")
-            run += [f"    {line}" for body in x.bodies for line in body.text(lines).split("\n")]
+            run += ["    " + body.text(lines).replace("\n", "\n    ") for body in x.bodies]
         returned = "return " + ", ".join(map(str, self.results))
         text = "\n  ".join([f"program {self.name}, arena of {self.arena_bytes} bytes:", *given,
                             *slots, *run, returned.rstrip()])
