@@ -12,7 +12,7 @@
 #define POW_Y_f32 0x1p40f
 #define POW_Y_f64 0x1p70
 /* The factor that splits a number into two parts whose products are exact (Dekker). */
-#define DEKKER_f32 0x1.002p12f
+#define DEKKER_f32 0x1.001p12f
 #define DEKKER_f64 0x1.0000002p27
 
 typedef struct {
