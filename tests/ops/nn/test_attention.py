@@ -208,7 +208,7 @@ def plain(q, k, v, drawn, rate, causal):
     if causal:
         scores = scores + np.where(np.tri(*scores.shape[-2:]), 0, -np.inf)
     p = df.nn.softmax(scores)
-    return df.matmul(p * ops._kept(p, drawn, rate), v)
+    return df.matmul(p * ops._dropout_mask(p, drawn, rate), v)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
