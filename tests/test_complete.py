@@ -2,32 +2,31 @@
 
 import ast
 import collections
+import functools
 from pathlib import Path
-
-import pytest
 
 import dualflow.autodiff  # noqa: F401  registers the gradients
 from asv_bench.benchmarks.ops import has_benchmark
 from dualflow import _core
+from tests.for_each import for_each
 from tests.ops.cases import CASES
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def first_strings(path, function):
-    """Return the literal first arguments of the calls of `function` in a file."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call) and node.args:
-            called = getattr(node.func, "id", getattr(node.func, "attr", None))
-            if called == function and isinstance(node.args[0], ast.Constant):
-                yield node.args[0].value
+@functools.cache
+def first_strings(path):
+    """Return the literal first arguments of the calls in a file, as pairs with the function."""
+    return [(getattr(node.func, "id", getattr(node.func, "attr", None)), node.args[0].value)
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)]
 
 
-APPLIED = {op for p in (ROOT / "dualflow").rglob("*.py")
-           for function in ("apply", "apply_unary", "apply_binary")
-           for op in first_strings(p, function)}
+APPLIED = {op for p in (ROOT / "dualflow").rglob("*.py") for function, op in first_strings(p)
+           if function in ("apply", "apply_unary", "apply_binary")}
 # apply_ordered takes the op object
-APPLIED |= {op for p in (ROOT / "dualflow/ops").rglob("*.py") for op in first_strings(p, "get_op")}
+APPLIED |= {op for p in (ROOT / "dualflow/ops").rglob("*.py") for function, op in first_strings(p)
+            if function == "get_op"}
 # Variables apply their ops directly, in a layer below dualflow.ops.
 APPLIED |= {op for op in _core.ops() if _core.get_op(op).writes}
 CASED = {c.op for c in CASES}
@@ -36,12 +35,12 @@ CASED = {c.op for c in CASES}
 PUBLIC = [op for op in _core.ops() if not _core.get_op(op).internal]
 
 
-@pytest.mark.parametrize("op", PUBLIC)
+@for_each(PUBLIC)
 def test_op_has_a_public_function(op):
     assert op in APPLIED, f"no function in dualflow applies {op}"
 
 
-@pytest.mark.parametrize("op", PUBLIC)
+@for_each(PUBLIC)
 def test_op_declares_a_gradient_or_none(op):
     handle = _core.get_op(op)
     decided = handle.rule is not None or handle.why_no_gradient or handle.writes
@@ -50,15 +49,15 @@ def test_op_declares_a_gradient_or_none(op):
 
 def test_gradients_are_declared_once():
     decided = [op for p in sorted((ROOT / "dualflow").rglob("*.py"))
-               for f in ("gradient", "no_gradient") for op in first_strings(p, f)]
+               for function, op in first_strings(p) if function in ("gradient", "no_gradient")]
     assert decided and len(set(decided)) == len(decided), collections.Counter(decided)
 
 
-@pytest.mark.parametrize("op", PUBLIC)
+@for_each(PUBLIC)
 def test_op_has_a_value_test(op):
     assert op in CASED or _core.get_op(op).writes, f"no row of tests/ops covers {op}"
 
 
-@pytest.mark.parametrize("op", PUBLIC)
+@for_each(PUBLIC)
 def test_op_has_a_benchmark(op):
     assert has_benchmark(op), f"no row in asv_bench/benchmarks/ops.py for {op}"

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import functools
 import pickle
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 import dualflow as df
 from dualflow import errors
 from dualflow._util.late_binding import late
+from tests.for_each import for_each
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sorted((ROOT / "dualflow").rglob("*.py"))
@@ -39,6 +41,11 @@ C_LAYERS = ["base", "tape", "simd", "op", "fuse", "gemm", "conv", "attention", "
 C_KERNELS = ["gemm", "conv", "attention", "recurrent", "ops"]
 
 
+@functools.cache
+def parsed(path):
+    return ast.parse(path.read_text())
+
+
 def name_of(path):
     return str(path.relative_to(ROOT))
 
@@ -59,9 +66,9 @@ def part(path):
     return path.relative_to(ROOT / "dualflow").with_suffix("").parts[0]
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=name_of)
+@for_each(PYTHON, name_of)
 def test_python_imports_only_lower_layers(path):
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     if part(path) == "__init__":
         return
     assert part(path) in LEVEL, f"{path.name}: add it to a layer in LAYERS"
@@ -90,14 +97,14 @@ def modules_in_strings(tree):
             yield node.value.rstrip(".")
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=name_of)
+@for_each(PYTHON, name_of)
 def test_strings_name_no_module_of_a_higher_layer(path):
     """A module name that is passed to `import_module`, also through a constant, is an import. The
     functions of a higher layer that a lower layer calls are registered in `dualflow/__init__.py`
     (`_util/late_binding.py`)."""
     if part(path) == "__init__":
         return
-    for name in modules_in_strings(ast.parse(path.read_text())):
+    for name in modules_in_strings(parsed(path)):
         other = name.split(".")[1]
         if other in LEVEL:
             assert LEVEL[other] <= LEVEL[part(path)], f"{path.name} names {name}, which is above"
@@ -117,9 +124,9 @@ def test_a_module_name_in_a_string_is_found():
 SLOW_IMPORTS = {"numpy", "inspect", "difflib", "html", "opcode", "copy", "subprocess", "ctypes"}
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=name_of)
+@for_each(PYTHON, name_of)
 def test_python_imports_are_absolute_and_at_module_level(path):
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: relative import"
@@ -139,7 +146,7 @@ def c_layer(path):
     return C_LAYERS.index(package)
 
 
-@pytest.mark.parametrize("path", CSRC, ids=name_of)
+@for_each(CSRC, name_of)
 def test_c_includes_only_lower_layers(path):
     for included in re.findall(r'^\s*#\s*include\s+"([^"]+\.h)"', path.read_text(), re.M):
         target = ROOT / "csrc" / included
@@ -152,7 +159,7 @@ SHARED = {"ops/elementwise/map.h", "ops/reduction/reduction.h", "ops/partial.h",
           "ops/nn/normalization_parts.h"}   # loops that apply formulas of any family
 
 
-@pytest.mark.parametrize("path", FORMULAS, ids=name_of)
+@for_each(FORMULAS, name_of)
 def test_formula_files_hold_no_op_records(path):
     text = path.read_text()
     assert "DF_OP(" not in text, "op records belong in the family's .c file"
@@ -163,8 +170,7 @@ def test_formula_files_hold_no_op_records(path):
     assert path.stem.startswith(users[0].stem), f"name it after {users[0].name}, which includes it"
 
 
-@pytest.mark.parametrize("path", [p for p in CSRC if C_LAYERS[c_layer(p)] in C_KERNELS],
-                         ids=name_of)
+@for_each([p for p in CSRC if C_LAYERS[c_layer(p)] in C_KERNELS], name_of)
 def test_only_formula_files_are_compiled_per_dtype(path):
     text = path.read_text()
     templates = re.findall(r'#define TEMPLATE "([^"]+)"', text)
@@ -194,7 +200,7 @@ def test_error_classes_match_status_codes():
         assert issubclass(errors.BY_STATUS[names.index(name)], getattr(builtins, promised))
 
 
-@pytest.mark.parametrize("path", PYTHON + CSRC + CYTHON, ids=name_of)
+@for_each(PYTHON + CSRC + CYTHON, name_of)
 def test_file_size(path):
     lines = path.read_text().splitlines()
     if path.suffix == ".pyi":           # the signatures of one extension module, a line each
@@ -204,7 +210,7 @@ def test_file_size(path):
     assert len(lines) <= limit, f"{len(lines)} lines, at most {limit}: split by concept"
 
 
-@pytest.mark.parametrize("path", PYTHON + CSRC + CYTHON, ids=name_of)
+@for_each(PYTHON + CSRC + CYTHON, name_of)
 def test_line_length(path):
     lines = path.read_text().splitlines()
     long = [i for i, line in enumerate(lines, 1) if len(line) > 100]
@@ -222,7 +228,7 @@ def test_ops_def_lists_ops_under_their_files():
         assert set(re.findall(r"OP\((\w+)\)", lines)) == set(records), file
 
 
-@pytest.mark.parametrize("path", CSRC, ids=name_of)
+@for_each(CSRC, name_of)
 def test_c_code_compares_no_op_names(path):
     """The name of an op appears in its record and is never compared with."""
     for line in path.read_text().splitlines():
@@ -231,7 +237,7 @@ def test_c_code_compares_no_op_names(path):
         assert not re.search(r"->op\s*==|case\s+DF_OP", line), line
 
 
-@pytest.mark.parametrize("path", CYTHON, ids=name_of)
+@for_each(CYTHON, name_of)
 def test_cython_code_compares_no_op_names(path):
     """Operators apply ops by name; no branch depends on a name."""
     pattern = rf'(?:[!=]=|\bin)\s*\(?\s*"(?:{"|".join(op_names())})"'
@@ -241,12 +247,12 @@ def test_cython_code_compares_no_op_names(path):
 PASSES = sorted((ROOT / "dualflow/graph/passes").glob("*.py"))
 
 
-@pytest.mark.parametrize("path", PASSES, ids=name_of)
+@for_each(PASSES, name_of)
 def test_passes_look_up_op_names_at_import_only(path):
     """Op names occur only where a pass looks up its handles on import; no function looks up or
     contains one."""
     names = set(op_names())
-    for f in ast.walk(ast.parse(path.read_text())):
+    for f in ast.walk(parsed(path)):
         if not isinstance(f, ast.FunctionDef | ast.Lambda):
             continue
         for node in [n for part in (f.body if isinstance(f.body, list) else [f.body])
@@ -352,7 +358,7 @@ def dependencies():
              for path in PYTHON}
     found = {}
     for name, path in paths.items():
-        tree = ast.parse(path.read_text())
+        tree = parsed(path)
         skipped = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.If)
                    and ast.unparse(node.test) == "TYPE_CHECKING" for inner in ast.walk(node)}
         used = set()
