@@ -40,8 +40,7 @@ def test_pass(tmp_path):
     passed = guides.run_tests(tree, "tests/graph/passes/test_joins.py",
                               "tests/graph/passes/test_optimize.py::"
                               "test_watch_sees_every_pass_in_order",
-                              "tests/test_layering.py::test_passes_look_up_op_names_at_import_only"
-                              "[dualflow/graph/passes/joins.py]")
+                              "tests/test_layering.py::test_passes_look_up_op_names_at_import_only")
     assert passed == 4
 
 

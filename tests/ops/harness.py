@@ -19,12 +19,15 @@ GROUPS = (("uint16", "uint32", "uint64"), ("int8", "int16", "uint8"), ("int32", 
           ("float16", "bfloat16"))
 
 
-def rows(cases: list[Case] = CASES, every: bool = True) -> list:
-    """Return test parameters `case, dtype`: for each row every dtype, or one of each group of
-    dtypes unless `every`."""
-    def taken(k, case):
-        if every:
-            return case.dtypes
+def rows(cases: list[Case] = CASES, dtypes: str = "all") -> list:
+    """Return test parameters `case, dtype`: for each row "all" its dtypes; one of each group of
+    "similar" ones; or "two", float32 if the row has it, and another."""
+    def taken(k: int, case: Case) -> list[str]:
+        if dtypes == "all":
+            return list(case.dtypes)
+        if dtypes == "two":
+            others = [d for d in case.dtypes if d != "float32"]
+            return [d for d in case.dtypes if d == "float32" or d == others[k % len(others)]]
         groups = [[d for d in group if d in case.dtypes] for group in GROUPS]
         left = {d for group in groups if group for d in group if d != group[k % len(group)]}
         return [d for d in case.dtypes if d not in left]
