@@ -14,7 +14,7 @@ import dualflow as df
 from dualflow._core import Symbol, TensorBase, current_graph
 from dualflow._util.arguments import shown
 from dualflow._util.frames import warn
-from dualflow.errors import InvalidArgumentError
+from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.graph.trace.trace import suspended
 from dualflow.nest import flatten
 
@@ -27,9 +27,14 @@ ACCELERATORS = "gpu", "tpu", "cuda", "mps", "xla_gpu"
 
 
 class _Choices(EnumType):
-    """Enumerations that are called only with a value; others also create enumerations."""
+    """Enumerations that are called only with a value. The other arguments of `EnumType.__call__`
+    would create an enumeration."""
 
-    def __call__(cls, value: Any) -> Any:       # type: ignore[override]
+    def __call__(cls, value: Any, names: Any = None, *, module: Any = None,
+                 qualname: Any = None, type: Any = None, start: int = 1,
+                 boundary: Any = None) -> Any:
+        if (names, module, qualname, type, start, boundary) != (None, None, None, None, 1, None):
+            raise DTypeError(f"{cls.__name__}: expected only a value, not names or type")
         try:
             return super().__call__(value)
         except (TypeError, ValueError):

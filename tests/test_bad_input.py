@@ -126,7 +126,7 @@ def test_numeric_ops_reject_text(text, kind):
     (lambda: df.broadcast_static_shape(np.ma.masked_array([1.0, 2.0], [True, False]), [1]),
      TypeError, "TensorShape: a size is masked, expected an integer"),
     (lambda: df.TensorShape([1.5]), TypeError, "TensorShape: a size is 1.5, expected an integer"),
-    (lambda: df.VariableSynchronization(type=[1]), TypeError, "type"),
+    (lambda: df.VariableSynchronization(1, type=[1]), TypeError, "not names or type"),
     (lambda: df.VariableSynchronization(value=0, names=[1]), TypeError, "names"),
     (lambda: df.VariableAggregation([1]), ValueError,
      r"VariableAggregation: got \[1\], expected one of NONE \(0\), SUM"),
