@@ -109,7 +109,7 @@ from dualflow.ops.indexing.segment import (
     segment_sum as segment_sum,
     unsorted_segment_sum as unsorted_segment_sum,
 )
-from dualflow.ops.indexing.segment_parts import (
+from dualflow.ops.indexing.segment_reductions import (
     segment_max as segment_max,
     segment_mean as segment_mean,
     segment_min as segment_min,

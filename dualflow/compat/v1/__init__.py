@@ -324,10 +324,6 @@ from dualflow.compat.v1.math_ops import (
 from dualflow.compat.v1.operation import (
     Operation as Operation,
 )
-from dualflow.compat.v1.parts import (
-    slice as slice,
-    unstack as unstack,
-)
 from dualflow.compat.v1.random_ops import (
     get_seed as get_seed,
     multinomial as multinomial,
@@ -400,6 +396,10 @@ from dualflow.compat.v1.session import (
 from dualflow.compat.v1.shapes import (
     Dimension as Dimension,
     TensorShape as TensorShape,
+)
+from dualflow.compat.v1.slicing import (
+    slice as slice,
+    unstack as unstack,
 )
 from dualflow.compat.v1.static_checks import (
     assert_integer as assert_integer,

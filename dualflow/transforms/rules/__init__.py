@@ -1,5 +1,5 @@
 """Batching rules by family; importing this package fills the registry."""
 
-from dualflow.transforms.rules import images, indexing, parts, products, rows, shapes
+from dualflow.transforms.rules import array, images, indexing, products, rows, shapes
 
-__all__ = ["images", "indexing", "parts", "products", "rows", "shapes"]
+__all__ = ["array", "images", "indexing", "products", "rows", "shapes"]

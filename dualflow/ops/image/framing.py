@@ -1,33 +1,23 @@
-"""Image ops: cropping, padding, random flips, dtype and colour conversion."""
+"""Cropping, padding and random flips of images."""
 
 from __future__ import annotations
 
-from dualflow import dtypes
 from dualflow._core import Tensor, TensorBase, as_tensor, larger, smaller
-from dualflow.dtypes import DType, as_dtype
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.ops.array.creation import constant
 from dualflow.ops.array.shape import expand_dims, ints, is_open, one_size, static_shape
-from dualflow.ops.array.slicing import pad, slice, tile
-from dualflow.ops.elementwise.arithmetic import multiply
-from dualflow.ops.elementwise.cast import cast, saturate_cast
+from dualflow.ops.array.slicing import pad, slice
 from dualflow.ops.elementwise.compare import where
 from dualflow.ops.image.resize import flip_left_right, flip_up_down, resize
 from dualflow.ops.random.random_generator import uniform
-from dualflow.ops.reduction.reduce import reduce_sum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dualflow.ops.types import DTypeLike, TensorLike
+    from dualflow.ops.types import TensorLike
 
-__all__ = ["adjust_brightness", "central_crop", "convert_image_dtype", "crop_to_bounding_box",
-           "grayscale_to_rgb", "pad_to_bounding_box", "random_flip_left_right",
-           "random_flip_up_down", "resize_with_pad", "rgb_to_grayscale"]
-
-# ITU-R BT.601, with TensorFlow's digits.
-LUMINANCE = (0.2989, 0.5870, 0.1140)
+__all__ = ["central_crop", "crop_to_bounding_box", "pad_to_bounding_box", "random_flip_left_right",
+           "random_flip_up_down", "resize_with_pad"]
 
 
 def _image(op: str, image: TensorLike) -> TensorBase:
@@ -36,112 +26,6 @@ def _image(op: str, image: TensorLike) -> TensorBase:
         raise ShapeError(f"{op}: shape {tuple(x.shape)}, expected (height, width, channels), or a "
                          "batch of them")
     return x
-
-
-# --- values ------------------------------------------------------------------------------------
-
-
-def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = False,
-                        name: str | None = None) -> Tensor:
-    """Convert an image to another dtype, scaling its values to the range of the dtype: 0 to 1 for
-    floats, 0 to the maximum for integers.
-
-    Parameters
-    ----------
-    image : Tensor
-    dtype : dtype
-    saturate : bool
-        Whether to clip values outside the range instead of converting them as `cast` does.
-
-    Returns
-    -------
-    Tensor, of `dtype`, same shape
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.image.convert_image_dtype(df.constant([0, 255], df.uint8), df.float32).tolist()
-    [0.0, 1.0]
-    >>> df.image.convert_image_dtype([0., 0.5, 1.], df.uint8).tolist()
-    [0, 127, 255]
-    """
-    x, to = as_tensor(image, None, "convert_image_dtype"), as_dtype(dtype)
-    if x.dtype is to:
-        return as_tensor(x) if isinstance(x, Tensor) else x.value()
-    change = saturate_cast if saturate else cast
-    if x.dtype.is_floating or to.is_floating:
-        if x.dtype.is_floating and to.is_floating:
-            return cast(x, to, name=name)
-        if to.is_floating:
-            return multiply(cast(x, to), 1.0 / x.dtype.max, name=name)
-        return change(x * (to.max + 0.5), to, name=name)
-    return _between_integers(x, to, change, name)
-
-
-def _between_integers(x: TensorBase, to: DType, change: Any, name: str | None) -> Tensor:
-    """Multiply or divide by the ratio of the ranges, a power of 2."""
-    if x.dtype.max > to.max:
-        return change(x // ((x.dtype.max + 1) // (to.max + 1)), to, name=name)
-    return multiply(change(x, to), (to.max + 1) // (x.dtype.max + 1), name=name)
-
-
-def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
-    """Return the luminance: 0.2989 red + 0.587 green + 0.114 blue.
-
-    Parameters
-    ----------
-    images : Tensor, shape (..., 3)
-
-    Returns
-    -------
-    Tensor, shape (..., 1), dtype of `images`
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.image.rgb_to_grayscale([[[1., 1., 1.]]]).numpy().round(3).tolist()
-    [[[1.0]]]
-    """
-    x = as_tensor(images, None, "rgb_to_grayscale")
-    if x.ndim == 0 or x.shape[-1] != 3:
-        raise ShapeError(f"rgb_to_grayscale: shape {tuple(x.shape)}, expected 3 channels, the last "
-                         "dimension")
-    numbers = convert_image_dtype(x, dtypes.float32 if not x.dtype.is_floating else x.dtype)
-    gray = reduce_sum(numbers * constant(LUMINANCE, numbers.dtype), -1, True)
-    return convert_image_dtype(gray, x.dtype, name=name)
-
-
-def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """Repeat the single channel of `images` three times.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.image.grayscale_to_rgb([[[0.5]]]).tolist()
-    [[[0.5, 0.5, 0.5]]]
-    """
-    x = as_tensor(images, None, "grayscale_to_rgb")
-    if x.ndim == 0 or x.shape[-1] != 1:
-        raise ShapeError(f"grayscale_to_rgb: shape {tuple(x.shape)}, expected 1 channel, the last "
-                         "dimension")
-    return tile(x, [1] * (x.ndim - 1) + [3], name=name)
-
-
-def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
-    """Add `delta` to all values of an image; for integers as a fraction of their range.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.image.adjust_brightness(df.constant([0, 100], df.uint8), 0.5).tolist()
-    [127, 227]
-    """
-    x = as_tensor(image, None, "adjust_brightness")
-    if x.dtype.is_floating:
-        made: Tensor = x + cast(delta, x.dtype)
-        return made
-    numbers = convert_image_dtype(x, dtypes.float32)
-    return convert_image_dtype(numbers + cast(delta, dtypes.float32), x.dtype, saturate=True)
 
 
 # --- crops and padding -------------------------------------------------------------------------
