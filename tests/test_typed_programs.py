@@ -14,7 +14,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent / "typed"
 ROOT = HERE.parent.parent
-PROGRAMS = ["functions.py", "programs.py", "stars.py"]
+PROGRAMS = ["datasets.py", "functions.py", "programs.py", "stars.py"]
 FILES = [*PROGRAMS, "mistakes.py"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator as AnyIterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, overload
 
 from dualflow import nest
 from dualflow._core import Tensor, TensorBase, TensorSpec, constant
@@ -17,13 +17,18 @@ from dualflow.data.selection import Zip
 from dualflow.data.sources import Iterated, Range, Single, Slices
 from dualflow.data.stage import INFINITE, UNKNOWN, Stage
 from dualflow.data.structure import as_element, is_leaf, map_leaves, pack
-from dualflow.data.transformations import Transformations
+from dualflow.data.transformations import T, Transformations
 from dualflow.dtypes import as_dtype, int64
 from dualflow.errors import DTypeError, InvalidArgumentError
-from dualflow.ops.types import DTypeLike
+from dualflow.ops.types import DTypeLike, SupportsArray
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+Rows: TypeAlias = SupportsArray | Sequence[float] | Sequence[Sequence[float]]
 
 
-class Dataset(Transformations):
+class Dataset(Transformations[T]):
     """A sequence of elements, nested tuples and dicts of tensors, that supports repeated iteration.
 
     The static methods below create datasets, and methods derive new ones; no dataset changes.
@@ -44,13 +49,31 @@ class Dataset(Transformations):
         raise DTypeError("a Dataset is created by from_tensor_slices, from_generator, range and "
                          "similar methods")
 
-    def _new(self, stage: Stage) -> Dataset:
+    def _new(self, stage: Stage) -> Dataset[Any]:
         return dataset_of(stage)
 
     # --- sources ---
 
+    @overload           # a tuple of rows is several tensors, not one
     @staticmethod
-    def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
+    def from_tensor_slices(tensors: tuple[Rows, Rows],      # type: ignore[overload-overlap]
+                           name: str | None = None) -> Dataset[tuple[Tensor, Tensor]]: ...
+
+    @overload
+    @staticmethod
+    def from_tensor_slices(tensors: tuple[Rows, Rows, Rows],    # type: ignore[overload-overlap]
+                           name: str | None = None) -> Dataset[tuple[Tensor, Tensor, Tensor]]: ...
+
+    @overload
+    @staticmethod
+    def from_tensor_slices(tensors: Rows, name: str | None = None) -> Dataset[Tensor]: ...
+
+    @overload
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset[Any]: ...
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset[Any]:
         """Create a dataset of the rows of tensors, which must have equal numbers of rows.
 
         Parameters
@@ -69,14 +92,14 @@ class Dataset(Transformations):
         return dataset_of(Slices(as_element(tensors, caller), caller))
 
     @staticmethod
-    def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
+    def from_tensors(tensors: Any, name: str | None = None) -> Dataset[Any]:
         """Create a dataset with `tensors` as its only element."""
         return dataset_of(Single(as_element(tensors, "from_tensors")))
 
     @staticmethod
     def from_generator(generator: Callable[..., Any], output_types: Any = None,
                        output_shapes: Any = None, args: Sequence[Any] | None = None,
-                       output_signature: Any = None, name: str | None = None) -> Dataset:
+                       output_signature: Any = None, name: str | None = None) -> Dataset[Any]:
         """Create a dataset of the elements of a Python iterator.
 
         Parameters
@@ -107,7 +130,7 @@ class Dataset(Transformations):
                                    function.noted))
 
     @staticmethod
-    def from_iterable(iterable: Any, name: str | None = None) -> Dataset:
+    def from_iterable(iterable: Any, name: str | None = None) -> Dataset[Any]:
         """Create a dataset of the elements of any iterable: a list, a generator, a DataLoader of
         PyTorch, a PyDataset of Keras. A Dataset is returned unchanged.
 
@@ -124,7 +147,8 @@ class Dataset(Transformations):
         return as_dataset(iterable, "from_iterable")
 
     @staticmethod
-    def range(*args: int, output_type: DTypeLike = int64, name: str | None = None) -> Dataset:
+    def range(*args: int, output_type: DTypeLike = int64,
+              name: str | None = None) -> Dataset[Tensor]:
         """Create a dataset of the integers of Python's `range`, with the same arguments."""
         if not 1 <= len(args) <= 3:
             raise DTypeError(f"Dataset.range: got {len(args)} arguments, expected 1 to 3")
@@ -135,8 +159,20 @@ class Dataset(Transformations):
             raise InvalidArgumentError("Dataset.range: step is 0")
         return dataset_of(Range(start, stop, step, as_dtype(output_type)))
 
+    @overload
     @staticmethod
-    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
+    def zip(a: Dataset[A], b: Dataset[B], /) -> Dataset[tuple[A, B]]: ...
+
+    @overload
+    @staticmethod
+    def zip(a: Dataset[A], b: Dataset[B], c: Dataset[C], /) -> Dataset[tuple[A, B, C]]: ...
+
+    @overload
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset[Any]: ...
+
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset[Any]:
         """Combine elements of several datasets; the shortest dataset determines the length.
 
         Parameters
@@ -162,7 +198,7 @@ class Dataset(Transformations):
 
     @staticmethod
     def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None,
-                   name: str | None = None) -> Dataset:
+                   name: str | None = None) -> Dataset[str]:
         """Create a dataset of the names of the files that patterns match, as strings.
 
         Parameters
@@ -178,13 +214,13 @@ class Dataset(Transformations):
         return found if shuffle is False else found.shuffle(len(names), seed)
 
     @staticmethod
-    def text_lines(filenames: Any, compression_type: str | None = None) -> Dataset:
+    def text_lines(filenames: Any, compression_type: str | None = None) -> Dataset[str]:
         """Create a dataset of the lines of text files, as `TextLineDataset` does."""
         return TextLineDataset(filenames, compression_type)
 
     # --- queries ---
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[T]:
         return Iterator(self._stage)
 
     @property
@@ -244,7 +280,7 @@ class Dataset(Transformations):
             state = as_element(function(state, element), "reduce")
         return state
 
-    def get_single_element(self, name: str | None = None) -> Any:
+    def get_single_element(self, name: str | None = None) -> T:
         """Return the only element; raise InvalidArgumentError unless there is exactly one."""
         found = [element for element, _ in zip(self.take(2), "ab", strict=False)]
         if len(found) != 1:
@@ -253,7 +289,7 @@ class Dataset(Transformations):
         return found[0]
 
 
-class TextLineDataset(Dataset):
+class TextLineDataset(Dataset[str]):
     """The lines of text files, as strings without line ends, one file after another.
 
     Parameters
@@ -274,21 +310,21 @@ class TextLineDataset(Dataset):
                             compression_type or "")
 
 
-def dataset_of(stage: Stage) -> Dataset:
+def dataset_of(stage: Stage) -> Dataset[Any]:
     """Return the dataset of the elements of a stage."""
     dataset = Dataset.__new__(Dataset)
     dataset._stage = stage
     return dataset
 
 
-def peek(dataset: Dataset) -> Any:
+def peek(dataset: Dataset[Any]) -> Any:
     """Return the first element of the first pass, without consuming it."""
     for element in dataset._stage.cursor(0):
         return element
     raise InvalidArgumentError("the dataset has no elements")
 
 
-def as_dataset(value: Any, caller: str = "as_dataset") -> Dataset:
+def as_dataset(value: Any, caller: str = "as_dataset") -> Dataset[Any]:
     """Return a dataset; other iterables are converted."""
     return value if isinstance(value, Dataset) else dataset_of(stage_of(value, caller))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from dualflow._core import current_graph
 from dualflow._util.arguments import shown
@@ -14,10 +14,11 @@ from dualflow.data.structure import as_json
 from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError, UnimplementedError
 from dualflow.tracebacks import hide_frames
 
+T = TypeVar("T", covariant=True)
 FORMAT = "dualflow.data.iterator/1"
 
 
-class Iterator:
+class Iterator(Generic[T]):
     """One pass through a dataset, returned by ``iter(dataset)``.
 
     Examples
@@ -44,14 +45,15 @@ class Iterator:
         self._cursor = stage.cursor(self._epoch)
         self._next = self._cursor.__next__
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[T]:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> T:
         try:
             if current_graph() is not None:
                 refuse_trace()
-            return self._next()
+            element: T = self._next()
+            return element
         except Exception as error:
             if not isinstance(error, StopIteration):
                 hide_frames(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from dualflow._util.arguments import integer, shown
 from dualflow.data.batches import Batch, PaddedBatch, Padding, Unbatch
@@ -22,8 +22,11 @@ from dualflow.dtypes import int64
 from dualflow.errors import DTypeError, InvalidArgumentError
 
 if TYPE_CHECKING:
+    from dualflow._core import Tensor
     from dualflow.data.dataset import Dataset
 
+T = TypeVar("T", covariant=True)        # the type of the elements
+R = TypeVar("R")
 CYCLE = 4               # default number of datasets that interleave keeps open
 
 
@@ -45,17 +48,17 @@ def threads_of(value: Any, what: str) -> int:
     return n
 
 
-class Transformations:
+class Transformations(Generic[T]):
     """The methods that derive new datasets. TensorFlow's argument `name` is accepted and unused."""
 
     _stage: Stage
 
-    def _new(self, stage: Stage) -> Dataset:
+    def _new(self, stage: Stage) -> Dataset[Any]:
         raise NotImplementedError
 
     # --- selection ---
 
-    def take(self, count: int, name: str | None = None) -> Dataset:
+    def take(self, count: int, name: str | None = None) -> Dataset[T]:
         """Return the first `count` elements, or all if `count` is -1.
 
         Examples
@@ -67,12 +70,12 @@ class Transformations:
         n = count_of(count, "take: count", -1)
         return self._new(Selection(self._stage, 0, None if n < 0 else n, 1))
 
-    def skip(self, count: int, name: str | None = None) -> Dataset:
+    def skip(self, count: int, name: str | None = None) -> Dataset[T]:
         """Skip the first `count` elements, or all if `count` is -1."""
         n = count_of(count, "skip: count", -1)
         return self.take(0) if n < 0 else self._new(Selection(self._stage, n, None, 1))
 
-    def shard(self, num_shards: int, index: int, name: str | None = None) -> Dataset:
+    def shard(self, num_shards: int, index: int, name: str | None = None) -> Dataset[T]:
         """Return the elements whose index modulo `num_shards` equals `index`. Call `shard` before
         `shuffle`: otherwise each shard is taken from a different order.
 
@@ -88,7 +91,7 @@ class Transformations:
             raise InvalidArgumentError(f"shard: index is {k}, expected less than num_shards, {n}")
         return self._new(Selection(self._stage, k, None, n))
 
-    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset[T]:
         """Return the elements for which `predicate` is true. A tuple is unpacked into arguments.
 
         Examples
@@ -99,11 +102,11 @@ class Transformations:
         """
         return self._new(Filter(self._stage, UserFunction(predicate, "filter"), False))
 
-    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset[T]:
         """Return the elements before the first one for which `predicate` is false."""
         return self._new(Filter(self._stage, UserFunction(predicate, "take_while"), True))
 
-    def repeat(self, count: int | None = None, name: str | None = None) -> Dataset:
+    def repeat(self, count: int | None = None, name: str | None = None) -> Dataset[T]:
         """Repeat the dataset `count` times, or indefinitely if `count` is None or -1.
 
         An earlier shuffle uses a new order in each repetition, as in each iteration.
@@ -117,17 +120,18 @@ class Transformations:
         n = -1 if count is None else count_of(count, "repeat: count", -1)
         return self._new(Repeat(self._stage, None if n < 0 else n))
 
-    def concatenate(self, dataset: Any, name: str | None = None) -> Dataset:
+    def concatenate(self, dataset: Any, name: str | None = None) -> Dataset[T]:
         """Return the elements, followed by the elements of another dataset."""
         return self._new(Concatenate(self._stage, stage_of(dataset, "concatenate")))
 
-    def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
+    def enumerate(self, start: int = 0, name: str | None = None) -> Dataset[tuple[Tensor, T]]:
         """Return pairs of an int64 index and an element."""
         first = integer(start, "enumerate: start")
         return self._new(Zip([Range(first, None, 1, int64), self._stage], (0, 1)))
 
     def shuffle(self, buffer_size: int, seed: int | None = None,
-                reshuffle_each_iteration: bool | None = None, name: str | None = None) -> Dataset:
+                reshuffle_each_iteration: bool | None = None,
+                name: str | None = None) -> Dataset[T]:
         """Shuffle the elements.
 
         Parameters
@@ -152,15 +156,15 @@ class Transformations:
         word = None if seed is None else integer(seed, "shuffle: seed") % (1 << 64)
         return self._new(Shuffle(self._stage, n, word, reshuffle_each_iteration is not False))
 
-    def assert_cardinality(self, expected_cardinality: int) -> Dataset:
+    def assert_cardinality(self, expected_cardinality: int) -> Dataset[T]:
         """Declare the number of elements. An iteration with more or fewer raises an error."""
         return self._new(AssertCardinality(self._stage, count_of(
             expected_cardinality, "assert_cardinality: expected_cardinality", -2)))
 
     # --- functions ---
 
-    def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None,
-            deterministic: bool | None = None, name: str | None = None) -> Dataset:
+    def map(self, map_func: Callable[..., R], num_parallel_calls: int | None = None,
+            deterministic: bool | None = None, name: str | None = None) -> Dataset[R]:
         """Apply a function to each element.
 
         Parameters
@@ -186,7 +190,7 @@ class Transformations:
             return self._new(Map(self._stage, function))
         return self._new(ParallelMap(self._stage, function, n, deterministic is not False))
 
-    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
+    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset[Any]:
         """Concatenate the datasets that a function returns for each element.
 
         Examples
@@ -201,7 +205,7 @@ class Transformations:
 
     def interleave(self, map_func: Callable[..., Any], cycle_length: int | None = None,
                    block_length: int | None = None, num_parallel_calls: int | None = None,
-                   deterministic: bool | None = None, name: str | None = None) -> Dataset:
+                   deterministic: bool | None = None, name: str | None = None) -> Dataset[Any]:
         """Like `flat_map`, but alternate between several open datasets.
 
         Parameters
@@ -233,19 +237,19 @@ class Transformations:
         ahead = max(READY, block) if threads else 0
         return self._new(Interleave(self._stage, function, cycle, block, ahead, stage_of))
 
-    def apply(self, transformation_func: Callable[[Dataset], Any]) -> Dataset:
+    def apply(self, transformation_func: Callable[[Dataset[T]], Any]) -> Dataset[Any]:
         """Return the result of a function applied to this dataset."""
-        made = transformation_func(cast("Dataset", self))
+        made = transformation_func(cast("Dataset[T]", self))
         if not isinstance(made, Transformations):
             raise DTypeError(f"apply: transformation_func returned {shown(made)}, expected a "
                              "Dataset")
-        return cast("Dataset", made)
+        return cast("Dataset[Any]", made)
 
     # --- grouping ---
 
     def batch(self, batch_size: int, drop_remainder: bool = False,
               num_parallel_calls: int | None = None, deterministic: bool | None = None,
-              name: str | None = None) -> Dataset:
+              name: str | None = None) -> Dataset[T]:
         """Stack consecutive elements in batches of `batch_size`.
 
         Parameters
@@ -266,7 +270,7 @@ class Transformations:
         return self._new(Batch(self._stage, n, bool(drop_remainder)))
 
     def padded_batch(self, batch_size: int, padded_shapes: Any = None, padding_values: Any = None,
-                     drop_remainder: bool = False, name: str | None = None) -> Dataset:
+                     drop_remainder: bool = False, name: str | None = None) -> Dataset[T]:
         """Like `batch`, for elements of different sizes, which are padded to a common shape.
 
         Parameters
@@ -288,12 +292,12 @@ class Transformations:
         return self._new(PaddedBatch(self._stage, n, padded_shapes, padding_values,
                                      bool(drop_remainder)))
 
-    def unbatch(self, name: str | None = None) -> Dataset:
+    def unbatch(self, name: str | None = None) -> Dataset[T]:
         """Return the rows of each element."""
         return self._new(Unbatch(self._stage))
 
     def window(self, size: int, shift: int | None = None, stride: int = 1,
-               drop_remainder: bool = False, name: str | None = None) -> Dataset:
+               drop_remainder: bool = False, name: str | None = None) -> Dataset[Any]:
         """Return windows of consecutive elements, as datasets.
 
         Parameters
@@ -329,7 +333,8 @@ class Transformations:
                                   bucket_batch_sizes: Sequence[int], padded_shapes: Any = None,
                                   padding_values: Any = None,
                                   pad_to_bucket_boundary: bool = False, no_padding: bool = False,
-                                  drop_remainder: bool = False, name: str | None = None) -> Dataset:
+                                  drop_remainder: bool = False,
+                                  name: str | None = None) -> Dataset[T]:
         """Batch elements of similar length, with padding.
 
         Parameters
@@ -362,7 +367,7 @@ class Transformations:
 
     # --- prefetching and caching ---
 
-    def prefetch(self, buffer_size: int, name: str | None = None) -> Dataset:
+    def prefetch(self, buffer_size: int, name: str | None = None) -> Dataset[T]:
         """Prefetch `buffer_size` elements in a thread; `AUTOTUNE` prefetches 4.
 
         No thread is started if elements are only rows of tensors: passing them between threads
@@ -371,7 +376,7 @@ class Transformations:
         n = count_of(buffer_size, "prefetch: buffer_size", -1)
         return self._new(Prefetch(self._stage, n))
 
-    def cache(self, filename: str = "", name: str | None = None) -> Dataset:
+    def cache(self, filename: str = "", name: str | None = None) -> Dataset[T]:
         """Cache the elements of the first pass in memory or in a file.
 
         Parameters
