@@ -38,7 +38,7 @@ def cond(pred: TensorLike, true_fn: Branch, false_fn: Branch, name: str | None =
     ----------
     pred : bool Tensor of shape ()
     true_fn, false_fn : callable
-        Without arguments; they may read enclosing variables and assign `Variable`s. Both return the
+        Without arguments; they may read enclosing values and assign variables. Both return the
         same structure of tensors, with the same dtypes and ranks, or None in the same positions.
     name : str, optional
 

@@ -34,7 +34,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
         Takes the loop variables and returns a bool of shape ().
     body : callable
         Takes the loop variables and returns the next ones with the same structure, dtypes and
-        shapes. It may read enclosing variables and assign `Variable`s.
+        shapes. It may read enclosing values and assign variables.
     loop_vars : list or tuple of nested Tensors, or one
     shape_invariants : the same structure of shapes or TensorSpecs, optional
         A size that is None may change between iterations.
