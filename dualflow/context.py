@@ -33,7 +33,8 @@ class _Choices(EnumType):
     def __call__(cls, value: Any, names: Any = None, *, module: Any = None,
                  qualname: Any = None, type: Any = None, start: int = 1,
                  boundary: Any = None) -> Any:
-        if (names, module, qualname, type, start, boundary) != (None, None, None, None, 1, None):
+        others = [x for x in (names, module, qualname, type, boundary) if x is not None]
+        if others or not isinstance(start, int) or start != 1:
             raise DTypeError(f"{cls.__name__}: expected only a value, not names or type")
         try:
             return super().__call__(value)

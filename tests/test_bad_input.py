@@ -127,7 +127,7 @@ def test_numeric_ops_reject_text(text, kind):
      TypeError, "TensorShape: a size is masked, expected an integer"),
     (lambda: df.TensorShape([1.5]), TypeError, "TensorShape: a size is 1.5, expected an integer"),
     (lambda: df.VariableSynchronization(1, type=[1]), TypeError, "not names or type"),
-    (lambda: df.VariableSynchronization(value=0, names=[1]), TypeError, "names"),
+    (lambda: df.VariableSynchronization(value=0, names=np.ones(2)), TypeError, "names"),
     (lambda: df.VariableAggregation([1]), ValueError,
      r"VariableAggregation: got \[1\], expected one of NONE \(0\), SUM"),
     (lambda: df.VariableAggregation(np.ones(2)), ValueError, "VariableAggregation: got array"),
