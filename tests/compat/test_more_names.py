@@ -151,7 +151,7 @@ def test_random_crop(session):
     x = tf.placeholder(tf.int32, [None, None])
     crop = tf.random_crop(x, [2, 3], seed=3)
     seen = set()
-    for _ in range(40):
+    for _ in range(200):
         part = session.run(crop, {x: np.arange(20).reshape(4, 5)})
         assert part.tolist() == (part[0, 0] + np.array([[0, 1, 2], [5, 6, 7]])).tolist()
         seen.add(int(part[0, 0]))

@@ -32,6 +32,7 @@ def test_sessions_repeat_seeded_values():
 
 
 def test_seeds():
+    tf.reset_default_graph()                    # without the seed of the test
     assert tf.get_seed(None) == (None, None) and tf.get_seed(3) == (87654321, 3)
     tf.set_random_seed(1)
     assert tf.get_seed(3) == (1, 3) and tf.get_seed(None)[0] == 1
