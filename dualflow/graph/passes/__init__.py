@@ -14,6 +14,7 @@ reasons:
     hoist       the passes below then simplify moved nodes together with their new neighbours
     assign      `algebra` and `cluster` handle `add`, not `assign_add`
     algebra     removes nodes between the ops that `reshapes` and `fold` combine
+    layout      leaves pairs of transposes that cancel for `reshapes`
     reshapes    turns ops on broadcasts into broadcasts of small ops, which `fold` can compute
     fold        its constants enable rules of `algebra` in the second iteration
     cse         the rewrites before it turn equivalent nodes into equal ones
@@ -55,6 +56,7 @@ from dualflow.graph.passes import (
     hoist,
     inline,
     latency_hiding,
+    layout,
     packing,
     recompute,
     reshapes,
@@ -67,7 +69,7 @@ from dualflow.graph.passes.options import Options
 
 # Required for lowering, even without optimisation; `ir.check` accepts a graph only after both.
 NEEDED = (inline, versions)
-SIMPLE = (bodies, hoist, assign, algebra, reshapes, fold, cse, dead_code, recompute)
+SIMPLE = (bodies, hoist, assign, algebra, layout, reshapes, fold, cse, dead_code, recompute)
 ROUNDS = 2
 LAST = (residuals, packing, cache_invariants, epilogue, cluster, updates, latency_hiding, waves)
 # These passes process the bodies themselves, except for `cache_invariants`, which ignores them: no

@@ -15,7 +15,8 @@ from dualflow.graph.passes.values import is_known
 from dualflow.graph.trace.parameters import CachedParameter
 
 LEAST_BYTES = 1 << 14
-MOST_GROWTH = 4           # limit of bytes of a value for each byte of its sources
+MOST_GROWTH = 4.5         # limit of bytes of a value for each byte of its sources; transformed
+                          # filters take a little more than 4
 
 
 def run(graph: Graph, options: Options) -> Graph:
