@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import functools
-import gc
 import types
 import weakref
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+from dualflow._util.collection import collector_suspended
 from dualflow.autograph import operators
 from dualflow.autograph.expressions import OPERATORS
 from dualflow.autograph.rewrite import known_of, rewrite
@@ -24,17 +24,13 @@ def converted(code: CodeType) -> CodeType:
     entry = _cache.get(id(code))
     if entry is None or entry[0]() is not code:
         key = id(code)
-        collecting = gc.isenabled()
-        gc.disable()        # allocates thousands of nodes, all live: a collection frees nothing
         try:
-            result: CodeType | NoSource = _convert(code)
+            with collector_suspended():
+                result: CodeType | NoSource = _convert(code)
         except NoSource as error:
             result = error
         except SyntaxError as error:
             result = NoSource(f"{code.co_qualname} cannot be converted: {error}")
-        finally:
-            if collecting:
-                gc.enable()
         entry = _cache[key] = weakref.ref(code, lambda _: _cache.pop(key, None)), result
     if isinstance(entry[1], NoSource):
         raise entry[1]

@@ -24,6 +24,7 @@ from dualflow._core import (
     renewed,
 )
 from dualflow._util.cached import cached_property
+from dualflow._util.collection import collector_suspended
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import LEAVES, Graph
 from dualflow.graph.passes import optimize
@@ -64,9 +65,10 @@ class Compiled:
         start = time.perf_counter()
         self.traced = traced
         self.options = options
-        self.graph: Graph = optimize(traced, options)
-        self.plan: Plan = make_plan(self.graph, in_place=not options.check_numerics)
-        self.spec: ProgramSpec = lower(self.plan, self.graph)
+        with collector_suspended():
+            self.graph: Graph = optimize(traced, options)
+            self.plan: Plan = make_plan(self.graph, in_place=not options.check_numerics)
+            self.spec: ProgramSpec = lower(self.plan, self.graph)
         self.program: Program = Program(self.spec, self.locate, False,
                                         options.donation_min_bytes)
         self.clusters: Sequence[clusters.Cluster] = (
