@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dualflow._core import TensorBase, Variable
+from dualflow._core import TensorBase, Variable, current_graph, current_tape
 from dualflow._util.arguments import shown
 from dualflow.errors import (
     DataLossError,
@@ -15,9 +15,14 @@ from dualflow.errors import (
     InvalidArgumentError,
     UnimplementedError,
 )
+from dualflow.graph.calls.decorator import function
+from dualflow.graph.calls.function import Function
 from dualflow.onnx.interpreter import STANDARD, Body, Library, materialised, unsupported
 from dualflow.onnx.package import onnx
 from dualflow.onnx.signature import Spec, fitted, spec_of
+
+if TYPE_CHECKING:
+    from dualflow.graph.inspect.profile import Profile
 
 __all__ = ["Model", "load"]
 
@@ -33,16 +38,23 @@ class Model:
         may be None.
     variables, trainable_variables : list of Variable
         The initializers, if the file was loaded as trainable.
+    program : Function or None
+        Runs calls of tensors outside of tapes and traces, and has the methods of a function:
+        `plan_for`, `passes_for`, `draw`. None if calls run operator by operator.
 
     Notes
     -----
     Inputs are passed by position, in the file's order, or by name (through ``**`` if the name is
     not an identifier). A single output is returned itself, several outputs as a tuple in the file's
-    order. Operators run as functions of this library: a tape records them, and `dualflow.function`
-    traces them, with sizes.
+    order.
+
+    A call runs as one traced program, with the bits of the operators one by one. Under a tape, or
+    while a function that calls the model is traced, the operators run as functions of this library,
+    so that models have gradients and belong to the surrounding graph. A model that cannot be traced
+    runs operator by operator.
     """
 
-    def __init__(self, proto: Any, trainable: bool) -> None:
+    def __init__(self, proto: Any, trainable: bool, traced: bool = True) -> None:
         if not isinstance(proto, onnx().ModelProto):
             raise DTypeError(f"onnx.Model: got {shown(proto)}, expected a ModelProto; df.onnx.load "
                              "reads files")
@@ -62,15 +74,51 @@ class Model:
         self.inputs: list[Spec] = [spec_of(i) for i in free]
         self.outputs: list[Spec] = [spec_of(o) for o in proto.graph.output]
         self.name: Any = proto.graph.name
+        self.program: Function[..., Any] | None = (
+            function(self._run, name=self.name, autograph=False) if traced else None)
 
     @property
     def trainable_variables(self) -> list[Variable]:
         return list(self.variables)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        made = self._body.run(self._bound(args, kwargs))
-        made = [_tensor(y) for y in made]
+        given = self._bound(args, kwargs)
+        if (self.program is None or current_tape() is not None or current_graph() is not None
+                or not all([isinstance(x, TensorBase) for x in given])):
+            return self._run(*given)
+        try:
+            return self.program(*given)
+        except Exception:
+            made = self._run(*given)    # raises the error of an operator, if that is the cause
+            self.program = None
+            return made
+
+    def _run(self, *given: Any) -> Any:
+        """Return the outputs, computed operator by operator."""
+        made = [_tensor(y) for y in self._body.run(given)]
         return made[0] if len(made) == 1 else tuple(made)
+
+    def profile(self, *args: Any, runs: int = 20, **kwargs: Any) -> Profile:
+        """Return the time of each instruction of a call with these inputs.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Inputs, as of a call.
+        runs : int, default 20
+
+        Returns
+        -------
+        Profile
+
+        Raises
+        ------
+        UnimplementedError
+            If the model runs operator by operator.
+        """
+        if self.program is None:
+            raise UnimplementedError(f"onnx.Model.profile: {self.name} runs operator by operator")
+        return self.program.profile(*self._bound(args, kwargs), runs=runs)
 
     def _bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         names = self._body.inputs
@@ -101,7 +149,7 @@ def _tensor(x: Any) -> Any:
     return x.value() if isinstance(x, Variable) else x
 
 
-def load(model: Any, trainable: bool = False) -> Model:
+def load(model: Any, trainable: bool = False, traced: bool = True) -> Model:
     """Load an ONNX file as a function.
 
     Parameters
@@ -109,6 +157,9 @@ def load(model: Any, trainable: bool = False) -> Model:
     model : str, path, bytes or onnx.ModelProto
     trainable : bool, default False
         Whether floating initializers become Variables instead of constants.
+    traced : bool, default True
+        Whether calls run as one program, which the first call with new sizes compiles. False: each
+        call runs operator by operator.
 
     Returns
     -------
@@ -144,7 +195,7 @@ def load(model: Any, trainable: bool = False) -> Model:
     >>> model([[0., 100.]]).numpy().tolist()
     [[0.0, 2.0]]
     """
-    return Model(_proto(model), trainable)
+    return Model(_proto(model), trainable, traced)
 
 
 def _proto(model: Any) -> Any:

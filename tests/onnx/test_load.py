@@ -45,7 +45,7 @@ def network(w, b):
 
 def test_round_trip_has_the_same_bits(tmp_path):
     fn = network(df.constant(W), df.constant(B))
-    model = df.onnx.load(saved(fn, tmp_path, X))
+    model = df.onnx.load(saved(fn, tmp_path, X), traced=False)
     general = df.function(model, input_signature=[X])
     for n in (1, 3, 50):
         x = df.constant(normal(n, 4))
@@ -61,7 +61,7 @@ def test_branches_and_loops_round_trip(tmp_path):
         y = df.cond(df.reduce_sum(x) > 0, lambda: x * 2., lambda: -x)
         return df.while_loop(lambda i, y: df.reduce_max(y) > 1, lambda i, y: (i + 1, y / 2.),
                              [df.constant(0), y])
-    model = df.onnx.load(saved(fn, tmp_path, X))
+    model = df.onnx.load(saved(fn, tmp_path, X), traced=False)
     for x in (normal(2, 4) * 10, -normal(3, 4) * 10):
         for made in (model(x), df.function(model)(df.constant(x))):
             for a, b in zip(fn(df.constant(x)), made, strict=True):
@@ -71,7 +71,7 @@ def test_branches_and_loops_round_trip(tmp_path):
 def test_rows_of_a_loop_round_trip(tmp_path):
     def fn(x):
         return list(df.scan(lambda c, r: (c + r, c * r), df.zeros([4]), x))
-    model = df.onnx.load(saved(fn, tmp_path, X))
+    model = df.onnx.load(saved(fn, tmp_path, X), traced=False)
     for n in (1, 5):
         x = normal(n, 4)
         for made in (model(x), df.function(model)(df.constant(x))):
@@ -335,7 +335,7 @@ def test_transposes_of_factors_are_fused(tmp_path):
         return [y, z, df.matmul(df.transpose(a), t, transpose_b=True)]
     for rows, columns in ((3, 4), (1, 300)):
         a, b = normal(rows, columns), normal(rows, columns, seed=1)
-        model = df.onnx.load(saved(fn, tmp_path, a, b))
+        model = df.onnx.load(saved(fn, tmp_path, a, b), traced=False)
         for made in (model(a, b), df.function(model)(df.constant(a), df.constant(b))):
             for x, y in zip(fn(df.constant(a), df.constant(b)), made, strict=True):
                 np.testing.assert_array_equal(x.numpy(), y.numpy())
@@ -368,3 +368,41 @@ def test_bernoulli():
     model = df.onnx.load(of_nodes(helper.make_node("Bernoulli", ["x"], ["y"])))
     for fn in (model, df.function(model)):
         np.testing.assert_allclose(fn(p).numpy().mean(0), [0., 0.25, 1.], atol=0.05)
+
+
+def test_calls_run_as_a_program(tmp_path):
+    model = df.onnx.load(saved(network(df.constant(W), df.constant(B)), tmp_path, X))
+    x = df.constant(normal(3, 4))
+    one_by_one = df.onnx.load(tmp_path / "model.onnx", traced=False)
+    for want, got in zip(one_by_one(x), model(x), strict=True):
+        assert want.numpy().tobytes() == got.numpy().tobytes()
+    assert model.program.experimental_get_tracing_count() == 1 and one_by_one.program is None
+    assert model.profile(x, runs=2).rows
+    with pytest.raises(df.errors.UnimplementedError, match="operator by operator"):
+        one_by_one.profile(x)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        loss = df.reduce_sum(model(x)[0] ** 2.)
+    assert tape.gradient(loss, x) is not None
+    assert model.program.experimental_get_tracing_count() == 1
+
+
+def test_model_that_cannot_be_traced_runs_operator_by_operator():
+    """The number of splits depends on the data."""
+    node = helper.make_node("SplitToSequence", ["x", "n"], ["y"])
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None]),
+                      helper.make_tensor_value_info("n", TensorProto.INT64, [])],
+        [helper.make_tensor_sequence_value_info("y", TensorProto.FLOAT, None)])
+    model = df.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]))
+    made = model([1., 2., 3.], df.constant(2, df.int64))
+    assert [y.numpy().tolist() for y in made] == [[1., 2.], [3.]] and model.program is None
+
+
+def test_errors_are_those_of_the_operators():
+    proto, texts = of_nodes(helper.make_node("MatMul", ["a", "b"], ["y"]), inputs=("a", "b")), []
+    for model in df.onnx.load(proto), df.onnx.load(proto, traced=False):
+        with pytest.raises(df.errors.ShapeError) as error:
+            model([[1., 2.]], [[3.]])
+        texts.append(str(error.value))
+    assert texts[0] == texts[1]

@@ -38,14 +38,16 @@ def sets(case):
 def check(name):
     case = models()[name]
     proto = case.model if case.model is not None else onnx.load(Path(case.model_dir) / "model.onnx")
-    model = df.onnx.load(proto)
-    for fn in [model] if re.search(TRACED_WITH_DATA, name) else [model, df.function(model)]:
+    for traced in False, True:
+        fn = df.onnx.load(proto, traced=traced)
         for inputs, outputs in sets(case):
             made = fn(*map(tensor, inputs))
             for want, got in zip(map(tensor, outputs), made if isinstance(made, tuple) else [made],
                                  strict=True):
                 assert (want.dtype, want.shape) == (got.dtype, got.shape)
                 np.testing.assert_allclose(want.numpy(), got.numpy(), rtol=1e-3, atol=1e-5)
+        by_program = traced and not re.search(TRACED_WITH_DATA, name)
+        assert by_program <= (fn.program is not None)
 
 
 KNOWN = [n for n in sorted(models()) if not any([re.search(r, n) for r in REFUSED])]
