@@ -25,8 +25,7 @@ static void fill_zeros(const df_conv *c, void *to, int64_t size)
 
 /* Applies the epilogue in a separate pass over finished outputs. */
 typedef struct {
-    df_gemm_epilogue epilogue;
-    const void *context;
+    df_conv_epilogue epilogue;
     char *y;
     int64_t columns, row_bytes;
 } finishing;
@@ -34,14 +33,14 @@ typedef struct {
 static void finish_task(void *context, int64_t begin, int64_t end)
 {
     const finishing *f = context;
-    f->epilogue(f->context, begin, end - begin, 0, f->columns, f->y + begin * f->row_bytes,
-                f->columns);
+    f->epilogue.piece(f->epilogue.context, begin, end - begin, 0, f->columns,
+                      f->y + begin * f->row_bytes, f->columns);
 }
 
-static void finish(const df_conv *c, void *y, df_gemm_epilogue epilogue, const void *context)
+static void finish(const df_conv *c, void *y, df_conv_epilogue epilogue)
 {
-    finishing f = {epilogue, context, y, c->c_out, c->c_out * df_conv_bytes(c)};
-    if (epilogue)
+    finishing f = {epilogue, y, c->c_out, c->c_out * df_conv_bytes(c)};
+    if (epilogue.piece)
         df_parallel_for(c->n * size_of(c->out), df_ceil_div(4096, c->c_out),
                         0.2 * (double)c->c_out, finish_task, &f);
 }
@@ -70,20 +69,20 @@ int64_t DF_SYM(df_conv_forward_workspace)(const df_conv *c)
 }
 
 void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, void *y,
-                             df_gemm_epilogue epilogue, const void *context, void *workspace)
+                             df_conv_epilogue epilogue, void *workspace)
 {
     const int64_t pixels = c->n * size_of(c->out);
     if (is_empty(c)) {
         fill_zeros(c, y, pixels * c->c_out);
-        if (epilogue && pixels && c->c_out)
-            epilogue(context, 0, pixels, 0, c->c_out, y, c->c_out);
+        if (epilogue.piece && pixels && c->c_out)
+            epilogue.piece(epilogue.context, 0, pixels, 0, c->c_out, y, c->c_out);
     } else if (df_depthwise_applies(c)) {
-        DF_SYM(df_depthwise_forward)(c, x, w, y, epilogue, context, workspace);
+        DF_SYM(df_depthwise_forward)(c, x, w, y, epilogue, workspace);
     } else if (DF_SYM(df_winograd_applies)(c)) {
         DF_SYM(df_winograd_forward)(c, x, w, y, workspace);
-        finish(c, y, epilogue, context);
+        finish(c, y, epilogue);
     } else {
-        DF_SYM(df_conv_windows_run)(c, x, w, false, y, epilogue, context, workspace);
+        DF_SYM(df_conv_windows_run)(c, x, w, false, y, epilogue, workspace);
     }
 }
 
@@ -127,7 +126,7 @@ void DF_SYM(df_conv_input)(const df_conv *c, const void *w, const void *dy, void
     } else if (DF_SYM(df_winograd_applies)(c)) {
         DF_SYM(df_winograd_input)(c, w, dy, dx, workspace);
     } else if (is_flipped(c, &of_dy)) {
-        DF_SYM(df_conv_windows_run)(&of_dy, dy, w, true, dx, NULL, NULL, workspace);
+        DF_SYM(df_conv_windows_run)(&of_dy, dy, w, true, dx, (df_conv_epilogue){0}, workspace);
     } else {
         DF_SYM(df_conv_places_run)(c, w, dy, dx, workspace);
     }

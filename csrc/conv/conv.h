@@ -4,6 +4,7 @@
 #ifndef DF_CONV_H
 #define DF_CONV_H
 
+#include "conv/finish.h"
 #include "gemm/gemm.h"
 
 /* Sizes of a convolution  y[b, o, m] = sum over t, c of x[b, o * stride + t * dilation - pad, c]
@@ -38,10 +39,18 @@ int64_t DF_SYM(df_conv_forward_workspace)(const df_conv *c);
 int64_t DF_SYM(df_conv_input_workspace)(const df_conv *c);
 int64_t DF_SYM(df_conv_filter_workspace)(const df_conv *c);
 
-/* All functions use the thread pool; the order of sums depends only on the sizes. The epilogue (may
- * be NULL) gets y as a matrix of pixels x c_out. */
+/* What follows the sums, with y as a matrix of pixels x c_out: `piece` (may be NULL), called with
+ * `context`; kernels that can apply `finish` (may be NULL), which has the same effect, do not call
+ * it. */
+typedef struct {
+    df_gemm_epilogue piece;
+    const void *context;
+    const df_finish *finish;
+} df_conv_epilogue;
+
+/* All functions use the thread pool; the order of sums depends only on the sizes. */
 void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, void *y,
-                             df_gemm_epilogue epilogue, const void *context, void *workspace);
+                             df_conv_epilogue epilogue, void *workspace);
 /* dx, the gradient with respect to x, from dy, the gradient with respect to y. */
 void DF_SYM(df_conv_input)(const df_conv *c, const void *w, const void *dy, void *dx,
                            void *workspace);

@@ -39,16 +39,25 @@ typedef struct {
     int64_t channels;
     bool shared;      /* the sources of the next result are the same, shifted by one tap */
     bool left, right; /* the first result lacks its first tap, the last result its last tap */
+    const df_finish *finish; /* steps on the results, or NULL */
+    int64_t at, column;      /* of the first result, for the steps */
 } window;
 
 #define DTYPE f32
+#define FINISHES
+#define UNROLL _Pragma("GCC unroll 1") /* one function for all sizes */
+#include "conv/finish_formulas.h"
+#undef UNROLL
+#define UNROLL _Pragma("GCC unroll 16")
 #include "conv/depthwise_formulas.h"
+#undef FINISHES
 #undef DTYPE
 #if DF_BUILT_F64
 #define DTYPE f64
 #include "conv/depthwise_formulas.h"
 #undef DTYPE
 #endif
+#undef UNROLL
 
 typedef struct {
     void (*results)(const window *g);
@@ -204,8 +213,7 @@ typedef struct {
     int64_t x_step[3], w_step[3], x_next, y_next;
     run *runs; /* along columns */
     int64_t n_runs, n_items; /* runs of a row; runs of all rows */
-    df_gemm_epilogue epilogue;
-    const void *context;
+    df_conv_epilogue epilogue;
     int64_t n_groups, n_weights;
     char *sums;
 } pass;
@@ -277,9 +285,11 @@ static void process_channels(const pass *p, int64_t begin, int64_t end, int64_t 
     const int64_t *from = p->from, *to = p->to, *taps = p->c->kernel;
     const int64_t pixel = p->channels * p->bytes;
     const char *sources = p->x + at * p->bytes;
-    char *weights = w + at * p->bytes, *results = p->y + at * p->bytes;
+    char *weights = w + at * p->bytes;
     window g = {.x_next = p->x_next, .y_next = p->y_next, .channels = n,
                 .shared = p->x_next == p->x_step[2]};
+    g.finish = p->epilogue.finish;
+    g.column = at;
     memcpy(g.x_step, p->x_step, sizeof g.x_step);
     memcpy(g.w_step, p->w_step, sizeof g.w_step);
     while (begin < end) {
@@ -292,7 +302,8 @@ static void process_channels(const pass *p, int64_t begin, int64_t end, int64_t 
         for (const run *r = p->runs + first; r < p->runs + stop; r++) {
             g.x = sources + (x + r->source) * pixel;
             g.w = weights + ((z.tap * taps[1] + h.tap) * taps[2] + r->tap) * pixel;
-            g.y = results + (line * to[2] + r->result) * pixel;
+            g.at = (line * to[2] + r->result) * p->channels + at;
+            g.y = p->y + g.at * p->bytes;
             g.n[0] = z.n_taps;
             g.n[1] = h.n_taps;
             g.n[2] = r->n_taps;
@@ -332,12 +343,12 @@ static void results_task(void *context, int64_t begin, int64_t end)
 {
     const pass *p = context;
     process_runs(p, begin, end, p->kernels->results, (char *)p->w);
-    if (!p->epilogue) return;
+    if (!p->epilogue.piece || p->epilogue.finish) return;
     const run *last = &p->runs[(end - 1) % p->n_runs];
     const int64_t first = begin / p->n_runs * p->to[2] + p->runs[begin % p->n_runs].result;
     const int64_t stop = (end - 1) / p->n_runs * p->to[2] + last->result + last->count;
-    p->epilogue(p->context, first, stop - first, 0, p->channels,
-                p->y + first * p->channels * p->bytes, p->channels);
+    p->epilogue.piece(p->epilogue.context, first, stop - first, 0, p->channels,
+                      p->y + first * p->channels * p->bytes, p->channels);
 }
 
 /* --- several outputs per channel --- */
@@ -386,7 +397,7 @@ int64_t DF_SYM(df_depthwise_forward_workspace)(const df_conv *c)
 }
 
 void DF_SYM(df_depthwise_forward)(const df_conv *c, const void *x, const void *w, void *y,
-                                  df_gemm_epilogue epilogue, const void *context, void *workspace)
+                                  df_conv_epilogue epilogue, void *workspace)
 {
     pass p = plan(c, false);
     start(&p, workspace);
@@ -399,7 +410,6 @@ void DF_SYM(df_depthwise_forward)(const df_conv *c, const void *x, const void *w
     p.w = w;
     p.y = y;
     p.epilogue = epilogue;
-    p.context = context;
     df_parallel_for(p.n_items, runs_per_task(&p), run_cost(&p), results_task, &p);
 }
 

@@ -1,7 +1,5 @@
 /* Part of depthwise.c, included once per floating dtype. Lanes are channels. */
 
-#define UNROLL _Pragma("GCC unroll 16")
-
 /* Adds the products of one tap to n x m sums: n neighbouring results, m vectors of channels. Three
  * sources share a pointer, because base + {0, 1, 2} * next is one address mode. */
 DF_INLINE void FN(tap)(const int n, const int m, const T *x, int64_t next, const T *w,
@@ -37,6 +35,17 @@ DF_INLINE void FN(three_taps)(const int n, const int m, bool left, bool right, c
     }
 }
 
+#if defined(FINISHES)
+/* Not inlined, since it would double the code of the many variants of `results`. */
+static __attribute__((noinline)) void FN(finish_results)(const window *g, int n, int m,
+                                                         int64_t first, int64_t at, int64_t lanes,
+                                                         V *sum)
+{
+    FN(finish)(g->finish, n, m, m, lanes, n, g->at + first * g->y_next + at, g->y_next,
+               g->column + at, sum);
+}
+#endif
+
 /* Computes n consecutive results from `first` on, m vectors of channels. */
 DF_INLINE void FN(results)(const int n, const int m, const bool three, const window *g,
                            int64_t first, int64_t at, int64_t lanes)
@@ -57,6 +66,9 @@ DF_INLINE void FN(results)(const int n, const int m, const bool three, const win
                     FN(tap)(n, m, x, next, w, lanes, sum);
         }
     }
+#if defined(FINISHES)
+    if (g->finish) FN(finish_results)(g, n, m, first, at, lanes, sum);
+#endif
     UNROLL for (int i = 0; i < n; i++)
         UNROLL for (int v = 0; v < m; v++)
             FN(store_upto)(y + i * g->y_next + v * LANES, sum[i * m + v], lanes);
@@ -208,5 +220,3 @@ static void FN(add_up)(void *to, const void *from, int64_t n_sums, int64_t n, in
     for (int64_t s = 1; s < n_sums; s++)
         for (int64_t i = begin; i < end; i++) y[i] += x[s * n + i];
 }
-
-#undef UNROLL

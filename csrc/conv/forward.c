@@ -23,8 +23,7 @@ typedef struct {
     int64_t images;   /* number of images at a time */
     int64_t pixel0, pixels; /* output pixels in progress, numbered through the images */
     int64_t job_rows, job_panels;
-    df_gemm_epilogue epilogue;
-    const void *context;
+    df_conv_epilogue epilogue;
 } forward;
 
 static forward plan(const df_conv *c)
@@ -129,12 +128,15 @@ static void tile(const forward *f, int64_t group, int64_t row, int64_t rows, int
         while (left > 0) left -= segments++->length;
         p.n_segments = segments - p.segments;
         p.accumulate = k0 > 0;
+        p.finish = k0 + f->depth < f->k ? NULL : f->epilogue.finish;
         for (int64_t i = panel; i < panel_end; i++) {
             const int64_t col = df_conv_panel_start(&f->columns, i);
             p.b_row = df_conv_panel_start(&f->columns, i + 1) - col;
             p.cols = df_min(p.b_row, f->columns.n - col);
             p.b = packed_panel(f, group, i) + k0 * p.b_row * bytes;
-            p.c = f->y + ((f->pixel0 + row) * c->c_out + group * f->columns.n + col) * bytes;
+            p.column = group * f->columns.n + col;
+            p.at = (f->pixel0 + row) * c->c_out + p.column;
+            p.c = f->y + p.at * bytes;
             DF_SYM(df_conv_panel_run)(c->dtype, &p);
         }
     }
@@ -154,12 +156,12 @@ static void job_task(void *context, int64_t begin, int64_t end)
         const int64_t panel = job / row_tiles % col_tiles * f->job_panels;
         const int64_t panel_end = df_min(panel + f->job_panels, columns->n_panels);
         tile(f, group, row, rows, panel, panel_end);
-        if (!f->epilogue) continue;
+        if (!f->epilogue.piece || f->epilogue.finish) continue;
         const int64_t first = df_conv_panel_start(columns, panel);
         const int64_t last = df_min(df_conv_panel_start(columns, panel_end), columns->n);
         const int64_t col = group * columns->n + first, at = f->pixel0 + row;
-        f->epilogue(f->context, at, rows, col, last - first,
-                    f->y + (at * f->c->c_out + col) * df_conv_bytes(f->c), f->c->c_out);
+        f->epilogue.piece(f->epilogue.context, at, rows, col, last - first,
+                          f->y + (at * f->c->c_out + col) * df_conv_bytes(f->c), f->c->c_out);
     }
 }
 
@@ -176,21 +178,22 @@ static double job_macs(const forward *f)
            (double)f->k;
 }
 
-/* Chooses tiles that suit the caches, halved until there are enough for the threads. */
+/* Chooses tiles that suit the caches, halved until there are enough for the threads. An epilogue
+ * gets whole rows, which it processes faster than parts of rows. */
 static void cut_jobs(forward *f)
 {
+    const bool whole_rows = f->epilogue.piece && !f->epilogue.finish;
     f->job_rows = DF_CONV_TILE_ROWS;
-    f->job_panels = df_min(f->columns.n_panels, 8);
+    f->job_panels = whole_rows ? f->columns.n_panels : df_min(f->columns.n_panels, 8);
     while (n_jobs(f) < MANY_JOBS && job_macs(f) > SMALL_JOB) {
-        if (f->job_panels > 1) f->job_panels = df_ceil_div(f->job_panels, 2);
+        if (f->job_panels > 1 && !whole_rows) f->job_panels = df_ceil_div(f->job_panels, 2);
         else if (f->job_rows > DF_CONV_HEIGHT) f->job_rows /= 2;
         else break;
     }
 }
 
 void DF_SYM(df_conv_windows_run)(const df_conv *c, const void *x, const void *w, bool flipped,
-                                 void *y, df_gemm_epilogue epilogue, const void *context,
-                                 void *workspace)
+                                 void *y, df_conv_epilogue epilogue, void *workspace)
 {
     forward f = plan(c);
     const bool is_padded = DF_SYM(df_conv_is_padded)(c);
@@ -201,7 +204,6 @@ void DF_SYM(df_conv_windows_run)(const df_conv *c, const void *x, const void *w,
     f.y = y;
     f.flipped = flipped;
     f.epilogue = epilogue;
-    f.context = context;
     f.segments = workspace;
     f.packed = (char *)workspace + table;
     f.padded = f.packed + packed_bytes(&f);

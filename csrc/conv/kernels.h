@@ -8,8 +8,7 @@
  * weights are given. */
 int64_t DF_SYM(df_conv_windows_workspace)(const df_conv *c);
 void DF_SYM(df_conv_windows_run)(const df_conv *c, const void *x, const void *w, bool flipped,
-                                 void *y, df_gemm_epilogue epilogue, const void *context,
-                                 void *workspace);
+                                 void *y, df_conv_epilogue epilogue, void *workspace);
 
 /* dx by scattered sums. */
 int64_t DF_SYM(df_conv_places_workspace)(const df_conv *c);

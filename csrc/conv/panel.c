@@ -15,7 +15,10 @@
 #define UNROLL _Pragma("GCC unroll 8")
 
 #define DTYPE f32
+#define FINISHES
+#include "conv/finish_formulas.h"
 #include "conv/panel_formulas.h"
+#undef FINISHES
 #undef DTYPE
 #if DF_BUILT_F64
 #define DTYPE f64

@@ -5,6 +5,7 @@
 #ifndef DF_CONV_PANEL_H
 #define DF_CONV_PANEL_H
 
+#include "conv/finish.h"
 #include "op/op.h"
 #include "simd/simd.h"
 
@@ -32,6 +33,8 @@ typedef struct {
     void *c;
     int64_t c_row;
     bool accumulate; /* C += A B */
+    const df_finish *finish; /* steps on C, or NULL */
+    int64_t at, column;      /* of the first element of C, for the steps */
 } df_conv_panel;
 
 void DF_SYM(df_conv_panel_run)(df_dtype dtype, const df_conv_panel *panel);

@@ -31,17 +31,21 @@ DF_INLINE void FN(block)(const int height, const int cols, const bool partial,
     }
 
     T *c = (T *)p->c + row * p->c_row;
+    const int64_t lanes = partial ? n_last : LANES;
+    if (p->accumulate)
+        UNROLL for (int i = 0; i < height; i++)
+            UNROLL for (int j = 0; j < cols; j++)
+                sum[i][j] += FN(load_upto)(c + df_min(i, n_rows - 1) * p->c_row + j * LANES,
+                                           j == cols - 1 ? lanes : LANES);
+#if defined(FINISHES)
+    if (p->finish)
+        FN(finish)(p->finish, height, cols, DF_CONV_COLS, lanes, n_rows, p->at + row * p->c_row,
+                   p->c_row, p->column, &sum[0][0]);
+#endif
     UNROLL for (int i = 0; i < height; i++) {
         if (i >= n_rows) break;
-        UNROLL for (int j = 0; j < cols; j++) {
-            T *to = c + i * p->c_row + j * LANES;
-            if (partial && j == cols - 1) {
-                V old = p->accumulate ? FN(load_n)(to, n_last) : (V){0};
-                FN(store_n)(to, old + sum[i][j], n_last);
-            } else {
-                FN(store)(to, p->accumulate ? FN(load)(to) + sum[i][j] : sum[i][j]);
-            }
-        }
+        UNROLL for (int j = 0; j < cols; j++)
+            FN(store_upto)(c + i * p->c_row + j * LANES, sum[i][j], j == cols - 1 ? lanes : LANES);
     }
 }
 

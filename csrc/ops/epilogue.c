@@ -1,6 +1,7 @@
 /* Elementwise steps after a product, see epilogue.h. */
 #include "ops/epilogue.h"
 #include "fuse/run.h"
+#include "ops/finish.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@ typedef struct {
     const df_tensor *in[MAX_INPUTS];
     df_attr attrs[2]; /* shape and code, as of `cluster` */
     const df_cluster *cluster;
+    df_finish finish; /* no steps: not simple enough */
     void *parts; /* of COLUMN values, if there are any */
     atomic_bool failed; /* out of memory for some piece */
     atomic_bool in_pieces; /* pieces did not match the parts of COLUMN values, which are then
@@ -107,10 +109,17 @@ void DF_SYM(df_epilogue_piece)(const void *context, int64_t row, int64_t rows, i
         atomic_store(&e->in_pieces, true);
 }
 
+const df_finish *DF_SYM(df_epilogue_finish)(const void *context)
+{
+    const epilogue *e = context;
+    return e->finish.n ? &e->finish : NULL;
+}
+
 /* State computed once for many runs. */
 typedef struct {
     void *product;
     df_cluster *cluster;
+    df_finish finish;
 } prepared_cluster;
 
 void DF_SYM(df_epilogue_release)(void *prepared)
@@ -131,6 +140,7 @@ df_status DF_SYM(df_epilogue_prepare)(const df_product *product, const df_call *
     df_tensor_init(&e.product);
     df_status status = describe(product, call, &e, err);
     if (status == DF_OK) status = df_cluster_new(&e.call, &p->cluster, err);
+    if (status == DF_OK && !DF_SYM(df_finish_of)(&e.call, &p->finish)) p->finish.n = 0;
     if (status == DF_OK && df_cluster_has_columns(p->cluster) &&
         !df_cluster_sums_rows(p->cluster,
                               e.product.ndim ? e.product.shape[e.product.ndim - 1] : 1))
@@ -177,6 +187,10 @@ static df_status run_prepared(const df_product *product, const df_call *call,
     e.product.dtype = call->in[0]->dtype;
     if (!in_place(call)) e.product.data = call->workspace;
     set_call(&e, product, call);
+    e.finish = p->finish;
+    if (!in_place(call)) e.finish.n = 0;
+    for (df_finish_step *s = e.finish.steps; s < e.finish.steps + e.finish.n; s++)
+        if (s->input >= 0) s->data = e.in[s->input]->data;
     product->run(call, p->product, e.product.data, &e,
                  (char *)call->workspace + product_bytes(call));
     if (parts && !atomic_load(&e.failed)) {

@@ -18,6 +18,7 @@ CONVOLUTIONS = [
     ((5, 9, 9, 18), (3, 3, 1, 36), {"same": True}),
     ((3, 17, 18, 16), (3, 3, 16, 33), {"same": True}),
     ((2, 7, 6, 40), (1, 1, 40, 33), {}),
+    ((1, 5, 7, 1500), (1, 1, 1500, 21), {}),
     ((2, 7, 3), (2, 3, 17), {}),
     ((2, 4, 4, 5, 3), (2, 2, 2, 3, 20), {"same": True}),
     ((2, 5, 5, 0), (3, 3, 0, 4), {}),
@@ -48,6 +49,42 @@ def test_bias_residual_and_activation(n_threads, dtype, x, w, given):
     same_bits(got, df.nn.relu(plain + bias + residual))
     same_bits(two[0], got)
     same_bits(two[1], plain + bias + residual)
+
+
+# Steps on the product (value 0) with one number, a value per output and a value per element (1, 2
+# and 3) as operands. Kernels apply chains in registers; the others run as clusters on pieces.
+CHAINS = {
+    "limits": [("minimum", [0, 1]), ("maximum", [4, 2])],
+    "limits in the other order": [("minimum", [1, 0]), ("maximum", [2, 4])],
+    "clipped": [("multiply", [2, 0]), ("clip_by_value", [4, 1, 2]), ("relu", [5])],
+    "scaled": [("multiply", [0, 1]), ("multiply", [3, 4]), ("add", [5, 1])],
+    "residual read twice": [("add", [0, 3]), ("multiply", [3, 4])],
+    "not a chain": [("multiply", [0, 0]), ("add", [4, 0])],
+    "more than eight": [("add", [0 if k == 0 else k + 3, 1 + k % 3]) for k in range(9)],
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("x, w, given", CONVOLUTIONS)
+def test_chains_of_steps(name, x, w, given):
+    """Cover operands with NaN, infinities and zeros of both signs."""
+    rng = np.random.default_rng(2)
+    given = attributes(w, **given)
+    images, filters = normal(rng, x, "float32"), normal(rng, w, "float32")
+    plain = _core.apply("conv", images, filters, **given)
+    special = [0., -0., np.nan, np.inf, -np.inf, -1., 0.5]
+    operands = [df.constant(rng.choice(special, shape).astype("float32"))
+                for shape in ((1,), w[-1:], plain.shape)]
+    for number in special:
+        operands[0] = df.constant([number], df.float32)
+        values = [plain, *operands]
+        for op, inputs in CHAINS[name]:
+            values.append(_core.apply(op, *[values[k] for k in inputs]))
+        for n_threads in (1, 2):
+            with harness.threads(n_threads):
+                got, = _core.apply("conv_cluster", images, filters, *operands,
+                                   code=tile_code(CHAINS[name], 4), **given)
+            same_bits(got, values[-1])
 
 
 def test_output_of_another_dtype():

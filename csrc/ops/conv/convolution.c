@@ -198,8 +198,8 @@ static df_status run_conv(const df_call *call, df_error *err)
 {
     const df_conv c = conv_of_forward(call);
     (void)err;
-    DF_SYM(df_conv_forward)(&c, call->in[0]->data, call->in[1]->data, call->out[0]->data, NULL,
-                            NULL, call->workspace);
+    DF_SYM(df_conv_forward)(&c, call->in[0]->data, call->in[1]->data, call->out[0]->data,
+                            (df_conv_epilogue){0}, call->workspace);
     return DF_OK;
 }
 
@@ -215,13 +215,19 @@ DF_OP(conv) = {.name = "conv", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 
 
 /* --- conv_cluster: conv with an epilogue --- */
 
+static df_conv_epilogue epilogue_of(const void *context)
+{
+    return (df_conv_epilogue){DF_SYM(df_epilogue_piece), context,
+                              DF_SYM(df_epilogue_finish)(context)};
+}
+
 static void run_product(const df_call *call, const void *prepared, void *to, const void *context,
                         void *workspace)
 {
     const df_conv c = conv_of_forward(call);
     (void)prepared;
-    DF_SYM(df_conv_forward)(&c, call->in[0]->data, call->in[1]->data, to,
-                            DF_SYM(df_epilogue_piece), context, workspace);
+    DF_SYM(df_conv_forward)(&c, call->in[0]->data, call->in[1]->data, to, epilogue_of(context),
+                            workspace);
 }
 
 EPILOGUE(conv, CODE, infer_conv, workspace_conv, NULL, run_product)
@@ -329,8 +335,9 @@ static void run_transformed_to(const df_call *call, const void *prepared, void *
 {
     const df_conv c = conv_of_transformed(call);
     (void)prepared;
+    const df_conv_epilogue none = {0};
     DF_SYM(df_conv_forward)(&c, call->in[0]->data, call->in[1]->data, to,
-                            context ? DF_SYM(df_epilogue_piece) : NULL, context, workspace);
+                            context ? epilogue_of(context) : none, workspace);
 }
 
 static df_status run_transformed(const df_call *call, df_error *err)

@@ -1,0 +1,48 @@
+/* Included once per floating dtype by a kernel that defines UNROLL. */
+
+#define EACH_SUM(expression)                                                                       \
+    UNROLL for (int i = 0; i < rows; i++)                                                          \
+        UNROLL for (int v = 0; v < vectors; v++) {                                                 \
+            const V x = sum[i * stride + v];                                                       \
+            sum[i * stride + v] = expression;                                                      \
+        }                                                                                          \
+    break
+
+/* Applies the steps to rows x vectors sums, `stride` apart per row. The first sum is element `at` of
+ * the result, column `column`; rows are row_step apart. Rows from n_rows on repeat the last one, and
+ * the last vector of a row has `lanes` elements. */
+DF_INLINE void FN(finish)(const df_finish *f, const int rows, const int vectors, const int stride,
+                          int64_t lanes, int64_t n_rows, int64_t at, int64_t row_step,
+                          int64_t column, V *sum)
+{
+    for (const df_finish_step *s = f->steps; s < f->steps + f->n; s++) {
+        const T *data = s->data;
+        V by[4];
+        if (s->operand == DF_FINISH_PER_ELEMENT) {
+#define OPERAND                                                                                    \
+    FN(load_upto)(data + at + df_min(i, n_rows - 1) * row_step + v * LANES,                        \
+                  v == vectors - 1 ? lanes : LANES)
+            if (s->kind == DF_FINISH_ADD)
+                do { EACH_SUM(x + OPERAND); } while (0);
+            else
+                do { EACH_SUM(x * OPERAND); } while (0);
+            continue;
+#undef OPERAND
+        }
+        UNROLL for (int v = 0; v < vectors; v++)
+            by[v] = s->kind == DF_FINISH_RELU ? (V){0}
+                    : s->operand == DF_FINISH_ONE
+                        ? FN(splat)(*data)
+                        : FN(load_upto)(data + column + v * LANES,
+                                        v == vectors - 1 ? lanes : LANES);
+        switch (s->kind) {
+        case DF_FINISH_ADD: EACH_SUM(x + by[v]);
+        case DF_FINISH_MULTIPLY: EACH_SUM(x * by[v]);
+        case DF_FINISH_MAXIMUM: EACH_SUM(FN(max)(x, by[v]));
+        case DF_FINISH_MINIMUM: EACH_SUM(FN(min)(x, by[v]));
+        case DF_FINISH_RELU: EACH_SUM(FN(max0)(x));
+        }
+    }
+}
+
+#undef EACH_SUM
