@@ -25,7 +25,7 @@ static void fill_zeros(const df_conv *c, void *to, int64_t size)
 
 /* Applies the epilogue in a separate pass over finished outputs. */
 typedef struct {
-    df_conv_epilogue epilogue;
+    df_product_epilogue epilogue;
     char *y;
     int64_t columns, row_bytes;
 } finishing;
@@ -37,7 +37,7 @@ static void finish_task(void *context, int64_t begin, int64_t end)
                       f->y + begin * f->row_bytes, f->columns);
 }
 
-static void finish(const df_conv *c, void *y, df_conv_epilogue epilogue)
+static void finish(const df_conv *c, void *y, df_product_epilogue epilogue)
 {
     finishing f = {epilogue, y, c->c_out, c->c_out * df_conv_bytes(c)};
     if (epilogue.piece)
@@ -60,6 +60,22 @@ void DF_SYM(df_conv_transform)(const df_conv *c, const void *w, void *to)
     DF_SYM(df_winograd_transform)(c, w, to);
 }
 
+bool DF_SYM(df_conv_packs)(const df_conv *c)
+{
+    return !is_empty(c) && !df_depthwise_applies(c) && !DF_SYM(df_winograd_applies)(c);
+}
+
+int64_t DF_SYM(df_conv_packed_size)(const df_conv *c)
+{
+    const int64_t bytes = DF_SYM(df_conv_windows_packed_bytes)(c);
+    return bytes < 0 ? bytes : bytes / df_conv_bytes(c);
+}
+
+void DF_SYM(df_conv_pack_filters)(const df_conv *c, const void *w, void *to)
+{
+    DF_SYM(df_conv_windows_pack)(c, w, to);
+}
+
 int64_t DF_SYM(df_conv_forward_workspace)(const df_conv *c)
 {
     if (is_empty(c)) return 0;
@@ -69,7 +85,7 @@ int64_t DF_SYM(df_conv_forward_workspace)(const df_conv *c)
 }
 
 void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, void *y,
-                             df_conv_epilogue epilogue, void *workspace)
+                             df_product_epilogue epilogue, void *workspace)
 {
     const int64_t pixels = c->n * size_of(c->out);
     if (is_empty(c)) {
@@ -126,7 +142,7 @@ void DF_SYM(df_conv_input)(const df_conv *c, const void *w, const void *dy, void
     } else if (DF_SYM(df_winograd_applies)(c)) {
         DF_SYM(df_winograd_input)(c, w, dy, dx, workspace);
     } else if (is_flipped(c, &of_dy)) {
-        DF_SYM(df_conv_windows_run)(&of_dy, dy, w, true, dx, (df_conv_epilogue){0}, workspace);
+        DF_SYM(df_conv_windows_run)(&of_dy, dy, w, true, dx, (df_product_epilogue){0}, workspace);
     } else {
         DF_SYM(df_conv_places_run)(c, w, dy, dx, workspace);
     }

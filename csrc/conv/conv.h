@@ -4,7 +4,6 @@
 #ifndef DF_CONV_H
 #define DF_CONV_H
 
-#include "conv/finish.h"
 #include "gemm/gemm.h"
 
 /* Sizes of a convolution  y[b, o, m] = sum over t, c of x[b, o * stride + t * dilation - pad, c]
@@ -25,6 +24,7 @@ typedef struct {
     int64_t stride[3], dilation[3], pad[3];
     bool exact; /* no Winograd transform: sums of all products */
     bool transformed; /* w was written by df_conv_transform; forward only */
+    bool packed;      /* w was written by df_conv_pack_filters; forward only */
 } df_conv;
 
 /* True if a convolution uses a transformed w, which may be computed once for many convolutions. It
@@ -34,23 +34,21 @@ bool DF_SYM(df_conv_transforms)(const df_conv *c);
 int64_t DF_SYM(df_conv_transformed_each)(const df_conv *c); /* 0: no such transform */
 void DF_SYM(df_conv_transform)(const df_conv *c, const void *w, void *to);
 
+/* True if a convolution can use a packed w, of the given number of elements (-1 if more than 64
+ * bits can count). The last two functions depend only on kernel, c_in, c_out and groups. */
+bool DF_SYM(df_conv_packs)(const df_conv *c);
+int64_t DF_SYM(df_conv_packed_size)(const df_conv *c);
+void DF_SYM(df_conv_pack_filters)(const df_conv *c, const void *w, void *to);
+
 /* Bytes of scratch memory, aligned to 64 bytes; -1 if more than 64 bits can count. */
 int64_t DF_SYM(df_conv_forward_workspace)(const df_conv *c);
 int64_t DF_SYM(df_conv_input_workspace)(const df_conv *c);
 int64_t DF_SYM(df_conv_filter_workspace)(const df_conv *c);
 
-/* What follows the sums, with y as a matrix of pixels x c_out: `piece` (may be NULL), called with
- * `context`; kernels that can apply `finish` (may be NULL), which has the same effect, do not call
- * it. */
-typedef struct {
-    df_gemm_epilogue piece;
-    const void *context;
-    const df_finish *finish;
-} df_conv_epilogue;
-
-/* All functions use the thread pool; the order of sums depends only on the sizes. */
+/* All functions use the thread pool; the order of sums depends only on the sizes. The epilogue gets
+ * y as a matrix of pixels x c_out. */
 void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, void *y,
-                             df_conv_epilogue epilogue, void *workspace);
+                             df_product_epilogue epilogue, void *workspace);
 /* dx, the gradient with respect to x, from dy, the gradient with respect to y. */
 void DF_SYM(df_conv_input)(const df_conv *c, const void *w, const void *dy, void *dx,
                            void *workspace);

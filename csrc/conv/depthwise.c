@@ -213,7 +213,7 @@ typedef struct {
     int64_t x_step[3], w_step[3], x_next, y_next;
     run *runs; /* along columns */
     int64_t n_runs, n_items; /* runs of a row; runs of all rows */
-    df_conv_epilogue epilogue;
+    df_product_epilogue epilogue;
     int64_t n_groups, n_weights;
     char *sums;
 } pass;
@@ -397,7 +397,7 @@ int64_t DF_SYM(df_depthwise_forward_workspace)(const df_conv *c)
 }
 
 void DF_SYM(df_depthwise_forward)(const df_conv *c, const void *x, const void *w, void *y,
-                                  df_conv_epilogue epilogue, void *workspace)
+                                  df_product_epilogue epilogue, void *workspace)
 {
     pass p = plan(c, false);
     start(&p, workspace);

@@ -15,7 +15,7 @@ int64_t DF_SYM(df_depthwise_forward_workspace)(const df_conv *c);
 int64_t DF_SYM(df_depthwise_input_workspace)(const df_conv *c);
 int64_t DF_SYM(df_depthwise_filter_workspace)(const df_conv *c);
 void DF_SYM(df_depthwise_forward)(const df_conv *c, const void *x, const void *w, void *y,
-                                  df_conv_epilogue epilogue, void *workspace);
+                                  df_product_epilogue epilogue, void *workspace);
 void DF_SYM(df_depthwise_input)(const df_conv *c, const void *w, const void *dy, void *dx,
                                 void *workspace);
 void DF_SYM(df_depthwise_filter)(const df_conv *c, const void *x, const void *dy, void *dw,

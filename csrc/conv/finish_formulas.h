@@ -8,9 +8,9 @@
         }                                                                                          \
     break
 
-/* Applies the steps to rows x vectors sums, `stride` apart per row. The first sum is element `at` of
- * the result, column `column`; rows are row_step apart. Rows from n_rows on repeat the last one, and
- * the last vector of a row has `lanes` elements. */
+/* Applies the steps to rows x vectors sums, `stride` apart per row. The first sum is element `at`
+ * of the result, column `column`; rows are row_step apart. Rows from n_rows on repeat the last one,
+ * and the last vector of a row has `lanes` elements. */
 DF_INLINE void FN(finish)(const df_finish *f, const int rows, const int vectors, const int stride,
                           int64_t lanes, int64_t n_rows, int64_t at, int64_t row_step,
                           int64_t column, V *sum)

@@ -23,14 +23,19 @@ typedef struct {
     int64_t images;   /* number of images at a time */
     int64_t pixel0, pixels; /* output pixels in progress, numbered through the images */
     int64_t job_rows, job_panels;
-    df_conv_epilogue epilogue;
+    df_product_epilogue epilogue;
 } forward;
+
+static forward plan_filters(const df_conv *c)
+{
+    return (forward){.c = c, .k = df_conv_taps(c) * df_conv_group_in(c),
+                     .columns = df_conv_cut_columns(df_conv_group_out(c), df_conv_bytes(c))};
+}
 
 static forward plan(const df_conv *c)
 {
     const int64_t bytes = df_conv_bytes(c);
-    forward f = {.c = c, .columns = df_conv_cut_columns(df_conv_group_out(c), bytes)};
-    f.k = df_conv_taps(c) * df_conv_group_in(c);
+    forward f = plan_filters(c);
     f.depth = df_ceil_div(f.k, df_ceil_div(f.k * bytes, DF_CONV_DEPTH_BYTES));
     f.n_segments = df_conv_taps(c) + f.k / f.depth + 1;
     f.images = c->n;
@@ -57,8 +62,9 @@ int64_t DF_SYM(df_conv_windows_workspace)(const df_conv *c)
 {
     const forward f = plan(c);
     const int64_t table = df_conv_mul_bytes(f.n_segments, sizeof(df_conv_segment));
-    return df_conv_sum_bytes(df_conv_sum_bytes(df_conv_align(table), packed_bytes(&f)),
-                             padded_bytes(&f));
+    return df_conv_sum_bytes(
+        df_conv_sum_bytes(df_conv_align(table), c->packed ? 0 : packed_bytes(&f)),
+        padded_bytes(&f));
 }
 
 /* Packed weights of a panel of a group. */
@@ -101,6 +107,26 @@ static void pack_task(void *context, int64_t begin, int64_t end)
             DF_SYM(df_conv_pack)(c->dtype, to, width, f->w + at * df_conv_bytes(c), f->k,
                                  c->c_out, cols, 1);
     }
+}
+
+static void pack_all(forward *f)
+{
+    df_parallel_for(f->c->groups * f->columns.n_panels, 1,
+                    0.1 * DF_CONV_COLS * (double)(f->columns.lanes * f->k), pack_task, f);
+}
+
+int64_t DF_SYM(df_conv_windows_packed_bytes)(const df_conv *c)
+{
+    const forward f = plan_filters(c);
+    return packed_bytes(&f);
+}
+
+void DF_SYM(df_conv_windows_pack)(const df_conv *c, const void *w, void *to)
+{
+    forward f = plan_filters(c);
+    f.w = w;
+    f.packed = to;
+    pack_all(&f);
 }
 
 static int64_t cut_segments(forward *f)
@@ -193,7 +219,7 @@ static void cut_jobs(forward *f)
 }
 
 void DF_SYM(df_conv_windows_run)(const df_conv *c, const void *x, const void *w, bool flipped,
-                                 void *y, df_conv_epilogue epilogue, void *workspace)
+                                 void *y, df_product_epilogue epilogue, void *workspace)
 {
     forward f = plan(c);
     const bool is_padded = DF_SYM(df_conv_is_padded)(c);
@@ -205,12 +231,11 @@ void DF_SYM(df_conv_windows_run)(const df_conv *c, const void *x, const void *w,
     f.flipped = flipped;
     f.epilogue = epilogue;
     f.segments = workspace;
-    f.packed = (char *)workspace + table;
-    f.padded = f.packed + packed_bytes(&f);
+    f.packed = c->packed ? (char *)w : (char *)workspace + table;
+    f.padded = (char *)workspace + table + (c->packed ? 0 : packed_bytes(&f));
     f.view = DF_SYM(df_conv_view_of)(c, is_padded ? f.padded : x);
     cut_segments(&f);
-    df_parallel_for(c->groups * f.columns.n_panels, 1,
-                    0.1 * DF_CONV_COLS * (double)(f.columns.lanes * f.k), pack_task, &f);
+    if (!c->packed) pack_all(&f);
     for (int64_t i = 0; i < c->n; i += f.images) {
         const int64_t n = df_min(f.images, c->n - i);
         f.pixel0 = i * pixels;

@@ -8,7 +8,11 @@
  * weights are given. */
 int64_t DF_SYM(df_conv_windows_workspace)(const df_conv *c);
 void DF_SYM(df_conv_windows_run)(const df_conv *c, const void *x, const void *w, bool flipped,
-                                 void *y, df_conv_epilogue epilogue, void *workspace);
+                                 void *y, df_product_epilogue epilogue, void *workspace);
+
+/* Packing of w for it ahead of a run. */
+int64_t DF_SYM(df_conv_windows_packed_bytes)(const df_conv *c);
+void DF_SYM(df_conv_windows_pack)(const df_conv *c, const void *w, void *to);
 
 /* dx by scattered sums. */
 int64_t DF_SYM(df_conv_places_workspace)(const df_conv *c);

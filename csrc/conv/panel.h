@@ -5,7 +5,7 @@
 #ifndef DF_CONV_PANEL_H
 #define DF_CONV_PANEL_H
 
-#include "conv/finish.h"
+#include "gemm/epilogue.h"
 #include "op/op.h"
 #include "simd/simd.h"
 

@@ -6,13 +6,8 @@
 #define DF_GEMM_H
 
 #include "base/dtype.h"
+#include "gemm/epilogue.h"
 #include "op/op.h"
-
-/* Called with finished pieces of C while they are in cache: `rows` x `cols` elements at `c`, the
- * first at column col0 of row `row` (rows are numbered through the batch: product * m + i). Each
- * element of C is in exactly one piece; threads deliver pieces concurrently. */
-typedef void (*df_gemm_epilogue)(const void *context, int64_t row, int64_t rows, int64_t col0,
-                                 int64_t cols, void *c, int64_t ldc);
 
 /* op(A) is m x k, op(B) is k x n, C is m x n, all row-major. Leading dimensions are the distance of
  * stored rows in elements: at least k for A, m for a transposed A, and so on.

@@ -109,12 +109,6 @@ void DF_SYM(df_epilogue_piece)(const void *context, int64_t row, int64_t rows, i
         atomic_store(&e->in_pieces, true);
 }
 
-const df_finish *DF_SYM(df_epilogue_finish)(const void *context)
-{
-    const epilogue *e = context;
-    return e->finish.n ? &e->finish : NULL;
-}
-
 /* State computed once for many runs. */
 typedef struct {
     void *product;
@@ -191,7 +185,9 @@ static df_status run_prepared(const df_product *product, const df_call *call,
     if (!in_place(call)) e.finish.n = 0;
     for (df_finish_step *s = e.finish.steps; s < e.finish.steps + e.finish.n; s++)
         if (s->input >= 0) s->data = e.in[s->input]->data;
-    product->run(call, p->product, e.product.data, &e,
+    const df_product_epilogue all = {DF_SYM(df_epilogue_piece), &e,
+                                     e.finish.n ? &e.finish : NULL};
+    product->run(call, p->product, e.product.data, all,
                  (char *)call->workspace + product_bytes(call));
     if (parts && !atomic_load(&e.failed)) {
         if (atomic_load(&e.in_pieces)) df_cluster_columns_all(e.cluster, &e.call, e.parts);

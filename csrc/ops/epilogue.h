@@ -3,7 +3,7 @@
 #ifndef DF_EPILOGUE_H
 #define DF_EPILOGUE_H
 
-#include "conv/finish.h"
+#include "gemm/epilogue.h"
 #include "op/op.h"
 
 /* Describes an op with at least one output whose inputs 0 and 1 are multiplied. Its attribute
@@ -16,18 +16,14 @@ typedef struct {
     int64_t (*workspace)(const df_call *call);
     /* Precomputes state for many runs, to be freed; may be NULL. */
     df_status (*prepare)(const df_call *call, void **prepared, df_error *err);
-    /* Computes the product at `to`; applies df_epilogue_finish(context), or calls df_epilogue_piece
-     * with `context` for each finished piece. */
-    void (*run)(const df_call *call, const void *prepared, void *to, const void *context,
+    /* Computes the product at `to`, with the epilogue, which is df_epilogue_piece. */
+    void (*run)(const df_call *call, const void *prepared, void *to, df_product_epilogue epilogue,
                 void *workspace);
 } df_product;
 
 /* A df_gemm_epilogue. */
 void DF_SYM(df_epilogue_piece)(const void *context, int64_t row, int64_t rows, int64_t col0,
                                int64_t cols, void *c, int64_t ldc);
-
-/* The steps of the epilogue, if a kernel can apply them in registers; otherwise NULL. */
-const df_finish *DF_SYM(df_epilogue_finish)(const void *context);
 
 /* For the fields of the record. */
 int DF_SYM(df_epilogue_count_out)(const df_product *product, const df_call *call);

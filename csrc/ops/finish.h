@@ -2,7 +2,7 @@
 #ifndef DF_OPS_FINISH_H
 #define DF_OPS_FINISH_H
 
-#include "conv/finish.h"
+#include "gemm/epilogue.h"
 #include "op/op.h"
 
 /* `call` is a cluster on a product, its input 0. Returns false if its code is not a chain of steps

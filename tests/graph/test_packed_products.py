@@ -1,5 +1,6 @@
-"""`matmul_packed` of `pack_matrix` returns the bits of `matmul`, and `conv_transformed` of
-`conv_transform` the bits of `conv`; passes use them for operands that persist between runs."""
+"""`matmul_packed` of `pack_matrix` returns the bits of `matmul`, `conv_transformed` of
+`conv_transform` and `conv_packed` of `conv_pack` those of `conv`; passes use them for operands that
+persist between runs."""
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import dualflow as df
 from dualflow import _core
 from dualflow.graph.passes import cache_invariants
 from tests.graph.passes.test_cache_invariants import cached
+from tests.graph.test_conv_epilogue import CONVOLUTIONS, attributes
 
 DTYPES = ["float32", "float64", "int32", "int64", "float16", "bfloat16"]
 # Shapes with remainders of panels and blocks, partial tiles, several passes over k.
@@ -123,6 +125,62 @@ def test_filters_that_are_not_transformed():
         df.config.set_exact_convolutions(False)
 
 
+# Depthwise and Winograd convolutions and empty ones have kernels that read filters as they are.
+PACKED = [case for k, case in enumerate(CONVOLUTIONS)
+          if 0 not in (*case[0], *case[1]) and k not in (4, 5)]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("x, w, given", PACKED)
+def test_packed_filters(x, w, given, n_threads):
+    images, filters = drawn("float32", *x), drawn("float32", *w, seed=1)
+    given = attributes(w, **given)
+    before = df.config.num_threads()
+    df.config.set_num_threads(n_threads)
+    try:
+        packed = _core.apply("conv_pack", filters, groups=x[-1] // w[-2])
+        got = _core.apply("conv_packed", images, packed, filters=w, **given)
+        assert bits(got) == bits(_core.apply("conv", images, filters, **given))
+    finally:
+        df.config.set_num_threads(before)
+
+
+@pytest.mark.parametrize("x, w, given", [case for case in CONVOLUTIONS if case not in PACKED])
+def test_convolutions_that_read_no_packed_filters(x, w, given):
+    images, filters = drawn("float32", *x), drawn("float32", *w)
+    f = df.function(lambda x: _core.apply("conv", x, filters, **attributes(w, **given)))
+    assert bits(f(images)) == bits(_core.apply("conv", images, filters, **attributes(w, **given)))
+    assert "conv_pack" not in cached(f, images)
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_constant_filters_are_packed(dtype, groups):
+    """Those of variables, which may change before a run, are not."""
+    w, bias = drawn(dtype, 3, 3, 8, 24, seed=1), drawn(dtype, 24)
+    x = drawn(dtype, 2, 5, 6, 8 * groups)
+
+    def twice(w):
+        def f(x):
+            first, second = [df.nn.conv2d(x * k, w, 2, "SAME") for k in (1., 2.)]
+            return df.nn.relu(df.nn.bias_add(first, bias)) + second
+        return f
+
+    for filters in w, df.Variable(w):
+        f = df.function(twice(filters))
+        for _ in range(2):
+            assert bits(f(x)) == bits(twice(w)(x))
+        packs = filters is w and dtype == "float32"
+        assert cached(f, x) == ["conv_pack"] * packs
+        assert "conv_packed_cluster" in f.graph_for(x).text() or not packs
+
+
+def test_filters_of_unknown_sizes_are_packed():
+    f = df.function(lambda w: _core.apply("conv_pack", w, groups=2),
+                    input_signature=[df.TensorSpec([3, None, 4])])
+    assert f(df.ones([3, 2, 4])).ndim == 1 and f(df.zeros([3, 0, 4])).shape == (0,)
+
+
 def test_filters_of_unknown_and_too_many_channels():
     f = df.function(lambda w: _core.apply("conv_transform", w),
                     input_signature=[df.TensorSpec([3, 3, None, 4])])
@@ -140,6 +198,12 @@ def test_filters_of_unknown_and_too_many_channels():
     ("conv_transformed", [(9, 9, 9, 40), (1445, 40)], {"kernel": 3, **PLAIN}, "which transformed"),
     ("conv_transformed", [(1, 9, 9, 4), (36, 4, 5)], {"kernel": 3, **PLAIN}, "4 dimensions and 2"),
     ("conv_transformed", [(1, 9, 9, 4), (145, 5)], {"kernel": -3, **PLAIN}, "of -3 x -3"),
+    ("conv_pack", [(3, 4)], {"groups": 1}, "3, 4 or 5 dimensions"),
+    ("conv_pack", [(3, 3, 4, 6)], {"groups": 4}, "with outputs for each group"),
+    ("conv_packed", [(1, 9, 9, 4), (8,)], {"filters": (1, 1, 4, 8), **PLAIN}, "which packed"),
+    ("conv_packed", [(1, 9, 9, 4), (8,)], {"filters": (1, 4, 8), **PLAIN}, "of 3 dimensions"),
+    ("conv_packed", [(1, 9, 9, 4), (8,)], {"filters": (1, 1, 4, -1), **PLAIN}, "with elements"),
+    ("conv_packed", [(1, 9, 9, 4), (8, 1)], {"filters": (1, 1, 4, 8), **PLAIN}, "and packed"),
     ("matmul_packed", [(3, 4), (4, 5)], {"columns": 5}, "expected a matrix and a packed one"),
 ])
 def test_invalid_operands_raise(op, inputs, attrs, message):

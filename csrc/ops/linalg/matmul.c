@@ -239,10 +239,10 @@ static df_status prepare_product(const df_call *call, void **prepared, df_error 
     return *prepared ? DF_OK : fail_memory(call, err);
 }
 
-static void run_product(const df_call *call, const void *prepared, void *to, const void *context,
-                        void *workspace)
+static void run_product(const df_call *call, const void *prepared, void *to,
+                        df_product_epilogue epilogue, void *workspace)
 {
-    const df_gemm_data data = {call->in[0]->data, call->in[1]->data, to, context};
+    const df_gemm_data data = {call->in[0]->data, call->in[1]->data, to, epilogue.context};
     DF_SYM(df_gemm_run)(prepared, &data, workspace);
 }
 

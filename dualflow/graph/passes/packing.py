@@ -3,7 +3,7 @@
     a matrix that lasts from run to run     packed once, then cached (`cache_invariants`)
     a matrix captured by a loop             packed before the loop (`hoist`)
     a matrix that many products transpose   transposed once
-    filters that last from run to run       transformed once (Winograd), then cached
+    filters that last from run to run       transformed (Winograd) or packed once, then cached
 
 A product packs a transposed right operand, and any operand of 16-bit floats, in each run. A product
 of few rows does not amortise that: think of inference, or of the backward steps of a recurrent
@@ -27,6 +27,7 @@ MATMUL, TRANSPOSE = get_op("matmul"), get_op("transpose")
 PACK, MATMUL_PACKED = get_op("pack_matrix"), get_op("matmul_packed")
 CONV, TRANSFORM = get_op("conv"), get_op("conv_transform")
 CONV_TRANSFORMED = get_op("conv_transformed")
+PACK_FILTERS, CONV_PACKED = get_op("conv_pack"), get_op("conv_packed")
 MIN_READERS = 3
 MAX_ROWS = 256          # with more rows, packing is a small part of a product
 MAX_PIXELS = 16384      # with more, the transform of filters is a small part of a convolution
@@ -39,6 +40,8 @@ def run(graph: Graph, options: Options) -> Graph:
         graph = _transform_invariants(graph)
     if options.portable:
         return graph
+    if any([node.op is CONV for node in graph.nodes]):
+        graph = _pack_filters(graph)
     if any([_is_small(node) for node in graph.nodes]):
         graph = _pack_invariants(graph)
         graph = _transpose_often_read(graph)
@@ -121,6 +124,36 @@ def _transform_invariants(graph: Graph) -> Graph:
         if found.size * 4 > MAX_BYTES or not is_worth_it(found, invariant[w]):
             return None
         transformed[w] = found
+        return (made,)
+
+    return edit(graph, visit)
+
+
+def _pack_filters(graph: Graph) -> Graph:
+    """Pack constant filters, unless there are so many pixels that packing is a small part."""
+    invariant = invariant_values(graph)
+    packed: dict[tuple[Symbol, int], Symbol] = {}
+
+    def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
+        if node.op is not CONV or node.inputs[1] not in invariant:
+            return None
+        x, w = node.inputs
+        y = node.outputs[0]
+        if (any([source.node.op is VARIABLE for source in invariant[w]]) or not is_known(y)
+                or not is_known(w) or not 0 < y.size <= MAX_PIXELS * y.shape[-1]):
+            return None
+        key = w, x.shape[-1] // max(w.shape[-2], 1)
+        try:
+            found = packed.get(key)
+            if found is None:
+                found = replacement(graph, node, PACK_FILTERS, w, groups=key[1])
+            made = replacement(graph, node, CONV_PACKED, x, found, filters=w.shape,
+                               **node.attr_dict)
+        except ShapeError:
+            return None                     # another kernel computes this convolution
+        if not is_worth_it(found, invariant[w]):
+            return None
+        packed[key] = found
         return (made,)
 
     return edit(graph, visit)

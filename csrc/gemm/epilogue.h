@@ -1,0 +1,48 @@
+/* What follows a matrix product or a convolution: elementwise work on sums while they are in cache,
+ * or in registers. */
+#ifndef DF_GEMM_EPILOGUE_H
+#define DF_GEMM_EPILOGUE_H
+
+#include <stdint.h>
+
+/* Called with finished pieces of C while they are in cache: `rows` x `cols` elements at `c`, the
+ * first at column col0 of row `row` (rows are numbered through the batch: product * m + i). Each
+ * element of C is in exactly one piece; threads deliver pieces concurrently. */
+typedef void (*df_gemm_epilogue)(const void *context, int64_t row, int64_t rows, int64_t col0,
+                                 int64_t cols, void *c, int64_t ldc);
+
+/* --- in registers: steps that kernels apply to finished float32 sums before these are stored, such
+ * as a bias, a residual, an activation. The bits are those of the tile functions of the ops. --- */
+
+typedef enum {
+    DF_FINISH_ADD, DF_FINISH_MULTIPLY,
+    DF_FINISH_MAXIMUM, DF_FINISH_MINIMUM, /* the sum is the first operand */
+    DF_FINISH_RELU,
+} df_finish_kind;
+
+/* How often an operand is repeated: one number, one per column (output channel), or none. */
+typedef enum { DF_FINISH_ONE, DF_FINISH_PER_COLUMN, DF_FINISH_PER_ELEMENT } df_finish_operand;
+
+#define DF_FINISH_MAX 8
+
+typedef struct {
+    df_finish_kind kind;
+    df_finish_operand operand;
+    int input; /* of the call, where `data` comes from; unused by RELU */
+    const void *data;
+} df_finish_step;
+
+typedef struct {
+    int n;
+    df_finish_step steps[DF_FINISH_MAX];
+} df_finish;
+
+/* `piece` (may be NULL) is called with `context`. Kernels that can apply `finish` (may be NULL),
+ * which has the same effect, do not call it. */
+typedef struct {
+    df_gemm_epilogue piece;
+    const void *context;
+    const df_finish *finish;
+} df_product_epilogue;
+
+#endif
