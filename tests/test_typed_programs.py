@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import pkgutil
 import re
 import runpy
 import shutil
@@ -14,30 +15,41 @@ import pytest
 
 HERE = Path(__file__).resolve().parent / "typed"
 ROOT = HERE.parent.parent
-PROGRAMS = ["datasets.py", "functions.py", "programs.py", "stars.py"]
+PROGRAMS = ["datasets.py", "functions.py", "keras_models.py", "programs.py", "stars.py"]
 FILES = [*PROGRAMS, "mistakes.py"]
 
 
-def marked():
-    lines = (HERE / "mistakes.py").read_text().split("\n")
+def marked(name="mistakes.py"):
+    lines = (HERE / name).read_text().split("\n")
     return {k for k, line in enumerate(lines, 1) if line.endswith("# error")}
 
 
-@pytest.fixture(scope="module")
-def mypy(tmp_path_factory):
-    """Errors by file: {line: message}."""
-    if importlib.util.find_spec("mypy") is None:
-        pytest.skip("mypy is not installed")
+def skip_without(*packages):
+    for name in packages:
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is not installed")
+
+
+def errors_of_mypy(files, folder, settings=""):
+    """Return the errors of strict mypy by file: {line: message}."""
+    skip_without("mypy")
+    (folder / "mypy.ini").write_text(f"[mypy]\nstrict = true\n{settings}")
     ran = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--follow-imports=silent",
-         f"--cache-dir={tmp_path_factory.mktemp('mypy')}", *FILES], cwd=HERE,
+        [sys.executable, "-m", "mypy", f"--config-file={folder / 'mypy.ini'}",
+         "--follow-imports=silent", f"--cache-dir={folder}", *files], cwd=HERE,
         capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(ROOT)})
-    found = {name: {} for name in FILES}
+    found = {name: {} for name in files}
     for name, line, kind, said in re.findall(r"^(\w+\.py):(\d+): (\w+): (.*)$", ran.stdout, re.M):
         if kind == "error":
             found[name][int(line)] = said
     assert ran.returncode in (0, 1), ran.stdout + ran.stderr
     return found
+
+
+@pytest.fixture(scope="module")
+def mypy(tmp_path_factory):
+    """Errors by file: {line: message}."""
+    return errors_of_mypy(FILES, tmp_path_factory.mktemp("mypy"))
 
 
 def test_mypy_accepts_programs(mypy):
@@ -51,8 +63,7 @@ def test_mypy_finds_mistakes(mypy):
 @pytest.fixture(scope="module")
 def pyright(tmp_path_factory):
     """Errors by file: {line: message}."""
-    if importlib.util.find_spec("pyright") is None:
-        pytest.skip("pyright is not installed")
+    skip_without("pyright")
     place = tmp_path_factory.mktemp("pyright")
     for name in FILES:
         shutil.copy(HERE / name, place)
@@ -76,14 +87,43 @@ def test_pyright_finds_mistakes(pyright):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_run(name):
+    if name.startswith("keras"):
+        skip_without("keras")
     runpy.run_path(str(HERE / name))
+
+
+# docs/keras.md recommends these settings.
+KERAS_SETTINGS = """
+disallow_untyped_calls = false
+
+[mypy-keras.*]
+follow_untyped_imports = true
+"""
+
+
+@pytest.mark.soak           # mypy reads the source of Keras
+def test_mypy_knows_the_classes_of_keras(tmp_path):
+    skip_without("mypy", "keras")
+    found = errors_of_mypy(["keras_models.py", "keras_classes.py"], tmp_path, KERAS_SETTINGS)
+    assert set(found["keras_classes.py"]) == marked("keras_classes.py")
+    assert found["keras_models.py"] == {}
+
+
+def test_every_module_of_keras_has_a_stub():
+    skip_without("keras")
+    [path] = importlib.util.find_spec("keras").submodule_search_locations
+    modules = {name for _, name, is_package in pkgutil.iter_modules([path]) if is_package}
+    stubs = {path.stem for path in (ROOT / "dualflow/keras").glob("*.pyi")} - {"__init__"}
+    assert modules - {"src", "_tf_keras"} <= stubs
+    for name in stubs:
+        text = (ROOT / f"dualflow/keras/{name}.pyi").read_text()
+        assert f"from keras.{name} import *" in text
 
 
 @pytest.mark.soak
 def test_public_interface_is_completely_typed():
     """Needs an installed package in the current environment."""
-    if importlib.util.find_spec("pyright") is None:
-        pytest.skip("pyright is not installed")
+    skip_without("pyright")
     ran = subprocess.run([sys.executable, "-m", "pyright", "--verifytypes", "dualflow",
                            "--ignoreexternal", "--outputjson"], capture_output=True, text=True)
     found = json.loads(ran.stdout)["typeCompleteness"]

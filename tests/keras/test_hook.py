@@ -48,9 +48,9 @@ def test_programs_run_by_python_m(tmp_path):
 
 def test_dualflow_keras_is_keras():
     import keras as plain
-    from dualflow.keras.layers import Dense
 
     from dualflow.keras import layers
+    from dualflow.keras.layers import Dense
 
     assert keras.Model is plain.Model and layers is plain.layers and Dense is plain.layers.Dense
     assert "layers" in dir(keras) and keras.__version__ == plain.__version__

@@ -1,0 +1,5 @@
+from typing import Any
+
+from keras.constraints import *
+
+def __getattr__(name: str) -> Any: ...

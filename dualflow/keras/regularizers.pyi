@@ -1,0 +1,5 @@
+from typing import Any
+
+from keras.regularizers import *
+
+def __getattr__(name: str) -> Any: ...
