@@ -3,7 +3,6 @@ its results. Functions that cannot run without Python are rejected here."""
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -111,8 +110,7 @@ def make_entry(name: str, function: Any, caller: str, numbers: bool = False) -> 
     if changed:
         raise InvalidArgumentError(f"{caller}: {changed} after it was traced; "
                                    "get a new one by get_concrete_function")
-    compiled = compile_trace(function.trace, shapes,
-                             dataclasses.replace(function.options, portable=True))
+    compiled = compile_trace(function.trace, shapes, function.options._replace(portable=True))
     if compiled is None:
         sizes = ", ".join([f"{function.paths[k]} {shape}" for k, shape in shapes.items()])
         raise InvalidArgumentError(f"{caller}: for {sizes} Python makes another decision than in "
@@ -122,7 +120,7 @@ def make_entry(name: str, function: Any, caller: str, numbers: bool = False) -> 
     arguments = _arguments(caller, function, compiled)
     inputs = _inputs(caller, function, shapes, arguments, used_names)
     outputs, returns, constants = _outputs(caller, function, compiled, used_names)
-    spec = dataclasses.replace(compiled.spec, constants=(*compiled.spec.constants, *constants))
+    spec = compiled.spec.with_constants((*compiled.spec.constants, *constants))
     returned = tuple([x[0] for x in function.result[1] if is_fixed(x, Variable)])
     return Entry(name, compiled, spec, tuple(inputs.values()), outputs, tuple(inputs), arguments,
                  returns, returned, function.options.jit, tuple(function.places.texts()))

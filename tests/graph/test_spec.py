@@ -1,7 +1,6 @@
 """The specification of a program: printed, compared, and built without the compiler."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -159,7 +158,7 @@ def test_c_rejects_invalid_specs(place, change, message):
     parts = list(getattr(spec, field))
     parts[k] = parts[k]._replace(**change)
     with pytest.raises(ValueError, match=message):
-        Program(replace(spec, **{field: tuple(parts)}))
+        Program(ProgramSpec(**{**vars(spec), field: tuple(parts)}))
 
 
 def training_step():

@@ -5,7 +5,6 @@ All observable effects must match plain Python: results, exceptions of calls, va
 generator's counter, and the host calls in order.
 """
 
-import dataclasses
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -235,4 +234,4 @@ def check(seed: int) -> None:
         state = State(seed)
         f = df.function(lambda *args: program.body(state, *args))
         compiled = f.compiled_for(*program.args[0])
-        optimize(compiled.traced, dataclasses.replace(compiled.options, check=True))
+        optimize(compiled.traced, compiled.options._replace(check=True))

@@ -7,14 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from dualflow._core import Symbol, symbol
 from dualflow.graph.ir.graph import Graph
 from dualflow.graph.ir.node import LEAVES, Node
 
 
-@dataclass
 class Open:
     """A graph that is being replayed: an entry of the stack of a Copier.
 
@@ -30,12 +28,13 @@ class Open:
         The new bodies of the owner so far.
     """
 
-    nodes: Iterator[Node]
-    graph: Graph
-    owner: Node | None = None
-    body: Graph | None = None
-    inputs: list[Symbol] = field(default_factory=list)
-    made: list[Graph] = field(default_factory=list)
+    def __init__(self, nodes: Iterator[Node], graph: Graph, owner: Node | None = None,
+                 body: Graph | None = None, inputs: list[Symbol] | None = None,
+                 made: list[Graph] | None = None) -> None:
+        self.nodes, self.graph = nodes, graph
+        self.owner, self.body = owner, body
+        self.inputs: list[Symbol] = [] if inputs is None else inputs
+        self.made: list[Graph] = [] if made is None else made
 
 
 class Copier:

@@ -1,12 +1,11 @@
 """The settings of one compilation, passed to every pass."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 FOLD_LIMIT = 65536
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """Settings of one compilation.
 
     Attributes

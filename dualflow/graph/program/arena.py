@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import bisect
 import heapq
-from dataclasses import dataclass
 
 ALIGNMENT = 64            # bytes; of every buffer
 LARGEST_FIRST_MAX = 600   # buffers; with more, the quadratic search costs more than it saves
 
 
-@dataclass
 class Block:
     """A range of the arena, alive from time `start` to time `end`, both included."""
 
-    size: int
-    start: int
-    end: int
-    offset: int = 0
+    __slots__ = "end", "offset", "size", "start"
+
+    def __init__(self, size: int, start: int, end: int) -> None:
+        self.size, self.start, self.end = size, start, end
+        self.offset = 0
 
 
 def lower_bound(blocks: list[Block]) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -116,7 +115,7 @@ class Compiled:
     @cached_property
     def checked(self) -> Compiled:
         """The trace compiled without fusion, with a check of the results of every op."""
-        return Compiled(self.traced, replace(self.options, passes=False, check_numerics=True))
+        return Compiled(self.traced, self.options._replace(passes=False, check_numerics=True))
 
     def locate(self, index: int, error: Exception) -> Exception:
         """Return the error of an instruction with the user's line, after undoing later feeds."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import accumulate
 from types import MappingProxyType
 
@@ -41,7 +40,6 @@ ARENA, ARG, DYNAMIC = SlotKind.ARENA, SlotKind.ARG, SlotKind.DYNAMIC
 AS_IS = SlotKind.CONSTANT, DYNAMIC      # returned without a copy, and not shared by views
 
 
-@dataclass(eq=False)
 class Buffer:
     """Memory of one or more values.
 
@@ -62,30 +60,27 @@ class Buffer:
         Offset in the arena.
     """
 
-    kind: SlotKind
-    size: int
-    start: int = 0
-    end: int = 0
-    index: int = 0
-    data: Tensor | None = None
-    variable: Variable | Symbol | None = None
-    offset: int = 0
+    __slots__ = "data", "end", "index", "kind", "offset", "size", "start", "variable"
+
+    def __init__(self, kind: SlotKind, size: int, start: int = 0, end: int = 0, index: int = 0,
+                 data: Tensor | None = None, variable: Variable | Symbol | None = None) -> None:
+        self.kind, self.size, self.start, self.end = kind, size, start, end
+        self.index, self.data, self.variable = index, data, variable
+        self.offset = 0
 
 
-@dataclass
 class Instruction:
     """A node that becomes an instruction, its inputs and outputs (without versions of variables),
     and the plans of its bodies."""
 
-    node: Node
-    inputs: tuple[Symbol, ...]
-    outputs: tuple[Symbol, ...]
-    dynamic: bool = False
-    workspace: Block | None = None
-    bodies: tuple[Plan, ...] = ()
+    def __init__(self, node: Node, inputs: tuple[Symbol, ...], outputs: tuple[Symbol, ...],
+                 dynamic: bool) -> None:
+        self.node, self.inputs, self.outputs = node, inputs, outputs
+        self.dynamic = dynamic
+        self.workspace: Block | None = None
+        self.bodies: tuple[Plan, ...] = ()
 
 
-@dataclass
 class Plan:
     """The memory plan of a graph.
 
@@ -104,16 +99,16 @@ class Plan:
         Bytes of the arena, and the maximum of bytes alive in it at any time.
     """
 
-    graph: Graph
-    instructions: list[Instruction] = field(default_factory=list)
-    where: dict[Symbol, tuple[Buffer, int]] = field(default_factory=dict)
-    buffers: list[Buffer] = field(default_factory=list)
-    variables: list[Variable] = field(default_factory=list)
-    written: list[bool] = field(default_factory=list)
-    returned: dict[Symbol, Symbol] = field(default_factory=dict)
-    results: list[Symbol] = field(default_factory=list)
-    arena_bytes: int = 0
-    lower_bound: int = 0
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.instructions: list[Instruction] = []
+        self.where: dict[Symbol, tuple[Buffer, int]] = {}
+        self.buffers: list[Buffer] = []
+        self.variables: list[Variable] = []
+        self.written: list[bool] = []
+        self.returned: dict[Symbol, Symbol] = {}
+        self.results: list[Symbol] = []
+        self.arena_bytes = self.lower_bound = 0
 
 
 def nbytes(x: Symbol) -> int:

@@ -8,7 +8,6 @@ must not refer to a graph.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -139,12 +138,11 @@ class ArgumentSpec(NamedTuple):
     name: str = ""
 
 
-@dataclass(frozen=True, eq=False)
 class VariableSpec:
     """A variable that the program reads or writes; variables compare by identity."""
 
-    variable: Variable
-    written: bool
+    def __init__(self, variable: Variable, written: bool) -> None:
+        self.variable, self.written = variable, written
 
     def __eq__(self, other: object) -> bool:
         return (isinstance(other, VariableSpec) and self.variable is other.variable
@@ -175,7 +173,6 @@ class ResultSpec(NamedTuple):
         return f"{where} {type_text(self)}"
 
 
-@dataclass(frozen=True, eq=False)
 class ProgramSpec:
     """A program. Specifications are equal if all parts are, variables by identity.
 
@@ -197,15 +194,19 @@ class ProgramSpec:
         this program does not write.
     """
 
-    name: str
-    slots: tuple[SlotSpec, ...]
-    instructions: tuple[InstructionSpec, ...]
-    arguments: tuple[ArgumentSpec, ...]
-    variables: tuple[VariableSpec, ...]
-    constants: tuple[Tensor, ...]
-    results: tuple[ResultSpec, ...]
-    arena_bytes: int
-    cached: ProgramSpec | None = None
+    def __init__(self, name: str, slots: tuple[SlotSpec, ...],
+                 instructions: tuple[InstructionSpec, ...], arguments: tuple[ArgumentSpec, ...],
+                 variables: tuple[VariableSpec, ...], constants: tuple[Tensor, ...],
+                 results: tuple[ResultSpec, ...], arena_bytes: int,
+                 cached: ProgramSpec | None = None) -> None:
+        self.name, self.slots, self.instructions = name, slots, instructions
+        self.arguments, self.variables, self.constants = arguments, variables, constants
+        self.results, self.arena_bytes, self.cached = results, arena_bytes, cached
+
+    def with_constants(self, constants: tuple[Tensor, ...]) -> ProgramSpec:
+        """Return this program with other constants."""
+        return ProgramSpec(self.name, self.slots, self.instructions, self.arguments,
+                           self.variables, constants, self.results, self.arena_bytes, self.cached)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ProgramSpec):

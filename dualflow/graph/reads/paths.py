@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dis
 from collections import Counter
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -41,8 +40,7 @@ class Path(NamedTuple):
         return text
 
 
-@dataclass(frozen=True)
-class Reads:
+class Reads(NamedTuple):
     """The access paths of a code object.
 
     Attributes
