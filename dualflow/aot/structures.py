@@ -44,7 +44,7 @@ def structure_of(function: ConcreteFunction, contents: Contents) -> bytes:
     numbers, outputs = iter(entry.compiled.traced.numbers), iter(range(len(entry.outputs)))
     said = {"name": function.name,
             "parameters": [saved_parameter(p, caller)
-                           for p in function.arguments.signature.parameters.values()],
+                           for p in function.arguments.signature.full.parameters.values()],
             "arguments": [saved_skeleton(s, caller) for s in function.treedef],
             "leaves": leaves,
             "result": saved_skeleton(treedef, caller),

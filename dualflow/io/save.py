@@ -180,7 +180,7 @@ class Saved:
             said = self._again(function) if isinstance(function, LoadedFunction) else {
                 "name": function.name, "who": caller,
                 "parameters": [saved_parameter(p, f"save: {function.name}") for p in
-                               function.arguments.signature.parameters.values()],
+                               function.arguments.signature.full.parameters.values()],
                 "traces": [self._trace(trace) for trace in traces_of(function)]}
             self._known[id(function)] = len(self.functions)
             self.functions.append(said)

@@ -7,7 +7,6 @@ structure; `flatten` and `rebuild` must agree about it.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +25,7 @@ from dualflow._core import (
 )
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.graph.calls.exact import MUTABLE, contradict, exact_key, is_numpy_scalar
+from dualflow.graph.calls.signature import Signature
 from dualflow.nest import SEQUENCES, fields, inside, is_nested, level, steps
 
 LEAF = "leaf"
@@ -246,10 +246,8 @@ class Arguments:
     def __init__(self, function: Callable[..., Any], name: str,
                  signature: Sequence[Any] | None) -> None:
         self.name = name
-        self.signature: inspect.Signature = inspect.signature(function)
-        self.names: list[str] = list(self.signature.parameters)
-        plain = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY
-        self.simple: bool = all(p.kind in plain for p in self.signature.parameters.values())
+        self.signature: Signature = Signature(function)
+        self.names, self.simple = self.signature.names, self.signature.simple
         self.given = signature
         self.specs: list[Any] | None = None
         self.spec_paths: list[str] = []
@@ -261,7 +259,7 @@ class Arguments:
                                            "entry for each positional argument")
             self._check_specs(signature)
             try:
-                bound = self.signature.bind(*signature)
+                bound = self.signature.full.bind(*signature)
             except TypeError as error:
                 raise ShapeError(f"{name}: input_signature does not match its arguments: "
                                  f"{error}") from None
@@ -291,9 +289,9 @@ class Arguments:
                              for a, n in zip(args, self.names, strict=True)])
         else:
             try:
-                bound = self.signature.bind(*args, **kwargs)
+                bound = self.signature.full.bind(*args, **kwargs)
             except TypeError as error:
-                raise TypeError(f"{self.name}: {error}; its signature is {self.signature}"
+                raise TypeError(f"{self.name}: {error}; its signature is {self.signature.full}"
                                 ) from None
             bound.apply_defaults()
             treedef = tuple([flatten(a, n, leaves, paths) for n, a in bound.arguments.items()])
@@ -304,9 +302,11 @@ class Arguments:
     def sources(self, n: int, names: Sequence[str], treedef: Any) -> list[tuple[Any, Any, Any]]:
         """Return the sources of the parts of a call's skeleton: (position or name of the argument,
         None, part), or (None, default value, part). The call has `n` positional arguments."""
-        given = self.signature.bind(*range(n), **{name: name for name in names}).arguments
+        if self.simple and n == len(self.names):
+            return [(k, None, part) for k, part in enumerate(treedef)]
+        given = self.signature.full.bind(*range(n), **{name: name for name in names}).arguments
         found: list[tuple[Any, Any, Any]] = []
-        for p, part in zip(self.signature.parameters.values(), treedef, strict=True):
+        for p, part in zip(self.signature.full.parameters.values(), treedef, strict=True):
             if p.name not in given:
                 if p.default is not p.empty:            # else empty *args or **kwargs
                     found.append((None, p.default, part))
@@ -367,7 +367,7 @@ class Arguments:
         values = [rebuild(s, rest) for s in treedef]
         if self.simple:
             return function(*values)
-        bound = self.signature.bind_partial()
+        bound = self.signature.full.bind_partial()
         bound.arguments.update(zip(self.names, values, strict=True))
         return function(*bound.args, **bound.kwargs)
 

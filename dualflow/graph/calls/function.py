@@ -8,7 +8,6 @@ which Python would decide differently.
 from __future__ import annotations
 
 import functools
-import inspect
 import types
 import weakref
 from collections import OrderedDict
@@ -38,6 +37,7 @@ from dualflow.graph.calls.generalize import Generalizer, plain_key
 from dualflow.graph.calls.held import BoundCall, HeldTensors
 from dualflow.graph.calls.method import Instances, reduced
 from dualflow.graph.calls.nested import Nested
+from dualflow.graph.calls.signature import is_generator_or_coroutine
 from dualflow.graph.calls.unrepeated import UnrepeatedWarnings
 from dualflow.graph.inspect.inspection import Inspection
 from dualflow.graph.passes.options import Options
@@ -79,8 +79,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
                  passes: bool = True, autograph: bool = True, jit_compile: bool = False) -> None:
         if not callable(python_function):
             raise InvalidArgumentError(f"function: got {python_function!r}, expected a callable")
-        if inspect.isgeneratorfunction(python_function) or inspect.iscoroutinefunction(
-                python_function):
+        if is_generator_or_coroutine(python_function):
             raise InvalidArgumentError(f"function: {python_function.__name__} is a generator or a "
                                        "coroutine; expected a function that returns its result, "
                                        "for example as a list")

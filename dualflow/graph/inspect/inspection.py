@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -42,6 +41,7 @@ class Inspection:
         return function_html(self._signature(), self.concrete_functions)
 
     def _signature(self) -> str:
+        import inspect
         try:
             return f"{self.name}{inspect.signature(self.python_function)}"
         except (TypeError, ValueError):         # a callable without a signature

@@ -1,0 +1,83 @@
+"""The parameters of a traced function, read from its code where that suffices: importing `inspect`
+takes a tenth of the time of the first traced call of a process.
+
+`arguments.py` binds calls by them. `Signature` must not keep the instance of a bound method alive.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+from dualflow._util.cached import cached_property
+
+if TYPE_CHECKING:
+    import inspect
+
+VARIADIC = 0x04 | 0x08              # flags of code: *args, **kwargs
+GENERATOR, COROUTINE = 0x20, 0x80   # flags of code
+
+
+class Signature:
+    """The parameters of a callable.
+
+    Attributes
+    ----------
+    names : list of str
+    simple : bool
+        True if positional arguments can set every parameter, and no parameter is variadic.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        names = _names_in_code(function)
+        if names is None:
+            parameters = self.full.parameters.values()
+            self.names: list[str] = [p.name for p in parameters]
+            self.simple: bool = all([p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+                                     for p in parameters])
+        else:
+            self.names, self.simple = names, True
+        if isinstance(function, MethodType):
+            self._function = MethodType(function.__func__, 0)       # another instance
+
+    @cached_property
+    def full(self) -> inspect.Signature:
+        """The signature with kinds and defaults."""
+        import inspect
+        return inspect.signature(self._function)
+
+
+def _names_in_code(function: Any) -> list[str] | None:
+    """Return the names of the parameters of a Python function or of a bound method of one. Return
+    None if a parameter is variadic or keyword-only, or if the code may not show the parameters."""
+    bound = isinstance(function, MethodType)
+    if bound:
+        function = function.__func__
+    if type(function) is not FunctionType or {"__wrapped__", "__signature__"} & vars(
+            function).keys():
+        return None
+    code = function.__code__
+    names = code.co_varnames[:code.co_argcount]
+    if code.co_kwonlyargcount or code.co_flags & VARIADIC or (bound and not names):
+        return None
+    return list(names[bound:])
+
+
+def is_generator_or_coroutine(function: Any) -> bool:
+    """Return True if a call of the function returns a generator or a coroutine.
+
+    Examples
+    --------
+    >>> from dualflow.graph.calls.signature import is_generator_or_coroutine
+    >>> def count():
+    ...     yield 1
+    >>> is_generator_or_coroutine(count)
+    True
+    """
+    while isinstance(function, functools.partial | MethodType):
+        function = function.func if isinstance(function, functools.partial) else function.__func__
+    return (isinstance(function, FunctionType)
+            and bool(function.__code__.co_flags & (GENERATOR | COROUTINE)))
