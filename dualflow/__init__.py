@@ -450,7 +450,8 @@ _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "compat", "config"
              "saved_model", "signal", "strings", "summary", "testing", "train",
              "version"}
 
-# Functions of higher layers that lower layers call: by name, the module and the attribute.
+# Functions of higher layers that lower layers call, and functions that many programs do not need:
+# by name, the module and the attribute.
 for _name, _module, _attribute in (
         ("array_api", "array_api", ""),
         ("cluster_compiler", "aot.clusters.request", "Compiler"),
@@ -458,6 +459,8 @@ for _name, _module, _attribute in (
         ("draw", "graph.inspect.draw", "draw"),
         ("eval_shape", "graph.trace.eval_shape", "eval_shape"),
         ("no_attribute", "_util.foreign_names", "no_attribute"),
+        ("recorded_call", "graph.calls.differentiate", "Call"),
+        ("section_of", "graph.calls.section", "section_of"),
         ("string_tensor", "ops.string_tensor", ""),
         ("vmap", "transforms", "vmap")):
     _late_binding.register(_name, f"dualflow.{_module}", _attribute)

@@ -1,4 +1,4 @@
-"""Functions of higher layers that lower layers call.
+"""Functions of higher layers that lower layers call, and functions that many programs do not need.
 
 A lower layer must not import a higher one. `dualflow/__init__.py`, which is above all layers,
 registers where each function is defined; a lower layer calls it by its registered name. The module

@@ -1,5 +1,8 @@
 """Gradients of a tape around a call of a traced function."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -396,3 +399,12 @@ def test_returned_value_of_a_written_variable_depends_on_it():
         found.append([g.tolist() for g in tape.gradient(loss, [v, x])])
     assert found[0] == found[1]
     assert found[0][0] == [3., 2.25]
+
+
+def test_calls_without_a_tape_load_no_gradients_of_calls():
+    code = ("import sys, dualflow as df; f = df.function(lambda x: x * x)\n"
+            "x = df.Variable(3.); f(x)\n"
+            "before = 'dualflow.graph.calls.differentiate' in sys.modules\n"
+            "with df.GradientTape() as tape:\n    y = f(x)\n"
+            "print(before, float(tape.gradient(y, x)))")
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False 6.0\n"

@@ -22,6 +22,7 @@ from dualflow._core import (
     current_tape,
     drop_value,
 )
+from dualflow._util.late_binding import late
 from dualflow.dtypes import float64, int64
 from dualflow.errors import DualflowError, InvalidArgumentError
 from dualflow.graph.calls.arguments import (
@@ -37,21 +38,22 @@ from dualflow.graph.calls.arguments import (
     rebuild,
 )
 from dualflow.graph.calls.compare import same_graphs
-from dualflow.graph.calls.differentiate import Call, DoesNotHold
 from dualflow.graph.calls.exact import equivalent
-from dualflow.graph.calls.section import Section, section_of
 from dualflow.graph.inspect.trace_text import TraceText
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.clusters import COMPILED
 from dualflow.graph.program.compile import Compiled, compile_trace
-from dualflow.graph.trace.parameters import Guard
+from dualflow.graph.trace.parameters import DoesNotHold, Guard
 from dualflow.graph.trace.specialize import Computed, specialize
 from dualflow.graph.trace.trace import Trace, suspended
 from dualflow.tracebacks import filtered
 
 if TYPE_CHECKING:                       # the default comes with Python 3.13
     from typing_extensions import TypeVar
+
+    from dualflow.graph.calls.differentiate import Call
+    from dualflow.graph.calls.section import Section
 
     R = TypeVar("R", covariant=True, default=Any)
 else:
@@ -314,12 +316,12 @@ class ConcreteFunction(TraceText, Generic[R]):
         return found.run(compiled, leaves)
 
     def _call(self, compiled: Compiled, leaves: list[Any]) -> Call:
-        if self._section is None:
-            self._section = section_of(self.trace)
-        places = {x: x.node.data.leaf for x in self._section.given}
+        section = self._section = self._section or late("section_of")(self.trace)
+        places = {x: x.node.data.leaf for x in section.given}
         shapes = {x: leaves[k].shape for x, k in places.items()}
         variables = self._variables(leaves) or {}
-        return Call(self._section, self.options, places, shapes, variables, compiled=compiled)
+        return late("recorded_call")(section, self.options, places, shapes, variables,
+                                     compiled=compiled)
 
     def pack(self, outputs: list[Any], numbers: list[Any]) -> Any:
         """Return the result of the function from the outputs of a run and the returned numbers."""

@@ -34,14 +34,14 @@ from dualflow.autodiff.masked_gradient import (
     with_flag,
     zeroed,
 )
-from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
+from dualflow.errors import DualflowError, UnimplementedError
 from dualflow.graph.calls.inline import Inlined, as_rows
 from dualflow.graph.calls.section import Gradient, Group, Section
 from dualflow.graph.ir import CONSTANT, VARIABLE, Graph, Rule, walk
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
 from dualflow.graph.trace.cotangents import is_differentiable
-from dualflow.graph.trace.parameters import Argument
+from dualflow.graph.trace.parameters import Argument, DoesNotHold
 from dualflow.graph.trace.record_call import record_call_here
 from dualflow.graph.trace.specialize import Specializer, deciding_arguments
 from dualflow.graph.trace.trace import suspended
@@ -49,10 +49,6 @@ from dualflow.graph.trace.without_gradient import without_gradient
 from dualflow.ops.indexing.indexed_slices import IndexedSlices, plus
 
 MAX_CALLS = 64          # limit of cached gradients, and of cached recordings, of one call
-
-
-class DoesNotHold(InvalidArgumentError):
-    """A guard, possibly one of a gradient rule, does not hold for these sizes."""
 
 
 class Call:

@@ -14,9 +14,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
-from dualflow import config
 from dualflow._core import BoundFunction, Dispatcher, GuardError, current_graph, current_tape
 from dualflow._util.cached import cached_property
+from dualflow._util.flags import Switches
 from dualflow._util.frames import warn
 from dualflow._util.locks import reentrant_lock
 from dualflow.errors import DualflowError, InvalidArgumentError, RetracingWarning
@@ -109,7 +109,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
     @filtered
     def call_slow_path(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call that the dispatcher does not recognise."""
-        if config.functions_run_eagerly():
+        if Switches.functions_run_eagerly:
             return self.python_function(*args, **kwargs)
         trace = current_graph()
         if trace is not None:

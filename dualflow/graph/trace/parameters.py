@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from dualflow._core import Dim, Symbol, Tensor
 from dualflow.dtypes import DType
+from dualflow.errors import InvalidArgumentError
 from dualflow.graph.ir import Line
 
 
@@ -65,6 +66,10 @@ class Number(NamedTuple):
 
     def __repr__(self) -> str:
         return f"a number, {self.dim!r}"
+
+
+class DoesNotHold(InvalidArgumentError):
+    """A guard, possibly one of a gradient rule, does not hold for these sizes."""
 
 
 class Guard(NamedTuple):
