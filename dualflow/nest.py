@@ -12,6 +12,7 @@ import sys
 
 from dualflow._core import TensorBase, unwrapped
 from dualflow.errors import InvalidArgumentError
+from dualflow.tracebacks import hide_frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -283,7 +284,11 @@ def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
     for other in structure[1:]:
         assert_same_structure(structure[0], other)
     rest = zip(*map(flatten, structure), strict=True)
-    return rebuild(structure[0], lambda _: func(*next(rest)))
+    try:
+        return rebuild(structure[0], lambda _: func(*next(rest)))
+    except BaseException as error:
+        hide_frames(error)
+        raise
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:

@@ -53,6 +53,14 @@ def loss(x):
     return df.reduce_sum(layer(x))
 
 
+def user_error(*_):
+    raise KeyError("user")
+
+
+def loss_of_no_argument():
+    fail(X)
+
+
 def frames(error):
     return [(entry.filename.rpartition("/")[2], entry.name)
             for entry in traceback.extract_tb(error.__traceback__)]
@@ -72,6 +80,27 @@ CALLS = [
     (lambda: df.jacrev(loss)(X), ["loss", "layer"]),
     (lambda: df.vmap(fail)(X), ["fail"]),
     (loop_over_dataset, ["loop_over_dataset", "<lambda>", "fail"]),
+    # in eager mode
+    (lambda: df.map_fn(fail, X), ["fail"]),
+    (lambda: df.foldl(user_error, X), ["user_error"]),
+    (lambda: df.foldr(user_error, X), ["user_error"]),
+    (lambda: df.scan(user_error, X), ["user_error"]),
+    (lambda: df.scan(user_error, 0., X), ["user_error"]),
+    (lambda: df.while_loop(user_error, lambda x: x, [X]), ["user_error"]),
+    (lambda: df.while_loop(lambda x: True, fail, [X]), ["fail"]),
+    (lambda: df.cond(True, lambda: fail(X), lambda: X), ["<lambda>", "fail"]),
+    (lambda: df.case([(True, lambda: fail(X))]), ["<lambda>", "fail"]),
+    (lambda: df.switch_case(0, [user_error]), ["user_error"]),
+    (lambda: df.vectorized_map(fail, X), ["fail"]),
+    (lambda: df.numpy_function(fail, [X], df.float32), ["fail"]),
+    (lambda: df.py_function(fail, [X], df.float32), ["fail"]),
+    (lambda: df.register_op("failing", fail)(X), ["fail"]),
+    (lambda: df.custom_gradient(fail)(X), ["fail"]),
+    (lambda: df.recompute_grad(fail)(X), ["fail"]),
+    (lambda: df.nest.map_structure(fail, {"a": [X]}), ["fail"]),
+    (lambda: df.optimizers.SGD(.1).minimize(loss_of_no_argument, [df.Variable(1.)]),
+     ["loss_of_no_argument", "fail"]),
+    (lambda: df.data.Dataset.range(3).reduce(0, user_error), ["user_error"]),
 ]
 
 
@@ -83,6 +112,14 @@ def test_only_frames_of_the_user(call, names):
     assert {file for file, _ in found} <= {"test_tracebacks.py"}
     found = [name for _, name in found]
     assert found[0].startswith("test_only") and found[-len(names):] == names if names else True
+
+
+def test_an_eager_op_leaves_its_own_frames_below_the_users():
+    """Hiding the frame of an op's function would cost a wrapper in each successful call."""
+    with pytest.raises(df.errors.ShapeError) as caught:
+        layer(X)
+    assert [file for file, _ in frames(caught.value)] == [
+        "test_tracebacks.py", "test_tracebacks.py", "matmul.py", "errors.pxi"]
 
 
 def test_filtering_can_be_disabled():

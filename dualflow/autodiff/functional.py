@@ -17,7 +17,7 @@ from dualflow.autodiff.tape import GradientTape
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.nest import flatten_tensors, is_numbers, pack_sequence_as, rebuild
 from dualflow.ops.indexing.indexed_slices import IndexedSlices
-from dualflow.tracebacks import filtered
+from dualflow.tracebacks import filtered, hide_frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -274,6 +274,9 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         mark = graph.mark if graph is not None else None
         try:
             pair = f(*given, **kwargs)
+        except BaseException as error:
+            hide_frames(error)
+            raise
         finally:
             reads.pop()
         if not (isinstance(pair, tuple) and len(pair) == 2 and callable(pair[1])):

@@ -7,6 +7,7 @@ import functools
 from dualflow._core import Tensor
 from dualflow.autodiff.tape import GradientTape, UnconnectedGradients
 from dualflow.ops.control_flow.registered import from_python, name_of
+from dualflow.tracebacks import filtered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["py_function"]
 
 
+@filtered
 def py_function(func: Callable[..., Any] | None = None, inp: Sequence[TensorLike] | None = None,
                 Tout: Any = None, use_tape_cache: bool = True, name: str | None = None) -> Any:
     """Call ``func(*inp)`` as Python, op by op, now or in each run of a graph.

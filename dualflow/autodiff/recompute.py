@@ -20,6 +20,7 @@ from dualflow.errors import InvalidArgumentError
 from dualflow.nest import flatten, pack_sequence_as, rebuild
 from dualflow.ops.control_flow.scan import scan
 from dualflow.ops.random.key_context import record_keys, replay_keys
+from dualflow.tracebacks import hide_frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,9 +78,13 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
         def run() -> Any:
             return rebuild(f(*args, **kwargs), lambda x: None if x is None else as_tensor(x))
 
-        if current_graph() is not None:
-            return in_a_graph(run)
-        return run() if current_tape() is None else eagerly(name, run)
+        try:
+            if current_graph() is not None:
+                return in_a_graph(run)
+            return run() if current_tape() is None else eagerly(name, run)
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
     return call
 

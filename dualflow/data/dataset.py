@@ -21,6 +21,7 @@ from dualflow.data.transformations import T, Transformations
 from dualflow.dtypes import as_dtype, int64
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.types import DTypeLike, SupportsArray
+from dualflow.tracebacks import filtered
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -264,6 +265,7 @@ class Dataset(Transformations[T]):
         return (map_leaves(lambda x: x.numpy()[()] if isinstance(x, TensorBase) else x, element)
                 for element in self)
 
+    @filtered
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any],
                name: str | None = None) -> Any:
         """Fold all elements: repeat ``state = reduce_func(state, element)``.

@@ -26,6 +26,7 @@ from dualflow.optimizers.formula import Formula
 from dualflow.optimizers.options import Signature
 from dualflow.optimizers.rate import LearningRate
 from dualflow.optimizers.slots import Slots
+from dualflow.tracebacks import filtered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -291,6 +292,7 @@ class Optimizer(Slots):
 
         host_call(check, flags, "assert")
 
+    @filtered
     def minimize(self, loss: Any, var_list: Sequence[df.Variable],
                  tape: df.GradientTape | None = None) -> Any:
         """Differentiate a loss and apply one update.

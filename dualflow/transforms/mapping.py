@@ -117,6 +117,7 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0,
     return mapped
 
 
+@filtered
 def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True,
                    warn: bool = True) -> Any:
     """Apply `fn` to each row, for all rows at once: TensorFlow's name for `vmap`.

@@ -13,6 +13,7 @@ from dualflow.ops.control_flow.fresh_identity import fresh_identities
 from dualflow.ops.control_flow.host import host_call
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import equal, where
+from dualflow.tracebacks import hide_frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +75,12 @@ def cond(pred: TensorLike, true_fn: Branch, false_fn: Branch, name: str | None =
             raise InvalidArgumentError(f"cond: {what} is {shown(branch)}, expected a function")
     pred = state.truth("cond", "pred", pred)
     if not is_traced(pred):
-        return fresh_identities(state.tensors(true_fn() if pred else false_fn(), "cond"))
+        try:
+            made = true_fn() if pred else false_fn()
+        except BaseException as error:
+            hide_frames(error)
+            raise
+        return fresh_identities(state.tensors(made, "cond"))
     return current_graph().cond(pred, (false_fn, true_fn), "cond", name, ("false_fn", "true_fn"))
 
 
@@ -115,8 +121,12 @@ def switch_case(branch_index: TensorLike,
     last = len(branches) - 1
     if not is_traced(index):
         k = int(index)
-        return fresh_identities(state.tensors(branches[keys.index(k) if k in keys else last](),
-                                              "switch_case"))
+        try:
+            made = branches[keys.index(k) if k in keys else last]()
+        except BaseException as error:
+            hide_frames(error)
+            raise
+        return fresh_identities(state.tensors(made, "switch_case"))
     if keys != list(range(len(keys))) or index.dtype is not dtypes.int32:
         index = _place(index, keys, last)
     return current_graph().cond(index, branches, "switch_case", name)
@@ -194,7 +204,12 @@ def case(pred_fn_pairs: Sequence[tuple[TensorLike, Branch]] | Mapping[Any, Branc
     branches = [f for _, f in pairs] + ([] if default is None else [default])
     if not any(map(is_traced, preds)):
         chosen = next((f for pred, f in zip(preds, branches, strict=False) if pred), branches[-1])
-        return fresh_identities(state.tensors(chosen(), "case"))
+        try:
+            made = chosen()
+        except BaseException as error:
+            hide_frames(error)
+            raise
+        return fresh_identities(state.tensors(made, "case"))
     place = as_tensor(len(branches) - 1, dtypes.int32)
     for k in range(len(preds) - 1, -1, -1):
         place = where(preds[k], as_tensor(k, dtypes.int32), place)

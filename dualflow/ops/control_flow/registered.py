@@ -23,6 +23,7 @@ from dualflow._util.arguments import shown
 from dualflow.dtypes import DType, as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from dualflow.gradient_registry import no_gradient
+from dualflow.tracebacks import filtered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class RegisteredOp:
     def __repr__(self) -> str:
         return f"<dualflow op {self.name}, in Python>"
 
+    @filtered
     def __call__(self, *inputs: TensorLike, name: str | None = None, **attrs: Any) -> Any:
         xs = [as_tensor(x, None, self.name) for x in inputs]
         attrs = {key: known(value) for key, value in attrs.items()}
@@ -271,6 +273,7 @@ def results_of(said: Any, inputs: Sequence[Tensor]) -> tuple[Types, bool]:
     return types, several
 
 
+@filtered
 def numpy_function(func: Callable[..., Any] | None = None,
                    inp: Sequence[TensorLike] | None = None, Tout: Any = None,
                    stateful: bool = True, name: str | None = None) -> Any:

@@ -14,6 +14,7 @@ from dualflow.ops.array.join import concat, stack, unstack
 from dualflow.ops.array.shape import expand_dims, same_size
 from dualflow.ops.control_flow import state
 from dualflow.ops.control_flow.fresh_identity import fresh_identities
+from dualflow.tracebacks import filtered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["foldl", "foldr", "map_fn", "scan"]
 
 
+@filtered
 def scan(f: Callable[[Any, Any], Any] | None = None, init: Any = None, xs: Any = None,
          length: TensorLike | None = None, reverse: bool = False, *,
          fn: Callable[[Any, Any], Any] | None = None, elems: Any = None, initializer: Any = None,
@@ -204,6 +206,7 @@ def _scan_all(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, rever
     return _fold("scan", fn, elems, initializer, reverse, True, name, recompute)[1]
 
 
+@filtered
 def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
           parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
           name: str | None = None) -> Any:
@@ -237,6 +240,7 @@ def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
     return made if back_prop else state.stopped(made)
 
 
+@filtered
 def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
           parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
           name: str | None = None) -> Any:
@@ -261,6 +265,7 @@ def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
     return made if back_prop else state.stopped(made)
 
 
+@filtered
 def map_fn(fn: Callable[[Any], Any], elems: Any, dtype: Any = None,
            parallel_iterations: int | None = None, back_prop: bool = True,
            swap_memory: bool = False, infer_shape: bool = True, name: str | None = None,

@@ -10,6 +10,7 @@ from dualflow.nest import flatten, parts, rebuild
 from dualflow.ops.control_flow import state
 from dualflow.ops.control_flow.fresh_identity import fresh_identities
 from dualflow.ops.control_flow.tensor_array import TensorArray
+from dualflow.tracebacks import filtered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["while_loop"]
 
 
+@filtered
 def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any,
                shape_invariants: Any = None, parallel_iterations: int = 10,
                back_prop: bool = True, swap_memory: bool = False,
