@@ -7,6 +7,7 @@ select the generic code. No source file of Keras is changed.
 """
 
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -180,6 +181,8 @@ def load() -> ModuleType:
         importlib.import_module("keras.src.saving.saving_lib"))
     modules: Any = importlib.import_module("keras.src.utils.module_utils")
     importlib.import_module("dualflow.keras.src.tensorflow_only").install(keras, modules.tensorflow)
+    if importlib.util.find_spec("tensorflow") is None:
+        importlib.import_module("dualflow.keras.src.stand_ins").install(keras)
     export: Any = importlib.import_module("keras.src.export.export_utils")
     importlib.import_module("dualflow.keras.src.export").install(
         keras.Model, export.get_input_signature,

@@ -14,7 +14,9 @@ CLASSES = {
     "layers.TextVectorization": ("__init__", FILES),
     "layers.StringLookup": ("__init__", "a dict from words to indices in df.data.Dataset.map"),
     "layers.Hashing": ("__init__", "zlib.crc32 modulo the number of bins in df.data.Dataset.map"),
-    "callbacks.TensorBoard": ("set_model", "df.summary.create_file_writer in a LambdaCallback"),
+    "layers.IntegerLookup": ("__init__", "a dict from numbers to indices in df.data.Dataset.map"),
+    "layers.HashedCrossing": ("__init__", "zlib.crc32 modulo the number of bins in "
+                                          "df.data.Dataset.map"),
 }
 
 
