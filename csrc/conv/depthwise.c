@@ -46,7 +46,7 @@ typedef struct {
 #define DTYPE f32
 #define FINISHES
 #define UNROLL _Pragma("GCC unroll 1") /* one function for all sizes */
-#include "conv/finish_formulas.h"
+#include "conv/finish.h"
 #undef UNROLL
 #define UNROLL _Pragma("GCC unroll 16")
 #include "conv/depthwise_formulas.h"

@@ -16,7 +16,7 @@
 
 #define DTYPE f32
 #define FINISHES
-#include "conv/finish_formulas.h"
+#include "conv/finish.h"
 #include "conv/panel_formulas.h"
 #undef FINISHES
 #undef DTYPE

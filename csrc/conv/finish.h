@@ -1,4 +1,5 @@
-/* Included once per floating dtype by a kernel that defines UNROLL. */
+/* The steps of an epilogue in registers (gemm/epilogue.h). Included once per dtype by a kernel that
+ * defines UNROLL. */
 
 #define EACH_SUM(expression)                                                                       \
     UNROLL for (int i = 0; i < rows; i++)                                                          \
