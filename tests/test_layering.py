@@ -156,7 +156,8 @@ def test_c_includes_only_lower_layers(path):
 
 FORMULAS = [p for p in CSRC if p.stem.endswith("_formulas")]
 SHARED = {"ops/elementwise/map.h", "ops/reduction/reduction.h", "ops/partial.h",
-          "ops/nn/normalization_parts.h"}   # loops that apply formulas of any family
+          "ops/nn/normalization_parts.h",   # loops that apply formulas of any family
+          "conv/finish.h"}
 
 
 @for_each(FORMULAS, name_of)
