@@ -19,12 +19,17 @@ HELPERS = [".".join(path.relative_to(HERE.parent).with_suffix("").parts)
            if not path.name.startswith(("test_", "__init__", "conftest"))]
 pytest.register_assert_rewrite(*HELPERS)
 
-from tests import gradients_both  # noqa: E402  after its assertions are registered
+from tests import gradients_both, sampling  # noqa: E402  after their assertions are registered
 
 # The duration of an example depends on the machine and its load.
 settings.register_profile("untimed", deadline=None,
                           suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+# The items of the suite are a million objects: full collections took a third of the time of tests
+# that trace much.
+gc.set_threshold(*gc.get_threshold()[:2], 300)
 
 
 def pytest_addoption(parser):
@@ -43,6 +48,7 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("gradients_both"):
         gradients_both.switch_on()
+    sampling.every = config.getoption("exhaustive") or config.getoption("markexpr") == "soak"
 
 
 def pytest_unconfigure(config):

@@ -46,6 +46,13 @@ def parsed(path):
     return ast.parse(path.read_text())
 
 
+@pytest.fixture(scope="module", autouse=True)
+def trees_are_dropped():
+    """Drop the parsed files behind the last test: a million nodes slow down each collection."""
+    yield
+    parsed.cache_clear()
+
+
 def name_of(path):
     return str(path.relative_to(ROOT))
 

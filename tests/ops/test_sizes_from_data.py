@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from tests import sampling
 from tests.ops import harness
 from tests.ops.cases import CASES
 from tests.ops.test_traced import bits, leaves
 
 KEPT = (None, 2, 1, 0)          # rows that a mask keeps; None: all rows
+TAPES = ["inside", "outside"]
 
 # Functions that graph mode rejects, with the message: the number of results of `unstack` and the
 # rank of `squeeze` without axes are data-dependent.
@@ -75,7 +77,9 @@ def given(row):
 
 
 def parameters(everywhere):
-    """Return pairs (row, which inputs are masked)."""
+    """Yield rows, which inputs are masked, and where the tape is: for rows of the table
+    alternately inside the traced function and outside."""
+    turn = 0
     rows = [(name, name) for name in COMPOSED]
     for i, case in enumerate(CASES):
         for dtype in case.dtypes if everywhere else case.dtypes[:1]:
@@ -84,12 +88,15 @@ def parameters(everywhere):
         able = tuple(k for k, x in enumerate(given(row)[1]) if x.ndim)
         for which in dict.fromkeys([able, *[(k,) for k in able]]):
             if which:
-                yield pytest.param(row, which, id=f"{name}-{'all' if which == able else which[0]}")
+                turn += 1
+                tapes = TAPES if isinstance(row, str) else sampling.one_of(TAPES, turn)
+                masked = "all" if which == able else which[0]
+                yield pytest.param(row, which, tapes, id=f"{name}-{masked}")
 
 
 def pytest_generate_tests(metafunc):
     if "which" in metafunc.fixturenames:
-        metafunc.parametrize("row, which",
+        metafunc.parametrize("row, which, tapes",
                              list(parameters(metafunc.config.getoption("exhaustive"))))
 
 
@@ -133,13 +140,13 @@ def outcome(call, *args):
         return error
 
 
-def test_sizes_from_data(row, which):
+def test_sizes_from_data(row, which, tapes):
     call, arrays = given(row)
     tensors = [df.constant(a) for a in arrays]
     forward = masked(call, which)
     eager = differentiated(forward)
-    modes = {"a tape inside": df.function(eager),
-             "a tape outside": differentiated(df.function(forward))}
+    modes = {tape: df.function(eager) if tape == "inside" else differentiated(df.function(forward))
+             for tape in tapes}
     refused = None if isinstance(row, str) else REFUSED.get(row[0].op)
     for kept in KEPT:
         inputs = tensors, masks(tensors, which, kept)

@@ -1,8 +1,8 @@
 """Every row as part of a graph: traced, without passes, with unknown dimensions, and among
 elementwise ops that fuse with it; results and gradients have the bits of eager mode.
 
-A row takes one of several similar dtypes; without passes and with unknown dimensions, which depend
-little on the dtype, it takes two; with ``pytest --exhaustive`` all of them.
+A row takes one of several similar dtypes when traced, and two in the other tests, which depend
+little on the dtype; with ``pytest --exhaustive`` all of them.
 """
 
 import numpy as np
@@ -12,10 +12,9 @@ from tests.ops import harness
 
 
 def pytest_generate_tests(metafunc):
-    few = metafunc.function in (test_passes_off, test_unknown_dimensions)
     every = metafunc.config.getoption("exhaustive")
-    metafunc.parametrize("case, dtype", harness.rows(
-        dtypes="all" if every else "two" if few else "similar"))
+    few = "similar" if metafunc.function is test_traced else "two"
+    metafunc.parametrize("case, dtype", harness.rows(dtypes="all" if every else few))
 
 
 def leaves(args):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import dualflow as df
+from tests import sampling
 from tests.autograph.referee import compiled, forget
 from tests.programs.orders import OF_VARIABLES, Problem, Question, derivative, far, slope
 from tests.programs.reference import differences, moved
@@ -156,7 +157,7 @@ def check(seed: int) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         want = program.run(unwrapped)
-        for passes in (True, False):
+        for passes in sampling.passes(seed):
             got = program.run(lambda f, on=passes: df.function(f, passes=on))
             wrong = far(got, want, TOLERANCE)
             assert wrong is None, f"seed {seed}, {program.question}, passes={passes}: {wrong}"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import dualflow as df
+from tests import sampling
 from tests.programs.program import difference
 
 SMALL, LARGE = (3, 4), (300, 250)       # large tensors: steps run concurrently in threads
@@ -172,7 +173,7 @@ def check(seed: int) -> None:
                 if program.form == "checked":
                     numerics.enable_check_numerics()
                 want = program.run(which, lambda f: f)
-                for passes in (True, False):
+                for passes in sampling.passes(seed + which):
                     got = program.run(which, lambda f, p=passes: df.function(f, passes=p))
                     wrong = difference(got, want)
                     assert wrong is None, (f"seed {seed}, {program.form}, fails at {which}, passes "

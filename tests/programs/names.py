@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 
 import dualflow as df
+from tests import sampling
 from tests.autograph.referee import compiled, forget
 from tests.programs import written
 from tests.programs.program import difference
@@ -242,7 +243,7 @@ def check(seed: int) -> str:
             want = written.run(seed, f, lambda g: g)
         except NameError:
             want = None
-        for passes in (True, False):
+        for passes in sampling.passes(seed):
             try:
                 got = written.run(seed, f, lambda g, on=passes: df.function(g, passes=on))
             except df.errors.InvalidArgumentError as error:

@@ -9,6 +9,7 @@ branch or a loop is one term of a sum, whereas eager mode adds its parts one by 
 import numpy as np
 
 import dualflow as df
+from tests import sampling
 
 SMALL = 7               # maximum rows and columns; ops are followed by slices
 
@@ -149,7 +150,7 @@ def check(seed):
     program = Writer(rng)
     x = df.constant(rng.normal(size=(int(rng.integers(1, 6)), int(rng.integers(1, 6)))))
     for form in (program, gradient(program)):
-        traced = [df.function(form), df.function(form, passes=False)]
+        traced = [df.function(form, passes=on) for on in sampling.passes(seed)]
         for _ in range(3):
             n, m = [df.constant(int(k)) for k in rng.integers(0, 5, 2)]
             want = outcome(form, x, n, m)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from tests import sampling
 
 X = np.array([-2., 0.5, 3., 40.], "float32")
 ROWS = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
@@ -320,12 +321,16 @@ def slope(f):
     return df.grad(lambda x: df.reduce_sum(f(x)))
 
 
-@pytest.mark.parametrize("derivatives", [(along, along, along), (slope, slope, slope),
-                                         (pulled, slope, along)], ids=["jvp", "grad", "mixed"])
-@pytest.mark.parametrize("f", [doubled_in_a_branch, doubled_in_branches,
-                               doubled_in_a_branch_of_a_loop])
+BRANCHES = [doubled_in_a_branch, doubled_in_branches, doubled_in_a_branch_of_a_loop]
+THIRD = {"jvp": (along, along, along), "grad": (slope, slope, slope),
+         "mixed": (pulled, slope, along)}
+
+
+@pytest.mark.parametrize("derivatives", THIRD)
+@pytest.mark.parametrize("f", BRANCHES)
 def test_third_derivatives_of_a_loop_in_a_branch(f, derivatives):
-    first, second, third = derivatives
+    """By default one of three traces: each function and each derivative has all of them."""
+    first, second, third = THIRD[derivatives]
 
     def number(x):
         return df.reduce_sum(second(first(f))(x) * df.cos(x))
@@ -335,6 +340,8 @@ def test_third_derivatives_of_a_loop_in_a_branch(f, derivatives):
         wanted = by_differences(number, PLACE) @ df.sin(PLACE).numpy()
     else:
         wanted = by_differences(number, PLACE)
-    any_size = df.function(g, input_signature=[df.TensorSpec([None], "float64")])
-    for made in (g, df.function(g), df.function(g, passes=False), any_size):
+    any_size = [df.TensorSpec([None], "float64")]
+    traces = [df.function(g, any_size), df.function(g), df.function(g, passes=False)]
+    turns = BRANCHES.index(f), list(THIRD).index(derivatives)
+    for made in (g, *sampling.one_of(traces, *turns)):
         np.testing.assert_allclose(made(PLACE), wanted, rtol=1e-6)

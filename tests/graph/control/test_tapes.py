@@ -100,7 +100,7 @@ def while_in_scan_in_scan_in_while(x, w, rows):
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_derivatives_match_eager(f, order):
     args = [*inputs(2)[:2], ROWS]
-    want = check(f, args, order)
+    want = check(f, args, order, order)
     traced = df.function(f)
     same_bits(gradients(traced, order)(*args), want)
 
