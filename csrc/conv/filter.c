@@ -107,6 +107,7 @@ static int64_t piece_at(const filter *f, int64_t i, df_conv_segment *segment)
     const int64_t col = part * CHUNK, first = line * c->out[2] + col;
     DF_SYM(df_conv_windows)(c, &f->view, first, 1, &segment->offset);
     segment->length = df_min(CHUNK, c->out[2] - col);
+    segment->skip = 0;
     return first;
 }
 
@@ -124,7 +125,7 @@ static void add_rows(const filter *f, const places *at, const df_conv_segment *s
 {
     const df_conv *c = f->c;
     const int64_t bytes = df_conv_bytes(c);
-    const df_conv_segment all = {0, pixels};
+    const df_conv_segment all = {0, pixels, 0};
     int64_t starts[ROWS];
     df_conv_panel p = {.n_rows = n, .rows = starts, .a = at->x, .segments = segments,
                        .n_segments = n_segments, .step = c->stride[2] * f->view.pixel,
@@ -216,7 +217,7 @@ static void add_task(void *context, int64_t begin, int64_t end)
     const filter *f = context;
     const int64_t size = f->weights * f->c->c_out;
     for (int64_t s = 0; s < f->slices; s++) {
-        const df_conv_segment run = {0, end - begin};
+        const df_conv_segment run = {0, end - begin, 0};
         const int64_t zero = 0, bytes = df_conv_bytes(f->c);
         char *to = f->dw + begin * bytes;
         const char *from = f->sums + (s * size + begin) * bytes;

@@ -8,6 +8,7 @@
 
 #define MANY_JOBS 32     /* enough for balance with any number of threads */
 #define SMALL_JOB 1e6    /* multiply-adds: not worth dividing further */
+#define MOST_INSIDE 64   /* segments of a pass of which some may be skipped */
 
 /* One convolution, and the images in progress. */
 typedef struct {
@@ -19,7 +20,7 @@ typedef struct {
     df_conv_segment *segments;    /* divided where passes end */
     const char *w;
     char *packed, *padded, *y;
-    bool flipped;
+    bool flipped, is_dilated; /* dilated and padded */
     int64_t images;   /* number of images at a time */
     int64_t pixel0, pixels; /* output pixels in progress, numbered through the images */
     int64_t job_rows, job_panels;
@@ -137,6 +138,24 @@ static int64_t cut_segments(forward *f)
     return n;
 }
 
+/* Copies the segments of weights from k on that meet the image for some of the rows. Returns their
+ * number. */
+static int64_t segments_inside(const forward *f, int64_t row, int64_t rows, int64_t k,
+                               const df_conv_segment *segments, int64_t n, df_conv_segment *inside)
+{
+    int64_t found = 0, skipped = 0;
+    for (int64_t i = 0; i < n; k += segments[i++].length) {
+        if (DF_SYM(df_conv_meets_image)(f->c, row, rows, k, k + segments[i].length)) {
+            inside[found] = segments[i];
+            inside[found++].skip = skipped;
+            skipped = 0;
+        } else {
+            skipped += segments[i].length;
+        }
+    }
+    return found;
+}
+
 /* Computes rows [row, row + rows) of panels [panel, panel_end) of a group. */
 static void tile(const forward *f, int64_t group, int64_t row, int64_t rows, int64_t panel,
                  int64_t panel_end)
@@ -145,6 +164,8 @@ static void tile(const forward *f, int64_t group, int64_t row, int64_t rows, int
     const int64_t bytes = df_conv_bytes(c);
     const df_conv_segment *segments = f->segments;
     int64_t starts[DF_CONV_TILE_ROWS];
+    df_conv_segment inside[MOST_INSIDE];
+    bool has_sums = false;
     DF_SYM(df_conv_windows)(c, &f->view, row, rows, starts);
     df_conv_panel p = {.n_rows = rows, .rows = starts, .step = 1,
                        .a = f->view.data + group * f->view.group * bytes, .c_row = c->c_out};
@@ -153,8 +174,15 @@ static void tile(const forward *f, int64_t group, int64_t row, int64_t rows, int
         p.segments = segments;
         while (left > 0) left -= segments++->length;
         p.n_segments = segments - p.segments;
-        p.accumulate = k0 > 0;
-        p.finish = k0 + f->depth < f->k ? NULL : f->epilogue.finish;
+        if (f->is_dilated && p.n_segments <= MOST_INSIDE) {
+            p.n_segments = segments_inside(f, row, rows, k0, p.segments, p.n_segments, inside);
+            p.segments = inside;
+        }
+        const bool is_last = k0 + f->depth >= f->k;
+        p.finish = is_last ? f->epilogue.finish : NULL;
+        if (p.n_segments == 0 && !p.finish && (has_sums || !is_last)) continue;
+        p.accumulate = has_sums;
+        has_sums = true;
         for (int64_t i = panel; i < panel_end; i++) {
             const int64_t col = df_conv_panel_start(&f->columns, i);
             p.b_row = df_conv_panel_start(&f->columns, i + 1) - col;
@@ -233,6 +261,7 @@ void DF_SYM(df_conv_windows_run)(const df_conv *c, const void *x, const void *w,
     f.segments = workspace;
     f.packed = c->packed ? (char *)w : (char *)workspace + table;
     f.padded = (char *)workspace + table + (c->packed ? 0 : packed_bytes(&f));
+    f.is_dilated = is_padded && (c->dilation[0] > 1 || c->dilation[1] > 1 || c->dilation[2] > 1);
     f.view = DF_SYM(df_conv_view_of)(c, is_padded ? f.padded : x);
     cut_segments(&f);
     if (!c->packed) pack_all(&f);

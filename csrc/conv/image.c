@@ -168,11 +168,32 @@ int64_t DF_SYM(df_conv_lines)(const df_conv *c, const df_conv_view *v, int64_t f
         const int64_t taps = joined ? k.size[2] - k.at[2] : 1;
         const int64_t length = df_min(taps * channels - channel, left);
         segments[found++] = (df_conv_segment){
-            line_offset(&k) + k.at[2] * k.step[2] + channel, length};
+            line_offset(&k) + k.at[2] * k.step[2] + channel, length, 0};
         left -= length;
         channel = 0;
         k.at[2] += taps - 1;
         count_on(&k, &wraps);
     }
     return found;
+}
+
+bool DF_SYM(df_conv_meets_image)(const df_conv *c, int64_t first, int64_t n, int64_t begin,
+                                 int64_t end)
+{
+    const int64_t channels = df_conv_group_in(c);
+    counter lo = {.size = {c->out[0], c->out[1], c->out[2]}}, hi = lo;
+    counter tap = {.size = {c->kernel[0], c->kernel[1], c->kernel[2]}};
+    bool apart = count_to(&lo, first) != count_to(&hi, first + n - 1);
+    count_to(&tap, begin / channels);
+    for (int d = 0; d < 3; d++) {
+        /* After the first dimension in which they differ, pixels are at all positions. */
+        const int64_t from = apart ? 0 : lo.at[d], to = apart ? c->out[d] - 1 : hi.at[d];
+        const int64_t more = d < 2 ? 0 : (end - 1) / channels - begin / channels;
+        const int64_t tap_at = tap.at[d] * c->dilation[d] - c->pad[d];
+        if (to * c->stride[d] + tap_at + more * c->dilation[d] < 0 ||
+            from * c->stride[d] + tap_at >= c->in[d])
+            return false;
+        apart = apart || from != to;
+    }
+    return true;
 }

@@ -53,6 +53,11 @@ void DF_SYM(df_conv_weights)(const df_conv *c, const df_conv_view *v, int64_t fi
 int64_t DF_SYM(df_conv_lines)(const df_conv *c, const df_conv_view *v, int64_t first, int64_t n,
                               df_conv_segment *segments);
 
+/* True if the windows of some of n output pixels from `first` on may contain elements of the image
+ * at weights [begin, end), which are in one line of the window. */
+bool DF_SYM(df_conv_meets_image)(const df_conv *c, int64_t first, int64_t n, int64_t begin,
+                                 int64_t end);
+
 /* Sum of two sizes in bytes; -1 if one is negative or the sum exceeds 64 bits. */
 static inline int64_t df_conv_sum_bytes(int64_t a, int64_t b)
 {

@@ -111,7 +111,7 @@ static void add_pixels(const input *f, int64_t image, int64_t group, int64_t pix
     const int64_t outputs = df_conv_group_out(c);
     _Alignas(DF_ALIGNMENT) char product[DF_CONV_TILE_ROWS * PANEL];
     int64_t from[DF_CONV_TILE_ROWS], windows[DF_CONV_TILE_ROWS];
-    df_conv_segment runs[PANEL / sizeof(float)], whole = {0, outputs};
+    df_conv_segment runs[PANEL / sizeof(float)], whole = {0, outputs, 0};
     const int64_t first = (f->first + image) * df_conv_pixels(c) + pixel;
     for (int64_t i = 0; i < rows; i++) from[i] = (first + i) * c->c_out + group * outputs;
     DF_SYM(df_conv_windows)(c, &f->view, pixel, rows, windows);

@@ -17,8 +17,9 @@
 #endif
 #define DF_CONV_HEIGHT 24 /* a multiple of the height of every kernel */
 
+/* `skip`: rows of B before those of the segment, which no segment multiplies. */
 typedef struct {
-    int64_t offset, length;
+    int64_t offset, length, skip;
 } df_conv_segment;
 
 /* All distances are in elements. */

@@ -17,6 +17,7 @@ DF_INLINE void FN(block)(const int height, const int cols, const bool partial,
 
     for (const df_conv_segment *s = p->segments; s < p->segments + p->n_segments; s++) {
         const int64_t end = s->offset + s->length * step;
+        b += s->skip * b_row;
         for (int64_t at = s->offset; at < end; at += step) {
             V line[DF_CONV_COLS];
             UNROLL for (int j = 0; j < cols; j++)

@@ -178,7 +178,7 @@ typedef struct {
 static void multiply(const products *g, const float *a, const float *b, float *c, int64_t *rows)
 {
     const df_conv_columns columns = df_conv_cut_columns(g->n, sizeof(float));
-    const df_conv_segment segment = {0, g->k};
+    const df_conv_segment segment = {0, g->k, 0};
     for (int64_t i = 0; i < g->m; i++) rows[i] = i * g->row;
     for (int64_t point = 0; point < POINTS; point++)
         for (int64_t p = 0; p < columns.n_panels; p++) {

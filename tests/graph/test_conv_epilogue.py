@@ -8,8 +8,8 @@ from dualflow import _core
 from tests.graph.test_matmul_epilogue import GOOD, normal, same_bits, tile_code
 from tests.ops import harness
 
-# x, w, attributes: several tiles and panels, strides, groups, depthwise, Winograd, empty sums,
-# no images
+# x, w, attributes: several tiles and panels, strides, groups, depthwise, Winograd, several passes,
+# dilated taps in the padding, empty sums, no images
 CONVOLUTIONS = [
     ((2, 5, 5, 3), (3, 3, 3, 4), {"same": True}),
     ((9, 14, 15, 3), (5, 5, 3, 70), {"same": True}),
@@ -20,15 +20,17 @@ CONVOLUTIONS = [
     ((2, 7, 6, 40), (1, 1, 40, 33), {}),
     ((1, 5, 7, 1500), (1, 1, 1500, 21), {}),
     ((2, 7, 3), (2, 3, 17), {}),
+    ((2, 9, 7, 5), (3, 3, 5, 20), {"dilations": [7, 5], "pads": [7, 8, 5, 5]}),
+    ((1, 6, 5, 400), (3, 3, 400, 9), {"dilations": [5, 4], "pads": [5, 5, 4, 4]}),
     ((2, 4, 4, 5, 3), (2, 2, 2, 3, 20), {"same": True}),
     ((2, 5, 5, 0), (3, 3, 0, 4), {}),
     ((0, 5, 5, 3), (3, 3, 3, 4), {}),
 ]
 
 
-def attributes(w, strides=None, same=False, pads=None):
+def attributes(w, strides=None, same=False, pads=None, dilations=None):
     n = len(w) - 2
-    return {"strides": strides or [1] * n, "dilations": [1] * n, "same": same,
+    return {"strides": strides or [1] * n, "dilations": dilations or [1] * n, "same": same,
             "pads": [] if same else pads or [0] * 2 * n, "exact": False}
 
 

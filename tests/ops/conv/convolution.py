@@ -97,6 +97,7 @@ row((2, 5, 5, 3), (3, 3, 3, 4), strides=1, padding="SAME", function="nn.conv2d",
 row((1, 6, 7, 2), (3, 2, 2, 3), strides=2, padding="VALID", function="nn.conv2d")
 row((2, 7, 6, 2), (3, 3, 2, 5), strides=[2, 3], padding="SAME")
 row((1, 8, 7, 1), (3, 2, 1, 2), dilations=[2, 3], padding="SAME")
+row((1, 4, 5, 3), (3, 3, 3, 2), dilations=[3, 4], padding="SAME")       # taps only in the padding
 row((2, 4, 4, 6), (3, 3, 2, 9), padding="SAME")                                # 3 groups
 row((2, 5, 4, 6), (2, 2, 1, 6), strides=2)                                     # depthwise
 row((2, 3, 4, 17), (1, 1, 17, 5), strides=1, padding="VALID", function="nn.conv2d")
