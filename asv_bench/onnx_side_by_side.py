@@ -18,10 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 
 BLOCK_SECONDS = 0.4
-SIDES = ["dualflow", "onnxruntime"]
 
 
 def inputs_of(shapes):
@@ -33,18 +33,14 @@ def inputs_of(shapes):
             else rng.normal(size=shape).astype("float32") for shape, integers in shapes]
 
 
-def loaded_by_dualflow(path, threads):      # threads: DUALFLOW_NUM_THREADS
-    import dualflow as df
-
+def loaded_by_dualflow(df, path, threads):      # the environment has set the threads
     model = df.onnx.load(path)
     found = inputs_of([(spec.shape, spec.dtype.is_integer) for spec in model.inputs])
     given = [df.constant(x) for x in found]
     return lambda: model(*given)
 
 
-def loaded_by_onnxruntime(path, threads):
-    import onnxruntime
-
+def loaded_by_onnxruntime(onnxruntime, path, threads):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
@@ -54,11 +50,14 @@ def loaded_by_onnxruntime(path, threads):
     return lambda: session.run(None, given)
 
 
+SIDES = {"dualflow": loaded_by_dualflow, "onnxruntime": loaded_by_onnxruntime}
+
+
 def work(side, path, threads):
     """Print the ms of load plus first call, then those of a call in a block, for each line read."""
-    globals()[f"import_{side}"]()
+    module = import_module(side)
     start = time.perf_counter()
-    run = globals()[f"loaded_by_{side}"](path, threads)
+    run = SIDES[side](module, path, threads)
     run()
     print((time.perf_counter() - start) * 1e3, flush=True)
     for _ in sys.stdin:
@@ -69,14 +68,6 @@ def work(side, path, threads):
             run()
             times.append(time.perf_counter() - start)
         print(statistics.median(times) * 1e3, flush=True)
-
-
-def import_dualflow():
-    import dualflow  # noqa: F401
-
-
-def import_onnxruntime():
-    import onnxruntime  # noqa: F401
 
 
 def compare(path, pythons, options):

@@ -2,6 +2,7 @@
 what was timed."""
 
 import ast
+import io
 import json
 import subprocess
 import sys
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from asv_bench import history, side_by_side
+import dualflow as df
+from asv_bench import history, onnx_side_by_side, side_by_side
 from asv_bench.peers import in_dualflow, in_numpy, work
 from asv_bench.peers.work import WORK
 
@@ -110,3 +112,15 @@ def test_milestones_are_commits():
         pytest.skip("no git history")
     for commit, name in history.milestones():
         assert name and len(history.full(commit)) == 40
+
+
+def test_models_of_files(tmp_path, monkeypatch, capsys):
+    """The worker prints the time of load plus first call, and one for each block."""
+    pytest.importorskip("onnx")
+    path = str(tmp_path / "model.onnx")
+    df.onnx.save(lambda x: df.tanh(x) * 2., path, df.TensorSpec([3, 2]))
+    monkeypatch.setattr(onnx_side_by_side, "BLOCK_SECONDS", 0)
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n\n"))
+    onnx_side_by_side.work("dualflow", path, 1)
+    times = [float(line) for line in capsys.readouterr().out.split()]
+    assert len(times) == 3 and min(times) > 0
