@@ -37,9 +37,8 @@ DF_INLINE void FN(three_taps)(const int n, const int m, bool left, bool right, c
 
 #if defined(FINISHES)
 /* Not inlined, since it would double the code of the many variants of `results`. */
-static __attribute__((noinline)) void FN(finish_results)(const window *g, int n, int m,
-                                                         int64_t first, int64_t at, int64_t lanes,
-                                                         V *sum)
+DF_NOINLINE void FN(finish_results)(const window *g, int n, int m, int64_t first, int64_t at,
+                                    int64_t lanes, V *sum)
 {
     FN(finish)(g->finish, n, m, m, lanes, n, g->at + first * g->y_next + at, g->y_next,
                g->column + at, sum);

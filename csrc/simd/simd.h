@@ -65,6 +65,7 @@ typedef uint8_t b_f64 __attribute__((vector_size(DF_VEC_BYTES / 8)));
 #define LANES ((int64_t)(DF_VEC_BYTES / sizeof(T)))
 
 #define DF_INLINE static inline __attribute__((always_inline, unused))
+#define DF_NOINLINE static __attribute__((noinline, unused))
 
 /* Selects lanes of two vectors, numbered through both; gcc 11 has only the older form. */
 #if __has_builtin(__builtin_shufflevector)

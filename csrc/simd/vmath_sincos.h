@@ -1,7 +1,7 @@
 /* Part of vmath_trig.h, included once per floating dtype. */
 
 /* Recomputes lanes of x beyond TRIG_LIMIT, and NaN, with libm's f into y. */
-static __attribute__((noinline, unused)) V FN(trig_huge)(double (*f)(double), V x, V y)
+DF_NOINLINE V FN(trig_huge)(double (*f)(double), V x, V y)
 {
     for (int64_t i = 0; i < LANES; i++)
         if (!(fabs((double)x[i]) <= (double)DF_CAT(TRIG_LIMIT, DTYPE))) y[i] = (T)f((double)x[i]);

@@ -1,7 +1,6 @@
 """Random programs of up to 60 ops with gradients: traced, without passes and in fast math, they
 match eager mode; no two live buffers of their plans overlap."""
 
-import dataclasses
 import functools
 import itertools
 import warnings
@@ -100,7 +99,7 @@ def run(steps, dtype, seed, wrap, scale=1):
 
 def check_calls(compiled, seed):
     """Assert that replacing parts of the trace by (nested) calls does not change the results."""
-    options = dataclasses.replace(compiled.options, check=True)
+    options = compiled.options._replace(check=True)
     plain = leaves_first(ir.copy(compiled.traced))
     calls = outlined(plain, np.random.default_rng(seed))
     want, got = [passes.optimize(graph, options) for graph in (plain, calls)]

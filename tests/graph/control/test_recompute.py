@@ -1,6 +1,5 @@
 """Gradient checkpointing of loops: less memory, equal bits."""
 
-import dataclasses
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ def stacked(graph):
 def kept(f, *args):
     """Return `stacked` of a traced function; its graph is checked after each pass."""
     compiled = f.compiled_for(*args)
-    return stacked(optimize(compiled.traced, dataclasses.replace(compiled.options, check=True)))
+    return stacked(optimize(compiled.traced, compiled.options._replace(check=True)))
 
 
 def check(make, args, less=True):
