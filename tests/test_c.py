@@ -15,12 +15,14 @@ from dualflow.aot.clusters.formulas import formula_of, reduction_of
 
 ROOT = Path(__file__).resolve().parent.parent
 # The folders of csrc that a program links; by default those of the runtime, lowest layer first.
-RUNTIME = ("base", "tape", "op", "exec")
+FOLDERS = ("base", "tape", "op", "exec")
 LINKED = dict.fromkeys(["layout_test", "numerics_test", "tensor_test", "thread_test"], ("base",))
 LINKED |= dict.fromkeys(["signature_test", "tape_test"], ("base", "tape"))
-LINKED |= {"tree_test": ("base", "op"), "cluster_test": (*RUNTIME, "fuse"),
-           "weights_test": (*RUNTIME, "model")}
+LINKED |= {"tree_test": ("base", "op"), "cluster_test": (*FOLDERS, "fuse"),
+           "weights_test": (*FOLDERS, "model")}
 KERNELS = {"table.c", "registry.c"}         # the dispatch to tables of kernels: not linked
+RUNTIME = sorted(path for name in FOLDERS for path in (ROOT / "csrc" / name).glob("*.c")
+                 if path.name not in KERNELS)
 FLAGS = ["-std=gnu11", "-fwrapv", "-Wall", "-Wextra", "-Werror", "-pthread"]
 VARIANTS = {
     "plain": ["-O2"],
@@ -104,7 +106,7 @@ def built(tmp_path_factory):
 
 
 def test_program(name, variant, built, tmp_path):
-    flags, objects = built(variant, LINKED.get(name, RUNTIME))
+    flags, objects = built(variant, LINKED.get(name, FOLDERS))
     made = build([ROOT / "tests/c" / f"{name}.c", *objects], tmp_path / name, flags)
     assert made.returncode == 0, made.stderr
     ran = run([tmp_path / name])

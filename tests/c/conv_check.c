@@ -115,13 +115,24 @@ static void run(const df_conv *c, sizes n, const void *x, const void *w, const v
 {
     void *y = numbers(c->dtype, n.y), *dx = numbers(c->dtype, n.x), *dw = numbers(c->dtype, n.w);
     void *space = workspace(DF_SYM(df_conv_forward_workspace)(c));
-    DF_SYM(df_conv_forward)(c, x, w, y, NULL, NULL, space);
+    DF_SYM(df_conv_forward)(c, x, w, y, (df_product_epilogue){0}, space);
     compare(c->dtype, y, want[0], n.y);
     for (int64_t i = 0; i < n.y; i++) want[0][i] += mark(i / c->c_out, i % c->c_out);
-    DF_SYM(df_conv_forward)(c, x, w, y, add_marks, c, space);
+    DF_SYM(df_conv_forward)(c, x, w, y, (df_product_epilogue){add_marks, c, NULL}, space);
     compare(c->dtype, y, want[0], n.y);
     for (int64_t i = 0; i < n.y; i++) want[0][i] -= mark(i / c->c_out, i % c->c_out);
     free(space);
+    if (DF_SYM(df_conv_packs)(c)) {
+        df_conv packing = *c;
+        void *packed = workspace(DF_SYM(df_conv_packed_size)(c) * df_dtypes[c->dtype].bytes);
+        packing.packed = true;
+        DF_SYM(df_conv_pack_filters)(c, w, packed);
+        space = workspace(DF_SYM(df_conv_forward_workspace)(&packing));
+        DF_SYM(df_conv_forward)(&packing, x, packed, y, (df_product_epilogue){0}, space);
+        compare(c->dtype, y, want[0], n.y);
+        free(space);
+        free(packed);
+    }
     space = workspace(DF_SYM(df_conv_input_workspace)(c));
     DF_SYM(df_conv_input)(c, w, dy, dx, space);
     compare(c->dtype, dx, want[1], n.x);
@@ -188,27 +199,27 @@ static void check_large(void)
 {
     static const df_conv LARGE[] = {
         {DF_F32, 1, 70, 20, 1, {1, 1, 700}, {1, 1, 20}, {1, 1, 700}, {1, 1, 1}, {1, 1, 1},
-         {0, 0, 9}, true, false},
+         {0, 0, 9}, true, false, false},
         {DF_F32, 1, 1, 5, 1, {1, 1, 5000}, {1, 1, 3}, {1, 1, 2500}, {1, 1, 2}, {1, 1, 1},
-         {0, 0, 1}, true, false},
+         {0, 0, 1}, true, false, false},
         {DF_F64, 3, 40, 150, 1, {1, 9, 9}, {1, 1, 1}, {1, 9, 9}, {1, 1, 1}, {1, 1, 1},
-         {0, 0, 0}, true, false},
+         {0, 0, 0}, true, false, false},
         {DF_F32, 2, 1200, 3, 1, {1, 3, 3}, {1, 1, 1}, {1, 2, 2}, {1, 2, 2}, {1, 1, 1},
-         {0, 0, 0}, true, false},
+         {0, 0, 0}, true, false, false},
         {DF_F32, 1, 5000, 35, 1, {1, 1, 2}, {1, 1, 2}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1},
-         {0, 0, 0}, true, false},
+         {0, 0, 0}, true, false, false},
         {DF_F32, 2, 2, 3, 1, {1, 700, 1}, {1, 2, 1}, {1, 699, 1}, {1, 1, 1}, {1, 1, 1},
-         {0, 0, 0}, true, false},
+         {0, 0, 0}, true, false, false},
         {DF_F32, 20, 3, 9, 1, {1, 8, 8}, {1, 3, 3}, {1, 8, 8}, {1, 1, 1}, {1, 1, 1},
-         {0, 1, 1}, true, false},
+         {0, 1, 1}, true, false, false},
         {DF_F32, 2, 35, 35, 35, {1, 3, 700}, {1, 3, 5}, {1, 3, 700}, {1, 1, 1}, {1, 1, 1},
-         {0, 1, 2}, true, false},
+         {0, 1, 2}, true, false, false},
         {DF_F32, 9, 64, 64, 64, {1, 9, 9}, {1, 3, 3}, {1, 4, 4}, {1, 2, 2}, {1, 1, 1},
-         {0, 0, 0}, true, false},
+         {0, 0, 0}, true, false, false},
         {DF_F64, 1, 3, 3, 3, {1, 1, 2000}, {1, 1, 300}, {1, 1, 18}, {1, 1, 90}, {1, 1, 2},
-         {0, 0, 100}, true, false},
+         {0, 0, 100}, true, false, false},
         {DF_F32, 1, 3, 16, 1, {1, 120, 120}, {1, 7, 7}, {1, 60, 60}, {1, 2, 2}, {1, 1, 1},
-         {0, 3, 3}, true, false}};
+         {0, 3, 3}, true, false, false}};
     for (size_t i = 0; i < sizeof LARGE / sizeof *LARGE; i++) check(&LARGE[i]);
 }
 
