@@ -7,6 +7,7 @@
 #include "base/thread.h"
 
 #define MANY_JOBS 32     /* enough for balance with any number of threads */
+#define SOME_JOBS 8      /* the same, if more jobs would slow the epilogue */
 #define SMALL_JOB 1e6    /* multiply-adds: not worth dividing further */
 #define MOST_INSIDE 64   /* segments of a pass of which some may be skipped */
 
@@ -233,15 +234,17 @@ static double job_macs(const forward *f)
 }
 
 /* Chooses tiles that suit the caches, halved until there are enough for the threads. An epilogue
- * gets whole rows, which it processes faster than parts of rows. */
+ * gets whole rows, which it processes faster than parts of rows, or at least long parts. */
 static void cut_jobs(forward *f)
 {
     const bool whole_rows = f->epilogue.piece && !f->epilogue.finish;
     f->job_rows = DF_CONV_TILE_ROWS;
     f->job_panels = whole_rows ? f->columns.n_panels : df_min(f->columns.n_panels, 8);
-    while (n_jobs(f) < MANY_JOBS && job_macs(f) > SMALL_JOB) {
-        if (f->job_panels > 1 && !whole_rows) f->job_panels = df_ceil_div(f->job_panels, 2);
-        else if (f->job_rows > DF_CONV_HEIGHT) f->job_rows /= 2;
+    while (n_jobs(f) < (whole_rows ? SOME_JOBS : MANY_JOBS) && job_macs(f) > SMALL_JOB) {
+        const bool can_cut_rows = f->job_rows > DF_CONV_HEIGHT;
+        if (f->job_panels > 1 && !(whole_rows && can_cut_rows))
+            f->job_panels = df_ceil_div(f->job_panels, 2);
+        else if (can_cut_rows) f->job_rows /= 2;
         else break;
     }
 }
