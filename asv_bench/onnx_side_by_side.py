@@ -54,7 +54,8 @@ SIDES = {"dualflow": loaded_by_dualflow, "onnxruntime": loaded_by_onnxruntime}
 
 
 def work(side, path, threads):
-    """Print the ms of load plus first call, then those of a call in a block, for each line read."""
+    """Print the ms of load plus first call; for each line of the input, run a block of calls and
+    print the median ms of a call."""
     module = import_module(side)
     start = time.perf_counter()
     run = SIDES[side](module, path, threads)

@@ -7,9 +7,9 @@
 #include "base/thread.h"
 
 #define MANY_JOBS 32     /* enough for balance with any number of threads */
-#define SOME_JOBS 8      /* the same, if more jobs would slow the epilogue */
+#define SOME_JOBS 8      /* enough, if more jobs would cut the rows that an epilogue gets */
 #define SMALL_JOB 1e6    /* multiply-adds: not worth dividing further */
-#define MOST_INSIDE 64   /* segments of a pass of which some may be skipped */
+#define MOST_INSIDE 64   /* passes of more segments multiply the padding */
 
 /* One convolution, and the images in progress. */
 typedef struct {

@@ -17,7 +17,7 @@
 #endif
 #define DF_CONV_HEIGHT 24 /* a multiple of the height of every kernel */
 
-/* `skip`: rows of B before those of the segment, which no segment multiplies. */
+/* `skip`: the number of rows of B between the previous segment and this one that are not read. */
 typedef struct {
     int64_t offset, length, skip;
 } df_conv_segment;

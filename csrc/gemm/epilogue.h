@@ -1,5 +1,5 @@
-/* What follows a matrix product or a convolution: elementwise work on sums while they are in cache,
- * or in registers. */
+/* Epilogues of matrix products and convolutions: elementwise steps on sums that are in cache or in
+ * registers. */
 #ifndef DF_GEMM_EPILOGUE_H
 #define DF_GEMM_EPILOGUE_H
 
@@ -20,7 +20,7 @@ typedef enum {
     DF_FINISH_RELU,
 } df_finish_kind;
 
-/* How often an operand is repeated: one number, one per column (output channel), or none. */
+/* The number of elements of an operand. Columns are output channels. */
 typedef enum { DF_FINISH_ONE, DF_FINISH_PER_COLUMN, DF_FINISH_PER_ELEMENT } df_finish_operand;
 
 #define DF_FINISH_MAX 8

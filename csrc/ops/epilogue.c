@@ -134,7 +134,7 @@ df_status DF_SYM(df_epilogue_prepare)(const df_product *product, const df_call *
     df_tensor_init(&e.product);
     df_status status = describe(product, call, &e, err);
     if (status == DF_OK) status = df_cluster_new(&e.call, &p->cluster, err);
-    if (status == DF_OK && !DF_SYM(df_finish_of)(&e.call, &p->finish)) p->finish.n = 0;
+    if (status == DF_OK) DF_SYM(df_finish_of)(&e.call, &p->finish);
     if (status == DF_OK && df_cluster_has_columns(p->cluster) &&
         !df_cluster_sums_rows(p->cluster,
                               e.product.ndim ? e.product.shape[e.product.ndim - 1] : 1))

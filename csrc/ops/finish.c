@@ -9,7 +9,7 @@ extern DF_OP(minimum);
 extern DF_OP(clip_by_value);
 extern DF_OP(relu);
 
-/* The code that is read, and the steps so far. */
+/* The code to read, and the steps found. */
 typedef struct {
     const df_call *call;
     df_finish *finish;
@@ -73,15 +73,13 @@ static bool read_steps(const reading *r, const df_cluster_code *code)
     return code->out[0] == last;
 }
 
-bool DF_SYM(df_finish_of)(const df_call *call, df_finish *finish)
+void DF_SYM(df_finish_of)(const df_call *call, df_finish *finish)
 {
     const reading r = {call, finish};
     df_cluster_code code;
     df_error err;
     finish->n = 0;
-    if (call->in[0]->dtype != DF_F32) return false;
-    if (df_cluster_read(call, &code, &err) != DF_OK) return false;
-    const bool simple = read_steps(&r, &code);
+    if (call->in[0]->dtype != DF_F32 || df_cluster_read(call, &code, &err) != DF_OK) return;
+    if (!read_steps(&r, &code)) finish->n = 0;
     df_cluster_code_clear(&code);
-    return simple;
 }

@@ -86,11 +86,13 @@ class Model:
         if (self.program is None or current_tape() is not None or current_graph() is not None
                 or not all([isinstance(x, TensorBase) for x in given])):
             return self._run(*given)
+        program = self.program
         try:
-            return self.program(*given)
+            return program(*given)
         except Exception:
             made = self._run(*given)    # raises the error of an operator, if that is the cause
-            self.program = None
+            if not program.concrete_functions:
+                self.program = None     # the model cannot be traced
             return made
 
     def _run(self, *given: Any) -> Any:

@@ -406,3 +406,11 @@ def test_errors_are_those_of_the_operators():
             model([[1., 2.]], [[3.]])
         texts.append(str(error.value))
     assert texts[0] == texts[1]
+
+
+def test_program_survives_a_call_that_fails():
+    model = df.onnx.load(of_nodes(helper.make_node("MatMul", ["a", "b"], ["y"]), inputs=("a", "b")))
+    assert model([[1., 2.]], [[3.], [4.]]).item() == 11.
+    with pytest.raises(df.errors.ShapeError):
+        model([[1., 2.]], [[3.]])
+    assert model.program is not None and model([[1., 2.]], [[5.], [6.]]).item() == 17.

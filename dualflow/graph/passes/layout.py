@@ -66,12 +66,15 @@ class _Layout:
         The number of uses of a value, outputs of the graph included.
     moved : set of Symbol
         The results of transposes that may move behind their readers.
+    products : set of Symbol
+        The results of products, and of the elementwise nodes that follow them and have moved.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.uses: dict[Symbol, int] = Counter(graph.outputs)
         self.wanted: set[Symbol] = set()
         self.moved: set[Symbol] = set()
+        self.products: set[Symbol] = set()
         for node in reversed(graph.nodes):
             for x in node.inputs:
                 self.uses[x] += 1
@@ -83,6 +86,8 @@ class _Layout:
 
     def visit(self, graph: Graph, node: Node) -> Sequence[Symbol] | None:
         """Return replacements of the outputs of a node on transposed inputs: transposes."""
+        if node.op in WITH_EPILOGUE:
+            self.products.update(node.outputs)
         if self.moved.isdisjoint(node.inputs):
             if node.op is TRANSPOSE and perm(node) == channels_first(len(perm(node))):
                 self.moved.update(node.outputs)
@@ -102,6 +107,8 @@ class _Layout:
         for before, after in zip(node.outputs, made, strict=True):
             self.uses[after] = self.uses[before]
             self.moved.add(after)
+            if node.op.kind == "elementwise" and not self.products.isdisjoint(inputs):
+                self.products.update(after.node.inputs)
         return made
 
     def _is_worth_it(self, node: Node) -> bool:
@@ -113,14 +120,7 @@ class _Layout:
             return False
         large = [x for x in node.inputs if x.known_shape == node.outputs[0].known_shape]
         return bool(large) and all([x in self.moved and self.uses[x] == 1
-                                    and _is_product(x.node.inputs[0]) for x in large])
-
-
-def _is_product(x: Symbol) -> bool:
-    """Return True if x is a product, or elementwise nodes on a product."""
-    while x.node.op.kind == "elementwise":
-        x = next((y for y in x.node.inputs if y.known_shape == x.known_shape), x.node.inputs[0])
-    return x.node.op in WITH_EPILOGUE
+                                    and x.node.inputs[0] in self.products for x in large])
 
 
 def _transposed(graph: Graph, node: Node, x: Symbol, order: Order) -> Symbol | None:
