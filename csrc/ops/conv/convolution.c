@@ -75,15 +75,7 @@ DF_OP(conv_cluster) = {EPILOGUE_OP(conv), .name = "conv_cluster", .n_attrs = 6,
 
 #define SHAPE 0
 
-static bool all_known(int64_t n, const int64_t *sizes)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (sizes[i] == DF_UNKNOWN) return false;
-    return true;
-}
-
-/* Checks that the gradient with respect to y has the shape of y, which must be known if all other
- * shapes are: a known shape of the result does not determine strides and padding. */
+/* Checks that the gradient with respect to y has the shape of y. */
 static df_status check_gradient(const df_conv_shapes *s, int w_ndim, const df_tensor *g,
                                 df_error *err)
 {
@@ -93,9 +85,7 @@ static df_status check_gradient(const df_conv_shapes *s, int w_ndim, const df_te
     bool fits = g->ndim == s->ndim;
     for (int d = 0; d < g->ndim && fits; d++)
         fits = g->shape[d] == y[d] || g->shape[d] == DF_UNKNOWN || y[d] == DF_UNKNOWN;
-    const bool open = !all_known(s->ndim, s->x) || !all_known(w_ndim, s->w) ||
-                      !all_known(g->ndim, g->shape);
-    if (fits && (open || all_known(s->ndim, y))) return DF_OK;
+    if (fits) return DF_OK;
     return df_fail(err, DF_BAD_SHAPE, "%s: input has shape %s, filters %s and the gradient %s, "
                    "expected the gradient to have the output's shape %s", s->call->op->name,
                    df_shape_text(s->ndim, s->x).text, df_shape_text(w_ndim, s->w).text,

@@ -24,15 +24,16 @@ static df_status check_list(const df_conv_shapes *s, int attr, int64_t n, int64_
 {
     static const char *const NAMES[] = {"strides", "dilations", "same", "pads"};
     const df_ints list = s->attrs[attr].list;
-    bool good = list.n == n;
-    for (int64_t i = 0; i < list.n && good; i++)
-        good = list.v[i] >= least || list.v[i] == DF_UNKNOWN;
-    if (good) return DF_OK;
-    const int shown = (int)df_min(list.n, DF_MAX_NDIM);
-    return df_fail(err, DF_INVALID_ARGUMENT,
-                   "%s: %s is %s for input %s, expected %lld values of at least %lld",
-                   s->call->op->name, NAMES[attr], df_shape_text(shown, list.v).text,
-                   df_shape_text(s->ndim, s->x).text, (long long)n, (long long)least);
+    const char *op = s->call->op->name;
+    const df_text x = df_shape_text(s->ndim, s->x);
+    for (int64_t i = 0; i < list.n; i++)
+        if (list.v[i] < least)
+            return df_fail(err, DF_INVALID_ARGUMENT, "%s: %s has %lld for input %s, expected %lld "
+                           "values of at least %lld", op, NAMES[attr], (long long)list.v[i], x.text,
+                           (long long)n, (long long)least);
+    if (list.n == n) return DF_OK;
+    return df_fail(err, DF_INVALID_ARGUMENT, "%s: %s has %lld values for input %s, expected %lld",
+                   op, NAMES[attr], (long long)list.n, x.text, (long long)n);
 }
 
 static df_status check_channels(const df_conv_shapes *s, df_error *err)
@@ -46,11 +47,6 @@ static df_status check_channels(const df_conv_shapes *s, df_error *err)
         return DF_SYM(df_conv_fail_shapes)(
             s, "a number of outputs that is divisible by the number of groups", err);
     return DF_OK;
-}
-
-static bool any_unknown(int64_t a, int64_t b, int64_t c)
-{
-    return a == DF_UNKNOWN || b == DF_UNKNOWN || c == DF_UNKNOWN;
 }
 
 /* Output size and leading padding along spatial dimension `d`. */
@@ -67,8 +63,8 @@ static df_status measure(const df_conv_shapes *s, int d, int64_t *out, int64_t *
     if (kernel == 0)
         return DF_SYM(df_conv_fail_shapes)(s, "filters of 1 or more elements in each dimension",
                                            err);
-    if (any_unknown(size, kernel, stride) || any_unknown(dilation, before, after)) {
-        if (same && size != DF_UNKNOWN && stride != DF_UNKNOWN) *out = (size - 1) / stride + 1;
+    if (size == DF_UNKNOWN || kernel == DF_UNKNOWN) {
+        if (same && size != DF_UNKNOWN) *out = (size - 1) / stride + 1;
         return DF_OK;
     }
     if (!df_mul_size(kernel - 1, dilation, &window) || !df_add_size(window, 1, &window) ||
