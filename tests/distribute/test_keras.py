@@ -20,7 +20,6 @@ import dualflow.keras as keras
 from dualflow import distribute as d
 from dualflow.distribute.keras import *
 d.init()
-keras.utils.set_random_seed(d.rank())       # until weights are broadcast, they differ
 rng = np.random.default_rng(0)
 x = rng.integers(0, 20, (64, 3))
 y = rng.normal(size=(64, 1)).astype("float32")
@@ -32,24 +31,27 @@ def made(optimizer, **options):
     return model
 def bits(model):
     return [w.numpy().tobytes().hex() for w in model.weights]
-def tell(value):
-    by_rank = d.allgather_object(value)
-    if d.rank() == 0:
-        print(json.dumps(by_rank))
+told = {}
+def run(name, program):
+    keras.utils.set_random_seed(d.rank())       # until weights are broadcast, they differ
+    exec(program, {**globals(), "tell": lambda value: told.update({
+        name: d.allgather_object(value)})})
 """
+PROGRAMS = {}       # by name; one job runs all of them, since importing Keras takes seconds
 
 
-def results(source, n=2):
-    """Return what each rank prints."""
-    job = launch(n, "-c", HEAD + source)
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """What each rank tells in each program."""
+    runs = "".join([f"run({name!r}, {text!r})\n" for name, text in PROGRAMS.items()])
+    job = launch(2, "-c", f"{HEAD}{runs}if d.rank() == 0:\n    print(json.dumps(told))\n",
+                 str(tmp_path_factory.mktemp("keras")))
     out, err = job.communicate(timeout=120)
     assert job.returncode == 0, out + err
     return json.loads(out.splitlines()[-1])
 
 
-def test_fit_matches_micro_batches():
-    """Traced and eager, the bits match one process that averages both gradients."""
-    found = results("""
+PROGRAMS["fit"] = """
 def trained(**options):
     keras.utils.set_random_seed(d.rank())
     model = made(d.DistributedOptimizer(keras.optimizers.Adam(0.01)), **options)
@@ -85,47 +87,57 @@ def mean(a, b):
 start, traced, history = trained()
 _, eager, same = trained(run_eagerly=True)
 tell([alone(start), traced, eager, history, same])
-""")
+"""
+
+
+def test_fit_matches_micro_batches(results):
+    """Traced and eager, the bits match one process that averages both gradients."""
+    found = results["fit"]
     for alone, traced, eager, history, same in found:
         assert alone == traced == eager
         assert history == same == found[0][3] and set(history) == {"loss", "mae"}
 
 
-def test_learning_rate_warmup():
-    for rates in results("""
+PROGRAMS["warmup"] = """
 model, seen = made(d.DistributedOptimizer(keras.optimizers.SGD(0.0))), []
 see = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: seen.append(
     round(float(model.optimizer.learning_rate), 6)))
 model.fit(x, y, batch_size=32, epochs=3, verbose=0,
           callbacks=[LearningRateWarmupCallback(0.8, warmup_epochs=2), see])
 tell(seen)
-"""):
+"""
+
+
+def test_learning_rate_warmup(results):
+    for rates in results["warmup"]:
         assert rates == [0.4, 0.5, 0.6, 0.7, 0.8, 0.8]
 
 
-def test_files_match_one_process(tmp_path):
-    """Other numbers of ranks can continue from them, including the optimizer state."""
-    file = str(tmp_path / "model.keras")
-    for iterations, same, again in results(f"""
+PROGRAMS["files"] = """
+file = sys.argv[1] + "/model.keras"
 model = made(d.DistributedOptimizer(keras.optimizers.Adam(0.01)))
 model.fit(x, y, verbose=0)
 if d.rank() == 0:
-    model.save({file!r})
+    model.save(file)
 d.barrier()
-read = keras.models.load_model({file!r})
+read = keras.models.load_model(file)
 same = type(read.optimizer) is keras.optimizers.Adam
 d.broadcast_variables(read.variables)
 read.compile(d.DistributedOptimizer(read.optimizer), "mse")
 read.fit(x, y, verbose=0)
 tell([int(read.optimizer.iterations), same, bits(read)])
-"""):
+"""
+
+
+def test_files_match_one_process(results):
+    """Other numbers of ranks can continue from them, including the optimizer state."""
+    for iterations, same, again in results["files"]:
         assert iterations == 4 and same and again
 
 
-def test_unsupported_uses_raise():
-    assert results("""
+PROGRAMS["unsupported"] = """
 said = []
-for make in (lambda: d.DistributedOptimizer(keras.optimizers.SGD(0.1), shards=2),
+for make in (lambda: d.DistributedOptimizer(keras.optimizers.SGD(0.1), shards=4),
              lambda: d.DistributedOptimizer(d.DistributedOptimizer(keras.optimizers.SGD(0.1))),
              lambda: d.DistributedOptimizer(keras.layers.Dense(1))):
     try:
@@ -133,7 +145,11 @@ for make in (lambda: d.DistributedOptimizer(keras.optimizers.SGD(0.1), shards=2)
     except df.errors.DualflowError as error:
         said.append(str(error))
 tell(said)
-""", 1)[0] == [
+"""
+
+
+def test_unsupported_uses_raise(results):
+    assert results["unsupported"][0] == [
         "DistributedOptimizer: an optimizer of Keras accumulates micro-batches itself; pass it "
         "gradient_accumulation_steps instead of backward_passes_per_step and shards",
         "DistributedOptimizer: got a SGD, expected an optimizer of df.optimizers or Keras that is "

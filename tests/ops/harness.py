@@ -21,10 +21,12 @@ GROUPS = (("uint16", "uint32", "uint64"), ("int8", "int16", "uint8"), ("int32", 
 
 def rows(cases: list[Case] = CASES, dtypes: str = "all") -> list:
     """Return test parameters `case, dtype`: for each row "all" its dtypes; one of each group of
-    "similar" ones; or "two", float32 if the row has it, and another."""
+    "similar" ones; "two", float32 if the row has it, and another; or "one", successive dtypes."""
     def taken(k: int, case: Case) -> list[str]:
         if dtypes == "all":
             return list(case.dtypes)
+        if dtypes == "one":
+            return [case.dtypes[k % len(case.dtypes)]]
         if dtypes == "two":
             others = [d for d in case.dtypes if d != "float32"]
             return [d for d in case.dtypes if d == "float32" or d == others[k % len(others)]]

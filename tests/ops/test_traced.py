@@ -1,20 +1,21 @@
 """Every row as part of a graph: traced, without passes, with unknown dimensions, and among
 elementwise ops that fuse with it; results and gradients have the bits of eager mode.
 
-A row takes one of several similar dtypes when traced, and two in the other tests, which depend
-little on the dtype; with ``pytest --exhaustive`` all of them.
+A row takes one of several similar dtypes when traced, two in a cluster, and one without passes and
+with unknown dimensions, which depend little on the dtype; with ``pytest --exhaustive`` all of them.
 """
 
 import numpy as np
 
 import dualflow as df
+from tests import sampling
 from tests.ops import harness
 
 
 def pytest_generate_tests(metafunc):
-    every = metafunc.config.getoption("exhaustive")
-    few = "similar" if metafunc.function is test_traced else "two"
-    metafunc.parametrize("case, dtype", harness.rows(dtypes="all" if every else few))
+    few = {test_traced: "similar", test_inside_a_larger_cluster: "two"}
+    metafunc.parametrize("case, dtype", harness.rows(
+        dtypes="all" if sampling.every else few.get(metafunc.function, "one")))
 
 
 def leaves(args):

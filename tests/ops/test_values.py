@@ -1,5 +1,5 @@
 """Values of every row against its reference in eager mode: as written, long, sliced, 1 and 2
-threads.
+threads; by default two dtypes of a row are long.
 
 tests/ops/test_levels.py runs this file at every SIMD level.
 """
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dualflow import _core
+from tests import sampling
 from tests.ops import harness
 from tests.ops.cases import CASES
 
@@ -38,8 +39,9 @@ def test_tails(case, dtype):
         harness.check(case, harness.make(case, dtype, harness.reshaped(case, (n,))))
 
 
-@pytest.mark.parametrize("case, dtype", harness.rows([c for c in CASES if c in ELEMENTWISE
-                                                       or c.large is not None]))
+@pytest.mark.parametrize("case, dtype", harness.rows(
+    [c for c in CASES if c in ELEMENTWISE or c.large is not None],
+    "all" if sampling.every else "two"))
 def test_threads(case, dtype):
     """Long inputs give correct results, with equal bits for any thread count."""
     large = harness.reshaped(case, (LONG,)) if case.large is None else case.large
