@@ -110,14 +110,16 @@ class Body:
     function: bool
 
     def __init__(self, graph: Any, library: Library, function: bool = False,
-                 attrs: Mapping[str, Any] | None = None, around: Iterable[str] = ()) -> None:
+                 attrs: Mapping[str, Any] | None = None, around: Iterable[str] = (),
+                 weights: Mapping[str, Any] | None = None) -> None:
         self.library, self.function = library, function
         self.inputs: list[Any] = list(graph.input) if function else [i.name for i in graph.input]
         self.outputs: list[Any] = list(graph.output) if function else [o.name for o in graph.output]
         self.types: dict[Any, DType | NarrowType | None] = {} if function else {
             o.name: dtype_of(o.type.tensor_type.elem_type) for o in graph.output}
+        loaded = weights or {}          # initializers that have been read from the file
         self.constants: dict[str, Any] = {} if function else {
-            t.name: to_tensor(t) for t in graph.initializer}
+            t.name: loaded[t.name] if t.name in loaded else to_tensor(t) for t in graph.initializer}
         if not function:
             self.constants |= {t.values.name: to_dense(t) for t in graph.sparse_initializer}
         own = {*self.inputs, *self.constants}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from dualflow.graph.calls.function import Function
 from dualflow.onnx.interpreter import STANDARD, Body, Library, materialised, unsupported
 from dualflow.onnx.package import onnx
 from dualflow.onnx.signature import Spec, fitted, spec_of
+from dualflow.onnx.weights import read_bytes, read_file
 
 if TYPE_CHECKING:
     from dualflow.graph.inspect.profile import Profile
@@ -54,13 +55,14 @@ class Model:
     runs operator by operator.
     """
 
-    def __init__(self, proto: Any, trainable: bool, traced: bool = True) -> None:
+    def __init__(self, proto: Any, trainable: bool, traced: bool = True,
+                 weights: Mapping[str, TensorBase] | None = None) -> None:
         if not isinstance(proto, onnx().ModelProto):
             raise DTypeError(f"onnx.Model: got {shown(proto)}, expected a ModelProto; df.onnx.load "
                              "reads files")
         _check_versions(proto)
         library = Library(proto)
-        self._body = Body(proto.graph, library)
+        self._body = Body(proto.graph, library, weights=weights)
         if library.missing:
             raise unsupported(library)
         constants = self._body.constants
@@ -197,18 +199,19 @@ def load(model: Any, trainable: bool = False, traced: bool = True) -> Model:
     >>> model([[0., 100.]]).numpy().tolist()
     [[0.0, 2.0]]
     """
-    return Model(_proto(model), trainable, traced)
+    if isinstance(model, onnx().ModelProto):
+        return Model(model, trainable, traced)
+    proto, weights = _read(model)
+    return Model(proto, trainable, traced, weights)
 
 
-def _proto(model: Any) -> Any:
-    package = onnx()
-    if isinstance(model, package.ModelProto):
-        return model
+def _read(model: Any) -> tuple[Any, Mapping[str, TensorBase]]:
+    """Return the ModelProto, and initializers by name whose data it lacks."""
     try:
         if isinstance(model, bytes | bytearray | memoryview):
-            proto = package.load_model_from_string(bytes(model))
+            proto, weights = read_bytes(model)
         elif isinstance(model, str | os.PathLike):
-            proto = package.load(os.fspath(model), load_external_data=False)
+            proto, weights = read_file(os.fspath(model))
             _with_data_beside(proto, os.path.dirname(os.path.abspath(model)))
         else:
             raise InvalidArgumentError(f"onnx.load: model is {shown(model)}, expected a path, "
@@ -218,7 +221,7 @@ def _proto(model: Any) -> Any:
             f"onnx.load: there is no ONNX model in {_described(model)}") from None
     if not proto.opset_import or not proto.HasField("graph"):
         raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {_described(model)}")
-    return proto
+    return proto, weights
 
 
 def _described(model: Any) -> str:

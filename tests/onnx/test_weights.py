@@ -1,0 +1,117 @@
+"""Initializers read straight from files: equal to the package's, damaged, and stored unusually."""
+
+import os
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.errors import DualflowError
+from dualflow.onnx import weights
+
+onnx = pytest.importorskip("onnx")
+helper, TensorProto = onnx.helper, onnx.TensorProto
+
+ARRAYS = {
+    "float32": np.arange(3000, dtype="float32").reshape(50, 60),
+    "float64": np.linspace(0, 1, 1024),
+    "float16": np.linspace(-1, 1, 4096).astype("float16").reshape(16, 16, 16),
+    "int8": (np.arange(5000) % 251 - 125).astype("int8"),
+    "uint64": np.arange(600, dtype="uint64") << 40,
+    "bool": np.arange(5000) % 3 == 0,
+    "small": np.array([1.5, 2.5], "float32"),
+    "scalar": np.array(3, "int64"),
+    "empty": np.zeros((0, 4), "float32"),
+}
+
+
+def model_of(tensors):
+    """Return a model whose outputs are these initializers."""
+    nodes = [helper.make_node("Identity", [t.name], [f"{t.name}_out"]) for t in tensors]
+    outputs = [helper.make_tensor_value_info(f"{t.name}_out", t.data_type, list(t.dims))
+               for t in tensors]
+    return helper.make_model(helper.make_graph(nodes, "weights", [], outputs, tensors))
+
+
+def tensors():
+    return [onnx.numpy_helper.from_array(x, name) for name, x in ARRAYS.items()]
+
+
+def check(model):
+    for y, (name, x) in zip(model(), ARRAYS.items(), strict=True):
+        assert y.shape == x.shape and y.numpy().dtype == x.dtype, name
+        assert y.numpy().tobytes() == x.tobytes(), name
+
+
+@pytest.fixture(params=[0, weights.LEAST_BYTES, 1 << 40])
+def least(request, monkeypatch):
+    """Read all initializers apart, or large ones, or none."""
+    monkeypatch.setattr(weights, "LEAST_BYTES", request.param)
+    return request.param
+
+
+def test_values(least, tmp_path):
+    data = model_of(tensors()).SerializeToString()
+    path = tmp_path / "m.onnx"
+    path.write_bytes(data)
+    for given in (path, str(path), data, bytearray(data), memoryview(data)):
+        check(df.onnx.load(given))
+
+
+def test_what_is_read_apart(tmp_path):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model_of(tensors()).SerializeToString())
+    proto, read = weights.read_file(str(path))
+    assert read.keys() == {"float32", "float64", "float16", "int8", "uint64"}
+    assert [t.name for t in proto.graph.initializer] == list(ARRAYS)
+    assert all(bool(t.raw_data) == (t.name not in read) for t in proto.graph.initializer
+               if t.name != "empty")
+
+
+def test_a_graph_in_several_fields():
+    """Messages whose field occurs several times are merged."""
+    both = [model_of(part) for part in (tensors()[:3], tensors()[3:])]
+    check(df.onnx.load(b"".join([m.SerializeToString() for m in both])))
+
+
+def test_data_in_several_fields():
+    """The last one counts, as the package decides."""
+    def field(number, content):
+        return weights._key(number) + weights._encoded(len(content)) + content
+
+    data = np.arange(3000, dtype="float32")
+    tensor = (onnx.numpy_helper.from_array(data, "float32").SerializeToString()
+              + TensorProto(raw_data=(-data).tobytes()).SerializeToString())
+    model = model_of([]).SerializeToString() + field(
+        weights.GRAPH, field(weights.INITIALIZER, tensor))
+    proto, read = weights.read_bytes(model)
+    assert not read
+    np.testing.assert_array_equal(onnx.numpy_helper.to_array(proto.graph.initializer[0]), -data)
+
+
+def test_a_stream(tmp_path):
+    """What cannot be mapped is read as a whole."""
+    os.mkfifo(tmp_path / "pipe")
+    data = model_of(tensors()).SerializeToString()
+    pid = os.fork()
+    if pid == 0:
+        with open(tmp_path / "pipe", "wb") as pipe:
+            pipe.write(data)
+        os._exit(0)
+    check(df.onnx.load(tmp_path / "pipe"))
+    os.waitpid(pid, 0)
+
+
+@pytest.mark.parametrize("dims, size", [((50, 60), 11996), ((50, 60), 12004), ((50, -60), 12000),
+                                        ((2**40, 2**40), 12000), ((-50, -60), 12000)])
+def test_sizes_that_contradict_the_shape(dims, size):
+    tensor = TensorProto(name="w", dims=dims, data_type=TensorProto.FLOAT, raw_data=bytes(size))
+    with pytest.raises(df.errors.DataLossError, match=f"'w' is damaged: {size} bytes"):
+        df.onnx.load(model_of([tensor]).SerializeToString())
+
+
+def test_bytes_cut_off(least):
+    data = model_of(tensors()).SerializeToString()
+    for n in range(0, len(data) - 1, 997):
+        with pytest.raises(DualflowError):
+            df.onnx.load(data[:n])()
