@@ -45,10 +45,8 @@ typedef struct {
 
 #define DTYPE f32
 #define FINISHES
-#define UNROLL _Pragma("GCC unroll 1") /* one function for all sizes */
-#include "conv/finish.h"
-#undef UNROLL
 #define UNROLL _Pragma("GCC unroll 16")
+#include "conv/finish.h"
 #include "conv/depthwise_formulas.h"
 #undef FINISHES
 #undef DTYPE

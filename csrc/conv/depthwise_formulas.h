@@ -35,16 +35,6 @@ DF_INLINE void FN(three_taps)(const int n, const int m, bool left, bool right, c
     }
 }
 
-#if defined(FINISHES)
-/* Not inlined, since it would double the code of the many variants of `results`. */
-DF_NOINLINE void FN(finish_results)(const window *g, int n, int m, int64_t first, int64_t at,
-                                    int64_t lanes, V *sum)
-{
-    FN(finish)(g->finish, n, m, m, lanes, n, g->at + first * g->y_next + at, g->y_next,
-               g->column + at, sum);
-}
-#endif
-
 /* Computes n consecutive results from `first` on, m vectors of channels. */
 DF_INLINE void FN(results)(const int n, const int m, const bool three, const window *g,
                            int64_t first, int64_t at, int64_t lanes)
@@ -65,9 +55,6 @@ DF_INLINE void FN(results)(const int n, const int m, const bool three, const win
                     FN(tap)(n, m, x, next, w, lanes, sum);
         }
     }
-#if defined(FINISHES)
-    if (g->finish) FN(finish_results)(g, n, m, first, at, lanes, sum);
-#endif
     UNROLL for (int i = 0; i < n; i++)
         UNROLL for (int v = 0; v < m; v++)
             FN(store_upto)(y + i * g->y_next + v * LANES, sum[i * m + v], lanes);
@@ -84,6 +71,45 @@ DF_INLINE void FN(all_channels)(const int n, const int m, const bool three, cons
         FN(results)(n, 1, three, g, first, at, LANES);
     if (at < g->channels) FN(results)(n, 1, three, g, first, at, g->channels - at);
 }
+
+#if defined(FINISHES)
+/* Applies the steps to n consecutive results from `first` on, m vectors of channels. */
+DF_INLINE void FN(finish_block)(const int n, const int m, const window *g, int64_t first,
+                                int64_t at, int64_t lanes)
+{
+    T *y = (T *)g->y + first * g->y_next + at;
+    V sum[SUMS];
+    UNROLL for (int i = 0; i < n; i++)
+        UNROLL for (int v = 0; v < m; v++)
+            sum[i * m + v] = FN(load_upto)(y + i * g->y_next + v * LANES, lanes);
+    FN(finish)(g->finish, n, m, m, lanes, n, g->at + first * g->y_next + at, g->y_next,
+               g->column + at, sum);
+    UNROLL for (int i = 0; i < n; i++)
+        UNROLL for (int v = 0; v < m; v++)
+            FN(store_upto)(y + i * g->y_next + v * LANES, sum[i * m + v], lanes);
+}
+
+/* Applies the steps to a run while it is in cache. */
+static void FN(finish_run)(const window *g)
+{
+    const int m = SUMS / 4;
+    int64_t i = 0;
+    for (; i + 4 <= g->count; i += 4) {
+        int64_t at = 0;
+        for (; at + m * LANES <= g->channels; at += m * LANES)
+            FN(finish_block)(4, m, g, i, at, LANES);
+        for (; at < g->channels; at += LANES)
+            FN(finish_block)(4, 1, g, i, at, df_min(LANES, g->channels - at));
+    }
+    for (; i < g->count; i++) {
+        int64_t at = 0;
+        for (; at + 4 * LANES <= g->channels; at += 4 * LANES)
+            FN(finish_block)(1, 4, g, i, at, LANES);
+        for (; at < g->channels; at += LANES)
+            FN(finish_block)(1, 1, g, i, at, df_min(LANES, g->channels - at));
+    }
+}
+#endif
 
 /* Computes the results of a run. The last block of a long run overlaps the block before it. */
 static void FN(run_results)(const window *given)
@@ -108,6 +134,9 @@ static void FN(run_results)(const window *given)
             if (three) FN(all_channels)(1, 4, true, g, i);
             else FN(all_channels)(1, 4, false, g, i);
     }
+#if defined(FINISHES)
+    if (g->finish) FN(finish_run)(g);
+#endif
 }
 
 /* Adds the products of n neighbouring results of y with x to the sums of rows x cols taps; the

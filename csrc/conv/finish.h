@@ -9,6 +9,8 @@
         }                                                                                          \
     break
 
+#define MOST_SUMS 32
+
 /* Applies the steps to rows x vectors sums, `stride` apart per row. The first sum is element `at`
  * of the result, column `column`; rows are row_step apart. Rows from n_rows on repeat the last one,
  * and the last vector of a row has `lanes` elements. */
@@ -16,9 +18,18 @@ DF_INLINE void FN(finish)(const df_finish *f, const int rows, const int vectors,
                           int64_t lanes, int64_t n_rows, int64_t at, int64_t row_step,
                           int64_t column, V *sum)
 {
+    V kept[MOST_SUMS];
+    __asm__("" : "=m"(kept)); /* KEEP writes it before a step reads it; compilers cannot know */
     for (const df_finish_step *s = f->steps; s < f->steps + f->n; s++) {
         const T *data = s->data;
         V by[4];
+        if (s->operand == DF_FINISH_KEPT) {
+            if (s->kind == DF_FINISH_ADD)
+                do { EACH_SUM(x + kept[i * stride + v]); } while (0);
+            else
+                do { EACH_SUM(x * kept[i * stride + v]); } while (0);
+            continue;
+        }
         if (s->operand == DF_FINISH_PER_ELEMENT) {
 #define OPERAND                                                                                    \
     FN(load_upto)(data + at + df_min(i, n_rows - 1) * row_step + v * LANES,                        \
@@ -31,7 +42,7 @@ DF_INLINE void FN(finish)(const df_finish *f, const int rows, const int vectors,
 #undef OPERAND
         }
         UNROLL for (int v = 0; v < vectors; v++)
-            by[v] = s->kind == DF_FINISH_RELU ? (V){0}
+            by[v] = !data ? (V){0}
                     : s->operand == DF_FINISH_ONE
                         ? FN(splat)(*data)
                         : FN(load_upto)(data + column + v * LANES,
@@ -41,9 +52,14 @@ DF_INLINE void FN(finish)(const df_finish *f, const int rows, const int vectors,
         case DF_FINISH_MULTIPLY: EACH_SUM(x * by[v]);
         case DF_FINISH_MAXIMUM: EACH_SUM(FN(max)(x, by[v]));
         case DF_FINISH_MINIMUM: EACH_SUM(FN(min)(x, by[v]));
+        case DF_FINISH_DIVIDE: EACH_SUM(x / by[v]);
         case DF_FINISH_RELU: EACH_SUM(FN(max0)(x));
+        case DF_FINISH_RELU6:
+            EACH_SUM(FN(select)(FN(max0)(x) > 6, FN(splat)(6), FN(max0)(x)));
+        case DF_FINISH_KEEP: EACH_SUM(kept[i * stride + v] = x);
         }
     }
 }
 
 #undef EACH_SUM
+#undef MOST_SUMS

@@ -16,19 +16,23 @@ typedef void (*df_gemm_epilogue)(const void *context, int64_t row, int64_t rows,
 
 typedef enum {
     DF_FINISH_ADD, DF_FINISH_MULTIPLY,
-    DF_FINISH_MAXIMUM, DF_FINISH_MINIMUM, /* the sum is the first operand */
-    DF_FINISH_RELU,
+    DF_FINISH_MAXIMUM, DF_FINISH_MINIMUM, DF_FINISH_DIVIDE, /* the sum is the first operand */
+    DF_FINISH_RELU, DF_FINISH_RELU6,
+    DF_FINISH_KEEP, /* copies the sums, for a later step with operand KEPT */
 } df_finish_kind;
 
-/* The number of elements of an operand. Columns are output channels. */
-typedef enum { DF_FINISH_ONE, DF_FINISH_PER_COLUMN, DF_FINISH_PER_ELEMENT } df_finish_operand;
+/* The number of elements of an operand. Columns are output channels. Only ADD and MULTIPLY take
+ * PER_ELEMENT and KEPT. */
+typedef enum {
+    DF_FINISH_ONE, DF_FINISH_PER_COLUMN, DF_FINISH_PER_ELEMENT, DF_FINISH_KEPT,
+} df_finish_operand;
 
 #define DF_FINISH_MAX 8
 
 typedef struct {
     df_finish_kind kind;
     df_finish_operand operand;
-    int input; /* of the call, where `data` comes from; unused by RELU */
+    int input; /* of the call, where `data` comes from; -1: unused */
     const void *data;
 } df_finish_step;
 

@@ -4,69 +4,115 @@
 
 extern DF_OP(add);
 extern DF_OP(multiply);
+extern DF_OP(divide);
 extern DF_OP(maximum);
 extern DF_OP(minimum);
 extern DF_OP(clip_by_value);
 extern DF_OP(relu);
+extern DF_OP(relu6);
 
 /* The code to read, and the steps found. */
 typedef struct {
     const df_call *call;
+    const df_cluster_code *code;
     df_finish *finish;
+    int64_t kept; /* value that has been kept for a later step, or -1 */
 } reading;
 
-/* Adds a step with input `input`; -1: none. */
-static bool add_step(const reading *r, df_finish_kind kind, int64_t input)
+static df_finish_step *append(const reading *r, df_finish_kind kind)
 {
     df_finish *f = r->finish;
-    const df_tensor *product = r->call->in[0];
-    if (f->n == DF_FINISH_MAX) return false;
-    df_finish_step step = {.kind = kind, .input = (int)input};
-    if (input >= 0) {
-        const df_tensor *x = r->call->in[input];
-        const int last = product->ndim - 1;
-        if (x->dtype != product->dtype) return false;
-        if (x->size == 1) step.operand = DF_FINISH_ONE;
-        else if (x->size == product->shape[last] && x->ndim && x->shape[x->ndim - 1] == x->size)
-            step.operand = DF_FINISH_PER_COLUMN;
-        else if (x->size == product->size && (kind == DF_FINISH_ADD || kind == DF_FINISH_MULTIPLY))
-            step.operand = DF_FINISH_PER_ELEMENT;
-        else return false;
-    }
-    f->steps[f->n++] = step;
+    if (f->n == DF_FINISH_MAX) return NULL;
+    f->steps[f->n] = (df_finish_step){.kind = kind, .input = -1};
+    return &f->steps[f->n++];
+}
+
+/* Adds a step with an input as operand. */
+static bool add_step(const reading *r, df_finish_kind kind, int64_t input)
+{
+    df_finish_step *step = append(r, kind);
+    const df_tensor *product = r->call->in[0], *x = r->call->in[input];
+    const int last = product->ndim - 1;
+    if (!step || x->dtype != product->dtype) return false;
+    step->input = (int)input;
+    if (x->size == 1) step->operand = DF_FINISH_ONE;
+    else if (x->size == product->shape[last] && x->ndim && x->shape[x->ndim - 1] == x->size)
+        step->operand = DF_FINISH_PER_COLUMN;
+    else if (x->size == product->size && (kind == DF_FINISH_ADD || kind == DF_FINISH_MULTIPLY))
+        step->operand = DF_FINISH_PER_ELEMENT;
+    else return false;
     return true;
 }
 
-/* Adds the step of an op on the value `last` and other inputs. */
-static bool read_step(const reading *r, const df_cluster_step *s, int64_t last)
+static bool is_input(const reading *r, int64_t value)
 {
-    const df_op *op = s->op;
-    const int64_t n_in = r->call->n_in, *in = s->in;
-    const bool adds = op == &DF_SYM(df_op_add), multiplies = op == &DF_SYM(df_op_multiply);
-    if (adds || multiplies) { /* commutative */
-        const int64_t other = in[0] == last ? in[1] : in[0];
-        if ((in[0] != last && in[1] != last) || other == 0 || other >= n_in) return false;
-        return add_step(r, adds ? DF_FINISH_ADD : DF_FINISH_MULTIPLY, other);
-    }
-    for (int i = 1; i < s->n_in; i++)
-        if (in[i] == 0 || in[i] >= n_in) return false;
-    if (in[0] != last) return false;
-    if (op == &DF_SYM(df_op_maximum)) return add_step(r, DF_FINISH_MAXIMUM, in[1]);
-    if (op == &DF_SYM(df_op_minimum)) return add_step(r, DF_FINISH_MINIMUM, in[1]);
-    if (op == &DF_SYM(df_op_clip_by_value))
-        return add_step(r, DF_FINISH_MINIMUM, in[2]) && add_step(r, DF_FINISH_MAXIMUM, in[1]);
-    return op == &DF_SYM(df_op_relu) && add_step(r, DF_FINISH_RELU, -1);
+    return value > 0 && value < r->call->n_in;
 }
 
-static bool read_steps(const reading *r, const df_cluster_code *code)
+static bool is_commutative(const df_op *op)
 {
+    return op == &DF_SYM(df_op_add) || op == &DF_SYM(df_op_multiply);
+}
+
+/* The operand of a sum or product whose other operand is `last`; -1: no such step. */
+static int64_t other_operand(const df_cluster_step *s, int64_t last)
+{
+    if (!is_commutative(s->op)) return -1;
+    return s->in[0] == last ? s->in[1] : s->in[1] == last ? s->in[0] : -1;
+}
+
+/* Keeps the value `last` before step `at` if a later one combines it with the value before. */
+static bool keep(reading *r, int64_t at, int64_t last)
+{
+    for (int64_t i = at; i < r->code->n_steps; i++) {
+        const int64_t before = i == at ? last : r->call->n_in + i - 1;
+        if (other_operand(&r->code->steps[i], before) != last) continue;
+        if (r->kept >= 0) return false;
+        r->kept = last;
+        return append(r, DF_FINISH_KEEP);
+    }
+    return true;
+}
+
+/* Adds the step of an op on the value `last` and other values. */
+static bool read_step(reading *r, const df_cluster_step *s, int64_t last)
+{
+    const df_op *op = s->op;
+    const int64_t *in = s->in, other = other_operand(s, last);
+    if (is_commutative(op)) {
+        const df_finish_kind kind = op == &DF_SYM(df_op_add) ? DF_FINISH_ADD : DF_FINISH_MULTIPLY;
+        if (is_input(r, other)) return add_step(r, kind, other);
+        if (other < 0 || other != r->kept) return false;
+        df_finish_step *step = append(r, kind);
+        r->kept = -1;
+        if (step) step->operand = DF_FINISH_KEPT;
+        return step;
+    }
+    if (in[0] != last) return false;
+    for (int i = 1; i < s->n_in; i++)
+        if (!is_input(r, in[i])) return false;
+    if (op == &DF_SYM(df_op_maximum)) return add_step(r, DF_FINISH_MAXIMUM, in[1]);
+    if (op == &DF_SYM(df_op_minimum)) return add_step(r, DF_FINISH_MINIMUM, in[1]);
+    if (op == &DF_SYM(df_op_divide)) return add_step(r, DF_FINISH_DIVIDE, in[1]);
+    if (op == &DF_SYM(df_op_clip_by_value))
+        return add_step(r, DF_FINISH_MINIMUM, in[2]) && add_step(r, DF_FINISH_MAXIMUM, in[1]);
+    if (op == &DF_SYM(df_op_relu)) return append(r, DF_FINISH_RELU);
+    return op == &DF_SYM(df_op_relu6) && append(r, DF_FINISH_RELU6);
+}
+
+/* Reads code in which each step computes from the value before it, and from inputs or from one
+ * earlier value. */
+static bool read_steps(reading *r)
+{
+    const df_cluster_code *code = r->code;
     const df_tensor *product = r->call->in[0];
     int64_t last = 0;
-    if (code->n_out != 1 || code->columns || product->ndim == 0) return false;
+    if (code->n_out != 1 || code->columns || product->ndim == 0 || code->n_steps > DF_FINISH_MAX)
+        return false;
     for (int64_t i = 0; i < code->n_steps; i++) {
         const df_cluster_step *s = &code->steps[i];
         if (s->space != DF_SPACE_FULL || s->reduces || s->dtype != product->dtype ||
-            !read_step(r, s, last))
+            !keep(r, i, last) || !read_step(r, s, last))
             return false;
         last = r->call->n_in + i;
     }
@@ -75,11 +121,11 @@ static bool read_steps(const reading *r, const df_cluster_code *code)
 
 void DF_SYM(df_finish_of)(const df_call *call, df_finish *finish)
 {
-    const reading r = {call, finish};
     df_cluster_code code;
+    reading r = {call, &code, finish, -1};
     df_error err;
     finish->n = 0;
     if (call->in[0]->dtype != DF_F32 || df_cluster_read(call, &code, &err) != DF_OK) return;
-    if (!read_steps(&r, &code)) finish->n = 0;
+    if (!read_steps(&r)) finish->n = 0;
     df_cluster_code_clear(&code);
 }

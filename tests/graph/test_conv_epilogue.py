@@ -61,7 +61,17 @@ CHAINS = {
     "clipped": [("multiply", [2, 0]), ("clip_by_value", [4, 1, 2]), ("relu", [5])],
     "scaled": [("multiply", [0, 1]), ("multiply", [3, 4]), ("add", [5, 1])],
     "residual read twice": [("add", [0, 3]), ("multiply", [3, 4])],
+    "hard swish": [("add", [0, 2]), ("divide", [4, 1]), ("add", [5, 2]),
+                   ("clip_by_value", [6, 1, 2]), ("multiply", [4, 7])],
+    "swish": [("sigmoid", [0]), ("multiply", [0, 4])],
+    "two values kept in turn": [("relu6", [0]), ("add", [4, 0]), ("divide", [5, 2]),
+                                ("multiply", [6, 5])],
+    "two values kept at once": [("relu", [0]), ("divide", [4, 2]), ("add", [5, 4]),
+                                ("add", [6, 0])],
+    "a value kept twice": [("relu6", [0]), ("add", [4, 0]), ("multiply", [0, 5])],
+    "squared": [("multiply", [0, 0]), ("add", [4, 4]), ("relu6", [5])],
     "not a chain": [("multiply", [0, 0]), ("add", [4, 0])],
+    "divided by the value": [("divide", [1, 0]), ("divide", [4, 4])],
     "more than eight": [("add", [0 if k == 0 else k + 3, 1 + k % 3]) for k in range(9)],
 }
 
@@ -69,6 +79,33 @@ CHAINS = {
 @pytest.mark.parametrize("name", CHAINS)
 @pytest.mark.parametrize("x, w, given", CONVOLUTIONS)
 def test_chains_of_steps(name, x, w, given):
+    check_steps(CHAINS[name], x, w, given)
+
+
+OPS = {"add": 2, "multiply": 2, "divide": 2, "maximum": 2, "minimum": 2, "relu": 1, "relu6": 1,
+       "tanh": 1, "clip_by_value": 3}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_steps(seed):
+    """Mostly on the value before, otherwise on any earlier one."""
+    rng = np.random.default_rng(seed)
+    steps = []
+    for k in range(rng.integers(1, 8)):
+        op = rng.choice([*OPS, "add", "multiply"])
+        last = k + 3 if k else 0
+        inputs = [last if rng.random() < 0.9 else rng.integers(0, last + 1)]
+        inputs += rng.integers(1, 4, OPS[op] - 1).tolist()
+        if op in ("add", "multiply") and rng.random() < 0.4:
+            inputs[1] = rng.choice([0, *range(4, last + 1)])
+        if rng.random() < 0.3:
+            inputs = inputs[::-1]
+        steps.append((str(op), [int(x) for x in inputs]))
+    steps.append(("add", [len(steps) + 3, 2]))
+    check_steps(steps, *CONVOLUTIONS[seed % 7])
+
+
+def check_steps(steps, x, w, given):
     """Cover operands with NaN, infinities and zeros of both signs."""
     rng = np.random.default_rng(2)
     given = attributes(w, **given)
@@ -80,12 +117,12 @@ def test_chains_of_steps(name, x, w, given):
     for number in special:
         operands[0] = df.constant([number], df.float32)
         values = [plain, *operands]
-        for op, inputs in CHAINS[name]:
+        for op, inputs in steps:
             values.append(_core.apply(op, *[values[k] for k in inputs]))
         for n_threads in (1, 2):
             with harness.threads(n_threads):
                 got, = _core.apply("conv_cluster", images, filters, *operands,
-                                   code=tile_code(CHAINS[name], 4), **given)
+                                   code=tile_code(steps, 4), **given)
             # Which of two NaNs a sum returns depends on the order of its operands.
             same_bits(*[df.where(df.math.is_nan(y), np.nan, y) for y in (got, values[-1])])
 
