@@ -31,6 +31,22 @@ enum { AXES, KEEPDIMS };
                                   const void *x)                                                 \
     { FN(gather_rows)(out, x, rows, cols, stride, identity, FN(combine)); }
 
+/* Adds the function for rows whose elements are apart. */
+#define APART(name, identity, map, combine)                                                      \
+    static void FN(name##_apart)(void *out, int64_t step, const void *x, const void *p,          \
+                                 int64_t n, int64_t stride, int64_t rows)                        \
+    {                                                                                            \
+        const T *a = x, *b = p;                                                                  \
+        T *y = out;                                                                              \
+        if (rows * sizeof(T) == DF_APART_BYTES)                                                  \
+            FN(reduce_apart)(y, step, a, b, n, stride, DF_APART_BYTES / DF_VEC_BYTES, LANES,     \
+                             identity, FN(map), FN(combine));                                    \
+        else                                                                                     \
+            for (int64_t r = 0; r < rows; r += LANES)                                            \
+                FN(reduce_apart)(y + r * step, step, a + r, b ? b + r : b, n, stride, 1,         \
+                                 df_min(LANES, rows - r), identity, FN(map), FN(combine));       \
+    }
+
 #define TEMPLATE "ops/reduction/reduce_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
@@ -40,14 +56,18 @@ typedef void (*rows_fn)(void *out, const void *x, const void *p, int64_t rows, i
 typedef void (*columns_fn)(void *out, const void *x, const void *p, int64_t rows, int64_t cols,
                            int64_t stride);
 typedef void (*gather_fn)(int64_t rows, int64_t cols, int64_t stride, void *out, const void *x);
+typedef void (*apart_fn)(void *out, int64_t out_step, const void *x, const void *p, int64_t n,
+                         int64_t stride, int64_t rows);
 typedef void (*finish_fn)(int64_t n, void *out, const void *p, double count);
 
-/* The functions that reduce one dtype; for floats, also those for column reductions. */
+/* The functions that reduce one dtype; for floats, also those for column reductions, and for the
+ * reductions of reduce_channels.h. */
 typedef struct {
     rows_fn rows;
     columns_fn columns;
     df_column_part_fn part;
     gather_fn gather;
+    apart_fn apart;
 } reducer;
 
 /* A reduction: the reducer of the elements, the reducer of partial results, and the finish.
@@ -61,7 +81,7 @@ typedef struct reduction {
 
 #define REDUCER_OF(name, dtype) {.rows = name##_rows_##dtype, .columns = name##_columns_##dtype}
 #define FOLDED_OF(name, dtype)                                                                   \
-    {name##_rows_##dtype, name##_columns_##dtype, name##_part_##dtype, name##_gather_##dtype}
+    {name##_rows_##dtype, name##_columns_##dtype, name##_part_##dtype, name##_gather_##dtype, NULL}
 #define FLOAT_REDUCERS(name) [DF_F32] = REDUCER_OF(name, f32), DF_OF_ALL(F64, REDUCER_OF(name, f64))
 #define FOLDED_FLOATS(name) [DF_F32] = FOLDED_OF(name, f32), DF_OF_ALL(F64, FOLDED_OF(name, f64))
 #define INT_REDUCERS(name)                                                                       \
@@ -105,6 +125,17 @@ static const reduction finite_max = {.first = {FLOAT_REDUCERS(max)}, .rest = {FL
 static const reduction logsumexp = {.first = {FLOAT_REDUCERS(sum_exp)},
                                     .rest = {FLOAT_REDUCERS(sum)}, FINISH(log),
                                     .parameter = &finite_max, .cost = 0.4};
+
+/* The same for rows whose elements are apart. */
+#define APART_OF(name, dtype)                                                                    \
+    {.rows = name##_rows_##dtype, .columns = name##_columns_##dtype, .apart = name##_apart_##dtype}
+#define APART_FLOATS(name) [DF_F32] = APART_OF(name, f32), DF_OF_ALL(F64, APART_OF(name, f64))
+static const reduction channel_sum = {.first = {APART_FLOATS(sum)}, .rest = {FLOAT_REDUCERS(sum)}};
+static const reduction channel_mean = {.first = {APART_FLOATS(sum)}, .rest = {FLOAT_REDUCERS(sum)},
+                                       FINISH(mean)};
+static const reduction channel_variance = {.first = {APART_FLOATS(sum_deviation)},
+                                           .rest = {FLOAT_REDUCERS(sum)}, FINISH(mean),
+                                           .parameter = &channel_mean};
 
 /* Dimensions of an input without those of size 1, adjacent ones of one kind merged. Each group has
  * at least two elements, so there are fewer than 64. */
@@ -160,6 +191,7 @@ typedef struct {
     char *out;
     df_span span;
     int64_t chunk, n_chunks, n_blocks;
+    int64_t channels; /* channels last: elements of a row are this far apart; 0: rows are dense */
     int bytes;
 } stage;
 
@@ -232,8 +264,14 @@ static void column_task(void *context, int64_t begin, int64_t end)
     }
 }
 
+static void run_apart(stage *s);
+
 static void run_stage(stage *s, double cost)
 {
+    if (s->channels) {
+        run_apart(s);
+        return;
+    }
     const bool rows = s->span.inner == 1;
     const int64_t items = s->span.outer * s->n_chunks * (rows ? 1 : s->n_blocks);
     if (items == 0) return;
@@ -283,15 +321,16 @@ static scratch scratch_of(groups g, const reduction *r, int bytes)
     return need;
 }
 
-static void reduce(const reduction *r, groups g, df_dtype dtype, const void *x, char *out,
-                   int64_t n_out, double count, char *workspace)
+/* `channels`: of x, if it is stored channels last but `g` groups channels first; otherwise 0. */
+static void reduce(const reduction *r, groups g, df_dtype dtype, const void *x, int64_t channels,
+                   char *out, int64_t n_out, double count, char *workspace)
 {
     const int bytes = df_dtypes[dtype].bytes;
     const scratch need = scratch_of(g, r, bytes);
     char *results[2] = {workspace, workspace + need.even}, *parameter = NULL, *p = NULL;
     if (r->parameter) { /* computed first, in the same scratch memory */
         parameter = results[1] + need.odd;
-        reduce(r->parameter, g, dtype, x, parameter, n_out, count, workspace);
+        reduce(r->parameter, g, dtype, x, channels, parameter, n_out, count, workspace);
         p = repeat_parameter(&g, parameter, parameter + need.parameter,
                              parameter + 2 * need.parameter, bytes);
     }
@@ -302,6 +341,7 @@ static void reduce(const reduction *r, groups g, df_dtype dtype, const void *x, 
         s.x = i ? results[~i & 1] : x;
         s.p = i ? NULL : p;
         s.out = all_reduced(&left) ? out : results[i & 1];
+        s.channels = i ? 0 : channels;
         s.bytes = bytes;
         run_stage(&s, i ? 0 : r->cost);
     }
@@ -349,11 +389,12 @@ static df_status run(const df_call *call, const reduction *r)
     if (out->size == 0) return DF_OK;
     groups g;
     group_call(&g, call);
-    reduce(r, g, x->dtype, x->data, out->data, out->size, (double)(x->size / out->size),
+    reduce(r, g, x->dtype, x->data, 0, out->data, out->size, (double)(x->size / out->size),
            call->workspace);
     return DF_OK;
 }
 
+#include "ops/reduction/reduce_channels.h"
 #include "ops/reduction/reduce_pieces.h"
 
 #define REDUCTION(of)                                                                            \
@@ -407,3 +448,11 @@ DF_OP(reduce_sum_of_squares) = {REDUCTION_OP(sum_of_squares), OF_FLOATS_ALONE(su
                                 COLUMNS(sum_of_squares), FORMULA("sum_square", NULL)};
 DF_OP(reduce_mean_of_squares) = {REDUCTION_OP(mean_of_squares), OF_FLOATS_ALONE(mean_of_squares),
                                  COLUMNS(mean_of_squares), FORMULA("sum_square", "mean_finish")};
+
+/* Substituted by a graph pass for reductions in channels first of a transposed tensor. */
+CHANNEL_REDUCTION(sum)
+CHANNEL_REDUCTION(mean)
+CHANNEL_REDUCTION(variance)
+DF_OP(channel_sum) = {CHANNEL_REDUCTION_OP(sum)};
+DF_OP(channel_mean) = {CHANNEL_REDUCTION_OP(mean)};
+DF_OP(channel_variance) = {CHANNEL_REDUCTION_OP(variance)};

@@ -8,11 +8,13 @@ therefore transposes before and after each of them:
     add(transpose(x), bias)                 transpose(add(x, transposed bias))
     concat, split, pad, strided_slice       the same along the dimensions of x
     reshape that splits or merges sizes     the same on x, then a transpose of more dimensions
+    reduce_mean(transpose(x))               channel_mean(x), which adds in the same order
 
 `reshapes` then removes a transpose that meets its inverse, and turns the transpose of a bias, which
 moves only sizes of 1, into a reshape. A node moves in front of a transpose if the path from its
-result leads to an inverse transpose, or if it can become the epilogue of a product. Reductions stay
-behind: in the other order of dimensions their sums have other bits.
+result leads to an inverse transpose or to a reduction over all sizes, or if it can become the
+epilogue of a product. Other reductions stay behind: in the other order of dimensions their sums
+have other bits.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from math import prod
 from typing import Any
 
 from dualflow._core import Op, Symbol, get_op
+from dualflow.dtypes import float32, float64
 from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.epilogue import WITH_EPILOGUE
 from dualflow.graph.passes.options import Options
@@ -31,6 +34,8 @@ from dualflow.graph.passes.values import is_known, replacement, source
 
 CONCAT, SPLIT, PAD = get_op("concat"), get_op("split"), get_op("pad")
 SLICE = get_op("strided_slice")
+CHANNEL_REDUCTIONS = {get_op(f"reduce_{of}"): get_op(f"channel_{of}")
+                      for of in ("sum", "mean", "variance")}
 WHOLE = -2**63              # begin and end of a slice without bounds
 PLAIN = 0                   # kind of a slice: from begin to end
 
@@ -78,7 +83,9 @@ class _Layout:
         for node in reversed(graph.nodes):
             for x in node.inputs:
                 self.uses[x] += 1
-            if node.op is TRANSPOSE and perm(node) == inverse(channels_first(len(perm(node)))):
+            if (node.op in CHANNEL_REDUCTIONS and _channel_reduction(node)
+                    or node.op is TRANSPOSE
+                    and perm(node) == inverse(channels_first(len(perm(node))))):
                 self.wanted.add(node.inputs[0])
             elif ((node.op.kind == "elementwise" or node.op in RULES)
                     and not self.wanted.isdisjoint(node.outputs)):
@@ -92,6 +99,8 @@ class _Layout:
             if node.op is TRANSPOSE and perm(node) == channels_first(len(perm(node))):
                 self.moved.update(node.outputs)
             return None
+        if node.op in CHANNEL_REDUCTIONS:
+            return _reduced(graph, node)
         rule = _elementwise if node.op.kind == "elementwise" else RULES.get(node.op)
         if rule is None or not self._is_worth_it(node):
             return None
@@ -121,6 +130,25 @@ class _Layout:
         large = [x for x in node.inputs if x.known_shape == node.outputs[0].known_shape]
         return bool(large) and all([x in self.moved and self.uses[x] == 1
                                     and x.node.inputs[0] in self.products for x in large])
+
+
+def _channel_reduction(node: Node) -> dict[str, bool] | None:
+    """Return the attributes of the op that reduces all sizes of an input in channels last, and
+    possibly the batch; None for a reduction of other dimensions or dtypes."""
+    x, attrs = node.inputs[0], node.attr_dict
+    axes = {axis % x.ndim for axis in attrs["axes"]} if x.ndim > 2 else set()
+    if axes - {0} != set(range(2, x.ndim)) or not axes or x.dtype not in (float32, float64):
+        return None
+    return {"over_batch": 0 in axes, "keepdims": attrs["keepdims"]}
+
+
+def _reduced(graph: Graph, node: Node) -> list[Symbol] | None:
+    """Reduce before the transpose; the result is that of the reduction behind it."""
+    attrs = _channel_reduction(node)
+    x = node.inputs[0]
+    if attrs is None or perm(x.node) != channels_first(x.ndim):
+        return None
+    return [replacement(graph, node, CHANNEL_REDUCTIONS[node.op], x.node.inputs[0], **attrs)]
 
 
 def _transposed(graph: Graph, node: Node, x: Symbol, order: Order) -> Symbol | None:

@@ -53,7 +53,17 @@ def normalized(rng, x):
                                                                *[1] * (x.ndim - 2))
 
 
+def moments(rng, x):
+    """Reduce all sizes, with and without the batch and keepdims, and some of the sizes."""
+    sizes = list(range(2, x.ndim))
+    total, mean = df.reduce_sum(x, sizes), df.reduce_mean(x, [*sizes, 0])
+    spread = df.math.reduce_variance(x, [d - x.ndim for d in sizes], keepdims=True)
+    return x * df.reshape(total * mean, [*total.shape, *[1] * len(sizes)]) + spread
+
+
 STEPS = {
+    "moments": moments,
+    "rows": lambda rng, x: x - df.reduce_mean(x, -1, keepdims=True),
     "bias": bias,
     "scaled": scaled,
     "shuffled": shuffled,
@@ -132,7 +142,8 @@ def test_random_networks(seed):
 
 MOVED = {"bias": 0, "relu": 0, "silu": 0, "clipped": 0, "residual": 0, "conv": 0, "branches": 0,
          "padded": 0, "every second": 0, "reversed": 0, "selected": 0, "channels last": 0,
-         "merged": 0, "shuffled": 1, "plain operand": 0, "scaled": 1}
+         "merged": 0, "shuffled": 1, "plain operand": 0, "scaled": 0, "normalized": 0,
+         "moments": 0}
 
 
 @pytest.mark.parametrize("name", MOVED)

@@ -1,0 +1,105 @@
+/* Part of reduce.c: reductions per channel, or per image and channel, of a tensor in channels last.
+ * The results have the bits, and with keepdims the shape, of the reduction of the transposed tensor
+ * in channels first. */
+
+/* Computes results [begin, end) of (images, chunks, blocks of channels). */
+static void apart_task(void *context, int64_t begin, int64_t end)
+{
+    const stage *s = context;
+    const int64_t b = s->bytes, per_block = DF_APART_BYTES / b, channels = s->channels;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t first = i % s->n_blocks * per_block, chunks = i / s->n_blocks;
+        const int64_t image = chunks / s->n_chunks, chunk = chunks % s->n_chunks;
+        const int64_t from = chunk * s->chunk, row = image * channels + first;
+        s->reducer->apart(s->out + (row * s->n_chunks + chunk) * b, s->n_chunks,
+                          s->x + ((image * s->span.n + from) * channels + first) * b,
+                          s->p ? s->p + row * b : NULL, df_min(s->chunk, s->span.n - from),
+                          channels, df_min(per_block, channels - first));
+    }
+}
+
+static void run_apart(stage *s)
+{
+    const int64_t per_block = DF_APART_BYTES / s->bytes;
+    s->n_blocks = df_ceil_div(s->channels, per_block);
+    const int64_t items = s->span.outer / s->channels * s->n_chunks * s->n_blocks;
+    const int64_t each = df_min(s->span.n, s->chunk) * per_block + 1;
+    df_parallel_for(items, df_max(TASK_ELEMENTS / each, 1),
+                    0.02 * (double)s->bytes * (double)each + 5, apart_task, s);
+}
+
+enum { OVER_BATCH }; /* whether to reduce over images, too; then KEEPDIMS */
+
+static df_status infer_channels(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    if (x->dtype != DF_F32 && x->dtype != DF_F64)
+        return df_fail_dtype(call, 0, "float32 or float64", err);
+    if (x->ndim < 3)
+        return df_fail(err, DF_BAD_SHAPE, "%s: x has shape %s, expected 3 dimensions or more: "
+                       "(batch, sizes, channels)", call->op->name,
+                       df_shape_text(x->ndim, x->shape).text);
+    int64_t shape[DF_MAX_NDIM];
+    const bool keeps = call->attrs[KEEPDIMS].i, over_batch = call->attrs[OVER_BATCH].i;
+    int ndim = 0;
+    if (keeps || !over_batch) shape[ndim++] = over_batch ? 1 : x->shape[0];
+    shape[ndim++] = x->shape[x->ndim - 1];
+    while (keeps && ndim < x->ndim) shape[ndim++] = 1;
+    return df_tensor_set(call->out[0], x->dtype, ndim, shape, call->op->name, err);
+}
+
+/* Returns the channels of x if its rows are apart: otherwise both orders are the same. */
+static int64_t group_channels(groups *g, const df_call *call)
+{
+    const df_tensor *x = call->in[0];
+    const int64_t channels = x->shape[x->ndim - 1];
+    bool marked[DF_MAX_NDIM];
+    df_tensor first = *x; /* borrows x, with the dimensions of channels first */
+    int64_t shape[DF_MAX_NDIM], each = 1;
+    shape[0] = x->shape[0];
+    shape[1] = channels;
+    marked[0] = call->attrs[OVER_BATCH].i;
+    marked[1] = false;
+    for (int d = 2; d < x->ndim; d++) {
+        shape[d] = x->shape[d - 1];
+        each *= shape[d];
+        marked[d] = true;
+    }
+    first.shape = shape;
+    group(g, &first, marked, call->out[0]->size);
+    return x->size && channels > 1 && each > 1 ? channels : 0;
+}
+
+static int64_t workspace_channels(const df_call *call, const reduction *r)
+{
+    groups g;
+    group_channels(&g, call);
+    const scratch need = scratch_of(g, r, df_dtypes[call->in[0]->dtype].bytes);
+    return need.even + need.odd + 3 * need.parameter;
+}
+
+static df_status run_channels(const df_call *call, const reduction *r)
+{
+    const df_tensor *x = call->in[0], *out = call->out[0];
+    if (out->size == 0) return DF_OK;
+    groups g;
+    const int64_t channels = group_channels(&g, call);
+    reduce(r, g, x->dtype, x->data, channels, out->data, out->size,
+           (double)(x->size / out->size), call->workspace);
+    return DF_OK;
+}
+
+#define CHANNEL_REDUCTION(of)                                                                    \
+    static int64_t channel_##of##_workspace(const df_call *call)                                 \
+    {                                                                                            \
+        return workspace_channels(call, &channel_##of);                                          \
+    }                                                                                            \
+    static df_status channel_##of##_run(const df_call *call, df_error *err)                      \
+    {                                                                                            \
+        (void)err;                                                                               \
+        return run_channels(call, &channel_##of);                                                \
+    }
+#define CHANNEL_REDUCTION_OP(of)                                                                 \
+    .name = "channel_" #of, .kind = DF_GENERAL, .internal = true, .cannot_fail = true, .n_in = 1,\
+    .n_out = 1, .n_attrs = 2, .attrs = {{"over_batch", DF_ATTR_BOOL}, {"keepdims", DF_ATTR_BOOL}},\
+    .infer = infer_channels, .workspace = channel_##of##_workspace, .run = channel_##of##_run
