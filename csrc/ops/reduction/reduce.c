@@ -221,6 +221,7 @@ static bool next_stage(groups *g, stage *s)
     s->chunk = chunk_length(s->span.inner);
     s->n_chunks = df_max(df_ceil_div(s->span.n, s->chunk), 1);
     s->n_blocks = df_ceil_div(s->span.inner, COLUMN_BLOCK);
+    s->channels = 0;
     g->size[at] = s->n_chunks;
     if (s->n_chunks > 1) return true;
     for (int i = at + 1; i < g->n; i++) { /* merge the adjacent groups, which are both kept */
@@ -341,7 +342,7 @@ static void reduce(const reduction *r, groups g, df_dtype dtype, const void *x, 
         s.x = i ? results[~i & 1] : x;
         s.p = i ? NULL : p;
         s.out = all_reduced(&left) ? out : results[i & 1];
-        s.channels = i ? 0 : channels;
+        if (i == 0) s.channels = channels;
         s.bytes = bytes;
         run_stage(&s, i ? 0 : r->cost);
     }
