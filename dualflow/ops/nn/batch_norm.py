@@ -6,7 +6,7 @@ from dualflow._core import Tensor, apply, as_tensor, larger
 from dualflow._util.arguments import REFUSED, channels_first, named
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
-from dualflow.ops.array.shape import reshape, stop_gradient
+from dualflow.ops.array.shape import reshape, stop_gradient, transpose
 from dualflow.ops.elementwise.arithmetic import add, multiply
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.exponential import rsqrt
@@ -156,8 +156,7 @@ def fused_batch_norm(x: TensorLike, scale: TensorLike, offset: TensorLike,
     if not is_training:
         y = _normalize_with_moments(x, mean, variance, offset, scale, epsilon, first)
         return (y if narrow is None else cast(y, narrow)), as_tensor(mean), as_tensor(variance)
-    y, new_mean, new_variance = apply("fused_batch_norm", x, scale, offset, name=name,
-                                      channels_first=first, epsilon=epsilon)
+    y, new_mean, new_variance = _normalize_and_measure(x, scale, offset, epsilon, first, name)
     n = _count(x, first)
     new_mean, new_variance = stop_gradient(new_mean), stop_gradient(new_variance)
     new_variance = new_variance * (n / larger(n - 1, 1))
@@ -166,6 +165,27 @@ def fused_batch_norm(x: TensorLike, scale: TensorLike, offset: TensorLike,
         new_mean = as_tensor(mean) * decay + new_mean * exponential_avg_factor
         new_variance = as_tensor(variance) * decay + new_variance * exponential_avg_factor
     return (y if narrow is None else cast(y, narrow)), new_mean, new_variance
+
+
+def _normalize_and_measure(x: Any, scale: Any, offset: Any, epsilon: float, first: bool,
+                           name: str | None) -> Any:
+    """Return `x` normalized with its own moments, and these.
+
+    As for convolutions, the kernel runs on channels last: both orders of dimensions give the same
+    bits, and graphs drop the transposes between the two.
+    """
+    if not first or x.ndim <= 2:
+        return apply("fused_batch_norm", x, scale, offset, name=name, channels_first=False,
+                     epsilon=epsilon)
+    n = x.ndim
+    last = transpose(x, [0, *range(2, n), 1])
+    try:
+        y, mean, variance = apply("fused_batch_norm", last, scale, offset, channels_first=False,
+                                  epsilon=epsilon)
+    except REFUSED:                     # the same refusal, with the shape that the caller knows
+        apply("fused_batch_norm", x, scale, offset, channels_first=True, epsilon=epsilon)
+        raise
+    return transpose(y, [0, n - 1, *range(1, n - 1)], name=name), mean, variance
 
 
 def _count(x: Any, first: bool) -> Any:
