@@ -252,6 +252,9 @@ def groups(before: Sequence[Any], after: Sequence[Any]) -> list[tuple[list[int],
     i = j = 0
     while i < len(before):
         a, b = [i], list[int]()
+        if before[i] == 1 and j < len(after) and after[j] == 1:
+            b.append(j)                 # a batch of 1 stays the batch
+            j += 1
         i += 1
         while (size := prod([before[d] for d in a])) != (made := prod([after[d] for d in b])):
             if made < size and j < len(after):

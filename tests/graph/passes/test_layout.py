@@ -146,11 +146,12 @@ MOVED = {"bias": 0, "relu": 0, "silu": 0, "clipped": 0, "residual": 0, "conv": 0
          "moments": 0}
 
 
+@pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("name", MOVED)
-def test_transposes_that_remain(name):
+def test_transposes_that_remain(name, batch):
     """Those of the input and of the result, and those that move elements in channels last as
     well."""
-    x = normal(np.random.default_rng(0), 2, 3, 4, 5)
+    x = normal(np.random.default_rng(0), batch, 3, 4, 5)
     fast = df.function(network([name], 1))
     fast(x)
     assert n_transposes(fast, x) == 2 + MOVED[name]
@@ -185,6 +186,8 @@ def test_permutations():
     ([6, 4], [4, 6], [([0, 1], [0, 1])]),
     ([2, 1, 3], [2, 3], [([0], [0]), ([1], []), ([2], [1])]),
     ([2, 3], [2, 3, 1], [([0], [0]), ([1], [1, 2])]),
+    ([1, 6, 4], [1, 2, 3, 4], [([0], [0]), ([1], [1, 2]), ([2], [3])]),
+    ([1, 1, 4], [1, 4], [([0], [0]), ([1], []), ([2], [1])]),
     ([2, 0], [0], None),
 ])
 def test_groups_of_a_reshape(before, after, want):
