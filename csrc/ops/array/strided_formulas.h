@@ -63,6 +63,43 @@ static void FN(transpose_rest)(char *to, int64_t to_step, const char *from, int6
         FN(gather_row)(to + c * to_step, from + c * (int64_t)sizeof(T), rows, from_step);
 }
 
+/* Interleaves few rows: all elements of a column are adjacent in `to`, column after column. */
+DF_INLINE void FN(interleave)(T *restrict to, const char *restrict from, int64_t from_step,
+                              const int rows, int64_t cols)
+{
+    for (int64_t c = 0; c < cols; c++)
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++)
+            to[c * rows + r] = *(const T *)(from + r * from_step + c * (int64_t)sizeof(T));
+}
+
+/* The reverse, for few columns. */
+DF_INLINE void FN(separate)(char *restrict to, int64_t to_step, const T *restrict from,
+                            int64_t rows, const int cols)
+{
+    for (int64_t r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int c = 0; c < cols; c++)
+            *(T *)(to + c * to_step + r * (int64_t)sizeof(T)) = from[r * cols + c];
+}
+
+/* Transposes a matrix of two to four rows or columns that are adjacent; returns false for other
+ * matrices. */
+static bool FN(transpose_few)(char *to, int64_t to_step, const char *from, int64_t from_step,
+                              int64_t rows, int64_t cols)
+{
+    const int64_t size = sizeof(T);
+    const bool pairs = to_step == rows * size, apart = from_step == cols * size;
+    if (pairs && rows == 2) FN(interleave)((T *)to, from, from_step, 2, cols);
+    else if (pairs && rows == 3) FN(interleave)((T *)to, from, from_step, 3, cols);
+    else if (pairs && rows == 4) FN(interleave)((T *)to, from, from_step, 4, cols);
+    else if (apart && cols == 2) FN(separate)(to, to_step, (const T *)from, rows, 2);
+    else if (apart && cols == 3) FN(separate)(to, to_step, (const T *)from, rows, 3);
+    else if (apart && cols == 4) FN(separate)(to, to_step, (const T *)from, rows, 4);
+    else return false;
+    return true;
+}
+
 /* Transposes a matrix whose element (r, c) is read at from + r * from_step + c * sizeof(T) and
  * written at to + c * to_step + r * sizeof(T). Tiles are processed in squares of whole cache lines,
  * so that a line is read, and written, once even if rows are a multiple of a page apart. */
@@ -70,6 +107,7 @@ static void FN(transpose_matrix)(char *to, int64_t to_step, const char *from, in
                                  int64_t rows, int64_t cols, bool stream)
 {
     enum { SIZE = sizeof(T), EDGE = 64 / sizeof(T) };
+    if (FN(transpose_few)(to, to_step, from, from_step, rows, cols)) return;
     const int64_t tile_rows = rows / TILE * TILE, tile_cols = cols / TILE * TILE;
     stream = stream && ((uintptr_t)to | (uintptr_t)to_step) % DF_VEC_BYTES == 0;
     for (int64_t r0 = 0; r0 < tile_rows; r0 += EDGE)

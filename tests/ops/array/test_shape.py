@@ -33,6 +33,19 @@ def test_transpose(data, shape, dtype):
     assert_same(df.constant(x).T, x.T)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("few", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("n", [1, 7, 129, 1000])
+def test_transpose_of_few_rows_or_columns(n, few, dtype):
+    """Images of few channels and channel shuffles; also as part of larger tensors."""
+    for shape in ([n, few], [few, n]):
+        x = numbers(shape, dtype)
+        assert_same(df.transpose(x), x.T)
+        many = numbers([3, *shape, 2], dtype)
+        for perm in ([0, 2, 1, 3], [2, 0, 1, 3], [1, 3, 2, 0], [0, 3, 2, 1]):
+            assert_same(df.transpose(many, perm), many.transpose(perm))
+
+
 @given(st.data(), SHAPES)
 @quick
 def test_reshape(data, shape):
