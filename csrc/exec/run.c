@@ -8,7 +8,6 @@
 #include <time.h>
 
 #define POLL_NS 50000000     /* minimum between two calls of the caller's `poll` */
-#define LARGE_NS 20000.0     /* a kernel that takes longer uses all threads itself */
 #define WAVE_NS 3000.0       /* cost of waking and joining the threads for a wave */
 
 typedef struct {
@@ -77,19 +76,18 @@ static void run_of_wave(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* True if n instructions finish sooner in parallel, one thread each, than one after another with
- * all threads sharing each large instruction. */
+/* True if n instructions, which use one thread each, finish sooner in parallel than one after
+ * another. */
 static bool worthwhile(const df_exec_instruction *s, int n)
 {
-    double threads = df_num_threads(), total = 0, largest = 0, one_by_one = 0;
+    double threads = df_num_threads(), total = 0, largest = 0;
     if (threads < 2) return false;
     for (int i = 0; i < n; i++) {
         total += s[i].cost;
         if (s[i].cost > largest) largest = s[i].cost;
-        one_by_one += s[i].cost > LARGE_NS ? s[i].cost / threads : s[i].cost;
     }
     double even = total / threads;
-    return (largest > even ? largest : even) + WAVE_NS < one_by_one;
+    return (largest > even ? largest : even) + WAVE_NS < total;
 }
 
 static df_status run_wave(execution *x, int first, int n)

@@ -26,6 +26,11 @@ typedef struct {
     int64_t n;
 } df_ints;
 
+/* A run uses one thread if this input has at most so many rows; no rows: see df_op.serial. */
+typedef struct {
+    uint8_t input, rows;
+} df_serial_for;
+
 /* An attribute; the record's spec determines the member (INT, BOOL and DTYPE use `i`). */
 typedef union {
     int64_t i;
@@ -169,6 +174,7 @@ struct df_op {
     uint32_t shape_only; /* bit i: run reads only dtype and shape of input i */
     bool cannot_fail; /* DF_GENERAL: run cannot fail on inputs that infer accepted */
     bool serial; /* run uses one thread, whatever the size */
+    df_serial_for serial_for;
     bool data_dependent_shape; /* output sizes may depend on data: run allocates such outputs */
     bool commutative; /* bit-identical when swapped, except for which of two NaNs is returned */
     /* Bit i: an output may be computed in the memory of input i if it has the same number of bytes

@@ -131,7 +131,7 @@ static recurrence cut(const df_recurrence *r)
     of.t_step = r->time_major ? r->rows : 1;
     of.b_step = r->time_major ? 1 : r->steps;
     of.tasks = df_min(df_ceil_div(r->rows, TASK_ROWS), MANY_TASKS);
-    if (of.tasks % 2 && r->rows >= TASK_ROWS / 2) of.tasks++; /* usually two or four threads */
+    if (of.tasks % 2 && r->rows > DF_SERIAL_ROWS) of.tasks++; /* usually two or four threads */
     of.task_rows = df_ceil_div(r->rows, df_max(of.tasks, 1));
     of.chunk = df_max(1, df_min(r->steps, CHUNK_ROWS / df_max(of.task_rows, 1)));
     of.at_once = true;

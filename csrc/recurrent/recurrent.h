@@ -12,6 +12,9 @@
 #include "base/dtype.h"
 #include "op/op.h"
 
+/* So many rows are computed by one thread. */
+#define DF_SERIAL_ROWS 5
+
 /* Gates are in the order of Keras: LSTM i, f, c, o; GRU z, r, h. In a GRU the reset gate multiplies
  * either the state before the recurrent product or the product after it. */
 typedef enum { DF_RNN_TANH, DF_RNN_RELU, DF_LSTM, DF_GRU_BEFORE, DF_GRU_AFTER } df_cell;

@@ -244,8 +244,8 @@ class Op:
     shape_only: Final[int]
     may_fail: Final[bool]
     def may_raise(self, dtype: DType, x: Tensor | None = None) -> bool: ...
+    def is_serial(self, inputs: Sequence[Symbol]) -> bool: ...
     checked_input: Final[int]
-    serial: Final[bool]
     commutative: Final[bool]
     may_alias: Final[int]
     cost: Final[float]

@@ -221,6 +221,10 @@ cdef extern from "op/op.h" nogil:
         DF_NOT_ASYNC
     ctypedef enum df_form:
         DF_FORM_NONE
+    ctypedef struct df_serial_for:
+        uint8_t input
+        uint8_t rows
+
     ctypedef struct df_formula:
         df_form form
         const char *name
@@ -248,6 +252,7 @@ cdef extern from "op/op.h" nogil:
         bint host
         df_async_role async_role
         bint serial
+        df_serial_for serial_for
         bint commutative
         uint32_t may_alias
         df_infer_fn infer

@@ -129,10 +129,12 @@ cdef class Op:
         """The index of the input that `may_raise` checks."""
         return self.c.value_check.input
 
-    @property
-    def serial(self):
-        """True if the kernel uses one thread for any size."""
-        return bool(self.c.serial)
+    def is_serial(self, inputs):
+        """Return True if the kernel uses one thread for these inputs."""
+        if self.c.serial or self.c.serial_for.rows == 0:
+            return bool(self.c.serial)
+        rows = inputs[self.c.serial_for.input].known_shape[0]
+        return rows is not None and rows <= self.c.serial_for.rows
 
     @property
     def commutative(self):

@@ -361,15 +361,17 @@ FUNCTIONS(gru)
 #define WANTS_X {"wants_x", DF_ATTR_BOOL}
 
 DF_OP(simple_rnn) = {.name = "simple_rnn", FORWARD(rnn), .n_in = 6, .n_out = 2, .n_attrs = 3,
-                     .promote = 31, .attrs = {ORDER, {"relu", DF_ATTR_BOOL}}};
+                     .promote = 31, .serial_for = {.input = 4, .rows = DF_SERIAL_ROWS},
+                     .attrs = {ORDER, {"relu", DF_ATTR_BOOL}}};
 DF_OP(simple_rnn_grad) = {.name = "simple_rnn_grad", BACKWARD(rnn), .n_in = 9, .n_out = 5,
                           .n_attrs = 4, .shape_only = 1 << 5,
                           .attrs = {ORDER, {"relu", DF_ATTR_BOOL}, WANTS_X}};
 DF_OP(lstm) = {.name = "lstm", FORWARD(lstm), .n_in = 7, .n_out = 4, .n_attrs = 2, .promote = 63,
-               .attrs = {ORDER}};
+               .serial_for = {.input = 4, .rows = DF_SERIAL_ROWS}, .attrs = {ORDER}};
 DF_OP(lstm_grad) = {.name = "lstm_grad", BACKWARD(lstm), .n_in = 12, .n_out = 6, .n_attrs = 3,
                     .shape_only = 1 << 6, .attrs = {ORDER, WANTS_X}};
 DF_OP(gru) = {.name = "gru", FORWARD(gru), .n_in = 7, .n_out = 3, .n_attrs = 3, .promote = 63,
+              .serial_for = {.input = 5, .rows = DF_SERIAL_ROWS},
               .attrs = {ORDER, {"reset_after", DF_ATTR_BOOL}}};
 DF_OP(gru_grad) = {.name = "gru_grad", BACKWARD(gru), .n_in = 11, .n_out = 6, .n_attrs = 4,
                    .shape_only = 1 << 5 | 1 << 6,

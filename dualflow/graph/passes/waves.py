@@ -1,8 +1,8 @@
 """Waves: independent large nodes with single-threaded kernels, which may run in parallel.
 
-Most kernels use all threads and would only compete. A kernel that uses one thread for any size
-(`op.serial`) gains from a wave, a sequence of consecutive nodes that do not read each other's
-results. A node only moves to an earlier position, after its inputs, so readers still precede
+Most kernels use all threads and would only compete. A kernel that uses one thread
+(`op.is_serial`), such as a recurrent layer on few rows, gains from a wave, a sequence of consecutive
+nodes that do not read each other's results. A node only moves to an earlier position, after its inputs, so readers still precede
 overwriters. A node that may raise does not move across nodes that write or may raise.
 """
 
@@ -20,7 +20,7 @@ MAX_WAVE = 8
 
 def is_candidate(node: Node) -> bool:
     """Return True if a node is large enough for a separate thread and may be in a wave."""
-    if node.op in LEAVES or not node.op.serial or node.effect:
+    if node.op in LEAVES or node.effect or not node.op.is_serial(node.inputs):
         return False
     values = (*node.inputs, *node.outputs)
     return (not any(map(is_dynamic, values))
@@ -29,8 +29,9 @@ def is_candidate(node: Node) -> bool:
 
 def run(graph: Graph, options: Options) -> Graph:
     """Number the waves and move the nodes of each wave together."""
-    candidates = [k for k, node in enumerate(graph.nodes) if is_candidate(node)]
-    if len(candidates) > 1:
+    if sum(map(is_candidate, graph.nodes)) > 1:
+        graph.nodes.sort(key=lambda node: node.op not in LEAVES)        # readers may move
+        candidates = [k for k, node in enumerate(graph.nodes) if is_candidate(node)]
         beside = _waves(graph.nodes, candidates)
         for wave, (first, joined) in enumerate(beside.items(), 1):
             for k in (first, *joined):

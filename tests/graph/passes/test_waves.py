@@ -7,6 +7,7 @@ import dualflow as df
 from dualflow.graph import ir
 from dualflow.graph.passes import waves as module
 from tests.graph.build import is_block, passed, traced, x
+from tests.ops import harness
 
 N = 200_000
 
@@ -137,3 +138,32 @@ def test_same_bits_on_one_thread():
         assert [y.numpy().tobytes() for y in f(*args)] == two
     finally:
         df.config.set_num_threads(before)
+
+
+@pytest.mark.parametrize("op, gates, n_bias", [("simple_rnn", 1, 1), ("lstm", 4, 1), ("gru", 3, 2)])
+@pytest.mark.parametrize("rows", [1, 5, 6])
+def test_directions_of_few_rows_are_one_wave(op, gates, n_bias, rows):
+    """A recurrent layer uses one thread for each few rows."""
+    rng = np.random.default_rng(0)
+
+    def both(*shape):
+        return [df.constant(rng.standard_normal(shape, "float32") / 8) for _ in range(2)]
+
+    kernels, inner = both(64, gates * 256), both(256, gates * 256)
+    bias = both(gates * 256) if n_bias == 1 else both(2, gates * 256)
+
+    def layers(x):
+        for k, r in ((kernels, inner), (both(512, gates * 256), both(256, gates * 256))):
+            x, _ = getattr(df.nn, op)(x, k, r, bias, bidirectional=True)
+        return x
+
+    x = df.constant(rng.standard_normal((rows, 7, 64), "float32"))
+    rng = np.random.default_rng(1)
+    want = layers(x).numpy()
+    rng = np.random.default_rng(1)
+    f = df.function(layers)
+    for n_threads in (1, 2):
+        with harness.threads(n_threads):
+            assert f(x).numpy().tobytes() == want.tobytes()
+    waves = [node.wave for node in f.graph_for(x).nodes if node.type == op]
+    assert waves == ([1, 1, 2, 2] if rows <= 5 else [0, 0, 0, 0])
