@@ -83,9 +83,7 @@ class _Layout:
         for node in reversed(graph.nodes):
             for x in node.inputs:
                 self.uses[x] += 1
-            if (node.op in CHANNEL_REDUCTIONS and _channel_reduction(node)
-                    or node.op is TRANSPOSE
-                    and perm(node) == inverse(channels_first(len(perm(node))))):
+            if _reads_channels_last(node):
                 self.wanted.add(node.inputs[0])
             elif ((node.op.kind == "elementwise" or node.op in RULES)
                     and not self.wanted.isdisjoint(node.outputs)):
@@ -130,6 +128,13 @@ class _Layout:
         large = [x for x in node.inputs if x.known_shape == node.outputs[0].known_shape]
         return bool(large) and all([x in self.moved and self.uses[x] == 1
                                     and x.node.inputs[0] in self.products for x in large])
+
+
+def _reads_channels_last(node: Node) -> bool:
+    """Return True for a transpose to channels last, and a reduction of all sizes."""
+    if node.op is TRANSPOSE:
+        return perm(node) == inverse(channels_first(len(perm(node))))
+    return node.op in CHANNEL_REDUCTIONS and _channel_reduction(node) is not None
 
 
 def _channel_reduction(node: Node) -> dict[str, bool] | None:

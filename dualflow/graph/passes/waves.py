@@ -1,9 +1,10 @@
 """Waves: independent large nodes with single-threaded kernels, which may run in parallel.
 
 Most kernels use all threads and would only compete. A kernel that uses one thread
-(`op.is_serial`), such as a recurrent layer on few rows, gains from a wave, a sequence of consecutive
-nodes that do not read each other's results. A node only moves to an earlier position, after its inputs, so readers still precede
-overwriters. A node that may raise does not move across nodes that write or may raise.
+(`op.is_serial`), such as a recurrent layer on few rows, gains from a wave, a sequence of
+consecutive nodes that do not read each other's results. A node only moves to an earlier position,
+after its inputs, so readers still precede overwriters. A node that may raise does not move across
+nodes that write or may raise.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from dualflow import _core
 from tests.ops import harness
 
 # Short rows, several accumulators, several chunks of a row, chunks of the batch, parts of vectors
-SHAPES = [(2, 3, 4), (3, 7, 5, 16), (2, 9, 9, 33), (1, 30, 31, 24), (2, 16390, 5), (1, 200, 200, 19),
-          (300, 1, 3, 20), (2, 4, 5, 3, 17), (5, 1, 1, 8), (4, 6, 6, 1), (0, 3, 3, 4), (2, 0, 3, 4),
-          (2, 3, 3, 0)]
+SHAPES = [(2, 3, 4), (3, 7, 5, 16), (2, 9, 9, 33), (1, 30, 31, 24), (2, 16390, 5),
+          (1, 200, 200, 19), (300, 1, 3, 20), (2, 4, 5, 3, 17), (5, 1, 1, 8), (4, 6, 6, 1),
+          (0, 3, 3, 4), (2, 0, 3, 4), (2, 3, 3, 0)]
 SPECIAL = [0., -0., np.nan, np.inf, -np.inf, 1e38, -1e-40]
 
 
