@@ -1,4 +1,7 @@
-/* Part of depthwise.c, included once per floating dtype. Lanes are channels. */
+/* Part of depthwise.c, included once per floating dtype. Lanes are channels. Gradients of
+ * float64 weights have the general kernel only: the bits are the same, and code is small. */
+
+#define SEVERAL_ROWS (sizeof(T) == 4)
 
 /* Adds the products of one tap to n x m sums: n neighbouring results, m vectors of channels. Three
  * sources share a pointer, because base + {0, 1, 2} * next is one address mode. */
@@ -212,10 +215,11 @@ static void FN(run_weights)(const window *given)
         const T *x = (const T *)g->x + p * g->x_step[0];
         T *w = (T *)g->w + p * g->w_step[0];
         int64_t left = g->n[1];
-        for (; left >= 3; left -= 3, x += 3 * g->x_step[1], w += 3 * g->w_step[1])
+        for (; SEVERAL_ROWS && left >= 3; left -= 3, x += 3 * g->x_step[1], w += 3 * g->w_step[1])
             FN(taps_of_rows)(3, g, x, w);
-        if (left == 2) FN(taps_of_rows)(2, g, x, w);
-        if (left == 1) FN(taps_of_rows)(1, g, x, w);
+        for (; SEVERAL_ROWS && left == 2; left -= 2, x += 2 * g->x_step[1], w += 2 * g->w_step[1])
+            FN(taps_of_rows)(2, g, x, w);
+        for (; left; left--, x += g->x_step[1], w += g->w_step[1]) FN(taps_of_rows)(1, g, x, w);
     }
 }
 
@@ -248,3 +252,5 @@ static void FN(add_up)(void *to, const void *from, int64_t n_sums, int64_t n, in
     for (int64_t s = 1; s < n_sums; s++)
         for (int64_t i = begin; i < end; i++) y[i] += x[s * n + i];
 }
+
+#undef SEVERAL_ROWS

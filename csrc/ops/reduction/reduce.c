@@ -31,22 +31,6 @@ enum { AXES, KEEPDIMS };
                                   const void *x)                                                 \
     { FN(gather_rows)(out, x, rows, cols, stride, identity, FN(combine)); }
 
-/* Adds the function for rows whose elements are apart. */
-#define APART(name, identity, map, combine)                                                      \
-    static void FN(name##_apart)(void *out, int64_t step, const void *x, const void *p,          \
-                                 int64_t n, int64_t stride, int64_t rows)                        \
-    {                                                                                            \
-        const T *a = x, *b = p;                                                                  \
-        T *y = out;                                                                              \
-        if (rows * sizeof(T) == DF_APART_BYTES)                                                  \
-            FN(reduce_apart)(y, step, a, b, n, stride, DF_APART_BYTES / DF_VEC_BYTES, LANES,     \
-                             identity, FN(map), FN(combine));                                    \
-        else                                                                                     \
-            for (int64_t r = 0; r < rows; r += LANES)                                            \
-                FN(reduce_apart)(y + r * step, step, a + r, b ? b + r : b, n, stride, 1,         \
-                                 df_min(LANES, rows - r), identity, FN(map), FN(combine));       \
-    }
-
 #define TEMPLATE "ops/reduction/reduce_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
@@ -125,17 +109,6 @@ static const reduction finite_max = {.first = {FLOAT_REDUCERS(max)}, .rest = {FL
 static const reduction logsumexp = {.first = {FLOAT_REDUCERS(sum_exp)},
                                     .rest = {FLOAT_REDUCERS(sum)}, FINISH(log),
                                     .parameter = &finite_max, .cost = 0.4};
-
-/* The same for rows whose elements are apart. */
-#define APART_OF(name, dtype)                                                                    \
-    {.rows = name##_rows_##dtype, .columns = name##_columns_##dtype, .apart = name##_apart_##dtype}
-#define APART_FLOATS(name) [DF_F32] = APART_OF(name, f32), DF_OF_ALL(F64, APART_OF(name, f64))
-static const reduction channel_sum = {.first = {APART_FLOATS(sum)}, .rest = {FLOAT_REDUCERS(sum)}};
-static const reduction channel_mean = {.first = {APART_FLOATS(sum)}, .rest = {FLOAT_REDUCERS(sum)},
-                                       FINISH(mean)};
-static const reduction channel_variance = {.first = {APART_FLOATS(sum_deviation)},
-                                           .rest = {FLOAT_REDUCERS(sum)}, FINISH(mean),
-                                           .parameter = &channel_mean};
 
 /* Dimensions of an input without those of size 1, adjacent ones of one kind merged. Each group has
  * at least two elements, so there are fewer than 64. */

@@ -1,6 +1,33 @@
-/* Part of reduce.c: reductions per channel, or per image and channel, of a tensor in channels last.
+/* Part of reduce.c: reductions per channel, or per image and channel, of float32 in channels last.
  * The results have the bits, and with keepdims the shape, of the reduction of the transposed tensor
  * in channels first. */
+
+/* The functions for rows whose elements are apart. */
+#define APART(name, map)                                                                         \
+    static void FN(name##_apart)(void *out, int64_t step, const void *x, const void *p,          \
+                                 int64_t n, int64_t stride, int64_t rows)                        \
+    {                                                                                            \
+        const int vectors = (int)df_ceil_div(rows, LANES), all = DF_APART_BYTES / DF_VEC_BYTES;  \
+        if (rows == all * LANES)                                                                 \
+            FN(reduce_apart)(out, step, x, p, n, stride, all, LANES, 0, FN(map), FN(plus));      \
+        else                                                                                     \
+            FN(reduce_apart)(out, step, x, p, n, stride, vectors, rows - (vectors - 1) * LANES,  \
+                             0, FN(map), FN(plus));                                              \
+    }
+#define DTYPE f32
+APART(sum, plain)
+APART(sum_deviation, square_of_difference)
+#undef DTYPE
+
+#define APART_OF(name)                                                                           \
+    {[DF_F32] = {.rows = name##_rows_f32, .columns = name##_columns_f32,                         \
+                 .apart = name##_apart_f32}}
+static const reduction channel_sum = {.first = APART_OF(sum), .rest = {FLOAT_REDUCERS(sum)}};
+static const reduction channel_mean = {.first = APART_OF(sum), .rest = {FLOAT_REDUCERS(sum)},
+                                       FINISH(mean)};
+static const reduction channel_variance = {.first = APART_OF(sum_deviation),
+                                           .rest = {FLOAT_REDUCERS(sum)}, FINISH(mean),
+                                           .parameter = &channel_mean};
 
 /* Computes results [begin, end) of (images, chunks, blocks of channels). */
 static void apart_task(void *context, int64_t begin, int64_t end)
@@ -33,8 +60,7 @@ enum { OVER_BATCH }; /* whether to reduce over images, too; then KEEPDIMS */
 static df_status infer_channels(const df_call *call, df_error *err)
 {
     const df_tensor *x = call->in[0];
-    if (x->dtype != DF_F32 && x->dtype != DF_F64)
-        return df_fail_dtype(call, 0, "float32 or float64", err);
+    if (x->dtype != DF_F32) return df_fail_dtype(call, 0, "float32", err);
     if (x->ndim < 3)
         return df_fail(err, DF_BAD_SHAPE, "%s: x has shape %s, expected 3 dimensions or more: "
                        "(batch, sizes, channels)", call->op->name,

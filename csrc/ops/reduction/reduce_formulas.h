@@ -22,9 +22,6 @@ REDUCER(sum_square, 0, squared, plus)
 REDUCER(sum_deviation, 0, square_of_difference, plus)
 REDUCER(sum_exp, 0, exp_of_difference, plus)
 
-APART(sum, 0, plain, plus)
-APART(sum_deviation, 0, square_of_difference, plus)
-
 FOLDED(sum, 0, plain, plus)
 FOLDED(prod, 1, plain, times)
 FOLDED(max, FN(lowest)(), plain, max)

@@ -25,7 +25,7 @@ from math import prod
 from typing import Any
 
 from dualflow._core import Op, Symbol, get_op
-from dualflow.dtypes import float32, float64
+from dualflow.dtypes import float32
 from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.epilogue import WITH_EPILOGUE
 from dualflow.graph.passes.options import Options
@@ -142,7 +142,7 @@ def _channel_reduction(node: Node) -> dict[str, bool] | None:
     possibly the batch; None for a reduction of other dimensions or dtypes."""
     x, attrs = node.inputs[0], node.attr_dict
     axes = {axis % x.ndim for axis in attrs["axes"]} if x.ndim > 2 else set()
-    if axes - {0} != set(range(2, x.ndim)) or not axes or x.dtype not in (float32, float64):
+    if axes - {0} != set(range(2, x.ndim)) or not axes or x.dtype is not float32:
         return None
     return {"over_batch": 0 in axes, "keepdims": attrs["keepdims"]}
 
