@@ -11,6 +11,7 @@ import re
 import pytest
 
 import dualflow as df
+from dualflow.graph import passes
 from tests.line_references import references
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -104,3 +105,11 @@ def test_links_to_files_exist(page):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", (ROOT / page).read_text()):
         if not target.startswith(("http:", "https:", "mailto:")):
             assert (ROOT / page).parent.joinpath(target).exists(), target
+
+
+def test_table_of_passes():
+    """docs/graph.md lists the passes in their order."""
+    text = (ROOT / "docs/graph.md").read_text()
+    table = text[text.index("## Passes"):text.index("A pass changes its graph")]
+    assert re.findall(r"^    (\w+) ", table, re.M) == list(dict.fromkeys(
+        [module.__name__.rpartition(".")[2] for module in passes.PASSES]))
