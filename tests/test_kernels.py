@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.ops.test_levels import skip_unless_available
 from tests.test_c import ROOT, RUNTIME, VARIANTS, build, run
 
 LEVELS = {
@@ -23,6 +24,7 @@ DEFAULT = {("gemm", "avx2", "plain"), ("attention", "avx2", "address")}
 def test_kernels(name, level, variant, tmp_path, request):
     if (name, level, variant) not in DEFAULT and not request.config.getoption("exhaustive"):
         pytest.skip("slow to compile: run with --exhaustive")
+    skip_unless_available(level)        # the runtime itself starts with instructions of the level
     # Debug information of the unrolled kernels doubles the time to compile them.
     flags = [f for f in VARIANTS[variant] if f != "-g"]
     flags += [f"-DDF_ISA={level}", *LEVELS[level]]
