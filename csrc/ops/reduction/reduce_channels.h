@@ -2,19 +2,58 @@
  * The results have the bits, and with keepdims the shape, of the reduction of the transposed tensor
  * in channels first. */
 
+#define APART_BYTES 64 /* of adjacent rows that are reduced at once: a cache line */
+
+#define DTYPE f32
+/* out[c * out_step] = reduction of row c, for some vectors of adjacent rows, with `lanes` rows in
+ * the last one. Element i of row c is x[i * stride + c], and p[c] belongs to row c. Each lane
+ * computes a row with the accumulators of reduce_row, one vector per lane of these, so the bits are
+ * the same. */
+DF_INLINE void FN(reduce_apart)(T *out, int64_t out_step, const T *x, const T *p, int64_t n,
+                                int64_t stride, const int vectors, const int64_t lanes,
+                                T identity, FN(map_fn) map, FN(combine_fn) combine)
+{
+    enum { PER_ROW = DF_VEC_BYTES / sizeof(T), ALL = N_ACCUMULATORS * PER_ROW,
+           MOST = APART_BYTES / DF_VEC_BYTES };
+    V acc[ALL][MOST], by[MOST];
+    const int used = n <= SHORT_ROW ? 1 : ALL;
+    for (int k = 0; k < used; k++)
+        for (int v = 0; v < vectors; v++) acc[k][v] = FN(splat)(identity);
+    for (int v = 0; v < vectors; v++)
+        by[v] = p ? FN(load_upto)(p + v * LANES, v == vectors - 1 ? lanes : LANES) : (V){0};
+    for (int64_t i = 0; i < n; i++) {
+        /* reduce_row: vectors in turn, then the last vectors in the first accumulator, and the last
+         * elements in the second one. */
+        const int64_t part = i / PER_ROW * PER_ROW;
+        const int64_t k = used == 1             ? 0
+                          : i < n / ALL * ALL   ? i % ALL
+                          : part + PER_ROW <= n ? i % PER_ROW
+                                                : PER_ROW + i % PER_ROW;
+        for (int v = 0; v < vectors; v++) {
+            const int64_t count = v == vectors - 1 ? lanes : LANES;
+            acc[k][v] = combine(acc[k][v], map(FN(load_upto)(x + i * stride + v * LANES, count),
+                                               by[v]));
+        }
+    }
+    for (int w = used / 2; w > 0; w /= 2)
+        for (int k = 0; k < w; k++)
+            for (int v = 0; v < vectors; v++) acc[k][v] = combine(acc[k][v], acc[k + w][v]);
+    const T *results = (const T *)acc[0];
+    for (int64_t c = 0; c < (vectors - 1) * LANES + lanes; c++) out[c * out_step] = results[c];
+}
+
 /* The functions for rows whose elements are apart. */
 #define APART(name, map)                                                                         \
     static void FN(name##_apart)(void *out, int64_t step, const void *x, const void *p,          \
                                  int64_t n, int64_t stride, int64_t rows)                        \
     {                                                                                            \
-        const int vectors = (int)df_ceil_div(rows, LANES), all = DF_APART_BYTES / DF_VEC_BYTES;  \
+        const int vectors = (int)df_ceil_div(rows, LANES), all = APART_BYTES / DF_VEC_BYTES;     \
         if (rows == all * LANES)                                                                 \
             FN(reduce_apart)(out, step, x, p, n, stride, all, LANES, 0, FN(map), FN(plus));      \
         else                                                                                     \
             FN(reduce_apart)(out, step, x, p, n, stride, vectors, rows - (vectors - 1) * LANES,  \
                              0, FN(map), FN(plus));                                              \
     }
-#define DTYPE f32
 APART(sum, plain)
 APART(sum_deviation, square_of_difference)
 #undef DTYPE
@@ -33,7 +72,7 @@ static const reduction channel_variance = {.first = APART_OF(sum_deviation),
 static void apart_task(void *context, int64_t begin, int64_t end)
 {
     const stage *s = context;
-    const int64_t b = s->bytes, per_block = DF_APART_BYTES / b, channels = s->channels;
+    const int64_t b = s->bytes, per_block = APART_BYTES / b, channels = s->channels;
     for (int64_t i = begin; i < end; i++) {
         const int64_t first = i % s->n_blocks * per_block, chunks = i / s->n_blocks;
         const int64_t image = chunks / s->n_chunks, chunk = chunks % s->n_chunks;
@@ -47,7 +86,7 @@ static void apart_task(void *context, int64_t begin, int64_t end)
 
 static void run_apart(stage *s)
 {
-    const int64_t per_block = DF_APART_BYTES / s->bytes;
+    const int64_t per_block = APART_BYTES / s->bytes;
     s->n_blocks = df_ceil_div(s->channels, per_block);
     const int64_t items = s->span.outer / s->channels * s->n_chunks * s->n_blocks;
     const int64_t each = df_min(s->span.n, s->chunk) * per_block + 1;

@@ -150,43 +150,6 @@ DF_INLINE void FN(reduce_rows)(T *out, const T *x, const T *p, int64_t n_rows, i
         out[i] = FN(reduce_row)(x + i * n, n, FN(splat)(p ? p[i] : 0), start, map, combine);
 }
 
-/* out[c * out_step] = reduction of row c, for some vectors of adjacent rows, with `lanes` rows in
- * the last one. Element i of row c is x[i * stride + c], and p[c] belongs to row c. Each lane
- * computes a row with the accumulators of reduce_row, one vector per lane of these, so the bits are
- * the same. */
-DF_INLINE void FN(reduce_apart)(T *out, int64_t out_step, const T *x, const T *p, int64_t n,
-                                int64_t stride, const int vectors, const int64_t lanes,
-                                T identity, FN(map_fn) map, FN(combine_fn) combine)
-{
-    enum { PER_ROW = DF_VEC_BYTES / sizeof(T), ALL = N_ACCUMULATORS * PER_ROW,
-           MOST = DF_APART_BYTES / DF_VEC_BYTES };
-    V acc[ALL][MOST], by[MOST];
-    const int used = n <= SHORT_ROW ? 1 : ALL;
-    for (int k = 0; k < used; k++)
-        for (int v = 0; v < vectors; v++) acc[k][v] = FN(splat)(identity);
-    for (int v = 0; v < vectors; v++)
-        by[v] = p ? FN(load_upto)(p + v * LANES, v == vectors - 1 ? lanes : LANES) : (V){0};
-    for (int64_t i = 0; i < n; i++) {
-        /* reduce_row: vectors in turn, then the last vectors in the first accumulator, and the last
-         * elements in the second one. */
-        const int64_t part = i / PER_ROW * PER_ROW;
-        const int64_t k = used == 1             ? 0
-                          : i < n / ALL * ALL   ? i % ALL
-                          : part + PER_ROW <= n ? i % PER_ROW
-                                                : PER_ROW + i % PER_ROW;
-        for (int v = 0; v < vectors; v++) {
-            const int64_t count = v == vectors - 1 ? lanes : LANES;
-            acc[k][v] = combine(acc[k][v], map(FN(load_upto)(x + i * stride + v * LANES, count),
-                                               by[v]));
-        }
-    }
-    for (int w = used / 2; w > 0; w /= 2)
-        for (int k = 0; k < w; k++)
-            for (int v = 0; v < vectors; v++) acc[k][v] = combine(acc[k][v], acc[k + w][v]);
-    const T *results = (const T *)acc[0];
-    for (int64_t c = 0; c < (vectors - 1) * LANES + lanes; c++) out[c * out_step] = results[c];
-}
-
 /* One vector of `rows` rows, n lanes of it, combined as a balanced tree. */
 DF_INLINE V FN(reduce_strip)(const T *x, int rows, int64_t stride, int64_t n, V p, FN(map_fn) map,
                              FN(combine_fn) combine)
@@ -263,8 +226,6 @@ DF_INLINE void FN(gather_rows)(T *out, const T *x, int64_t rows, int64_t cols, i
 }
 
 #undef LANE_INT
-#undef N_ACCUMULATORS
-#undef SHORT_ROW
 
 DF_INLINE T FN(lowest)(void) { return LOWEST; }
 DF_INLINE T FN(highest)(void) { return HIGHEST; }
