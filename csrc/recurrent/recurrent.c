@@ -15,6 +15,7 @@
 #endif
 #define WIDTH 4 /* vectors per panel */
 #define UNROLL _Pragma("GCC unroll 8")
+#define PACKED_ROWS 16 /* rows of a matrix that are packed at a time: they fit L1 or L2 */
 #define TASK_ROWS 12  /* rows per read of a panel from L2 */
 #define MANY_TASKS 16 /* tasks with separate sums, at most */
 #define CHUNK_ROWS 96 /* rows, over several steps, of one product with the inputs */

@@ -11,22 +11,31 @@ DF_INLINE int64_t FN(column_of)(const matrix *m, int64_t p, int64_t j, int64_t *
     return m->groups > 1 ? j * m->n + at : at;
 }
 
+/* Packs rows [k, end) of vector j of panel p. */
+DF_INLINE void FN(pack_rows)(const matrix *m, int64_t p, int64_t j, int64_t k, int64_t end)
+{
+    const int64_t step = m->width * LANES;
+    T *to = (T *)m->packed + p * m->k * step + j * LANES;
+    int64_t n, column = FN(column_of)(m, p, j, &n);
+    const T *from = (const T *)m->from + column * m->column_step;
+    for (; k < end; k++) {
+        if (m->column_step == 1) {
+            FN(store)(to + k * step, FN(load_upto)(from + k * m->k_step, n));
+            continue;
+        }
+        for (int64_t i = 0; i < n; i++) to[k * step + i] = from[i * m->column_step + k];
+        for (int64_t i = n; i < LANES; i++) to[k * step + i] = 0;
+    }
+}
+
+/* A few rows at a time for all panels, so that these are read in order and once. */
 static void FN(pack_task)(void *context, int64_t begin, int64_t end)
 {
     const matrix *m = context;
-    const int64_t step = m->width * LANES;
-    for (int64_t p = begin; p < end; p++)
-        for (int64_t j = 0; j < m->width; j++) {
-            T *to = (T *)m->packed + p * m->k * step + j * LANES;
-            int64_t n, column = FN(column_of)(m, p, j, &n);
-            const T *from = (const T *)m->from + column * m->column_step;
-            for (int64_t k = 0; k < m->k; k++) {
-                if (m->column_step == 1) memcpy(to + k * step, from + k * m->k_step, n * sizeof(T));
-                else
-                    for (int64_t i = 0; i < n; i++) to[k * step + i] = from[i * m->column_step + k];
-                for (int64_t i = n; i < LANES; i++) to[k * step + i] = 0;
-            }
-        }
+    for (int64_t k = 0; k < m->k; k += PACKED_ROWS)
+        for (int64_t p = begin; p < end; p++)
+            for (int64_t j = 0; j < m->width; j++)
+                FN(pack_rows)(m, p, j, k, df_min(k + PACKED_ROWS, m->k));
 }
 
 /* tile[i][j] = sum over k of a[i * a_row + k * a_step] * b[k * b_row + j], where j counts vectors;
@@ -115,15 +124,16 @@ typedef struct FN(step) {
 /* Called with the vectors of panel p of row i of a product. */
 typedef void (*FN(finish))(const FN(step) *s, int64_t i, int64_t p, const T *tile);
 
-/* Multiplies a (rows x k) by m and passes the tiles to `finish`. Rows are spread evenly over
- * tiles. */
+/* Multiplies a (rows x k) by m and passes the tiles to `finish`. Rows are spread evenly over tiles.
+ * Every second step begins with the last panel, which the step before has left in the cache. */
 DF_INLINE void FN(product)(const FN(step) *s, const matrix *m, int64_t rows, const T *a,
                            int64_t lda, FN(finish) finish)
 {
     T tile[ROWS * WIDTH * LANES] __attribute__((aligned(DF_ALIGNMENT)));
     const factors f = {.k = m->k, .a_row = lda, .a_step = 1, .b_row = m->width * LANES};
     const int64_t blocks = df_ceil_div(rows, ROWS);
-    for (int64_t p = 0; p < m->panels; p++) {
+    for (int64_t n = 0; n < m->panels; n++) {
+        const int64_t p = s->t % 2 ? m->panels - 1 - n : n;
         const T *panel = (const T *)m->packed + p * m->k * m->width * LANES;
         for (int64_t b = 0; b < blocks; b++) {
             const int64_t row = b * rows / blocks, end = (b + 1) * rows / blocks;
