@@ -26,7 +26,7 @@ typedef struct {
     int64_t n;
 } df_ints;
 
-/* A run uses one thread if this input has at most so many rows; no rows: see df_op.serial. */
+/* A run uses one thread if input `input` has at most `rows` rows; 0: see df_op.serial. */
 typedef struct {
     uint8_t input, rows;
 } df_serial_for;

@@ -100,8 +100,8 @@ static bool read_step(reading *r, const df_cluster_step *s, int64_t last)
     return op == &DF_SYM(df_op_relu6) && append(r, DF_FINISH_RELU6);
 }
 
-/* Reads code in which each step computes from the value before it, and from inputs or from one
- * earlier value. */
+/* Reads code in which each step computes from the preceding value, and from inputs or one earlier
+ * value. */
 static bool read_steps(reading *r)
 {
     const df_cluster_code *code = r->code;

@@ -12,7 +12,7 @@
 #include "base/dtype.h"
 #include "op/op.h"
 
-/* So many rows are computed by one thread. */
+/* The number of rows that one thread computes. */
 #define DF_SERIAL_ROWS 5
 
 /* Gates are in the order of Keras: LSTM i, f, c, o; GRU z, r, h. In a GRU the reset gate multiplies

@@ -2,7 +2,7 @@
 
 The onnx package copies the data of a tensor three times on its way from a file to an array. Here
 the wire format is walked as far as the initializers, whose data is left out of the bytes that the
-package parses, and is read to its place once.
+package parses, and is read once, into the tensor.
 https://protobuf.dev/programming-guides/encoding, onnx/onnx.proto.
 """
 
@@ -22,15 +22,15 @@ from dualflow.onnx.package import dtype_of, onnx
 
 LEAST_BYTES = 1 << 12           # smaller data stays in the parsed bytes
 
-# Numbers of fields: ModelProto.graph, GraphProto.initializer, and those of TensorProto.
+# Numbers of fields of ModelProto, GraphProto and TensorProto.
 GRAPH, INITIALIZER = 7, 5
 DATA_TYPE, RAW_DATA, DATA_LOCATION = 2, 9, 14
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5        # wire types
 
 
 class Field(NamedTuple):
-    """A field of a message: the bytes from `start` to `end`, of which those from `content` on are
-    its value."""
+    """A field of a message: its bytes begin at `start`, its value at `content`; both stop at
+    `end`."""
 
     number: int
     wire_type: int
@@ -87,7 +87,7 @@ def _encoded(value: int) -> bytes:
 
 
 class Span(NamedTuple):
-    """The place of a tensor's data in a file."""
+    """The position of a tensor's data in a file."""
 
     start: int
     size: int
@@ -144,7 +144,7 @@ class _Skeleton:
                 dtype = dtype_of(_varint(self.data, field.content, field.end)[0])
             elif field.number == DATA_LOCATION:
                 return None
-        # Bytes of bool and of narrow dtypes are not those of a tensor.
+        # Tensors of bool and of narrow dtypes have other bytes than the file.
         if len(found) == 1 and isinstance(dtype, DType) and not dtype.is_bool:
             return found[0]
         return None

@@ -37,12 +37,12 @@ def run(name, program):
     exec(program, {**globals(), "tell": lambda value: told.update({
         name: d.allgather_object(value)})})
 """
-PROGRAMS = {}       # by name; one job runs all of them, since importing Keras takes seconds
+PROGRAMS = {}       # by name; one job runs all programs, since importing Keras takes seconds
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """What each rank tells in each program."""
+    """The values that each rank reports in each program."""
     runs = "".join([f"run({name!r}, {text!r})\n" for name, text in PROGRAMS.items()])
     job = launch(2, "-c", f"{HEAD}{runs}if d.rank() == 0:\n    print(json.dumps(told))\n",
                  str(tmp_path_factory.mktemp("keras")))

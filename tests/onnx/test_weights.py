@@ -90,7 +90,7 @@ def test_data_in_several_fields():
 
 
 def test_a_stream(tmp_path):
-    """What cannot be mapped is read as a whole."""
+    """A file that cannot be mapped is read as a whole."""
     os.mkfifo(tmp_path / "pipe")
     data = model_of(tensors()).SerializeToString()
     pid = os.fork()

@@ -7,8 +7,8 @@
 #define DTYPE f32
 /* out[c * out_step] = reduction of row c, for some vectors of adjacent rows, with `lanes` rows in
  * the last one. Element i of row c is x[i * stride + c], and p[c] belongs to row c. Each lane
- * computes a row with the accumulators of reduce_row, one vector per lane of these, so the bits are
- * the same. */
+ * computes a row with the accumulators of reduce_row; a vector holds one lane of an accumulator for
+ * several rows. The bits are those of reduce_row. */
 DF_INLINE void FN(reduce_apart)(T *out, int64_t out_step, const T *x, const T *p, int64_t n,
                                 int64_t stride, const int vectors, const int64_t lanes,
                                 T identity, FN(map_fn) map, FN(combine_fn) combine)

@@ -148,7 +148,7 @@ def _channel_reduction(node: Node) -> dict[str, bool] | None:
 
 
 def _reduced(graph: Graph, node: Node) -> list[Symbol] | None:
-    """Reduce before the transpose; the result is that of the reduction behind it."""
+    """Return the reduction of the tensor before the transpose, which has the same bits."""
     attrs = _channel_reduction(node)
     x = node.inputs[0]
     if attrs is None or perm(x.node) != channels_first(x.ndim):

@@ -182,7 +182,7 @@ def _normalize_and_measure(x: Any, scale: Any, offset: Any, epsilon: float, firs
     try:
         y, mean, variance = apply("fused_batch_norm", last, scale, offset, channels_first=False,
                                   epsilon=epsilon)
-    except REFUSED:                     # the same refusal, with the shape that the caller knows
+    except REFUSED:                     # raise the error with the shape of the argument
         apply("fused_batch_norm", x, scale, offset, channels_first=True, epsilon=epsilon)
         raise
     return transpose(y, [0, n - 1, *range(1, n - 1)], name=name), mean, variance
