@@ -3,6 +3,7 @@
 Metadata is in pyproject.toml. Options of ``build_ext`` for developers::
 
     python setup.py build_ext --inplace --isa avx512   # one level in addition to the baseline
+    DUALFLOW_LEVELS=all pip install -e .               # all levels; by default the best of this CPU
     python setup.py build --build-lib build/sanitized build_ext --sanitize address,undefined
     python setup.py build_ext --inplace --checks       # every Cython run-time check on
 """
@@ -23,6 +24,7 @@ KERNELS = ["ops", "gemm", "conv", "attention", "recurrent"]  # folders compiled 
 PER_ISA = [CSRC / "op/table.c", CSRC / "fuse/run.c",
            *sorted(path for name in KERNELS for path in CSRC.glob(f"{name}/**/*.c"))]
 COMMON = sorted({*CSRC.glob("*/*.c")} - {*PER_ISA})
+REGISTRY = CSRC / "op/registry.c"   # lists the levels of a build
 FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
          "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC)]
 # Disables optimisations that enlarge the code without making it faster, except in gemm/, where they
@@ -32,8 +34,8 @@ SLIM = ["-fno-split-loops", "-fno-split-paths", "-fno-ipa-cp-clone",
         "--param=vect-epilogues-nomask=0"]
 UNROLLED = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c", CSRC / "conv/depthwise.c"]
 LESS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
-# -O3 compiles Cython's C 40 % longer, for the same speed of dispatch.
-GLUE_FLAGS = ["-O2", "-Wno-unused-parameter", "-Wno-sign-compare", "-Wno-unused-function"]
+# Dispatch executes 1 % more instructions than with -O2, which compiles Cython's C twice as long.
+GLUE_FLAGS = ["-O1", "-Wno-unused-parameter", "-Wno-sign-compare", "-Wno-unused-function"]
 # CFLAGS=-g retains debug information, which doubles the size of the wheel.
 DEBUG = "-g" in os.environ.get("CFLAGS", "").split()
 FLAGS += [] if DEBUG else ["-g0", "-fno-asynchronous-unwind-tables"]
@@ -128,11 +130,13 @@ class BuildExt(build_ext):
         slim, less = [[flag for flag in flags if self.accepts(root, ["-Werror", flag])]
                       for flags in (SLIM, LESS)]
         have = [(f"DF_HAVE_{isa.upper()}", None) for isa in levels if isa != "baseline"]
+        have += [] if "baseline" in levels else [("DF_WITHOUT_BASELINE", None)]
         frames = [("DF_CORE_FRAMES", None)] if self.checks else []
         glue = root / f"glue-{sysconfig.get_config_var('SOABI')}"
         jobs = [(Path(src), glue, [*FLAGS, *slim, *GLUE_FLAGS, *sanitize], frames)
                 for src in ext.sources]
-        jobs += [(src, root / "common", FLAGS + slim + sanitize, have) for src in COMMON]
+        jobs += [(src, root / "common", FLAGS + slim + sanitize, have if src == REGISTRY else [])
+                 for src in COMMON]
         for src in PER_ISA:
             lean = less if src in UNROLLED else [] if src.parent.name == "gemm" else slim
             jobs += [(src, root / isa, FLAGS + lean + flags + sanitize, [("DF_ISA", isa)])
@@ -156,10 +160,25 @@ class BuildExt(build_ext):
         return root
 
     def levels(self, root):
+        """Return the levels to build, by default all. An editable install is used on the machine
+        that builds it, so it has only the best level of this CPU."""
         known = ISA_LEVELS.get(MACHINE, {"baseline": []})
         wanted = self.isa.split(",") if self.isa else known
-        return {isa: flags for isa, flags in known.items()
-                if isa == "baseline" or (isa in wanted and self.accepts(root, flags))}
+        usable = {isa: flags for isa, flags in known.items()
+                  if isa == "baseline" or (isa in wanted and self.accepts(root, flags))}
+        if self.editable_mode and os.environ.get("DUALFLOW_LEVELS") != "all":
+            native = [isa for isa, flags in usable.items() if self.has_cpu(root, flags)]
+            usable = {isa: usable[isa] for isa in native[-1:] or usable}
+        return usable
+
+    def has_cpu(self, root, flags):
+        """Return True if this CPU has the instructions that `flags` allow, as far as the compiler
+        can tell."""
+        names = [f"__{flag.removeprefix('-m').upper()}__" for flag in flags if "=" not in flag
+                 and not flag.startswith("-mprefer")]
+        code = "\n".join(f"#ifndef {name}\n#error\n#endif" for name in names)
+        return platform.machine() == MACHINE and self.accepts(root, ["-march=native"],
+                                                              f"{code}\nint probe;")
 
     def look_for_compiler(self, root):
         """Exit with installation instructions if the compiler or a header is missing."""

@@ -45,7 +45,7 @@ def test_invalid_numbers_of_openmp_are_ignored(value):
 
 @pytest.mark.parametrize("name, says", [
     ("DUALFLOW_BFLOAT16", "DUALFLOW_BFLOAT16=x: expected tiles, pairs or float32"),
-    ("DUALFLOW_ISA", "DUALFLOW_ISA=x: this build on this CPU has baseline")])
+    ("DUALFLOW_ISA", "DUALFLOW_ISA=x: this build on this CPU has ")])
 def test_other_variables(name, says):
     status, line = run(**{name: "x"})
     assert status and says in line

@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -89,6 +90,27 @@ def test_build_without_python_headers(tmp_path):
     (tmp_path / "tree").mkdir()
     made = build(tmp_path / "tree", CC=str(script))
     assert made.returncode == 1 and "lacks the headers of Python" in made.stderr
+
+
+@pytest.mark.parametrize("editable, wanted, whole", [
+    (False, "", True), (True, "", False), (True, "all", True)])
+def test_levels_of_a_build(editable, wanted, whole, tmp_path, monkeypatch):
+    """An editable install has one level, the best of this CPU."""
+    setuptools = pytest.importorskip("setuptools")
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(setuptools, "setup", lambda **options: None)
+    monkeypatch.setenv("DUALFLOW_LEVELS", wanted)
+    names = runpy.run_path("setup.py")
+    known = names["ISA_LEVELS"].get(names["MACHINE"], {"baseline": []})
+    command = names["BuildExt"](setuptools.Distribution())
+    command.editable_mode = editable
+    command.compiler = setuptools._distutils.ccompiler.new_compiler()
+    setuptools._distutils.sysconfig.customize_compiler(command.compiler)
+    command.include_dirs = []
+    levels = list(command.levels(tmp_path))
+    assert levels == list(known) if whole else len(levels) == 1
+    order = list(known)
+    assert order.index(levels[-1]) >= order.index(df.config.isa())
 
 
 @pytest.mark.soak

@@ -82,6 +82,25 @@ static void FN(log_softmax_rows)(void *out, const void *in, const void *b, const
     }
 }
 
+/* The maximum of each column, the log of the sum of e^(x - top) of each column, and the sum of each
+ * column. Not inlined: several functions use them, and they are large. */
+DF_NOINLINE void FN(column_max)(T *top, const T *x, int64_t n, int64_t cols, int64_t stride)
+{
+    FN(reduce_columns)(top, x, NULL, n, cols, stride, FN(lowest)(), FN(plain), FN(max));
+}
+
+DF_NOINLINE void FN(column_log_sum)(T *log_sum, const T *x, const T *top, int64_t n, int64_t cols,
+                                    int64_t stride)
+{
+    FN(reduce_columns)(log_sum, x, top, n, cols, stride, 0, FN(exp_from), FN(plus));
+    FN(map1)(cols, log_sum, log_sum, FN(log));
+}
+
+DF_NOINLINE void FN(column_sum)(T *sum, const T *x, int64_t n, int64_t cols, int64_t stride)
+{
+    FN(reduce_columns)(sum, x, NULL, n, cols, stride, 0, FN(plain), FN(plus));
+}
+
 /* Columns of (n, cols), rows `stride` apart; cols <= SOFTMAX_COLUMNS. */
 static void FN(softmax_columns)(void *out, const void *in, const void *b, const void *g, int64_t n,
                                 int64_t cols, int64_t stride)
@@ -89,7 +108,7 @@ static void FN(softmax_columns)(void *out, const void *in, const void *b, const 
     (void)b, (void)g;
     T *y = out, top[SOFTMAX_COLUMNS], sum[SOFTMAX_COLUMNS] = {0}, part[SOFTMAX_COLUMNS];
     const T *x = in;
-    FN(reduce_columns)(top, x, NULL, n, cols, stride, FN(lowest)(), FN(plain), FN(max));
+    FN(column_max)(top, x, n, cols, stride);
     for (int64_t first = 0; first < n; first += SOFTMAX_ROWS) {
         memset(part, 0, sizeof part);
         for (int64_t r = first; r < df_min(first + SOFTMAX_ROWS, n); r++) {
@@ -109,9 +128,8 @@ static void FN(log_softmax_columns)(void *out, const void *in, const void *b, co
     (void)b, (void)g;
     T *y = out, top[SOFTMAX_COLUMNS], sum[SOFTMAX_COLUMNS];
     const T *x = in;
-    FN(reduce_columns)(top, x, NULL, n, cols, stride, FN(lowest)(), FN(plain), FN(max));
-    FN(reduce_columns)(sum, x, top, n, cols, stride, 0, FN(exp_from), FN(plus));
-    FN(map1)(cols, sum, sum, FN(log));
+    FN(column_max)(top, x, n, cols, stride);
+    FN(column_log_sum)(sum, x, top, n, cols, stride);
     for (int64_t r = 0; r < n; r++)
         FN(map3)(cols, y + r * stride, x + r * stride, top, sum, FN(lowered));
 }
@@ -186,7 +204,7 @@ static void FN(log_softmax_grad_columns)(void *out, const void *gs, const void *
     (void)unused;
     T *d = out, sum[SOFTMAX_COLUMNS];
     const T *g = gs, *y = ys;
-    FN(reduce_columns)(sum, g, NULL, n, cols, stride, 0, FN(plain), FN(plus));
+    FN(column_sum)(sum, g, n, cols, stride);
     for (int64_t r = 0; r < n * stride; r += stride)
         FN(map3)(cols, d + r, g + r, y + r, sum, FN(log_softmax_slope));
 }
@@ -233,9 +251,8 @@ static void FN(cross_columns)(void *out, const void *zs, const void *xs, const v
 {
     T top[SOFTMAX_COLUMNS], rest[SOFTMAX_COLUMNS];
     (void)unused;
-    FN(reduce_columns)(top, xs, NULL, n, cols, stride, FN(lowest)(), FN(plain), FN(max));
-    FN(reduce_columns)(rest, xs, top, n, cols, stride, 0, FN(exp_from), FN(plus));
-    FN(map1)(cols, rest, rest, FN(log));
+    FN(column_max)(top, xs, n, cols, stride);
+    FN(column_log_sum)(rest, xs, top, n, cols, stride);
     FN(sum_columns_of_pairs)(out, zs, xs, top, rest, n, cols, stride, FN(surprise));
 }
 
@@ -245,7 +262,7 @@ static void FN(cross_grad_columns)(void *out, const void *zs, const void *xs, co
     T *y = out, share[SOFTMAX_COLUMNS], labels[SOFTMAX_COLUMNS];
     const T *z = zs, *g = gs;
     FN(softmax_columns)(out, xs, NULL, NULL, n, cols, stride);
-    FN(reduce_columns)(labels, z, NULL, n, cols, stride, 0, FN(plain), FN(plus));
+    FN(column_sum)(labels, z, n, cols, stride);
     FN(map2)(cols, share, labels, g, FN(times));
     for (int64_t r = 0; r < n * stride; r += stride)
         FN(map4)(cols, y + r, y + r, z + r, share, g, FN(less_labels));
