@@ -24,6 +24,7 @@ KERNELS = ["ops", "gemm", "conv", "attention", "recurrent"]  # folders compiled 
 PER_ISA = [CSRC / "op/table.c", CSRC / "fuse/run.c",
            *sorted(path for name in KERNELS for path in CSRC.glob(f"{name}/**/*.c"))]
 COMMON = sorted({*CSRC.glob("*/*.c")} - {*PER_ISA})
+CYTHON = {".pyx", ".pxd", ".pxi"}
 REGISTRY = CSRC / "op/registry.c"   # lists the levels of a build
 FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
          "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC)]
@@ -106,20 +107,36 @@ class BuildExt(build_ext):
         self.checks = False
 
     def finalize_options(self):
+        checked = bool(self.checks)
+        self.translate({
+            "language_level": 3, "embedsignature": True, "binding": True,
+            # Cython's generated __setstate__ accepts any tuple.
+            "auto_pickle": False,
+            "boundscheck": checked, "wraparound": checked, "cdivision": not checked,
+            "initializedcheck": checked, "nonecheck": checked, "overflowcheck": checked,
+        })
+        super().finalize_options()
+
+    def translate(self, directives):
+        """Translate the Cython module to C, if a source, Cython or a directive has changed.
+
+        `cythonize` would do so in every build by pip: it compares times also with Cython's own
+        files, which pip installs anew each time.
+        """
+        from Cython import __version__
         from Cython.Build import cythonize
 
-        checked = bool(self.checks)
-        self.distribution.ext_modules = cythonize(
-            self.distribution.ext_modules,
-            compiler_directives={
-                "language_level": 3, "embedsignature": True, "binding": True,
-                # Cython's generated __setstate__ accepts any tuple.
-                "auto_pickle": False,
-                "boundscheck": checked, "wraparound": checked, "cdivision": not checked,
-                "initializedcheck": checked, "nonecheck": checked, "overflowcheck": checked,
-            },
-        )
-        super().finalize_options()
+        (ext,) = self.distribution.ext_modules
+        target = Path(ext.sources[0]).with_suffix(".c")
+        signature, settings = Path("build/objects/cython"), repr((__version__, directives))
+        sources = [path for path in target.parent.iterdir() if path.suffix in CYTHON]
+        if target.exists() and signature.exists() and signature.read_text() == settings and \
+                all(path.stat().st_mtime < target.stat().st_mtime for path in sources):
+            ext.sources = [str(target)]
+            return
+        self.distribution.ext_modules = cythonize([ext], compiler_directives=directives, force=True)
+        signature.parent.mkdir(parents=True, exist_ok=True)
+        signature.write_text(settings)
 
     def build_extension(self, ext):
         root = self.object_folder()

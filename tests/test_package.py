@@ -62,10 +62,32 @@ def build(folder, *arguments, **environment):
     (folder / "setup.py").write_text((ROOT / "setup.py").read_text())
     core = folder / "dualflow/_core"
     core.mkdir(parents=True)
-    (folder / "csrc").mkdir()
+    for name in "op/table.c", "fuse/run.c":
+        path = folder / "csrc" / name
+        path.parent.mkdir(parents=True)
+        path.write_text("")
     (core / "_core.pyx").write_text("")
+    return build_again(folder, *arguments, **environment)
+
+
+def build_again(folder, *arguments, **environment):
     return subprocess.run([sys.executable, "setup.py", "-q", "build_ext", *arguments], cwd=folder,
                           capture_output=True, text=True, env={**os.environ, **environment})
+
+
+def test_core_is_translated_again_only_after_a_change(tmp_path):
+    made = build(tmp_path)
+    assert made.returncode == 0, made.stderr
+    core = tmp_path / "dualflow/_core"
+    for arguments, change in ((), None), ((), "new.pxi"), (("--checks",), "directive"):
+        os.utime(core / "_core.c", (1e9, 1e9))
+        for path in core.glob("*.p*"):
+            os.utime(path, (1e9 - 1, 1e9 - 1))
+        if change and change != "directive":
+            (core / change).write_text("")
+        made = build_again(tmp_path, *arguments)
+        assert made.returncode == 0, made.stderr
+        assert ((core / "_core.c").stat().st_mtime != 1e9) == bool(change)
 
 
 @pytest.mark.parametrize("compiler, says", [
