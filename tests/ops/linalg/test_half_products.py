@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 import dualflow as df
-from dualflow import _core
 
 HALVES = {"float16": np.dtype("float16"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
