@@ -45,6 +45,7 @@
     DF_INLINE V FN(name##_map)(V x) { return FN(map)(x, (V){0}); }                               \
     DF_INLINE V FN(name##_combine)(V a, V b) { return FN(combine)(a, b); }
 #define FOLDED(name, identity, map, combine)
+#define EXTREME(name, flip)
 #define TEMPLATE "ops/reduction/reduction.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"

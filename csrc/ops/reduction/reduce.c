@@ -31,6 +31,19 @@ enum { AXES, KEEPDIMS };
                                   const void *x)                                                 \
     { FN(gather_rows)(out, x, rows, cols, stride, identity, FN(combine)); }
 
+/* A maximum or minimum of integers is the signed maximum of x ^ flip: ~x is in the opposite order,
+ * and unsigned numbers without their highest bit are in the order of signed ones. The parts that
+ * these reducers share are compiled once per size. */
+#define EXTREME(name, flip)                                                                      \
+    static void FN(name##_rows)(void *out, const void *x, const void *p, int64_t rows, int64_t n)\
+    { (void)p, FN(extreme_rows)(out, x, rows, n, flip); }                                        \
+    static void FN(name##_columns)(void *out, const void *x, const void *p, int64_t rows,        \
+                                   int64_t cols, int64_t stride)                                 \
+    { (void)p, FN(extreme_columns)(out, x, rows, cols, stride, flip); }
+#define TEMPLATE "ops/reduction/reduce_extreme_formulas.h"
+#include "ops/each_int.h"
+#undef TEMPLATE
+
 #define TEMPLATE "ops/reduction/reduce_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
@@ -68,12 +81,14 @@ typedef struct reduction {
     {name##_rows_##dtype, name##_columns_##dtype, name##_part_##dtype, name##_gather_##dtype, NULL}
 #define FLOAT_REDUCERS(name) [DF_F32] = REDUCER_OF(name, f32), DF_OF_ALL(F64, REDUCER_OF(name, f64))
 #define FOLDED_FLOATS(name) [DF_F32] = FOLDED_OF(name, f32), DF_OF_ALL(F64, FOLDED_OF(name, f64))
-#define INT_REDUCERS(name)                                                                       \
-    DF_OF_ALL(U8, REDUCER_OF(name, u8)), DF_OF_ALL(U16, REDUCER_OF(name, u16)),                  \
-    DF_OF_ALL(U32, REDUCER_OF(name, u32)), DF_OF_ALL(U64, REDUCER_OF(name, u64)),                \
+#define EXTREME_REDUCERS(name)                                                                   \
+    FOLDED_FLOATS(name),                                                                         \
+    DF_OF_ALL(U8, REDUCER_OF(unsigned_##name, i8)),                                              \
+    DF_OF_ALL(U16, REDUCER_OF(unsigned_##name, i16)),                                            \
+    DF_OF_ALL(U32, REDUCER_OF(unsigned_##name, i32)),                                            \
+    DF_OF_ALL(U64, REDUCER_OF(unsigned_##name, i64)),                                            \
     DF_OF_ALL(I8, REDUCER_OF(name, i8)), DF_OF_ALL(I16, REDUCER_OF(name, i16)),                  \
     DF_OF_ALL(I32, REDUCER_OF(name, i32)), DF_OF_ALL(I64, REDUCER_OF(name, i64))
-#define REDUCERS(name) FOLDED_FLOATS(name), INT_REDUCERS(name)
 #define SIGNLESS_REDUCERS(name) /* wraparound gives the same bits */                             \
     FOLDED_FLOATS(name),                                                                         \
     DF_OF_ALL(U8, REDUCER_OF(name, i8)), DF_OF_ALL(U16, REDUCER_OF(name, i16)),                  \
@@ -85,13 +100,13 @@ typedef struct reduction {
 static const reduction sum = {.first = {SIGNLESS_REDUCERS(sum)}, .rest = {SIGNLESS_REDUCERS(sum)}};
 static const reduction prod = {.first = {SIGNLESS_REDUCERS(prod)},
                                .rest = {SIGNLESS_REDUCERS(prod)}};
-static const reduction max = {.first = {REDUCERS(max)}, .rest = {REDUCERS(max)}};
-static const reduction min = {.first = {REDUCERS(min)}, .rest = {REDUCERS(min)}};
+static const reduction max = {.first = {EXTREME_REDUCERS(max)}, .rest = {EXTREME_REDUCERS(max)}};
+static const reduction min = {.first = {EXTREME_REDUCERS(min)}, .rest = {EXTREME_REDUCERS(min)}};
 /* bools are bytes 0 and 1 */
-static const reduction any = {.first = {DF_OF_ALL(BOOL, REDUCER_OF(max, u8))},
-                              .rest = {DF_OF_ALL(BOOL, REDUCER_OF(max, u8))}};
-static const reduction all = {.first = {DF_OF_ALL(BOOL, REDUCER_OF(min, u8))},
-                              .rest = {DF_OF_ALL(BOOL, REDUCER_OF(min, u8))}};
+static const reduction any = {.first = {DF_OF_ALL(BOOL, REDUCER_OF(max, i8))},
+                              .rest = {DF_OF_ALL(BOOL, REDUCER_OF(max, i8))}};
+static const reduction all = {.first = {DF_OF_ALL(BOOL, REDUCER_OF(min, i8))},
+                              .rest = {DF_OF_ALL(BOOL, REDUCER_OF(min, i8))}};
 static const reduction mean = {.first = {FOLDED_FLOATS(sum)}, .rest = {FLOAT_REDUCERS(sum)},
                                FINISH(mean)};
 static const reduction euclidean_norm = {.first = {FOLDED_FLOATS(sum_square)},

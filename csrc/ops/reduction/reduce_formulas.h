@@ -1,14 +1,13 @@
-/* Included once per dtype: the reductions of reduce.c, from which REDUCER and FOLDED generate
- * functions, and their finishes. */
+/* Included once per dtype: the reductions of reduce.c, from which REDUCER, EXTREME and FOLDED
+ * generate functions, and their finishes. */
 
 #if DTYPE_SIGNED
 REDUCER(sum, 0, plain, plus)
 REDUCER(prod, 1, plain, times)
 #endif
+#if DTYPE_FLOAT
 REDUCER(max, FN(lowest)(), plain, max)
 REDUCER(min, FN(highest)(), plain, min)
-
-#if DTYPE_FLOAT
 
 DF_INLINE V FN(squared)(V x, V p)
 {
@@ -68,4 +67,9 @@ static void FN(log_finish)(int64_t n, void *out, const void *p, double count)
     FN(map2)(n, out, out, p, FN(log_plus));
 }
 
+#elif DTYPE_SIGNED
+EXTREME(max, 0)
+EXTREME(min, -1)
+EXTREME(unsigned_max, FN(lowest)())
+EXTREME(unsigned_min, FN(highest)())
 #endif

@@ -132,22 +132,29 @@ DF_INLINE T FN(reduce_short_row)(const T *x, int64_t n, V p, V identity, FN(map_
     return acc[0];
 }
 
-/* out[i] = reduction of row i of x (n_rows, n); p has one number per row, or is NULL. */
-DF_INLINE void FN(reduce_rows)(T *out, const T *x, const T *p, int64_t n_rows, int64_t n,
-                               T identity, FN(map_fn) map, FN(combine_fn) combine)
+/* out[i] = reduction of row i of x (n_rows, n); p has one number per row, or is NULL: `all` is the
+ * number of every row. */
+DF_INLINE void FN(reduce_rows_with)(T *out, const T *x, const T *p, V all, int64_t n_rows,
+                                    int64_t n, T identity, FN(map_fn) map, FN(combine_fn) combine)
 {
-    const V none = {0}, start = FN(splat)(identity);
+    const V start = FN(splat)(identity);
     int64_t i = 0;
     if (n <= SHORT_ROW) {
         for (; i + LANES <= n_rows; i += LANES)
-            FN(store)(out + i, FN(reduce_short_rows)(x + i * n, n, p ? FN(load)(p + i) : none,
+            FN(store)(out + i, FN(reduce_short_rows)(x + i * n, n, p ? FN(load)(p + i) : all,
                                                      start, map, combine));
         for (; i < n_rows; i++)
-            out[i] = FN(reduce_short_row)(x + i * n, n, FN(splat)(p ? p[i] : 0), start, map,
+            out[i] = FN(reduce_short_row)(x + i * n, n, p ? FN(splat)(p[i]) : all, start, map,
                                           combine);
     }
     for (; i < n_rows; i++)
-        out[i] = FN(reduce_row)(x + i * n, n, FN(splat)(p ? p[i] : 0), start, map, combine);
+        out[i] = FN(reduce_row)(x + i * n, n, p ? FN(splat)(p[i]) : all, start, map, combine);
+}
+
+DF_INLINE void FN(reduce_rows)(T *out, const T *x, const T *p, int64_t n_rows, int64_t n,
+                               T identity, FN(map_fn) map, FN(combine_fn) combine)
+{
+    FN(reduce_rows_with)(out, x, p, (V){0}, n_rows, n, identity, map, combine);
 }
 
 /* One vector of `rows` rows, n lanes of it, combined as a balanced tree. */
@@ -166,37 +173,43 @@ DF_INLINE V FN(reduce_strip)(const T *x, int rows, int64_t stride, int64_t n, V 
 }
 
 /* out = combine(out, reduction of `rows` rows), over all columns. */
-DF_INLINE void FN(reduce_strips)(T *out, const T *x, const T *p, int rows, int64_t cols,
+DF_INLINE void FN(reduce_strips)(T *out, const T *x, const T *p, V all, int rows, int64_t cols,
                                  int64_t stride, FN(map_fn) map, FN(combine_fn) combine)
 {
-    const V none = {0};
     int64_t c = 0;
     for (; c + LANES <= cols; c += LANES) {
-        const V more = FN(reduce_strip)(x + c, rows, stride, LANES, p ? FN(load)(p + c) : none, map,
+        const V more = FN(reduce_strip)(x + c, rows, stride, LANES, p ? FN(load)(p + c) : all, map,
                                         combine);
         FN(store)(out + c, combine(FN(load)(out + c), more));
     }
     if (c < cols) {
         const int64_t n = cols - c;
-        const V more = FN(reduce_strip)(x + c, rows, stride, n, p ? FN(load_n)(p + c, n) : none,
+        const V more = FN(reduce_strip)(x + c, rows, stride, n, p ? FN(load_n)(p + c, n) : all,
                                         map, combine);
         FN(store_n)(out + c, combine(FN(load_n)(out + c, n), more), n);
     }
 }
 
 /* out[c] = reduction of column c of x (rows, cols), with rows `stride` apart; p has one number per
- * column, or is NULL. Eight rows at a time, so the accumulators in out are updated once per eight
- * rows. */
-DF_INLINE void FN(reduce_columns)(T *out, const T *x, const T *p, int64_t rows, int64_t cols,
-                                  int64_t stride, T identity, FN(map_fn) map,
-                                  FN(combine_fn) combine)
+ * column, or is NULL: `all` is the number of every column. Eight rows at a time, so that the
+ * accumulators in out are updated once per eight rows. */
+DF_INLINE void FN(reduce_columns_with)(T *out, const T *x, const T *p, V all, int64_t rows,
+                                       int64_t cols, int64_t stride, T identity, FN(map_fn) map,
+                                       FN(combine_fn) combine)
 {
     for (int64_t c = 0; c < cols; c++) out[c] = identity;
     int64_t r = 0;
     for (; r + 8 <= rows; r += 8)
-        FN(reduce_strips)(out, x + r * stride, p, 8, cols, stride, map, combine);
+        FN(reduce_strips)(out, x + r * stride, p, all, 8, cols, stride, map, combine);
     for (; r < rows; r++)
-        FN(reduce_strips)(out, x + r * stride, p, 1, cols, stride, map, combine);
+        FN(reduce_strips)(out, x + r * stride, p, all, 1, cols, stride, map, combine);
+}
+
+DF_INLINE void FN(reduce_columns)(T *out, const T *x, const T *p, int64_t rows, int64_t cols,
+                                  int64_t stride, T identity, FN(map_fn) map,
+                                  FN(combine_fn) combine)
+{
+    FN(reduce_columns_with)(out, x, p, (V){0}, rows, cols, stride, identity, map, combine);
 }
 
 /* out[c] = the reduction of column c of one strip. */
