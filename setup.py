@@ -183,7 +183,10 @@ class BuildExt(build_ext):
         wanted = self.isa.split(",") if self.isa else known
         usable = {isa: flags for isa, flags in known.items()
                   if isa == "baseline" or (isa in wanted and self.accepts(root, flags))}
-        if self.editable_mode and os.environ.get("DUALFLOW_LEVELS") != "all":
+        choice = os.environ.get("DUALFLOW_LEVELS", "")
+        if choice not in ("", "all"):
+            raise SystemExit(f"DUALFLOW_LEVELS={choice}: expected all or nothing")
+        if self.editable_mode and not choice:
             native = [isa for isa, flags in usable.items() if self.has_cpu(root, flags)]
             usable = {isa: usable[isa] for isa in native[-1:] or usable}
         return usable

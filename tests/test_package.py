@@ -117,7 +117,7 @@ def test_build_without_python_headers(tmp_path):
 @pytest.mark.parametrize("editable, wanted, whole", [
     (False, "", True), (True, "", False), (True, "all", True)])
 def test_levels_of_a_build(editable, wanted, whole, tmp_path, monkeypatch):
-    """An editable install has one level, the best of this CPU."""
+    """An editable install has one level, the best of this CPU, unless all are wanted."""
     setuptools = pytest.importorskip("setuptools")
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(setuptools, "setup", lambda **options: None)
@@ -131,6 +131,9 @@ def test_levels_of_a_build(editable, wanted, whole, tmp_path, monkeypatch):
     command.include_dirs = []
     levels = list(command.levels(tmp_path))
     assert levels == list(known) if whole else len(levels) == 1
+    monkeypatch.setenv("DUALFLOW_LEVELS", "avx3")
+    with pytest.raises(SystemExit, match="DUALFLOW_LEVELS=avx3: expected all"):
+        command.levels(tmp_path)
     order = list(known)
     assert order.index(levels[-1]) >= order.index(df.config.isa())
 

@@ -52,7 +52,8 @@ df_status df_registry_init(df_error *err)
     for (int isa = 0; isa < DF_N_ISA; isa++) any = any || usable(isa);
     if (!any)
         return df_fail(err, DF_UNIMPLEMENTED,
-                       "this build needs instructions that this CPU does not have");
+                       "this build needs instructions that this CPU does not have; build it on "
+                       "this machine, or for more SIMD levels");
     if (found < 0)
         return df_fail(err, DF_INVALID_ARGUMENT,
                        "DUALFLOW_ISA=%s: this build on this CPU has%s%s%s%s",
