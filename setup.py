@@ -120,8 +120,8 @@ class BuildExt(build_ext):
     def translate(self, directives):
         """Translate the Cython module to C, if a source, Cython or a directive has changed.
 
-        `cythonize` would do so in every build by pip: it compares times also with Cython's own
-        files, which pip installs anew each time.
+        `cythonize` would do so in every build by pip: it also compares the times of Cython's own
+        files, which pip installs again for each build.
         """
         from Cython import __version__
         from Cython.Build import cythonize

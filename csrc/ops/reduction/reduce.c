@@ -31,9 +31,9 @@ enum { AXES, KEEPDIMS };
                                   const void *x)                                                 \
     { FN(gather_rows)(out, x, rows, cols, stride, identity, FN(combine)); }
 
-/* A maximum or minimum of integers is the signed maximum of x ^ flip: ~x is in the opposite order,
- * and unsigned numbers without their highest bit are in the order of signed ones. The parts that
- * these reducers share are compiled once per size. */
+/* A maximum or minimum of integers is the signed maximum of x ^ flip: ~ reverses the order, and
+ * flipping the highest bit maps the order of unsigned integers to that of signed ones. The kernels
+ * are shared by the four reducers and compiled once per size. */
 #define EXTREME(name, flip)                                                                      \
     static void FN(name##_rows)(void *out, const void *x, const void *p, int64_t rows, int64_t n)\
     { (void)p, FN(extreme_rows)(out, x, rows, n, flip); }                                        \

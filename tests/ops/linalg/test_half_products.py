@@ -150,7 +150,7 @@ LIMIT = "DUALFLOW_BFLOAT16"
 def test_other_kernels(level, way):
     """Run these tests in processes that use other kernels, if this CPU supports them."""
     if LIMIT in os.environ or "LD_PRELOAD" in os.environ:
-        pytest.skip("run by the test itself, or by a sanitizer, which takes minutes")
+        pytest.skip("runs once, and not under sanitizers, where it takes minutes")
     env = {**os.environ, LIMIT: way, "DUALFLOW_ISA": level}
     root = Path(__file__).resolve().parents[3]
     files = __file__, str(root / "tests/graph/test_packed_products.py")
