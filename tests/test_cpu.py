@@ -21,8 +21,8 @@ int main(void)
     else puts(df_cpu_has(DF_ISA_AVX2) ? "both" : "baseline");
 }
 """
-REFUSED = ("this build needs instructions that this CPU does not have; build it on this machine, or "
-           "for more SIMD levels")
+REFUSED = ("this build needs instructions that this CPU does not have; build it on this machine, "
+           "or for more SIMD levels")
 
 
 def choice(folder, flags, *runner):
