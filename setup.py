@@ -24,7 +24,7 @@ KERNELS = ["ops", "gemm", "conv", "attention", "recurrent"]  # folders compiled 
 PER_ISA = [CSRC / "op/table.c", CSRC / "fuse/run.c",
            *sorted(path for name in KERNELS for path in CSRC.glob(f"{name}/**/*.c"))]
 COMMON = sorted({*CSRC.glob("*/*.c")} - {*PER_ISA})
-CYTHON = {".pyx", ".pxd", ".pxi"}
+CYTHON_SUFFIXES = {".pyx", ".pxd", ".pxi"}
 REGISTRY = CSRC / "op/registry.c"   # lists the levels of a build
 FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
          "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC)]
@@ -129,7 +129,7 @@ class BuildExt(build_ext):
         (ext,) = self.distribution.ext_modules
         target = Path(ext.sources[0]).with_suffix(".c")
         signature, settings = Path("build/objects/cython"), repr((__version__, directives))
-        sources = [path for path in target.parent.iterdir() if path.suffix in CYTHON]
+        sources = [path for path in target.parent.iterdir() if path.suffix in CYTHON_SUFFIXES]
         if target.exists() and signature.exists() and signature.read_text() == settings and \
                 all(path.stat().st_mtime < target.stat().st_mtime for path in sources):
             ext.sources = [str(target)]

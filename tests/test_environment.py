@@ -49,6 +49,7 @@ def test_invalid_numbers_of_openmp_are_ignored(value):
 def test_other_variables(name, says):
     status, line = run(**{name: "x"})
     assert status and says in line
+    assert name != "DUALFLOW_ISA" or df.config.isa() in line.partition(says)[2].split()
     assert run(**{name: ""})[0] == 0
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import dualflow as df
 from dualflow.aot.clusters import compiler
+from tests import levels
 from tests.graph.build import assert_same
 
 pytestmark = pytest.mark.skipif(compiler.command() is None, reason="no C compiler")
@@ -235,9 +236,7 @@ def test_recently_used_folders_of_other_compilers_are_kept(tmp_path):
 def test_other_levels(isa, tmp_path):
     """Run these tests with the library at another SIMD level."""
     env = os.environ | {"DUALFLOW_ISA": isa}
-    load = [sys.executable, "-c", "import dualflow"]
-    if subprocess.run(load, env=env, capture_output=True, check=False).returncode:
-        pytest.skip(f"{isa} is not available")
+    levels.skip_unless_available(isa)
     made = subprocess.run([sys.executable, "-m", "pytest", "-q", f"--basetemp={tmp_path / 'base'}",
                            Path(__file__).with_name("test_clusters.py")],
                           env=env, capture_output=True, text=True, check=False)

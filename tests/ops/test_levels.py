@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dualflow import _core
+from tests import levels
 
 ROOT = Path(__file__).resolve().parents[2]
 LEVELS = ("baseline", "avx2", "avx512", "neon")
@@ -22,16 +23,9 @@ def run(level, *command):
                           text=True, timeout=900, check=False)
 
 
-def skip_unless_available(level):
-    probe = run(level, "-c", "import dualflow")
-    if probe.returncode:
-        assert f"DUALFLOW_ISA={level}" in probe.stderr, probe.stderr
-        pytest.skip(f"{level} is not available in this build on this CPU")
-
-
 @pytest.mark.parametrize("level", [name for name in LEVELS if name != _core.isa()])
 def test_level(level, request):
-    skip_unless_available(level)
+    levels.skip_unless_available(level)
     # Strided operands and threads divide the work in code that all levels share.
     some = ("(float32 or int32 or epilogue) and not slices and not test_threads"
             " or test_halves and (test_value and not bfloat16 or every_half)")

@@ -32,8 +32,8 @@ enum { AXES, KEEPDIMS };
     { FN(gather_rows)(out, x, rows, cols, stride, identity, FN(combine)); }
 
 /* A maximum or minimum of integers is the signed maximum of x ^ flip: ~ reverses the order, and
- * flipping the highest bit maps the order of unsigned integers to that of signed ones. The kernels
- * are shared by the four reducers and compiled once per size. */
+ * flipping the highest bit maps unsigned order to signed order. The four reducers share kernels,
+ * which are compiled once per size. */
 #define EXTREME(name, flip)                                                                      \
     static void FN(name##_rows)(void *out, const void *x, const void *p, int64_t rows, int64_t n)\
     { (void)p, FN(extreme_rows)(out, x, rows, n, flip); }                                        \

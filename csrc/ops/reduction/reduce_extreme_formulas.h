@@ -1,4 +1,4 @@
-/* Part of reduce.c, included once per signed integer dtype: the maximum of x ^ flip, ^ flip. */
+/* Part of reduce.c, included once per signed integer dtype: max(x ^ flip) ^ flip. */
 
 #if DTYPE_SIGNED
 
