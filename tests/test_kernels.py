@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.ops.test_levels import skip_unless_available
+from tests.levels import skip_unless_available
 from tests.test_c import ROOT, RUNTIME, VARIANTS, build, run
 
 LEVELS = {
