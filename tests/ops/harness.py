@@ -112,6 +112,8 @@ def check(case: Case, args: list, to_tensor: Callable[[Any], Any] = tensor) -> l
 
 def assert_close(got: np.ndarray, want: np.ndarray, case: Case) -> None:
     assert got.shape == want.shape, f"{case}: shape {got.shape}, expected {want.shape}"
+    if got.dtype == bool:
+        assert (got.view("uint8") <= 1).all(), f"{case}: a bool is neither 0 nor 1"
     if got.dtype.kind != "f":
         np.testing.assert_array_equal(got, want)
         return

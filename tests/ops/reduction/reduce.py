@@ -50,6 +50,13 @@ for op, ref in (("reduce_any", np.any), ("reduce_all", np.all)):
     for kwargs in AXES:
         case(op, args=[sample((3, 2, 4))], kwargs=kwargs, ref=over(ref), dtypes=BOOL, grad=())
 
+# Without elements: the value of the reduction's start.
+for kwargs in ({}, {"axis": 0}, {"axis": (0, 1), "keepdims": True}):
+    for op, ref in (("reduce_any", np.any), ("reduce_all", np.all)):
+        case(op, args=[sample((0, 3))], kwargs=kwargs, ref=over(ref), dtypes=BOOL, grad=())
+    for op, ref in (("reduce_sum", np.sum), ("reduce_prod", np.prod)):
+        case(op, args=[normal(0, 3)], kwargs=kwargs, ref=same_dtype(ref), dtypes=NUMBERS, grad=())
+
 for op, ref in (("argmax", np.argmax), ("argmin", np.argmin)):
     for shape, axis in (((7,), 0), ((3, 70, 5), 1), ((4, 1030), -1), ((5000, 3), 0)):
         case(op, args=[sample(shape, -9, 9)], kwargs={"axis": axis}, ref=ref,
