@@ -72,13 +72,13 @@ sys.exit(before or table not in sys.modules)
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_versions(capsys):
+def test_versions(capsys, monkeypatch):
+    monkeypatch.setenv("DUALFLOW_LEVELS", "all")
     df.show_versions()
-    out = capsys.readouterr().out
-    assert f"dualflow:  {df.__version__}\n" in out and f"numpy:     {np.__version__}" in out
-
-
-
+    shown = dict([map(str.strip, line.split(":", 1))
+                  for line in capsys.readouterr().out.splitlines()])
+    assert shown["dualflow"] == df.__version__ and shown["numpy"] == np.__version__
+    assert shown["DUALFLOW_LEVELS"] == "all"
 
 
 def test_limits_of_dtypes():
