@@ -18,6 +18,11 @@ def one_of(values: Sequence[T], *turns: int) -> Sequence[T]:
     return values if every else [values[sum(turns) % len(values)]]
 
 
+def part(values: Sequence[T], n: int) -> Sequence[T]:
+    """Return every n-th of the values, or all of them."""
+    return values if every else values[::n]
+
+
 def passes(turn: int) -> Sequence[bool]:
     """Return whether passes run when a function is traced: for each third turn they do not."""
     return [True, False] if every else [turn % 3 != 2]

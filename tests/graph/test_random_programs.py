@@ -145,21 +145,21 @@ SETTINGS = {"report_multiple_bugs": False,
             "suppress_health_check": list(HealthCheck)}
 
 
-@settings(max_examples=250, **SETTINGS)
+@settings(max_examples=120, **SETTINGS)
 @given(programs, st.sampled_from(["float32", "float32", "float64", "float16", "bfloat16"]),
        st.integers(0, 99))
 def test_same_bits(steps, dtype, seed):
     compare(steps, dtype, seed)
 
 
-@settings(max_examples=60, **SETTINGS)
+@settings(max_examples=30, **SETTINGS)
 @given(programs, st.integers(0, 99))
 def test_outlined_programs(steps, seed):
     _, f, args = run(steps, "float32", seed, df.function)
     check_calls(f.compiled_for(*args), seed)
 
 
-@settings(max_examples=80, **SETTINGS)
+@settings(max_examples=40, **SETTINGS)
 @given(st.lists(step, min_size=40, max_size=60), st.integers(0, 99))
 def test_same_bits_for_long_programs(steps, seed):
     compare(steps, "float32", seed)
@@ -170,7 +170,7 @@ ROW_AND_NUMBER = [("add", 0, 0, 0), ("flat", 56, 0, 1), *[("add", 0, 0, 0)] * 3,
                   ("add", 0, 0, 0)]
 
 
-@settings(max_examples=60, **SETTINGS)
+@settings(max_examples=30, **SETTINGS)
 @example(ROW_AND_NUMBER, 0)
 @given(st.lists(step, min_size=5, max_size=25), st.integers(0, 99))
 def test_same_bits_for_large_tensors(steps, seed):
@@ -191,7 +191,7 @@ def test_fast_math_is_close(steps, seed):
         np.testing.assert_allclose(g.numpy(), w.numpy(), rtol=1e-6, atol=1e-9)
 
 
-@settings(max_examples=100, **SETTINGS)
+@settings(max_examples=50, **SETTINGS)
 @given(programs, st.integers(0, 99))
 def test_unknown_dimensions(steps, seed):
     """Guards prevent using the trace if Python would have taken another branch."""

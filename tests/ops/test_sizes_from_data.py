@@ -77,19 +77,22 @@ def given(row):
 
 
 def parameters(everywhere):
-    """Yield rows, which inputs are masked, and where the tape is: for rows of the table
-    alternately inside the traced function and outside."""
+    """Yield rows, which inputs are masked, and where the tape is: for rows of the table all inputs
+    and one of them, and alternately inside the traced function and outside."""
     turn = 0
     rows = [(name, name) for name in COMPOSED]
     for i, case in enumerate(CASES):
         for dtype in case.dtypes if everywhere else case.dtypes[:1]:
             rows.append((f"{i}-{case}-{dtype}", (case, dtype)))
-    for name, row in rows:
+    for i, (name, row) in enumerate(rows):
         able = tuple(k for k, x in enumerate(given(row)[1]) if x.ndim)
-        for which in dict.fromkeys([able, *[(k,) for k in able]]):
+        alone = [(k,) for k in able]
+        if alone and not isinstance(row, str):
+            alone = sampling.one_of(alone, i)
+        for which in dict.fromkeys([able, *alone]):
             if which:
                 turn += 1
-                tapes = TAPES if isinstance(row, str) else sampling.one_of(TAPES, turn)
+                tapes = TAPES if isinstance(row, str) else sampling.one_of(TAPES, turn, i)
                 masked = "all" if which == able else which[0]
                 yield pytest.param(row, which, tapes, id=f"{name}-{masked}")
 

@@ -1,8 +1,8 @@
 """Every row as part of a graph: traced, without passes, with unknown dimensions, and among
 elementwise ops that fuse with it; results and gradients have the bits of eager mode.
 
-A row takes one of several similar dtypes when traced, two in a cluster, and one without passes and
-with unknown dimensions, which depend little on the dtype; with ``pytest --exhaustive`` all of them.
+A row takes two dtypes when traced, and one in a cluster, without passes and with unknown
+dimensions; with ``pytest --exhaustive`` all of them.
 """
 
 import numpy as np
@@ -13,9 +13,8 @@ from tests.ops import harness
 
 
 def pytest_generate_tests(metafunc):
-    few = {test_traced: "similar", test_inside_a_larger_cluster: "two"}
-    metafunc.parametrize("case, dtype", harness.rows(
-        dtypes="all" if sampling.every else few.get(metafunc.function, "one")))
+    few = "two" if metafunc.function is test_traced else "one"
+    metafunc.parametrize("case, dtype", harness.rows(dtypes="all" if sampling.every else few))
 
 
 def leaves(args):

@@ -2,42 +2,43 @@
 
 import pytest
 
+from tests import sampling
 from tests.programs import control, derivatives, names, sizes, state, written
 from tests.programs.program import check
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", sampling.part(range(80), 2))
 def test_programs(seed):
     check(seed)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", sampling.part(range(30), 2))
 def test_branches_and_loops(seed):
     control.check(seed)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", sampling.part(range(25), 2))
 def test_python_control_flow(seed):
     written.check(seed)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", sampling.part(range(15), 2))
 def test_names_introduced_by_statements(seed):
     names.check(seed)
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", sampling.part(range(50), 2))
 def test_tensors_as_sizes(seed):
     sizes.check(seed)
 
 
-@pytest.mark.parametrize("seeds", range(0, 200, 50))
+@pytest.mark.parametrize("seeds", sampling.part(range(0, 200, 50), 2))
 def test_changing_python_state(seeds):
     for seed in range(seeds, seeds + 50):
         state.check(seed)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", sampling.part(range(40), 2))
 def test_derivatives(seed):
     derivatives.check(seed)
 
@@ -45,7 +46,7 @@ def test_derivatives(seed):
 @pytest.mark.filterwarnings("ignore")
 def test_eager_derivatives():
     """Check the eager reference against differences, which nearly all programs allow."""
-    programs = [derivatives.Program(seed) for seed in range(1000, 1100)]
+    programs = [derivatives.Program(seed) for seed in sampling.part(range(1000, 1100), 2)]
     compared = [derivatives.against_differences(program) for program in programs]
     assert sum(compared) > .9 * sum([len(p.trips) for p in programs if p.question.ways])
 

@@ -59,12 +59,12 @@ TRANSFORMS = {
 
 
 def derivatives():
-    """Yield functions, transforms and orders; of order 4 one function for a transform by
-    default."""
+    """Yield functions, transforms and orders; of order 3 one function for a transform by default,
+    and none of order 4."""
     for turn, name in enumerate(TRANSFORMS):
         allowed = [f for f in SQUARES if name != "jacfwd" or f not in CONVERTED]
-        for order in (1, 2, 3, 4):
-            for f in allowed if order < 4 else sampling.one_of(allowed, turn):
+        for order in (1, 2, 3, 4) if sampling.every else (1, 2, 3):
+            for f in allowed if order < 3 else sampling.one_of(allowed, turn):
                 yield f, name, order
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import dualflow as df
-from tests import levels
+from tests import levels, sampling
 
 HALVES = {"float16": np.dtype("float16"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
@@ -149,14 +149,16 @@ LIMIT = "DUALFLOW_BFLOAT16"
 @pytest.mark.parametrize("level, way", [("avx512", "float32"), ("avx512", "pairs"), ("avx2", ""),
                                         ("baseline", "")])
 def test_other_kernels(level, way):
-    """Run these tests in processes that use other kernels, if this CPU supports them."""
+    """Run these tests in processes that use other kernels, if this CPU supports them; by default
+    one of three."""
     if LIMIT in os.environ or "LD_PRELOAD" in os.environ:
         pytest.skip("this test starts the process, or sanitizers make it take minutes")
     levels.skip_unless_available(level)
     env = {**os.environ, LIMIT: way, "DUALFLOW_ISA": level}
     root = Path(__file__).resolve().parents[3]
     files = __file__, str(root / "tests/graph/test_packed_products.py")
+    few = [] if sampling.every else ["--sample", "3"]
     ran = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
-                          *files], cwd=root, env=env, capture_output=True, text=True, timeout=900,
-                         check=False)
+                          *few, *files], cwd=root, env=env, capture_output=True, text=True,
+                         timeout=900, check=False)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
