@@ -1,4 +1,5 @@
-/* Part of vmath.h, included once per floating dtype: x^y = e^(y log |x|).
+/* Part of vmath.h, included once per floating dtype: x^y = e^(y log |x|); for some small y,
+ * products, quotients and roots.
  *
  * The error of y log |x| becomes a relative error of the result, so the logarithm is computed to
  * about 10 bits more than the dtype has, as an unevaluated sum of two vectors: high + low. */
@@ -81,7 +82,7 @@ DF_INLINE V FN(pow_special)(V x, V y, V z)
 }
 
 /* If all x are positive and finite and no y is NaN, the formula needs no special cases. */
-DF_INLINE V FN(pow)(V x, V y)
+DF_INLINE V FN(pow_any)(V x, V y)
 {
     V bounded = FN(clamp)(y, -DF_CAT(POW_Y, DTYPE), DF_CAT(POW_Y, DTYPE));
     FN(df_pair) l = FN(pair_log)(FN(abs)(x)), t = FN(two_product)(bounded, l.high);
@@ -91,4 +92,51 @@ DF_INLINE V FN(pow)(V x, V y)
     V z = FN(scale)(1 + FN(fma)(r * r, POLY(r, exp_poly), r), n);
     M plain = (x > (V){0}) & (x < (T)INFINITY) & (y == y);
     return FN(any)(~plain) ? FN(pow_special)(x, y, z) : z;
+}
+
+/* (1 / x)^2: the square of a small x would underflow before its reciprocal overflows. */
+DF_INLINE V FN(pow_minus_2)(V x)
+{
+    const V inverse = 1 / x;
+    return inverse * inverse;
+}
+
+/* Unlike the root, x^0.5 of -0.0 is 0.0, and of -infinity infinity. */
+DF_INLINE V FN(pow_half)(V x)
+{
+    return FN(sqrt)(FN(select)(x == (T)-INFINITY, FN(splat)((T)INFINITY), x + 0));
+}
+
+/* The lanes of z, and x^y in lanes whose exponent is one of FN(pow)'s. */
+DF_INLINE V FN(pow_blend)(V x, V y, V z)
+{
+    const V square = x * x, root = FN(pow_half)(x);
+    z = FN(select)(y == -2, FN(pow_minus_2)(x), z);
+    z = FN(select)(y == -1, 1 / x, z);
+    z = FN(select)(y == (T)-0.5, 1 / root, z);
+    z = FN(select)(y == (T)0.5, root, z);
+    z = FN(select)(y == 1, x, z);
+    z = FN(select)(y == 2, square, z);
+    z = FN(select)(y == 3, square * x, z);
+    return FN(select)(y == 4, square * square, z);
+}
+
+/* A lane's formula depends on its own exponent only: all exponents of most calls are equal, and a
+ * mixed vector gives the same bits. */
+DF_INLINE V FN(pow)(V x, V y)
+{
+    const V square = x * x;
+    const T first = y[0];
+    if (!FN(any)(y != FN(splat)(first))) {
+        if (first == 2) return square;
+        if (first == 3) return square * x;
+        if (first == 4) return square * square;
+        if (first == (T)0.5) return FN(pow_half)(x);
+        if (first == (T)-0.5) return 1 / FN(pow_half)(x);
+        if (first == -1) return 1 / x;
+        if (first == -2) return FN(pow_minus_2)(x);
+        if (first == 1) return x;
+        return FN(pow_any)(x, y);
+    }
+    return FN(pow_blend)(x, y, FN(pow_any)(x, y));
 }

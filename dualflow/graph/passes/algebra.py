@@ -21,7 +21,7 @@ Integers wrap around, so their rules are the identities of whole numbers.
     reductions         of one element: prod (1 * x), max, min, any, all; sums of integers only, as
                        a float sum starts from 0.0 and turns -0.0 into 0.0
     sums of squares    and means, in float32 and float64: equal sums of equal products
-    pow                of integers with small exponents; of floats it rounds differently
+    pow                with small exponents; not of 16-bit floats, which would round twice
 
 A rule does not apply if the result has another shape than the node, due to a broadcast.
 """
@@ -271,19 +271,18 @@ def _(make, y, x):
 
 @rule("pow")
 def _(make, y, x, exponent):
-    n = number(exponent)
-    return None if n is None or y.dtype.is_floating else _small_power(make, x, n)
+    half = y.dtype.is_floating and y.dtype.itemsize == 2
+    return None if half else _small_power(make, y, x, number(exponent))
 
 
 @rule("pow", fast=True)
 def _(make, y, x, exponent):
-    n = number(exponent)
-    if n == -1:
-        return make(RECIPROCAL, x)
-    return None if n is None else _small_power(make, x, n)
+    return _small_power(make, y, x, number(exponent))
 
 
-def _small_power(make, x, n):
+def _small_power(make, y, x, n):
+    if n in (-1, -2) and y.dtype.is_floating:
+        x, n = make(RECIPROCAL, x), -n
     return power(make, x, int(n)) if n in (1, 2, 3, 4) else None
 
 

@@ -216,7 +216,8 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Within 2 ulp in float32, with the special cases of C's pow. Integers wrap around.
+    Within 2 ulp in float32, with the special cases of C's pow. For -2, -1, -0.5, 0.5 and 1 to 4 by
+    products, quotients and roots. Integers wrap around.
     The gradient is ``g * y * x**(y - 1)`` to x, and ``g * x**y * log(x)`` to y. If x is not
     positive, the logarithm counts as 0: the gradient to y is 0 of either sign, or NaN if x**y is
     not finite. A factor of 0 gives 0 even if the other is infinite. See docs/numerics.md.

@@ -65,6 +65,8 @@ PATTERNS = {
     "|x - y|": lambda a, b, c: (df.abs(a + -b), df.abs(c(0) - a), df.abs(a * c(-1))),
     "sign of -x": lambda a, b, c: (df.sign(-a), df.nn.relu(-a)),
     "x^n": lambda a, b, c: [df.pow(a, c(n)) for n in (0, 1, 2, 3, 4, 5, 64)],
+    "x^n of floats": lambda a, b, c: [df.pow(df.cast(a, df.float32) if a.dtype.is_integer else a, n)
+                                      for n in (-2., -1., -.5, .5, 1., 2., 3., 4., 2.5)],
     "where": lambda a, b, c: (df.where(True, a, b), df.where(False, a, b),
                               df.where(df.logical_not(a > b), a, b), df.where(a > b, a, a)),
     **{f"{name} of one": of_one(name) for name in ONE_OF},

@@ -10,6 +10,18 @@ case("log1p", args=[positive(3, 4)], ref=np.log1p, function="math.log1p", ulp=2)
 case("sqrt", args=[positive(3, 4)], ref=np.sqrt)
 case("rsqrt", args=[positive(3, 4)], ref=lambda x: 1 / np.sqrt(x), function="math.rsqrt", ulp=1.5)
 case("pow", args=[positive(3, 4), normal(4)], ref=np.power, dtypes=FLOATS, grad=(0, 1), ulp=2)
+def power(x, exponent):
+    """NumPy's power by the function of C; for some numbers as exponents NumPy takes roots."""
+    return np.power(x, np.full(x.shape, exponent, x.dtype))
+
+
+MIXED = np.array([-2, -1, -.5, 0, .5, 1, 2, 3, 4, 2.5, 7])[:, None]
+
+for exponent in (-2., -1., -.5, 0., .5, 1., 2., 3., 4., 2.5):
+    case("pow", args=[normal(3, 4), exponent], ref=power, ulp=2,
+         grad=(0,) if exponent == int(exponent) else ())
+case("pow", args=[normal(11, 7), lambda _, dtype: MIXED.astype(dtype)], ref=np.power, ulp=2,
+     grad=())
 # Integers reject negative exponents: tests/ops/elementwise/test_division.py.
 case("pow", args=[sample((3, 4), -3, 3), sample((4,), 0, 5, accepts=lambda b: b >= 0)],
      ref=np.power, dtypes=INTS, grad=())
