@@ -12,6 +12,18 @@ def doubled(a):
     return df.py_function(lambda x: df.tanh(x) + x, [a], a)
 
 
+def parts(a, k):
+    """Combine parts of a tensor, so that its gradient is a sum of gradients of slices: of rows,
+    columns, every other column, overlapping rows; by turns also of the whole tensor."""
+    n, m = a.shape[0], a.shape[-1]
+    y = [lambda: [a[i] * (i + 1.) for i in range(n)],
+         lambda: [df.sin(a[..., i]) for i in range(m)],
+         lambda: [a[..., :m // 2 * 2:2], a[..., 1::2] * 3., a[..., m // 2 * 2 - 1::-2]],
+         lambda: [a[i:i + n // 2] * (i + 1.) for i in range(n - n // 2 + 1)]][k % 4]()
+    whole = [df.reduce_sum(a, 0)] if k % 4 == 0 and k > 5 else []
+    return df.add_n([*y[:1], *whole, *y[1:]])
+
+
 # name: (number of operands, function of the operands and an integer k). A step that rejects its
 # operands is skipped in every mode, because only shapes decide.
 STEPS = {
@@ -34,6 +46,7 @@ STEPS = {
     "integers": (1, lambda a, k: df.cast(df.cast(a, df.int32) // 2 + k % 5, a.dtype)),
     "wide": (1, lambda a, k: df.cast(df.cast(a, df.float64) * (1. / 3.), a.dtype)),
     "half": (1, lambda a, k: df.cast(df.cast(a, df.bfloat16), a.dtype)),
+    "power": (1, lambda a, k: (df.abs(a) + .5) ** [-2., -1., -.5, .5, 1., 3., 4., 2.5][k % 8]),
     "terms": (2, lambda a, b, k: df.add_n([a, df.broadcast_to(b, a.shape), df.sin(a), a * b, -a,
                                            *[a * .5] * (k % 3)])),
     # reductions
@@ -59,6 +72,7 @@ STEPS = {
     "squeeze": (1, lambda a, k: df.squeeze(a)),
     "broadcast": (1, lambda a, k: df.broadcast_to(a, [2, *a.shape])),
     "concat": (2, lambda a, b, k: df.concat([a, b, a], axis=k % a.ndim)),
+    "parts": (1, lambda a, k: parts(a, k)),
     "stack": (2, lambda a, b, k: df.stack([a, b], axis=k % 2)),
     "split": (1, lambda a, k: df.split(a, a.shape[-1], axis=-1)[k % a.shape[-1]]),
     "gather": (1, lambda a, k: df.gather(a, [k % a.shape[0], 0, k % a.shape[0]])),

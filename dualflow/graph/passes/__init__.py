@@ -13,6 +13,7 @@ reasons:
     bodies      makes unchanged carries captured inputs, which `hoist` can move out
     hoist       the passes below then simplify moved nodes together with their new neighbours
     assign      `algebra` and `cluster` handle `add`, not `assign_add`
+    slice_sums  `algebra` would split short sums
     algebra     removes nodes between the ops that `reshapes` and `fold` combine
     layout      leaves pairs of transposes that cancel for `reshapes`
     reshapes    turns ops on broadcasts into broadcasts of small ops, which `fold` can compute
@@ -61,6 +62,7 @@ from dualflow.graph.passes import (
     recompute,
     reshapes,
     residuals,
+    slice_sums,
     updates,
     versions,
     waves,
@@ -69,7 +71,8 @@ from dualflow.graph.passes.options import Options
 
 # Required for lowering, even without optimisation; `ir.check` accepts a graph only after both.
 NEEDED = (inline, versions)
-SIMPLE = (bodies, hoist, assign, algebra, layout, reshapes, fold, cse, dead_code, recompute)
+SIMPLE = (bodies, hoist, assign, slice_sums, algebra, layout, reshapes, fold, cse, dead_code,
+          recompute)
 ROUNDS = 2
 LAST = (residuals, packing, cache_invariants, epilogue, cluster, updates, latency_hiding, waves)
 # These passes process the bodies themselves, except for `cache_invariants`, which ignores them: no

@@ -79,4 +79,4 @@ refuse("only passes create it, and files are written before passes run", "matmul
        "pack_matrix", "matmul_packed", "matmul_packed_cluster", "conv_cluster", "conv_transform",
        "conv_transformed", "conv_transformed_cluster", "conv_pack", "conv_packed",
        "conv_packed_cluster", "channel_sum", "channel_mean", "channel_variance", "cluster",
-       "dynamic_attrs", "dimension", "assert_sizes")
+       "dynamic_attrs", "dimension", "assert_sizes", "sum_of_slices")
