@@ -94,12 +94,13 @@ DF_INLINE V FN(pow_any)(V x, V y)
     return FN(any)(~plain) ? FN(pow_special)(x, y, z) : z;
 }
 
-/* (1 / x)^2: the square of a small x would underflow before its reciprocal overflows. */
-DF_INLINE V FN(pow_minus_2)(V x)
-{
-    const V inverse = 1 / x;
-    return inverse * inverse;
-}
+DF_INLINE V FN(pow_2)(V x) { return x * x; }
+DF_INLINE V FN(pow_3)(V x) { return x * x * x; }
+DF_INLINE V FN(pow_4)(V x) { return FN(pow_2)(FN(pow_2)(x)); }
+DF_INLINE V FN(pow_minus_1)(V x) { return 1 / x; }
+
+/* The square of a small x would underflow before its reciprocal overflows. */
+DF_INLINE V FN(pow_minus_2)(V x) { return FN(pow_2)(1 / x); }
 
 /* Unlike the root, x^0.5 of -0.0 is 0.0, and of -infinity infinity. */
 DF_INLINE V FN(pow_half)(V x)
@@ -107,36 +108,31 @@ DF_INLINE V FN(pow_half)(V x)
     return FN(sqrt)(FN(select)(x == (T)-INFINITY, FN(splat)((T)INFINITY), x + 0));
 }
 
-/* The lanes of z, and x^y in lanes whose exponent is one of FN(pow)'s. */
-DF_INLINE V FN(pow_blend)(V x, V y, V z)
-{
-    const V square = x * x, root = FN(pow_half)(x);
-    z = FN(select)(y == -2, FN(pow_minus_2)(x), z);
-    z = FN(select)(y == -1, 1 / x, z);
-    z = FN(select)(y == (T)-0.5, 1 / root, z);
-    z = FN(select)(y == (T)0.5, root, z);
-    z = FN(select)(y == 1, x, z);
-    z = FN(select)(y == 2, square, z);
-    z = FN(select)(y == 3, square * x, z);
-    return FN(select)(y == 4, square * square, z);
-}
+DF_INLINE V FN(pow_minus_half)(V x) { return 1 / FN(pow_half)(x); }
 
-/* A lane's formula depends on its own exponent only: all exponents of most calls are equal, and a
- * mixed vector gives the same bits. */
+/* The formula of a lane depends on its own exponent only, so that a vector of equal exponents and a
+ * mixed one give the same bits. */
 DF_INLINE V FN(pow)(V x, V y)
 {
-    const V square = x * x;
     const T first = y[0];
     if (!FN(any)(y != FN(splat)(first))) {
-        if (first == 2) return square;
-        if (first == 3) return square * x;
-        if (first == 4) return square * square;
-        if (first == (T)0.5) return FN(pow_half)(x);
-        if (first == (T)-0.5) return 1 / FN(pow_half)(x);
-        if (first == -1) return 1 / x;
         if (first == -2) return FN(pow_minus_2)(x);
+        if (first == -1) return FN(pow_minus_1)(x);
+        if (first == (T)-0.5) return FN(pow_minus_half)(x);
+        if (first == (T)0.5) return FN(pow_half)(x);
         if (first == 1) return x;
+        if (first == 2) return FN(pow_2)(x);
+        if (first == 3) return FN(pow_3)(x);
+        if (first == 4) return FN(pow_4)(x);
         return FN(pow_any)(x, y);
     }
-    return FN(pow_blend)(x, y, FN(pow_any)(x, y));
+    V z = FN(pow_any)(x, y);
+    z = FN(select)(y == -2, FN(pow_minus_2)(x), z);
+    z = FN(select)(y == -1, FN(pow_minus_1)(x), z);
+    z = FN(select)(y == (T)-0.5, FN(pow_minus_half)(x), z);
+    z = FN(select)(y == (T)0.5, FN(pow_half)(x), z);
+    z = FN(select)(y == 1, x, z);
+    z = FN(select)(y == 2, FN(pow_2)(x), z);
+    z = FN(select)(y == 3, FN(pow_3)(x), z);
+    return FN(select)(y == 4, FN(pow_4)(x), z);
 }

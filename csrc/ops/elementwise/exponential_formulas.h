@@ -10,6 +10,33 @@ TILE_UNARY(log1p)
 TILE_UNARY(sqrt)
 TILE_UNARY(rsqrt)
 
+DF_INLINE bool FN(all_equal)(int64_t n, const T *x)
+{
+    const V first = FN(splat)(x[0]);
+    M other = {0};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) other |= FN(load)(x + i) != first;
+    for (; i < n; i++)
+        if (x[i] != x[0]) return false;
+    return !FN(any)(other);
+}
+
+/* One exponent for all elements is tested once: as FN(pow), which tests each vector. */
+TILE_HEAD(pow, 2)
+{
+    const T *x = in[0], *y = in[1];
+    const T exponent = n && FN(all_equal)(n, y) ? y[0] : 0;
+    (void)attrs;
+    if (exponent == -2) FN(map1)(n, out, x, FN(pow_minus_2));
+    else if (exponent == -1) FN(map1)(n, out, x, FN(pow_minus_1));
+    else if (exponent == (T)-0.5) FN(map1)(n, out, x, FN(pow_minus_half));
+    else if (exponent == (T)0.5) FN(map1)(n, out, x, FN(pow_half));
+    else if (exponent == 2) FN(map1)(n, out, x, FN(pow_2));
+    else if (exponent == 3) FN(map1)(n, out, x, FN(pow_3));
+    else if (exponent == 4) FN(map1)(n, out, x, FN(pow_4));
+    else FN(map2)(n, out, x, y, FN(pow));
+}
+
 #else
 
 DF_INLINE bool FN(below_zero)(T x) { return is_negative(x); }
@@ -27,7 +54,6 @@ DF_INLINE T FN(pow_1)(T a, T b)
 }
 
 DF_INLINE V FN(pow)(V a, V b) { return FN(lanewise2)(a, b, FN(pow_1)); }
+TILE_BINARY(pow)
 
 #endif
-
-TILE_BINARY(pow)
