@@ -81,6 +81,11 @@ def elementwise(op, n):
     return lambda: f(x)
 
 
+def power(n, exponent):
+    x, = constants(work.arrays(n))
+    return lambda: x ** exponent
+
+
 def gelu(n):
     x, = constants(work.arrays(n))
     f = df.function(lambda x: .5 * x * (1. + df.tanh(.7978845608 * (x + .044715 * x * x * x))))
@@ -252,6 +257,36 @@ def lstm_step(batch, by_hand, units=128):
     def loss(v, x, y):
         h = unrolled(x, *v[:3]) if by_hand else df.nn.lstm(x, *v[:3])[1][0]
         return cross_entropy(h @ v[3] + v[4], y)
+    return trained(parameters, loss, df.optimizers.Adam(.001), x, y)
+
+
+def sliced_lstm_step(batch, units=128):
+    parameters, x, y = work.lstm(batch, units)
+
+    def loss(v, x, y):
+        kernel, recurrent, bias, w, b = v
+        z, h, c = x @ kernel + bias, df.zeros([batch, units]), df.zeros([batch, units])
+        for t in range(x.shape[1]):
+            i, f, g, o = df.split(z[:, t] + h @ recurrent, 4, axis=1)
+            c = df.sigmoid(f) * c + df.sigmoid(i) * df.tanh(g)
+            h = df.sigmoid(o) * df.tanh(c)
+        return cross_entropy(h @ w + b, y)
+    return trained(parameters, loss, df.optimizers.Adam(.001), x, y)
+
+
+def sliced_gru_step(batch, units=64):
+    parameters, x, y = work.gru(batch, units)
+
+    def loss(v, x, y):
+        kernel, recurrent, w, b = v
+        u, n = recurrent.value(), units
+        z, h = x @ kernel, df.zeros([batch, units])
+        for t in range(x.shape[1]):
+            reset = df.sigmoid(z[:, t, :n] + h @ u[:, :n])
+            update = df.sigmoid(z[:, t, n:2 * n] + h @ u[:, n:2 * n])
+            new = df.tanh(z[:, t, 2 * n:] + reset * (h @ u[:, 2 * n:]))
+            h = (1. - update) * new + update * h
+        return cross_entropy(h @ w + b, y)
     return trained(parameters, loss, df.optimizers.Adam(.001), x, y)
 
 

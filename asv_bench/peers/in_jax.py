@@ -42,6 +42,10 @@ def elementwise(op, n):
     return compiled(f, np.abs(work.arrays(n)[0]) + np.float32(.1))
 
 
+def power(n, exponent):
+    return compiled(lambda x: x ** exponent, *work.arrays(n))
+
+
 def gelu(n):
     return compiled(lambda x: .5 * x * (1. + jnp.tanh(.7978845608 * (x + .044715 * x * x * x))),
                     *work.arrays(n))

@@ -21,6 +21,11 @@ def elementwise(op, n):
     return lambda: f(x)
 
 
+def power(n, exponent):
+    x, = arrays(n)
+    return lambda: x ** exponent
+
+
 def along(op, axis):
     x, = arrays((2048, 2048))
     f = getattr(x, op)

@@ -55,6 +55,10 @@ def elementwise(op, n):
     return traced(f, np.abs(work.arrays(n)[0]) + np.float32(.1))
 
 
+def power(n, exponent):
+    return traced(lambda x: x ** exponent, *work.arrays(n))
+
+
 def gelu(n):
     return traced(lambda x: .5 * x * (1. + tf.tanh(.7978845608 * (x + .044715 * x * x * x))),
                   *work.arrays(n))

@@ -62,6 +62,11 @@ def elementwise(op, n):
     return lambda: f(x)
 
 
+def power(n, exponent):
+    x, = tensors(work.arrays(n))
+    return lambda: x ** exponent
+
+
 def gelu(n):
     x, = tensors(work.arrays(n))
     return lambda: .5 * x * (1. + torch.tanh(.7978845608 * (x + .044715 * x * x * x)))
@@ -203,6 +208,38 @@ def lstm_step(batch, by_hand, units=128):
     def loss(_, x, y):
         return F.cross_entropy(torch.addmm(b, net(x)[1][0][0], w), y)
     v = [*net.parameters(), w, b]
+    return [trained(v, loss, made, x, y) for made in adams(v)]
+
+
+def sliced_lstm_step(batch, units=128):
+    parameters, x, y = work.lstm(batch, units)
+
+    def loss(v, x, y):
+        kernel, recurrent, bias, w, b = v
+        z = x @ kernel + bias
+        h = c = torch.zeros(batch, units)
+        for t in range(x.shape[1]):
+            i, f, g, o = (z[:, t] + h @ recurrent).chunk(4, 1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+        return F.cross_entropy(torch.addmm(b, h, w), y)
+    v = tensors(parameters, grad=True)
+    return [trained(v, loss, made, x, y) for made in adams(v)]
+
+
+def sliced_gru_step(batch, units=64):
+    parameters, x, y = work.gru(batch, units)
+
+    def loss(v, x, y):
+        kernel, u, w, b = v
+        z, h, n = x @ kernel, torch.zeros(batch, units), units
+        for t in range(x.shape[1]):
+            reset = torch.sigmoid(z[:, t, :n] + h @ u[:, :n])
+            update = torch.sigmoid(z[:, t, n:2 * n] + h @ u[:, n:2 * n])
+            new = torch.tanh(z[:, t, 2 * n:] + reset * (h @ u[:, 2 * n:]))
+            h = (1. - update) * new + update * h
+        return F.cross_entropy(torch.addmm(b, h, w), y)
+    v = tensors(parameters, grad=True)
     return [trained(v, loss, made, x, y) for made in adams(v)]
 
 

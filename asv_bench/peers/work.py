@@ -70,6 +70,8 @@ STEPS = [
     Work("training step, LSTM 128 over 28 x 28, batch 64, Adam", "lstm_step",
          {"batch": 64, "by_hand": False}, .65),
     Work("training step, LSTM by hand, unrolled", "lstm_step", {"batch": 64, "by_hand": True}, .9),
+    Work("training step, LSTM by slices of one product", "sliced_lstm_step", {"batch": 64}, .65),
+    Work("training step, GRU by slices of kernels, 28 steps", "sliced_gru_step", {"batch": 32}, .8),
     Work("training step, GPT, 4 layers of width 256, 8 x 128 tokens, Adam", "gpt_step",
          {"batch": 8, "tokens": 128, "layers": 4, "width": 256, "heads": 4}, .8),
 ]
@@ -95,6 +97,7 @@ WORK = [
     Work("traced chain of 1,000 ops, 16 elements", "chain", {"n": 1000}),
     *map(elementwise, ["exp", "log", "tanh", "sigmoid", "erf", "sin"]),
     Work("a + b, 1 M", "add", {"n": 1_000_000}),
+    Work("x ** 3, 256 k", "power", {"n": 262_144, "exponent": 3.}),
     *[along("sum", axis) for axis in (None, 0, 1)], along("max", 1), along("argmax", 1),
     Work("transpose, 2048 x 2048", "transpose", {"n": 2048}),
     Work("gather 4096 rows of 256 from 30,000", "gather", {"rows": 30_000, "n": 4096}),
@@ -156,6 +159,15 @@ def lstm(batch, units=128, features=28):
     (w,), (b,) = dense(units, 10)
     return ([kernel * scale, recurrent * scale, np.zeros(4 * units, np.float32), w, b],
             arrays((batch, 28, features))[0], labels(batch, 10))
+
+
+def gru(batch, units=64, features=28):
+    """Return kernel, recurrent kernel (reset, update, new), the last layer, and a batch."""
+    kernel, recurrent = arrays((features, 3 * units), (units, 3 * units))
+    scale = np.float32(units) ** -.5
+    (w,), (b,) = dense(units, 10)
+    return ([kernel * scale, recurrent * scale, w, b], arrays((batch, 28, features))[0],
+            labels(batch, 10))
 
 
 def rows_of_lstm(steps, batch, units=128):
