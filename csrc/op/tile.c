@@ -6,6 +6,7 @@
 
 #define TILES_PER_BLOCK 16 /* 16 K elements: the unit of parallel work */
 #define CHEAP 0.2          /* ns per element if the record has no cost */
+#define LEAST_RUN 32       /* elements of a run that is worth a call of `tile_scalar` */
 
 typedef struct {
     df_tile_fn fn;
@@ -17,6 +18,7 @@ typedef struct {
     int n_in;
     const char *data[DF_TILE_MAX_IN];
     df_operand_walk in[DF_TILE_MAX_IN];
+    int repeated; /* the operand that has one element per run, for run_runs */
 } job;
 
 df_tile_fn df_tile_select(const df_call *call)
@@ -85,6 +87,41 @@ static void run_block(void *context, int64_t begin, int64_t end)
     if (j->stream) df_stream_drain();
 }
 
+/* Runs of elements along which one operand is repeated, as in (m, n) + (m, 1): the function for one
+ * element reads it in place. */
+static void run_runs(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    const int one = j->repeated;
+    const df_operand_walk *o = &j->in[one];
+    const int64_t length = o->extent[o->ndim - 1];
+    int64_t n;
+    for (int64_t at = begin; at < end; at += n) {
+        char element[8];
+        const void *in[2];
+        n = df_min(length - at % length, end - at);
+        in[one] = df_operand_load(o, j->data[one], at, 1, element);
+        in[1 - one] = j->data[1 - one] + at * j->in[1 - one].bytes;
+        j->fn(n, j->out + at * j->out_bytes, in, j->attrs);
+    }
+}
+
+/* The function for one repeated element, if an operand is repeated along runs of elements of the
+ * other one; then j->repeated is the operand. Otherwise NULL. */
+static df_tile_fn for_runs(job *j, const df_call *call)
+{
+    if (j->n_in != 2 || j->stream || call->in[0]->dtype != call->in[1]->dtype) return NULL;
+    for (int k = 0; k < 2; k++) {
+        const df_operand_walk *o = &j->in[k];
+        if (o->mode == DF_WALK && j->in[1 - k].mode == DF_DIRECT && o->step[o->ndim - 1] == 0 &&
+            o->extent[o->ndim - 1] >= LEAST_RUN) {
+            j->repeated = k;
+            return call->op->tile_scalar[k][call->in[k]->dtype];
+        }
+    }
+    return NULL;
+}
+
 df_status df_tile_run(const df_call *call, df_error *err)
 {
     (void)err;
@@ -101,6 +138,8 @@ df_status df_tile_run(const df_call *call, df_error *err)
     }
     j.tile = choose_tile(&j);
     double cost = call->op->cost > 0 ? call->op->cost : CHEAP;
-    df_parallel_for(out->size, j.tile * TILES_PER_BLOCK, cost, run_block, &j);
+    const df_tile_fn with_one = for_runs(&j, call);
+    if (with_one) j.fn = with_one;
+    df_parallel_for(out->size, j.tile * TILES_PER_BLOCK, cost, with_one ? run_runs : run_block, &j);
     return DF_OK;
 }
