@@ -14,6 +14,7 @@
  *   vmath_pieces.h  tanh erf of float32 with AVX-512, from tables
  *   vmath_wide.h    asin acos asinh acosh atanh erfc of float32, computed in float64
  *   vmath_area.h    asinh acosh atanh erfc of float64
+ *   vmath_lgamma.h  lgamma and digamma of float32, computed in float64
  *   vmath_lanes.h   lgamma digamma, asin and acos of float64: scalar code lane by lane
  *   vmath_polygamma.h  derivatives of digamma, an element at a time
  *   vmath_gamma.h   incomplete gamma functions, an element at a time
@@ -90,5 +91,6 @@ DF_INLINE v_f32 erf_f32(v_f32 x) { return erf_by_exp_f32(x); }
 #undef DTYPE
 #include "simd/vmath_area.h"
 #include "simd/vmath_wide.h"
+#include "simd/vmath_lgamma.h"
 
 #endif

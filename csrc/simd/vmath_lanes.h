@@ -67,5 +67,3 @@ DF_INLINE v_f32 by_lane_f32(double (*f)(double), v_f32 x)
     return x;
 }
 
-DF_INLINE v_f32 lgamma_f32(v_f32 x) { return by_lane_f32(lgamma_scalar, x); }
-DF_INLINE v_f32 digamma_f32(v_f32 x) { return by_lane_f32(digamma_scalar, x); }

@@ -110,8 +110,8 @@ def _is_static(part: Node) -> bool:
 
 def _overlap(parts: list[Node]) -> bool:
     """Return True if an element may be in all parts."""
-    shared = [(0, n) for n in parts[0].outputs[0].known_shape]
-    for part in parts:
+    shared = _limits(parts[0])
+    for part in parts[1:]:
         for d, (low, high) in enumerate(_limits(part)):
             shared[d] = max(shared[d][0], low), min(shared[d][1], high)
     return all([low < high for low, high in shared])
@@ -120,7 +120,7 @@ def _overlap(parts: list[Node]) -> bool:
 def _limits(part: Node) -> list[tuple[int, int]]:
     """Return the first position of a slice in each dimension, and the one after the last."""
     shape, begin, end, strides, kind = [part.attr_dict[name] for name in PART_ATTRS]
-    found = []
+    found: list[tuple[int, int]] = []
     for first, last, stride, one in zip(begin, end, strides, kind, strict=True):
         if one == NEW:
             continue

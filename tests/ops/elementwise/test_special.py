@@ -49,3 +49,25 @@ def test_digamma_and_polygamma_are_accurate():
              4.5146597470076975, 2.5033381103788236e-05]
     np.testing.assert_array_max_ulp(df.math.digamma(x).numpy(), np.array(psi), 3)
     np.testing.assert_array_max_ulp(df.math.polygamma(5, x).numpy(), np.array(fifth), 3)
+
+
+@pytest.mark.parametrize("name", ["lgamma", "digamma"])
+def test_float32_gamma_functions_match_float64(name):
+    """All magnitudes, poles, neighbours of poles and of zeros; the float64 functions are scalar."""
+    f, rng = getattr(df.math, name), np.random.default_rng(0)
+    whole = np.arange(-12, 12, dtype="f4")
+    zeros = np.array([1, 2, 1.4616321, -0.504083, -1.573498, -2.4570247, -2.747683, -3.1435809,
+                      -3.955294, -4.653238, -5.667162], "f4")
+    near = [np.float32(x) + k * np.spacing(np.float32(x)) for x in (*whole, *zeros)
+            for k in range(-5, 6)]
+    x = np.concatenate([whole, near, rng.uniform(-12, 12, 20_000), rng.uniform(0, 3, 5000),
+                        [0., -0., np.inf, -np.inf, np.nan, 3e38, 1e-45]], dtype="f4")
+    x = np.concatenate([x, rng.integers(0, 2**32, 20_000, "u4").view("f4")])
+    with np.errstate(invalid="ignore"):
+        got, want = f(x).numpy(), f(x.astype("f8")).numpy()
+    with np.errstate(all="ignore"):
+        rounded = want.astype("f4")
+    finite = np.isfinite(rounded)
+    np.testing.assert_array_equal(got[~finite], rounded[~finite])
+    error = np.abs(got[finite] - want[finite]) / np.spacing(np.abs(rounded[finite]))
+    assert error.max() < .8, (x[finite][error.argmax()], error.max())
