@@ -97,7 +97,7 @@ static void run_runs(void *context, int64_t begin, int64_t end)
     const int64_t length = o->extent[o->ndim - 1];
     int64_t n;
     for (int64_t at = begin; at < end; at += n) {
-        char element[8];
+        char element[8] __attribute__((aligned(8)));
         const void *in[2];
         n = df_min(length - at % length, end - at);
         in[one] = df_operand_load(o, j->data[one], at, 1, element);
