@@ -8,10 +8,12 @@
 
 enum { SHAPE, COUNTS, KEYS }; /* COUNTS: the number of keys of each part, in the lists of KEYS */
 #define BLOCK 4096            /* elements of a task, at least */
+#define MOST_TASKS 16         /* each task resolves the keys of all parts */
 
 extern DF_OP(add);
 
-/* The slice of a part; `first_key` becomes that of the next part. */
+/* Resolves the slice of a part, whose keys begin at `first_key`; then moves it to the keys of the
+ * next part. */
 static df_status resolve(const df_call *call, int part, int64_t *first_key, df_slices *s,
                          df_error *err)
 {
@@ -136,7 +138,8 @@ static df_status run_sum_of_slices(const df_call *call, df_error *err)
     const int64_t row = out->size / out->shape[0];
     int64_t added = out->size;
     for (int i = 0; i < call->n_in; i++) added += call->in[i]->size;
-    df_parallel_for(out->shape[0], df_max(1, BLOCK / row),
+    df_parallel_for(out->shape[0],
+                    df_max(df_ceil_div(out->shape[0], MOST_TASKS), BLOCK / row),
                     0.1 * (double)added / (double)out->shape[0], sum_rows, (void *)call);
     return DF_OK;
 }
