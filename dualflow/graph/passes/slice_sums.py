@@ -37,8 +37,10 @@ class _Run:
     Attributes
     ----------
     readers : Counter of Symbol
+    parts : set of Symbol
+        The values that are zero outside a slice, and that only one node reads.
     inner : dict of Symbol to Node
-        The sums with such a part, or whose first term is in `inner`, that one other sum reads as
+        The sums with such a term, or whose first term is in `inner`, that one other sum reads as
         its first term: `terms` replaces them by their terms.
     """
 
@@ -46,6 +48,8 @@ class _Run:
         self.graph = graph
         self.readers = Counter([x for node in graph.nodes for x in node.inputs])
         self.readers.update(graph.outputs)
+        self.parts = {node.outputs[0] for node in graph.nodes if node.op is PART
+                      and self.readers[node.outputs[0]] == 1 and _is_static(node)}
         self.inner: dict[Symbol, Node] = {}
         with_parts: dict[Symbol, Node] = {}
         for node in graph.nodes:
@@ -53,7 +57,7 @@ class _Run:
                 first = node.inputs[0]
                 if first in with_parts and self.readers[first] == 1:
                     self.inner[first] = with_parts[first]
-                if first in self.inner or any([self.is_part(x) for x in node.inputs]):
+                if first in self.inner or not self.parts.isdisjoint(node.inputs):
                     with_parts[node.outputs[0]] = node
 
     def go(self) -> Graph:
@@ -63,28 +67,24 @@ class _Run:
         if not _is_sum(node) or node.outputs[0] in self.inner:
             return None
         terms = self.terms(node)
-        parts = [x.node for x in terms if self.is_part(x)]
+        parts = [x.node for x in terms if x in self.parts]
         if len(parts) < 2 or _overlap(parts):
             return None
         return [self.in_one_tensor(graph, node, terms)]
 
-    def is_part(self, x: Symbol) -> bool:
-        """Return True if x is zero outside a slice, and only one node reads it."""
-        return x.node.op is PART and self.readers[x] == 1 and _is_static(x.node)
-
     def terms(self, node: Node) -> list[Symbol]:
         """Return the terms of a sum, from first to last."""
-        found = list(node.inputs[1:])
+        found = [*node.inputs[:0:-1]]               # from last to first
         while node.inputs[0] in self.inner:
             node = self.inner[node.inputs[0]]
-            found[:0] = node.inputs[1:]
-        return [node.inputs[0], *found]
+            found += node.inputs[:0:-1]
+        return [node.inputs[0], *reversed(found)]
 
     def in_one_tensor(self, graph: Graph, node: Node, terms: list[Symbol]) -> Symbol:
         keys: dict[str, list[int]] = {name: [] for name in KEYS}
         inputs, counts = [], []
         for x in terms:
-            is_part = self.is_part(x)
+            is_part = x in self.parts
             inputs.append(x.node.inputs[0] if is_part else x)
             counts.append(len(x.node.attr_dict["begin"]) if is_part else 0)
             for name in KEYS if is_part else ():
@@ -94,7 +94,7 @@ class _Run:
 
 
 def _is_sum(node: Node) -> bool:
-    """Return True for a sum of float32 or float64 tensors, none of which is broadcast."""
+    """Return True for a sum of float32 or float64 tensors without broadcasting."""
     if node.op not in SUMS:
         return False
     y = node.outputs[0]
@@ -132,6 +132,6 @@ def _limits(part: Node) -> list[tuple[int, int]]:
             found.append((first, n if last == -1 else first + last))
             continue
         taken = range(n)[slice(None if first == MISSING else first,
-                                        None if last == MISSING else last, stride)]
+                               None if last == MISSING else last, stride)]
         found.append((min(taken), max(taken) + 1) if taken else (0, 0))
     return found + [(0, n) for n in shape[len(found):]]
