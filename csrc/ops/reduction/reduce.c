@@ -49,10 +49,9 @@ enum { AXES, KEEPDIMS };
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-/* bools are bytes 0 and 1. The flip of reduce_all reverses them, and gives 1 without elements. */
+/* Bools are bytes 0 and 1. The flip of reduce_all swaps them; its result for no elements is 1. */
 #if DF_BUILT_BOOL
 #define DTYPE i8
-EXTREME(any, FN(lowest)())
 EXTREME(all, FN(lowest)() ^ 1)
 #undef DTYPE
 #endif
@@ -110,8 +109,8 @@ static const reduction prod = {.first = {SIGNLESS_REDUCERS(prod)},
                                .rest = {SIGNLESS_REDUCERS(prod)}};
 static const reduction max = {.first = {EXTREME_REDUCERS(max)}, .rest = {EXTREME_REDUCERS(max)}};
 static const reduction min = {.first = {EXTREME_REDUCERS(min)}, .rest = {EXTREME_REDUCERS(min)}};
-static const reduction any = {.first = {DF_OF_ALL(BOOL, REDUCER_OF(any, i8))},
-                              .rest = {DF_OF_ALL(BOOL, REDUCER_OF(any, i8))}};
+static const reduction any = {.first = {DF_OF_ALL(BOOL, REDUCER_OF(unsigned_max, i8))},
+                              .rest = {DF_OF_ALL(BOOL, REDUCER_OF(unsigned_max, i8))}};
 static const reduction all = {.first = {DF_OF_ALL(BOOL, REDUCER_OF(all, i8))},
                               .rest = {DF_OF_ALL(BOOL, REDUCER_OF(all, i8))}};
 static const reduction mean = {.first = {FOLDED_FLOATS(sum)}, .rest = {FLOAT_REDUCERS(sum)},
