@@ -19,7 +19,7 @@ def one_of(values: Sequence[T], *turns: int) -> Sequence[T]:
 
 
 def part(values: Sequence[T], n: int) -> Sequence[T]:
-    """Return every n-th of the values, or all of them."""
+    """Return every n-th value, or all values if `every` is set."""
     return values if every else values[::n]
 
 

@@ -14,25 +14,17 @@ from dualflow import _core
 from tests.ops.case import Case, sample
 from tests.ops.cases import CASES
 
-# A sampled row takes one dtype of each group; successive rows take successive dtypes.
-GROUPS = (("uint16", "uint32", "uint64"), ("int8", "int16", "uint8"), ("int32", "int64"),
-          ("float16", "bfloat16"))
-
 
 def rows(cases: list[Case] = CASES, dtypes: str = "all") -> list:
-    """Return test parameters `case, dtype`: for each row "all" its dtypes; one of each group of
-    "similar" ones; "two", float32 if the row has it, and another; or "one", successive dtypes."""
+    """Return test parameters `case, dtype`: for each row "all" its dtypes; "two", float32 if the
+    row has it, and another; or "one", successive dtypes."""
     def taken(k: int, case: Case) -> list[str]:
         if dtypes == "all":
             return list(case.dtypes)
         if dtypes == "one":
             return [case.dtypes[k % len(case.dtypes)]]
-        if dtypes == "two":
-            others = [d for d in case.dtypes if d != "float32"]
-            return [d for d in case.dtypes if d == "float32" or d == others[k % len(others)]]
-        groups = [[d for d in group if d in case.dtypes] for group in GROUPS]
-        left = {d for group in groups if group for d in group if d != group[k % len(group)]}
-        return [d for d in case.dtypes if d not in left]
+        others = [d for d in case.dtypes if d != "float32"]
+        return [d for d in case.dtypes if d == "float32" or d == others[k % len(others)]]
 
     return [pytest.param(c, d, id=f"{c}-{d}") for k, c in enumerate(cases) for d in taken(k, c)]
 

@@ -11,7 +11,7 @@ case("sqrt", args=[positive(3, 4)], ref=np.sqrt)
 case("rsqrt", args=[positive(3, 4)], ref=lambda x: 1 / np.sqrt(x), function="math.rsqrt", ulp=1.5)
 case("pow", args=[positive(3, 4), normal(4)], ref=np.power, dtypes=FLOATS, grad=(0, 1), ulp=2)
 def power(x, exponent):
-    """NumPy's power by the function of C; for some numbers as exponents NumPy takes roots."""
+    """Return x to the power of a number by C's pow; for some numbers NumPy computes roots."""
     return np.power(x, np.full(x.shape, exponent, x.dtype))
 
 
