@@ -87,8 +87,8 @@ static void run_block(void *context, int64_t begin, int64_t end)
     if (j->stream) df_stream_drain();
 }
 
-/* Runs of elements along which one operand is repeated, as in (m, n) + (m, 1): the function for one
- * element reads it in place. */
+/* For an operand with one element per run of elements, as in (m, n) + (m, 1): calls `tile_scalar`
+ * for each run, without repeating the element in a buffer. */
 static void run_runs(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
