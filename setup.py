@@ -20,7 +20,8 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 CSRC = Path("csrc")
-KERNELS = ["ops", "gemm", "conv", "attention", "recurrent"]  # folders compiled per SIMD level
+# Folders compiled per SIMD level.
+KERNELS = ["ops", "gemm", "conv", "attention", "recurrent", "factor"]
 PER_ISA = [CSRC / "op/table.c", CSRC / "fuse/run.c",
            *sorted(path for name in KERNELS for path in CSRC.glob(f"{name}/**/*.c"))]
 COMMON = sorted({*CSRC.glob("*/*.c")} - {*PER_ISA})

@@ -1,4 +1,4 @@
-"""Linear algebra, under TensorFlow's names. Functions that need LAPACK are imported lazily."""
+"""Linear algebra, under TensorFlow's names. Functions that may need LAPACK are imported lazily."""
 
 import typing as _typing
 from importlib import import_module as _import_module
@@ -16,21 +16,15 @@ from dualflow.ops.array.diagonal import (
     triu as triu,
 )
 from dualflow.ops.linalg.einsum import einsum as einsum, tensordot as tensordot
+from dualflow.ops.linalg.factors import cholesky as cholesky, lu as lu
+from dualflow.ops.linalg.inverse import det as det, inv as inv, slogdet as slogdet
 from dualflow.ops.linalg.matmul import matmul as matmul, matvec as matvec
+from dualflow.ops.linalg.solve import solve as solve, triangular_solve as triangular_solve
 from dualflow.ops.nn.normalization import l2_normalize as l2_normalize
 from dualflow.ops.reduction.norm import norm as norm
 from dualflow.ops.state.clip import global_norm as global_norm
 
 if _typing.TYPE_CHECKING:
-    from dualflow.ops.linalg.linear_algebra import (
-        cholesky as cholesky,
-        det as det,
-        inv as inv,
-        lu as lu,
-        slogdet as slogdet,
-        solve as solve,
-        triangular_solve as triangular_solve,
-    )
     from dualflow.ops.linalg.matrix_functions import (
         adjoint as adjoint,
         cholesky_solve as cholesky_solve,
@@ -55,8 +49,6 @@ if _typing.TYPE_CHECKING:
     )
 
 _MODULES = {
-    **dict.fromkeys(["cholesky", "det", "inv", "lu", "slogdet", "solve", "triangular_solve"],
-                    "dualflow.ops.linalg.linear_algebra"),
     **dict.fromkeys(["eig", "eigh", "eigvals", "eigvalsh", "lstsq", "qr", "svd"],
                     "dualflow.ops.linalg.spectral"),
     **dict.fromkeys(["adjoint", "cholesky_solve", "cross", "expm", "logdet", "logm", "matrix_rank",

@@ -36,9 +36,9 @@ LAYERS = [
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 GRAPH_LAYERS = ["ir", "trace", "passes", "program", "inspect", "reads", "calls"]   # lowest first
 
-C_LAYERS = ["base", "tape", "simd", "op", "fuse", "gemm", "conv", "attention", "recurrent", "ops",
-            "exec", "model", "file", "api"]
-C_KERNELS = ["gemm", "conv", "attention", "recurrent", "ops"]
+C_LAYERS = ["base", "tape", "simd", "op", "fuse", "gemm", "conv", "attention", "recurrent", "factor",
+            "ops", "exec", "model", "file", "api"]
+C_KERNELS = ["gemm", "conv", "attention", "recurrent", "factor", "ops"]
 
 
 @functools.cache

@@ -47,6 +47,12 @@ def matrix(**attrs):
     return lambda: ([floats(ROWS, COLUMNS)], attrs)
 
 
+def positive_definite():
+    """Return a square matrix whose factorisations and inverse exist."""
+    x = floats(COLUMNS, COLUMNS)
+    return df.matmul(x, x, transpose_b=True) + df.eye(COLUMNS)
+
+
 def pair(*rest, **attrs):
     """Return an entry for an op on two matrices and further inputs."""
     return lambda: ([floats(ROWS, COLUMNS), floats(ROWS, COLUMNS), *(r() for r in rest)], attrs)
@@ -297,6 +303,15 @@ OTHERS = {
     "random_gamma": distributed(1),
     "random_poisson": distributed(1),
     "random_binomial": distributed(2),
+    "cholesky": lambda: ([positive_definite()], {}),
+    "triangular_solve": lambda: ([positive_definite(), floats(COLUMNS, COLUMNS)],
+                                 {"lower": True, "adjoint": False}),
+    "lu": lambda: ([positive_definite()], {}),
+    "solve": lambda: ([positive_definite(), *df.linalg.lu(positive_definite()),
+                       floats(COLUMNS, COLUMNS)], {"adjoint": False}),
+    "inv": lambda: ([positive_definite()], {}),
+    "det": lambda: ([positive_definite()], {}),
+    "slogdet": lambda: ([positive_definite()], {}),
     "sort": matrix(descending=False),
     "argsort": matrix(descending=False),
     "top_k": matrix(k=10),

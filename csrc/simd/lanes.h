@@ -5,6 +5,7 @@
 #ifndef DF_LANES_H
 #define DF_LANES_H
 
+#include "simd/lane_numbers.h"
 #include "simd/simd.h"
 #include <math.h>
 

@@ -11,6 +11,12 @@ DF_INLINE void FN(store)(T *p, V v) { memcpy(p, &v, sizeof v); }
 
 DF_INLINE V FN(splat)(T x) { return x - (V){0}; }
 
+/* -1 in the first n lanes. */
+DF_INLINE M FN(first_lanes)(int64_t n)
+{
+    return (M){LANE_NUMBERS} < (__typeof__(((M){0})[0]))n - (M){0};
+}
+
 /* Loads the first n lanes, 0 <= n < LANES, the others are zero. Accesses [p, p + n) only.
  *
  * One lane is loaded as a scalar: a masked store cannot be forwarded to a load, which then waits

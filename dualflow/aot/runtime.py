@@ -11,8 +11,8 @@ from typing import NamedTuple
 from dualflow.errors import NotFoundError
 
 ALWAYS = ("base", "op", "exec", "model")        # folders that are always included
-PACKAGES = ("fuse", "gemm", "conv", "attention", "recurrent")      # included as a whole if required
-KERNELS = ("ops", "gemm", "conv", "attention", "recurrent")     # compiled once per SIMD level
+KERNELS = ("ops", "gemm", "conv", "attention", "recurrent", "factor")  # compiled per SIMD level
+PACKAGES = ("fuse", *KERNELS[1:])               # included as a whole if required
 OPS, BUILT = "op/ops.def", "base/kernel_config.h"
 QUIET = '#pragma GCC diagnostic ignored "-Wunused-function"'
 INCLUDE = re.compile(r'^\s*#\s*(?:include|define TEMPLATE)\s+"([^"]+)"', re.M)

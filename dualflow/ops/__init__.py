@@ -63,7 +63,10 @@ from dualflow.ops.indexing import (
     segment as segment,
 )
 from dualflow.ops.linalg import (
+    factors as factors,
+    inverse as inverse,
     matmul as matmul,
+    solve as solve,
 )
 from dualflow.ops.nn import (
     attention as attention,

@@ -123,7 +123,7 @@ def test_norms(data):
     (lambda: xp.linalg.outer(xp.ones((2, 2)), xp.ones(2)), "outer: shapes"),
     (lambda: xp.vecdot(xp.ones(2), xp.ones(3)), "vecdot: x1 has shape"),
     (lambda: xp.vecdot(xp.ones(2), xp.ones(2), axis=1), "vecdot: axis 1"),
-    (lambda: xp.linalg.inv(xp.zeros((2, 2))), "inv: singular"),
+    (lambda: xp.linalg.inv(xp.zeros((2, 2))), "inv: matrix is singular"),
 ])
 def test_errors(call, message):
     with pytest.raises(ValueError, match=message):

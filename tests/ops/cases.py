@@ -23,7 +23,7 @@ from tests.ops.elementwise import (  # noqa: F401
 )
 from tests.ops.image import crop, resize  # noqa: F401
 from tests.ops.indexing import gather  # noqa: F401
-from tests.ops.linalg import matmul  # noqa: F401
+from tests.ops.linalg import factors, inverse, matmul, solve  # noqa: F401
 from tests.ops.nn import (  # noqa: F401
     attention,
     batch_norm,

@@ -28,12 +28,6 @@ DF_INLINE V FN(plain)(V x, V p)
 DF_INLINE V FN(plus)(V a, V b) { return a + b; }
 DF_INLINE V FN(times)(V a, V b) { return a * b; }
 
-/* -1 in the first n lanes. */
-DF_INLINE M FN(first_lanes)(int64_t n)
-{
-    return (M){LANE_NUMBERS} < (LANE_INT)n - (M){0};
-}
-
 /* Lane i of the result is v[i ^ w], w a constant. */
 DF_INLINE V FN(cross)(V v, int w)
 {

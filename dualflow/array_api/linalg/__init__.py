@@ -1,6 +1,6 @@
 """The extension `linalg`: factorisations, solvers and norms of matrices, the last two dimensions.
 
-`dualflow.linalg` calls LAPACK, which raises for singular matrices and similar inputs.
+Invalid input, like a singular matrix, raises an error, as in `dualflow.linalg`.
 """
 
 from dualflow.array_api.linalg.factors import (

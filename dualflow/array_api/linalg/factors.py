@@ -11,7 +11,7 @@ from dualflow.errors import InvalidArgumentError
 from dualflow.ops.array.shape import expand_dims, static_shape
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import greater, where
-from dualflow.ops.linalg import linear_algebra, spectral
+from dualflow.ops.linalg import factors, spectral
 from dualflow.ops.reduction.reduce import reduce_max, reduce_sum
 from dualflow.ops.types import TensorLike
 
@@ -60,8 +60,8 @@ def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     [[2.0]]
     """
     if not upper:
-        return linear_algebra.cholesky(x)
-    return matrix_transpose(linear_algebra.cholesky(matrix_transpose(x)))
+        return factors.cholesky(x)
+    return matrix_transpose(factors.cholesky(matrix_transpose(x)))
 
 
 def eigh(x: TensorLike, /) -> Eigh:

@@ -8,7 +8,7 @@ from dualflow.array_api.linear_algebra import matmul
 from dualflow.array_api.manipulation import broadcast_shape
 from dualflow.ops.array.creation import eye
 from dualflow.ops.array.shape import broadcast_to, expand_dims, squeeze, static_shape
-from dualflow.ops.linalg import linear_algebra
+from dualflow.ops.linalg import inverse, solve as equations
 from dualflow.ops.types import TensorLike
 
 __all__ = ["det", "inv", "matrix_power", "slogdet", "solve"]
@@ -30,7 +30,7 @@ def det(x: TensorLike, /) -> Tensor:
     >>> df.array_api.linalg.det(df.constant([[2., 0.], [0., 3.]])).item()
     6.0
     """
-    return linear_algebra.det(x)
+    return inverse.det(x)
 
 
 def inv(x: TensorLike, /) -> Tensor:
@@ -42,7 +42,7 @@ def inv(x: TensorLike, /) -> Tensor:
     >>> df.array_api.linalg.inv(df.constant([[2., 0.], [0., 4.]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    return linear_algebra.inv(x)
+    return inverse.inv(x)
 
 
 def matrix_power(x: TensorLike, n: int, /) -> Tensor:
@@ -78,7 +78,7 @@ def slogdet(x: TensorLike, /) -> Slogdet:
     >>> df.array_api.linalg.slogdet(df.constant([[-1.]])).sign.item()
     -1.0
     """
-    return Slogdet(*linear_algebra.slogdet(x))
+    return Slogdet(*inverse.slogdet(x))
 
 
 def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -104,5 +104,5 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     b = expand_dims(b, -1) if vector else b
     batch = broadcast_shape("solve", static_shape(a)[:-2], static_shape(b)[:-2])
     a, b = [broadcast_to(x, batch + static_shape(x)[-2:]) for x in (a, b)]
-    found = linear_algebra.solve(a, b)
+    found = equations.solve(a, b)
     return squeeze(found, -1) if vector else found

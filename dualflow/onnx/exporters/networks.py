@@ -28,6 +28,11 @@ def _(w, node, a, b):
     return w.op("MatMul", a, b)
 
 
+@formula("det")
+def _(w, node, x):
+    return w.op("Det", x)
+
+
 @rule("matmul_int32")
 def _(w, node, a, b):
     a = _turned(w, a, node.inputs[0]) if node["transpose_a"] else a
@@ -312,5 +317,6 @@ refuse("gradients of windows, resizing, normalisation and attention are not writ
        "resample_grad", "extract_patches_grad", "layer_norm_grad", "rms_norm_grad",
        "l2_normalize_grad", "fused_batch_norm_grad", "group_norm_grad",
        "local_response_normalization_grad", "scaled_dot_product_attention_grad")
-refuse("the standard has no operator for it", "ctc_beam_search")
+refuse("the standard has no operator for it", "ctc_beam_search", "cholesky", "lu",
+       "triangular_solve", "solve", "inv", "slogdet")
 refuse("a training loss without an operator", "ctc_loss", "ctc_loss_grad")

@@ -17,16 +17,11 @@ from dualflow.ops.control_flow.registered import register_op
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import greater
 from dualflow.ops.elementwise.exponential import log
-from dualflow.ops.linalg.linear_algebra import (
-    cholesky,
-    lapack,
-    like,
-    matrices,
-    scipy,
-    triangular_solve,
-    turned,
-)
+from dualflow.ops.linalg.factors import cholesky
+from dualflow.ops.linalg.lapack import lapack, scipy
 from dualflow.ops.linalg.matmul import matmul
+from dualflow.ops.linalg.matrices import like, matrices, turned
+from dualflow.ops.linalg.solve import triangular_solve
 from dualflow.ops.linalg.spectral import svd
 from dualflow.ops.reduction.norm import norm
 from dualflow.ops.reduction.reduce import reduce_max, reduce_sum
@@ -119,10 +114,6 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
     Returns
     -------
     Tensor, shape and dtype of `rhs`
-
-    Notes
-    -----
-    Requires SciPy.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 """Orthogonal factorisations of matrices: qr, svd, eigenvalues, and least squares, with gradients.
-LAPACK computes the factors; see linear_algebra.py."""
+LAPACK computes the factors."""
 
 from typing import Any
 
@@ -12,8 +12,10 @@ from dualflow.ops.array.join import concat
 from dualflow.ops.array.shape import same_shape, static_shape
 from dualflow.ops.control_flow.registered import register_op
 from dualflow.ops.elementwise.compare import equal, where
-from dualflow.ops.linalg.linear_algebra import lapack, like, matrices, triangular_solve, turned
+from dualflow.ops.linalg.lapack import lapack
 from dualflow.ops.linalg.matmul import matmul
+from dualflow.ops.linalg.matrices import like, matrices, turned
+from dualflow.ops.linalg.solve import triangular_solve
 from dualflow.ops.types import TensorLike
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "lstsq", "qr", "svd"]
@@ -308,7 +310,7 @@ def lstsq(matrix: TensorLike, rhs: TensorLike, l2_regularizer: float = 0.0, fast
 
     Notes
     -----
-    Computed by `qr`, which has a gradient. Requires SciPy.
+    Computed by `qr`, which has a gradient.
 
     Examples
     --------

@@ -1,0 +1,84 @@
+"""Cholesky and LU factors of matrices, the last two dimensions."""
+
+from __future__ import annotations
+
+from dualflow._core import Tensor, apply
+from dualflow.gradient_registry import gradient, no_gradient
+from dualflow.ops.array.diagonal import band_part
+from dualflow.ops.linalg.matmul import matmul
+from dualflow.ops.linalg.matrices import like, matrices, turned
+from dualflow.ops.linalg.solve import triangular_solve
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
+
+__all__ = ["cholesky", "lu"]
+
+
+def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
+    """Return the lower triangular L with ``L @ L.T == input``.
+
+    Parameters
+    ----------
+    input : Tensor, floating, shape (..., n, n)
+        Symmetric and positive definite; only the lower triangle is read.
+
+    Returns
+    -------
+    Tensor, shape and dtype of `input`
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a matrix is not positive definite.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.linalg.cholesky([[4., 2.], [2., 5.]]).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    return like(apply("cholesky", matrices("cholesky", input, True), name=name), input)
+
+
+@gradient("cholesky", saves="output")
+def _(g, y, x):
+    """I. Murray, "Differentiation of the Cholesky decomposition", 2016, equation 10."""
+    product = band_part(matmul(y, g, transpose_a=True), -1, 0)
+    middle = product - 0.5 * band_part(product, 0, 0)
+    left = triangular_solve(y, middle, adjoint=True)
+    whole = turned(triangular_solve(y, turned(left), adjoint=True))
+    return 0.5 * (whole + turned(whole))
+
+
+def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Return the LU factors of `input` with permuted rows.
+
+    Parameters
+    ----------
+    input : Tensor, floating, shape (..., m, n)
+
+    Returns
+    -------
+    lu : Tensor, shape and dtype of `input`
+        U, and below the diagonal L, whose diagonal of ones is not stored.
+    p : Tensor, int32, shape (..., m)
+        Row indices such that ``input[p]`` is ``L @ U``.
+
+    Notes
+    -----
+    Partial pivoting. There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> factors, p = df.linalg.lu([[1., 2.], [2., 2.]])
+    >>> factors.tolist(), p.tolist()
+    ([[2.0, 2.0], [0.5, 1.0]], [1, 0])
+    """
+    factors, p = apply("lu", matrices("lu", input), name=name)
+    return like(factors, input), p
+
+
+no_gradient("lu", why="not written; solve, inv, det and slogdet have gradients")
