@@ -91,7 +91,8 @@ def test_inverses_and_determinants(n, dtype):
     sign, log_abs = L.slogdet(a)
     wanted = np.linalg.slogdet(a.astype("float64"))
     assert sign.item() == wanted[0]
-    np.testing.assert_allclose(log_abs.item(), wanted[1], atol=20 * n * np.finfo(dtype).eps)
+    error = (n + norm(a) * norm(inverse)) * np.finfo(dtype).eps     # the condition of the matrix
+    np.testing.assert_allclose(log_abs.item(), wanted[1], atol=error)
     with np.errstate(over="ignore"):
         assert df.exp(log_abs).item() == np.inf or np.isclose(
             L.det(a).item(), sign.item() * df.exp(log_abs).item(), rtol=1e-3)
@@ -106,7 +107,7 @@ def test_ill_conditioned(condition):
     a, b = (u * s) @ v, normal(n, 3)
     x, = wide(L.solve(a, b))
     assert scaled(a @ x - b, "float64", n, a, x) < THRESHOLD
-    factor, rows = L.lu(a)
+    factor = L.lu(a)[0]
     y, = wide(L.triangular_solve(factor, b, lower=False))
     assert scaled(np.triu(factor) @ y - b, "float64", n, np.triu(factor), y) < THRESHOLD
     if condition < 1e15:
@@ -123,8 +124,9 @@ def test_exact_results(dtype):
     x = L.solve(np.array([[0., 2.], [49., 0.]], dtype), np.array([[2.], [49.]], dtype))
     np.testing.assert_array_equal(x, [[1.], [1.]])
     assert L.det(np.array([[0., 2.], [3., 0.]], dtype)).item() == -6
-    assert L.det(np.diag(np.full(4, 1e30)).astype(dtype)).item() == np.array(1e120).astype(dtype)
-    factors, rows = L.lu(np.array([[1., 2.], [-3., 4.], [3., 5.]], dtype))
+    small = np.array([1e30, 1e30, 1e-30, 1e-30], dtype)     # products are in float64
+    np.testing.assert_allclose(L.det(np.diag(small)).item(), 1, rtol=1e-6)
+    rows = L.lu(np.array([[1., 2.], [-3., 4.], [3., 5.]], dtype))[1]
     assert rows.tolist() == [1, 2, 0]       # the first of two equal pivots
 
 
