@@ -1,5 +1,7 @@
 """The work in dualflow."""
 
+from functools import partial
+
 import numpy as np
 
 import dualflow as df
@@ -90,6 +92,32 @@ def gelu(n):
     x, = constants(work.arrays(n))
     f = df.function(lambda x: .5 * x * (1. + df.tanh(.7978845608 * (x + .044715 * x * x * x))))
     return lambda: f(x)
+
+
+# --- linear algebra ---
+
+def linear_algebra(op, n):
+    a, b = constants(work.equations(op, n))
+    if op == "triangular_solve":
+        return lambda: df.linalg.triangular_solve(a, b)
+    return lambda: df.linalg.solve(a, b) if op == "solve" else getattr(df.linalg, op)(a)
+
+
+def gaussian_process(n):
+    """Return the negative log-likelihood and its gradient."""
+    logs, x, y = constants(work.points(n))
+
+    def value(logs):
+        scale, length, noise = df.unstack(df.exp(logs))
+        squares = df.reduce_sum(x * x, 1)
+        distance = squares[:, None] + squares[None, :] - 2. * (x @ df.transpose(x))
+        factor = df.linalg.cholesky(scale * df.exp(distance * (-.5 / length))
+                                    + (noise + 1e-4) * df.eye(n))
+        scaled = df.linalg.triangular_solve(factor, y)
+        return .5 * df.reduce_sum(scaled * scaled) + df.reduce_sum(
+            df.math.log(df.linalg.diag_part(factor)))
+    return partial(df.function(df.value_and_grad(value)), logs)
+
 
 
 # --- rows, columns, order ---

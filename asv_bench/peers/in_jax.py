@@ -51,6 +51,31 @@ def gelu(n):
                     *work.arrays(n))
 
 
+# --- linear algebra ---
+
+def linear_algebra(op, n):
+    a, b = work.equations(op, n)
+    if op == "triangular_solve":
+        return compiled(lambda a, b: jax.scipy.linalg.solve_triangular(a, b, lower=True), a, b)
+    return (compiled(jnp.linalg.solve, a, b) if op == "solve" else
+            compiled(getattr(jnp.linalg, op), a))
+
+
+def gaussian_process(n):
+    logs, x, y = work.points(n)
+
+    def value(logs):
+        scale, length, noise = jnp.exp(logs)
+        squares = (x * x).sum(1)
+        distance = squares[:, None] + squares[None, :] - 2. * (x @ x.T)
+        factor = jnp.linalg.cholesky(scale * jnp.exp(distance * (-.5 / length))
+                                     + (noise + 1e-4) * jnp.eye(n))
+        scaled = jax.scipy.linalg.solve_triangular(factor, y, lower=True)
+        return .5 * (scaled * scaled).sum() + jnp.log(jnp.diag(factor)).sum()
+    return compiled(jax.value_and_grad(value), logs)
+
+
+
 # --- rows, columns, order ---
 
 def along(op, axis):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .work import arrays, counted_pass
+from .work import arrays, counted_pass, equations
 
 UNARY = {"exp": np.exp, "log": np.log, "tanh": np.tanh, "sin": np.sin}
 
@@ -24,6 +24,11 @@ def elementwise(op, n):
 def power(n, exponent):
     x, = arrays(n)
     return lambda: x ** exponent
+
+
+def linear_algebra(op, n):
+    a, b = equations(op, n)
+    return lambda: np.linalg.solve(a, b) if op == "solve" else getattr(np.linalg, op)(a)
 
 
 def along(op, axis):

@@ -64,6 +64,34 @@ def gelu(n):
                   *work.arrays(n))
 
 
+# --- linear algebra ---
+
+def linear_algebra(op, n):
+    a, b = work.equations(op, n)
+    if op == "triangular_solve":
+        return traced(tf.linalg.triangular_solve, a, b)
+    return traced(tf.linalg.solve, a, b) if op == "solve" else traced(getattr(tf.linalg, op), a)
+
+
+def gaussian_process(n):
+    logs, x, y = work.points(n)
+
+    def value(logs):
+        with tf.GradientTape() as tape:
+            tape.watch(logs)
+            scale, length, noise = tf.unstack(tf.exp(logs))
+            squares = tf.reduce_sum(x * x, 1)
+            distance = squares[:, None] + squares[None, :] - 2. * (x @ x.T)
+            factor = tf.linalg.cholesky(scale * tf.exp(distance * (-.5 / length))
+                                        + (noise + 1e-4) * tf.eye(n))
+            scaled = tf.linalg.triangular_solve(factor, y)
+            loss = .5 * tf.reduce_sum(scaled * scaled) + tf.reduce_sum(
+                tf.math.log(tf.linalg.diag_part(factor)))
+        return loss, tape.gradient(loss, logs)
+    return traced(value, logs)
+
+
+
 # --- rows, columns, order ---
 
 def along(op, axis):

@@ -72,6 +72,32 @@ def gelu(n):
     return lambda: .5 * x * (1. + torch.tanh(.7978845608 * (x + .044715 * x * x * x)))
 
 
+# --- linear algebra ---
+
+def linear_algebra(op, n):
+    a, b = tensors(work.equations(op, n))
+    if op == "triangular_solve":
+        return lambda: torch.linalg.solve_triangular(a, b, upper=False)
+    return lambda: torch.linalg.solve(a, b) if op == "solve" else getattr(torch.linalg, op)(a)
+
+
+def gaussian_process(n):
+    logs, x, y = tensors(work.points(n))
+    logs.requires_grad_()
+
+    def call():
+        scale, length, noise = logs.exp().unbind()
+        squares = (x * x).sum(1)
+        distance = squares[:, None] + squares[None, :] - 2. * (x @ x.T)
+        factor = torch.linalg.cholesky(scale * torch.exp(distance * (-.5 / length))
+                                       + (noise + 1e-4) * torch.eye(n))
+        scaled = torch.linalg.solve_triangular(factor, y, upper=False)
+        value = .5 * (scaled * scaled).sum() + factor.diagonal().log().sum()
+        return value, *torch.autograd.grad(value, logs)
+    return call
+
+
+
 # --- rows, columns, order ---
 
 def along(op, axis):

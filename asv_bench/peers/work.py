@@ -89,6 +89,9 @@ DATA = [
     Work("a batch of 32 of 20,000 rows of 64, shuffled", "shuffled_batches",
          {"rows": 20_000, "batch": 32}, 1.),
 ]
+FACTORISATIONS = [Work(f"{op}, {n} x {n}", "linear_algebra", {"op": op, "n": n}, 1.)
+                  for op in ("cholesky", "triangular_solve", "solve", "inv", "det", "qr")
+                  for n in (64, 512, 2048)]
 WORK = [
     Work("a + b, 4 elements", "add", {"n": 4}),
     Work("a + b recorded, 4 elements", "add_recorded", {"n": 4}),
@@ -109,6 +112,8 @@ WORK = [
     Work("GELU by hand, traced, 1 M", "gelu", {"n": 1 << 20}, .95),
     Work("GELU by hand, traced, 16 M", "gelu", {"n": 1 << 24}, .95),
     Work("max-pool 2x2, 64 x 28 x 28 x 32", "max_pool", {}, .6),
+    *FACTORISATIONS,
+    Work("Gaussian process, 300 points, with gradient", "gaussian_process", {"n": 300}, .8),
     *MATRICES, *CONVOLUTIONS, *ATTENTION, *STEPS, *LOOPS, *DATA,
 ]
 
@@ -116,6 +121,22 @@ WORK = [
 def arrays(*shapes, seed=0):
     rng = np.random.default_rng(seed)
     return [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+
+
+def equations(op, n):
+    """Return a matrix, symmetric and positive definite if `op` requires it, and a right side."""
+    a, b = arrays((n, n), (n, n))
+    if op == "cholesky":
+        a = a @ a.T / np.float32(n) + np.eye(n, dtype=np.float32)
+    return (np.tril(a) + np.float32(n) * np.eye(n, dtype=np.float32) if op == "triangular_solve"
+            else a), b
+
+
+def points(n):
+    """Return logarithms of the scale, length and noise of a Gaussian process, points in 4
+    dimensions, and values."""
+    x, y = arrays((n, 4), (n, 1))
+    return np.log(np.array([1., 2., .1], np.float32)), x, y
 
 
 def labels(batch, n, seed=1):
