@@ -16,7 +16,7 @@ from dualflow.ops.array.diagonal import (
     triu as triu,
 )
 from dualflow.ops.linalg.einsum import einsum as einsum, tensordot as tensordot
-from dualflow.ops.linalg.factors import cholesky as cholesky, lu as lu
+from dualflow.ops.linalg.factors import cholesky as cholesky, lu as lu, qr as qr
 from dualflow.ops.linalg.inverse import det as det, inv as inv, slogdet as slogdet
 from dualflow.ops.linalg.matmul import matmul as matmul, matvec as matvec
 from dualflow.ops.linalg.solve import solve as solve, triangular_solve as triangular_solve
@@ -44,12 +44,11 @@ if _typing.TYPE_CHECKING:
         eigvals as eigvals,
         eigvalsh as eigvalsh,
         lstsq as lstsq,
-        qr as qr,
         svd as svd,
     )
 
 _MODULES = {
-    **dict.fromkeys(["eig", "eigh", "eigvals", "eigvalsh", "lstsq", "qr", "svd"],
+    **dict.fromkeys(["eig", "eigh", "eigvals", "eigvalsh", "lstsq", "svd"],
                     "dualflow.ops.linalg.spectral"),
     **dict.fromkeys(["adjoint", "cholesky_solve", "cross", "expm", "logdet", "logm", "matrix_rank",
                      "matrix_transpose", "normalize", "pinv", "sqrtm"],

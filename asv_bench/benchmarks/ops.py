@@ -307,6 +307,7 @@ OTHERS = {
     "triangular_solve": lambda: ([positive_definite(), floats(COLUMNS, COLUMNS)],
                                  {"lower": True, "adjoint": False}),
     "lu": lambda: ([positive_definite()], {}),
+    "qr": lambda: ([positive_definite()], {"full": False}),
     "solve": lambda: ([positive_definite(), *df.linalg.lu(positive_definite()),
                        floats(COLUMNS, COLUMNS)], {"adjoint": False}),
     "inv": lambda: ([positive_definite()], {}),

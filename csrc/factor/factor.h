@@ -49,6 +49,12 @@ int64_t DF_SYM(df_cholesky_workspace)(df_dtype dtype, int64_t n);
 int DF_SYM(df_lu)(df_dtype dtype, int64_t m, int64_t n, void *a, int32_t *rows, void *workspace);
 int64_t DF_SYM(df_lu_workspace)(df_dtype dtype, int64_t m, int64_t n);
 
+/* Writes Q, m x columns, with orthonormal columns, and R, columns x n, upper triangular, such that
+ * A = Q R; `columns` is the smaller of m and n, or m. */
+void DF_SYM(df_qr)(df_dtype dtype, int64_t m, int64_t n, int64_t columns, const void *a, void *q,
+                   void *r, void *workspace);
+int64_t DF_SYM(df_qr_workspace)(df_dtype dtype, int64_t m, int64_t n, int64_t columns);
+
 /* --- used by the files of this folder --- */
 
 /* Columns of one strip of a block of rows, which is solved in L1: vectors of a SIMD level. */

@@ -1,5 +1,5 @@
 /* cholesky: the lower triangular L such that L L^T is the input. lu: the LU factors of matrices
- * with permuted rows. */
+ * with permuted rows. qr: orthogonal and upper triangular factors. */
 #include "factor/factor.h"
 #include "ops/linalg/matrices.h"
 
@@ -67,3 +67,54 @@ static matrix_batch lu_batch(const df_call *call)
 MATRIX_OP_FUNCTIONS(lu)
 
 DF_OP(lu) = {MATRIX_OP(lu), .n_in = 1, .n_out = 2, .cannot_fail = true};
+
+/* --- qr --------------------------------------------------------------------------------------- */
+
+enum { FULL };
+
+/* Columns of q; unknown if they depend on a size that is. */
+static int64_t q_columns(const df_call *call)
+{
+    const int64_t m = matrix_rows(call->in[0]), n = matrix_columns(call->in[0]);
+    if (call->attrs[FULL].i) return m;
+    return m == DF_UNKNOWN || n == DF_UNKNOWN ? DF_UNKNOWN : df_min(m, n);
+}
+
+static df_status infer_qr(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    df_status status = DF_SYM(df_check_matrices)(call, 0, false, err);
+    if (status != DF_OK) return status;
+    int64_t shape[DF_MAX_NDIM];
+    for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d];
+    shape[x->ndim - 1] = q_columns(call);
+    status = df_tensor_set(call->out[0], x->dtype, x->ndim, shape, call->op->name, err);
+    shape[x->ndim - 2] = q_columns(call);
+    shape[x->ndim - 1] = matrix_columns(x);
+    if (status != DF_OK) return status;
+    return df_tensor_set(call->out[1], x->dtype, x->ndim, shape, call->op->name, err);
+}
+
+static int64_t qr_one(const df_call *call, int64_t index, void *workspace)
+{
+    const df_tensor *x = call->in[0];
+    DF_SYM(df_qr)(x->dtype, matrix_rows(x), matrix_columns(x), q_columns(call),
+                  matrix_at(x, index), matrix_at(call->out[0], index),
+                  matrix_at(call->out[1], index), workspace);
+    return -1;
+}
+
+static matrix_batch qr_batch(const df_call *call)
+{
+    const df_tensor *x = call->in[0];
+    const int64_t m = matrix_rows(x), n = matrix_columns(x), columns = q_columns(call);
+    const double k = (double)df_min(m, n);
+    return (matrix_batch){.call = call, .count = matrix_count(x), .rows = df_max(m, n),
+                          .run = qr_one,
+                          .bytes = DF_SYM(df_qr_workspace)(x->dtype, m, n, columns),
+                          .flops = 2 * k * (double)m * (double)(n + columns)};
+}
+MATRIX_OP_FUNCTIONS(qr)
+
+DF_OP(qr) = {MATRIX_OP(qr), .n_in = 1, .n_out = 2, .cannot_fail = true, .n_attrs = 1,
+             .attrs = {{"full", DF_ATTR_BOOL}}};

@@ -168,7 +168,7 @@ def qr(x: TensorLike, /, *, mode: str = "reduced") -> QR:
     """
     if mode not in ("reduced", "complete"):
         raise InvalidArgumentError(f"qr: mode is {mode!r}, expected 'reduced' or 'complete'")
-    return QR(*spectral.qr(x, mode == "complete"))
+    return QR(*factors.qr(x, mode == "complete"))
 
 
 def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVD:

@@ -317,6 +317,6 @@ refuse("gradients of windows, resizing, normalisation and attention are not writ
        "resample_grad", "extract_patches_grad", "layer_norm_grad", "rms_norm_grad",
        "l2_normalize_grad", "fused_batch_norm_grad", "group_norm_grad",
        "local_response_normalization_grad", "scaled_dot_product_attention_grad")
-refuse("the standard has no operator for it", "ctc_beam_search", "cholesky", "lu",
+refuse("the standard has no operator for it", "ctc_beam_search", "cholesky", "lu", "qr",
        "triangular_solve", "solve", "inv", "slogdet")
 refuse("a training loss without an operator", "ctc_loss", "ctc_loss_grad")

@@ -1,8 +1,9 @@
-"""Cholesky and LU factors of matrices, the last two dimensions."""
+"""Cholesky, LU and QR factors of matrices, the last two dimensions."""
 
 from __future__ import annotations
 
 from dualflow._core import Tensor, apply
+from dualflow.errors import UnimplementedError
 from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array.diagonal import band_part
 from dualflow.ops.linalg.matmul import matmul
@@ -13,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dualflow.ops.types import TensorLike
 
-__all__ = ["cholesky", "lu"]
+__all__ = ["cholesky", "lu", "qr"]
 
 
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
@@ -82,3 +83,51 @@ def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 
 no_gradient("lu", why="not written; solve, inv, det and slogdet have gradients")
+
+
+def qr(input: TensorLike, full_matrices: bool = False,
+       name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Return orthogonal q and upper triangular r with ``q @ r == input``.
+
+    Parameters
+    ----------
+    input : Tensor, floating, shape (..., m, n)
+    full_matrices : bool
+        Whether q is square; otherwise the number of its columns is the smaller of m and n.
+
+    Returns
+    -------
+    q, r : Tensor, dtype of `input`
+
+    Notes
+    -----
+    There are gradients for m >= n without `full_matrices`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> q, r = df.linalg.qr([[3.], [4.]])
+    >>> abs(r.item()), q.shape
+    (5.0, (2, 1))
+    """
+    return like(tuple(apply("qr", matrices("qr", input), full=bool(full_matrices), name=name)),
+                input)
+
+
+@gradient("qr", saves="output")
+def _(g, ys, x, full):
+    """M. Seeger et al., "Auto-differentiating linear algebra", 2017, section 4.3."""
+    q, r = ys
+    m, n = x.shape[-2:]
+    if full or m < n:
+        raise UnimplementedError(f"qr: gradients need at least as many rows as columns, and not "
+                                 f"full_matrices; x has shape {tuple(x.shape)}")
+
+    def over(a: Tensor) -> Tensor:      # a times the inverse of r.T
+        return turned(triangular_solve(r, turned(a), lower=False))
+
+    flow = matmul(turned(q), g[0])
+    inner = flow - turned(flow)
+    by_r = matmul(r, turned(g[1]))
+    below = band_part(inner + by_r - turned(by_r), -1, 0)
+    return matmul(q, g[1] + over(below)) + over(g[0] - matmul(q, flow))

@@ -1,5 +1,5 @@
-"""Orthogonal factorisations of matrices: qr, svd, eigenvalues, and least squares, with gradients.
-LAPACK computes the factors."""
+"""Singular values and eigenvalues of matrices, computed by LAPACK, and least squares, with
+gradients."""
 
 from typing import Any
 
@@ -12,79 +12,20 @@ from dualflow.ops.array.join import concat
 from dualflow.ops.array.shape import same_shape, static_shape
 from dualflow.ops.control_flow.registered import register_op
 from dualflow.ops.elementwise.compare import equal, where
+from dualflow.ops.linalg.factors import qr
 from dualflow.ops.linalg.lapack import lapack
 from dualflow.ops.linalg.matmul import matmul
 from dualflow.ops.linalg.matrices import like, matrices, turned
 from dualflow.ops.linalg.solve import triangular_solve
 from dualflow.ops.types import TensorLike
 
-__all__ = ["eig", "eigh", "eigvals", "eigvalsh", "lstsq", "qr", "svd"]
+__all__ = ["eig", "eigh", "eigvals", "eigvalsh", "lstsq", "svd"]
 
 
 def _sizes(x: Any) -> tuple[Any, Any, Any]:
     """Return m, n, and the smaller of the two."""
     m, n = x.shape[-2:]
     return m, n, None if m is None or n is None else smaller(m, n)
-
-
-# --- qr ----------------------------------------------------------------------------------------
-
-
-def _qr_shapes(x: Tensor, full: bool) -> list[Any]:
-    m, n, k = _sizes(x)
-    k = m if full else k
-    return [((*x.shape[:-2], m, k), x.dtype), ((*x.shape[:-2], k, n), x.dtype)]
-
-
-def _qr_gradient(g: Any, ys: Any, x: Tensor, full: bool) -> Tensor:
-    """M. Seeger et al., "Auto-differentiating linear algebra", 2017, section 4.3."""
-    q, r = ys
-    m, n, _ = _sizes(x)
-    if full or m < n:
-        raise UnimplementedError(f"qr: gradients need at least as many rows as columns, and not "
-                                 f"full_matrices; x has shape {tuple(x.shape)}")
-
-    def over(a: Tensor) -> Tensor:      # a times the inverse of r.T
-        return turned(triangular_solve(r, turned(a), lower=False))
-
-    flow = matmul(turned(q), g[0])
-    inner = flow - turned(flow)
-    by_r = matmul(r, turned(g[1]))
-    below = band_part(inner + by_r - turned(by_r), -1, 0)
-    return matmul(q, g[1] + over(below)) + over(g[0] - matmul(q, flow))
-
-
-_qr = register_op(
-    "qr", lambda x, full: tuple(lapack("qr", "qr", x.numpy(), "complete" if full else "reduced")),
-    gradient=_qr_gradient, infer=_qr_shapes)
-
-
-def qr(input: TensorLike, full_matrices: bool = False,
-       name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Return orthogonal q and upper triangular r with ``q @ r == input``.
-
-    Parameters
-    ----------
-    input : Tensor, floating, shape (..., m, n)
-    full_matrices : bool
-        Whether q is square; otherwise the number of its columns is the smaller of m and n.
-
-    Returns
-    -------
-    q, r : Tensor, dtype of `input`
-
-    Notes
-    -----
-    There are gradients for m >= n without `full_matrices`.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> q, r = df.linalg.qr([[3.], [4.]])
-    >>> abs(r.item()), q.shape
-    (5.0, (2, 1))
-    """
-    return like(_qr(matrices("qr", input), full=bool(full_matrices), name=name), input)
 
 
 # --- svd ---------------------------------------------------------------------------------------

@@ -27,3 +27,15 @@ case("lu", args=[regular((2, 4, 4))], ref=np_lu, function="linalg.lu", grad=(),
      large=[regular((200, 200))], **NEAR)
 case("lu", args=[normal(5, 3)], ref=np_lu, function="linalg.lu", grad=(), **NEAR)
 case("lu", args=[normal(3, 20)], ref=np_lu, function="linalg.lu", grad=(), **NEAR)
+
+
+def np_qr(x, full_matrices=False):
+    return tuple(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
+
+
+case("qr", args=[normal(2, 5, 3)], ref=np_qr, function="linalg.qr", large=[normal(300, 200)],
+     **NEAR)
+case("qr", args=[normal(3, 7)], ref=np_qr, function="linalg.qr", grad=(), large=[normal(70, 9, 8)],
+     **NEAR)
+case("qr", args=[normal(7, 3)], kwargs={"full_matrices": True}, ref=np_qr, function="linalg.qr",
+     grad=(), **NEAR)

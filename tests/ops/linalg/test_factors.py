@@ -66,6 +66,31 @@ def test_lu(n, dtype):
 
 @DTYPES
 @pytest.mark.parametrize("n", part(SIZES, 3))
+def test_qr(n, dtype):
+    for m, k in ((n, n), (n + 7, n), (n, n + 9), (n, 3), (3, n)):
+        a = normal(m, k, dtype=dtype)
+        for full in (False, True):
+            q, r = wide(*L.qr(a, full))
+            assert q.shape[1] == len(r) == (m if full else min(m, k))
+            assert not np.tril(r, -1).any()
+            assert scaled(a - q @ r, dtype, max(m, k), a) < THRESHOLD
+            assert scaled(q.T @ q - np.eye(q.shape[1]), dtype, max(m, k)) < THRESHOLD
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-30, 1e-10, 1e10, 1e30, 1e300])
+def test_qr_of_any_magnitude(scale):
+    for dtype in ("float32", "float64") if 1e-38 < scale < 1e38 else ("float64",):
+        a = normal(20, 10, dtype=dtype) * np.asarray(scale, dtype)
+        q, r = wide(*L.qr(a))
+        assert scaled(q.T @ q - np.eye(10), dtype, 20) < THRESHOLD
+        np.testing.assert_allclose(q @ (r / scale), a / scale, rtol=0, atol=1e-5)
+    q, r = L.qr(np.zeros((3, 2)))
+    np.testing.assert_array_equal(q, np.eye(3, 2))
+    assert not r.numpy().any()
+
+
+@DTYPES
+@pytest.mark.parametrize("n", part(SIZES, 3))
 def test_solutions(n, dtype):
     a = normal(n, n, dtype=dtype)
     for k in (1, 4, 5, 17, 49, n):
@@ -188,6 +213,10 @@ def test_empty(shape):
     none = np.zeros((*shape[:-1], 0))
     assert L.solve(x, none).shape == L.triangular_solve(x, none).shape == none.shape
     assert [y.shape for y in L.lu(np.zeros((2, 0, 3)))] == [(2, 0, 3), (2, 0)]
+    assert [y.shape for y in L.qr(x)] == [shape, shape]
+    q, r = L.qr(np.zeros((2, 3, 0)), full_matrices=True)
+    np.testing.assert_array_equal(q, np.stack([np.eye(3)] * 2))
+    assert r.shape == (2, 3, 0)
 
 
 @DTYPES
@@ -198,7 +227,8 @@ def test_batches_equal_single_matrices_on_any_number_of_threads(dtype):
         b = normal(count, n, 5, dtype=dtype)
         calls = [lambda a, s, b: L.cholesky(s), lambda a, s, b: L.solve(a, b),
                  lambda a, s, b: L.triangular_solve(s, b, adjoint=True), lambda a, s, b: L.inv(a),
-                 lambda a, s, b: L.det(a), lambda a, s, b: L.lu(a)[0]]
+                 lambda a, s, b: L.det(a), lambda a, s, b: L.lu(a)[0],
+                 lambda a, s, b: L.qr(a)[0]]
         for call in calls:
             with harness.threads(2):
                 together = call(a, spd, b).numpy().tobytes()
