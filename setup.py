@@ -41,7 +41,7 @@ GLUE_FLAGS = ["-O1", "-Wno-unused-parameter", "-Wno-sign-compare", "-Wno-unused-
 # CFLAGS=-g retains debug information, which doubles the size of the wheel.
 DEBUG = "-g" in os.environ.get("CFLAGS", "").split()
 FLAGS += [] if DEBUG else ["-g0", "-fno-asynchronous-unwind-tables"]
-STRIP = [] and ["-Wl,-s"] if platform.system() == "Linux" and not DEBUG else []
+STRIP = ["-Wl,-s"] if platform.system() == "Linux" and not DEBUG else []
 
 # Flags of each level, most portable first. A level is omitted if the compiler rejects its flags.
 ISA_LEVELS = {

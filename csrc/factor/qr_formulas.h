@@ -36,7 +36,7 @@ DF_INLINE void FN(dot_group)(const int count, const panel *p, int64_t q, const T
     UNROLL for (int r = 0; r < count; r++) dots[q + r] = FN(sum)(sum[r]);
 }
 
-static void FN(dots)(const panel *p, int64_t n, const T *x, int64_t begin, T *dots)
+static void FN(dots_with)(const panel *p, int64_t n, const T *x, int64_t begin, T *dots)
 {
     int64_t q = 0;
     for (; q + UNROLLED <= n; q += UNROLLED) FN(dot_group)(UNROLLED, p, q, x, begin, dots);
@@ -98,7 +98,7 @@ static void FN(factor_panel)(const panel *p)
     memset(t, 0, PANEL * PANEL * sizeof(T));
     for (int64_t j = 0; j < p->width; j++) {
         T *x = (T *)p->v + j * p->height;
-        FN(dots)(p, j, x, 0, dots);
+        FN(dots_with)(p, j, x, 0, dots);
         for (int64_t q = 0; q < j; q++) { /* -T^T dots */
             factors[q] = 0;
             for (int64_t r = 0; r <= q; r++) factors[q] -= t[r * PANEL + q] * dots[r];
@@ -109,7 +109,7 @@ static void FN(factor_panel)(const panel *p)
         for (int64_t i = 0; i < j; i++) a[i * p->ld + j] = x[i];
         const T tau = FN(reflection)(p, j, x, &a[j * p->ld + j]);
         /* Column j of T is -tau T V^T v, and tau on the diagonal. */
-        FN(dots)(p, j, x, j, dots);
+        FN(dots_with)(p, j, x, j, dots);
         for (q = 0; q < j; q++) {
             T sum = 0;
             for (int64_t r = q; r < j; r++) sum -= t[q * PANEL + r] * dots[r];

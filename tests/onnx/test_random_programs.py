@@ -16,7 +16,7 @@ from tests.programs.steps import STEPS
 # express, or where the reference evaluator ignores padding (pooling along one dimension).
 STEP_WISE = {"floor", "compare", "integers", "argmax", "half", "in Python", "pool", "rounded",
              "of two", "bits", "logic", "hot", "sorted", "incomplete"}
-NO_FORM = {"error functions", "logarithms", "accumulated"}      # for some of their functions
+NO_FORM = {"error functions", "logarithms", "accumulated", "factors"}     # for some functions
 NAMES = sorted(set(STEPS) - STEP_WISE - NO_FORM)
 # Saved as several operators, which round in between, where the op rounds once.
 FORMULAS = {"activations", "attention", "batch norm", "cross entropy", "losses", "normalization",

@@ -151,6 +151,7 @@ STEPS = {
     "band": (1, lambda a, k: [
         lambda x: df.linalg.band_part(x, k % 3 - 1, k % 2), lambda x: df.linalg.diag_part(x),
         lambda x: df.linalg.diag(x)][k % 3](a)),
+    "factors": (1, lambda a, k: factors(a, k)),
     "hot": (1, lambda a, k: df.one_hot(df.cast(df.abs(a) * 2., df.int32), 3, dtype=a.dtype)),
     "losses": (2, lambda a, b, k: [
         lambda x, y: df.nn.sigmoid_cross_entropy_with_logits(df.sigmoid(y), x),
@@ -186,6 +187,18 @@ def by_hand(a):
     """Return the softmax along the last axis, composed of ops."""
     e = df.exp(a - df.reduce_max(a, -1, keepdims=True))
     return e / df.reduce_sum(e, -1, keepdims=True)
+
+
+def factors(a, k):
+    """Return factors, solutions or determinants of a positive definite matrix."""
+    x = df.tanh(df.reshape(a, [-1, a.shape[-1]]))
+    matrix = df.matmul(x, x, transpose_a=True) + df.eye(a.shape[-1], dtype=a.dtype)
+    linalg, rows = df.linalg, df.transpose(x)
+    return [lambda: linalg.cholesky(matrix), lambda: linalg.solve(matrix, rows),
+            lambda: linalg.triangular_solve(matrix, rows, lower=k % 2 == 0),
+            lambda: linalg.inv(matrix),
+            lambda: linalg.slogdet(matrix)[1] + linalg.qr(matrix)[0],
+            lambda: df.math.log(linalg.det(matrix)), lambda: linalg.lu(matrix)[0]][k % 7]()
 
 
 def sequence(a):
