@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dualflow._core import Tensor, apply
 from dualflow.errors import UnimplementedError
-from dualflow.gradient_registry import gradient, no_gradient
-from dualflow.ops.array.diagonal import band_part
+from dualflow.gradient_registry import gradient
+from dualflow.ops.array.creation import ones_like
+from dualflow.ops.array.diagonal import band_part, diag_part, set_diag
+from dualflow.ops.array.shape import same_size
+from dualflow.ops.indexing.gather import gather
 from dualflow.ops.linalg.matmul import matmul
 from dualflow.ops.linalg.matrices import like, matrices, turned
 from dualflow.ops.linalg.solve import triangular_solve
+from dualflow.ops.sorting.sort import argsort
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +73,7 @@ def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
     Notes
     -----
-    Partial pivoting. There is no gradient.
+    Partial pivoting. There are gradients for square matrices that are not singular.
 
     Examples
     --------
@@ -82,7 +86,25 @@ def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     return like(factors, input), p
 
 
-no_gradient("lu", why="not written; solve, inv, det and slogdet have gradients")
+@gradient("lu", saves="output")
+def _(g, ys, x):
+    """F. de Hoog, R. Anderssen and M. Lukas, "Differentiation of matrix functionals using
+    triangular factorization", 2011: P times the gradient is
+    ``inv(L.T) @ (tril(L.T @ gL, -1) + triu(gU @ U.T)) @ inv(U.T)``."""
+    factors, rows = ys
+    if not same_size(*x.shape[-2:]):
+        raise UnimplementedError(f"lu: gradients need square matrices; x has shape "
+                                 f"{tuple(x.shape)}")
+    flow = g[0]
+    lower = band_part(factors, -1, 0)
+    lower = set_diag(lower, ones_like(diag_part(lower)))
+    upper = band_part(factors, 0, -1)
+    below = matmul(lower, flow - band_part(flow, 0, -1), transpose_a=True)
+    above = matmul(band_part(flow, 0, -1), upper, transpose_b=True)
+    middle = below - band_part(below, 0, -1) + band_part(above, 0, -1)
+    left = triangular_solve(lower, middle, adjoint=True)
+    whole = turned(triangular_solve(upper, turned(left), lower=False))
+    return gather(whole, argsort(rows), axis=-2, batch_dims=rows.ndim - 1)
 
 
 def qr(input: TensorLike, full_matrices: bool = False,

@@ -9,6 +9,7 @@ import pytest
 
 import dualflow as df
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from tests.ops.linalg import factors
 
 rng = np.random.default_rng(0)
 SQUARE = rng.normal(size=(2, 4, 4)) + 3 * np.eye(4)
@@ -58,6 +59,10 @@ def np_eigh(x):
     return e, v * np.exp(0.1 * e)[..., None, :] @ v.swapaxes(-1, -2)
 
 
+def np_lu(x):
+    return factors.np_lu(np.asarray(x))[0]
+
+
 def of_qr(x):
     q, r = df.linalg.qr(x)
     signs = df.sign(df.linalg.diag_part(r))
@@ -95,6 +100,7 @@ TABLE = {
     "lstsq wide": (L.lstsq, lambda a, b: np.linalg.pinv(a) @ b, [WIDE, RHS[:, :3]]),
     "lstsq regularized": (lambda a, b: L.lstsq(a, b, 0.3), lambda a, b: np.linalg.solve(
         a.swapaxes(1, 2) @ a + 0.3 * np.eye(5), a.swapaxes(1, 2) @ b), [WIDE, RHS[:, :3]]),
+    "lu": (lambda x: L.lu(x)[0], np_lu, [SQUARE]),
     "qr": (of_qr, np_qr, [TALL]),
     "svd tall": (of_svd, np_svd, [TALL]),
     "svd wide": (of_svd, np_svd, [WIDE]),
@@ -276,6 +282,8 @@ def test_reduced_precision():
     (lambda: S.fft2d(([1.], [1.])), ShapeError, "fft2d: .*at least 2"),
     (lambda: df.grad(lambda x: df.reduce_sum(L.qr(x)[0]))(df.constant(WIDE)), UnimplementedError,
      "qr: gradients need"),
+    (lambda: df.grad(lambda x: df.reduce_sum(L.lu(x)[0]))(df.constant(WIDE)), UnimplementedError,
+     "lu: gradients need square"),
     (lambda: df.grad(lambda x: df.reduce_sum(L.eig(x)[0]))(df.constant(np.eye(2))),
      UnimplementedError, "eig"),
 ])
