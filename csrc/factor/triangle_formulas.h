@@ -130,8 +130,10 @@ static T FN(dot)(const T *a, const T *x, int64_t n)
         even = FN(fma)(FN(load)(a + i), FN(load)(x + i), even);
         odd = FN(fma)(FN(load)(a + i + LANES), FN(load)(x + i + LANES), odd);
     }
-    for (; i < n; i += LANES)
-        even = FN(fma)(FN(load_upto)(a + i, n - i), FN(load_upto)(x + i, n - i), even);
+    for (; i < n; i += LANES) {
+        const int64_t some = df_min(n - i, LANES);
+        even = FN(fma)(FN(load_upto)(a + i, some), FN(load_upto)(x + i, some), even);
+    }
     return FN(sum)(even + odd);
 }
 
