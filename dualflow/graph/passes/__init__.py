@@ -18,6 +18,7 @@ reasons:
     layout      leaves pairs of transposes that cancel for `reshapes`
     reshapes    turns ops on broadcasts into broadcasts of small ops, which `fold` can compute
     fold        its constants enable rules of `algebra` in the second iteration
+    loop_sums   knows more rows of loops after `fold`
     cse         the rewrites before it turn equivalent nodes into equal ones
     dead_code   drops the nodes that the rewrites replaced: `recompute` counts readers
     recompute   copies simplified nodes only; the second iteration simplifies the copies
@@ -58,6 +59,7 @@ from dualflow.graph.passes import (
     inline,
     latency_hiding,
     layout,
+    loop_sums,
     packing,
     recompute,
     reshapes,
@@ -71,8 +73,8 @@ from dualflow.graph.passes.options import Options
 
 # Required for lowering, even without optimisation; `ir.check` accepts a graph only after both.
 NEEDED = (inline, versions)
-SIMPLE = (bodies, hoist, assign, slice_sums, algebra, layout, reshapes, fold, cse, dead_code,
-          recompute)
+SIMPLE = (bodies, hoist, assign, slice_sums, algebra, layout, reshapes, fold, loop_sums, cse,
+          dead_code, recompute)
 ROUNDS = 2
 LAST = (residuals, packing, cache_invariants, epilogue, cluster, updates, latency_hiding, waves)
 # These passes process the bodies themselves, except for `cache_invariants`, which ignores them: no

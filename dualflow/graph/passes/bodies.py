@@ -9,12 +9,13 @@
 
 Exact: no node is added or changed, only nodes of branches that are never taken disappear. The
 predicate of a cond, and trip limit, condition and carries of a loop, are removed by no rule for
-inputs. `recompute`, `residuals` and `packing` call functions of this file after their changes.
+inputs. `loop_sums`, `recompute`, `residuals` and `packing` call functions of this file.
 """
 
 from collections.abc import Sequence
 
-from dualflow._core import Symbol
+from dualflow._core import Symbol, symbol
+from dualflow.dtypes import uint8
 from dualflow.graph.ir import (
     CALL,
     COND,
@@ -94,7 +95,7 @@ class _Owners:
         rest = [k for k in range(len(node.inputs)) if k not in set(places)]
         keep_inputs(node, [*rest[:parts.captured.start - len(same)], *places,
                             *rest[parts.captured.start - len(same):]])
-        _keep_outputs(node, parts, set(same))
+        keep_outputs(node, parts, set(same))
         self.graph.changes += len(same)
 
     def choose(self, node: Node) -> None:
@@ -123,7 +124,7 @@ def _drop_outputs(graph: Graph, node: Node, read: set[Symbol], options: Options)
         unread = _unneeded(node, parts, unread)
         if unread:
             places = [parts.carried.start + c for c in unread if c < parts.n_carried]
-            _keep_outputs(node, parts, unread)
+            keep_outputs(node, parts, unread)
             dead_code.run(node.bodies[0], options)
             keep_inputs(node, [k for k in range(len(node.inputs)) if k not in places])
     elif node.op is COND and unread:
@@ -160,7 +161,7 @@ def _unneeded(node: Node, parts: LoopParts, unread: set[int]) -> set[int]:
         needed |= more
 
 
-def _keep_outputs(node: Node, parts: LoopParts, dropped: set[int]) -> None:
+def keep_outputs(node: Node, parts: LoopParts, dropped: set[int]) -> None:
     """Drop outputs of a loop. The caller has moved or removes the inputs of dropped carries."""
     body = node.bodies[0]
     gone = {k + parts.first if k < parts.n_carried else k for k in dropped}
@@ -171,6 +172,22 @@ def _keep_outputs(node: Node, parts: LoopParts, dropped: set[int]) -> None:
     packed = sum([(parts.packed >> k - parts.stacked.start & 1) << n
                   for n, k in enumerate(stacked)])
     set_counts(node, parts, n_carried=parts.n_carried - carried, packed=packed)
+
+
+def stack(graph: Graph, loop: Node, x: Symbol) -> Symbol:
+    """Return the output of a loop that stacks a value of its body; add the output if needed."""
+    parts, body = loop_parts(loop), loop.bodies[0]
+    for k in range(parts.stacked.start, parts.stacked.stop):
+        if body.outputs[k] is x:
+            return loop.outputs[k]
+    at, packed = parts.stacked.stop, None in x.known_shape
+    rows = None if parts.tested or parts.times < 0 else parts.times
+    made = symbol(graph, loop, at, uint8 if packed else x.dtype,
+                  (None,) if packed else (rows, *x.known_shape))
+    body.outputs.insert(at, x)
+    set_outputs(loop, [*loop.outputs[:at], made, *loop.outputs[at:]])
+    set_counts(loop, parts, packed=parts.packed | packed << (at - parts.stacked.start))
+    return made
 
 
 def set_outputs(node: Node, outputs: Sequence[Symbol]) -> None:

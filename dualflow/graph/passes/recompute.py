@@ -11,8 +11,7 @@ effects stay stacked, as do values with other readers. Nothing changes unless me
 import math
 from collections.abc import Iterable
 
-from dualflow._core import Symbol, symbol
-from dualflow.dtypes import uint8
+from dualflow._core import Symbol
 from dualflow.graph.ir import (
     CONSTANT,
     LEAVES,
@@ -28,7 +27,7 @@ from dualflow.graph.ir import (
     loop_parts,
 )
 from dualflow.graph.passes import bodies, versions
-from dualflow.graph.passes.bodies import keep_inputs, set_counts, set_outputs, tidy_inputs
+from dualflow.graph.passes.bodies import keep_inputs, set_counts, stack, tidy_inputs
 from dualflow.graph.passes.options import Options
 
 
@@ -170,26 +169,12 @@ class _Again:
         if x in self.outside:
             reader.inputs = (*reader.inputs, self.outside[x])
             return made
-        reader.inputs = (*reader.inputs, self.sliced[x] if x in self.sliced else self._row_of(x))
+        reader.inputs = (*reader.inputs, self.sliced[x] if x in self.sliced else
+                         stack(self.graph, self.loop, x))
         parts = loop_parts(reader)
         at = parts.sliced.stop
         keep_inputs(reader, [*range(at), n, *range(at, n)])
         set_counts(reader, parts, n_sliced=at - parts.sliced.start + 1)
-        return made
-
-    def _row_of(self, x: Symbol) -> Symbol:
-        """Return the output that stacks a value; add the output if needed."""
-        loop, parts = self.loop, loop_parts(self.loop)
-        for k in range(parts.stacked.start, parts.stacked.stop):
-            if self.body.outputs[k] is x:
-                return loop.outputs[k]
-        at, packed = parts.stacked.stop, None in x.known_shape
-        rows = None if parts.tested or parts.times < 0 else parts.times
-        made = symbol(self.graph, loop, at, uint8 if packed else x.dtype,
-                      (None,) if packed else (rows, *x.known_shape))
-        self.body.outputs.insert(at, x)
-        set_outputs(loop, [*loop.outputs[:at], made, *loop.outputs[at:]])
-        set_counts(loop, parts, packed=parts.packed | packed << (at - parts.stacked.start))
         return made
 
     def _replace(self, values: dict[Symbol, Symbol]) -> None:
