@@ -121,7 +121,7 @@ static void form_q(const factoring *f, char *q)
 static void copy_r(const factoring *f, char *r)
 {
     const int64_t row = f->n * f->bytes;
-    memset(r, 0, (size_t)(f->columns * row));
+    if (f->columns * row > 0) memset(r, 0, (size_t)(f->columns * row)); /* an empty one is NULL */
     for (int64_t i = 0; i < f->k; i++)
         memcpy(r + i * row + i * f->bytes, f->a + i * row + i * f->bytes,
                (size_t)(row - i * f->bytes));
@@ -137,7 +137,7 @@ void DF_SYM(df_qr)(df_dtype dtype, int64_t m, int64_t n, int64_t columns, const 
     f.product[0] = f.t + f.t_bytes;
     f.product[1] = f.product[0] + f.product_bytes;
     f.workspace = f.product[1] + f.product_bytes;
-    memcpy(f.a, a, (size_t)(m * n * f.bytes));
+    if (m * n > 0) memcpy(f.a, a, (size_t)(m * n * f.bytes));
     factor_columns(&f);
     form_q(&f, q);
     copy_r(&f, r);

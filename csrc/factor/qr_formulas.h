@@ -3,7 +3,7 @@
 static void FN(identity)(char *q, int64_t m, int64_t n)
 {
     T *x = (T *)q;
-    memset(x, 0, (size_t)(m * n) * sizeof(T));
+    if (m * n > 0) memset(x, 0, (size_t)(m * n) * sizeof(T));
     for (int64_t i = 0; i < df_min(m, n); i++) x[i * (n + 1)] = 1;
 }
 
