@@ -3,7 +3,7 @@
 static void FN(negative_identity)(int64_t n, void *out)
 {
     T *x = out;
-    memset(x, 0, (size_t)(n * n) * sizeof(T));
+    if (n > 0) memset(x, 0, (size_t)(n * n) * sizeof(T));
     for (int64_t i = 0; i < n; i++) x[i * (n + 1)] = -1;
 }
 

@@ -91,7 +91,7 @@ static int64_t solve_one(const df_call *call, int64_t index, void *workspace)
     df_triangle upper = lower;
     upper.lower = upper.unit = false;
     const int64_t zero = DF_SYM(df_zero_on_diagonal)(b->dtype, n, upper.a);
-    if (zero >= 0) return zero;
+    if (zero >= 0 || k == 0) return zero;
     for (int64_t i = 0; i < n; i++)
         DF_SYM(df_negate)(b->dtype, x + i * k * bytes, from + (adjoint ? i : rows[i]) * k * bytes,
                           k);
