@@ -189,6 +189,8 @@ class Writer(written.Writer):
         self.add(depth, f"for {i} in {name}({self.pick(['n', 'n', '2', *trips, *trips])}):")
         if self.chance(2):
             self.add(depth + 1, f"c = c * 0.5 + df.cast({i}, c.dtype) * 0.1")
+        if self.chance(3):
+            self.add(depth + 1, f"c = c * 0.5 + df.reduce_sum(df.sin(xs[:, {i} % 2]) * c)")
         self.counters.append(i)
         self.inner(depth, True)
         self.counters.pop()

@@ -102,14 +102,16 @@ class BackwardRule:
                  for y in residuals.get(x, ())}
         wanted = [wants and not (k < len(inputs) and trace.outliner.inner_value(inputs[k]) in inner)
                   for k, wants in enumerate(wanted)]
+        self._want_once(wanted)
         want: dict[int, Symbol] = {}
         accumulated: Cotangents = {}
+        owned = self._owned(residuals)
         for x, g, wants in zip(inputs, sums, wanted, strict=False):
             if x not in residuals and g is not None:
                 at = self._id(x)
                 accumulated[at] = sum_at(x, [g, accumulated[at]]) if at in accumulated else g
             elif g is not None and wants:
-                accumulated.update({self._id(y): g for y, g in g.flows.items()})
+                accumulated.update({self._id(y): g for y, g in g.flows.items() if y in owned})
             for y in residuals.get(x, [x]) if wants else ():
                 if is_differentiable(y):
                     want[self._id(y)] = trace.outliner.recorded(y)
@@ -122,7 +124,7 @@ class BackwardRule:
             finally:
                 trace.differentiate(before, None)
         found = {**accumulated, **found}
-        results = [self._result(residuals, found, x, g) if wants else None
+        results = [self._result(residuals, owned, found, x, g) if wants else None
                    for x, g, wants in zip(inputs, sums, wanted, strict=False)]
         return results + [g if wants else None
                           for g, wants in zip(gs, wanted[len(inputs):], strict=True)]
@@ -142,6 +144,31 @@ class BackwardRule:
                     found[data.inside].append(x)
         return found
 
+    def _want_once(self, wanted: list[bool]) -> None:
+        """Keep one of the wanted inputs that are versions of one variable: they have one cotangent.
+        """
+        seen: set[int] = set()
+        for k in sorted(range(len(self.inputs)),
+                        key=lambda k: tensor_id(self.inputs[k]) != self._id(self.inputs[k])):
+            wanted[k] = wanted[k] and self._id(self.inputs[k]) not in seen
+            if wanted[k]:
+                seen.add(self._id(self.inputs[k]))
+
+    def _owned(self, residuals: dict[Symbol, list[Symbol]]) -> set[Symbol]:
+        """Return the residuals whose cotangents are returned as part of the inside of their nodes.
+        Residuals that are versions of one variable share its identity and cotangent, which is
+        returned once: for the variable, if it is an input, or else for the first of them."""
+        inner = dict.fromkeys([y for found in residuals.values() for y in found])
+        inner_value = current_graph().outliner.inner_value
+        taken = {self._id(x) for x in self.inputs
+                 if x not in residuals and inner_value(x) not in inner}
+        owned = set()
+        for y in inner:
+            if self._id(y) not in taken:
+                taken.add(self._id(y))
+                owned.add(y)
+        return owned
+
     def _flows(self, gs: Sequence[Any]) -> dict[Symbol, Any]:
         """Return the cotangents of outputs, to which the inside of the node contributes the
         cotangents of residuals."""
@@ -150,13 +177,14 @@ class BackwardRule:
             flows[y] = sum_at(y, [flows[y], g]) if y in flows else g
         return flows
 
-    def _result(self, residuals: dict[Symbol, list[Symbol]], found: Cotangents, x: Symbol,
-                g: Any) -> Any:
+    def _result(self, residuals: dict[Symbol, list[Symbol]], owned: set[Symbol],
+                found: Cotangents, x: Symbol, g: Any) -> Any:
         """Return the accumulator of an input."""
         if x not in residuals:
             return found.get(self._id(x), g)
         flows = dict(g.flows) if g is not None else {}
-        flows |= {y: found[self._id(y)] for y in residuals[x] if self._id(y) in found}
+        flows |= {y: found[self._id(y)] for y in residuals[x]
+                  if y in owned and self._id(y) in found}
         return BodyCotangents(flows, sum_at) if flows else None
 
 

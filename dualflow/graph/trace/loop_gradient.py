@@ -67,13 +67,22 @@ class LoopTranspose(Transpose):
         self.next: list[Symbol] = body.outputs[parts.first:parts.first + parts.n_carried]
         self.captured: dict[int, Symbol] = {tensor_id(x): x for x in self.inputs[parts.captured]
                                             if tensor_id(x) in self.want}
-        self.rows: list[int] = [k for k, x in enumerate(self.inputs[parts.sliced])
-                     if tensor_id(x) in self.want]
+        self.rows: list[int] = self._wanted_rows()
         self.watched: list[int] = self._watched()
         self.outs, self.more = self.declared(), self.inside()
         self.flags: dict[Any, Symbol] = {}
         self._begin()
         self._infer_carry_kinds()
+
+    def _wanted_rows(self) -> list[int]:
+        """Return the sliced inputs whose cotangents are wanted. Residuals that are versions of one
+        variable have one cotangent, which one of them gets, or the variable if it is captured."""
+        seen, rows = set(self.captured), []
+        for k, x in enumerate(self.inputs[self.parts.sliced]):
+            if tensor_id(x) in self.want and self.id_of(self.sliced[k]) not in seen:
+                seen.add(self.id_of(self.sliced[k]))
+                rows.append(k)
+        return rows
 
     def _watched(self) -> list[int]:
         """Return the carries that depend on a wanted value (a fixpoint over the iteration)."""
