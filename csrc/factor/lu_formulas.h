@@ -1,5 +1,5 @@
-/* Part of lu.c, included once per dtype: the factors of a panel, in a copy with contiguous columns,
- * whole vectors of them. */
+/* Part of lu.c, included once per dtype: the factors of a panel, in a copy whose columns are
+ * contiguous and consist of whole vectors. */
 
 /* Copies columns [begin, end) of the matrix from row `begin` on to the panel, and back: squares of
  * PANEL rows, whose cache lines stay in L1. */

@@ -87,7 +87,7 @@ static panel panel_at(const factoring *f, int64_t begin)
                    .height = f->height};
 }
 
-/* The same with its memory: the matrix from element (begin, begin) on. */
+/* A panel with pointers to its memory; its matrix begins at element (begin, begin). */
 static panel memory_of(const factoring *f, int64_t begin)
 {
     panel p = panel_at(f, begin);
@@ -107,7 +107,7 @@ static void factor_columns(const factoring *f)
 }
 
 /* Q is the product of all reflections with the identity, the last panel first: before a panel is
- * applied, rows and columns before it are those of the identity. */
+ * applied, rows and columns before it still equal the identity. */
 static void form_q(const factoring *f, char *q)
 {
     (f->dtype == DF_F32 ? identity_f32 : DF_HAS(F64, identity_f64))(q, f->m, f->columns);
