@@ -8,7 +8,7 @@
 #include "ops/each_float.h"
 #undef TEMPLATE
 
-/* Scratch memory: the factors, the row numbers, and what the factorisation and solves need. */
+/* Scratch memory: the factors, the row numbers, and the scratch memory of the functions. */
 static int64_t scratch_bytes(const df_tensor *x, bool solves)
 {
     const int64_t n = matrix_rows(x), bytes = df_dtypes[x->dtype].bytes;

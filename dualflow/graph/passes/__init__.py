@@ -18,7 +18,7 @@ reasons:
     layout      leaves pairs of transposes that cancel for `reshapes`
     reshapes    turns ops on broadcasts into broadcasts of small ops, which `fold` can compute
     fold        its constants enable rules of `algebra` in the second iteration
-    loop_sums   knows more rows of loops after `fold`
+    loop_sums   `fold` computes the indices of the rows that loops read
     cse         the rewrites before it turn equivalent nodes into equal ones
     dead_code   drops the nodes that the rewrites replaced: `recompute` counts readers
     recompute   copies simplified nodes only; the second iteration simplifies the copies
