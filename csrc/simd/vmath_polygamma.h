@@ -41,7 +41,7 @@ static inline double cot_derivative(int n, double c)
 
 /* The n-th derivative of digamma: (-1)^(n+1) n! zeta(n + 1, x), and for x < 0 its reflection (NIST
  * DLMF 5.15.6). inf at the poles, or NaN if the two sides differ in sign. */
-static inline double polygamma_scalar(int n, double x)
+DF_NOINLINE double polygamma_scalar(int n, double x)
 {
     if (n == 0) return digamma_scalar(x);
     double sign = n % 2 ? 1 : -1;
