@@ -30,11 +30,15 @@ REGISTRY = CSRC / "op/registry.c"   # lists the levels of a build
 FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
          "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC)]
 # Disables optimisations that enlarge the code without making it faster, except in gemm/, where they
-# speed up small products, dominated by loop remainders. Files in UNROLLED unroll their loops
-# themselves and are compiled with -O2. Flags that the compiler does not accept are omitted.
+# speed up small products, dominated by loop remainders. Files in LEAN unroll their loops
+# themselves, or have no loops that -O3 makes faster: they are compiled with -O2. Flags that the
+# compiler does not accept are omitted.
 SLIM = ["-fno-split-loops", "-fno-split-paths", "-fno-ipa-cp-clone",
         "--param=vect-epilogues-nomask=0"]
-UNROLLED = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c", CSRC / "conv/depthwise.c"]
+LEAN = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c", CSRC / "conv/depthwise.c",
+        CSRC / "ops/array/slicing.c", CSRC / "ops/conv/geometry.c", CSRC / "ops/epilogue.c",
+        CSRC / "ops/nn/ctc.c", *CSRC.glob("factor/*.c"), *CSRC.glob("ops/control_flow/*.c"),
+        *CSRC.glob("ops/linalg/*.c")]
 LESS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
 # Dispatch executes 1 % more instructions than with -O2, which compiles Cython's C twice as long.
 GLUE_FLAGS = ["-O1", "-Wno-unused-parameter", "-Wno-sign-compare", "-Wno-unused-function"]
@@ -156,7 +160,7 @@ class BuildExt(build_ext):
         jobs += [(src, root / "common", FLAGS + slim + sanitize, have if src == REGISTRY else [])
                  for src in COMMON]
         for src in PER_ISA:
-            lean = less if src in UNROLLED else [] if src.parent.name == "gemm" else slim
+            lean = less if src in LEAN else [] if src.parent.name == "gemm" else slim
             jobs += [(src, root / isa, FLAGS + lean + flags + sanitize, [("DF_ISA", isa)])
                      for isa, flags in levels.items()]
         with ThreadPoolExecutor(self.parallel or os.cpu_count() or 1) as pool:

@@ -156,7 +156,7 @@ def test_sdist_and_wheel_contents(tmp_path):
     fresh = tmp_path / "fresh/bin/python"
     run(tmp_path, fresh, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, tree)
     (wheel,) = tmp_path.glob("*.whl")
-    assert wheel.stat().st_size < 5.2e6     # kernels of three SIMD levels take 3.2 MB
+    assert wheel.stat().st_size < 5e6       # kernels of three SIMD levels take 3.2 MB
     run(tmp_path, fresh, "-m", "pip", "install", "-q", wheel, "pytest", "hypothesis")
     packed = subprocess.run([fresh, "-m", "zipfile", "-l", wheel], capture_output=True, text=True)
     assert "_core.pyi" in packed.stdout and "py.typed" in packed.stdout

@@ -11,7 +11,8 @@ static void FN(load_panel)(const factoring *f, int64_t begin, int64_t end)
         const T *a = (const T *)element(f, begin + from, begin);
         const int64_t rows = df_min(PANEL, n - from);
         for (int64_t j = 0; j < width; j++)
-            for (int64_t i = 0; i < rows; i++) panel[j * f->height + from + i] = a[i * f->n + j];
+            UNROLL for (int64_t i = 0; i < rows; i++)
+                panel[j * f->height + from + i] = a[i * f->n + j];
     }
     for (int64_t j = 0; j < width; j++)
         for (int64_t i = n; i % LANES != 0; i++) panel[j * f->height + i] = 0;
@@ -25,7 +26,8 @@ static void FN(store_panel)(const factoring *f, int64_t begin, int64_t end)
         T *a = (T *)element(f, begin + from, begin);
         const int64_t rows = df_min(PANEL, n - from);
         for (int64_t i = 0; i < rows; i++)
-            for (int64_t j = 0; j < width; j++) a[i * f->n + j] = panel[j * f->height + from + i];
+            UNROLL for (int64_t j = 0; j < width; j++)
+                a[i * f->n + j] = panel[j * f->height + from + i];
     }
 }
 
@@ -84,7 +86,7 @@ static void FN(factor_panel)(factoring *f, int64_t begin, int64_t end)
         T *column = panel + j * height;
         for (int64_t q = 0; q < j; q++) {
             T sum = column[q];
-            for (int64_t p = 0; p < q; p++) sum += panel[p * height + q] * u[p];
+            UNROLL for (int64_t p = 0; p < q; p++) sum += panel[p * height + q] * u[p];
             column[q] = u[q] = 0 - sum; /* never -0 */
         }
         int64_t at = j - j % LANES;
