@@ -1,8 +1,9 @@
 """Compares dualflow with PyTorch, TensorFlow, JAX and NumPy, each in a separate process.
 
-    python asv_bench/side_by_side.py [pattern] [--python torch=PATH] [--picture FILE] [--busy]
+    python asv_bench/side_by_side.py [pattern] [--ops] [--python torch=PATH] [--busy]
 
-The timed work is listed in peers/work.py, and implemented for each library in peers/in_*.py.
+The timed work is listed in peers/work.py, and implemented for each library in peers/in_*.py;
+`--ops` times single ops, listed in peers/ops.py, instead.
 Libraries that are not installed are omitted; `--python LIBRARY=PATH` is the interpreter of another
 environment for a library, `--python PATH` for all peers. Blocks of calls alternate, with pauses in
 which spinning threads fall asleep. Figures are medians of the blocks. The share is our time over
@@ -21,6 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from asv_bench.peers.ops import OPS
 from asv_bench.peers.work import WORK
 
 LIBRARIES = ["dualflow", "torch", "tensorflow", "jax", "numpy"]
@@ -124,6 +126,7 @@ def main():
     parser.add_argument("pattern", nargs="?", default="", help="part of the names of the rows")
     parser.add_argument("--python", action="append", default=[], metavar="[LIBRARY=]PATH")
     parser.add_argument("--libraries", default=",".join(LIBRARIES))
+    parser.add_argument("--ops", action="store_true", help="time single ops")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--picture", help="where to draw the shares")
     parser.add_argument("--busy", action="store_true", help="another process keeps a core busy")
@@ -138,7 +141,7 @@ def main():
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if options.busy else None
     rows, notes = [], []
     try:
-        for work in WORK:
+        for work in OPS if options.ops else WORK:
             if options.pattern in work.name:
                 found = measure(work, libraries, notes)
                 rows.append((work, found, share(found)))
@@ -150,6 +153,9 @@ def main():
             busy.kill()
         for library in libraries:
             library.stop()
+    shares = [s for _, _, s in rows if s is not None]
+    if shares:
+        print(f"\ngeometric mean of {len(shares)} shares: {statistics.geometric_mean(shares):.2f}")
     if options.notes:
         print("\n" + "\n".join(notes))
     if options.picture:

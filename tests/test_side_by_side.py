@@ -12,7 +12,7 @@ import pytest
 
 import dualflow as df
 from asv_bench import history, onnx_side_by_side, side_by_side
-from asv_bench.peers import in_dualflow, in_numpy, work
+from asv_bench.peers import in_dualflow, in_numpy, ops, work
 from asv_bench.peers.work import WORK
 
 PEERS = Path(work.__file__).parent
@@ -48,6 +48,17 @@ def test_dualflow_workloads_run(w):
     made = getattr(in_dualflow, w.kind)(**w.args | {k: v for k, v in SMALL.items() if k in w.args})
     call = made[0] if isinstance(made, tuple) else made
     call()
+
+
+@pytest.mark.parametrize("w", [w for w in ops.OPS if w.args["n"] == ops.SMALL],
+                         ids=lambda w: w.name)
+def test_ops_of_the_sweep_run(w):
+    assert set(w.args["texts"]) <= set(side_by_side.LIBRARIES)
+    in_dualflow.expression(**w.args | {"n": 100})()
+
+
+def test_names_of_the_sweep_are_unique():
+    assert len({w.name for w in ops.OPS}) == len(ops.OPS)
 
 
 @pytest.mark.parametrize("kind, args", [("add", {"n": 5}), ("matmul", {"m": 2, "k": 3, "n": 4}),

@@ -6,7 +6,7 @@ import numpy as np
 
 import dualflow as df
 
-from . import work
+from . import ops, work
 
 
 def start(threads):
@@ -92,6 +92,12 @@ def gelu(n):
     x, = constants(work.arrays(n))
     f = df.function(lambda x: .5 * x * (1. + df.tanh(.7978845608 * (x + .044715 * x * x * x))))
     return lambda: f(x)
+
+
+def expression(texts, letters, n):
+    function, values = ops.parse(texts["dualflow"], {"df": df}, ops.inputs(letters, n))
+    values = constants(values)
+    return lambda: function(*values)
 
 
 # --- linear algebra ---

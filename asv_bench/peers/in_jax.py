@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from . import work
+from . import ops, work
 
 
 def start(threads):
@@ -49,6 +49,12 @@ def power(n, exponent):
 def gelu(n):
     return compiled(lambda x: .5 * x * (1. + jnp.tanh(.7978845608 * (x + .044715 * x * x * x))),
                     *work.arrays(n))
+
+
+def expression(texts, letters, n):
+    names = {"jax": jax, "jnp": jnp, "lax": lax}
+    function, values = ops.parse(texts["jax"], names, ops.inputs(letters, n))
+    return compiled(function, *values)
 
 
 # --- linear algebra ---

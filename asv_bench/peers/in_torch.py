@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from . import work
+from . import ops, work
 
 
 def start(threads):
@@ -70,6 +70,12 @@ def power(n, exponent):
 def gelu(n):
     x, = tensors(work.arrays(n))
     return lambda: .5 * x * (1. + torch.tanh(.7978845608 * (x + .044715 * x * x * x)))
+
+
+def expression(texts, letters, n):
+    function, values = ops.parse(texts["torch"], {"torch": torch, "F": F}, ops.inputs(letters, n))
+    values = tensors(values)
+    return lambda: function(*values)
 
 
 # --- linear algebra ---
