@@ -9,13 +9,14 @@
  *   vmath_log.h     log log1p softplus                  | coefficients in vmath_tables.h
  *   vmath_trig.h    sin cos tan                         |
  *   vmath_atan.h    atan atan2                          |
+ *   vmath_asin.h    asin acos                           |
  *   vmath_pow.h     pow                                 |
  *   vmath_normal.h  gelu silu and their derivatives    /
  *   vmath_pieces.h  tanh erf of float32 with AVX-512, from tables
- *   vmath_wide.h    asin acos asinh acosh atanh erfc of float32, computed in float64
+ *   vmath_wide.h    asinh acosh atanh erfc of float32, computed in float64
  *   vmath_area.h    asinh acosh atanh erfc of float64
  *   vmath_lgamma.h  lgamma and digamma of float32, computed in float64
- *   vmath_lanes.h   lgamma digamma, asin and acos of float64: scalar code lane by lane
+ *   vmath_lanes.h   lgamma and digamma of float64: scalar code lane by lane
  *   vmath_polygamma.h  derivatives of digamma, an element at a time
  *   vmath_gamma.h   incomplete gamma functions, an element at a time
  *   vmath_beta.h    incomplete beta and Hurwitz zeta functions, an element at a time
@@ -83,11 +84,13 @@ DF_INLINE v_f32 erf_f32(v_f32 x) { return erf_by_exp_f32(x); }
 #include "simd/vmath_pow.h"
 #include "simd/vmath_normal.h"
 #include "simd/vmath_atan.h"
+#include "simd/vmath_asin.h"
 #undef DTYPE
 #define DTYPE f32
 #include "simd/vmath_pow.h"
 #include "simd/vmath_normal.h"
 #include "simd/vmath_atan.h"
+#include "simd/vmath_asin.h"
 #undef DTYPE
 #include "simd/vmath_area.h"
 #include "simd/vmath_wide.h"

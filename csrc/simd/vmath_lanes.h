@@ -1,5 +1,5 @@
-/* Part of vmath.h: rare functions, computed lane by lane: lgamma, asin and acos of float64 by libm,
- * digamma by a scalar formula. */
+/* Part of vmath.h: rare functions, computed lane by lane: lgamma of float64 by libm, digamma by a
+ * scalar formula. */
 
 DF_INLINE v_f64 by_lane_f64(double (*f)(double), v_f64 x)
 {
@@ -56,8 +56,6 @@ static inline double digamma_scalar(double x)
     return (double)(y + (logl(far) - 0.5L / far - z * series));
 }
 
-DF_INLINE v_f64 asin_f64(v_f64 x) { return by_lane_f64(asin, x); }
-DF_INLINE v_f64 acos_f64(v_f64 x) { return by_lane_f64(acos, x); }
 DF_INLINE v_f64 lgamma_f64(v_f64 x) { return by_lane_f64(lgamma_scalar, x); }
 DF_INLINE v_f64 digamma_f64(v_f64 x) { return by_lane_f64(digamma_scalar, x); }
 

@@ -14,28 +14,6 @@ DF_INLINE V FN(short_log2)(V x)
     return y;
 }
 
-/* The angle of (x, y) from the quotient t of the shorter and the longer side or, beyond tan(pi /
- * 8), of both rotated by pi / 4: one division in either case. */
-DF_INLINE V FN(short_atan2)(V y, V x)
-{
-    V ax = FN(abs)(x), ay = FN(abs)(y);
-    M steep = ay > ax;
-    V few = FN(select)(steep, ax, ay), many = FN(select)(steep, ay, ax);
-    M equal = few == many; /* including both inf, where the rotated quotient is 0 / inf */
-    M turn = equal | (few > many * 0.41421356237309503);
-    V num = FN(select)(turn, FN(select)(equal, (V){0}, few - many), few);
-    V den = FN(select)(turn, few + many, many);
-    V t = num / FN(select)(den == (V){0}, FN(splat)(1), den);
-    V angle = t * POLY(t * t, short_atan_poly);
-    angle += FN(select)(turn & (many != (V){0}), FN(splat)(M_PI_4), (V){0});
-    angle = FN(select)(steep, M_PI_2 - angle, angle);
-    angle = FN(select)((M)x < (M){0}, M_PI - angle, angle);
-    return FN(copysign)(angle, y);
-}
-
-DF_INLINE V FN(short_asin)(V x) { return FN(short_atan2)(x, FN(sqrt)((1 - x) * (1 + x))); }
-DF_INLINE V FN(short_acos)(V x) { return FN(short_atan2)(FN(sqrt)((1 - x) * (1 + x)), x); }
-
 /* Odd functions that lose digits near zero return x there: x^2 / 3 is below 2^-29. */
 DF_INLINE V FN(odd_near_zero)(V x, V y)
 {

@@ -12,8 +12,6 @@ DF_INLINE v_f32 through_f64(v_f64 (*f)(v_f64), v_f32 x)
     return narrow((df_wide){f(w.lo), f(w.hi)});
 }
 
-DF_INLINE v_f32 asin_f32(v_f32 x) { return through_f64(short_asin_f64, x); }
-DF_INLINE v_f32 acos_f32(v_f32 x) { return through_f64(short_acos_f64, x); }
 DF_INLINE v_f32 asinh_f32(v_f32 x) { return through_f64(short_asinh_f64, x); }
 DF_INLINE v_f32 acosh_f32(v_f32 x) { return through_f64(short_acosh_f64, x); }
 DF_INLINE v_f32 atanh_f32(v_f32 x) { return through_f64(short_atanh_f64, x); }

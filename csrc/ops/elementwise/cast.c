@@ -3,6 +3,7 @@
  * the range (NaN: 0), on every machine. */
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/cast_formulas.h"
+#include "simd/lanes_half.h"
 
 /* One loop per pair of dtypes; a row of the table per source. */
 #define LOOP_AFTER(from, to, done)                                                               \
@@ -36,8 +37,8 @@
     }                                                                                            \
     LOOP_AFTER(from, to, vectors_##from##_##to(n, y, x))
 #define LOOPS_OF_ALL(from)                                                                       \
-    LOOP(from, boolean) LOOP(from, u32) LOOP(from, u64) LOOP(from, i64) LOOP(from, f16)          \
-    LOOP(from, bf16) LOOP(from, f32) LOOP(from, f64)
+    LOOP(from, boolean) LOOP(from, u32) LOOP(from, u64) LOOP(from, i64) LOOP(from, bf16)         \
+    LOOP(from, f64)
 #define LOOPS_OF_INTS(from) /* unsigned integers get the bits of signed ones */                  \
     LOOP(from, boolean) LOOP(from, i8) LOOP(from, i16) LOOP(from, i32) LOOP(from, i64)           \
     LOOP(from, f16) LOOP(from, bf16) LOOP(from, f32) LOOP(from, f64)
@@ -49,9 +50,23 @@
     VECTOR_LOOP(from, i8, -128, 127) VECTOR_LOOP(from, i16, -32768, 32767)
 LOOPS_OF_INTS(u8) LOOPS_OF_INTS(u16) LOOPS_OF_INTS(u32) LOOPS_OF_INTS(u64)
 LOOPS_OF_INTS(i8) LOOPS_OF_INTS(i16) LOOPS_OF_INTS(i32) LOOPS_OF_INTS(i64)
-LOOPS(f16) LOOPS(bf16)
-LOOPS_OF_FLOATS(f32) LOOP(f32, i32) /* INT32_MAX is not a float */
-LOOPS_OF_FLOATS(f64) VECTOR_LOOP(f64, i32, INT32_MIN, INT32_MAX)
+LOOPS(f16) LOOP(f16, f16)
+LOOPS(bf16) LOOP(bf16, f16) LOOP(bf16, f32)
+LOOPS_OF_FLOATS(f32) LOOP(f32, i32) /* INT32_MAX is not a float */ LOOP(f32, f32)
+LOOPS_OF_FLOATS(f64) VECTOR_LOOP(f64, i32, INT32_MIN, INT32_MAX) LOOP(f64, f16) LOOP(f64, f32)
+
+/* By the instructions of the level. */
+static void f32_f16(int64_t n, void *out, const void *const *in, const df_attr *attrs)
+{
+    (void)attrs;
+    df_narrow(DF_F16, n, out, in[0]);
+}
+
+static void f16_f32(int64_t n, void *out, const void *const *in, const df_attr *attrs)
+{
+    (void)attrs;
+    df_widen(DF_F16, n, out, in[0]);
+}
 
 #define ROW(from)                                                                                \
     {from##_boolean,  from##_u8,  from##_u16, from##_u32,  from##_u64, from##_i8, from##_i16,    \
