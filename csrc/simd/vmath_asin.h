@@ -4,10 +4,10 @@
 #define PI_2_REST_f32 (-0x1.777a5cp-25f)
 #define PI_2_REST_f64 0x1.1a62633145c07p-54
 
-/* Sets `base` and `rest`, whose sum is asin(a) for a = |x| up to 1/2, and beyond, where the result is
- * true, asin(sqrt((1 - a) / 2)): half the angle between x and the nearer end. The argument of the
- * polynomial is at most 1/2 in either case. `rest` is at most 1/20 of `base`, so that its rounding
- * does not matter. NaN above 1. */
+/* Sets `base` and `rest`, whose sum is asin(a) for a = |x| up to 1/2, and beyond, where the result
+ * is true, asin(sqrt((1 - a) / 2)): half the angle between x and the nearer end. The argument of
+ * the polynomial is at most 1/2 in either case. `rest` is at most 1/20 of `base`, so that its
+ * rounding does not matter. NaN above 1. */
 DF_INLINE M FN(asin_parts)(V a, V *base, V *rest)
 {
     M far = a > (T)0.5;
