@@ -69,8 +69,8 @@ def special(name, letters, torch=None):
               jax=f"jax.scipy.special.{torch or name}({arguments})")
 
 
-def activation(name, torch=None):
-    return op(name, "x", dualflow=f"df.nn.{name}(x)", torch=f"F.{torch or name}(x)",
+def activation(name):
+    return op(name, "x", dualflow=f"df.nn.{name}(x)", torch=f"F.{name}(x)",
               jax=f"jax.nn.{name}(x)")
 
 
