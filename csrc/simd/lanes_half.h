@@ -51,15 +51,20 @@ DF_INLINE v_f32 widen_n_f16(const uint16_t *x, int64_t n)
     return widen_f16(all);
 }
 
+/* Without instructions for a conversion, compilers vectorise the loops over elements. */
 DF_INLINE void df_widen(df_dtype half, int64_t n, float *y, const uint16_t *x)
 {
     int64_t i = 0;
     if (half == DF_BF16) {
+#if defined(__AVX2__)
         for (; i + HALF_LANES <= n; i += HALF_LANES) store_f32(y + i, widen_bf16(x + i));
+#endif
         for (; i < n; i++) y[i] = df_bf16_to_f32(x[i]);
         return;
     }
+#if defined(__F16C__)
     for (; i + HALF_LANES <= n; i += HALF_LANES) store_f32(y + i, widen_f16(x + i));
+#endif
     for (; i < n; i++) y[i] = df_f16_to_f32(x[i]);
 }
 
