@@ -1,6 +1,7 @@
 """Compares dualflow with PyTorch, TensorFlow, JAX and NumPy, each in a separate process.
 
     python asv_bench/side_by_side.py [pattern] [--ops] [--python torch=PATH] [--busy]
+                                     [--picture FILE]
 
 The timed work is listed in peers/work.py, and implemented for each library in peers/in_*.py;
 `--ops` times single ops, listed in peers/ops.py, instead.
