@@ -57,6 +57,12 @@ from dualflow.ops.elementwise.exponential import (
     rsqrt as rsqrt,
     sqrt as sqrt,
 )
+from dualflow.ops.elementwise.gamma import (
+    digamma as digamma,
+    lgamma as lgamma,
+    polygamma as polygamma,
+    zeta as zeta,
+)
 from dualflow.ops.elementwise.hyperbolic import (
     acosh as acosh,
     asinh as asinh,
@@ -69,7 +75,6 @@ from dualflow.ops.elementwise.incomplete import (
     betainc as betainc,
     igamma as igamma,
     igammac as igammac,
-    zeta as zeta,
 )
 from dualflow.ops.elementwise.limits import maximum as maximum, minimum as minimum
 from dualflow.ops.elementwise.quantile import erfcinv as erfcinv, erfinv as erfinv, ndtri as ndtri
@@ -84,12 +89,9 @@ from dualflow.ops.elementwise.rounding import (
     trunc as trunc,
 )
 from dualflow.ops.elementwise.special import (
-    digamma as digamma,
     erf as erf,
     erfc as erfc,
-    lgamma as lgamma,
     log_sigmoid as log_sigmoid,
-    polygamma as polygamma,
     sigmoid as sigmoid,
     softplus as softplus,
     xdivy as xdivy,

@@ -15,12 +15,9 @@
  *   vmath_pieces.h  tanh erf of float32 with AVX-512, from tables
  *   vmath_wide.h    asinh acosh atanh erfc of float32, computed in float64
  *   vmath_area.h    asinh acosh atanh erfc of float64
- *   vmath_lgamma.h  lgamma and digamma of float32, computed in float64
- *   vmath_lanes.h   lgamma and digamma of float64: scalar code lane by lane
- *   vmath_polygamma.h  derivatives of digamma, an element at a time
- *   vmath_gamma.h   incomplete gamma functions, an element at a time
- *   vmath_beta.h    incomplete beta and Hurwitz zeta functions, an element at a time
- *   vmath_quantile.h   erfinv erfcinv ndtri, an element at a time */
+ *
+ * Separate: vmath_gamma.h has lgamma, digamma and related functions, vmath_quantile.h erfinv and
+ * ndtri. */
 #ifndef DF_VMATH_H
 #define DF_VMATH_H
 
@@ -73,11 +70,6 @@ DF_INLINE v_f32 tanh_f32(v_f32 x) { return tanh_by_exp_f32(x); }
 DF_INLINE v_f32 erf_f32(v_f32 x) { return erf_by_exp_f32(x); }
 #endif
 
-#include "simd/vmath_lanes.h"
-#include "simd/vmath_polygamma.h"
-#include "simd/vmath_gamma.h"
-#include "simd/vmath_beta.h"
-#include "simd/vmath_quantile.h"
 #include "simd/vmath_log.h"
 #include "simd/vmath_trig.h"
 #define DTYPE f64
@@ -92,8 +84,20 @@ DF_INLINE v_f32 erf_f32(v_f32 x) { return erf_by_exp_f32(x); }
 #include "simd/vmath_atan.h"
 #include "simd/vmath_asin.h"
 #undef DTYPE
+/* A scalar function, one lane at a time. */
+DF_INLINE v_f64 by_lane_f64(double (*f)(double), v_f64 x)
+{
+    for (int64_t i = 0; i < (int64_t)(sizeof x / sizeof(double)); i++) x[i] = f(x[i]);
+    return x;
+}
+
+DF_INLINE v_f32 by_lane_f32(double (*f)(double), v_f32 x)
+{
+    for (int64_t i = 0; i < (int64_t)(sizeof x / sizeof(float)); i++) x[i] = (float)f((double)x[i]);
+    return x;
+}
+
 #include "simd/vmath_area.h"
 #include "simd/vmath_wide.h"
-#include "simd/vmath_lgamma.h"
 
 #endif

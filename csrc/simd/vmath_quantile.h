@@ -1,80 +1,67 @@
-/* Part of vmath.h: inverses of the normal distribution and of the error functions, one element at a
- * time.
+/* erfinv, erfcinv and ndtri: float32 by polynomials, float64 one lane at a time.
  *
- * Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics
- * 37 (1988): rational functions of degree 7, accurate to 1 part in 10^16. */
+ * With w = -log((1 - x) (1 + x)), erfinv(x) / x is a smooth function of w, and erfinv(x) / sqrt(w)
+ * of 1 / sqrt(w) for large w (M. Giles, "Approximating the erfinv function", GPU Computing Gems,
+ * 2011). Chebyshev series of both, truncated. */
+#ifndef DF_VMATH_QUANTILE_H
+#define DF_VMATH_QUANTILE_H
 
-/* Numerator and denominator, highest power first. */
-static inline double quantile_ratio(const double of[2][8], double r)
+#include "simd/vmath.h"
+#include "special/special.h"
+
+#define ERFINV_NEAR_END 6.25f /* of w */
+
+/* (erfinv(x) / x - ERFINV_AT_1_5) / t, t = w - 3/2; error of the quotient 2^-27.7 */
+#define ERFINV_AT_1_5 1.2520638463199214
+static const float erfinv_near_f32[] = {
+    0.250362456f, 0.000879704778f, -0.00209232722f, 0.000177770315f, 2.32538569e-05f,
+    -5.42390444e-06f, -3.18946043e-08f, 1.20020175e-07f, -1.48060577e-08f, 5.69820024e-10f,
+    5.50008086e-12f,
+};
+
+/* (erfinv(x) / sqrt(w) - ERFINV_AT_16) / t, t = 1 / sqrt(w) - 1/4, up to w = 104, where denormal
+ * numbers end; positive beyond; error of the quotient 2^-28.6 */
+#define ERFINV_AT_16 0.95994589495436726
+static const float erfinv_far_f32[] = {
+    -0.198196173f, 0.0802308246f, 0.55367744f, -0.874471962f, 0.881137431f, -3.28126001f,
+    -2.39171171f, -10.3107777f, 140.371185f,
+};
+
+/* x scale (middle + rest), |rest| < middle: the product with `middle` is rounded only once, as it
+ * is the larger part. */
+DF_INLINE v_f32 scaled_sum(v_f32 x, double scale, double middle, v_f32 rest)
 {
-    double above = of[0][0], below = of[1][0];
-    for (int i = 1; i < 8; i++) {
-        above = above * r + of[0][i];
-        below = below * r + of[1][i];
+    const float high = (float)(scale * middle), low = (float)(scale * middle - high);
+    return fma_f32(x, splat_f32(high), x * fma_f32(rest, splat_f32((float)scale), splat_f32(low)));
+}
+
+/* erfinv(x) * scale, where `product` is (1 - x) (1 + x). */
+DF_NOINLINE v_f32 erfinv_of(v_f32 x, v_f32 product, double scale)
+{
+    const v_f32 w = -log_f32(product), t = w - 1.5f;
+    const v_i32 far = w > ERFINV_NEAR_END;
+    const int n_near = sizeof erfinv_near_f32 / sizeof(float);
+    const int n_far = sizeof erfinv_far_f32 / sizeof(float);
+    v_f32 y = scaled_sum(x, scale, ERFINV_AT_1_5, t * poly_f32(t, erfinv_near_f32, n_near));
+    if (any_f32(far)) {
+        const v_f32 root = sqrt_f32(w), u = 1 / root - 0.25f;
+        y = select_f32(far, scaled_sum(root, scale, ERFINV_AT_16,
+                                       u * poly_f32(u, erfinv_far_f32, n_far)), y);
     }
-    return above / below;
+    return copysign_f32(y, x);
 }
 
-#define QUANTILE_CENTER 0.425 /* largest |p - 1/2| of the central approximation */
+DF_INLINE v_f32 erfinv_f32(v_f32 x) { return erfinv_of(x, (1 - x) * (1 + x), 1); }
+DF_INLINE v_f32 erfcinv_f32(v_f32 x) { return erfinv_of(1 - x, x * (2 - x), 1); }
 
-/* x / q where P(X < x) = 1/2 + q. */
-static inline double center_ratio(double q_squared)
+/* sqrt(2) erfinv(2p - 1) */
+DF_INLINE v_f32 ndtri_f32(v_f32 p)
 {
-    static const double of[2][8] = {
-        {2.5090809287301226727e+3, 3.3430575583588128105e+4, 6.7265770927008700853e+4,
-         4.5921953931549871457e+4, 1.3731693765509461125e+4, 1.9715909503065514427e+3,
-         1.3314166789178437745e+2, 3.3871328727963666080e+0},
-        {5.2264952788528545610e+3, 2.8729085735721942674e+4, 3.9307895800092710610e+4,
-         2.1213794301586595867e+4, 5.3941960214247511077e+3, 6.8718700749205790830e+2,
-         4.2313330701600911252e+1, 1.0}};
-    return quantile_ratio(of, 0.180625 - q_squared);
+    return erfinv_of(2 * (p - 0.5f), 4 * p * (1 - p), M_SQRT2);
 }
 
-/* x where P(X > x) = e^-s. */
-static inline double tail_quantile(double s)
-{
-    static const double near[2][8] = {
-        {7.74545014278341407640e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1,
-         1.27045825245236838258e+0, 3.64784832476320460504e+0, 5.76949722146069140550e+0,
-         4.63033784615654529590e+0, 1.42343711074968357734e+0},
-        {1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2,
-         1.48103976427480074590e-1, 6.89767334985100004550e-1, 1.67638483018380384940e+0,
-         2.05319162663775882187e+0, 1.0}};
-    static const double far[2][8] = {
-        {2.01033439929228813265e-7, 2.71155556874348757815e-5, 1.24266094738807843860e-3,
-         2.65321895265761230930e-2, 2.96560571828504891230e-1, 1.78482653991729133580e+0,
-         5.46378491116411436990e+0, 6.65790464350110377720e+0},
-        {2.04426310338993978564e-15, 1.42151175831644588870e-7, 1.84631831751005468180e-5,
-         7.86869131145613259100e-4, 1.48753612908506148525e-2, 1.36929880922735805310e-1,
-         5.99832206555887937690e-1, 1.0}};
-    const double r = sqrt(s);
-    return r <= 5 ? quantile_ratio(near, r - 1.6) : quantile_ratio(far, r - 5);
-}
+DF_INLINE v_f64 erfinv_f64(v_f64 x) { return by_lane_f64(df_erfinv, x); }
+DF_INLINE v_f64 erfcinv_f64(v_f64 x) { return by_lane_f64(df_erfcinv, x); }
+DF_INLINE v_f64 ndtri_f64(v_f64 p) { return by_lane_f64(df_ndtri, p); }
 
-static inline double ndtri_scalar(double p)
-{
-    const double q = p - 0.5, tail = p < 0.5 ? p : 1 - p;
-    if (!(tail >= 0)) return NAN;
-    if (tail == 0) return p == 0 ? -INFINITY : INFINITY;
-    if (fabs(q) <= QUANTILE_CENTER) return q * center_ratio(q * q);
-    return copysign(tail_quantile(-log(tail)), q);
-}
-
-/* erf(y) = P(|X| < sqrt(2) y). */
-static inline double erfinv_scalar(double x)
-{
-    const double tail = 1 - fabs(x);
-    if (!(tail >= 0)) return NAN;
-    if (tail == 0) return copysign(INFINITY, x);
-    if (fabs(x) <= 2 * QUANTILE_CENTER) return x * (center_ratio(0.25 * x * x) * (0.5 * M_SQRT1_2));
-    return copysign(tail_quantile(M_LN2 - log(tail)) * M_SQRT1_2, x);
-}
-
-static inline double erfcinv_scalar(double x)
-{
-    const double q = 1 - x, tail = x < 1 ? x : 2 - x;
-    if (!(tail >= 0)) return NAN;
-    if (tail == 0) return x == 0 ? INFINITY : -INFINITY;
-    if (fabs(q) <= 2 * QUANTILE_CENTER) return q * (center_ratio(0.25 * q * q) * (0.5 * M_SQRT1_2));
-    return copysign(tail_quantile(M_LN2 - log(tail)) * M_SQRT1_2, q);
-}
+#endif

@@ -44,6 +44,7 @@ from dualflow.ops.elementwise import (
     compare as compare,
     division as division,
     exponential as exponential,
+    gamma as gamma,
     hyperbolic as hyperbolic,
     incomplete as incomplete,
     limits as limits,

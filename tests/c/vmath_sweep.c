@@ -1,14 +1,14 @@
-/* Compares the functions of csrc/simd/vmath.h with libm in a wider type and prints, per function,
- * the largest error in ulp, its argument, and ns per element. Exits with 1 if a function exceeds
- * its limit. Build it once per SIMD level:
+/* Compares the functions of csrc/simd/vmath.h and lgamma with libm in a wider type and prints, per
+ * function, the largest error in ulp, its argument, and ns per element. Exits with 1 if a function
+ * exceeds its limit. Build it once per SIMD level:
  *
  *   gcc -O3 -std=gnu11 -fwrapv -ffp-contract=off -fno-math-errno -Icsrc [-mavx2 -mfma ...] \
- *       tests/c/vmath_sweep.c -o sweep -lm
+ *       tests/c/vmath_sweep.c csrc/special/digamma.c csrc/special/zeta.c -o sweep -lm
  *   ./sweep [stride [name]]    every stride-th float32 (1: all 2^32); default 997
  *
  * float64 and functions of two arguments get 2^32 / stride random bit patterns and ranges, and all
  * pairs of special values. */
-#include "simd/vmath.h"
+#include "simd/vmath_gamma.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* The incomplete gamma and beta functions, their derivatives, and the Hurwitz zeta function. The
- * formulas are in vmath_gamma.h and vmath_beta.h. */
+/* The incomplete gamma and beta functions and their derivatives. */
 #include "ops/elementwise/elementwise.h"
+#include "special/special.h"
 
 #define TEMPLATE "ops/elementwise/incomplete_formulas.h"
 #include "ops/each_float.h"
@@ -12,4 +12,3 @@ DF_OP(igamma_grad_a) = {BINARY_OP("igamma_grad_a"), .tile = {FLOATS(igamma_grad_
 DF_OP(gamma_density) = {BINARY_OP("gamma_density"), .tile = {FLOATS(gamma_density)}, .cost = 100};
 DF_OP(betainc) = {TERNARY_OP("betainc"), .tile = {FLOATS(betainc)}, .cost = 400};
 DF_OP(beta_density) = {TERNARY_OP("beta_density"), .tile = {FLOATS(beta_density)}, .cost = 200};
-DF_OP(zeta) = {BINARY_OP("zeta"), .tile = {FLOATS(zeta)}, .cost = 500};

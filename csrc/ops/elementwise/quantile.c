@@ -1,5 +1,6 @@
 /* Inverses of the normal distribution and of the error functions. */
 #include "ops/elementwise/elementwise.h"
+#include "simd/vmath_quantile.h"
 
 #define TEMPLATE "ops/elementwise/quantile_formulas.h"
 #include "ops/each_float.h"

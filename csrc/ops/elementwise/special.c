@@ -1,5 +1,5 @@
-/* Sigmoid and related functions, x log y and related functions, the error and gamma functions. Most
- * formulas are in vmath.h. */
+/* Sigmoid and related functions, x log y and related functions, the error functions. Most formulas
+ * are in vmath.h. */
 #include "ops/elementwise/elementwise.h"
 
 #define TEMPLATE "ops/elementwise/special_formulas.h"
@@ -16,21 +16,3 @@ DF_OP(xlog1py) = {BINARY_OP("xlog1py"), .tile = {FLOATS(xlog1py)}, .cost = 0.6};
 DF_OP(xdivy) = {BINARY_OP("xdivy"), .tile = {FLOATS(xdivy)}};
 DF_OP(erf) = {UNARY_OP("erf"), .tile = {FLOATS(erf)}, .cost = 0.5};
 DF_OP(erfc) = {UNARY_OP("erfc"), .tile = {FLOATS(erfc)}, .cost = 2};
-DF_OP(lgamma) = {UNARY_OP("lgamma"), .tile = {FLOATS(lgamma)}, .cost = 8};
-DF_OP(digamma) = {UNARY_OP("digamma"), .tile = {FLOATS(digamma)}, .cost = 20};
-
-enum { N_ATTR };
-
-static df_status infer_polygamma(const df_call *call, df_error *err)
-{
-    int64_t n = call->attrs[N_ATTR].i;
-    if (n < 0 || n > POLYGAMMA_MAX)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: n is %lld, expected 0 to %d", call->op->name,
-                       (long long)n, POLYGAMMA_MAX);
-    return df_infer_broadcast(call, err);
-}
-
-DF_OP(polygamma) = {.name = "polygamma", .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1,
-                    .n_attrs = 1, .attrs = {{"n", DF_ATTR_INT}}, .promote = 1,
-                    .may_alias = DF_ANY_INPUT,
-                    .infer = infer_polygamma, .tile = {FLOATS(polygamma)}, .cost = 300};

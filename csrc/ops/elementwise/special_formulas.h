@@ -23,12 +23,3 @@ TILE_BINARY(xlog1py)
 TILE_BINARY(xdivy)
 TILE_UNARY(erf)
 TILE_UNARY(erfc)
-TILE_UNARY(lgamma)
-TILE_UNARY(digamma)
-
-TILE_HEAD(polygamma, 1)
-{
-    const T *x = in[0];
-    T *y = out;
-    for (int64_t i = 0; i < n; i++) y[i] = (T)polygamma_scalar((int)attrs[0].i, (double)x[i]);
-}

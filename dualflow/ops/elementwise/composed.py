@@ -11,7 +11,7 @@ from dualflow.ops.array.shape import reshape
 from dualflow.ops.elementwise.arithmetic import multiply
 from dualflow.ops.elementwise.compare import less, less_equal
 from dualflow.ops.elementwise.division import divide_no_nan
-from dualflow.ops.elementwise.special import lgamma
+from dualflow.ops.elementwise.gamma import lgamma
 from dualflow.ops.reduction.reduce import reduce_all, reduce_sum
 
 TYPE_CHECKING = False

@@ -1,26 +1,18 @@
-"""Incomplete gamma and beta functions and the zeta function, with their gradients. All are computed
-element by element in float64 or wider."""
+"""Incomplete gamma and beta functions, with their gradients. All are computed element by element in
+a wider type than their own."""
 
 from __future__ import annotations
 
 from dualflow._core import Tensor, apply, apply_binary
-from dualflow.errors import UnimplementedError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.elementwise.exponential import log, log1p
-from dualflow.ops.elementwise.special import digamma
+from dualflow.ops.elementwise.gamma import digamma, refuse_gradient
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
-
     from dualflow.ops.types import TensorLike
 
-__all__ = ["beta_density", "betainc", "gamma_density", "igamma", "igamma_grad_a", "igammac", "zeta"]
-
-
-def _refuse(op: str, argument: str) -> NoReturn:
-    raise UnimplementedError(f"{op}: there is no gradient with respect to {argument}; stop it with "
-                             "df.stop_gradient, or watch other tensors")
+__all__ = ["beta_density", "betainc", "gamma_density", "igamma", "igamma_grad_a", "igammac"]
 
 
 # --- gamma -----------------------------------------------------------------------------------
@@ -108,7 +100,7 @@ def igamma_grad_a(a: TensorLike, x: TensorLike, name: str | None = None) -> Tens
 
 @gradient("igamma_grad_a", saves="inputs")
 def _(g, y, a, x):
-    return (lambda: _refuse("igamma_grad_a", "a"),
+    return (lambda: refuse_gradient("igamma_grad_a", "a"),
             lambda: g * gamma_density(a, x) * (log(x) - digamma(a)))
 
 
@@ -163,7 +155,7 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
 
 @gradient("betainc", saves="inputs")
 def _(g, y, a, b, x):
-    return (lambda: _refuse("betainc", "a"), lambda: _refuse("betainc", "b"),
+    return (lambda: refuse_gradient("betainc", "a"), lambda: refuse_gradient("betainc", "b"),
             lambda: g * beta_density(a, b, x))
 
 
@@ -185,38 +177,3 @@ def _(g, y, a, b, x):
     return (lambda: g * y * (log(x) - digamma(a) + digamma(a + b)),
             lambda: g * y * (log1p(-x) - digamma(b) + digamma(a + b)),
             lambda: g * y * ((a - 1) / x - (b - 1) / (1 - x)))
-
-
-# --- zeta ------------------------------------------------------------------------------------
-
-
-def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
-    """Return the Hurwitz zeta function, the sum of ``(q + n)**-x`` over n = 0, 1, ..., elementwise.
-
-    Parameters
-    ----------
-    x : Tensor, floating, more than 1
-    q : Tensor, floating
-
-    Returns
-    -------
-    Tensor, of the promoted dtype and the broadcast shape
-        inf at the poles, x = 1 and whole q <= 0; NaN where the sum diverges or has no real value.
-
-    Notes
-    -----
-    Computed by the Euler-Maclaurin formula. The gradient with respect to q is ``-x * zeta(x + 1,
-    q)``. As in TensorFlow, x has no gradient; requesting one raises.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.zeta([2., 4.], 1.).numpy().round(4)
-    array([1.6449, 1.0823], dtype=float32)
-    """
-    return apply_binary("zeta", x, q, name)
-
-
-@gradient("zeta", saves="inputs")
-def _(g, y, x, q):
-    return lambda: _refuse("zeta", "x"), lambda: -g * x * zeta(x + 1, q)

@@ -29,7 +29,7 @@ def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Computed in float64 by Wichura's AS 241; inf at 1, -inf at -1, NaN outside. The gradient is
+    float64 is computed by Wichura's AS 241; inf at 1, -inf at -1, NaN outside. The gradient is
     ``g * sqrt(pi) / 2 * exp(y**2)``.
 
     Examples
@@ -59,7 +59,7 @@ def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Computed in float64 by Wichura's AS 241; inf at 0, -inf at 2, NaN outside. The gradient is
+    float64 is computed by Wichura's AS 241; inf at 0, -inf at 2, NaN outside. The gradient is
     ``-g * sqrt(pi) / 2 * exp(y**2)``.
 
     Examples
@@ -89,7 +89,7 @@ def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Computed in float64 by Wichura's AS 241; inf at 1, -inf at 0, NaN outside. The gradient is
+    float64 is computed by Wichura's AS 241; inf at 1, -inf at 0, NaN outside. The gradient is
     ``g * sqrt(2 * pi) * exp(y**2 / 2)``.
 
     Examples

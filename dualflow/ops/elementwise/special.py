@@ -1,12 +1,11 @@
-"""Sigmoid, softplus, x log y, the error and gamma functions and relatives, with gradients."""
+"""Sigmoid, softplus, x log y, the error functions and relatives, with gradients."""
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply, apply_binary, apply_unary, as_tensor
-from dualflow.dtypes import float64
+from dualflow._core import Tensor, apply_binary, apply_unary
 from dualflow.gradient_registry import gradient
 from dualflow.ops.elementwise.cast import cast
-from dualflow.ops.elementwise.compare import equal, not_equal, where
+from dualflow.ops.elementwise.compare import not_equal
 from dualflow.ops.elementwise.exponential import exp
 from dualflow.ops.elementwise.hyperbolic import tanh
 
@@ -14,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dualflow.ops.types import TensorLike
 
-__all__ = ["digamma", "erf", "erfc", "lgamma", "log_sigmoid", "polygamma", "sigmoid",
-           "sigmoid_grad", "softplus", "xdivy", "xlog1py", "xlogy"]
+__all__ = ["erf", "erfc", "log_sigmoid", "sigmoid", "sigmoid_grad", "softplus", "xdivy", "xlog1py",
+           "xlogy"]
 
 
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
@@ -286,106 +285,3 @@ def erfc(x: TensorLike, name: str | None = None) -> Tensor:
 @gradient("erfc", saves="inputs")
 def _(g, y, x):
     return g * (-_TWO_BY_ROOT_PI * exp(-(x * x)))
-
-
-def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """Return ``log(|gamma(x)|)``, elementwise.
-
-    Parameters
-    ----------
-    x : Tensor, floating
-
-    Returns
-    -------
-    Tensor, same shape and dtype as `x`
-
-    Notes
-    -----
-    Computed by the C library. inf at 0 and the negative integers. The gradient is
-    ``g * digamma(x)``.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.lgamma([1., 5.]).numpy().round(4)
-    array([0.    , 3.1781], dtype=float32)
-    """
-    return apply_unary("lgamma", x, name)
-
-
-@gradient("lgamma", saves="inputs")
-def _(g, y, x):
-    return g * digamma(x)
-
-
-def digamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """Return the derivative of lgamma, elementwise.
-
-    Parameters
-    ----------
-    x : Tensor, floating
-
-    Returns
-    -------
-    Tensor, same shape and dtype as `x`
-
-    Notes
-    -----
-    Computed in float64; NaN at the negative integers. The gradient is ``g * polygamma(1, x)``.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.digamma([1., 5.]).numpy().round(4)
-    array([-0.5772,  1.5061], dtype=float32)
-    """
-    return apply_unary("digamma", x, name)
-
-
-@gradient("digamma", saves="inputs")
-def _(g, y, x):
-    return g * polygamma(1, x)
-
-
-def polygamma(a: int | TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Return the a-th derivative of digamma, elementwise.
-
-    Parameters
-    ----------
-    a : int, 0 to 100, or Tensor of such numbers in the dtype of x
-        The order of the derivative; a tensor broadcasts with x.
-    x : Tensor, floating
-
-    Returns
-    -------
-    Tensor, same shape and dtype as `x`
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a is out of range.
-
-    Notes
-    -----
-    Computed in float64 as ``(-1)**(a+1) * a! * zeta(a + 1, x)``, below 0 by reflection (NIST
-    DLMF 5.15). At 0 and the negative integers it is inf for odd a and NaN for even a. The
-    gradient is ``g * polygamma(a + 1, x)``.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.polygamma(1, [1., 2.]).numpy().round(4)
-    array([1.6449, 0.6449], dtype=float32)
-    """
-    if isinstance(a, int):
-        return apply("polygamma", x, n=a, name=name)
-    n, at = cast(a, float64), as_tensor(x, None, "polygamma")
-    wide = cast(at, float64)
-    factor = where(equal(n % 2, 0), -1.0, 1.0) * exp(lgamma(n + 1))
-    found = where(equal(n, 0), digamma(wide), factor * apply("zeta", n + 1, wide))
-    return cast(found, at.dtype, name=name)
-
-
-@gradient("polygamma", saves="inputs")
-def _(g, y, x, n):
-    return g * polygamma(n + 1, x)

@@ -38,7 +38,6 @@ both("betainc", [FIXED, OTHER, FRACTION], special.betainc, "math.betainc", (2,))
 both("beta_density", [SHAPE, RATE, FRACTION], beta_density,
      "ops.elementwise.incomplete.beta_density",
      (0, 1, 2))
-both("zeta", [1 + FIXED, RATE], special.zeta, "math.zeta", (1,))
 for dtype, limit in (("float32", {"ulp": 2}), ("float64", {"rel": 1e-7})):
     case("igamma_grad_a", args=[FIXED, RATE], ref=grad_a, edges=False, dtypes=(dtype,),
          function="ops.elementwise.incomplete.igamma_grad_a", grad=(1,), **limit)

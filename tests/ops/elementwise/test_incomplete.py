@@ -10,6 +10,7 @@ from scipy import special
 
 import dualflow as df
 from dualflow.ops.elementwise.incomplete import beta_density, gamma_density, igamma_grad_a
+from tests.ops.rounded import assert_rounded, bits
 
 INF, NAN = math.inf, math.nan
 E_40 = Fraction(235385266837019985407899910749034804508871617254, 10**30)
@@ -72,6 +73,20 @@ def test_float32_is_rounded_once():
                       (df.math.betainc(a, x, y), special.betainc(*wide_)),
                       (df.math.zeta(a + 1, x), special.zeta((a + 1).astype(float), wide_[1]))):
         np.testing.assert_array_max_ulp(got.numpy(), want.astype(np.float32), 1)
+
+
+def test_float32_matches_float64_at_all_magnitudes():
+    rng = np.random.default_rng(3)
+    near = 10 ** rng.uniform(-4, 6, 2000)
+    a = np.concatenate([rng.uniform(0.05, 10, 3000), near, 10 ** rng.uniform(-10, 8, 1000),
+                        bits(rng, 1000)]).astype("f4")
+    x = np.concatenate([rng.uniform(0.01, 15, 3000),
+                        np.abs(near + rng.uniform(-8, 8, 2000) * np.sqrt(near)),
+                        10 ** rng.uniform(-30, 8, 1000), bits(rng, 1000)]).astype("f4")
+    for f in df.math.igamma, df.math.igammac, gamma_density, igamma_grad_a:
+        n = 5500 if f is igamma_grad_a else 7000        # of huge arguments it sums many terms
+        got, want = f(a[:n], x[:n]).numpy(), f(a[:n].astype("f8"), x[:n].astype("f8")).numpy()
+        assert_rounded(got, want, 0.6, a[:n], x[:n])
 
 
 @pytest.mark.parametrize("function, args, want", [

@@ -1,21 +1,10 @@
-/* Part of vmath.h: rare functions, computed lane by lane: lgamma of float64 by libm, digamma by a
- * scalar formula. */
-
-DF_INLINE v_f64 by_lane_f64(double (*f)(double), v_f64 x)
-{
-    for (int64_t i = 0; i < (int64_t)(sizeof x / sizeof(double)); i++) x[i] = f(x[i]);
-    return x;
-}
-
-/* libm's lgamma also writes a global sign; this form does not. */
-static inline double lgamma_scalar(double x)
-{
-    int sign;
-    return lgamma_r(x, &sign);
-}
+/* digamma and its derivatives. */
+#include "special/special.h"
+#include <math.h>
+#include <string.h>
 
 /* psi near its positive root, by Taylor series: in the general formula two terms cancel there. */
-static inline double digamma_near_root(double x)
+static double digamma_near_root(double x)
 {
     static const double taylor[] = {
         0.9676722454476212, -0.4427631689835921, 0.258499760955651, -0.16394270544240652,
@@ -34,9 +23,8 @@ static inline double digamma_near_root(double x)
 }
 
 /* Derivative of lgamma. Above 10 the asymptotic series in 1 / x^2 (Abramowitz and Stegun, 6.3.18),
- * reached by psi(x) = psi(x + 1) - 1 / x; below zero psi(x) = psi(1 - x) - pi / tan(pi x). As in
- * SciPy, -inf at 0, inf at -0, NaN at the negative integers. */
-static inline double digamma_scalar(double x)
+ * reached by psi(x) = psi(x + 1) - 1 / x; below zero psi(x) = psi(1 - x) - pi / tan(pi x). */
+double df_digamma(double x)
 {
     if (x == 0) return -1 / x;
     long double y = 0; /* terms of both signs and several units cancel to a small result */
@@ -56,12 +44,33 @@ static inline double digamma_scalar(double x)
     return (double)(y + (logl(far) - 0.5L / far - z * series));
 }
 
-DF_INLINE v_f64 lgamma_f64(v_f64 x) { return by_lane_f64(lgamma_scalar, x); }
-DF_INLINE v_f64 digamma_f64(v_f64 x) { return by_lane_f64(digamma_scalar, x); }
-
-DF_INLINE v_f32 by_lane_f32(double (*f)(double), v_f32 x)
+/* (-1)^n pi^-n times the n-th derivative of cot(pi x), where c = cot(pi x): the polynomial Q(n, c)
+ * with Q(0) = c and Q(n + 1) = (1 + c^2) Q'(n). All its coefficients are positive. */
+static double cot_derivative(int n, double c)
 {
-    for (int64_t i = 0; i < (int64_t)(sizeof x / sizeof(float)); i++) x[i] = (float)f((double)x[i]);
-    return x;
+    double q[DF_POLYGAMMA_MAX + 2] = {0, 1};
+    for (int k = 0; k < n; k++) {
+        double next[DF_POLYGAMMA_MAX + 2] = {0};
+        for (int i = 1; i <= k + 1; i++) {
+            next[i - 1] += i * q[i];
+            next[i + 1] += i * q[i];
+        }
+        memcpy(q, next, sizeof q);
+    }
+    double y = 0;
+    for (int i = n + 1; i >= 0; i--) y = y * c + q[i];
+    return y;
 }
 
+/* (-1)^(n+1) n! zeta(n + 1, x), and for x < 0 its reflection (NIST DLMF 5.15.6). */
+double df_polygamma(int n, double x)
+{
+    if (n == 0) return df_digamma(x);
+    double sign = n % 2 ? 1 : -1;
+    if (x > 0) return isinf(x) ? 0 : (double)(sign * tgammal(n + 1) * df_zeta_long(n + 1, x));
+    double beyond = x - rint(x);
+    if (!isfinite(x)) return (double)NAN;
+    if (beyond == 0) return n % 2 ? (double)INFINITY : (double)NAN;
+    double right = (double)(sign * tgammal(n + 1) * df_zeta_long(n + 1, 1 - x));
+    return sign * (pow(M_PI, n + 1) * cot_derivative(n, 1 / tan(M_PI * beyond)) - right);
+}
