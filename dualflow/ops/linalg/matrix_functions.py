@@ -18,7 +18,7 @@ from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import greater
 from dualflow.ops.elementwise.exponential import log
 from dualflow.ops.linalg.factors import cholesky
-from dualflow.ops.linalg.lapack import lapack, scipy
+from dualflow.ops.linalg.lapack import lapack, one_blas_thread, scipy
 from dualflow.ops.linalg.matmul import matmul
 from dualflow.ops.linalg.matrices import like, matrices, turned
 from dualflow.ops.linalg.solve import triangular_solve
@@ -227,14 +227,21 @@ def _matrix_function(op: str, compute: Callable[[Any], Any]) -> Any:
     return made
 
 
+def _scipy_linalg(op: str, function: str, a: Any) -> Any:
+    """Call a function of `scipy.linalg` on one thread."""
+    compute = getattr(scipy("linalg", op), function)
+    with one_blas_thread("scipy.linalg._flapack"):
+        return compute(a)
+
+
 def _each(op: str, function: str, x: Tensor) -> Any:
     """Apply a SciPy function to each matrix; raise if a result is not real and finite."""
     import numpy as np
 
     a = x.numpy()
-    made, compute = np.empty_like(a), getattr(scipy("linalg", op), function)
+    made = np.empty_like(a)
     for at in np.ndindex(a.shape[:-2]):
-        result = compute(a[at])
+        result = _scipy_linalg(op, function, a[at])
         scale = np.abs(result).max(initial=0.0)
         if not np.isfinite(scale) or np.abs(result.imag).max(initial=0.0) > 1e-5 * scale:
             raise InvalidArgumentError(f"{op}: matrix {at} has no real and finite result" if at else
@@ -243,7 +250,7 @@ def _each(op: str, function: str, x: Tensor) -> Any:
     return made
 
 
-_expm = _matrix_function("expm", lambda x: scipy("linalg", "expm").expm(x.numpy()))
+_expm = _matrix_function("expm", lambda x: _scipy_linalg("expm", "expm", x.numpy()))
 _logm = _matrix_function("logm", lambda x: _each("logm", "logm", x))
 _sqrtm = _matrix_function("sqrtm", lambda x: _each("sqrtm", "sqrtm", x))
 
