@@ -36,6 +36,18 @@
         return i;                                                                                \
     }                                                                                            \
     LOOP_AFTER(from, to, vectors_##from##_##to(n, y, x))
+/* INT32_MAX is not a float: from 2^31 on, the low bits are set after the conversion. */
+DF_INLINE int64_t vectors_f32_i32(int64_t n, int32_t *y, const float *x)
+{
+    const int64_t at_once = DF_VEC_BYTES / sizeof *x;
+    int64_t i = 0;
+    for (; i + at_once <= n; i += at_once) {
+        const v_f32 v = load_f32(x + i), limited = clamp_f32(v, -0x1p31f, 0x1.fffffep30f);
+        const v_f32 number = (v_f32)((v_i32)limited & (v == v));
+        store_i32(y + i, __builtin_convertvector(number, v_i32) | ((v >= 0x1p31f) & 0x7f));
+    }
+    return i;
+}
 #define LOOPS_OF_ALL(from)                                                                       \
     LOOP(from, boolean) LOOP(from, u32) LOOP(from, u64) LOOP(from, i64) LOOP(from, bf16)         \
     LOOP(from, f64)
@@ -52,7 +64,7 @@ LOOPS_OF_INTS(u8) LOOPS_OF_INTS(u16) LOOPS_OF_INTS(u32) LOOPS_OF_INTS(u64)
 LOOPS_OF_INTS(i8) LOOPS_OF_INTS(i16) LOOPS_OF_INTS(i32) LOOPS_OF_INTS(i64)
 LOOPS(f16) LOOP(f16, f16)
 LOOPS(bf16) LOOP(bf16, f16) LOOP(bf16, f32)
-LOOPS_OF_FLOATS(f32) LOOP(f32, i32) /* INT32_MAX is not a float */ LOOP(f32, f32)
+LOOPS_OF_FLOATS(f32) LOOP_AFTER(f32, i32, vectors_f32_i32(n, y, x)) LOOP(f32, f32)
 LOOPS_OF_FLOATS(f64) VECTOR_LOOP(f64, i32, INT32_MIN, INT32_MAX) LOOP(f64, f16) LOOP(f64, f32)
 
 /* By the instructions of the level. */
