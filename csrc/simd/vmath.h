@@ -38,11 +38,17 @@
 #define LN2_LO_f64 0x1.a39ef35793c76p-33
 #define LOG2E 1.4426950408889634
 
-/* e^x overflows beyond EXP_HIGH and rounds to zero below EXP_LOW. */
+/* x 2^n rounds to zero for n up to SCALE_ZERO, in float32 for x below 2^9, in float64 below 2^11.
+ * SCALE_LOW is -254 and -2046: twice the exponent whose biased form is 0. */
+#define SCALE_ZERO_f32 (-159)
+#define SCALE_ZERO_f64 (-1086)
+
+/* e^x overflows beyond EXP_HIGH; at EXP_LOW and below, far below the smallest number, it is computed
+ * with n = SCALE_LOW. */
 #define EXP_HIGH_f32 89
-#define EXP_LOW_f32 (-104)
+#define EXP_LOW_f32 (-176)
 #define EXP_HIGH_f64 710
-#define EXP_LOW_f64 (-746)
+#define EXP_LOW_f64 (-1418)
 /* From this x on, 1 - tanh(x) is below half an ulp, so the result is 1. */
 #define TANH_ONE_f32 9.1f
 #define TANH_ONE_f64 19.1

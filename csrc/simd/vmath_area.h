@@ -82,7 +82,7 @@ DF_INLINE v_f64 atanh_f64(v_f64 x)
     return copysign_f64(select_f64((a != a) | (a < 0x1p-28), a, y), x);
 }
 
-#define ERFC_END 27.9 /* erfc rounds to 0 above this, and to 2 below its negative */
+#define ERFC_END 37.6583 /* erfc is 0 above this, 2 below its negative; its square is -EXP_LOW */
 /* The low parts of sqrt(2) and of sqrt(2 / pi), beyond float64. */
 #define SQRT_2_LOW (-0x1.bdd3413b26456p-54)
 #define SQRT_2_OVER_PI_LOW (-0x1.cbc0d30ebfd15p-55)

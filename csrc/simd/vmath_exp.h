@@ -16,12 +16,17 @@ DF_INLINE V FN(pow2)(V n)
     return (V)((M)(n + (ROUND_MAGIC + EXPONENT_BIAS)) << FRACTION_BITS);
 }
 
-/* x * 2^n for an integer n between the exponents of the smallest denormal and of twice overflow,
- * rounded once: after the first factor the number is still normal. */
+/* x * 2^n for an integer n from SCALE_LOW to the exponent of twice overflow, rounded once: after the
+ * first factor the number is still normal.
+ *
+ * A product below the normal range takes 150 cycles on some processors, also if it rounds to 0. The
+ * limits of arguments, EXP_LOW and others, lead to SCALE_LOW, where both powers of two are 0; with
+ * AVX-512 lanes up to SCALE_ZERO are not computed. So masked and saturated arguments are fast. */
 DF_INLINE V FN(scale)(V x, V n)
 {
 #if defined(__AVX512F__)
-    return DF_MM(scalef)(x, n);
+    const V zero = FN(splat)(DF_CAT(SCALE_ZERO, DTYPE));
+    return DF_MM(maskz_scalef)(DF_CAT(DF_MM(cmp), mask)(n, zero, _CMP_NLE_UQ), x, n);
 #else
     V half = FN(rint)(n * (T)0.5);
     return x * FN(pow2)(half) * FN(pow2)(n - half);

@@ -7,12 +7,9 @@
 #define INV_SQRT_2PI 0.39894228040143267793994605993438
 #define SQRT_HALF 0.70710678118654752440084436210485
 
-/* From this x on the normal tail rounds to 0; e^-x^2/2 at it is within the range of `scale`. */
-#define NORMAL_END_f32 15
-#define NORMAL_END_f64 39.5
-/* Below this x, x e^x rounds to 0. */
-#define LOGISTIC_LOW_f32 (EXP_LOW_f32 - 8)
-#define LOGISTIC_LOW_f64 (EXP_LOW_f64 - 8)
+/* From this x on the normal tail is 0; x^2/2 is -EXP_LOW. */
+#define NORMAL_END_f32 18.764f
+#define NORMAL_END_f64 53.257
 
 /* e^(high + low) without the factor 2^n; |low| far below 1. */
 DF_INLINE V FN(exp_pair_fraction)(FN(df_pair) x, V *n)
@@ -65,10 +62,10 @@ DF_INLINE V FN(gelu_slope)(V x)
     return FN(select)(center, FN(fma)(c, scaled, (T)0.5 + FN(normal_center)(c)), beyond);
 }
 
-/* sigmoid(x) without the factor 2^n, for x >= LOGISTIC_LOW; *y is the full value. */
+/* sigmoid(x) without the factor 2^n, for x >= EXP_LOW; *y is the full value. */
 DF_INLINE V FN(sigmoid_fraction)(FN(df_pair) x, V *n, V *y)
 {
-    x.high = FN(clamp)(x.high, DF_CAT(LOGISTIC_LOW, DTYPE), DF_CAT(SIGMOID_ONE, DTYPE));
+    x.high = FN(clamp)(x.high, DF_CAT(EXP_LOW, DTYPE), DF_CAT(SIGMOID_ONE, DTYPE));
     V fraction = FN(exp_pair_fraction)(x, n), e = FN(scale)(fraction, *n);
     V q = fraction / (1 + e);
     q = FN(select)(x.high < -1, FN(fma)(-e, q, fraction), q);
@@ -79,7 +76,7 @@ DF_INLINE V FN(sigmoid_fraction)(FN(df_pair) x, V *n, V *y)
 /* x sigmoid(x) */
 DF_INLINE V FN(silu)(V x)
 {
-    V n, whole, low = FN(splat)(DF_CAT(LOGISTIC_LOW, DTYPE));
+    V n, whole, low = FN(splat)(DF_CAT(EXP_LOW, DTYPE));
     V q = FN(sigmoid_fraction)((FN(df_pair)){x, {0}}, &n, &whole);
     return FN(scale)(FN(select)(x < low, low, x) * q, n);
 }
@@ -87,7 +84,7 @@ DF_INLINE V FN(silu)(V x)
 /* s (1 + x (1 - s)) with s = sigmoid(x); its values at x and -x sum to 1. */
 DF_INLINE V FN(silu_slope)(V x)
 {
-    V n, s, c = -FN(clamp)(FN(abs)(x), 0, -DF_CAT(LOGISTIC_LOW, DTYPE));
+    V n, s, c = -FN(clamp)(FN(abs)(x), 0, -DF_CAT(EXP_LOW, DTYPE));
     V q = FN(sigmoid_fraction)((FN(df_pair)){c, {0}}, &n, &s);
     V below = FN(scale)(q * FN(fma)(c, 1 - s, FN(splat)(1)), n);
     return FN(select)(x > (V){0}, 1 - below, below);

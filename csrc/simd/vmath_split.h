@@ -40,7 +40,7 @@ DF_INLINE V FN(log1p_inside)(V x, V *k)
 {
     V f = FN(log_split)(1 + x, k);
 #if defined(__AVX512F__)
-    f = FN(scale)(x, -*k) + (FN(scale)(FN(splat)(1), -*k) - 1);
+    f = DF_MM(scalef)(x, -*k) + (DF_MM(scalef)(FN(splat)(1), -*k) - 1);
 #else
     M count = FN(abs)(x) < (T)((int64_t)1 << FRACTION_BITS);
     V down = FN(pow2)(FN(select)(count, -*k, (V){0}));

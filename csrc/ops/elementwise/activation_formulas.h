@@ -8,10 +8,9 @@
  * GELU_A x + GELU_B x^3. */
 #define GELU_A 1.5957691216057307117597842397375L /* 2 sqrt(2 / pi) */
 #define GELU_B (GELU_A * 0.044715L)
-/* For x below -GELU_END, x sigmoid(2u) rounds to 0; e^2u at -GELU_END is still within the range of
- * `scale`. */
-#define GELU_END_f32 11
-#define GELU_END_f64 22
+/* For x below -GELU_END, x sigmoid(2u) is 0; 2u at -GELU_END is EXP_LOW. */
+#define GELU_END_f32 12.961f
+#define GELU_END_f64 26.8118
 
 DF_INLINE V FN(elu)(V x) { return FN(select)(x > (V){0}, x, FN(expm1)(x)); }
 DF_INLINE V FN(elu_grad)(V g, V x) { return FN(select)(x > (V){0}, g, g * FN(exp)(x)); }
