@@ -37,8 +37,8 @@ SLIM = ["-fno-split-loops", "-fno-split-paths", "-fno-ipa-cp-clone",
         "--param=vect-epilogues-nomask=0"]
 LEAN = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c", CSRC / "conv/depthwise.c",
         CSRC / "ops/array/slicing.c", CSRC / "ops/conv/geometry.c", CSRC / "ops/epilogue.c",
-        CSRC / "ops/nn/ctc.c", *CSRC.glob("factor/*.c"), *CSRC.glob("ops/control_flow/*.c"),
-        *CSRC.glob("ops/linalg/*.c")]
+        CSRC / "ops/nn/ctc.c", CSRC / "ops/nn/recurrent.c", *CSRC.glob("factor/*.c"),
+        *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c")]
 LESS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
 # Dispatch executes 1 % more instructions than with -O2, which compiles Cython's C twice as long.
 GLUE_FLAGS = ["-O1", "-Wno-unused-parameter", "-Wno-sign-compare", "-Wno-unused-function"]

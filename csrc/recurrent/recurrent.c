@@ -105,8 +105,8 @@ static int64_t bytes_of(const df_recurrence *r) { return df_dtypes[r->dtype].byt
 static int64_t width_of(const df_recurrence *r) { return df_cell_gates(r->cell) * r->units; }
 
 /* Columns [column, column + groups * n) of a kernel: k x GH or, transposed, n x k. */
-static matrix matrix_of(const df_recurrence *r, const void *kernel, int64_t column, int64_t groups,
-                        int64_t n, int64_t k, bool transposed, scratch *from)
+DF_NOINLINE matrix matrix_of(const df_recurrence *r, const void *kernel, int64_t column,
+                             int64_t groups, int64_t n, int64_t k, bool transposed, scratch *from)
 {
     const int64_t bytes = bytes_of(r), vectors = df_ceil_div(n, DF_VEC_BYTES / bytes);
     matrix m = {.from = at(kernel, column * bytes), .k = k, .groups = groups, .n = n};
@@ -140,19 +140,30 @@ static recurrence cut(const df_recurrence *r)
     return of;
 }
 
+/* Lays out the matrices of one kernel in the forward pass. */
+DF_NOINLINE void lay_out_kernel(recurrence *of, bool recurrent, scratch *to)
+{
+    const df_recurrence *r = &of->r;
+    const bool before = r->cell == DF_GRU_BEFORE;
+    const int64_t units = r->units, groups = before ? 2 : df_cell_gates(r->cell);
+    if (!recurrent) {
+        of->inputs = matrix_of(r, r->kernel, 0, 1, width_of(r), r->features, false, to);
+        return;
+    }
+    of->first = matrix_of(r, r->recurrent, 0, groups, units, units, false, to);
+    if (before) of->second = matrix_of(r, r->recurrent, 2 * units, 1, units, units, false, to);
+}
+
 static recurrence lay_out(const df_recurrence *r, scratch *from)
 {
     recurrence of = cut(r);
     const int64_t bytes = bytes_of(r), states = r->rows * r->units * bytes;
-    const bool before = r->cell == DF_GRU_BEFORE;
-    const int64_t groups = before ? 2 : df_cell_gates(r->cell);
     const int64_t rows = of.tasks * of.chunk * of.task_rows;
+    scratch kernel = {at(r->kernel, 0), 0}, recurrent = {at(r->recurrent, 0), 0};
     of.lda = r->features;
-    of.ldd = before ? r->units : 0;
-    of.inputs = matrix_of(r, r->kernel, 0, 1, width_of(r), r->features, false, from);
-    of.first = matrix_of(r, r->recurrent, 0, groups, r->units, r->units, false, from);
-    if (before)
-        of.second = matrix_of(r, r->recurrent, 2 * r->units, 1, r->units, r->units, false, from);
+    of.ldd = r->cell == DF_GRU_BEFORE ? r->units : 0;
+    lay_out_kernel(&of, false, r->packed ? &kernel : from);
+    lay_out_kernel(&of, true, r->packed ? &recurrent : from);
     of.h = take(from, states);
     of.h_new = take(from, states);
     of.c = take(from, r->cell == DF_LSTM ? states : 0);
@@ -242,6 +253,23 @@ static void pack(const recurrence *of, matrix *m)
     df_parallel_for(m->panels, 1, cost, KERNELS[of->r.dtype].pack, m);
 }
 
+/* Packs the matrices that are laid out. */
+static void pack_matrices(recurrence *of)
+{
+    pack(of, &of->inputs);
+    pack(of, &of->first);
+    pack(of, &of->second);
+}
+
+int64_t DF_SYM(df_recurrence_pack)(const df_recurrence *r, bool recurrent, void *to)
+{
+    recurrence of = {.r = *r};
+    scratch memory = {to, 0};
+    lay_out_kernel(&of, recurrent, &memory);
+    if (to) pack_matrices(&of);
+    return memory.used;
+}
+
 int64_t DF_SYM(df_recurrence_workspace)(const df_recurrence *r)
 {
     scratch count = {0};
@@ -254,9 +282,7 @@ void DF_SYM(df_recurrence_run)(const df_recurrence *r, void *workspace)
     scratch from = {workspace, 0};
     recurrence of = lay_out(r, &from);
     if (r->rows == 0 || r->units == 0) return;
-    pack(&of, &of.inputs);
-    pack(&of, &of.first);
-    pack(&of, &of.second);
+    if (!r->packed) pack_matrices(&of);
     df_parallel_for(of.tasks, 1, task_cost(&of), KERNELS[r->dtype].forward, &of);
 }
 
@@ -283,9 +309,7 @@ void DF_SYM(df_recurrence_grad)(const df_recurrence *r, void *workspace)
     }
     if (!of.at_once || of.tasks == 0) memset(of.sums, 0, sum_bytes);
     if (r->rows) {
-        pack(&of, &of.inputs);
-        pack(&of, &of.first);
-        pack(&of, &of.second);
+        pack_matrices(&of);
         df_parallel_for(of.tasks, 1, 2 * task_cost(&of), KERNELS[r->dtype].backward, &of);
     }
     for (int i = 0; !of.at_once && i < of.n_products; i++) {

@@ -37,6 +37,7 @@ typedef struct {
     df_cell cell;
     df_dtype dtype;
     bool reverse, time_major;
+    bool packed; /* df_recurrence_pack wrote `kernel` and `recurrent`; forward only */
     int64_t steps, rows, features, units;
     const int64_t *lengths; /* B, each from 0 to T */
     const void *x;          /* F elements per step and row */
@@ -53,6 +54,11 @@ typedef struct {
     bool wants_x; /* compute d_x */
     void *d_x, *d_kernel, *d_recurrent, *d_bias, *d_inner_bias, *d_h0, *d_c0;
 } df_recurrence;
+
+/* Packs a kernel for the forward pass and returns the number of bytes; `recurrent` selects the
+ * kernel. If `to` is NULL, only returns the number. The order of elements depends on the cell, the
+ * dtype, features, units and the SIMD level. `to` is aligned to 64 bytes. */
+int64_t DF_SYM(df_recurrence_pack)(const df_recurrence *r, bool recurrent, void *to);
 
 /* Bytes of scratch memory. Ignores the pointers, so they may be set later. */
 int64_t DF_SYM(df_recurrence_workspace)(const df_recurrence *r);

@@ -34,7 +34,7 @@ def test_level(level, request):
     ran = run(level, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
               "tests/ops/test_values.py", "tests/ops/test_edges.py", "tests/ops/test_halves.py",
               "tests/graph/test_matmul_epilogue.py", "tests/graph/test_conv_epilogue.py",
-              "tests/ops/nn/test_recurrent.py", *few)
+              "tests/ops/nn/test_recurrent.py", "tests/graph/test_packed_kernels.py", *few)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
 
 

@@ -1,5 +1,6 @@
 /* simple_rnn, lstm and gru: a layer in one direction over whole sequences, and its gradient.
- * recurrent/ computes it.
+ * recurrent/ computes it. pack_kernel packs a kernel for the forward pass; simple_rnn_packed,
+ * lstm_packed and gru_packed are the layers with packed kernels and return the same bits.
  *
  * T steps, B rows of the batch, F features, H units, G gates. Inputs are x (B, T, F) or, if
  * time_major, (T, B, F), the kernel (F, GH), the recurrent kernel (H, GH), the bias (GH), for gru
@@ -15,8 +16,40 @@
 
 enum { REVERSE, TIME_MAJOR, VARIANT }; /* attributes; the last is relu or reset_after */
 
+typedef enum { PLAIN, PACKED, GRADIENT } form; /* PACKED: a layer with packed kernels */
+
+/* An op of this file. `cells` are by attribute VARIANT, if the two differ. */
+typedef struct {
+    const df_op *op;
+    df_cell cells[2];
+    form form;
+} layer;
+
+extern DF_OP(simple_rnn);
+extern DF_OP(simple_rnn_packed);
+extern DF_OP(simple_rnn_grad);
+extern DF_OP(lstm);
+extern DF_OP(lstm_packed);
+extern DF_OP(lstm_grad);
+extern DF_OP(gru);
+extern DF_OP(gru_packed);
+extern DF_OP(gru_grad);
+
+static const layer LAYERS[] = {
+    {&DF_SYM(df_op_simple_rnn), {DF_RNN_TANH, DF_RNN_RELU}, PLAIN},
+    {&DF_SYM(df_op_simple_rnn_packed), {DF_RNN_TANH, DF_RNN_RELU}, PACKED},
+    {&DF_SYM(df_op_simple_rnn_grad), {DF_RNN_TANH, DF_RNN_RELU}, GRADIENT},
+    {&DF_SYM(df_op_lstm), {DF_LSTM, DF_LSTM}, PLAIN},
+    {&DF_SYM(df_op_lstm_packed), {DF_LSTM, DF_LSTM}, PACKED},
+    {&DF_SYM(df_op_lstm_grad), {DF_LSTM, DF_LSTM}, GRADIENT},
+    {&DF_SYM(df_op_gru), {DF_GRU_BEFORE, DF_GRU_AFTER}, PLAIN},
+    {&DF_SYM(df_op_gru_packed), {DF_GRU_BEFORE, DF_GRU_AFTER}, PACKED},
+    {&DF_SYM(df_op_gru_grad), {DF_GRU_BEFORE, DF_GRU_AFTER}, GRADIENT},
+};
+
 typedef struct {
     df_cell cell;
+    form form;
     bool reverse, time_major;
     bool wants_x; /* a gradient that includes x */
     const df_tensor *x, *kernel, *recurrent, *bias, *inner_bias, *h0, *c0, *lengths;
@@ -24,9 +57,13 @@ typedef struct {
     int64_t steps, rows, features, units;            /* or DF_UNKNOWN */
 } operands;
 
-static operands operands_of(const df_call *call, df_cell cell, bool gradient)
+static operands operands_of(const df_call *call)
 {
-    operands o = {.cell = cell};
+    const layer *of = LAYERS;
+    while (of->op != call->op) of++;
+    const bool gradient = of->form == GRADIENT, vary = of->cells[0] != of->cells[1];
+    const df_cell cell = of->cells[vary && call->attrs[VARIANT].i];
+    operands o = {.cell = cell, .form = of->form};
     const df_tensor *const *in = call->in;
     o.reverse = call->attrs[REVERSE].i;
     o.time_major = call->attrs[TIME_MAJOR].i;
@@ -79,7 +116,8 @@ static df_status check_dtypes(const df_call *call, const operands *o, df_error *
 {
     for (int i = 0; i < call->n_in; i++) {
         const df_tensor *x = call->in[i];
-        if (x == o->residuals) continue;
+        if (x == o->residuals || (o->form == PACKED && (x == o->kernel || x == o->recurrent)))
+            continue;
         if (x == o->lengths) {
             if (x->dtype != DF_I32 && x->dtype != DF_I64)
                 return df_fail_dtype(call, i, "lengths of int32 or int64", err);
@@ -116,7 +154,7 @@ static df_status check_steps(const df_call *call, operands *o, const df_tensor *
 static df_status check_kernels(const df_call *call, operands *o, df_error *err)
 {
     const long long gates = df_cell_gates(o->cell);
-    const df_tensor *u = o->recurrent, *w = o->kernel, *b = o->bias;
+    const df_tensor *u = o->recurrent, *w = o->kernel;
     if (u->ndim != 2 || !agrees(&o->units, u, 0) || !agrees_by(&o->units, u, 1, gates))
         return df_fail(err, DF_BAD_SHAPE,
                        "%s: the recurrent kernel has shape %s, expected (units, %lld * units)",
@@ -127,6 +165,13 @@ static df_status check_kernels(const df_call *call, operands *o, df_error *err)
                        df_shape_text(w->ndim, w->shape).text, gates,
                        df_shape_text(o->x->ndim, o->x->shape).text,
                        df_shape_text(u->ndim, u->shape).text);
+    return DF_OK;
+}
+
+static df_status check_biases(const df_call *call, operands *o, df_error *err)
+{
+    const long long gates = df_cell_gates(o->cell);
+    const df_tensor *u = o->recurrent, *b = o->bias;
     if (b->ndim != 1 || !agrees_by(&o->units, b, 0, gates))
         return df_fail(err, DF_BAD_SHAPE,
                        "%s: the bias has shape %s, expected (%lld * units,) for a recurrent kernel "
@@ -137,14 +182,35 @@ static df_status check_kernels(const df_call *call, operands *o, df_error *err)
     return DF_OK;
 }
 
+/* Checks that kernels were packed for these sizes. */
+static df_status check_packed(const df_call *call, const operands *o, df_error *err)
+{
+    const df_recurrence r = {.cell = o->cell, .dtype = o->x->dtype, .features = o->features,
+                             .units = o->units};
+    const df_tensor *kernels[] = {o->kernel, o->recurrent};
+    for (int i = 0; i < 2; i++) {
+        const df_tensor *w = kernels[i];
+        const bool known = w->size >= 0 && o->units >= 0 && o->features >= 0;
+        if (w->dtype != DF_U8 || w->ndim != 1 ||
+            (known && w->size != DF_SYM(df_recurrence_pack)(&r, i == 1, NULL)))
+            return df_fail(err, DF_BAD_SHAPE, "%s: input %d is %s, expected a kernel packed for "
+                           "x of %s and a state of %s", call->op->name, 1 + i,
+                           df_tensor_text(w).text, df_tensor_text(o->x).text,
+                           df_tensor_text(o->h0).text);
+    }
+    return DF_OK;
+}
+
 static df_status check(const df_call *call, operands *o, df_error *err)
 {
     o->steps = o->rows = o->features = o->units = DF_UNKNOWN;
     df_status status = check_dtypes(call, o, err);
     if (status == DF_OK) status = check_steps(call, o, o->x, &o->features, "input x", err);
-    if (status == DF_OK) status = check_kernels(call, o, err);
+    if (status == DF_OK && o->form != PACKED) status = check_kernels(call, o, err);
+    if (status == DF_OK) status = check_biases(call, o, err);
     if (status == DF_OK) status = check_state(call, o, o->h0, "initial state", err);
     if (status == DF_OK) status = check_state(call, o, o->c0, "initial cell state", err);
+    if (status == DF_OK && o->form == PACKED) status = check_packed(call, o, err);
     if (status != DF_OK) return status;
     if (o->lengths->ndim != 1 || !agrees(&o->rows, o->lengths, 0))
         return fail_shape(call, "lengths", o->lengths, "(batch,), one per sequence of x", err);
@@ -172,19 +238,18 @@ static df_status set_steps(const df_call *call, const operands *o, df_tensor *ou
     return df_tensor_set(out, o->x->dtype, 3, shape, call->op->name, err);
 }
 
-static df_status infer(const df_call *call, df_cell cell, df_error *err)
+static df_status infer_layer(const df_call *call, operands o, df_error *err)
 {
-    operands o = operands_of(call, cell, false);
     int64_t bytes;
     df_status status = check(call, &o, err);
     if (status == DF_OK) status = residual_bytes(call, &o, &bytes, err);
     if (status == DF_OK) status = set_steps(call, &o, call->out[0], o.units, err);
     if (status != DF_OK) return status;
     const int64_t state[] = {o.rows, o.units}, residuals[] = {o.steps, o.rows, bytes};
-    const int states = cell == DF_LSTM ? 2 : 1;
+    const int states = o.cell == DF_LSTM ? 2 : 1;
     for (int i = 1; i <= states && status == DF_OK; i++)
         status = df_tensor_set(call->out[i], o.x->dtype, 2, state, call->op->name, err);
-    if (status == DF_OK && df_cell_residuals(cell))
+    if (status == DF_OK && df_cell_residuals(o.cell))
         status = df_tensor_set(call->out[states + 1], DF_U8, 3, residuals, call->op->name, err);
     return status;
 }
@@ -207,9 +272,8 @@ static df_status check_grad(const df_call *call, operands *o, df_error *err)
     return DF_OK;
 }
 
-static df_status infer_grad(const df_call *call, df_cell cell, df_error *err)
+static df_status infer_grad(const df_call *call, operands o, df_error *err)
 {
-    operands o = operands_of(call, cell, true);
     df_status status = check_grad(call, &o, err);
     if (status != DF_OK) return status;
     const df_tensor *like[] = {o.kernel, o.recurrent, o.bias, o.inner_bias, o.h0, o.c0};
@@ -224,6 +288,12 @@ static df_status infer_grad(const df_call *call, df_cell cell, df_error *err)
     return status;
 }
 
+static df_status infer(const df_call *call, df_error *err)
+{
+    const operands o = operands_of(call);
+    return (o.form == GRADIENT ? infer_grad : infer_layer)(call, o, err);
+}
+
 /* --- execution -------------------------------------------------------------------------------- */
 
 static void *data_of(const df_tensor *x) { return x ? x->data : NULL; }
@@ -231,22 +301,23 @@ static void *data_of(const df_tensor *x) { return x ? x->data : NULL; }
 /* The data of the next output, or NULL if the cell does not have it. */
 static void *next(df_tensor *const **out, bool there) { return there ? (*(*out)++)->data : NULL; }
 
-static df_recurrence describe(const df_call *call, df_cell cell, bool gradient)
+static df_recurrence describe(const df_call *call, const operands *of)
 {
-    const operands o = operands_of(call, cell, gradient);
+    const operands o = *of;
     df_tensor *const *out = call->out;
-    df_recurrence r = {.cell = cell, .dtype = o.x->dtype, .reverse = o.reverse,
-                       .time_major = o.time_major, .steps = o.x->shape[o.time_major ? 0 : 1],
+    df_recurrence r = {.cell = o.cell, .dtype = o.x->dtype, .reverse = o.reverse,
+                       .time_major = o.time_major, .packed = o.form == PACKED,
+                       .steps = o.x->shape[o.time_major ? 0 : 1],
                        .rows = o.x->shape[o.time_major ? 1 : 0], .features = o.x->shape[2],
-                       .units = o.recurrent->shape[0], .x = o.x->data, .kernel = o.kernel->data,
+                       .units = o.h0->shape[1], .x = o.x->data, .kernel = o.kernel->data,
                        .recurrent = o.recurrent->data, .bias = o.bias->data,
                        .inner_bias = data_of(o.inner_bias), .h0 = o.h0->data,
                        .c0 = data_of(o.c0), .wants_x = o.wants_x};
-    if (!gradient) {
+    if (o.form != GRADIENT) {
         r.out = next(&out, true);
         r.last_h = next(&out, true);
         r.last_c = next(&out, o.c0);
-        r.residuals = next(&out, df_cell_residuals(cell));
+        r.residuals = next(&out, df_cell_residuals(o.cell));
         return r;
     }
     r.out = o.out->data;
@@ -269,18 +340,21 @@ static int64_t lengths_bytes(const df_recurrence *r)
     return df_ceil_div(r->rows * (int64_t)sizeof(int64_t), DF_ALIGNMENT) * DF_ALIGNMENT;
 }
 
-static int64_t workspace(const df_call *call, df_cell cell, bool gradient)
+static int64_t workspace(const df_call *call)
 {
-    const df_recurrence r = describe(call, cell, gradient);
-    return lengths_bytes(&r) + (gradient ? DF_SYM(df_recurrence_grad_workspace)(&r)
-                                         : DF_SYM(df_recurrence_workspace)(&r));
+    const operands o = operands_of(call);
+    const df_recurrence r = describe(call, &o);
+    return lengths_bytes(&r) + (o.form == GRADIENT ? DF_SYM(df_recurrence_grad_workspace)(&r)
+                                                   : DF_SYM(df_recurrence_workspace)(&r));
 }
 
 /* One product with each kernel per step; in the gradient a second one for the kernel. */
-static double flops(const df_call *call, df_cell cell, bool gradient)
+static double flops(const df_call *call)
 {
-    const df_recurrence r = describe(call, cell, gradient);
-    const double width = (double)r.units * df_cell_gates(cell);
+    const operands o = operands_of(call);
+    const df_recurrence r = describe(call, &o);
+    const bool gradient = o.form == GRADIENT;
+    const double width = (double)r.units * df_cell_gates(o.cell);
     const double states = (gradient ? 4 : 2) * (double)r.units;
     const double inputs = (gradient && r.wants_x ? 4 : 2) * (double)r.features;
     return (double)r.steps * (double)r.rows * width * (states + inputs);
@@ -299,80 +373,109 @@ static df_status read_lengths(const df_call *call, const df_tensor *x, int64_t s
     return DF_OK;
 }
 
-static df_status run(const df_call *call, df_cell cell, bool gradient, df_error *err)
+static df_status run(const df_call *call, df_error *err)
 {
-    df_recurrence r = describe(call, cell, gradient);
+    const operands o = operands_of(call);
+    df_recurrence r = describe(call, &o);
     int64_t *lengths = call->workspace;
-    const operands o = operands_of(call, cell, gradient);
     df_status status = read_lengths(call, o.lengths, r.steps, lengths, err);
     if (status != DF_OK) return status;
     r.lengths = lengths;
-    (gradient ? DF_SYM(df_recurrence_grad) : DF_SYM(df_recurrence_run))(
+    (o.form == GRADIENT ? DF_SYM(df_recurrence_grad) : DF_SYM(df_recurrence_run))(
         &r, (char *)call->workspace + lengths_bytes(&r));
     return DF_OK;
 }
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-static df_cell rnn_cell(const df_call *call)
-{
-    return call->attrs[VARIANT].i ? DF_RNN_RELU : DF_RNN_TANH;
-}
-static df_cell lstm_cell(const df_call *call)
-{
-    (void)call;
-    return DF_LSTM;
-}
-static df_cell gru_cell(const df_call *call)
-{
-    return call->attrs[VARIANT].i ? DF_GRU_AFTER : DF_GRU_BEFORE;
-}
-
-/* The functions of the two records of a family. */
-#define FUNCTIONS(name)                                                                          \
-    static df_status infer_##name(const df_call *call, df_error *err)                            \
-    { return infer(call, name##_cell(call), err); }                                              \
-    static df_status infer_##name##_grad(const df_call *call, df_error *err)                     \
-    { return infer_grad(call, name##_cell(call), err); }                                         \
-    static df_status run_##name(const df_call *call, df_error *err)                              \
-    { return run(call, name##_cell(call), false, err); }                                         \
-    static df_status run_##name##_grad(const df_call *call, df_error *err)                       \
-    { return run(call, name##_cell(call), true, err); }                                          \
-    static int64_t workspace_##name(const df_call *call)                                         \
-    { return workspace(call, name##_cell(call), false); }                                        \
-    static int64_t workspace_##name##_grad(const df_call *call)                                  \
-    { return workspace(call, name##_cell(call), true); }                                         \
-    static double flops_##name(const df_call *call)                                              \
-    { return flops(call, name##_cell(call), false); }                                            \
-    static double flops_##name##_grad(const df_call *call)                                       \
-    { return flops(call, name##_cell(call), true); }
-FUNCTIONS(rnn)
-FUNCTIONS(lstm)
-FUNCTIONS(gru)
-
-#define FORWARD(family)                                                                          \
-    .kind = DF_GENERAL, .infer = infer_##family, .workspace = workspace_##family,                \
-    .run = run_##family, .flops = flops_##family, RUN_IN_FLOAT
-#define BACKWARD(family)                                                                         \
-    .kind = DF_GENERAL, .internal = true, .infer = infer_##family##_grad,                        \
-    .workspace = workspace_##family##_grad, .run = run_##family##_grad,                          \
-    .flops = flops_##family##_grad, RUN_IN_FLOAT
+#define RECORD                                                                                   \
+    .kind = DF_GENERAL, .infer = infer, .workspace = workspace, .run = run, .flops = flops
+#define FORWARD RECORD, RUN_IN_FLOAT
+#define FORWARD_PACKED RECORD, .internal = true
+#define BACKWARD RECORD, .internal = true, RUN_IN_FLOAT
 #define ORDER {"reverse", DF_ATTR_BOOL}, {"time_major", DF_ATTR_BOOL}
 #define WANTS_X {"wants_x", DF_ATTR_BOOL}
 
-DF_OP(simple_rnn) = {.name = "simple_rnn", FORWARD(rnn), .n_in = 6, .n_out = 2, .n_attrs = 3,
+DF_OP(simple_rnn) = {.name = "simple_rnn", FORWARD, .n_in = 6, .n_out = 2, .n_attrs = 3,
                      .promote = 31, .serial_for = {.input = 4, .rows = DF_SERIAL_ROWS},
                      .attrs = {ORDER, {"relu", DF_ATTR_BOOL}}};
-DF_OP(simple_rnn_grad) = {.name = "simple_rnn_grad", BACKWARD(rnn), .n_in = 9, .n_out = 5,
+DF_OP(simple_rnn_packed) = {.name = "simple_rnn_packed", FORWARD_PACKED, .n_in = 6,
+                            .n_out = 2, .n_attrs = 3,
+                            .serial_for = {.input = 4, .rows = DF_SERIAL_ROWS},
+                            .attrs = {ORDER, {"relu", DF_ATTR_BOOL}}};
+DF_OP(simple_rnn_grad) = {.name = "simple_rnn_grad", BACKWARD, .n_in = 9, .n_out = 5,
                           .n_attrs = 4, .shape_only = 1 << 5,
                           .attrs = {ORDER, {"relu", DF_ATTR_BOOL}, WANTS_X}};
-DF_OP(lstm) = {.name = "lstm", FORWARD(lstm), .n_in = 7, .n_out = 4, .n_attrs = 2, .promote = 63,
+DF_OP(lstm) = {.name = "lstm", FORWARD, .n_in = 7, .n_out = 4, .n_attrs = 2, .promote = 63,
                .serial_for = {.input = 4, .rows = DF_SERIAL_ROWS}, .attrs = {ORDER}};
-DF_OP(lstm_grad) = {.name = "lstm_grad", BACKWARD(lstm), .n_in = 12, .n_out = 6, .n_attrs = 3,
+DF_OP(lstm_packed) = {.name = "lstm_packed", FORWARD_PACKED, .n_in = 7, .n_out = 4,
+                      .n_attrs = 2, .serial_for = {.input = 4, .rows = DF_SERIAL_ROWS},
+                      .attrs = {ORDER}};
+DF_OP(lstm_grad) = {.name = "lstm_grad", BACKWARD, .n_in = 12, .n_out = 6, .n_attrs = 3,
                     .shape_only = 1 << 6, .attrs = {ORDER, WANTS_X}};
-DF_OP(gru) = {.name = "gru", FORWARD(gru), .n_in = 7, .n_out = 3, .n_attrs = 3, .promote = 63,
+DF_OP(gru) = {.name = "gru", FORWARD, .n_in = 7, .n_out = 3, .n_attrs = 3, .promote = 63,
               .serial_for = {.input = 5, .rows = DF_SERIAL_ROWS},
               .attrs = {ORDER, {"reset_after", DF_ATTR_BOOL}}};
-DF_OP(gru_grad) = {.name = "gru_grad", BACKWARD(gru), .n_in = 11, .n_out = 6, .n_attrs = 4,
+DF_OP(gru_packed) = {.name = "gru_packed", FORWARD_PACKED, .n_in = 7, .n_out = 3,
+                     .n_attrs = 3, .serial_for = {.input = 5, .rows = DF_SERIAL_ROWS},
+                     .attrs = {ORDER, {"reset_after", DF_ATTR_BOOL}}};
+DF_OP(gru_grad) = {.name = "gru_grad", BACKWARD, .n_in = 11, .n_out = 6, .n_attrs = 4,
                    .shape_only = 1 << 5 | 1 << 6,
                    .attrs = {ORDER, {"reset_after", DF_ATTR_BOOL}, WANTS_X}};
+
+/* --- packing ---------------------------------------------------------------------------------- */
+
+enum { GATES, RESET_AFTER, RECURRENT }; /* of pack_kernel; reset_after: of three gates */
+
+static df_recurrence packing_of(const df_call *call)
+{
+    const df_tensor *w = call->in[0];
+    const int64_t gates = call->attrs[GATES].i;
+    const df_cell three = call->attrs[RESET_AFTER].i ? DF_GRU_AFTER : DF_GRU_BEFORE;
+    return (df_recurrence){.cell = gates == 4 ? DF_LSTM : gates == 3 ? three : DF_RNN_TANH,
+                           .dtype = w->dtype, .features = w->shape[0],
+                           .units = w->shape[1] / gates, .kernel = w->data, .recurrent = w->data};
+}
+
+/* The packed kernel has fewer than MORE_COLUMNS more columns. */
+#define MORE_COLUMNS 1024
+
+static df_status infer_pack_kernel(const df_call *call, df_error *err)
+{
+    const df_tensor *w = call->in[0];
+    const int64_t gates = call->attrs[GATES].i;
+    const bool recurrent = call->attrs[RECURRENT].i;
+    int64_t size = DF_UNKNOWN;
+    if ((w->dtype != DF_F32 && w->dtype != DF_F64) || w->ndim != 2 ||
+        (gates != 1 && gates != 3 && gates != 4) ||
+        (w->shape[1] != DF_UNKNOWN &&
+         (w->shape[1] % gates ||
+          (recurrent && w->shape[0] != DF_UNKNOWN && w->shape[0] != w->shape[1] / gates))))
+        return df_fail(err, DF_BAD_SHAPE, "%s: got %s for %lld gates, expected a %skernel of "
+                       "float32 or float64 with 1, 3 or 4 gates", call->op->name,
+                       df_tensor_text(w).text, (long long)gates, recurrent ? "recurrent " : "");
+    if (w->size >= 0) {
+        if (!df_add_size(w->shape[1], MORE_COLUMNS, &size) ||
+            !df_mul_size(size, df_dtypes[w->dtype].bytes, &size) ||
+            !df_mul_size(size, df_max(w->shape[0], 1), &size))
+            return df_fail(err, DF_OVERFLOW, "%s: the packed bytes of %s exceed 64 bits",
+                           call->op->name, df_tensor_text(w).text);
+        const df_recurrence r = packing_of(call);
+        size = DF_SYM(df_recurrence_pack)(&r, recurrent, NULL);
+    }
+    return df_tensor_set(call->out[0], DF_U8, 1, &size, call->op->name, err);
+}
+
+static df_status run_pack_kernel(const df_call *call, df_error *err)
+{
+    const df_recurrence r = packing_of(call);
+    (void)err;
+    DF_SYM(df_recurrence_pack)(&r, call->attrs[RECURRENT].i, call->out[0]->data);
+    return DF_OK;
+}
+
+DF_OP(pack_kernel) = {.name = "pack_kernel", .kind = DF_GENERAL, .cannot_fail = true,
+                      .internal = true, .n_in = 1, .n_out = 1, .n_attrs = 3,
+                      .attrs = {{"gates", DF_ATTR_INT}, {"reset_after", DF_ATTR_BOOL},
+                                {"recurrent", DF_ATTR_BOOL}},
+                      .infer = infer_pack_kernel, .run = run_pack_kernel};

@@ -4,6 +4,7 @@
     a matrix captured by a loop             packed before the loop (`hoist`)
     a matrix that many products transpose   transposed once
     filters that last from run to run       transformed (Winograd) or packed once, then cached
+    constant kernels of recurrent layers    packed once, then cached
 
 A product packs a transposed right operand, and any operand of 16-bit floats, in each run. A product
 of few rows does not amortise that: think of inference, or of the backward steps of a recurrent
@@ -19,7 +20,7 @@ from dualflow._core import Symbol, get_op
 from dualflow.errors import ShapeError
 from dualflow.graph.ir import LOOP, VARIABLE, Graph, Node, edit, graphs, loop_parts
 from dualflow.graph.passes import bodies, hoist
-from dualflow.graph.passes.cache_invariants import invariant_values, is_worth_it
+from dualflow.graph.passes.cache_invariants import Sources, invariant_values, is_worth_it
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known, replacement
 
@@ -28,6 +29,8 @@ PACK, MATMUL_PACKED = get_op("pack_matrix"), get_op("matmul_packed")
 CONV, TRANSFORM = get_op("conv"), get_op("conv_transform")
 CONV_TRANSFORMED = get_op("conv_transformed")
 PACK_FILTERS, CONV_PACKED = get_op("conv_pack"), get_op("conv_packed")
+PACK_KERNEL = get_op("pack_kernel")
+RECURRENT = {get_op(name): get_op(f"{name}_packed") for name in ("simple_rnn", "lstm", "gru")}
 MIN_READERS = 3
 MAX_ROWS = 256          # with more rows, packing is a small part of a product
 MAX_PIXELS = 16384      # with more, the transform of filters is a small part of a convolution
@@ -42,6 +45,8 @@ def run(graph: Graph, options: Options) -> Graph:
         return graph
     if any([node.op is CONV for node in graph.nodes]):
         graph = _pack_filters(graph)
+    if any([node.op in RECURRENT for node in graph.nodes]):
+        graph = _pack_kernels(graph)
     if any([_is_small(node) for node in graph.nodes]):
         graph = _pack_invariants(graph)
         graph = _transpose_often_read(graph)
@@ -135,12 +140,12 @@ def _pack_filters(graph: Graph) -> Graph:
     packed: dict[tuple[Symbol, int], Symbol] = {}
 
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
-        if node.op is not CONV or node.inputs[1] not in invariant:
+        if node.op is not CONV:
             return None
         x, w = node.inputs
         y = node.outputs[0]
-        if (any([source.node.op is VARIABLE for source in invariant[w]]) or not is_known(y)
-                or not is_known(w) or not 0 < y.size <= MAX_PIXELS * y.shape[-1]):
+        if (not _is_constant(w, invariant) or not is_known(y)
+                or not 0 < y.size <= MAX_PIXELS * y.shape[-1]):
             return None
         key = w, x.shape[-1] // max(w.shape[-2], 1)
         try:
@@ -157,6 +162,39 @@ def _pack_filters(graph: Graph) -> Graph:
         return (made,)
 
     return edit(graph, visit)
+
+
+def _pack_kernels(graph: Graph) -> Graph:
+    """Pack constant kernels of recurrent layers, which the layers otherwise pack in each run."""
+    invariant = invariant_values(graph)
+    packed: dict[tuple[Symbol, int, bool, bool], Symbol] = {}
+
+    def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
+        if node.op not in RECURRENT:
+            return None
+        x, *kernels = node.inputs[:3]
+        if not all([_is_constant(w, invariant) and w.size and not _is_half(w) for w in kernels]):
+            return None
+        gates = kernels[1].shape[1] // kernels[1].shape[0]
+        after = bool(node.attr_dict.get("reset_after"))
+        found: dict[tuple[Symbol, int, bool, bool], Symbol] = {}
+        for w, recurrent in zip(kernels, (False, True), strict=True):
+            key = w, gates, after, recurrent
+            found[key] = packed[key] if key in packed else replacement(
+                graph, node, PACK_KERNEL, w, gates=gates, reset_after=after, recurrent=recurrent)
+        if not any([is_worth_it(y, invariant[w]) for (w, *_), y in found.items()]):
+            return None
+        packed.update(found)
+        return replacement(graph, node, RECURRENT[node.op], x, *found.values(), *node.inputs[3:],
+                           **node.attr_dict).node.outputs
+
+    return edit(graph, visit)
+
+
+def _is_constant(x: Symbol, invariant: Sources) -> bool:
+    """Return True if x depends on constants only and has known sizes."""
+    return x in invariant and is_known(x) and not any(
+        [source.node.op is VARIABLE for source in invariant[x]])
 
 
 def _transpose_often_read(graph: Graph) -> Graph:

@@ -142,28 +142,28 @@ def test_same_bits_on_one_thread():
 
 @pytest.mark.parametrize("op, gates, n_bias", [("simple_rnn", 1, 1), ("lstm", 4, 1), ("gru", 3, 2)])
 @pytest.mark.parametrize("rows", [1, 5, 6])
-def test_directions_of_few_rows_are_one_wave(op, gates, n_bias, rows):
-    """A recurrent layer uses one thread for each few rows."""
+@pytest.mark.parametrize("kind", [df.constant, df.Variable])
+def test_directions_of_few_rows_are_one_wave(kind, rows, op, gates, n_bias):
+    """A recurrent layer uses one thread for each few rows, whether its kernels are packed ahead
+    (constants) or in each run (variables)."""
     rng = np.random.default_rng(0)
 
-    def both(*shape):
-        return [df.constant(rng.standard_normal(shape, "float32") / 8) for _ in range(2)]
+    def both(kind, *shape):
+        return [kind(rng.standard_normal(shape, "float32") / 8) for _ in range(2)]
 
-    kernels, inner = both(64, gates * 256), both(256, gates * 256)
-    bias = both(gates * 256) if n_bias == 1 else both(2, gates * 256)
+    kernels = [(both(kind, n, gates * 256), both(kind, 256, gates * 256)) for n in (64, 512)]
+    bias = both(df.constant, *([2] * (n_bias - 1)), gates * 256)
 
     def layers(x):
-        for k, r in ((kernels, inner), (both(512, gates * 256), both(256, gates * 256))):
+        for k, r in kernels:
             x, _ = getattr(df.nn, op)(x, k, r, bias, bidirectional=True)
         return x
 
     x = df.constant(rng.standard_normal((rows, 7, 64), "float32"))
-    rng = np.random.default_rng(1)
-    want = layers(x).numpy()
-    rng = np.random.default_rng(1)
-    f = df.function(layers)
+    want, f = layers(x).numpy().tobytes(), df.function(layers)
     for n_threads in (1, 2):
         with harness.threads(n_threads):
-            assert f(x).numpy().tobytes() == want.tobytes()
-    waves = [node.wave for node in f.graph_for(x).nodes if node.type == op]
+            assert f(x).numpy().tobytes() == want
+    name = f"{op}_packed" if kind is df.constant else op
+    waves = [node.wave for node in f.graph_for(x).nodes if node.type == name]
     assert waves == ([1, 1, 2, 2] if rows <= 5 else [0, 0, 0, 0])
