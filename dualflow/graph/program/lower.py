@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dualflow._core import Symbol, Tensor
+from dualflow._core import Symbol, Tensor, own_flops
 from dualflow.graph.ir import LOOP, Graph, is_dynamic, loop_parts
 from dualflow.graph.program.plan import Buffer, Instruction, Plan, make_plan
 from dualflow.graph.program.spec import (
@@ -22,15 +22,25 @@ from dualflow.graph.program.spec import (
 )
 
 POLL_COST = 1e6           # ns of work after which the program polls the caller for interrupts
+FLOP_NS = 0.01            # time of an arithmetic operation of a recurrent layer of 1 to 5 rows
 MANY_ITERATIONS = 1 << 40  # trip counts from here on count as unknown
 
 
 def cost_of(instruction: Instruction) -> float:
-    """Return the estimated time of an instruction in ns, without its bodies."""
+    """Return the estimated time of an instruction in ns, without its bodies.
+
+    An instruction of a wave is a job of the thread pool, which takes a job that lasts many times
+    longer than estimated for a sign of a busy machine, and leaves its workers out for some time.
+    """
+    node = instruction.node
     values: list[Symbol] = [*instruction.inputs, *instruction.outputs]
     if instruction.dynamic:
         values = [x for x in values if not is_dynamic(x)]
-    return 50 + instruction.node.op.cost * sum([x.size for x in values])
+    cost: float = 50 + node.op.cost * sum([x.size for x in values])
+    if node.wave:
+        flops = own_flops(node.op, instruction.inputs, instruction.outputs, node.attrs)
+        cost = max(cost, FLOP_NS * flops)
+    return cost
 
 
 def cost_of_bodies(instruction: Instruction, bodies: Sequence[ProgramSpec]) -> float:

@@ -6,6 +6,7 @@ import pytest
 import dualflow as df
 from dualflow.graph import ir
 from dualflow.graph.passes import waves as module
+from dualflow.graph.program import lower
 from tests.graph.build import is_block, passed, traced, x
 from tests.ops import harness
 
@@ -167,3 +168,13 @@ def test_directions_of_few_rows_are_one_wave(kind, rows, op, gates, n_bias):
     name = f"{op}_packed" if kind is df.constant else op
     waves = [node.wave for node in f.graph_for(x).nodes if node.type == name]
     assert waves == ([1, 1, 2, 2] if rows <= 5 else [0, 0, 0, 0])
+
+
+def test_estimated_time_of_a_wave_counts_arithmetic():
+    """The thread pool compares the time of a job with this estimate."""
+    x, kernel, recurrent = df.ones([1, 90, 32]), df.ones([32, 512]), df.ones([128, 512])
+    f = df.function(lambda x: df.nn.lstm(x, [kernel] * 2, [recurrent] * 2, bidirectional=True)[0])
+    costs = [s.cost_ns for s in f.compiled_for(x).spec.instructions if s.wave]
+    assert costs == [lower.FLOP_NS * 2 * 90 * 512 * (32 + 128)] * 2
+    counts = df.function(two_counts).compiled_for(*arguments(N)).spec.instructions
+    assert all(s.cost_ns > 2 * N * 0.1 for s in counts)     # no arithmetic, time of memory
