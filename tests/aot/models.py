@@ -101,6 +101,19 @@ def recurrent(kind):
     return step, predict, x, y
 
 
+def frozen():
+    """Return a prediction of a layer whose kernels are constants, which Python packs ahead, and its
+    input."""
+    weights = [[df.random.stateless_normal(shape, [k, way]) * 0.3 for way in (0, 1)]
+               for k, shape in enumerate(([3, 320], [80, 320], [320]))]
+
+    @df.function
+    def predict(x):
+        return df.nn.lstm(x, *weights, bidirectional=True)[0]
+
+    return predict, df.random.stateless_normal([1, 6, 3], [6, 0])
+
+
 def scaled():
     """Return a step that takes varying Python numbers, one of them as two dtypes, and inputs."""
     w = df.Variable([1.0, -2.0, 3.0], name="scaled")

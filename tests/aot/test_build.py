@@ -14,6 +14,7 @@ import pytest
 import dualflow as df
 from tests.aot.models import (
     control,
+    frozen,
     mlp,
     normalized,
     recurrent,
@@ -56,6 +57,8 @@ def write(folder, seeds=(1,)):
         step, predict, x, y = recurrent(kind)
         functions[f"train_{kind}"] = step.get_concrete_function(x, y)
         functions[kind] = predict.get_concrete_function(x)
+    predict, x = frozen()
+    functions["frozen"] = predict.get_concrete_function(x)
     step, predict, x, y = normalized()
     functions["train_compiled"] = step.get_concrete_function(x, y)
     functions["compiled"] = predict.get_concrete_function(x)

@@ -6,7 +6,9 @@ import pytest
 
 import dualflow as df
 from dualflow import _core
+from dualflow.aot.entry import make_entry
 from dualflow.graph.passes import cache_invariants
+from tests.aot.models import frozen
 from tests.graph.passes.test_cache_invariants import cached
 from tests.ops import harness
 from tests.ops.nn.test_recurrent import KINDS, arguments, bits, constants, run
@@ -137,6 +139,15 @@ def test_small_kernels_are_packed_in_each_run(monkeypatch):
         types = [node.type for node in f.graph_for(*args).nodes]
         assert types.count("pack_kernel") == packs
         assert types.count("lstm_packed") == packs
+
+
+def test_exported_programs_pack_in_each_run():
+    """They run at other SIMD levels, which pack differently."""
+    predict, x = frozen()
+    assert cached(predict, x) == ["pack_kernel"] * 4
+    spec = make_entry("predict", predict.get_concrete_function(x), "test").spec
+    assert [s.op.name for s in spec.instructions].count("lstm") == 2
+    assert spec.cached is None
 
 
 def test_packing_of_unknown_sizes():
