@@ -11,9 +11,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from dualflow._core import Symbol, Tensor, current_graph, get_op, unwrapped
+from dualflow._util.named_tuple import NamedTuple
 
 NOT, AND, OR = get_op("logical_not"), get_op("logical_and"), get_op("logical_or")
 DEPTH = 8           # of expressions that are compared by structure

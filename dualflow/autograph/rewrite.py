@@ -20,8 +20,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.autograph.activity import Live, Names
 from dualflow.autograph.analysis import Analysis
 from dualflow.autograph.checked import checked

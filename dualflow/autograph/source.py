@@ -13,7 +13,9 @@ import opcode
 import sys
 from collections.abc import Iterator
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
+
+from dualflow._util.named_tuple import NamedTuple
 
 Function = ast.FunctionDef | ast.Lambda
 FUNCTIONS = ast.FunctionDef, ast.Lambda

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from dualflow._core import Updates, Variable, apply_each
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.ops.state.optimizer import apply_update
 
 TYPE_CHECKING = False

@@ -8,9 +8,10 @@ dimension; the remaining dimensions belong to one example. A value that is not b
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dualflow._core import Symbol, apply_ordered
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.dtypes import ALL
 from dualflow.ops.array.shape import broadcast_to, reshape
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from dualflow._core import (
     Dim,
@@ -23,6 +23,7 @@ from dualflow._core import (
     current_graph,
     unwrapped,
 )
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.graph.calls.exact import MUTABLE, contradict, exact_key, is_numpy_scalar
 from dualflow.graph.calls.signature import Signature

@@ -9,7 +9,7 @@ so that gradients of any order have the bits of eager mode.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from dualflow._core import (
     MaskedGradient,
@@ -26,6 +26,7 @@ from dualflow._core import (
 )
 from dualflow._util.cached import cached_property
 from dualflow._util.locks import reentrant_lock
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.autodiff.masked_gradient import (
     clean,
     either,

@@ -9,9 +9,10 @@ leaves of a call, after those of the arguments.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from dualflow._core import StateGuard, StateGuards
+from dualflow._util.named_tuple import NamedTuple
 
 MOST_HELD = 64          # places of one function; any more stay constants
 

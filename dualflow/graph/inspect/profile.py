@@ -12,9 +12,10 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from dualflow._core import Symbol, Variable, apply, own_flops
+from dualflow._util.named_tuple import NamedTuple
 from dualflow._util.notebook import card
 from dualflow.graph.ir import LEAVES, Node, is_dynamic, tile_text, walk
 from dualflow.graph.program.plan import Instruction, nbytes

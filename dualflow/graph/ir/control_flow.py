@@ -12,9 +12,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from dualflow._core import Attrs, Dim, get_op, make_attrs
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.dtypes import DType, int64, uint8
 from dualflow.graph.ir.node import CALL, Node
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dualflow._core import Attrs, Op, Symbol, get_op, leaf_ops
+from dualflow._util.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from dualflow.graph.ir.graph import Graph

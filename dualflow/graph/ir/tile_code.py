@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from dualflow._core import Op, get_op, ops
+from dualflow._util.named_tuple import NamedTuple
 
 FULL, ROW, FOLD = 0, 1, 2
 ROW_MAX = 65536                     # DF_CLUSTER_ROW_MAX

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import heapq
 from math import prod
-from typing import NamedTuple
 
 from dualflow._core import Op, Symbol, get_op, make_attrs
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.ir.tile_code import FOLD, FULL, Code, Step, assemble, words
 from dualflow.graph.passes.operands import shape_of

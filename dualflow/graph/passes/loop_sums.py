@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import NamedTuple
 
 from dualflow._core import Symbol, as_tensor, get_op
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.dtypes import float32, float64
 from dualflow.graph.ir import CONSTANT, LOOP, Graph, LoopParts, Node, loop_parts
 from dualflow.graph.passes import bodies, dead_code

@@ -7,9 +7,10 @@ only change the layout of the source in the reader's iteration space, so no copy
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import cast
 
 from dualflow._core import Symbol, view_offset
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.graph.ir import Node
 from dualflow.graph.passes.values import BROADCAST, is_known
 

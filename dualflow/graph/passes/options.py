@@ -1,6 +1,8 @@
 """The settings of one compilation, passed to every pass."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from dualflow._util.named_tuple import NamedTuple
 
 FOLD_LIMIT = 65536
 

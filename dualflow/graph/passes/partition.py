@@ -15,9 +15,9 @@ the cluster ends, so no member may read it.
 from __future__ import annotations
 
 from math import inf, prod
-from typing import NamedTuple
 
 from dualflow._core import Op, Symbol, get_op
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.graph.ir import LEAVES, Graph, Node
 from dualflow.graph.ir.tile_code import HALF_ROW_MAX, ROW_MAX
 from dualflow.graph.passes.operands import (

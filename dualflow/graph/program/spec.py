@@ -9,10 +9,10 @@ must not refer to a graph.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
 
 from dualflow._core import Attrs, Op, Tensor, Variable
 from dualflow._util.cached import cached_property
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.dtypes import DType
 from dualflow.graph.ir import Line, attrs_text, type_text
 from dualflow.graph.passes.values import same_tensor

@@ -13,7 +13,9 @@ from __future__ import annotations
 import dis
 from collections import Counter
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
+
+from dualflow._util.named_tuple import NamedTuple
 
 GLOBAL, FREE, LOCAL = "global", "free", "local"
 ATTRIBUTE, ITEM, EACH = "attribute", "item", "each"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from dualflow._core import (
     Dim,
@@ -22,6 +22,7 @@ from dualflow._core import (
     exactly_equal,
     map_attrs,
 )
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.dtypes import DType, float64, int64
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import (

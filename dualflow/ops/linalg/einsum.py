@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import NamedTuple
 
 from dualflow._core import Dim, Tensor, TensorBase, as_tensor, larger
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.array.diagonal import diag_part
 from dualflow.ops.array.shape import identity, ints, reshape, same_size, static_shape, transpose

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow._util.arguments import integer
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import gradient, no_gradient
@@ -17,7 +16,7 @@ from dualflow.ops.indexing.gather import gather_grad
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from dualflow.ops.types import DTypeLike, TensorLike
 
@@ -31,23 +30,20 @@ __all__ = [
 ]
 
 
-if TYPE_CHECKING:
-    class TopK(NamedTuple):
-        values: Tensor
-        indices: Tensor
+class TopK(NamedTuple):
+    values: Tensor
+    indices: Tensor
 
-    class Unique(NamedTuple):
-        y: Tensor
-        idx: Tensor
 
-    class UniqueWithCounts(NamedTuple):
-        y: Tensor
-        idx: Tensor
-        count: Tensor                   # type: ignore[assignment]  # TensorFlow's name
-else:
-    TopK = namedtuple("TopK", ["values", "indices"])
-    Unique = namedtuple("Unique", ["y", "idx"])
-    UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
+class Unique(NamedTuple):
+    y: Tensor
+    idx: Tensor
+
+
+class UniqueWithCounts(NamedTuple):
+    y: Tensor
+    idx: Tensor
+    count: Tensor                   # type: ignore[assignment]  # TensorFlow's name
 
 
 def _descending(direction: str, op: str) -> bool:
