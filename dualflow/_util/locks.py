@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from dualflow._core import (
     Dim,
@@ -28,6 +27,10 @@ from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.graph.calls.exact import MUTABLE, contradict, exact_key, is_numpy_scalar
 from dualflow.graph.calls.signature import Signature
 from dualflow.nest import SEQUENCES, fields, inside, is_nested, level, steps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 LEAF = "leaf"
 SMALL = 2**24             # larger ints are another kind of number; see dims.pxi

@@ -8,7 +8,6 @@ less general trace is used), a True may not.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
 
 from dualflow._core import Symbol, host_function
 from dualflow.graph import ir
@@ -19,6 +18,10 @@ from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import same_tensor
 from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.trace import Trace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def decisions(trace: Trace) -> list[tuple[str, Any]]:

@@ -9,7 +9,6 @@ it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from dualflow._core import (
     CachedTape,
@@ -34,6 +33,10 @@ from dualflow.graph.program.peak import peak_of_plan, peak_one_by_one
 from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.trace import Trace
 from dualflow.ops.indexing.indexed_slices import IndexedSlices
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # smallest donated buffer: each one costs time, smaller ones save little
 DONATION_MIN_BYTES = 1 << 16

@@ -9,7 +9,6 @@ import functools
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic
 
 from dualflow._core import (
     Dim,
@@ -22,6 +21,7 @@ from dualflow._core import (
     current_tape,
     drop_value,
 )
+from dualflow._util.generic import Generic
 from dualflow._util.late_binding import late
 from dualflow.dtypes import float64, int64
 from dualflow.errors import DualflowError, InvalidArgumentError
@@ -49,17 +49,16 @@ from dualflow.graph.trace.specialize import Computed, specialize
 from dualflow.graph.trace.trace import Trace, suspended
 from dualflow.tracebacks import filtered
 
-if TYPE_CHECKING:                       # the default comes with Python 3.13
-    from typing_extensions import TypeVar
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import TypeVar  # the default comes with Python 3.13
 
     from dualflow.graph.calls.differentiate import Call
     from dualflow.graph.calls.section import Section
 
     R = TypeVar("R", covariant=True, default=Any)
-else:
-    from typing import TypeVar
-
-    R = TypeVar("R", covariant=True)
 
 MAX_PLANS = 256           # limit of programs of one trace, one per set of sizes
 UNKNOWN_HINT = 8          # hint of a size that no call has determined
@@ -68,7 +67,7 @@ ROWS = "a list, of the rows of one of its outputs"
 MADE = None, DATA_NUMBER, ROWS          # markers of results that are computed from an output
 
 
-class ConcreteFunction(TraceText, Generic[R]):
+class ConcreteFunction(TraceText, Generic["R"]):
     """One trace of a function, for arguments of certain dtypes, shapes and static values.
 
     Created by `Function.get_concrete_function` and by calls.

@@ -11,10 +11,13 @@ import threading
 from collections.abc import Callable
 from importlib import import_module
 from types import CodeType
-from typing import Any
 
 from dualflow._core import PushedItem, Symbol, unobserved
 from dualflow.graph.trace.trace import Trace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _local = threading.local()
 

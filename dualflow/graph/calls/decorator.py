@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from dualflow.graph.calls.function import Function
 
-P = ParamSpec("P")
-R = TypeVar("R")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, ParamSpec, Protocol, TypeVar, overload
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+    class Decorator(Protocol):
+        """A decorator from a Python function to a Function."""
+
+        def __call__(self, func: Callable[P, R], /) -> Function[P, R]: ...
 
 
-class Decorator(Protocol):
-    """A decorator from a Python function to a Function."""
-
-    def __call__(self, func: Callable[P, R], /) -> Function[P, R]: ...
-
-
-@overload
-def function(func: Callable[P, R], input_signature: Sequence[Any] | None = None, *,
-             name: str | None = None, fast_math: bool = False, passes: bool = True,
-             autograph: bool = True, jit_compile: bool | None = None,
-             reduce_retracing: bool = False, experimental_compile: bool | None = None,
-             experimental_relax_shapes: bool | None = None) -> Function[P, R]: ...
-
-
-@overload
-def function(func: None = None, input_signature: Sequence[Any] | None = None, *,
-             name: str | None = None, fast_math: bool = False, passes: bool = True,
-             autograph: bool = True, jit_compile: bool | None = None,
-             reduce_retracing: bool = False, experimental_compile: bool | None = None,
-             experimental_relax_shapes: bool | None = None) -> Decorator: ...
+if TYPE_CHECKING:
+    @overload
+    def function(func: Callable[P, R], input_signature: Sequence[Any] | None = None, *,
+                 name: str | None = None, fast_math: bool = False, passes: bool = True,
+                 autograph: bool = True, jit_compile: bool | None = None,
+                 reduce_retracing: bool = False, experimental_compile: bool | None = None,
+                 experimental_relax_shapes: bool | None = None) -> Function[P, R]: ...
+    @overload
+    def function(func: None = None, input_signature: Sequence[Any] | None = None, *,
+                 name: str | None = None, fast_math: bool = False, passes: bool = True,
+                 autograph: bool = True, jit_compile: bool | None = None,
+                 reduce_retracing: bool = False, experimental_compile: bool | None = None,
+                 experimental_relax_shapes: bool | None = None) -> Decorator: ...
 
 
 def function(func: Callable[..., Any] | None = None, input_signature: Sequence[Any] | None = None,

@@ -9,7 +9,6 @@ so that gradients of any order have the bits of eager mode.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from dualflow._core import (
     MaskedGradient,
@@ -48,6 +47,10 @@ from dualflow.graph.trace.specialize import Specializer, deciding_arguments
 from dualflow.graph.trace.trace import suspended
 from dualflow.graph.trace.without_gradient import without_gradient
 from dualflow.ops.indexing.indexed_slices import IndexedSlices, plus
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_CALLS = 64          # limit of cached gradients, and of cached recordings, of one call
 

@@ -7,13 +7,16 @@ the entry is valid.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from dualflow._core import ArgumentGuard, CacheEntry, container_guard, leaf_guard
 from dualflow.graph.calls.arguments import LEAF, Arguments, Key, StaticLeaf
 from dualflow.graph.calls.concrete import ConcreteFunction
 from dualflow.graph.calls.held import BoundCall
 from dualflow.graph.program.compile import Compiled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def cache_entry(arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any],

@@ -10,10 +10,13 @@ import functools
 import math
 import sys
 from collections.abc import Callable
-from typing import Any
 
 from dualflow._core import Dim, Symbol, TensorBase, unwrapped
 from dualflow.graph.passes.values import same_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MUTABLE = set, bytearray
 DEPTH = 20                # limit of nested structures that are compared

@@ -12,12 +12,12 @@ import types
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from dualflow._core import BoundFunction, Dispatcher, GuardError, current_graph, current_tape
 from dualflow._util.cached import cached_property
 from dualflow._util.flags import Switches
 from dualflow._util.frames import warn
+from dualflow._util.generic import Generic
 from dualflow._util.locks import reentrant_lock
 from dualflow.errors import DualflowError, InvalidArgumentError, RetracingWarning
 from dualflow.graph.calls import relax
@@ -46,6 +46,14 @@ from dualflow.graph.reads.state_reads import StateReads
 from dualflow.graph.trace.parameters import Guard
 from dualflow.tracebacks import filtered
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+
+    P = ParamSpec("P")
+    Q = ParamSpec("Q")
+    R = TypeVar("R", covariant=True)
+
 __all__ = ["ConcreteFunction", "Function"]
 
 MAX_TRACES = 64           # limit of traces of one function; the oldest is dropped
@@ -54,12 +62,7 @@ MAKES_VARIABLE = ("makes a Variable on a call that is not its first: make it out
                   "and make it only once; an optimizer makes its own beforehand by build()")
 
 
-P = ParamSpec("P")
-Q = ParamSpec("Q")
-R = TypeVar("R", covariant=True)
-
-
-class Function(Inspection, Dispatcher, Generic[P, R]):
+class Function(Inspection, Dispatcher, Generic["P", "R"]):
     """A Python function that runs as a program; created by `dualflow.function`."""
 
     if TYPE_CHECKING:           # methods of the core, with the types of the Python function

@@ -10,13 +10,17 @@ the difference stay part of the key.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from dualflow.graph.calls.arguments import TensorLeaf, leaf_key
 from dualflow.graph.calls.concrete import UNKNOWN_HINT, ConcreteFunction
 from dualflow.graph.trace.specialize import deciding_arguments
 
-Kinds = tuple[Any, ...]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Kinds = tuple[Any, ...]
+
 UNLIKE = "and a general trace would not do what Python does"
 
 

@@ -9,10 +9,13 @@ leaves of a call, after those of the arguments.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from dualflow._core import StateGuard, StateGuards
 from dualflow._util.named_tuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST_HELD = 64          # places of one function; any more stay constants
 

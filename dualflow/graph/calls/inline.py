@@ -7,7 +7,6 @@ by `vmap`. Then no program runs: the ops of the graph are recorded, also on acti
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from dualflow._core import (
     Symbol,
@@ -35,6 +34,10 @@ from dualflow.graph.passes.options import Options
 from dualflow.graph.trace.parameters import Argument, Feed
 from dualflow.graph.trace.record_loop import record_loop, rounds_of_loop
 from dualflow.graph.trace.trace import suspended
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Inlined:

@@ -9,14 +9,19 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+
+from dualflow._util.generic import Generic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 MAX_STRONG = 64           # instances without weak references; the oldest is dropped
 
-T = TypeVar("T")
 
-
-class Instances(Generic[T]):
+class Instances(Generic["T"]):
     """A map from instances to objects that live as long as the instances.
 
     Instances whose class has `__slots__` without `__weakref__` are kept alive, at most

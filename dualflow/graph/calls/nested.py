@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from dualflow._core import PushedItem
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.trace.trace import Trace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 DEEP = 20       # nested traces of one function that count as endless recursion
 

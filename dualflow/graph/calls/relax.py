@@ -6,7 +6,6 @@ Called by `function.py`. Both are decided by comparison with earlier traces of t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from dualflow._core import TensorSpec, Variable
 from dualflow.graph.calls.arguments import (
@@ -20,7 +19,12 @@ from dualflow.graph.calls.arguments import (
 from dualflow.graph.calls.concrete import ConcreteFunction
 from dualflow.graph.trace.parameters import Guard
 
-Kinds = tuple[Any, ...]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Kinds = tuple[Any, ...]
+
 
 
 def relaxed(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction],

@@ -8,7 +8,6 @@ section lists the values that it reads from earlier sections.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from dualflow import dtypes
 from dualflow._core import (
@@ -34,6 +33,10 @@ from dualflow.graph.trace.parameters import Argument, Cotangent, Feed, Number
 from dualflow.graph.trace.replay_on_tape import replay_on_tape
 from dualflow.graph.trace.trace import Trace
 from dualflow.ops.indexing.indexed_slices import IndexedSlices
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 Group = Sequence[Symbol]            # sources that are one tensor object
 

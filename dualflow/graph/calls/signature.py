@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
 
 from dualflow._util.cached import cached_property
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import inspect
+    from typing import Any
 
 VARIADIC = 0x04 | 0x08              # flags of code: *args, **kwargs
 GENERATOR, COROUTINE = 0x20, 0x80   # flags of code

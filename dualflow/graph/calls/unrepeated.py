@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from dualflow._util.frames import warn
 from dualflow.errors import RetracingWarning
 from dualflow.graph.calls.arguments import containers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 COUNTED = re.compile(r": -?[\d.]+ -> -?[\d.]+$")     # a number that became another number
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from dualflow._util.notebook import counted
 from dualflow.graph import inspect as views
@@ -17,7 +16,10 @@ from dualflow.graph.passes import optimize
 from dualflow.graph.program import clusters
 from dualflow.graph.program.compile import Compiled
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dualflow.graph.inspect.profile import Profile
 
 

@@ -12,7 +12,6 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from dualflow._core import Symbol, Variable, apply, own_flops
 from dualflow._util.named_tuple import NamedTuple
@@ -21,6 +20,10 @@ from dualflow.graph.ir import LEAVES, Node, is_dynamic, tile_text, walk
 from dualflow.graph.program.plan import Instruction, nbytes
 from dualflow.graph.trace.trace import suspended
 from dualflow.ops.array.creation import ones
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 COPY_ELEMENTS = 1 << 24   # float32: 64 MiB in, 64 MiB out, larger than any cache
 PRODUCT_SIZE = 512        # size of the square matrices whose product measures peak arithmetic

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dualflow._core import Symbol, TensorBase
 from dualflow._util.notebook import card, counted
 from dualflow.graph.ir.text import type_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["TraceText", "function_html"]
 

@@ -6,12 +6,15 @@ Tests call `check` after each pass; programs do not. A new invariant of the IR b
 from __future__ import annotations
 
 from collections import Counter
-from typing import NoReturn
 
 from dualflow._core import Symbol
 from dualflow.graph.ir import control_flow
 from dualflow.graph.ir.graph import Graph, graphs, outputs_of
 from dualflow.graph.ir.node import CONSTANT, LEAVES, PARAMETER, Input, Node
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 class IRError(AssertionError):

@@ -12,12 +12,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from dualflow._core import Attrs, Dim, get_op, make_attrs
 from dualflow._util.named_tuple import NamedTuple
 from dualflow.dtypes import DType, int64, uint8
 from dualflow.graph.ir.node import CALL, Node
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 COND, LOOP = get_op("cond"), get_op("loop")
 NO_LIMIT = (1 << 63) - 1            # a trip count without limit

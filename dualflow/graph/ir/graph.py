@@ -7,13 +7,16 @@ them. A node comes after the nodes whose outputs it reads (`ir.check`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from dualflow._core import Attrs, Op, Symbol, Tensor, Variable, infer, symbol
 from dualflow._util.late_binding import late
 from dualflow.graph.ir import control_flow
 from dualflow.graph.ir.node import CONSTANT, Line, Node, walk
 from dualflow.graph.ir.text import to_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Graph:

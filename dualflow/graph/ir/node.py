@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
 
 from dualflow._core import Attrs, Op, Symbol, get_op, leaf_ops
 from dualflow._util.named_tuple import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dualflow.graph.ir.graph import Graph
 
 LEAVES = PARAMETER, CONSTANT, VARIABLE = leaf_ops()

@@ -5,25 +5,25 @@ Used by `Graph.text`, the drawing, the memory plan and the program text. docs/ir
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
-
 from dualflow._core import Attrs, Op, Symbol, host_function
 from dualflow.dtypes import DType
 from dualflow.graph.ir import tile_text
 from dualflow.graph.ir.node import CONSTANT, LEAVES, Node
 from dualflow.ops.display import short_list
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Protocol
+
     from dualflow.graph.ir.graph import Graph
 
+    class Typed(Protocol):
+        """A value or its description: anything with a dtype and a shape."""
 
-class Typed(Protocol):
-    """A value or its description: anything with a dtype and a shape."""
-
-    @property
-    def dtype(self) -> DType: ...
-    @property
-    def shape(self) -> tuple[Any, ...]: ...
+        @property
+        def dtype(self) -> DType: ...
+        @property
+        def shape(self) -> tuple[Any, ...]: ...
 
 
 class _Open:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any
 
 from dualflow._core import Op, get_op, ops
 from dualflow._util.named_tuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FULL, ROW, FOLD = 0, 1, 2
 ROW_MAX = 65536                     # DF_CLUSTER_ROW_MAX

@@ -5,10 +5,13 @@ from __future__ import annotations
 import itertools
 import struct
 from collections.abc import Sequence
-from typing import Any
 
 from dualflow import dtypes
 from dualflow.graph.ir.tile_code import FOLD, ROW, Step, disassemble
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 CODE = "code"             # the attribute that holds tile code, in every op with tile code
 

@@ -40,6 +40,8 @@ reasons:
 `values` has helpers for all passes, `options` has the settings.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from types import ModuleType
 

@@ -26,16 +26,21 @@ Integers wrap around, so their rules are the identities of whole numbers.
 A rule does not apply if the result has another shape than the node, due to a broadcast.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from typing import Any
 
 from dualflow._core import Op, Symbol, constant, get_op
 from dualflow.dtypes import DType
 from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known, is_zero, made_by, number, replacement
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 ADD_N_MAX = 4  # a longer sum stays one node: it joins a cluster, or reads each term once
 POWER_MAX = 64

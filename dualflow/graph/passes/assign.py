@@ -8,6 +8,8 @@ one follows has no readers and is dropped, unless a node in between may raise: t
 then hold the first value. If x is a version that is overwritten later, readers are not changed.
 """
 
+from __future__ import annotations
+
 from dualflow._core import Symbol, get_op
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.options import Options

@@ -12,6 +12,8 @@ predicate of a cond, and trip limit, condition and carries of a loop, are remove
 inputs. `loop_sums`, `recompute`, `residuals` and `packing` call functions of this file.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from dualflow._core import Symbol, symbol

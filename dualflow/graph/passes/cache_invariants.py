@@ -8,6 +8,8 @@ is much larger than its sources, and small values are not cached. Outputs of the
 that may raise are computed in each run.
 """
 
+from __future__ import annotations
+
 from dualflow._core import Symbol, view_offset
 from dualflow.graph.ir import CONSTANT, LEAVES, PARAMETER, VARIABLE, Graph, Node
 from dualflow.graph.passes.options import Options

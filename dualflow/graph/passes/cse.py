@@ -5,6 +5,8 @@ either order. Constants compare by dtype, shape and bytes, bodies node by node. 
 is never merged.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Mapping
 from itertools import count
 

@@ -4,6 +4,8 @@ Nodes that may raise stay, since eager mode would raise. Parameters stay, since 
 position.
 """
 
+from __future__ import annotations
+
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.options import Options
 

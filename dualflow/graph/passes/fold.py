@@ -8,6 +8,8 @@ if the shape is known. Random ops do not fold, since their key is a parameter, n
 bodies: `inline` has removed the calls.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from dualflow._core import Symbol, Tensor, evaluate

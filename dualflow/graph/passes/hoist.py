@@ -7,6 +7,8 @@ since a loop may have no iterations. Broadcasts stay, since other passes read th
 nodes of constants alone, which `fold` computes.
 """
 
+from __future__ import annotations
+
 from dualflow._core import Symbol
 from dualflow.graph.ir import (
     CONSTANT,

@@ -5,6 +5,8 @@ program handles calls. A body may return a parameter unchanged, so a version may
 afterwards; `versions` must run next.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from dualflow._core import Symbol

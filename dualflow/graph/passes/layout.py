@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
 
 from dualflow._core import Op, Symbol, get_op
 from dualflow.dtypes import float32
@@ -31,6 +30,10 @@ from dualflow.graph.passes.epilogue import WITH_EPILOGUE
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.reshapes import RESHAPE, RESHAPES, TRANSPOSE, perm
 from dualflow.graph.passes.values import is_known, replacement, source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 CONCAT, SPLIT, PAD = get_op("concat"), get_op("split"), get_op("pad")
 SLICE = get_op("strided_slice")

@@ -7,8 +7,6 @@ only change the layout of the source in the reader's iteration space, so no copy
 
 from __future__ import annotations
 
-from typing import cast
-
 from dualflow._core import Symbol, view_offset
 from dualflow._util.named_tuple import NamedTuple
 from dualflow.graph.ir import Node
@@ -32,7 +30,7 @@ def squeezed_shape(shape: Shape) -> Shape:
 
 def shape_of(x: Symbol) -> Shape:
     """Return the shape of a value without unknown sizes."""
-    return cast(Shape, x.known_shape)
+    return x.known_shape        # type: ignore[return-value]  # without None
 
 
 def broadcast_present(present: tuple[bool, ...], shape: Shape, to: Shape) -> tuple[bool, ...]:

@@ -13,6 +13,8 @@ which may change before each run, that alone does not pay. The order of sums sta
 products with a vector, which are not rewritten.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 

@@ -8,6 +8,8 @@ Exact: the same kernels run on the same values. Outputs of nodes that write vari
 effects stay stacked, as do values with other readers. Nothing changes unless memory is saved.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 

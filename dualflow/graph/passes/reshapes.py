@@ -15,6 +15,8 @@ sums in another order if its matrix is transposed. So if the number of rows or c
 is 1 or unknown, transposes stay, except for integers and with `fast_math`.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 

@@ -8,6 +8,8 @@ every sliced input of both loops, in either direction. Writing and reading a sta
 the ops that it saves, and stacks are most of the memory of a long loop.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from dualflow._core import Symbol

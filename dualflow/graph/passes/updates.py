@@ -6,6 +6,8 @@ the version it overwrites. Updates and nodes that may raise keep their order: af
 variables have the values that Python would have left. Leaves move to the front; other nodes stay.
 """
 
+from __future__ import annotations
+
 from dualflow._core import Symbol
 from dualflow.graph.ir import LEAVES, Graph, Node
 from dualflow.graph.passes.options import Options

@@ -4,12 +4,17 @@ No op is known by name except `broadcast_to`, the source of large values of one 
 ops that read the bits of any tensor.
 """
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 from dualflow._core import Op, Symbol, Tensor, evaluate, get_op, make_attrs
 from dualflow.dtypes import float32
 from dualflow.graph.ir import CONSTANT, Graph, Input, Node
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 BROADCAST = get_op("broadcast_to")
 CAST, RESHAPE = get_op("cast"), get_op("reshape")

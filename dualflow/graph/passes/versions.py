@@ -6,6 +6,8 @@ So does a node with bodies that writes a version and also has it as another inpu
 without optimisation.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 
 from dualflow._core import Symbol, get_op

@@ -6,38 +6,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from dualflow._core import Program
 from dualflow._util.late_binding import late
 from dualflow.graph.ir.tile_text import CODE, to_text
 from dualflow.graph.program.spec import InstructionSpec, ProgramSpec
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Cluster(Protocol):
+        """An instruction that runs a cluster, and the state of its compilation."""
+
+        @property
+        def instruction(self) -> InstructionSpec: ...
+
+        @property
+        def state(self) -> str:
+            """`COMPILED`, `PENDING`, or the reason why the cluster is interpreted."""
+            ...
+
+    class Compiler(Protocol):
+        """The compiler of clusters."""
+
+        def start(self, spec: ProgramSpec, program: Program) -> Sequence[Cluster]:
+            """Start to compile the clusters of a program and its bodies; return the clusters."""
+            ...
+
+        def wait(self, timeout: float | None = None) -> bool:
+            """Wait until no compilation is pending; return False after `timeout` s."""
+            ...
+
 PENDING, COMPILED = "pending", "compiled"
-
-
-class Cluster(Protocol):
-    """An instruction that runs a cluster, and the state of its compilation."""
-
-    @property
-    def instruction(self) -> InstructionSpec: ...
-
-    @property
-    def state(self) -> str:
-        """`COMPILED`, `PENDING`, or the reason why the cluster is interpreted."""
-        ...
-
-
-class Compiler(Protocol):
-    """The compiler of clusters."""
-
-    def start(self, spec: ProgramSpec, program: Program) -> Sequence[Cluster]:
-        """Start to compile the clusters of a program and its bodies; return the clusters."""
-        ...
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until no compilation is pending; return False after `timeout` s."""
-        ...
 
 
 def text(cluster: Cluster) -> str:

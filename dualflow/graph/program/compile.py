@@ -10,7 +10,6 @@ import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from dualflow._core import (
     CachedResults,
@@ -36,6 +35,10 @@ from dualflow.graph.trace import parameters
 from dualflow.graph.trace.parameters import Argument, Feed, Guard
 from dualflow.graph.trace.specialize import specialize
 from dualflow.graph.trace.trace import Trace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Hooks of debugging tools: the last one runs the executable instead of `Compiled.run`.
 WATCHERS: list[Callable[[Compiled, list[Any]], list[Tensor]]] = []

@@ -13,9 +13,12 @@ from __future__ import annotations
 import dis
 from collections import Counter
 from types import CodeType
-from typing import Any
 
 from dualflow._util.named_tuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 GLOBAL, FREE, LOCAL = "global", "free", "local"
 ATTRIBUTE, ITEM, EACH = "attribute", "item", "each"

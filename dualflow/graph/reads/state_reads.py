@@ -13,11 +13,14 @@ import os
 import sys
 import weakref
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
-from typing import Any
 
 from dualflow._core import Dispatcher, FrameObserver, StateGuards, Symbol, Tensor, Variable
 from dualflow._util.frames import FROZEN, is_installed, is_users
 from dualflow.graph.reads.paths import ATTRIBUTE, EACH, FREE, GLOBAL, Path, Reads, reads_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Functions that return random numbers or the time.
 DRAWS = ("random", "uniform", "normal", "randn", "rand", "randint", "choice", "shuffle", "sample",

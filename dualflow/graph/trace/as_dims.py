@@ -6,12 +6,14 @@ each call; any other is computed when the program runs (`dynamic.py`).
 
 from __future__ import annotations
 
-from typing import Any
-
 from dualflow._core import Dim, Symbol, as_tensor
 from dualflow.errors import DTypeError
 from dualflow.graph.trace.dynamic import DependsOnData, refuse
 from dualflow.ops.array.shape import identity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def known_dims(trace: Any, x: Symbol) -> tuple[Dim, ...]:

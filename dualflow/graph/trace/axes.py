@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
-from typing import Any
 
 from dualflow._core import Attrs, Dim, Op, Symbol, apply, as_tensor, map_attrs
 from dualflow.dtypes import ALL as DTYPES, int32, int64
@@ -17,6 +16,10 @@ from dualflow.errors import DualflowError, UnimplementedError
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import where
 from dualflow.ops.indexing.gather import gather
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST = 120          # limit of branches: all orders of five dimensions
 

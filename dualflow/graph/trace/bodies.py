@@ -9,7 +9,6 @@ trace, so a body never contains one that the trace may reuse.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from dualflow._core import Attrs, Dim, Op, Symbol, Variable, as_tensor, symbol, symbol_like
 from dualflow.dtypes import DType, int64, uint8
@@ -18,7 +17,10 @@ from dualflow.graph.trace.cotangents import measured
 from dualflow.graph.trace.parameters import is_number
 from dualflow.ops.control_flow.state import leaves
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dualflow.graph.trace.trace import Trace
 
 # The dtype, shape, hints, identity and row of a Symbol.

@@ -7,7 +7,6 @@ cotangents, so a cotangent that only some branches have carries a flag.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from dualflow._core import MaskedGradient, Symbol
 from dualflow.autodiff.backward import backward
@@ -26,6 +25,10 @@ from dualflow.graph.trace.control_gradient import (
 from dualflow.graph.trace.cotangents import dense, flag_of, is_packed
 from dualflow.ops.array.shape import broadcast_to
 from dualflow.ops.reduction.reduce import reduce_any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def flag_for(g: Any, x: Symbol) -> Any:

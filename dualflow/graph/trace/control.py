@@ -8,7 +8,6 @@ the user called.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
 from dualflow._core import Dim, Symbol, TensorBase, as_tensor
 from dualflow.dtypes import int64
@@ -21,7 +20,10 @@ from dualflow.nest import flatten, flatten_with_path
 from dualflow.ops.control_flow import state
 from dualflow.ops.elementwise.cast import cast
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dualflow.graph.trace.trace import Trace
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from dualflow._core import (
     Attrs,
@@ -61,10 +60,13 @@ from dualflow.ops.array.shape import identity
 from dualflow.ops.elementwise.bitwise import logical_or
 from dualflow.ops.reduction.reduce import reduce_any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
     from dualflow.graph.trace.trace import Trace
 
-Cotangents = dict[int, Any]              # value id -> cotangent
+Cotangents: TypeAlias = "dict[int, Any]"  # value id -> cotangent
 TRANSPOSES: dict[Op, Any] = {}           # op of the node -> subclass of Transpose
 
 

@@ -7,7 +7,6 @@ tensor, packed rows (`is_packed`), or a `MaskedGradient` with one flag or a flag
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
 
 from dualflow._core import Dim, MaskedGradient, Symbol, as_tensor
 from dualflow.autodiff.masked_gradient import clean
@@ -19,7 +18,10 @@ from dualflow.ops.array.join import concat
 from dualflow.ops.array.shape import broadcast_to
 from dualflow.ops.reduction.reduce import reduce_any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dualflow.graph.trace.trace import Trace
 
 

@@ -11,11 +11,14 @@ from __future__ import annotations
 import operator
 import sys
 from types import FrameType
-from typing import Any
 
 from dualflow._core import Dim, Symbol, as_tensor, current_graph
 from dualflow._util.frames import is_installed, is_users
 from dualflow.dtypes import float64, int64
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 COMPARISONS = {op: getattr(operator, op) for op in ("eq", "ne", "lt", "le", "gt", "ge")}
 

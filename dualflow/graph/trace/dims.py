@@ -6,10 +6,13 @@ Used by traces, specialisation and exporters. No function here refers to a graph
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from dualflow._core import Dim, dim_value
 from dualflow._util.named_tuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 LEAF_KINDS = ("size", "argument", "element")    # kinds of Dims without operands
 SHOWN = 60                                  # printed characters of a formula

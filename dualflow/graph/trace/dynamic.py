@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from dualflow._core import (
     Dim,
@@ -28,6 +27,10 @@ from dualflow.errors import DualflowError, UnimplementedError
 from dualflow.graph.ir import Graph, Line, Node
 from dualflow.graph.trace.dims import LEAF_KINDS
 from dualflow.graph.trace.parameters import Guard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Kind of Dim -> op; both operands have one dtype.
 ARITHMETIC = {"add": "add", "sub": "subtract", "mul": "multiply", "floordiv": "floordiv",

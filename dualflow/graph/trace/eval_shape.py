@@ -4,11 +4,14 @@ for control flow; no op may run."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from dualflow.graph.ir import PARAMETER
 from dualflow.graph.trace.trace import Trace
 from dualflow.ops.control_flow import state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def eval_shape(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:

@@ -7,7 +7,6 @@ order of eager mode, also for values that are both stacked and carried.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from dualflow._core import MaskedGradient, Symbol, as_tensor, tensor_id
 from dualflow.autodiff.backward import backward, sum_cotangents
@@ -39,7 +38,10 @@ from dualflow.ops.array import creation
 from dualflow.ops.array.join import concat
 from dualflow.ops.array.shape import reshape
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dualflow.graph.trace.trace import Trace
 
 

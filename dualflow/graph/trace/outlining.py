@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType
-from typing import Any
 
 from dualflow._core import Dim, Symbol, symbol, symbol_like, twin
 from dualflow._util.locks import reentrant_lock
@@ -28,6 +27,10 @@ from dualflow.graph.ir import (
 from dualflow.graph.trace import messages
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.parameters import Feed, is_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Outliner:

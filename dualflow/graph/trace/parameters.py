@@ -6,13 +6,16 @@ Created by traces and passes; compilers and exporters select the source of an ar
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from dualflow._core import Dim, Symbol, Tensor
 from dualflow._util.named_tuple import NamedTuple
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.ir import Line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Argument(NamedTuple):

@@ -7,10 +7,13 @@ the nodes of the call become the body of a `call` with a `Rule`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from dualflow._core import current_graph, record_call, record_owner
 from dualflow.graph.ir import Rule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def record_call_here(name: str, rule: Callable[..., Any], inputs: list[Any], outputs: list[Any],

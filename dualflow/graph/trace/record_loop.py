@@ -7,13 +7,16 @@ stores the list that `rounds_of_loop` returns, so its form must not change.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from dualflow import dtypes
 from dualflow._core import Symbol, symbol
 from dualflow.graph.ir import LOOP, PARAMETER, Node, loop_attrs, loop_parts
 from dualflow.graph.trace.bodies import Body, param
 from dualflow.graph.trace.control_gradient import own_recorded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def rounds_of_loop(loop: Node, any_unknown: bool = False) -> list[Any]:

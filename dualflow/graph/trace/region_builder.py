@@ -8,7 +8,6 @@ the node. A body is either closed once or dropped.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dualflow._core import Symbol
 from dualflow.graph.ir import COND, LOOP, Node, loop_attrs
@@ -16,6 +15,7 @@ from dualflow.graph.trace.bodies import Body, param
 from dualflow.graph.trace.control import NO_LIMIT
 from dualflow.graph.trace.control_gradient import own_recorded as own
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from dualflow._core import (
     Dim,
@@ -45,6 +44,10 @@ from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number, is_nu
 from dualflow.graph.trace.static_value import static_value
 from dualflow.graph.trace.trace import Trace, suspended
 from dualflow.graph.trace.undefined import size_undefined
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Computed(NamedTuple):

@@ -8,7 +8,6 @@ must hold for every call that passes its guards.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from dualflow._core import (
     Attrs,
@@ -48,6 +47,10 @@ from dualflow.graph.trace.parameters import Argument, Cotangent, Feed, Guard, Nu
 from dualflow.graph.trace.region_builder import cond_builder, loop_builder
 from dualflow.graph.trace.static_value import static_value
 from dualflow.ops.printing import printing_when_run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def suspended() -> TraceContext:

@@ -8,12 +8,14 @@ to the shape of the residual (`size_undefined`), so that the output has a known 
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING, Any
 
 from dualflow._core import Dim, Symbol, as_tensor, get_op, make_attrs
 from dualflow.graph.ir import Graph, Node
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dualflow.graph.trace.trace import Trace
 
 BROADCAST = get_op("broadcast_to")

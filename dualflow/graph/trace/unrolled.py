@@ -7,12 +7,15 @@ the call restarts the trace, and the converted statement is recorded as a loop n
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from dualflow._core import Symbol, current_graph
 from dualflow._util.frames import in_for_statement
 from dualflow.errors import TracedValueError
 from dualflow.graph.trace import messages
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST = 4096         # limit of rows that are recorded one by one
 

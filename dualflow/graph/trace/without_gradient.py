@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dualflow.autodiff import custom_gradient
 from dualflow.errors import UnimplementedError
 from dualflow.ops.array.shape import identity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def without_gradient(y: Any, why: str) -> Any:
