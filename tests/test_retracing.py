@@ -10,6 +10,7 @@ import pytest
 
 import dualflow as df
 from dualflow.errors import RetracingWarning
+from dualflow.graph.calls.arguments import variable_leaf
 from dualflow.graph.calls.function import MAX_PLANS, MAX_TRACES
 
 
@@ -270,3 +271,9 @@ def test_python_arithmetic_on_sizes():
     for n in (2, 3, 2, 3):
         x = df.ones([n, 3])
         np.testing.assert_array_equal(traced(x).numpy(), f(x).numpy())
+
+
+def test_variables_with_chosen_names_are_part_of_the_key():
+    for name, shown in (("Variable_12", ""), ("Variable_a", "Variable_a "), ("W_1", "W_1 "),
+                        ("MyVariable_1", "MyVariable_1 "), ("Variable_1_2", "Variable_1_2 ")):
+        assert variable_leaf(df.Variable(1., name=name), 0).name == shown

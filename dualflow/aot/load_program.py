@@ -28,6 +28,7 @@ from dualflow.errors import (
 )
 from dualflow.graph.program.compile import source
 from dualflow.graph.program.spec import (
+    SLOT_KINDS,
     ArgumentSpec,
     InstructionSpec,
     ProgramSpec,
@@ -201,10 +202,11 @@ def spec_of(name: str, parts: Any, arguments: Sequence[ArgumentSpec],
     constants = dict.fromkeys([x for x in (*[s[5] for s in slots], *[r[2] for r in returns])
                                if x is not None])
     places = {id(x): k for k, x in enumerate(constants)}
-    made = [SlotSpec(SlotKind(kind), dtype, shape, index if data is None else places[id(data)],
+    made = [SlotSpec(SLOT_KINDS[kind], dtype, shape, index if data is None else places[id(data)],
                      offset if data is None else 0, last_use)
             for kind, dtype, shape, offset, index, data, last_use in slots]
-    results = [ResultSpec(SlotKind(kind), index if data is None else places[id(data)], dtype, shape)
+    results = [ResultSpec(SLOT_KINDS[kind], index if data is None else places[id(data)], dtype,
+                          shape)
                for kind, index, data, dtype, shape in returns]
     return ProgramSpec(name, tuple(made), tuple([instruction_of(x) for x in instructions]),
                        tuple(arguments), tuple(variables), tuple(constants), tuple(results),

@@ -13,17 +13,17 @@ import dualflow as df
 from dualflow import _core
 from dualflow._core import Program
 from dualflow.graph.program.spec import (
+    SLOT_KINDS,
     ArgumentSpec,
     InstructionSpec,
     ProgramSpec,
     ResultSpec,
-    SlotKind,
     SlotSpec,
 )
 from dualflow.graph.trace.parameters import Argument
 
 F32, I64 = df.float32, df.int64
-ARENA, CONSTANT, ARG, RESULT, DYNAMIC = SlotKind
+ARENA, CONSTANT, ARG, RESULT, DYNAMIC = SLOT_KINDS
 
 
 class Builder:

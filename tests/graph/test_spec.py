@@ -12,6 +12,7 @@ from dualflow._core import Attrs, Executable, Op, Program, get_op, make_attrs
 from dualflow.graph.ir import Line
 from dualflow.graph.program.compile import source
 from dualflow.graph.program.spec import (
+    SLOT_KINDS,
     ArgumentSpec,
     InstructionSpec,
     ProgramSpec,
@@ -33,8 +34,9 @@ def spec_of(f, *args, passes=True):
 def test_slot_kinds_match_c():
     header = (ROOT / "csrc/exec/program.h").read_text()
     body = re.search(r"typedef enum \{([^}]*)\} df_slot_kind;", header)[1]
-    assert re.findall(r"DF_SLOT_(\w+)", body) == [kind.name for kind in SlotKind]
-    assert [kind.value for kind in SlotKind] == list(range(len(SlotKind)))
+    assert re.findall(r"DF_SLOT_(\w+)", body) == [kind.name for kind in SLOT_KINDS]
+    assert [getattr(SlotKind, kind.name) for kind in SLOT_KINDS] == list(SLOT_KINDS)
+    assert list(SLOT_KINDS) == list(range(len(SLOT_KINDS)))
 
 
 def test_text_of_a_program():

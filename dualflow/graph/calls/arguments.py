@@ -7,7 +7,6 @@ structure; `flatten` and `rebuild` must agree about it.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 LEAF = "leaf"
 SMALL = 2**24             # larger ints are another kind of number; see dims.pxi
-AUTOMATIC_NAME = re.compile(r"Variable_\d+")
+AUTOMATIC_NAME = "Variable"         # before an underscore and a number
 
 
 def is_array(x: Any) -> bool:
@@ -177,7 +176,8 @@ class VariableLeaf(NamedTuple):
 def variable_leaf(v: Variable, place: int) -> VariableLeaf:
     """Return the key that admits Variables which may replace `v`. A name that the user chose is
     part of the key, since Python may read it."""
-    name = "" if AUTOMATIC_NAME.fullmatch(v.name) else f"{v.name} "
+    word, _, number = v.name.partition("_")
+    name = "" if word == AUTOMATIC_NAME and number.isdecimal() else f"{v.name} "
     return VariableLeaf(v.dtype, v.shape, v.trainable, name, place)
 
 

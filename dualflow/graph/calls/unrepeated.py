@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from dualflow._util.frames import warn
@@ -12,8 +11,6 @@ from dualflow.graph.calls.arguments import containers
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-COUNTED = re.compile(r": -?[\d.]+ -> -?[\d.]+$")     # a number that became another number
 
 
 class UnrepeatedWarnings:
@@ -51,7 +48,7 @@ class UnrepeatedWarnings:
         unrepeated : sequence of str
             The calls of generators and clocks.
         """
-        counted = [location for location, how in changed if COUNTED.search(how)]
+        counted = [location for location, how in changed if is_count(how)]
         if counted and not self._changes:
             self._changes = True
             warn(f"{self.name} changes {counted[0]} while it is traced, which runs do not "
@@ -60,3 +57,14 @@ class UnrepeatedWarnings:
             self._draws = True
             warn(f"{self.name} calls {unrepeated[0]} while it is traced, and runs reuse the "
                  "value; use dualflow.random, or an argument", RetracingWarning)
+
+
+def is_count(change: str) -> bool:
+    """Return True if a number became another number: ``self.n: 3 -> 4``."""
+    before, arrow, after = change.rpartition(": ")[2].partition(" -> ")
+    return bool(arrow) and is_plain(before) and is_plain(after)
+
+
+def is_plain(number: str) -> bool:
+    """Return True for an integer, or for a decimal number without an exponent."""
+    return number.removeprefix("-").replace(".", "").isdecimal()

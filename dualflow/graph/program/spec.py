@@ -8,8 +8,6 @@ must not refer to a graph.
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from dualflow._core import Attrs, Op, Tensor, Variable
 from dualflow._util.cached import cached_property
 from dualflow._util.named_tuple import NamedTuple
@@ -24,14 +22,29 @@ Source = Argument | Computed | Feed | CachedParameter
 SHOWN = 4                 # largest constant that is printed, in elements
 
 
-class SlotKind(IntEnum):
-    """The owner of the memory of a tensor: df_slot_kind of csrc/exec/program.h."""
+class SlotKind(int):
+    """The owner of the memory of a tensor: df_slot_kind of csrc/exec/program.h.
 
-    ARENA = 0
-    CONSTANT = 1
-    ARG = 2
-    RESULT = 3
-    DYNAMIC = 4
+    `SLOT_KINDS` has the instances, in the order of C. Not an `enum`, whose import takes longer than
+    the compilation of a small program."""
+
+    ARENA: SlotKind
+    CONSTANT: SlotKind
+    ARG: SlotKind
+    RESULT: SlotKind
+    DYNAMIC: SlotKind
+
+    @property
+    def name(self) -> str:
+        return tuple(SlotKind.__annotations__)[self]
+
+    def __repr__(self) -> str:
+        return f"SlotKind.{self.name}"
+
+
+SLOT_KINDS = tuple(map(SlotKind, range(len(SlotKind.__annotations__))))
+for _kind in SLOT_KINDS:
+    setattr(SlotKind, _kind.name, _kind)
 
 
 class SlotSpec(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.graph.calls.unrepeated import is_count
 
 X = df.constant([0.5, -1.0, 2.0])
 PROGRAMS = {}
@@ -349,6 +350,14 @@ def test_counter_attribute_does_not_retrace_forever():
         for _ in range(5):
             traced(X)
     assert traced.trace_report().startswith("call: 1 trace\n")
+
+
+@pytest.mark.parametrize(("change", "counted"), [
+    ("self.n (f.py:3): 3 -> 4", True), ("self.n: -1.5 -> 0.25", True), ("n: 1e-05 -> 2", False),
+    ("n: None -> 1", False), ("n: 3 -> -4", True), ("self.names: 'a: 1' -> 'b'", False),
+    ("n was deleted", False)])
+def test_changes_of_numbers_are_counts(change, counted):
+    assert is_count(change) == counted
 
 
 def test_concrete_function_reports_changed_state():
