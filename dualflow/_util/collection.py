@@ -4,15 +4,12 @@ collections would free nothing, and take a third of the time."""
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 __all__ = ["collector_suspended"]
 
 
-@contextmanager
-def collector_suspended() -> Iterator[None]:
-    """Suspend the collector in all threads, unless it is disabled already.
+class collector_suspended:
+    """A context in which the collector is suspended in all threads, unless it is disabled already.
 
     Examples
     --------
@@ -24,10 +21,11 @@ def collector_suspended() -> Iterator[None]:
     >>> gc.isenabled()
     True
     """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
+
+    def __enter__(self) -> None:
+        self.enabled = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *error: object) -> None:
+        if self.enabled:
             gc.enable()

@@ -111,7 +111,7 @@ class BatchInterpreter:
         def example() -> Any:
             return tensors_of(f(*given))
 
-        with self.trace.outliner.reading(self.values, self.open):
+        with self.trace.outliner.lock, self.trace.outliner.reading(self.values, self.open):
             body = Body(self.trace, self.caller, example, ())
         decided = [self.trace.guards.pop(key) for key in list(self.trace.guards)
                    if key not in guards]

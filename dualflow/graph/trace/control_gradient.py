@@ -121,7 +121,7 @@ class BackwardRule:
         if flows and want:
             before = trace.differentiate(node.op.name, node.outputs[0])
             try:
-                with trace.outliner.opened(node):
+                with trace.outliner.lock, trace.outliner.opened(node):
                     found = TRANSPOSES[node.op](trace, node, flows, accumulated, want).found
             finally:
                 trace.differentiate(before, None)

@@ -7,11 +7,10 @@ back to the recorded value. `Trace` translates with both, so no other code needs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterable, Sequence
 from types import CodeType
 
-from dualflow._core import Dim, Symbol, symbol, symbol_like, twin
+from dualflow._core import Dim, PushedItem, Symbol, symbol, symbol_like, twin
 from dualflow._util.locks import reentrant_lock
 from dualflow.errors import TracedValueError
 from dualflow.graph.ir import (
@@ -61,7 +60,8 @@ class Outliner:
     undefined : set of Node
         Placeholders in a branch for a value that another branch computes (`undefined.py`).
     lock : lock
-        Held while outputs are added to a call, and while the trace is copied.
+        Held while outputs are added to a call, while the trace is copied, and in the contexts of
+        `opened` and `reading`.
     """
 
     def __init__(self) -> None:
@@ -135,30 +135,19 @@ class Outliner:
             at = self._owner.get(at)
         return at is not None
 
-    @contextmanager
-    def opened(self, node: Node) -> Iterator[None]:
-        """A context in which values inside a cond or loop may be read, because its transpose will
-        make them outputs of the node."""
-        with self.lock:
-            self._open.append(node)
-            try:
-                yield
-            finally:
-                self._open.pop()
+    def opened(self, node: Node) -> PushedItem:
+        """Return a context in which values inside a cond or loop may be read, because its transpose
+        will make them outputs of the node. The caller holds `lock`."""
+        return PushedItem(self._open, node)
 
-    @contextmanager
-    def reading(self, played: Container[Symbol], nodes: Sequence[Node]) -> Iterator[None]:
-        """A context in which the values `played` inside of `nodes` may be read.
+    def reading(self, played: Container[Symbol], nodes: Sequence[Node]) -> PushedItem:
+        """Return a context in which the values `played` inside of `nodes` may be read. The caller
+        holds `lock`.
 
         `vmap` replays the bodies of these nodes and batches the gradient rules recorded in them.
         The values that a rule reads have been computed for the whole batch.
         """
-        with self.lock:
-            self._played.append((played, nodes))
-            try:
-                yield
-            finally:
-                self._played.pop()
+        return PushedItem(self._played, (played, nodes))
 
     def parameter(self, body: Graph, place: int, x: Symbol) -> Symbol:
         """Add a parameter to a body for input `place` of its owner; `x` is the outer value."""
