@@ -6,6 +6,7 @@ the first use.
 
 import importlib as _importlib
 
+import dualflow._util.collection as _collection
 import dualflow._util.late_binding as _late_binding
 from dualflow import _core as _core
 from dualflow.dtypes import (
@@ -479,11 +480,12 @@ if not TYPE_CHECKING:       # for type checkers, other names are errors
             raise AttributeError(_late_binding.late("no_attribute")("", name), name=name)
         # First import the common modules and the enclosing packages completely. Otherwise threads
         # that import different names could each wait for a module that the other is importing.
-        _importlib.import_module("dualflow.autodiff")
         path = "dualflow"
-        for part in _HOMES.get(name, name).split("."):
-            path = f"{path}.{part}"
-            module = _importlib.import_module(path)
+        with _collection.collector_suspended():
+            _importlib.import_module("dualflow.autodiff")
+            for part in _HOMES.get(name, name).split("."):
+                path = f"{path}.{part}"
+                module = _importlib.import_module(path)
         if name in _PACKAGES:
             return module
         value = globals()[name] = getattr(module, name)
