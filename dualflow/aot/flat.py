@@ -22,8 +22,8 @@ from dualflow.graph.program.spec import (
     SlotKind,
     SlotSpec,
 )
+from dualflow.graph.trace.computed import Computed
 from dualflow.graph.trace.parameters import Argument, CachedParameter, Feed
-from dualflow.graph.trace.specialize import Computed
 
 ALL_OPS = tuple(map(get_op, ops()))     # by index
 ORIGINS = ("CALL", "VARIABLE", "WRITTEN", "KEY", "CACHED", "CONSTANT")    # df_model_origin

@@ -44,8 +44,9 @@ from dualflow.graph.ir import Graph
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.clusters import COMPILED
 from dualflow.graph.program.compile import Compiled, compile_trace
+from dualflow.graph.trace.computed import Computed
 from dualflow.graph.trace.parameters import DoesNotHold, Guard
-from dualflow.graph.trace.specialize import Computed, specialize
+from dualflow.graph.trace.specialize import specialize
 from dualflow.graph.trace.trace import Trace, suspended
 from dualflow.tracebacks import filtered
 

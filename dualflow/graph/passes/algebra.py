@@ -38,10 +38,6 @@ from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known, is_zero, made_by, number, replacement
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 ADD_N_MAX = 4  # a longer sum stays one node: it joins a cluster, or reads each term once
 POWER_MAX = 64
 
@@ -291,7 +287,7 @@ def _small_power(make, y, x, n):
     return power(make, x, int(n)) if n in (1, 2, 3, 4) else None
 
 
-def power(make: Callable[..., Any], x: Any, n: int) -> Any:
+def power(make: Callable[..., Symbol], x: Symbol, n: int) -> Symbol:
     """x^n by squaring; n at least 1."""
     found = x
     for bit in bin(n)[3:]:

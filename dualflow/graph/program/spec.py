@@ -14,8 +14,8 @@ from dualflow._util.named_tuple import NamedTuple
 from dualflow.dtypes import DType
 from dualflow.graph.ir import Line, attrs_text, type_text
 from dualflow.graph.passes.values import same_tensor
+from dualflow.graph.trace.computed import Computed
 from dualflow.graph.trace.parameters import Argument, CachedParameter, Feed
-from dualflow.graph.trace.specialize import Computed
 
 Shape = tuple[int | None, ...]
 Source = Argument | Computed | Feed | CachedParameter

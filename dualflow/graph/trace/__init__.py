@@ -13,8 +13,9 @@ Data passes through the files in this order:
 5. Gradients: `control_gradient` is the gradient rule of such a node and transposes it with
    `cond_gradient`, `loop_gradient`, `cotangents` and `undefined`. `play`, `record_call`,
    `record_loop` and `refused` record existing nodes and calls for tapes or for another trace.
-6. `specialize` copies the trace to a graph for the sizes of one call; `dynamic` adds the nodes
-   that compute sizes which depend on data. The graph goes to `graph.passes`.
+6. `specialize` copies the trace to a graph for the sizes of one call, with `computed` for numbers
+   that a run computes from its arguments; `dynamic` adds the nodes that compute sizes which depend
+   on data. The graph goes to `graph.passes`.
 
 `dry` uses steps 1 to 4 for abstract evaluation.
 """

@@ -6,22 +6,19 @@ Dims in attributes and infers shapes again. A graph may only be returned if all 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from dualflow._core import (
     Dim,
     GuardError,
-    NumberArgument,
     Symbol,
-    Tensor,
     Variable,
     constant,
     dim_value,
     exactly_equal,
     map_attrs,
 )
-from dualflow._util.named_tuple import NamedTuple
 from dualflow.dtypes import DType, float64, int64
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import (
@@ -38,7 +35,8 @@ from dualflow.graph.ir import (
     loop_parts,
     walk,
 )
-from dualflow.graph.trace.dims import Formula, depends_on_arguments, dim_now, formula, leaves
+from dualflow.graph.trace.computed import Computed, fitting
+from dualflow.graph.trace.dims import depends_on_arguments, dim_now, formula, leaves
 from dualflow.graph.trace.dynamic import DependsOnData, Numbers, refuse
 from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number, is_number
 from dualflow.graph.trace.static_value import static_value
@@ -48,46 +46,6 @@ from dualflow.graph.trace.undefined import size_undefined
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-
-class Computed(NamedTuple):
-    """A parameter of `dtype` that each run computes from Python numbers among its arguments."""
-
-    formula: Formula
-    dtype: DType
-
-    def __repr__(self) -> str:
-        return f"a number, {self.formula}"
-
-    def number(self, leaves: Sequence[Any]) -> Any:
-        """Return the number for the leaves of a call's arguments."""
-        return fitting(lambda: self.formula.value(leaves), self.formula.type)
-
-    def source(self) -> Callable[[Sequence[Any]], Tensor]:
-        """Return a callable from the leaves of a call's arguments to the tensor."""
-        steps, kind = self.formula
-        if len(steps) == 1 and steps[0][0] == "argument" and kind in (int, float):
-            return NumberArgument(steps[0][1], kind, self.dtype)
-        return self.make
-
-    def make(self, leaves: Sequence[Any]) -> Tensor:
-        """Return the tensor for the leaves of a call's arguments."""
-        number = self.number(leaves)
-        try:
-            return constant(number, self.dtype)
-        except DualflowError as error:
-            raise GuardError(str(error)) from error
-
-
-def fitting(compute: Callable[[], Any], wanted: type) -> Any:
-    """Return the computed number; raise Unfit if Python would raise or its type differs."""
-    try:
-        value = compute()
-    except (ArithmeticError, ValueError) as error:
-        raise GuardError(str(error)) from error
-    if type(value) is not wanted:
-        raise GuardError(f"{value!r} is not of type {wanted.__name__}")
-    return value
 
 
 class Broken(Exception):

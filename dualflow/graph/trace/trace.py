@@ -104,7 +104,6 @@ class Trace(Graph):
         super().__init__(name)
         self.after = after
         self.returned: list[Dim] = []
-        self.alive = 0
         self.bodies: list[Body] = []
         self.sizes_seen = False
         self.guards: dict[tuple[Any, ...], Guard] = {}
@@ -121,7 +120,7 @@ class Trace(Graph):
         self._numbers: dict[tuple[int, DType], tuple[Dim, Symbol]] = {}
         self.names: Names = Names()
         self._gradient_of: tuple[str, bool] = "", False
-        self._n_recorded = 0
+        self.alive = self._n_recorded = 0
         self.outliner: Outliner = Outliner() if after is None else after.outliner
 
     def recording(self) -> TraceContext:
