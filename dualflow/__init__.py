@@ -458,6 +458,7 @@ for _name, _module, _attribute in (
         ("cluster_compiler", "aot.clusters.request", "Compiler"),
         ("compile_backward", "graph.calls.compile_backward", "compile_backward"),
         ("draw", "graph.inspect.draw", "draw"),
+        ("gradient_rules", "autodiff.gradient_rules", ""),
         ("eval_shape", "graph.trace.eval_shape", "eval_shape"),
         ("no_attribute", "_util.foreign_names", "no_attribute"),
         ("recorded_call", "graph.calls.differentiate", "Call"),

@@ -303,13 +303,45 @@ def test_eager_programs_load_no_expensive_modules(code):
     assert not loaded_by(code) & DEAR
 
 
-def test_tape_loads_every_gradient_rule():
-    """Access to GradientTape imports every module that declares a gradient rule."""
+def test_one_module_imports_every_gradient_rule():
     rules = {".".join(p.relative_to(ROOT).with_suffix("").parts) for p in PYTHON
              if re.search(r"^(@gradient|no_gradient)\(", p.read_text(), re.M)}
     assert "dualflow.ops.elementwise.arithmetic" in rules
-    assert rules <= loaded_by("import dualflow as df; df.GradientTape")
-    assert "dualflow.autodiff" in loaded_by("import dualflow as df; df.function")
+    assert rules <= loaded_by("import dualflow.autodiff.gradient_rules")
+
+
+def test_rules_of_ops_without_their_functions_are_loaded_by_the_first_record():
+    """The op of an imported program is applied by its name."""
+    code = """
+import dualflow as df
+from dualflow import _core
+
+def undecided():
+    ops = map(_core.get_op, _core.ops())
+    return [op.name for op in ops if op.rule is None and op.why_no_gradient is None]
+
+x = df.Variable([0.25, 0.5])
+unloaded = undecided()
+assert {"sinh", "softmax"} <= {*unloaded}, unloaded
+with df.GradientTape() as tape:
+    y = x * x
+assert undecided() == unloaded
+with df.GradientTape() as tape:
+    y = _core.apply("sinh", x)
+assert tape.gradient(y, x).tolist() == df.cosh(x).tolist()
+assert not {"sinh", "softmax"} & {*undecided()}
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_modules_of_ops_are_attributes_of_their_packages():
+    code = """
+import dualflow as df
+assert df.ops.elementwise.hyperbolic.tanh is df.tanh
+assert df.ops.image.resize.__name__ == "dualflow.ops.image.resize"
+assert not hasattr(df.ops.image, "rotate") and not hasattr(df.ops, "vision")
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 def test_lazy_names_are_thread_safe():

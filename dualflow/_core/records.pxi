@@ -265,6 +265,8 @@ cdef class Tape:
         cdef df_tape_record *e
         if not self.touches(ins, n_in) or self.met is not None:
             return 0
+        if op.gradient_rule is None and op.why_no_gradient is None:
+            _late_binding.late("gradient_rules")        # the module of the op may not be loaded
         if op.why_no_gradient is not None:
             self.blocked[op.name] = op.why_no_gradient
             return 0

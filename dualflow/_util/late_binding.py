@@ -12,6 +12,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
 
 _locations: dict[str, tuple[str, str]] = {}
@@ -40,3 +41,14 @@ def late(name: str) -> Any:
     module, attribute = _locations[name]
     found = import_module(module)
     return getattr(found, attribute) if attribute else found
+
+
+def submodule(package: str, name: str) -> ModuleType:
+    """Return a module of a package, loaded if necessary; for the ``__getattr__`` of the package."""
+    path = f"{package}.{name}"
+    try:
+        return import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name != path:
+            raise
+        raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name) from None

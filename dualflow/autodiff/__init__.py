@@ -1,6 +1,5 @@
 """Differentiation: one backward pass, used by GradientTape and by plain functions."""
 
-import dualflow.autodiff.recurrent  # noqa: F401  registers gradient rules
 from dualflow.autodiff.forward import ForwardAccumulator, hvp, jvp, vjp
 from dualflow.autodiff.functional import custom_gradient, grad, hessian, jacobian, value_and_grad
 from dualflow.autodiff.py_function import py_function

@@ -1,1 +1,13 @@
 """Creation of arrays, and ops that move their elements: shapes, slices, joins, diagonals."""
+
+from __future__ import annotations
+
+from dualflow._util.late_binding import submodule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def __getattr__(name: str) -> ModuleType:
+    return submodule(__name__, name)

@@ -1,1 +1,13 @@
 """Linear algebra: products, factorisations, functions of matrices."""
+
+from __future__ import annotations
+
+from dualflow._util.late_binding import submodule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def __getattr__(name: str) -> ModuleType:
+    return submodule(__name__, name)
