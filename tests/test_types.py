@@ -62,9 +62,9 @@ def test_stub_and_class_have_the_same_members(name):
         assert stub - {"__buffer__"} <= set(dir(runtime)), "missing at run time"
 
 
-def imports_for_checkers():
-    """Return the names that `dualflow/__init__.py` imports, and their modules."""
-    tree = ast.parse(Path(df.__file__).read_text())
+def imports_for_checkers(module=df):
+    """Return the names that a module imports for type checkers, and their modules."""
+    tree = ast.parse(Path(module.__file__).read_text())
     named = {a.asname: n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)
              for a in n.names}
     assert None not in named
@@ -82,3 +82,12 @@ def test_lazy_names_match_imports_for_type_checkers():
         want = sys.modules[f"dualflow.{name}"] if module == "dualflow" else getattr(
             importlib.import_module(module), name)
         assert getattr(df, name) is want, name
+
+
+def test_lazy_names_of_nn_match_imports_for_type_checkers():
+    named = imports_for_checkers(df.nn)
+    del named["_submodule"]
+    assert sorted(named) == df.nn.__all__ == dir(df.nn)
+    for name, module in named.items():
+        assert getattr(df.nn, name) is getattr(importlib.import_module(module), name), name
+    assert not hasattr(df.nn, "matmul")

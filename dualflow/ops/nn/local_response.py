@@ -64,6 +64,9 @@ def _(g, y, x, depth_radius, bias, alpha, beta):
     return local_response_normalization_grad(g, x, depth_radius, bias, alpha, beta)
 
 
+lrn = local_response_normalization      # TensorFlow has both names
+
+
 def local_response_normalization_grad(g: TensorLike, x: TensorLike, depth_radius: int = 5,
                                       bias: float = 1.0, alpha: float = 1.0,
                                       beta: float = 0.5) -> Tensor:
