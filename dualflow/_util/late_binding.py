@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from types import MethodType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,3 +53,23 @@ def submodule(package: str, name: str) -> ModuleType:
         if error.name != path:
             raise
         raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name) from None
+
+
+class LateMethod:
+    """A method that is the function of this name in a module, which is loaded at the first call.
+
+    Parameters
+    ----------
+    module : str
+    """
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.owner, self.name = owner, name
+
+    def __get__(self, instance: object, kind: type) -> Any:
+        function = getattr(import_module(self.module), self.name)
+        setattr(self.owner, self.name, function)        # later calls find the function itself
+        return function if instance is None else MethodType(function, instance)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dualflow import dtypes
 from dualflow._core import Symbol, symbol
 from dualflow.graph.ir import LOOP, PARAMETER, Node, loop_attrs, loop_parts
+from dualflow.graph.trace import cond_gradient, loop_gradient  # noqa: F401  gradient rules
 from dualflow.graph.trace.bodies import Body, param
 from dualflow.graph.trace.control_gradient import own_recorded
 

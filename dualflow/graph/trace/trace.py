@@ -25,6 +25,7 @@ from dualflow._core import (
     symbol_like,
 )
 from dualflow._util.frames import user_frame
+from dualflow._util.late_binding import LateMethod
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, TracedValueError
 from dualflow.graph.ir import (
@@ -39,18 +40,18 @@ from dualflow.graph.ir import (
     Rule,
     walk,
 )
-from dualflow.graph.trace import as_dims, axes, control, decisions, messages, unrolled
-from dualflow.graph.trace.bodies import Body
+from dualflow.graph.trace import messages
 from dualflow.graph.trace.names import Names
 from dualflow.graph.trace.outlining import Outliner
 from dualflow.graph.trace.parameters import Argument, Cotangent, Feed, Guard, Number, hint
-from dualflow.graph.trace.region_builder import cond_builder, loop_builder
 from dualflow.graph.trace.static_value import static_value
 from dualflow.ops.printing import printing_when_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from dualflow.graph.trace.bodies import Body
 
 
 def suspended() -> TraceContext:
@@ -138,9 +139,8 @@ class Trace(Graph):
         """Return the parameter or constant for a concrete tensor."""
         found = self.captured.get(id(x))
         if found is None:
-            found = self.held.get(id(x)) or (
+            found = self.captured[id(x)] = self.held.get(id(x)) or (
                 x, self.leaf(CONSTANT, x, x.shape, x.shape, x, x, None))
-            self.captured[id(x)] = found
         return found[1]
 
     def record(self, op: Op, inputs: list[Symbol], attrs: Attrs | None, outputs: list[Symbol],
@@ -149,8 +149,7 @@ class Trace(Graph):
         node = self.node(op, inputs, attrs, name)
         if op.writes:
             outputs = outputs + [self.version_of(self.variable_of(x), node, 0)
-                                 for i, x in enumerate(inputs)
-                                 if op.writes >> i & 1]
+                                 for i, x in enumerate(inputs) if op.writes >> i & 1]
         for k, y in enumerate(outputs):
             y.node, y.index = node, k
         node.outputs = tuple(outputs)
@@ -219,14 +218,14 @@ class Trace(Graph):
         """True if second-order gradients may read more values than first-order gradients do."""
         return any([isinstance(node.data, Rule | RegionRecord) for node in walk(self.nodes)])
 
-    # branches and loops (called by ops), and iteration over a tensor
-    cond: Callable[..., Any] = control.cond
-    while_loop: Callable[..., Any] = control.while_loop
-    scan: Callable[..., Any] = control.scan
-    trace_and_discard: Callable[..., Any] = control.trace_and_discard
-    cond_builder: Callable[..., Any] = cond_builder
-    loop_builder: Callable[..., Any] = loop_builder
-    unroll: Callable[..., int] = unrolled.unroll
+    # branches, loops and iteration over a tensor (called by ops)
+    cond = LateMethod("dualflow.graph.trace.control")
+    while_loop = LateMethod("dualflow.graph.trace.control")
+    scan = LateMethod("dualflow.graph.trace.control")
+    trace_and_discard = LateMethod("dualflow.graph.trace.control")
+    cond_builder = LateMethod("dualflow.graph.trace.region_builder")
+    loop_builder = LateMethod("dualflow.graph.trace.region_builder")
+    unroll = LateMethod("dualflow.graph.trace.unrolled")
 
     # --- variables and other leaves ---
 
@@ -314,19 +313,21 @@ class Trace(Graph):
             current.guard(op, args, answer)
             return
         if self.bodies:         # the check belongs to a body, which may not be executed
-            args = tuple([as_dims.inside(self, x) for x in args])
+            args = tuple([self.inside(x) for x in args])
         key = (op, *[id(x) if isinstance(x, Dim) else (type(x), x) for x in args])
         if key not in self.guards:
             self.guards[key] = Guard(op, args, answer, self.line())
 
-    decision: Callable[..., Symbol | None] = decisions.decision
-    ask_to_convert: Callable[..., None] = decisions.ask_to_convert
+    decision = LateMethod("dualflow.graph.trace.decisions")
+    ask_to_convert = LateMethod("dualflow.graph.trace.decisions")
+    truth_of = LateMethod("dualflow.graph.trace.decisions")
 
     # integers as attributes (called by the core and by ops)
-    dim_of: Callable[..., Dim | int] = as_dims.dim_of
-    dims_of: Callable[..., tuple[Dim | int, ...]] = as_dims.dims_of
-    by_axes: Callable[..., Any] = axes.by_axes
-    choose: Callable[..., Any] = axes.choose
+    dim_of = LateMethod("dualflow.graph.trace.as_dims")
+    dims_of = LateMethod("dualflow.graph.trace.as_dims")
+    inside = LateMethod("dualflow.graph.trace.as_dims")
+    by_axes = LateMethod("dualflow.graph.trace.axes")
+    choose = LateMethod("dualflow.graph.trace.axes")
 
     def known(self, x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
         """Return the statically known value of `x`; `read` returns the values of leaves."""
@@ -380,7 +381,7 @@ class Trace(Graph):
         why = "" if question is None else question(x if operation == messages.TRUTH else None)
         if why is True or why is False:
             return as_tensor(why)
-        known = decisions.truth_of(self, x) if operation == messages.TRUTH else None
+        known = self.truth_of(x) if operation == messages.TRUTH else None
         if known is not None:
             return as_tensor(known)
         raise TracedValueError(messages.no_value(x, self.name, operation, instead, why))
@@ -395,6 +396,5 @@ class Trace(Graph):
 
     def raise_leaked(self, x: Symbol, caller: str) -> None:
         """Raise TracedValueError unless this trace, or one that continues it, is recording."""
-        if self.goes_on_in(current_graph()):
-            return
-        raise TracedValueError(messages.leaked(x, self.name, caller, self.outside_text))
+        if not self.goes_on_in(current_graph()):
+            raise TracedValueError(messages.leaked(x, self.name, caller, self.outside_text))
