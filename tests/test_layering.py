@@ -303,6 +303,36 @@ def test_eager_programs_load_no_expensive_modules(code):
     assert not loaded_by(code) & DEAR
 
 
+FIRST_STEP = """
+import dualflow as df
+w, b = df.Variable(df.ones([4, 3])), df.Variable(df.zeros([3]))
+
+@df.function
+def step(x, y):
+    with df.GradientTape() as tape:
+        loss = df.reduce_mean((df.nn.relu(df.matmul(x, w) + b) - y) ** 2)
+    gw, gb = tape.gradient(loss, [w, b])
+    w.assign_sub(0.1 * gw)
+    b.assign_sub(0.1 * gb)
+    return loss
+
+print(step(df.ones([8, 4]), df.zeros([8, 3])))
+"""
+MODULES_OF_FIRST_STEP = 155             # limit; each takes about 0.15 ms to load
+
+
+def test_first_traced_step_loads_few_modules():
+    """A module that many first steps do not need is loaded at the first use. If this test fails,
+    look for an import that can be avoided."""
+    loaded = loaded_by(FIRST_STEP + "import sys")
+    assert loaded & DEAR == {"threading"}
+    assert len([name for name in loaded if name.startswith("dualflow")]) <= MODULES_OF_FIRST_STEP
+    assert not {name for name in loaded if name.startswith((
+        "dualflow.autograph", "dualflow.ops.nn.", "dualflow.ops.random.", "dualflow.ops.conv",
+        "dualflow.autodiff.f", "dualflow.autodiff.gradient_rules", "dualflow.graph.trace.control",
+        "dualflow.graph.calls.differentiate", "dualflow.graph.inspect.draw"))}
+
+
 def test_one_module_imports_every_gradient_rule():
     rules = {".".join(p.relative_to(ROOT).with_suffix("").parts) for p in PYTHON
              if re.search(r"^(@gradient|no_gradient)\(", p.read_text(), re.M)}
@@ -338,6 +368,7 @@ def test_modules_of_ops_are_attributes_of_their_packages():
     code = """
 import dualflow as df
 assert df.ops.elementwise.hyperbolic.tanh is df.tanh
+assert df.ops.indexing.__name__ == "dualflow.ops.indexing" and df.ops.indexing.gather.gather
 assert df.ops.image.resize.__name__ == "dualflow.ops.image.resize"
 assert not hasattr(df.ops.image, "rotate") and not hasattr(df.ops, "vision")
 """

@@ -27,7 +27,7 @@ from dualflow.ops import (
 )
 from dualflow.ops.array import shape as shape
 from dualflow.ops.elementwise import bitwise as bitwise, rounding as rounding
-from dualflow.ops.indexing import indexing as indexing
+from dualflow.ops.indexing.indexing import getitem as getitem  # `indexing` is the package
 from dualflow.ops.linalg import matmul as matmul
 from dualflow.ops.state import variable as variable
 
