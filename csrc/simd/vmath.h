@@ -43,8 +43,8 @@
 #define SCALE_ZERO_f32 (-159)
 #define SCALE_ZERO_f64 (-1086)
 
-/* e^x overflows beyond EXP_HIGH; at EXP_LOW and below, far below the smallest number, it is computed
- * with n = SCALE_LOW. */
+/* e^x overflows beyond EXP_HIGH; at EXP_LOW and below, far below the smallest number, it is
+ * computed with n = SCALE_LOW. */
 #define EXP_HIGH_f32 89
 #define EXP_LOW_f32 (-176)
 #define EXP_HIGH_f64 710

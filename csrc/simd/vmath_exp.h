@@ -16,8 +16,8 @@ DF_INLINE V FN(pow2)(V n)
     return (V)((M)(n + (ROUND_MAGIC + EXPONENT_BIAS)) << FRACTION_BITS);
 }
 
-/* x * 2^n for an integer n from SCALE_LOW to the exponent of twice overflow, rounded once: after the
- * first factor the number is still normal.
+/* x * 2^n for an integer n from SCALE_LOW to the exponent of twice overflow, rounded once: after
+ * the first factor the number is still normal.
  *
  * A product below the normal range takes 150 cycles on some processors, also if it rounds to 0. The
  * limits of arguments, EXP_LOW and others, lead to SCALE_LOW, where both powers of two are 0; with
