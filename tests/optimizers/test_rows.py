@@ -131,3 +131,20 @@ def test_invalid_rows_raise():
         sgd_update(v, df.IndexedSlices(df.ones([2, 2], "float64"), ids), 1.)
     with pytest.raises(DTypeError, match="int32 or int64"):
         sgd_update(v, df.IndexedSlices(df.ones([2, 2]), df.constant([0., 1.])), 1.)
+
+
+@pytest.mark.parametrize("by_rows", [False, True])
+@pytest.mark.parametrize("name", sorted(OPTIMIZERS.keys() - {"sgd", "adagrad", "clipvalue"}))
+def test_state_does_not_end_below_the_normal_range(name, by_rows):
+    """Each step would be slow if it did."""
+    v, optimizer = df.Variable(df.ones([3, 2])), OPTIMIZERS[name]()
+    zeros = df.IndexedSlices(df.zeros([2, 2]), df.constant([0, 2]), [3, 2])
+    gradient = zeros if by_rows else df.convert_to_tensor(zeros)
+    optimizer.apply_gradients([(gradient, v)])
+    slots = [s for s in optimizer.variables if s.shape == v.shape]
+    for s in slots:
+        s.assign(df.fill(s.shape, 1e-37))
+    for _ in range(100):
+        optimizer.apply_gradients([(gradient, v)])
+    least = np.finfo("f4").tiny
+    assert slots and not any([((s.numpy() > 0) & (s.numpy() < least)).any() for s in slots])

@@ -15,6 +15,9 @@
 #include "ops/indexing/rows.h"
 #include "base/thread.h"
 #include "simd/simd.h"
+#if defined(__x86_64__)
+#include "simd/intrinsics.h"
+#endif
 
 #include <math.h>
 
@@ -26,6 +29,7 @@
 typedef struct {
     double lr, a, b, c, epsilon, decay;
     bool flag; /* nesterov, or momentum is used */
+    bool decays; /* slots decay while the gradient is 0 */
 } coefficients;
 
 typedef struct update update;
@@ -38,13 +42,34 @@ struct update {
     const char *grad;
 };
 
+/* Runs the loop. If slots decay, numbers below the normal range count as 0: a mean whose gradient
+ * stays 0 ends there, and some processors take 150 cycles for such a number. */
+static void run_loop(const update *u, int64_t n, void *const *var, const void *grad)
+{
+#if defined(__x86_64__)
+    const unsigned mode = _mm_getcsr(), flush = mode | 0x8040; /* results, and operands */
+    if (u->k.decays) _mm_setcsr(flush);
+    u->fn(n, var, grad, &u->k);
+    if (u->k.decays) _mm_setcsr(mode);
+#elif defined(__aarch64__)
+    uint64_t mode;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+    const uint64_t flush = mode | UINT64_C(1) << 24;
+    if (u->k.decays) __asm__ volatile("msr fpcr, %0" : : "r"(flush));
+    u->fn(n, var, grad, &u->k);
+    if (u->k.decays) __asm__ volatile("msr fpcr, %0" : : "r"(mode));
+#else
+    u->fn(n, var, grad, &u->k);
+#endif
+}
+
 static void update_block(void *context, int64_t begin, int64_t end)
 {
     const update *u = context;
     void *var[MAX_WRITTEN] = {0};
     for (int i = 0; i < u->n_written; i++)
         if (u->var[i]) var[i] = (char *)u->var[i] + begin * u->bytes;
-    u->fn(end - begin, var, u->grad + begin * u->bytes, &u->k);
+    run_loop(u, end - begin, var, u->grad + begin * u->bytes);
 }
 
 static double scalar(const df_tensor *x)
@@ -58,7 +83,7 @@ static void update_span(const update *u, int64_t at, int64_t n, const void *grad
     void *var[MAX_WRITTEN] = {0};
     for (int i = 0; i < u->n_written; i++)
         if (u->var[i]) var[i] = (char *)u->var[i] + at * u->bytes;
-    u->fn(n, var, grad, &u->k);
+    run_loop(u, n, var, grad);
 }
 
 /* An update whose gradient is `n` rows of `inner` elements, selected by sorted picks. */
@@ -252,7 +277,7 @@ static df_status check_one_slot(const df_call *call, extent e, df_error *err)
 static df_status momentum(const df_call *call, extent e, df_error *err)
 {
     coefficients k = {.lr = scalar(call->in[call->n_in - 1]), .a = call->attrs[MOMENTUM_RATE].f,
-                      .flag = call->attrs[NESTEROV].i != 0};
+                      .flag = call->attrs[NESTEROV].i != 0, .decays = true};
     return run_update(call, 2, e, momentum_f32, DF_HAS(F64, momentum_f64), k, 0.5, err);
 }
 
@@ -286,7 +311,7 @@ static coefficients adam_coefficients(const df_call *call)
     double lr = scalar(call->in[call->n_in - 2]);
     return (coefficients){.lr = lr * sqrt(1 - pow(beta_2, t)) / (1 - pow(beta_1, t)),
                           .a = 1 - beta_1, .b = 1 - beta_2, .epsilon = call->attrs[ADAM_EPSILON].f,
-                          .decay = 1 - lr * call->attrs[WEIGHT_DECAY].f};
+                          .decay = 1 - lr * call->attrs[WEIGHT_DECAY].f, .decays = true};
 }
 
 static df_status adam(const df_call *call, extent e, df_error *err)
@@ -336,7 +361,7 @@ static coefficients rmsprop_coefficients(const df_call *call)
     return (coefficients){.lr = scalar(call->in[call->n_in - 1]), .a = call->attrs[RHO].f,
                           .b = 1 - call->attrs[RHO].f, .c = call->attrs[RMSPROP_MOMENTUM].f,
                           .epsilon = call->attrs[RMSPROP_EPSILON].f,
-                          .flag = call->attrs[RMSPROP_MOMENTUM].f != 0};
+                          .flag = call->attrs[RMSPROP_MOMENTUM].f != 0, .decays = true};
 }
 
 static df_status rmsprop(const df_call *call, extent e, df_error *err)
