@@ -55,13 +55,14 @@ def submodule(package: str, name: str) -> ModuleType:
         raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name) from None
 
 
-class LateMethod:
-    """A method that is the function of this name in a module, which is loaded at the first call.
+def late_method(module: str) -> Any:
+    """Return a method that is the function of its name in a module, which is loaded at the first
+    call."""
+    return _LateMethod(module)
 
-    Parameters
-    ----------
-    module : str
-    """
+
+class _LateMethod:
+    """See `late_method`."""
 
     def __init__(self, module: str) -> None:
         self.module = module

@@ -35,29 +35,14 @@ else:
 
         return __new__
 
-    class Fields(type):
-        """The class of named tuples: makes the annotated names of a class its fields."""
-
-        def __new__(meta, name, bases, namespace):
-            fields = tuple(namespace.get("__annotations__", ()))
-            if not fields:              # NamedTuple, or a class derived from a named tuple
-                return type.__new__(meta, name, bases, namespace)
-            defaults = {field: namespace[field] for field in fields if field in namespace}
-            for k, field in enumerate(fields):
-                namespace[field] = _tuplegetter(k, None)
-            namespace["__new__"] = _constructor(name, fields, defaults)
-            namespace["_fields"] = namespace["__match_args__"] = fields
-            namespace["_field_defaults"], namespace["__slots__"] = defaults, ()
-            return type.__new__(meta, name, bases, namespace)
-
-    class NamedTuple(tuple, metaclass=Fields):
+    class _Base(tuple):
         """A tuple whose items are attributes too."""
 
         __slots__ = ()
 
         @classmethod
-        def _make(cls, values):
-            return cls(*values)
+        def _make(cls, iterable):
+            return cls(*iterable)
 
         def _asdict(self):
             return dict(zip(self._fields, self, strict=True))
@@ -71,3 +56,22 @@ else:
         def __repr__(self):
             parts = [f"{name}={value!r}" for name, value in self._asdict().items()]
             return f"{type(self).__name__}({', '.join(parts)})"
+
+    class _Fields(type):
+        """Makes a class whose fields are the annotated names."""
+
+        def __new__(meta, name, bases, namespace):
+            if not bases:
+                return type.__new__(meta, name, bases, namespace)
+            fields = tuple(namespace.get("__annotations__", ()))
+            defaults = {field: namespace[field] for field in fields if field in namespace}
+            for k, field in enumerate(fields):
+                namespace[field] = _tuplegetter(k, None)
+            namespace["__new__"] = _constructor(name, fields, defaults)
+            namespace["_fields"] = namespace["__match_args__"] = fields
+            namespace["_field_defaults"], namespace["__slots__"] = defaults, ()
+            namespace.setdefault("__doc__", f"{name}({', '.join(fields)})")
+            return type(name, (_Base, *bases[1:]), namespace)
+
+    class NamedTuple(metaclass=_Fields):
+        """The base in the definition of a class of named tuples."""

@@ -25,7 +25,7 @@ from dualflow._core import (
     symbol_like,
 )
 from dualflow._util.frames import user_frame
-from dualflow._util.late_binding import LateMethod
+from dualflow._util.late_binding import late_method
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, TracedValueError
 from dualflow.graph.ir import (
@@ -219,13 +219,13 @@ class Trace(Graph):
         return any([isinstance(node.data, Rule | RegionRecord) for node in walk(self.nodes)])
 
     # branches, loops and iteration over a tensor (called by ops)
-    cond = LateMethod("dualflow.graph.trace.control")
-    while_loop = LateMethod("dualflow.graph.trace.control")
-    scan = LateMethod("dualflow.graph.trace.control")
-    trace_and_discard = LateMethod("dualflow.graph.trace.control")
-    cond_builder = LateMethod("dualflow.graph.trace.region_builder")
-    loop_builder = LateMethod("dualflow.graph.trace.region_builder")
-    unroll = LateMethod("dualflow.graph.trace.unrolled")
+    cond: Callable[..., Any] = late_method("dualflow.graph.trace.control")
+    while_loop: Callable[..., Any] = late_method("dualflow.graph.trace.control")
+    scan: Callable[..., Any] = late_method("dualflow.graph.trace.control")
+    trace_and_discard: Callable[..., Any] = late_method("dualflow.graph.trace.control")
+    cond_builder: Callable[..., Any] = late_method("dualflow.graph.trace.region_builder")
+    loop_builder: Callable[..., Any] = late_method("dualflow.graph.trace.region_builder")
+    unroll: Callable[..., Any] = late_method("dualflow.graph.trace.unrolled")
 
     # --- variables and other leaves ---
 
@@ -318,16 +318,16 @@ class Trace(Graph):
         if key not in self.guards:
             self.guards[key] = Guard(op, args, answer, self.line())
 
-    decision = LateMethod("dualflow.graph.trace.decisions")
-    ask_to_convert = LateMethod("dualflow.graph.trace.decisions")
-    truth_of = LateMethod("dualflow.graph.trace.decisions")
+    decision: Callable[..., Any] = late_method("dualflow.graph.trace.decisions")
+    ask_to_convert: Callable[..., Any] = late_method("dualflow.graph.trace.decisions")
+    truth_of: Callable[..., Any] = late_method("dualflow.graph.trace.decisions")
 
     # integers as attributes (called by the core and by ops)
-    dim_of = LateMethod("dualflow.graph.trace.as_dims")
-    dims_of = LateMethod("dualflow.graph.trace.as_dims")
-    inside = LateMethod("dualflow.graph.trace.as_dims")
-    by_axes = LateMethod("dualflow.graph.trace.axes")
-    choose = LateMethod("dualflow.graph.trace.axes")
+    dim_of: Callable[..., Any] = late_method("dualflow.graph.trace.as_dims")
+    dims_of: Callable[..., Any] = late_method("dualflow.graph.trace.as_dims")
+    inside: Callable[..., Any] = late_method("dualflow.graph.trace.as_dims")
+    by_axes: Callable[..., Any] = late_method("dualflow.graph.trace.axes")
+    choose: Callable[..., Any] = late_method("dualflow.graph.trace.axes")
 
     def known(self, x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
         """Return the statically known value of `x`; `read` returns the values of leaves."""
