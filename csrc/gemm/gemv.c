@@ -11,6 +11,7 @@
 #define CHAINS 4   /* dependent chains of multiply-adds when rows are combined */
 #define SLICE 512  /* elements of y per block when rows are combined */
 #define DEPTH 512  /* terms of an inner sum */
+#define SHORT_DEPTH 16 /* terms; shorter rows are added up term by term */
 #define NS_PER_BYTE 0.02 /* cost of reading the matrix from L2 or L3 on one core */
 
 typedef struct {
@@ -24,6 +25,14 @@ typedef struct {
 
 /* The matrix has the dtype of the vectors. */
 #define STORED T
+#define STORED_AS_T 1
+#if defined(DF_HAVE_FMA) /* of numbers, as FN(fma) of vectors */
+#define MULTIPLY_ADD(a, b, c)                                                                    \
+    _Generic((c), float: __builtin_fmaf(a, b, c), double: __builtin_fma(a, b, c),                \
+             default: (a) * (b) + (c))
+#else
+#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
+#endif
 #define load_m_f32 load_f32
 #define load_m_n_f32 load_n_f32
 #define DTYPE f32
@@ -51,6 +60,8 @@ typedef struct {
 #undef DTYPE
 #endif
 #undef STORED
+#undef STORED_AS_T
+#define STORED_AS_T 0
 
 /* The matrix has a 16-bit float dtype; vectors and sums are float32. */
 #define STORED uint16_t
@@ -87,16 +98,17 @@ typedef v_f32 v_f16_wide;
 
 typedef struct {
     void (*dots)(const gemv *g, int64_t begin, int64_t end);    /* M is n x depth */
+    void (*short_dots)(const gemv *g, int64_t begin, int64_t end); /* depth up to SHORT_DEPTH */
     void (*combine)(const gemv *g, int64_t begin, int64_t end); /* M is depth x n */
     int bytes; /* of an element of y */
 } gemv_kernel;
 
 static const gemv_kernel KERNELS[DF_N_DTYPES] = {
-    [DF_F32] = {dots_f32, combined_f32, 4}, OF_PRODUCTS(F64, {dots_f64, combined_f64, 8}),
-    OF_PRODUCTS(I32, {dots_i32, combined_i32, 4}),   OF_PRODUCTS(I64, {dots_i64, combined_i64, 8}),
-    OF_PRODUCTS(U32, {dots_i32, combined_i32, 4}),   OF_PRODUCTS(U64, {dots_i64, combined_i64, 8}),
-    OF_PRODUCTS(BF16, {dots_bf16_wide, combined_bf16_wide, 4}),
-    OF_PRODUCTS(F16, {dots_f16_wide, combined_f16_wide, 4}),
+    [DF_F32] = {dots_f32, short_dots_f32, combined_f32, 4}, OF_PRODUCTS(F64, {dots_f64, short_dots_f64, combined_f64, 8}),
+    OF_PRODUCTS(I32, {dots_i32, short_dots_i32, combined_i32, 4}),   OF_PRODUCTS(I64, {dots_i64, short_dots_i64, combined_i64, 8}),
+    OF_PRODUCTS(U32, {dots_i32, short_dots_i32, combined_i32, 4}),   OF_PRODUCTS(U64, {dots_i64, short_dots_i64, combined_i64, 8}),
+    OF_PRODUCTS(BF16, {dots_bf16_wide, dots_bf16_wide, combined_bf16_wide, 4}),
+    OF_PRODUCTS(F16, {dots_f16_wide, dots_f16_wide, combined_f16_wide, 4}),
 };
 
 /* Distance between elements of the vector. */
@@ -183,7 +195,9 @@ void DF_SYM(df_gemv)(const df_gemm *g, int64_t row, void *workspace)
     const bool is_row = g->m == 1;
     /* rows of the stored matrix run along k */
     const bool by_dots = is_row ? g->transpose_b : !g->transpose_a;
-    gemv_job job = {.run = by_dots ? kernel->dots : kernel->combine, .gemm = g, .row = row};
+    const bool is_short = g->k < SHORT_DEPTH && g->k % (DF_VEC_BYTES / kernel->bytes) != 0;
+    gemv_job job = {.gemm = g, .row = row};
+    job.run = !by_dots ? kernel->combine : is_short ? kernel->short_dots : kernel->dots;
     job.g = (gemv){.matrix = is_row ? g->b : g->a, .x = is_row ? g->a : g->b, .y = g->c,
                    .ld = is_row ? g->ldb : g->lda, .y_step = is_row ? 1 : g->ldc,
                    .n = is_row ? g->n : g->m, .depth = g->k, .accumulate = g->accumulate};

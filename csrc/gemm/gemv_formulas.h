@@ -42,6 +42,24 @@ static void FN(dots)(const gemv *g, int64_t begin, int64_t end)
     for (; j < end; j++) FN(dot_rows)(1, g, j);
 }
 
+#if STORED_AS_T
+
+/* The same for a short depth of at least 1, term by term: adding up the lanes of vectors would take
+ * longer than the products. */
+static void FN(short_dots)(const gemv *g, int64_t begin, int64_t end)
+{
+    const T *x = g->x, *m = (const T *)g->matrix + begin * g->ld;
+    T *y = (T *)g->y + begin * g->y_step;
+    const int64_t depth = g->depth;
+    for (int64_t j = begin; j < end; j++, m += g->ld, y += g->y_step) {
+        T dot = m[0] * x[0];
+        for (int64_t p = 1; p < depth; p++) dot = MULTIPLY_ADD(m[p], x[p], dot);
+        *y = g->accumulate ? *y + dot : dot;
+    }
+}
+
+#endif
+
 /* Returns part plus the vector of sums over r of m[r][j] x[r] for r < rows, with CHAINS independent
  * sums. `n` is LANES, or less for a partial vector. */
 DF_INLINE V FN(combine_vector)(const int rows, const STORED *m, int64_t ld, const T *x, V part,
