@@ -103,12 +103,17 @@ typedef struct {
     int bytes; /* of an element of y */
 } gemv_kernel;
 
+#define KERNEL(type, bytes) {dots_##type, short_dots_##type, combined_##type, bytes}
+#define KERNEL_WIDE(type) {dots_##type, dots_##type, combined_##type, 4}
 static const gemv_kernel KERNELS[DF_N_DTYPES] = {
-    [DF_F32] = {dots_f32, short_dots_f32, combined_f32, 4}, OF_PRODUCTS(F64, {dots_f64, short_dots_f64, combined_f64, 8}),
-    OF_PRODUCTS(I32, {dots_i32, short_dots_i32, combined_i32, 4}),   OF_PRODUCTS(I64, {dots_i64, short_dots_i64, combined_i64, 8}),
-    OF_PRODUCTS(U32, {dots_i32, short_dots_i32, combined_i32, 4}),   OF_PRODUCTS(U64, {dots_i64, short_dots_i64, combined_i64, 8}),
-    OF_PRODUCTS(BF16, {dots_bf16_wide, dots_bf16_wide, combined_bf16_wide, 4}),
-    OF_PRODUCTS(F16, {dots_f16_wide, dots_f16_wide, combined_f16_wide, 4}),
+    [DF_F32] = KERNEL(f32, 4),
+    OF_PRODUCTS(F64, KERNEL(f64, 8)),
+    OF_PRODUCTS(I32, KERNEL(i32, 4)),
+    OF_PRODUCTS(I64, KERNEL(i64, 8)),
+    OF_PRODUCTS(U32, KERNEL(i32, 4)),
+    OF_PRODUCTS(U64, KERNEL(i64, 8)),
+    OF_PRODUCTS(BF16, KERNEL_WIDE(bf16_wide)),
+    OF_PRODUCTS(F16, KERNEL_WIDE(f16_wide)),
 };
 
 /* Distance between elements of the vector. */
