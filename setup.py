@@ -39,6 +39,11 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c", CSRC / "conv/dep
         CSRC / "ops/array/slicing.c", CSRC / "ops/conv/geometry.c", CSRC / "ops/epilogue.c",
         CSRC / "ops/nn/ctc.c", CSRC / "ops/nn/recurrent.c", *CSRC.glob("factor/*.c"),
         *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c")]
+# The same for files that are no slower with -O2 at the baseline level, whose vectors are short.
+LEAN_AT_BASELINE = [CSRC / "ops/nn/batch_norm.c", CSRC / "ops/reduction/reduce_arg.c",
+                    CSRC / "ops/indexing/scatter.c", *CSRC.glob("conv/*.c"),
+                    *CSRC.glob("ops/conv/*.c"), *CSRC.glob("ops/random/*.c"),
+                    *CSRC.glob("ops/state/*.c")]
 LESS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
 # Dispatch executes 1 % more instructions than with -O2, which compiles Cython's C twice as long.
 GLUE_FLAGS = ["-O1", "-Wno-unused-parameter", "-Wno-sign-compare", "-Wno-unused-function"]
@@ -160,9 +165,10 @@ class BuildExt(build_ext):
         jobs += [(src, root / "common", FLAGS + slim + sanitize, have if src == REGISTRY else [])
                  for src in COMMON]
         for src in PER_ISA:
-            lean = less if src in LEAN else [] if src.parent.name == "gemm" else slim
-            jobs += [(src, root / isa, FLAGS + lean + flags + sanitize, [("DF_ISA", isa)])
-                     for isa, flags in levels.items()]
+            usual = less if src in LEAN else [] if src.parent.name == "gemm" else slim
+            for isa, flags in levels.items():
+                lean = less if isa == "baseline" and src in LEAN_AT_BASELINE else usual
+                jobs.append((src, root / isa, FLAGS + lean + flags + sanitize, [("DF_ISA", isa)]))
         with ThreadPoolExecutor(self.parallel or os.cpu_count() or 1) as pool:
             objects = list(pool.map(lambda job: self.compile_one(*job), jobs))
         # setuptools only links, if an object is newer than the module.

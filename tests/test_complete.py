@@ -5,7 +5,7 @@ import collections
 import functools
 from pathlib import Path
 
-import dualflow.autodiff  # noqa: F401  registers the gradients
+import dualflow.autodiff.gradient_rules  # noqa: F401  registers the gradients
 from asv_bench.benchmarks.ops import has_benchmark
 from dualflow import _core
 from tests.for_each import for_each

@@ -12,6 +12,7 @@ from tests.ops.elementwise import (  # noqa: F401
     compare,
     division,
     exponential,
+    gamma,
     hyperbolic,
     incomplete,
     limits,
