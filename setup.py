@@ -38,12 +38,12 @@ SLIM = ["-fno-split-loops", "-fno-split-paths", "-fno-ipa-cp-clone",
 LEAN = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c", CSRC / "conv/depthwise.c",
         CSRC / "ops/array/slicing.c", CSRC / "ops/conv/geometry.c", CSRC / "ops/epilogue.c",
         CSRC / "ops/nn/ctc.c", CSRC / "ops/nn/recurrent.c", *CSRC.glob("factor/*.c"),
-        *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c")]
+        *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c"),
+        CSRC / "ops/indexing/scatter.c", *CSRC.glob("ops/state/*.c")]
 # The same for files that are no slower with -O2 at the baseline level, whose vectors are short.
 LEAN_AT_BASELINE = [CSRC / "ops/nn/batch_norm.c", CSRC / "ops/reduction/reduce_arg.c",
-                    CSRC / "ops/indexing/scatter.c", *CSRC.glob("conv/*.c"),
-                    *CSRC.glob("ops/conv/*.c"), *CSRC.glob("ops/random/*.c"),
-                    *CSRC.glob("ops/state/*.c")]
+                    *CSRC.glob("conv/*.c"), *CSRC.glob("ops/conv/*.c"),
+                    *CSRC.glob("ops/random/*.c")]
 LESS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
 # Dispatch executes 1 % more instructions than with -O2, which compiles Cython's C twice as long.
 GLUE_FLAGS = ["-O1", "-Wno-unused-parameter", "-Wno-sign-compare", "-Wno-unused-function"]
