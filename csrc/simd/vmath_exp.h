@@ -26,7 +26,8 @@ DF_INLINE V FN(scale)(V x, V n)
 {
 #if defined(__AVX512F__)
     const V zero = FN(splat)(DF_CAT(SCALE_ZERO, DTYPE));
-    return DF_MM(maskz_scalef)(DF_CAT(DF_MM(cmp), mask)(n, zero, _CMP_NLE_UQ), x, n);
+    const V signed_zero = (V)((M)x & FN(sign_bit)());
+    return DF_MM(mask_scalef)(signed_zero, DF_CAT(DF_MM(cmp), mask)(n, zero, _CMP_NLE_UQ), x, n);
 #else
     V half = FN(rint)(n * (T)0.5);
     return x * FN(pow2)(half) * FN(pow2)(n - half);
