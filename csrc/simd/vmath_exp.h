@@ -34,6 +34,17 @@ DF_INLINE V FN(scale)(V x, V n)
 #endif
 }
 
+/* The same for x > 0, where a result of 0 has no sign to keep. */
+DF_INLINE V FN(scale_positive)(V x, V n)
+{
+#if defined(__AVX512F__)
+    const V zero = FN(splat)(DF_CAT(SCALE_ZERO, DTYPE));
+    return DF_MM(maskz_scalef)(DF_CAT(DF_MM(cmp), mask)(n, zero, _CMP_NLE_UQ), x, n);
+#else
+    return FN(scale)(x, n);
+#endif
+}
+
 /* x = n ln2 + r, n an integer, |r| <= ln2 / 2. */
 DF_INLINE V FN(exp_reduce)(V x, V *n)
 {
@@ -53,7 +64,7 @@ DF_INLINE V FN(exp_fraction)(V x, V *n)
 DF_INLINE V FN(exp_inside)(V x)
 {
     V n, y = FN(exp_fraction)(x, &n);
-    return FN(scale)(y, n);
+    return FN(scale_positive)(y, n);
 }
 
 DF_INLINE V FN(exp)(V x)

@@ -66,10 +66,10 @@ DF_INLINE V FN(gelu_slope)(V x)
 DF_INLINE V FN(sigmoid_fraction)(FN(df_pair) x, V *n, V *y)
 {
     x.high = FN(clamp)(x.high, DF_CAT(EXP_LOW, DTYPE), DF_CAT(SIGMOID_ONE, DTYPE));
-    V fraction = FN(exp_pair_fraction)(x, n), e = FN(scale)(fraction, *n);
+    V fraction = FN(exp_pair_fraction)(x, n), e = FN(scale_positive)(fraction, *n);
     V q = fraction / (1 + e);
     q = FN(select)(x.high < -1, FN(fma)(-e, q, fraction), q);
-    *y = FN(scale)(q, *n);
+    *y = FN(scale_positive)(q, *n);
     return q;
 }
 

@@ -89,7 +89,7 @@ DF_INLINE V FN(pow_any)(V x, V y)
     t.low = FN(fma)(bounded, l.low, t.low);
     V inside = FN(clamp)(t.high, DF_CAT(EXP_LOW, DTYPE), DF_CAT(EXP_HIGH, DTYPE));
     V n, r = FN(exp_reduce)(inside, &n) + FN(select)(inside == t.high, t.low, (V){0});
-    V z = FN(scale)(1 + FN(fma)(r * r, POLY(r, exp_poly), r), n);
+    V z = FN(scale_positive)(1 + FN(fma)(r * r, POLY(r, exp_poly), r), n);
     M plain = (x > (V){0}) & (x < (T)INFINITY) & (y == y);
     return FN(any)(~plain) ? FN(pow_special)(x, y, z) : z;
 }
