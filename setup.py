@@ -40,7 +40,7 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c", CSRC / "conv/dep
         CSRC / "ops/nn/ctc.c", CSRC / "ops/nn/recurrent.c", *CSRC.glob("factor/*.c"),
         *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c"),
         CSRC / "ops/indexing/scatter.c", *CSRC.glob("ops/state/*.c")]
-# The same for files that are no slower with -O2 at the baseline level, whose vectors are short.
+# Files that -O2 makes no slower at the baseline level, where they are compiled with it.
 LEAN_AT_BASELINE = [CSRC / "ops/nn/batch_norm.c", CSRC / "ops/reduction/reduce_arg.c",
                     *CSRC.glob("conv/*.c"), *CSRC.glob("ops/conv/*.c"),
                     *CSRC.glob("ops/random/*.c")]

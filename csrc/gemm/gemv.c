@@ -26,7 +26,7 @@ typedef struct {
 /* The matrix has the dtype of the vectors. */
 #define STORED T
 #define STORED_AS_T 1
-#if defined(DF_HAVE_FMA) /* of numbers, as FN(fma) of vectors */
+#if defined(DF_HAVE_FMA) /* one rounding for a float, like FN(fma) for vectors of floats */
 #define MULTIPLY_ADD(a, b, c)                                                                    \
     _Generic((c), float: __builtin_fmaf(a, b, c), double: __builtin_fma(a, b, c),                \
              default: (a) * (b) + (c))

@@ -44,8 +44,8 @@ static void FN(dots)(const gemv *g, int64_t begin, int64_t end)
 
 #if STORED_AS_T
 
-/* The same for a short depth of at least 1, term by term: adding up the lanes of vectors would take
- * longer than the products. */
+/* Dot products of a short depth of at least 1, added up term by term: adding up the lanes of
+ * vectors would take longer than the products. */
 static void FN(short_dots)(const gemv *g, int64_t begin, int64_t end)
 {
     const T *x = g->x, *m = (const T *)g->matrix + begin * g->ld;

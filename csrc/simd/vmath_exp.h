@@ -34,7 +34,7 @@ DF_INLINE V FN(scale)(V x, V n)
 #endif
 }
 
-/* The same for x > 0, where a result of 0 has no sign to keep. */
+/* x * 2^n as by `scale`, for x > 0: a result of 0 is always +0, which saves an instruction. */
 DF_INLINE V FN(scale_positive)(V x, V n)
 {
 #if defined(__AVX512F__)

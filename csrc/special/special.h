@@ -21,7 +21,7 @@ double df_polygamma(int n, double x);
  * no real value, as in SciPy. */
 double df_zeta(double s, double q);
 
-/* The same for s from 1, exclusive, to 200 and a finite q > 0, in long double. */
+/* The Hurwitz zeta function in long double, for 1 < s <= 200 and finite q > 0. */
 long double df_zeta_long(double s, long double q);
 
 /* The regularized incomplete gamma functions P(a, x) and Q(a, x), the derivative of P in a, and its
