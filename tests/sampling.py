@@ -18,9 +18,9 @@ def one_of(values: Sequence[T], *turns: int) -> Sequence[T]:
     return values if every else [values[sum(turns) % len(values)]]
 
 
-def part(values: Sequence[T], n: int) -> Sequence[T]:
-    """Return every n-th value, or all values if `every` is set."""
-    return values if every else values[::n]
+def part(values: Sequence[T], n: int, turn: int = 0) -> Sequence[T]:
+    """Return every n-th value, from another one for the next turn, or all if `every` is set."""
+    return values if every else values[turn % min(n, len(values))::n]
 
 
 def passes(turn: int) -> Sequence[bool]:

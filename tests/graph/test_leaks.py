@@ -25,7 +25,7 @@ pytestmark = [
 
 @pytest.fixture
 def calls(request):
-    return 100_000 if request.config.getoption("exhaustive") else 10_000
+    return 100_000 if request.config.getoption("exhaustive") else 4_000
 
 
 def resident():

@@ -33,7 +33,7 @@ def test_public_functions(pytestconfig, tmp_path):
         run("public", "--all", log=log, HOSTILE_LOG=str(log))
         run("public", "--seed", random.randrange(10**9), "--count", 100_000, log=log,
             HOSTILE_LOG=str(log))
-    run("public", "--seed", 0, "--count", 1000, log=log, HOSTILE_LOG=str(log))
+    run("public", "--seed", 0, "--count", 500, log=log, HOSTILE_LOG=str(log))
 
 
 def test_kernels(pytestconfig, tmp_path):
@@ -43,7 +43,7 @@ def test_kernels(pytestconfig, tmp_path):
     options = {"log": log, "HOSTILE_LOG": str(log), "ASAN_OPTIONS": sanitizer}
     if pytestconfig.getoption("exhaustive"):
         run("kernels", "--seed", random.randrange(10**9), "--count", 200_000, **options)
-    run("kernels", "--seed", 0, "--count", 1500, **options)
+    run("kernels", "--seed", 0, "--count", 700, **options)
 
 
 SHORT = [name for name in SCENARIOS if name not in ("trace", "second_order")]
@@ -53,8 +53,8 @@ def test_failing_python_allocations(pytestconfig):
     pytest.importorskip("_testcapi", reason="CPython's own failing allocator")
     if pytestconfig.getoption("exhaustive"):
         run("allocations", "python", *SCENARIOS)
-    run("allocations", "python", *SHORT, "--step", 5)
-    run("allocations", "python", "trace", "second_order", "--step", 307)
+    run("allocations", "python", *SHORT, "--step", 9)
+    run("allocations", "python", "trace", "second_order", "--step", 601)
 
 
 @pytest.mark.skipif("LD_PRELOAD" in os.environ or sys.platform != "linux",

@@ -115,7 +115,7 @@ def least(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore")
 def test_mutations():
-    for seed in sampling.part(range(200), 2):
+    for seed in sampling.part(range(200), 4):
         check(seed)
 
 

@@ -11,15 +11,29 @@ import pytest
 
 import dualflow as df
 from dualflow import _core
+from tests import sampling
 from tests.ops.case import Case, sample
 from tests.ops.cases import CASES
 
 
+def thinned(cases: list[Case], n: int) -> list[Case]:
+    """Return every n-th row of each op, the first one included; all rows with ``--exhaustive``."""
+    if sampling.every:
+        return cases
+    place: dict[str, int] = {}
+    taken = []
+    for c in cases:
+        place[c.op] = place.get(c.op, -1) + 1
+        if place[c.op] % n == 0:
+            taken.append(c)
+    return taken
+
+
 def rows(cases: list[Case] = CASES, dtypes: str = "all") -> list:
     """Return test parameters `case, dtype`: for each row "all" its dtypes; "two", float32 if the
-    row has it, and another; or "one", successive dtypes."""
+    row has it, and another; or "one", successive dtypes. With ``--exhaustive`` always all."""
     def taken(k: int, case: Case) -> list[str]:
-        if dtypes == "all":
+        if dtypes == "all" or sampling.every:
             return list(case.dtypes)
         if dtypes == "one":
             return [case.dtypes[k % len(case.dtypes)]]

@@ -1,7 +1,8 @@
 """Every row that takes float32, in float16 and bfloat16: each op computes in float32 and rounds
 once; traced, without passes and in a larger cluster the bits are the same.
 
-By default every third row is traced, all of them with ``pytest --exhaustive``.
+By default a row has its gradient in one of the two dtypes, and every third row of an op is traced
+in one; with ``pytest --exhaustive`` all rows in both.
 """
 
 import ml_dtypes
@@ -10,13 +11,19 @@ import pytest
 
 import dualflow as df
 from dualflow.graph.ir import LEAVES
+from tests import sampling
 from tests.ops import harness
 from tests.ops.cases import CASES
 from tests.ops.test_traced import bits, calling, compare_call, surrounded
 
 HALF_UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8}      # of 1, in units in the last place
-ROWS = [pytest.param(c, half, id=f"{c}-{half}") for c in CASES
-        for half in HALF_UNIT if "float32" in c.dtypes]
+FLOAT = [c for c in CASES if "float32" in c.dtypes]
+
+
+def rows(cases, in_turn=False):
+    """Return test parameters `case, half`: each row in both dtypes, or in one in turn."""
+    return [pytest.param(c, half, id=f"{c}-{half}") for k, c in enumerate(cases)
+            for half in (sampling.one_of(list(HALF_UNIT), k) if in_turn else HALF_UNIT)]
 
 
 def halves(case, half):
@@ -74,7 +81,7 @@ def close(got, want, half):
         assert np.all(np.abs(g[finite] - w[finite]) <= allowed), (g, w)
 
 
-@pytest.mark.parametrize("case, half", ROWS)
+@pytest.mark.parametrize("case, half", rows(FLOAT))
 def test_value(case, half):
     args, tensors = halves(case, half)
     call = forward(case, args)
@@ -153,7 +160,7 @@ def test_errors_name_the_dtype(half):
             call()
 
 
-@pytest.mark.parametrize("case, half", [r for r in ROWS if r.values[0].grad])
+@pytest.mark.parametrize("case, half", rows([c for c in FLOAT if c.grad], in_turn=True))
 def test_gradient(case, half):
     """The gradient is float32's up to rounding of the results and of each op of the rule.
 
@@ -177,10 +184,8 @@ def test_gradient(case, half):
 
 
 def pytest_generate_tests(metafunc):
-    """Parametrize tests of traced rows with a sample of the rows, or all with --exhaustive."""
     if metafunc.function in (test_traced, test_passes_off, test_inside_a_larger_cluster):
-        everything = metafunc.config.getoption("exhaustive")
-        metafunc.parametrize("case, half", ROWS if everything else ROWS[::3])
+        metafunc.parametrize("case, half", rows(harness.thinned(FLOAT, 3), in_turn=True))
 
 
 def test_traced(case, half):

@@ -1,6 +1,6 @@
 """Run the value and edge tests at every other SIMD level of this build, in one process each.
 
-Three dtypes and half of the tests by default; all dtypes, slices and threads with
+Three dtypes and a third of the tests by default; all dtypes, slices and threads with
 ``pytest --exhaustive``.
 """
 
@@ -30,7 +30,7 @@ def test_level(level, request):
     # Strided operands and threads divide the work in code that all levels share.
     some = ("(float32 or int32 or epilogue) and not slices and not test_threads"
             " or test_halves and (test_value and not bfloat16 or every_half)")
-    few = [] if request.config.getoption("exhaustive") else ["-k", some, "--sample", "2"]
+    few = [] if request.config.getoption("exhaustive") else ["-k", some, "--sample", "3"]
     ran = run(level, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
               "tests/ops/test_values.py", "tests/ops/test_edges.py", "tests/ops/test_halves.py",
               "tests/graph/test_matmul_epilogue.py", "tests/graph/test_conv_epilogue.py",

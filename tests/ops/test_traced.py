@@ -1,20 +1,20 @@
 """Every row as part of a graph: traced, without passes, with unknown dimensions, and among
 elementwise ops that fuse with it; results and gradients have the bits of eager mode.
 
-A row takes two dtypes when traced, and one in a cluster, without passes and with unknown
-dimensions; with ``pytest --exhaustive`` all of them.
+By default a row is traced in one dtype, and every second row of an op is traced without passes,
+with unknown dimensions and in a cluster; with ``pytest --exhaustive`` all rows in all dtypes.
 """
 
 import numpy as np
 
 import dualflow as df
-from tests import sampling
 from tests.ops import harness
+from tests.ops.cases import CASES
 
 
 def pytest_generate_tests(metafunc):
-    few = "two" if metafunc.function is test_traced else "one"
-    metafunc.parametrize("case, dtype", harness.rows(dtypes="all" if sampling.every else few))
+    cases = CASES if metafunc.function is test_traced else harness.thinned(CASES, 2)
+    metafunc.parametrize("case, dtype", harness.rows(cases, "one"))
 
 
 def leaves(args):

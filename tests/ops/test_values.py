@@ -1,5 +1,5 @@
 """Values of every row against its reference in eager mode: as written, long, sliced, 1 and 2
-threads; by default in two dtypes, except as written.
+threads; by default in one or two dtypes, except as written.
 
 tests/ops/test_levels.py runs this file at every SIMD level.
 """
@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from dualflow import _core
-from tests import sampling
 from tests.ops import harness
 from tests.ops.cases import CASES
 
-FEW = "all" if sampling.every else "two"
 ELEMENTWISE = [c for c in CASES if harness.elementwise(c)]
 LONG = 40_003          # more than a tile and a thread's block, not a multiple of a vector
 ODD = (1, 2, 3, 7, 15, 17, 31, 33, 65, 1023, 1025)
@@ -23,7 +21,7 @@ def test_value(case, dtype):
     harness.check(case, harness.make(case, dtype))
 
 
-@pytest.mark.parametrize("case, dtype", harness.rows(dtypes=FEW))
+@pytest.mark.parametrize("case, dtype", harness.rows(dtypes="one"))
 def test_value_of_slices(case, dtype):
     """Slices of the first dimension share memory, so their data is not aligned."""
     def sliced(value):
@@ -34,14 +32,14 @@ def test_value_of_slices(case, dtype):
     harness.check(case, harness.make(case, dtype), sliced)
 
 
-@pytest.mark.parametrize("case, dtype", harness.rows(ELEMENTWISE, FEW))
+@pytest.mark.parametrize("case, dtype", harness.rows(ELEMENTWISE, "two"))
 def test_tails(case, dtype):
     for n in ODD:
         harness.check(case, harness.make(case, dtype, harness.reshaped(case, (n,))))
 
 
 @pytest.mark.parametrize("case, dtype", harness.rows(
-    [c for c in CASES if c in ELEMENTWISE or c.large is not None], FEW))
+    [c for c in CASES if c in ELEMENTWISE or c.large is not None], "one"))
 def test_threads(case, dtype):
     """Long inputs give correct results, with equal bits for any thread count."""
     large = harness.reshaped(case, (LONG,)) if case.large is None else case.large

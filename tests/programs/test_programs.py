@@ -7,7 +7,7 @@ from tests.programs import control, derivatives, names, sizes, state, written
 from tests.programs.program import check
 
 
-@pytest.mark.parametrize("seed", sampling.part(range(80), 2))
+@pytest.mark.parametrize("seed", sampling.part(range(80), 4))
 def test_programs(seed):
     check(seed)
 
@@ -27,18 +27,18 @@ def test_names_introduced_by_statements(seed):
     names.check(seed)
 
 
-@pytest.mark.parametrize("seed", sampling.part(range(50), 2))
+@pytest.mark.parametrize("seed", sampling.part(range(50), 4))
 def test_tensors_as_sizes(seed):
     sizes.check(seed)
 
 
-@pytest.mark.parametrize("seeds", sampling.part(range(0, 200, 50), 2))
+@pytest.mark.parametrize("seeds", sampling.part(range(0, 200, 50), 4))
 def test_changing_python_state(seeds):
     for seed in range(seeds, seeds + 50):
         state.check(seed)
 
 
-@pytest.mark.parametrize("seed", sampling.part(range(40), 2))
+@pytest.mark.parametrize("seed", sampling.part(range(40), 4))
 def test_derivatives(seed):
     derivatives.check(seed)
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from tests import sampling
 
 scaled = df.function(lambda v, x: v * x)
 
@@ -188,6 +189,7 @@ def test_versions_on_both_sides_of_an_assignment(f, order):
     """A variable that is read before and after it is assigned has one cotangent, which higher
     orders count once. Eager mode is compared with differences by the generators of programs."""
     want = higher(f, order, None)
-    for at in range(order + 1):
+    places = range(order + 1)
+    for at in places if order < 3 else sampling.one_of(places, ACROSS.index(f)):
         for got, expected in zip(higher(f, order, at), want, strict=True):
             np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-12)

@@ -150,14 +150,14 @@ LIMIT = "DUALFLOW_BFLOAT16"
                                         ("baseline", "")])
 def test_other_kernels(level, way):
     """Run these tests in processes that use other kernels, if this CPU supports them; by default
-    one of three."""
+    one of six."""
     if LIMIT in os.environ or "LD_PRELOAD" in os.environ:
         pytest.skip("this test starts the process, or sanitizers make it take minutes")
     levels.skip_unless_available(level)
     env = {**os.environ, LIMIT: way, "DUALFLOW_ISA": level}
     root = Path(__file__).resolve().parents[3]
     files = __file__, str(root / "tests/graph/test_packed_products.py")
-    few = [] if sampling.every else ["--sample", "3"]
+    few = [] if sampling.every else ["--sample", "6"]
     ran = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
                           *few, *files], cwd=root, env=env, capture_output=True, text=True,
                          timeout=900, check=False)
