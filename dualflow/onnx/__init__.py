@@ -1,14 +1,24 @@
 """Models as ONNX files: `save` writes a function, `load` returns a function of a file.
 
-Requires the onnx package, which the first call of either function imports.
+Loading does not need the onnx package; the first call of `save` imports it.
 """
 
-from dualflow.onnx.load import Model as Model, load as load
+from dualflow._util.late_binding import submodule as _submodule
+from dualflow.onnx.loading import Model as Model, load as load
 from dualflow.onnx.narrow import NarrowTensor as NarrowTensor, narrow as narrow
-from dualflow.onnx.save import save as save
 
-__all__ = ["Model", "NarrowTensor", "load", "narrow", "save"]
+TYPE_CHECKING = False       # type checkers and editors assume True
+if TYPE_CHECKING:
+    from dualflow.onnx.saving import save as save
 
+if not TYPE_CHECKING:       # for type checkers, other names are errors
+    __all__ = ["Model", "NarrowTensor", "load", "narrow", "save"]
 
-def __dir__() -> list[str]:
-    return __all__
+    def __getattr__(name):
+        if name != "save":
+            return _submodule(__name__, name)
+        value = globals()["save"] = _submodule(__name__, "saving").save
+        return value
+
+    def __dir__() -> list[str]:
+        return __all__

@@ -14,18 +14,14 @@ from typing import Any
 
 from dualflow._core import Dim, Symbol, TensorBase, Variable, as_tensor, constant, current_graph
 from dualflow.dtypes import DType, int64
-from dualflow.errors import (
-    DataLossError,
-    DualflowError,
-    InvalidArgumentError,
-    UnimplementedError,
-)
+from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.trace.trace import suspended
 from dualflow.onnx.fold import fold
 from dualflow.onnx.importers import DRAWS, ON_SIZES, OPERATORS
 from dualflow.onnx.importers.registry import Node, in_float32, limits_of
-from dualflow.onnx.narrow import MOVES, NarrowTensor, NarrowType, from_array, moved
-from dualflow.onnx.package import dtype_of, name_of, onnx
+from dualflow.onnx.narrow import MOVES, NarrowTensor, NarrowType, moved
+from dualflow.onnx.package import attribute_name, dtype_of
+from dualflow.onnx.proto import FunctionProto, read as read_message
 from dualflow.onnx.schemas import (
     check,
     composed,
@@ -34,6 +30,7 @@ from dualflow.onnx.schemas import (
     unknown_attributes,
     wrong,
 )
+from dualflow.onnx.weights import to_dense, to_tensor
 from dualflow.ops.array.join import stack
 from dualflow.ops.elementwise.cast import cast
 
@@ -44,12 +41,17 @@ MAX_BODIES = 512                    # prepared function bodies by input shapes
 
 
 class Library:
-    """The functions of a file and the versions of the operator sets that its nodes use."""
+    """The functions of a file and the versions of the operator sets that its nodes use.
 
-    def __init__(self, model: Any) -> None:
+    `folder` is the directory of the file, or None if the model is not a file.
+    """
+
+    def __init__(self, model: Any, folder: str | None) -> None:
+        self.folder = folder
         self.versions: dict[str, Any] = {_domain(o.domain): o.version for o in model.opset_import}
+        functions = [read_message(FunctionProto, f) for f in model.functions]
         self.functions: dict[tuple[str, Any], Any] = {(_domain(f.domain), f.name): f
-                                                      for f in model.functions}
+                                                      for f in functions}
         self.missing: Counter[str] = Counter()
         self.bodies: dict[Any, Body] = {}
 
@@ -64,35 +66,6 @@ class Library:
 
 def _domain(name: str) -> str:
     return "" if name in STANDARD else name
-
-
-def to_tensor(proto: Any) -> Any:
-    """Convert a TensorProto to a Tensor or NarrowTensor."""
-    dtype = dtype_of(proto.data_type)
-    if dtype is None:
-        raise UnimplementedError(f"onnx.load: the tensor {proto.name!r} is "
-                                 f"{name_of(proto.data_type)}, which has no dtype here")
-    if proto.data_location == onnx().TensorProto.EXTERNAL:
-        raise InvalidArgumentError(f"onnx.load: the tensor {proto.name!r} is stored in another "
-                                   "file: load the model by its path")
-    try:
-        array = onnx("numpy_helper").to_array(proto)
-    except (TypeError, ValueError) as error:
-        raise DataLossError(f"onnx.load: the tensor {proto.name!r} is damaged: {error}") from error
-    return constant(array, dtype) if isinstance(dtype, DType) else from_array(array)
-
-
-def to_dense(proto: Any) -> Any:
-    """Convert a SparseTensorProto to a dense Tensor."""
-    import numpy as np
-
-    values, places = to_tensor(proto.values), to_tensor(proto.indices).numpy()
-    dense = np.zeros(tuple(proto.dims), values.dtype.as_numpy_dtype)
-    if places.ndim == 1:                # flat indices
-        dense.reshape(-1)[places] = values.numpy()
-    else:
-        dense[tuple(places.T)] = values.numpy()
-    return constant(dense, values.dtype)
 
 
 class Body:
@@ -110,18 +83,17 @@ class Body:
     function: bool
 
     def __init__(self, graph: Any, library: Library, function: bool = False,
-                 attrs: Mapping[str, Any] | None = None, around: Iterable[str] = (),
-                 weights: Mapping[str, Any] | None = None) -> None:
+                 attrs: Mapping[str, Any] | None = None, around: Iterable[str] = ()) -> None:
         self.library, self.function = library, function
         self.inputs: list[Any] = list(graph.input) if function else [i.name for i in graph.input]
         self.outputs: list[Any] = list(graph.output) if function else [o.name for o in graph.output]
         self.types: dict[Any, DType | NarrowType | None] = {} if function else {
             o.name: dtype_of(o.type.tensor_type.elem_type) for o in graph.output}
-        loaded = weights or {}          # initializers that have been read from the file
-        self.constants: dict[str, Any] = {} if function else {
-            t.name: loaded[t.name] if t.name in loaded else to_tensor(t) for t in graph.initializer}
+        self.constants: dict[str, Any] = {}
         if not function:
-            self.constants |= {t.values.name: to_dense(t) for t in graph.sparse_initializer}
+            self.constants |= {t.name: to_tensor(t, library.folder) for t in graph.initializer}
+            self.constants |= {t.values.name: to_dense(t, library.folder)
+                               for t in graph.sparse_initializer}
         own = {*self.inputs, *self.constants}
         known = {"", *around, *own}
         self.nodes: list[Node] = []
@@ -151,21 +123,15 @@ class Body:
     def _node(self, proto: Any, given: Mapping[str, Any], known: set[str]) -> Node:
         domain = _domain(proto.domain)
         kind = f"{domain}:{proto.op_type}" if domain else proto.op_type
-        attrs, bound = {}, onnx().NodeProto()
-        bound.CopyFrom(proto)
-        del bound.attribute[:]
+        attrs: dict[str, Any] = {}
         for a in proto.attribute:
             if not a.ref_attr_name:
                 attrs[a.name] = self._attribute(a, known)
-                bound.attribute.append(a)
             elif a.ref_attr_name in given:
-                attrs[a.name] = value = given[a.ref_attr_name]
-                if not isinstance(value, TensorBase | Body):
-                    bound.attribute.append(onnx("helper").make_attribute(a.name, value))
-        proto = bound
+                attrs[a.name] = given[a.ref_attr_name]
         node = Node(kind, attrs, self.library.versions.get(domain, 1), list(proto.input),
                     list(proto.output))
-        node.proto, node.body = proto, self
+        node.body = self
         lost = [name for name in node.inputs if name not in known]
         if lost:
             raise wrong(node, f"no node before it makes its input {lost[0]!r}")
@@ -176,23 +142,24 @@ class Body:
         limits = [*limits_of(node)] if own else [*unknown_attributes(node), *limits_of(node)]
         self.library.missing.update([f"{kind} {limit}" for limit in limits])
         if not own:
-            check(node)
+            check(node, {a.name: a.type for a in proto.attribute if not a.ref_attr_name})
         return node
 
     def _attribute(self, a: Any, known: set[str]) -> Any:
-        types = onnx().AttributeProto
-        if a.type == types.TENSOR:
-            return to_tensor(a.t)
-        if a.type == types.GRAPH:
+        kind, folder = attribute_name(a.type), self.library.folder
+        if kind == "TENSOR":
+            return to_tensor(a.t, folder)
+        if kind == "GRAPH":
             return Body(a.g, self.library, around=known)
-        if a.type == types.SPARSE_TENSOR:
-            return to_dense(a.sparse_tensor)
-        if a.type == types.STRING:
+        if kind == "SPARSE_TENSOR":
+            return to_dense(a.sparse_tensor, folder)
+        if kind == "STRING":
             return a.s.decode(errors="replace")
-        if a.type == types.STRINGS:
+        if kind == "STRINGS":
             return [s.decode(errors="replace") for s in a.strings]
-        value = onnx("helper").get_attribute_value(a)
-        return list(value) if a.type in (types.INTS, types.FLOATS) else value
+        fields = {"FLOAT": "f", "INT": "i", "FLOATS": "floats", "INTS": "ints"}
+        value = getattr(a, fields[kind]) if kind in fields else None
+        return list(value) if kind in ("INTS", "FLOATS") else value
 
     # --- running ---
 

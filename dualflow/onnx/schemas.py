@@ -1,60 +1,53 @@
-"""Operator schemas of the standard: checks of nodes, and the functions of composed operators."""
+"""Checks of nodes against the standard, and the functions of composed operators."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dualflow._core import TensorBase
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError
 from dualflow.onnx.importers.registry import Node
 from dualflow.onnx.narrow import NarrowType
-from dualflow.onnx.package import code_of, onnx
+from dualflow.onnx.operator_sets import Signature, signature_of
+from dualflow.onnx.package import attribute_name, code_of, onnx
+from dualflow.onnx.proto import FunctionProto, read
 
 
-@cache
-def schema_of(kind: str, version: int, domain: str) -> Any:
-    """Return the OpSchema of an operator, or None if the standard has none."""
-    defs = onnx("defs")
-    try:
-        return defs.get_schema(kind, version, domain)
-    except (defs.SchemaError, TypeError):               # TypeError: not a version number
-        return None
-
-
-def _schema(node: Node) -> Any:
-    return schema_of(node.proto.op_type, node.version, node.proto.domain)
+def _signature(node: Node) -> Signature | None:
+    return signature_of(node.kind, node.version)
 
 
 def unknown_attributes(node: Node) -> list[str]:
-    """Return the attributes of a node that its schema lacks."""
-    schema = _schema(node)
-    if schema is None:
+    """Return the attributes of a node that its operator lacks."""
+    signature = _signature(node)
+    if signature is None:
         return []
-    return [f"with {name}" for name in node.attrs if name not in schema.attributes]
+    return [f"with {name}" for name in node.attrs if name not in signature.attributes]
 
 
-def check(node: Node) -> None:
-    """Raise InvalidArgumentError if the inputs or attributes of a node violate its schema."""
-    schema, proto = _schema(node), node.proto
-    if schema is None:
+def check(node: Node, types: Mapping[str, int]) -> None:
+    """Raise InvalidArgumentError if the inputs or attributes of a node violate the standard.
+
+    `types` are the codes of the types of attributes by name, if they have their own values.
+    """
+    signature = _signature(node)
+    if signature is None:
         return
-    if not schema.min_input <= len(proto.input) <= schema.max_input:
-        raise wrong(node, f"has {len(proto.input)} inputs, expected {schema.min_input} to "
-                          f"{schema.max_input}")
-    if len(proto.output) > schema.max_output:
-        raise wrong(node, f"has {len(proto.output)} outputs, expected at most {schema.max_output}")
-    option = onnx("defs").OpSchema.FormalParameterOption
-    for parameter, name in zip(schema.inputs, proto.input, strict=False):
-        if not name and parameter.option == option.Single:
-            raise wrong(node, f"lacks its input {parameter.name}")
-    given = {a.name: a.type for a in proto.attribute}
-    for name, attribute in schema.attributes.items():
-        if name in given and given[name] != attribute.type.value:
-            kind = onnx().AttributeProto.AttributeType.Name(given[name])
-            raise wrong(node, f"has {kind} as {name}, expected {attribute.type.name}")
-        if attribute.required and name not in node.attrs:
+    given, most = len(node.inputs), signature.max_inputs
+    if not signature.min_inputs <= given <= most:
+        raise wrong(node, f"has {given} inputs, expected {signature.min_inputs} to {most}")
+    if len(node.outputs) > signature.max_outputs:
+        raise wrong(node, f"has {len(node.outputs)} outputs, expected at most "
+                          f"{signature.max_outputs}")
+    for k, (option, name) in enumerate(zip(signature.inputs, node.inputs, strict=False)):
+        if not name and option == ".":
+            raise wrong(node, f"lacks input {k + 1} of {given}")
+    for name, expected in signature.attributes.items():
+        if name in types and (kind := attribute_name(types[name])) != expected:
+            raise wrong(node, f"has {kind} as {name}, expected {expected}")
+        if name in signature.required and name not in node.attrs:
             raise wrong(node, f"lacks its attribute {name}")
 
 
@@ -64,37 +57,41 @@ def wrong(node: Node, why: str) -> InvalidArgumentError:
     return InvalidArgumentError(f"onnx.load: {node.kind}, which makes {made or 'nothing'}: {why}")
 
 
-# --- composed operators ---
+# --- composed operators: their functions and defaults are in the schemas of the onnx package ---
 
 
 def is_composed(node: Node) -> bool:
-    schema = _schema(node)
-    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
+    signature = _signature(node)
+    return signature is not None and signature.is_composed
+
+
+def _schema(node: Node) -> Any:
+    domain, _, kind = node.kind.rpartition(":")
+    return onnx("defs").get_schema(kind, node.version, domain)
 
 
 def composed(node: Node, types: Sequence[tuple[DType | NarrowType, Any] | None]) -> Any:
     """Return the FunctionProto of an operator for inputs of some dtypes and shapes."""
     schema = _schema(node)
-    proto = onnx().FunctionProto()
     if schema.has_function:
         versions = [v for v in schema.function_opset_versions if v <= node.version]
-        text = schema.get_function_with_opset_version(max(
-            versions or schema.function_opset_versions))
-    else:
-        versions = [v for v in schema.context_dependent_function_opset_versions
-                    if v <= node.version]
-        helper = onnx("helper")
-        given = [b"" if t is None else helper.make_tensor_type_proto(
-            code_of(t[0]), t[1]).SerializeToString() for t in types]
-        text = schema.get_context_dependent_function_with_opset_version(
-            max(versions or schema.context_dependent_function_opset_versions),
-            node.proto.SerializeToString(), given)
-    proto.ParseFromString(text)
-    return proto
+        return read(FunctionProto, schema.get_function_with_opset_version(
+            max(versions or schema.function_opset_versions)))
+    versions = [v for v in schema.context_dependent_function_opset_versions if v <= node.version]
+    helper = onnx("helper")
+    given = [b"" if t is None else helper.make_tensor_type_proto(
+        code_of(t[0]), t[1]).SerializeToString() for t in types]
+    proto = helper.make_node(schema.name, node.inputs, node.outputs, domain=schema.domain)
+    proto.attribute.extend([
+        helper.make_attribute(name, value, attr_type=schema.attributes[name].type.value)
+        for name, value in node.attrs.items() if not isinstance(value, TensorBase)])
+    return read(FunctionProto, schema.get_context_dependent_function_with_opset_version(
+        max(versions or schema.context_dependent_function_opset_versions),
+        proto.SerializeToString(), given))
 
 
 def defaults(node: Node) -> dict[str, Any]:
-    """Return the attributes that have a default value in the schema."""
+    """Return the attributes of a composed operator that have a default value."""
     helper = onnx("helper")
     found = {}
     for name, attribute in _schema(node).attributes.items():

@@ -27,28 +27,31 @@ Spec = TensorSpec | ValueSpec
 
 def spec_of(info: Any) -> Spec:
     """Return the spec of an input or output of a file."""
-    if not isinstance(info.name, str):  # protobuf returns bytes that are not text
-        raise InvalidArgumentError(f"onnx.load: {info.name!r} is not a name of an input or output")
-    proto, kind = info.type, info.type.WhichOneof("value")
+    proto, kind = info.type, _kind(info.type)
     is_optional = kind == "optional_type"
     if is_optional:
         proto = proto.optional_type.elem_type
-        kind = proto.WhichOneof("value")
+        kind = _kind(proto)
     is_sequence = kind == "sequence_type"
     if is_sequence:
         proto = proto.sequence_type.elem_type
-        kind = proto.WhichOneof("value")
+        kind = _kind(proto)
     at = proto.tensor_type
     dtype = dtype_of(at.elem_type) if kind == "tensor_type" else None
     if dtype is None:
         what = kind if kind != "tensor_type" else name_of(at.elem_type)
         raise UnimplementedError(f"onnx.load: {info.name!r} is {what}, expected a tensor of a "
                                  "supported dtype")
-    shape: Any = tuple([d.dim_value if d.WhichOneof("value") == "dim_value" else None
-                        for d in at.shape.dim]) if at.HasField("shape") else None
+    shape: Any = tuple([vars(d).get("dim_value") for d in at.shape.dim]) if (
+        "shape" in vars(at)) else None
     if shape is None or is_sequence or is_optional or isinstance(dtype, NarrowType):
         return ValueSpec(info.name, dtype, shape, is_sequence, is_optional)
     return TensorSpec(shape, dtype, info.name)
+
+
+def _kind(proto: Any) -> str | None:
+    """Return the name of the field that a TypeProto has."""
+    return next(iter(vars(proto)), None)
 
 
 def fitted(owner: str, spec: Spec, value: Any) -> Any:

@@ -1,9 +1,6 @@
-"""Reads the weights of an ONNX file straight into tensors.
+"""Tensors of ONNX files: their data is copied once, from the mapped file into the tensor.
 
-The onnx package copies the data of a tensor three times on its way from a file to an array. Here
-the wire format is walked as far as the initializers, whose data is left out of the bytes that the
-package parses, and is read once, into the tensor.
-https://protobuf.dev/programming-guides/encoding, onnx/onnx.proto.
+https://onnx.ai/onnx/repo-docs/IR.html, sections on tensors and external tensor data.
 """
 
 from __future__ import annotations
@@ -12,209 +9,130 @@ import math
 import mmap
 import os
 import stat
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from array import array
+from typing import Any
 
-from dualflow._core import Tensor, empty_with_buffer
+from dualflow._core import constant, empty_with_buffer
 from dualflow.dtypes import DType
-from dualflow.errors import DataLossError
-from dualflow.onnx.package import dtype_of, onnx
+from dualflow.errors import DataLossError, InvalidArgumentError, UnimplementedError
+from dualflow.onnx.narrow import NarrowTensor, NarrowType
+from dualflow.onnx.package import EXTERNAL, dtype_of, name_of
 
-LEAST_BYTES = 1 << 12           # smaller data stays in the parsed bytes
-
-# Numbers of fields of ModelProto, GraphProto and TensorProto.
-GRAPH, INITIALIZER = 7, 5
-DATA_TYPE, RAW_DATA, DATA_LOCATION = 2, 9, 14
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5        # wire types
-
-
-class Field(NamedTuple):
-    """A field of a message: its bytes begin at `start`, its value at `content`; both stop at
-    `end`."""
-
-    number: int
-    wire_type: int
-    start: int
-    content: int
-    end: int
+# The fields that may hold the numbers of a dtype; of any other dtype, `int32_data`.
+FIELDS = {"float32": "float_data", "float64": "double_data", "int64": "int64_data",
+          "uint32": "uint64_data", "uint64": "uint64_data"}
+TRUTH = bytes([0] + [1] * 255)
+CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}            # of array.array, by itemsize
 
 
-class Malformed(Exception):
-    """The bytes are not in the wire format."""
+def to_tensor(proto: Any, folder: str | None = None) -> Any:
+    """Return a TensorProto as a Tensor or NarrowTensor.
 
-
-def fields(data: Any, start: int, end: int) -> Iterator[Field]:
-    """Yield the fields of the message in data[start:end]."""
-    while start < end:
-        key, at = _varint(data, start, end)
-        number, wire_type = key >> 3, key & 7
-        if wire_type == VARINT:
-            content, (_, stop) = at, _varint(data, at, end)
-        elif wire_type == BYTES:
-            size, content = _varint(data, at, end)
-            stop = content + size
-        elif wire_type in (FIXED32, FIXED64):
-            content, stop = at, at + (4 if wire_type == FIXED32 else 8)
-        else:
-            raise Malformed
-        if stop > end:
-            raise Malformed
-        yield Field(number, wire_type, start, content, stop)
-        start = stop
-
-
-def _varint(data: Any, at: int, end: int) -> tuple[int, int]:
-    """Return a number and the position after it."""
-    value = shift = 0
-    while at < end and shift < 64:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at
-        shift += 7
-    raise Malformed
-
-
-def _encoded(value: int) -> bytes:
-    """Return a number as a varint."""
-    made = bytearray()
-    while value > 127:
-        made.append(value & 127 | 128)
-        value >>= 7
-    made.append(value)
-    return bytes(made)
-
-
-class Span(NamedTuple):
-    """The position of a tensor's data in a file."""
-
-    start: int
-    size: int
-
-
-class _Skeleton:
-    """Collects a model's bytes without the data of large initializers.
-
-    Attributes
+    Parameters
     ----------
-    spans : list of Span or None
-        The data left out of each initializer.
+    proto : TensorProto
+    folder : str or None
+        The directory of the model, where external data is; None if the model is not a file.
     """
-
-    def __init__(self, data: Any) -> None:
-        self.data = data
-        self.spans: list[Span | None] = []
-        self.parts: list[Any] = []
-        copied = 0
-        for field in fields(data, 0, len(data)):
-            if field.number == GRAPH and field.wire_type == BYTES:
-                self.parts.append(data[copied:field.start])
-                graph = self._graph(field)
-                self.parts += [_key(GRAPH), _encoded(sum(map(len, graph))), *graph]
-                copied = field.end
-        self.parts.append(data[copied:len(data)])
-
-    def _graph(self, graph: Field) -> list[Any]:
-        """Return the parts of a GraphProto."""
-        parts, copied = [], graph.content
-        for field in fields(self.data, graph.content, graph.end):
-            if field.number == INITIALIZER and field.wire_type == BYTES:
-                span = self._data_of(field)
-                self.spans.append(None if span is None else Span(span.content,
-                                                                 span.end - span.content))
-                if span is not None:
-                    before = self.data[field.content:span.start]
-                    behind = self.data[span.end:field.end]
-                    parts += [self.data[copied:field.start], _key(INITIALIZER),
-                              _encoded(len(before) + len(behind)), before, behind]
-                    copied = field.end
-        return [*parts, self.data[copied:graph.end]]
-
-    def _data_of(self, initializer: Field) -> Field | None:
-        """Return the field of a TensorProto with its data, if it is read separately."""
-        if initializer.end - initializer.content < LEAST_BYTES:
-            return None
-        found: list[Field] = []
-        dtype = None
-        for field in fields(self.data, initializer.content, initializer.end):
-            if field.number == RAW_DATA and field.wire_type == BYTES:
-                found.append(field)
-            elif field.number == DATA_TYPE and field.wire_type == VARINT:
-                dtype = dtype_of(_varint(self.data, field.content, field.end)[0])
-            elif field.number == DATA_LOCATION:
-                return None
-        # Tensors of bool and of narrow dtypes have other bytes than the file.
-        if len(found) == 1 and isinstance(dtype, DType) and not dtype.is_bool:
-            return found[0]
-        return None
+    dtype = dtype_of(proto.data_type)
+    if dtype is None:
+        raise UnimplementedError(f"onnx.load: the tensor {proto.name!r} is "
+                                 f"{name_of(proto.data_type)}, which has no dtype here")
+    shape = tuple(proto.dims)
+    if proto.segment:
+        raise _damaged(proto, "segments are not supported")
+    if isinstance(dtype, NarrowType):
+        return _narrow(proto, dtype, shape, folder)
+    data = _bytes_of(proto, dtype, folder)
+    size = dtype.itemsize * math.prod(shape)
+    if len(data) != size or min(shape, default=0) < 0:
+        raise _damaged(proto, f"{len(data)} bytes of data for {dtype.name} {shape}, expected {size}")
+    tensor, buffer = empty_with_buffer(dtype, shape)
+    buffer[:] = bytes(data).translate(TRUTH) if dtype.is_bool else data
+    return tensor
 
 
-def _key(number: int) -> bytes:
-    return _encoded(number << 3 | BYTES)
+def to_dense(proto: Any, folder: str | None = None) -> Any:
+    """Return a SparseTensorProto as a dense Tensor."""
+    import numpy as np
+
+    values, indices = to_tensor(proto.values, folder), to_tensor(proto.indices, folder).numpy()
+    dense = np.zeros(tuple(proto.dims), values.dtype.as_numpy_dtype)
+    if indices.ndim == 1:               # flat indices
+        dense.reshape(-1)[indices] = values.numpy()
+    else:
+        dense[tuple(indices.T)] = values.numpy()
+    return constant(dense, values.dtype)
 
 
-def read_file(path: str) -> tuple[Any, dict[str, Tensor]]:
-    """Return the ModelProto of a file without the data of large initializers, and these by name.
+def _damaged(proto: Any, why: str) -> DataLossError:
+    return DataLossError(f"onnx.load: the tensor {proto.name!r} is damaged: {why}")
 
-    Raises
-    ------
-    google.protobuf.message.DecodeError
-        If the file is not a model.
-    DataLossError
-        If the data of an initializer has another size than its shape.
-    """
+
+def _bytes_of(proto: Any, dtype: DType | NarrowType, folder: str | None) -> memoryview:
+    """Return the elements of a TensorProto as bytes; those of narrow dtypes may be packed."""
+    if proto.data_location == EXTERNAL:
+        return _external(proto, folder)
+    if "raw_data" in vars(proto):
+        return memoryview(proto.raw_data)
+    numbers = getattr(proto, FIELDS.get(dtype.name, "int32_data"))
+    if not isinstance(numbers, array):  # integers, which stand for the bits of floats
+        mask = (1 << 8 * dtype.itemsize) - 1
+        numbers = array(CODES[dtype.itemsize], [n & mask for n in numbers])
+    return memoryview(numbers).cast("B")
+
+
+def _narrow(proto: Any, dtype: NarrowType, shape: tuple[int, ...],
+            folder: str | None) -> NarrowTensor:
+    import numpy as np
+
+    data = np.frombuffer(_bytes_of(proto, dtype, folder), np.uint8)
+    n, bits = math.prod(shape), dtype.bits
+    if bits == 6 and proto.data_location != EXTERNAL and "raw_data" not in vars(proto):
+        bits = 8                        # an element in each number
+    if len(data) < -(-n * bits // 8) or min(shape, default=0) < 0:
+        raise _damaged(proto, f"{len(data)} bytes of data for {dtype.name} {shape}")
+    if bits < 8:                        # packed, lowest bits first
+        flat = np.unpackbits(data, count=n * bits, bitorder="little").reshape(n, bits)
+        data = np.packbits(flat, axis=1, bitorder="little").reshape(n)
+    codes = (data[:n] & (1 << dtype.bits) - 1).view(dtype.as_numpy_dtype)
+    return NarrowTensor(constant(codes.astype(dtype.kept_as.name).reshape(shape)), dtype)
+
+
+# --- files ---
+
+
+def mapped(path: str) -> Any:
+    """Return the bytes of a file, mapped into memory if possible."""
     with open(path, "rb", buffering=0) as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode) or not about.st_size:    # cannot be mapped
-            return read_bytes(file.readall())
-
-        def fill(buffer: memoryview, start: int) -> None:
-            file.seek(start)
-            while buffer:               # one call reads at most 2 GB
-                count = file.readinto(buffer)
-                if not count:
-                    raise DataLossError(f"onnx.load: {path} ends early")
-                buffer = buffer[count:]
-
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return _read(data, fill)
+            return file.readall()
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def read_bytes(data: bytes | bytearray | memoryview) -> tuple[Any, dict[str, Tensor]]:
-    """Same, for the bytes of a file."""
-    view = memoryview(data).cast("B")
-
-    def fill(buffer: memoryview, start: int) -> None:
-        buffer[:] = view[start:start + len(buffer)]
-
-    return _read(view, fill)
-
-
-def _read(data: Any, fill: Callable[[memoryview, int], None]) -> tuple[Any, dict[str, Tensor]]:
-    """`fill` copies the bytes of the file from a position on to a buffer."""
-    model = onnx().ModelProto()
+def _external(proto: Any, folder: str | None) -> memoryview:
+    """Return the data of a tensor that is stored in another file."""
+    if folder is None:
+        raise InvalidArgumentError(f"onnx.load: the tensor {proto.name!r} is stored in another "
+                                   "file: load the model by its path")
+    entries = {entry.key: entry.value for entry in proto.external_data}
+    location = entries.get("location", "")
+    path = os.path.realpath(os.path.join(folder, location))
+    if (os.path.isabs(location) or os.pardir in location.replace("\\", "/").split("/")
+            or not path.startswith(os.path.join(os.path.realpath(folder), ""))):
+        raise InvalidArgumentError(f"onnx.load: the data of the tensor {proto.name!r} is in "
+                                   f"{location!r}, which is not below the directory of the model")
+    if not os.path.isfile(path):
+        raise InvalidArgumentError(f"onnx.load: the data of the tensor {proto.name!r} is in "
+                                   f"{location!r}, which is not a file")
     try:
-        skeleton = _Skeleton(data)
-    except Malformed:
-        model.ParseFromString(bytes(data))      # raises the package's error
-        return model, {}
-    model.ParseFromString(b"".join(skeleton.parts))
-    weights = {}
-    for proto, span in zip(model.graph.initializer, skeleton.spans, strict=True):
-        if span is not None:
-            tensor, buffer = _uninitialised(proto, span)
-            fill(buffer, span.start)
-            weights[proto.name] = tensor
-    return model, weights
-
-
-def _uninitialised(proto: Any, span: Span) -> tuple[Tensor, memoryview]:
-    """Return a tensor for the data of a TensorProto, and its bytes."""
-    dtype: Any = dtype_of(proto.data_type)
-    shape = tuple(proto.dims)
-    size = dtype.itemsize * math.prod(shape)
-    if size != span.size or min(shape, default=1) < 0:
-        raise DataLossError(f"onnx.load: the tensor {proto.name!r} is damaged: {span.size} bytes "
-                            f"of data for {dtype.name} {shape}, expected {size}")
-    return empty_with_buffer(dtype, shape)
+        data = memoryview(mapped(path))
+        start = int(entries.get("offset", 0))
+        size = int(entries.get("length", len(data) - start))
+    except (OSError, ValueError) as error:
+        raise _damaged(proto, f"its external data cannot be read: {error}") from None
+    if start < 0 or size < 0 or start + size > len(data):
+        raise _damaged(proto, f"bytes {start} to {start + size} of {location!r}, which has "
+                              f"{len(data)}")
+    return data[start:start + size]

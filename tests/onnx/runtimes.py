@@ -7,8 +7,9 @@ import onnx
 import onnx.reference
 
 import dualflow as df
-from dualflow.onnx.interpreter import to_tensor
-from dualflow.onnx.save import to_model
+from dualflow.onnx.proto import TensorProto, read
+from dualflow.onnx.saving import to_model
+from dualflow.onnx.weights import to_tensor
 
 HAS_RUNTIME = importlib.util.find_spec("onnxruntime") is not None
 
@@ -18,7 +19,7 @@ def tensor(x):
     if isinstance(x, list):
         return [tensor(y) for y in x]
     if x is None or isinstance(x, onnx.TensorProto):
-        return x if x is None else to_tensor(x)
+        return x if x is None else to_tensor(read(TensorProto, x.SerializeToString()))
     return df.constant(x)
 
 

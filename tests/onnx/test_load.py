@@ -170,16 +170,16 @@ def test_string_attributes_have_known_choices():
 def test_unknown_versions_raise(version):
     model = of_nodes(helper.make_node("Sin", ["x"], ["y"]))
     model.opset_import[0].version = version
-    with pytest.raises(df.errors.UnimplementedError, match=f"needs opset {version}; the onnx"):
+    with pytest.raises(df.errors.UnimplementedError, match=f"needs opset {version}; dualflow supports"):
         df.onnx.load(model)
     model.opset_import[0].version, model.ir_version = 20, 1000
-    with pytest.raises(df.errors.UnimplementedError, match="IR version 1000; the onnx"):
+    with pytest.raises(df.errors.UnimplementedError, match="IR version 1000; dualflow"):
         df.onnx.load(model)
 
 
 @pytest.mark.parametrize("node, message", [
     (helper.make_node("Add", ["x"], ["y"]), "Add, which makes 'y': has 1 inputs, expected 2 to 2"),
-    (helper.make_node("Add", ["x", ""], ["y"]), "lacks its input B"),
+    (helper.make_node("Add", ["x", ""], ["y"]), "lacks input 2 of 2"),
     (helper.make_node("Add", ["x", "z"], ["y"]), "no node before it makes its input 'z'"),
     (helper.make_node("Cast", ["x"], ["y"]), "lacks its attribute to"),
     (helper.make_node("Cast", ["x"], ["y"], to=1.5), "has FLOAT as to, expected INT"),

@@ -9,7 +9,6 @@ pytest.importorskip("onnx")
 import onnx
 
 import dualflow as df
-from dualflow.onnx import weights
 from tests import sampling
 from tests.onnx.runtimes import tensor
 from tests.onnx.test_node_cases import cases, known
@@ -99,18 +98,12 @@ def check(seed):
     given = mutation(chance, case)
     if not isinstance(given, bytes) and chance.random() < 0.3:
         given = given.SerializeToString()
-    weights.LEAST_BYTES = chance.choice([0, 1 << 12])   # cases have small initializers
     try:
         model = df.onnx.load(given)
         fn = df.function(model) if chance.random() < 0.4 else model
         fn(*map(tensor, case.data_sets[0][0]))
     except df.errors.DualflowError:
         pass
-
-
-@pytest.fixture(autouse=True)
-def least(monkeypatch):
-    monkeypatch.setattr(weights, "LEAST_BYTES", weights.LEAST_BYTES)    # restored afterwards
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -1,4 +1,4 @@
-"""Initializers read straight from files: equal to the package's, damaged, and stored unusually."""
+"""Initializers of files: equal to the package's, damaged, and stored unusually."""
 
 import os
 
@@ -7,7 +7,7 @@ import pytest
 
 import dualflow as df
 from dualflow.errors import DualflowError
-from dualflow.onnx import weights
+from dualflow.onnx.proto import ModelProto, read
 
 onnx = pytest.importorskip("onnx")
 helper, TensorProto = onnx.helper, onnx.TensorProto
@@ -43,14 +43,7 @@ def check(model):
         assert y.numpy().tobytes() == x.tobytes(), name
 
 
-@pytest.fixture(params=[0, weights.LEAST_BYTES, 1 << 40])
-def least(request, monkeypatch):
-    """Read all initializers apart, or large ones, or none."""
-    monkeypatch.setattr(weights, "LEAST_BYTES", request.param)
-    return request.param
-
-
-def test_values(least, tmp_path):
+def test_values(tmp_path):
     data = model_of(tensors()).SerializeToString()
     path = tmp_path / "m.onnx"
     path.write_bytes(data)
@@ -58,14 +51,15 @@ def test_values(least, tmp_path):
         check(df.onnx.load(given))
 
 
-def test_what_is_read_apart(tmp_path):
-    path = tmp_path / "m.onnx"
-    path.write_bytes(model_of(tensors()).SerializeToString())
-    proto, read = weights.read_file(str(path))
-    assert read.keys() == {"float32", "float64", "float16", "int8", "uint64"}
-    assert [t.name for t in proto.graph.initializer] == list(ARRAYS)
-    assert all(bool(t.raw_data) == (t.name not in read) for t in proto.graph.initializer
-               if t.name != "empty")
+def test_numbers_in_typed_fields():
+    """Small numbers and bits of floats are in fields of numbers instead of bytes."""
+    proto = model_of(tensors())
+    for tensor, x in zip(proto.graph.initializer, ARRAYS.values(), strict=True):
+        code = tensor.data_type
+        numbers = x.view("uint16") if x.dtype == "float16" else x
+        tensor.CopyFrom(helper.make_tensor(tensor.name, code, x.shape, x.ravel()))
+        assert not tensor.raw_data and (len(numbers.ravel()) == 0 or tensor.ByteSize() > x.size)
+    check(df.onnx.load(proto.SerializeToString()))
 
 
 def test_a_graph_in_several_fields():
@@ -76,17 +70,15 @@ def test_a_graph_in_several_fields():
 
 def test_data_in_several_fields():
     """The last one counts, as the package decides."""
-    def field(number, content):
-        return weights._key(number) + weights._encoded(len(content)) + content
-
+    model = model_of([])
+    model.graph.initializer.add()
     data = np.arange(3000, dtype="float32")
     tensor = (onnx.numpy_helper.from_array(data, "float32").SerializeToString()
               + TensorProto(raw_data=(-data).tobytes()).SerializeToString())
-    model = model_of([]).SerializeToString() + field(
-        weights.GRAPH, field(weights.INITIALIZER, tensor))
-    proto, read = weights.read_bytes(model)
-    assert not read
-    np.testing.assert_array_equal(onnx.numpy_helper.to_array(proto.graph.initializer[0]), -data)
+    assert TensorProto.FromString(tensor).raw_data == (-data).tobytes()
+    graph = onnx.GraphProto()
+    graph.initializer.add().ParseFromString(tensor)
+    assert graph.initializer[0].raw_data == (-data).tobytes()
 
 
 def test_a_stream(tmp_path):
@@ -110,7 +102,7 @@ def test_sizes_that_contradict_the_shape(dims, size):
         df.onnx.load(model_of([tensor]).SerializeToString())
 
 
-def test_bytes_cut_off(least):
+def test_bytes_cut_off():
     data = model_of(tensors()).SerializeToString()
     for n in range(0, len(data) - 1, 997):
         with pytest.raises(DualflowError):

@@ -47,7 +47,6 @@ class Node:
         self.outputs = outputs
         self.scope: Any = {}                # values of enclosing graphs during a run
         self.body: Any = None               # the graph that contains the node
-        self.proto: Any = None
 
     @property
     def n_outputs(self) -> int:

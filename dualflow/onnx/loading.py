@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow._core import TensorBase, Variable, current_graph, current_tape
 from dualflow._util.arguments import shown
-from dualflow.errors import (
-    DataLossError,
-    DTypeError,
-    InvalidArgumentError,
-    UnimplementedError,
-)
+from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.decorator import function
 from dualflow.graph.calls.function import Function
 from dualflow.onnx.interpreter import STANDARD, Body, Library, materialised, unsupported
-from dualflow.onnx.package import onnx
+from dualflow.onnx.package import NEWEST_IR_VERSION, NEWEST_OPSET
+from dualflow.onnx.proto import Malformed, ModelProto, read
 from dualflow.onnx.signature import Spec, fitted, spec_of
-from dualflow.onnx.weights import read_bytes, read_file
+from dualflow.onnx.weights import mapped
 
 if TYPE_CHECKING:
     from dualflow.graph.inspect.profile import Profile
@@ -56,13 +52,15 @@ class Model:
     """
 
     def __init__(self, proto: Any, trainable: bool, traced: bool = True,
-                 weights: Mapping[str, TensorBase] | None = None) -> None:
-        if not isinstance(proto, onnx().ModelProto):
+                 folder: str | None = None) -> None:
+        if _is_package_message(proto):
+            proto = read(ModelProto, proto.SerializeToString())
+        if not isinstance(proto, ModelProto):
             raise DTypeError(f"onnx.Model: got {shown(proto)}, expected a ModelProto; df.onnx.load "
                              "reads files")
         _check_versions(proto)
-        library = Library(proto)
-        self._body = Body(proto.graph, library, weights=weights)
+        library = Library(proto, folder)
+        self._body = Body(proto.graph, library)
         if library.missing:
             raise unsupported(library)
         constants = self._body.constants
@@ -173,8 +171,8 @@ def load(model: Any, trainable: bool = False, traced: bool = True) -> Model:
     ------
     UnimplementedError
         If the file has unsupported operators, attributes or dtypes: all of them are listed, as
-        ``Name (count)`` and ``Name with attribute (count)``. If the file needs a later version than
-        the onnx package supports.
+        ``Name (count)`` and ``Name with attribute (count)``. If the file needs a later version of
+        the standard than dualflow supports.
     InvalidArgumentError
         If there is no model in the file, if a node violates the schema of its operator, or if
         external tensor data is missing or outside the directory of the model.
@@ -199,29 +197,30 @@ def load(model: Any, trainable: bool = False, traced: bool = True) -> Model:
     >>> model([[0., 100.]]).numpy().tolist()
     [[0.0, 2.0]]
     """
-    if isinstance(model, onnx().ModelProto):
+    if _is_package_message(model):
         return Model(model, trainable, traced)
-    proto, weights = _read(model)
-    return Model(proto, trainable, traced, weights)
-
-
-def _read(model: Any) -> tuple[Any, Mapping[str, TensorBase]]:
-    """Return the ModelProto, and initializers by name whose data it lacks."""
+    folder = None
+    if isinstance(model, bytes | bytearray | memoryview):
+        data = model
+    elif isinstance(model, str | os.PathLike):
+        data = mapped(os.fspath(model))
+        folder = os.path.dirname(os.path.abspath(model))
+    else:
+        raise InvalidArgumentError(f"onnx.load: model is {shown(model)}, expected a path, bytes or "
+                                   "a ModelProto")
     try:
-        if isinstance(model, bytes | bytearray | memoryview):
-            proto, weights = read_bytes(model)
-        elif isinstance(model, str | os.PathLike):
-            proto, weights = read_file(os.fspath(model))
-            _with_data_beside(proto, os.path.dirname(os.path.abspath(model)))
-        else:
-            raise InvalidArgumentError(f"onnx.load: model is {shown(model)}, expected a path, "
-                                       "bytes or a ModelProto")
-    except import_module("google.protobuf.message").DecodeError:
-        raise InvalidArgumentError(
-            f"onnx.load: there is no ONNX model in {_described(model)}") from None
-    if not proto.opset_import or not proto.HasField("graph"):
+        proto = read(ModelProto, data)
+    except Malformed:
+        proto = ModelProto()
+    if not proto.opset_import or "graph" not in vars(proto):
         raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {_described(model)}")
-    return proto, weights
+    return Model(proto, trainable, traced, folder)
+
+
+def _is_package_message(model: Any) -> bool:
+    """Return True if a model is a ModelProto of the onnx package."""
+    package = sys.modules.get("onnx")
+    return package is not None and isinstance(model, package.ModelProto)
 
 
 def _described(model: Any) -> str:
@@ -232,22 +231,11 @@ def _described(model: Any) -> str:
 
 
 def _check_versions(proto: Any) -> None:
-    """Raise UnimplementedError if a model is of a later version than the onnx package supports."""
-    package, newest = onnx(), onnx("defs").onnx_opset_version()
-    if proto.ir_version > package.IR_VERSION:
-        raise UnimplementedError(f"onnx.load: the model has IR version {proto.ir_version}; the "
-                                 f"onnx package supports versions up to {package.IR_VERSION}")
+    """Raise UnimplementedError if a model is of a later version than dualflow supports."""
+    if proto.ir_version > NEWEST_IR_VERSION:
+        raise UnimplementedError(f"onnx.load: the model has IR version {proto.ir_version}; "
+                                 f"dualflow supports versions up to {NEWEST_IR_VERSION}")
     for given in proto.opset_import:
-        if given.domain in STANDARD and not 1 <= given.version <= newest:
-            raise UnimplementedError(f"onnx.load: the model needs opset {given.version}; the "
-                                     f"onnx package supports opsets 1 to {newest}")
-
-
-def _with_data_beside(proto: Any, folder: str) -> None:
-    """Read external tensor data from the directory of the model or below."""
-    try:
-        onnx("external_data_helper").load_external_data_for_model(proto, folder)
-    except onnx("checker").ValidationError as error:
-        raise InvalidArgumentError(f"onnx.load: {error}") from None
-    except (OSError, ValueError) as error:
-        raise DataLossError(f"onnx.load: external tensor data cannot be read: {error}") from None
+        if given.domain in STANDARD and not 1 <= given.version <= NEWEST_OPSET:
+            raise UnimplementedError(f"onnx.load: the model needs opset {given.version}; "
+                                     f"dualflow supports opsets 1 to {NEWEST_OPSET}")
