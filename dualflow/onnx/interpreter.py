@@ -136,7 +136,9 @@ class Body:
         if lost:
             raise wrong(node, f"no node before it makes its input {lost[0]!r}")
         own = (domain, proto.op_type) in self.library.functions
-        if kind not in OPERATORS and not own and not is_composed(node):
+        if is_composed(node):
+            node.wire = bytes(proto.wire)
+        elif kind not in OPERATORS and not own:
             self.library.missing[kind] += 1
             return node
         limits = [*limits_of(node)] if own else [*unknown_attributes(node), *limits_of(node)]

@@ -78,8 +78,10 @@ class Malformed(InvalidArgumentError):
 
 
 class Message:
-    """A message of one of the types in `FIELDS`."""
+    """A message of one of the types in `FIELDS`. `wire` are the bytes of a repeated message."""
 
+    __slots__ = ("__dict__", "wire")
+    wire: memoryview
     # By the key of a field in the wire format, which is its number and wire type: name, whether the
     # field is repeated, and the type of a message, or the function that reads the value.
     by_key: dict[int, tuple[str, bool, type[Message] | None, Callable[..., Any] | None]]
@@ -124,6 +126,7 @@ def _fill(message: Message, data: memoryview, at: int, end: int, depth: int) -> 
             value: Any
             if kind is not None:
                 value = kind() if repeated or name not in values else values[name]
+                value.wire = data[at:stop]
                 _fill(value, data, at, stop, depth + 1)
             elif convert is not None:
                 value = convert(data[at:stop])
@@ -220,7 +223,7 @@ KINDS: dict[str, tuple[Any, dict[int, Callable[..., Any] | None]]] = {
 
 def _types() -> dict[str, type[Message]]:
     """Return the classes of messages."""
-    made = {name: type(name, (Message,), {"by_key": {}}) for name in FIELDS}
+    made = {name: type(name, (Message,), {"by_key": {}, "__slots__": ()}) for name in FIELDS}
     for message, fields in FIELDS.items():
         for name, (number, kind) in fields.items():
             repeated, inner = kind.endswith("*"), made.get(kind.rstrip("*"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dualflow._core import TensorBase
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError
 from dualflow.onnx.importers.registry import Node
@@ -81,10 +80,12 @@ def composed(node: Node, types: Sequence[tuple[DType | NarrowType, Any] | None])
     helper = onnx("helper")
     given = [b"" if t is None else helper.make_tensor_type_proto(
         code_of(t[0]), t[1]).SerializeToString() for t in types]
-    proto = helper.make_node(schema.name, node.inputs, node.outputs, domain=schema.domain)
-    proto.attribute.extend([
-        helper.make_attribute(name, value, attr_type=schema.attributes[name].type.value)
-        for name, value in node.attrs.items() if not isinstance(value, TensorBase)])
+    proto = onnx().NodeProto.FromString(node.wire)
+    for attribute in [a for a in proto.attribute if a.ref_attr_name]:
+        proto.attribute.remove(attribute)
+        value = node.attrs.get(attribute.name)
+        if isinstance(value, str | int | float | list):
+            proto.attribute.append(helper.make_attribute(attribute.name, value))
     return read(FunctionProto, schema.get_context_dependent_function_with_opset_version(
         max(versions or schema.context_dependent_function_opset_versions),
         proto.SerializeToString(), given))

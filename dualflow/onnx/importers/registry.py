@@ -47,6 +47,7 @@ class Node:
         self.outputs = outputs
         self.scope: Any = {}                # values of enclosing graphs during a run
         self.body: Any = None               # the graph that contains the node
+        self.wire = b""                     # the NodeProto of a composed operator
 
     @property
     def n_outputs(self) -> int:
