@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,14 +25,19 @@ def pass_over(folder: str) -> None:
     """Treat code in `folder`, a library that runs on this package, as not the user's."""
     if folder + os.sep not in _passed_over:
         _passed_over.append(folder + os.sep)
+        _is_passed_over.cache_clear()
+
+
+@cache
+def _is_passed_over(path: str) -> bool:
+    return path.startswith(tuple(_passed_over))
 
 
 def user_frame(depth: int) -> tuple[FrameType | None, int]:
     """Return the user's frame and its distance from the caller's frame; the search starts `depth`
     frames above the caller's."""
     frame: FrameType | None = sys._getframe(depth + 1)
-    passed = tuple(_passed_over)
-    while frame is not None and (frame.f_code.co_filename.startswith(passed)
+    while frame is not None and (_is_passed_over(frame.f_code.co_filename)
                                  or not is_users(frame)):
         frame, depth = frame.f_back, depth + 1
     return frame, depth
@@ -40,7 +46,7 @@ def user_frame(depth: int) -> tuple[FrameType | None, int]:
 def is_users(frame: FrameType) -> bool:
     """Return True if a frame runs user code: not this package, a library on it, NumPy (which calls
     methods of tensors), or the generated code of a named tuple."""
-    if frame.f_code.co_filename.startswith(tuple(_passed_over)):
+    if _is_passed_over(frame.f_code.co_filename):
         return False
     return not str(frame.f_globals.get("__name__")).startswith(GENERATED)
 

@@ -1,11 +1,19 @@
-"""Folds Transpose nodes into MatMul nodes, since dualflow's matmul has transpose flags."""
+"""Rewrites of the nodes of a graph that loading does once.
+
+Transpose nodes become flags of MatMul nodes, since dualflow's matmul has such flags. Constant
+filters and biases of convolutions are stored as dualflow reads them, so that no call moves them.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from copy import copy
+from typing import Any
 
+from dualflow._core import Tensor
 from dualflow.onnx.importers.registry import Node
+from dualflow.ops.array.shape import reshape, transpose
 
 
 def fold(nodes: list[Node], kept: Callable[[], Iterator[str]]) -> list[Node]:
@@ -35,3 +43,34 @@ def _turns(perm: list[int] | None) -> bool:
     """Return True if a permutation exchanges the last two dimensions and no others."""
     n = len(perm or [])
     return n >= 2 and perm == [*range(n - 2), n - 1, n - 2]
+
+
+def lay_out(nodes: list[Node], constants: dict[str, Any],
+            kept: Callable[[], Iterator[str]]) -> list[Node]:
+    """Return the nodes for constant filters and biases of convolutions in dualflow's layout, to
+    which the constants are changed.
+
+    `kept` returns the names that are read other than as inputs of nodes.
+    """
+    uses = Counter([x for node in nodes for x in node.inputs])
+    uses.update(kept())
+
+    def constant(node: Node, k: int) -> Any:
+        """Return an input that is a constant of this node alone, or None."""
+        name = node.inputs[k] if k < len(node.inputs) else ""
+        x = constants.get(name) if uses[name] == 1 else None
+        return x if isinstance(x, Tensor) else None
+
+    made = []
+    for node in nodes:
+        filters = constant(node, 1) if node.kind == "Conv" else None
+        if filters is not None and 3 <= filters.ndim <= 5:
+            node = copy(node)
+            node.attrs = {**node.attrs, "filters_last": True}
+            constants[node.inputs[1]] = transpose(filters, [*range(2, filters.ndim), 1, 0])
+            bias = constant(node, 2)
+            if bias is not None and bias.ndim == 1:
+                node.attrs["bias_first"] = True
+                constants[node.inputs[2]] = reshape(bias, [-1] + [1] * (filters.ndim - 2))
+        made.append(node)
+    return made

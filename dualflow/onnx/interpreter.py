@@ -12,11 +12,11 @@ from copy import copy
 from functools import partial
 from typing import Any
 
-from dualflow._core import Dim, Symbol, TensorBase, Variable, as_tensor, constant, current_graph
+from dualflow._core import Dim, Symbol, Variable, as_tensor, constant, current_graph
 from dualflow.dtypes import DType, int64
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.trace.trace import suspended
-from dualflow.onnx.fold import fold
+from dualflow.onnx.fold import fold, lay_out
 from dualflow.onnx.importers import DRAWS, ON_SIZES, OPERATORS
 from dualflow.onnx.importers.registry import Node, in_float32, limits_of
 from dualflow.onnx.narrow import MOVES, NarrowTensor, NarrowType, moved
@@ -109,6 +109,10 @@ class Body:
             raise InvalidArgumentError(f"onnx.load: no node makes the output {lost[0]!r}")
         self.nodes = fold(self.nodes, self._read_elsewhere)
 
+    def lay_out(self) -> None:
+        """Change constants to the layout of dualflow's operators; none of them may be trained."""
+        self.nodes = lay_out(self.nodes, self.constants, self._read_elsewhere)
+
     def _read_elsewhere(self) -> Iterator[str]:
         """Yield names that are read other than as inputs of this graph's nodes."""
         yield from self.outputs
@@ -159,9 +163,9 @@ class Body:
             return a.s.decode(errors="replace")
         if kind == "STRINGS":
             return [s.decode(errors="replace") for s in a.strings]
-        fields = {"FLOAT": "f", "INT": "i", "FLOATS": "floats", "INTS": "ints"}
-        value = getattr(a, fields[kind]) if kind in fields else None
-        return list(value) if kind in ("INTS", "FLOATS") else value
+        if kind in ("INTS", "FLOATS"):
+            return list(a.ints if kind == "INTS" else a.floats)
+        return a.i if kind == "INT" else a.f if kind == "FLOAT" else None
 
     # --- running ---
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from dualflow._core import TensorBase, Variable, current_graph, current_tape
 from dualflow._util.arguments import shown
+from dualflow._util.collection import collector_suspended
 from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.decorator import function
 from dualflow.graph.calls.function import Function
@@ -63,6 +65,8 @@ class Model:
         self._body = Body(proto.graph, library)
         if library.missing:
             raise unsupported(library)
+        if not trainable:
+            self._body.lay_out()
         constants = self._body.constants
         self.variables: list[Variable] = []
         for name, x in constants.items() if trainable else ():
@@ -97,7 +101,8 @@ class Model:
 
     def _run(self, *given: Any) -> Any:
         """Return the outputs, computed operator by operator."""
-        made = [_tensor(y) for y in self._body.run(given)]
+        with collector_suspended() if current_graph() is not None else nullcontext():
+            made = [_tensor(y) for y in self._body.run(given)]
         return made[0] if len(made) == 1 else tuple(made)
 
     def profile(self, *args: Any, runs: int = 20, **kwargs: Any) -> Profile:
@@ -208,13 +213,14 @@ def load(model: Any, trainable: bool = False, traced: bool = True) -> Model:
     else:
         raise InvalidArgumentError(f"onnx.load: model is {shown(model)}, expected a path, bytes or "
                                    "a ModelProto")
-    try:
-        proto = read(ModelProto, data)
-    except Malformed:
-        proto = ModelProto()
-    if not proto.opset_import or "graph" not in vars(proto):
-        raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {_described(model)}")
-    return Model(proto, trainable, traced, folder)
+    with collector_suspended():
+        try:
+            proto = read(ModelProto, data)
+        except Malformed:
+            proto = ModelProto()
+        if not proto.opset_import or "graph" not in vars(proto):
+            raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {_described(model)}")
+        return Model(proto, trainable, traced, folder)
 
 
 def _is_package_message(model: Any) -> bool:

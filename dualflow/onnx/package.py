@@ -20,12 +20,13 @@ NEWEST_OPSET, NEWEST_IR_VERSION = 28, 14
 EXTERNAL = 1                        # TensorProto.DataLocation
 
 # TensorProto.DataType by code.
-NAMES = ("UNDEFINED FLOAT UINT8 INT8 UINT16 INT16 INT32 INT64 STRING BOOL FLOAT16 DOUBLE UINT32 "
-         "UINT64 COMPLEX64 COMPLEX128 BFLOAT16 FLOAT8E4M3FN FLOAT8E4M3FNUZ FLOAT8E5M2 "
-         "FLOAT8E5M2FNUZ UINT4 INT4 FLOAT4E2M1 FLOAT8E8M0 UINT2 INT2 FLOAT6E2M3 FLOAT6E3M2").split()
+NAMES = ["UNDEFINED", "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "STRING",
+         "BOOL", "FLOAT16", "DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128", "BFLOAT16",
+         "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "UINT4", "INT4",
+         "FLOAT4E2M1", "FLOAT8E8M0", "UINT2", "INT2", "FLOAT6E2M3", "FLOAT6E3M2"]
 # AttributeProto.AttributeType by code.
-ATTRIBUTES = ("UNDEFINED FLOAT INT STRING TENSOR GRAPH FLOATS INTS STRINGS TENSORS GRAPHS "
-              "SPARSE_TENSOR SPARSE_TENSORS TYPE_PROTO TYPE_PROTOS").split()
+ATTRIBUTES = ["UNDEFINED", "FLOAT", "INT", "STRING", "TENSOR", "GRAPH", "FLOATS", "INTS", "STRINGS",
+              "TENSORS", "GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS"]
 # Codes of dtypes by dualflow's names.
 _CODES = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7,
           "bool": 9, "float16": 10, "float64": 11, "uint32": 12, "uint64": 13, "bfloat16": 16}
@@ -39,7 +40,8 @@ def onnx(module: str = "") -> Any:
     try:
         return import_module(f"onnx.{module}" if module else "onnx")
     except ImportError:
-        raise ImportError("this function needs the onnx package: pip install 'dualflow[onnx]'") from None
+        raise ImportError("this function needs the onnx package: pip install 'dualflow[onnx]'"
+                          ) from None
 
 
 def code_of(dtype: DType | NarrowType) -> int:

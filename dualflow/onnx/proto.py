@@ -46,9 +46,8 @@ FIELDS: dict[str, dict[str, tuple[int, str]]] = {
     "AttributeProto": {
         "name": (1, "text"), "f": (2, "float"), "i": (3, "int"), "s": (4, "copy"),
         "t": (5, "TensorProto"), "g": (6, "GraphProto"), "floats": (7, "float*"),
-        "ints": (8, "int*"), "strings": (9, "copy*"), "tensors": (10, "TensorProto*"),
-        "graphs": (11, "GraphProto*"), "type": (20, "int"), "ref_attr_name": (21, "text"),
-        "sparse_tensor": (22, "SparseTensorProto")},
+        "ints": (8, "int*"), "strings": (9, "copy*"), "type": (20, "int"),
+        "ref_attr_name": (21, "text"), "sparse_tensor": (22, "SparseTensorProto")},
     "TensorProto": {
         "dims": (1, "int*"), "data_type": (2, "int"), "segment": (3, "copy"),
         "float_data": (4, "float*"), "int32_data": (5, "int*"), "int64_data": (7, "int*"),
@@ -198,7 +197,7 @@ def _doubles(data: memoryview) -> array[float]:
 
 
 def _numbers(code: str, data: memoryview) -> array[float]:
-    made = array(code)
+    made: array[float] = array(code)
     if len(data) % made.itemsize:
         raise Malformed
     made.frombytes(data)
@@ -221,9 +220,10 @@ KINDS: dict[str, tuple[Any, dict[int, Callable[..., Any] | None]]] = {
     "copy": (b"", {BYTES: bytes}), "copy*": ((), {BYTES: bytes}), "view": (b"", {BYTES: _same})}
 
 
-def _types() -> dict[str, type[Message]]:
+def _types() -> dict[str, Any]:
     """Return the classes of messages."""
-    made = {name: type(name, (Message,), {"by_key": {}, "__slots__": ()}) for name in FIELDS}
+    made: dict[str, Any] = {name: type(name, (Message,), {"by_key": {}, "__slots__": ()})
+                            for name in FIELDS}
     for message, fields in FIELDS.items():
         for name, (number, kind) in fields.items():
             repeated, inner = kind.endswith("*"), made.get(kind.rstrip("*"))

@@ -17,6 +17,7 @@ from dualflow.dtypes import DType
 from dualflow.errors import DataLossError, InvalidArgumentError, UnimplementedError
 from dualflow.onnx.narrow import NarrowTensor, NarrowType
 from dualflow.onnx.package import EXTERNAL, dtype_of, name_of
+from dualflow.ops.array.shape import reshape
 
 # The fields that may hold the numbers of a dtype; of any other dtype, `int32_data`.
 FIELDS = {"float32": "float_data", "float64": "double_data", "int64": "int64_data",
@@ -46,7 +47,8 @@ def to_tensor(proto: Any, folder: str | None = None) -> Any:
     data = _bytes_of(proto, dtype, folder)
     size = dtype.itemsize * math.prod(shape)
     if len(data) != size or min(shape, default=0) < 0:
-        raise _damaged(proto, f"{len(data)} bytes of data for {dtype.name} {shape}, expected {size}")
+        raise _damaged(proto, f"{len(data)} bytes of data for {dtype.name} {shape}, expected "
+                              f"{size}")
     tensor, buffer = empty_with_buffer(dtype, shape)
     buffer[:] = bytes(data).translate(TRUTH) if dtype.is_bool else data
     return tensor
@@ -57,11 +59,14 @@ def to_dense(proto: Any, folder: str | None = None) -> Any:
     import numpy as np
 
     values, indices = to_tensor(proto.values, folder), to_tensor(proto.indices, folder).numpy()
-    dense = np.zeros(tuple(proto.dims), values.dtype.as_numpy_dtype)
-    if indices.ndim == 1:               # flat indices
-        dense.reshape(-1)[indices] = values.numpy()
-    else:
-        dense[tuple(indices.T)] = values.numpy()
+    try:
+        dense = np.zeros(tuple(proto.dims), values.dtype.as_numpy_dtype)
+        if indices.ndim == 1:           # flat indices
+            dense.reshape(-1)[indices] = values.numpy()
+        else:
+            dense[tuple(indices.T)] = values.numpy()
+    except (LookupError, MemoryError, ValueError) as error:
+        raise _damaged(proto.values, str(error)) from None
     return constant(dense, values.dtype)
 
 
@@ -96,7 +101,7 @@ def _narrow(proto: Any, dtype: NarrowType, shape: tuple[int, ...],
         flat = np.unpackbits(data, count=n * bits, bitorder="little").reshape(n, bits)
         data = np.packbits(flat, axis=1, bitorder="little").reshape(n)
     codes = (data[:n] & (1 << dtype.bits) - 1).view(dtype.as_numpy_dtype)
-    return NarrowTensor(constant(codes.astype(dtype.kept_as.name).reshape(shape)), dtype)
+    return NarrowTensor(reshape(constant(codes.astype(dtype.kept_as.name)), shape), dtype)
 
 
 # --- files ---

@@ -2,11 +2,13 @@
 
 import pytest
 
-onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnx")
+
+import onnx
 
 from dualflow.onnx import operator_sets
 from dualflow.onnx.importers import OPERATORS
-from dualflow.onnx.operator_sets import ANY_NUMBER, TYPES, signature_of
+from dualflow.onnx.operator_sets import ANY_NUMBER, signature_of
 from dualflow.onnx.package import NEWEST_IR_VERSION, NEWEST_OPSET
 
 MANY = (1 << 31) - 1
@@ -48,10 +50,10 @@ def test_no_other_rows():
 def test_between_versions():
     assert signature_of("Cast", 5).attributes == {"to": "STRING"}
     assert signature_of("Cast", 18) == signature_of("Cast", 6) != signature_of("Cast", 19)
-    assert signature_of("Gelu", 19) is signature_of("Other", 1) is signature_of("own:Add", 1) is None
-    assert {*TYPES.values()} >= {t for kind, _, _ in schemas()
-                                 for t in signature_of(kind, 99).attributes.values()}
+    assert [signature_of("Gelu", 19), signature_of("Other", 1), signature_of("own:Add", 1)] == [
+        None] * 3
 
 
 def test_newest_versions_are_the_package_s():
-    assert (NEWEST_IR_VERSION, NEWEST_OPSET) == (onnx.IR_VERSION, onnx.defs.onnx_opset_version())
+    assert onnx.IR_VERSION == NEWEST_IR_VERSION
+    assert onnx.defs.onnx_opset_version() == NEWEST_OPSET

@@ -7,7 +7,6 @@ import pytest
 
 import dualflow as df
 from dualflow.errors import DualflowError
-from dualflow.onnx.proto import ModelProto, read
 
 onnx = pytest.importorskip("onnx")
 helper, TensorProto = onnx.helper, onnx.TensorProto
@@ -68,17 +67,26 @@ def test_a_graph_in_several_fields():
     check(df.onnx.load(b"".join([m.SerializeToString() for m in both])))
 
 
+def encoded(n):
+    """Return a number of the wire format."""
+    return bytes([n & 127 | 128]) + encoded(n >> 7) if n > 127 else bytes([n])
+
+
+def field(number, content):
+    """Return a field of bytes of the wire format."""
+    return encoded(number << 3 | 2) + encoded(len(content)) + content
+
+
 def test_data_in_several_fields():
     """The last one counts, as the package decides."""
-    model = model_of([])
-    model.graph.initializer.add()
-    data = np.arange(3000, dtype="float32")
-    tensor = (onnx.numpy_helper.from_array(data, "float32").SerializeToString()
-              + TensorProto(raw_data=(-data).tobytes()).SerializeToString())
-    assert TensorProto.FromString(tensor).raw_data == (-data).tobytes()
-    graph = onnx.GraphProto()
-    graph.initializer.add().ParseFromString(tensor)
-    assert graph.initializer[0].raw_data == (-data).tobytes()
+    x = np.arange(3000, dtype="float32")
+    tensor = (onnx.numpy_helper.from_array(-x, "float32").SerializeToString()
+              + TensorProto(raw_data=x.tobytes()).SerializeToString())
+    model = model_of([onnx.numpy_helper.from_array(x, "float32")])
+    del model.graph.initializer[:]
+    data = model.SerializeToString() + field(7, field(5, tensor))
+    assert onnx.ModelProto.FromString(data).graph.initializer[0].raw_data == x.tobytes()
+    np.testing.assert_array_equal(df.onnx.load(data)().numpy(), x)
 
 
 def test_a_stream(tmp_path):
@@ -107,3 +115,35 @@ def test_bytes_cut_off():
     for n in range(0, len(data) - 1, 997):
         with pytest.raises(DualflowError):
             df.onnx.load(data[:n])()
+
+
+def sparse(dims, indices):
+    return helper.make_sparse_tensor(
+        helper.make_tensor("w", TensorProto.FLOAT, [2], [1., 2.]),
+        helper.make_tensor("i", TensorProto.INT64, np.shape(indices), np.ravel(indices)), dims)
+
+
+def model_of_sparse(tensor):
+    model = model_of([tensor.values])
+    del model.graph.initializer[:]
+    model.graph.sparse_initializer.append(tensor)
+    return model
+
+
+@pytest.mark.parametrize("dims, indices", [([4], [1, 3]), ([2, 2], [[0, 1], [1, 1]])])
+def test_sparse(dims, indices):
+    got = df.onnx.load(model_of_sparse(sparse(dims, indices)))()
+    assert got.numpy().ravel().tolist() == [0., 1., 0., 2.]
+
+
+@pytest.mark.parametrize("dims, indices", [([4], [1, 4]), ([2**62], [1, 3]), ([-4], [1, 3]),
+                                           ([2, 2], [[0, 2], [1, 1]]), ([2**40, 2**40], [1, 3])])
+def test_damaged_sparse(dims, indices):
+    with pytest.raises(df.errors.DataLossError, match="'w' is damaged"):
+        df.onnx.load(model_of_sparse(sparse(dims, indices)))
+
+
+@pytest.mark.parametrize("code, dims", [(22, (0, 2**62, 2**62)), (17, (-1, -3)), (25, (5,))])
+def test_damaged_narrow(code, dims):
+    with pytest.raises(DualflowError):
+        df.onnx.load(model_of([TensorProto(name="w", dims=dims, data_type=code, raw_data=b"1")]))

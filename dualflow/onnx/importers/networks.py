@@ -39,15 +39,17 @@ def _bias(y: Any, bias: Any, n: int) -> Any:
 @operator("Conv")
 def _(node: Node, x, filters, bias=None):
     x, filters = tensor(x), tensor(filters)
-    n = x.ndim - 2
-    return _bias(convolve(node, x, filters), bias, n)
+    y = convolve(node, x, filters)
+    return y + bias if node("bias_first") else _bias(y, bias, x.ndim - 2)
 
 
 def convolve(node: Node, x: Any, filters: Any) -> Any:
-    n, windows = x.ndim - 2, filters.shape[2:]
+    n = x.ndim - 2
+    if not node("filters_last"):        # this and "bias_first" are set by fold.py
+        filters = df.transpose(filters, [*range(2, n + 2), 1, 0])
+    windows = filters.shape[:n]
     strides, dilations = _geometry(node, windows)
     pads = pads_of(node, x.shape[2:], windows, strides, dilations)
-    filters = df.transpose(filters, [*range(2, n + 2), 1, 0])
     if n > 3:
         raise node.refuse(f"{n} spatial dimensions, at most 3 are supported")
     if n == 0:
