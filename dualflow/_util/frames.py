@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,23 +20,29 @@ GENERATED = "numpy.", "namedtuple_"     # prefixes of modules whose code is neve
 _passed_over = [PACKAGE]
 
 
+class _PassedOver(dict[str, bool]):
+    """Whether a file is in one of the folders `_passed_over`, by path."""
+
+    def __missing__(self, path: str) -> bool:
+        found = self[path] = path.startswith(tuple(_passed_over))
+        return found
+
+
+_is_passed_over = _PassedOver()
+
+
 def pass_over(folder: str) -> None:
     """Treat code in `folder`, a library that runs on this package, as not the user's."""
     if folder + os.sep not in _passed_over:
         _passed_over.append(folder + os.sep)
-        _is_passed_over.cache_clear()
-
-
-@cache
-def _is_passed_over(path: str) -> bool:
-    return path.startswith(tuple(_passed_over))
+        _is_passed_over.clear()
 
 
 def user_frame(depth: int) -> tuple[FrameType | None, int]:
     """Return the user's frame and its distance from the caller's frame; the search starts `depth`
     frames above the caller's."""
     frame: FrameType | None = sys._getframe(depth + 1)
-    while frame is not None and (_is_passed_over(frame.f_code.co_filename)
+    while frame is not None and (_is_passed_over[frame.f_code.co_filename]
                                  or not is_users(frame)):
         frame, depth = frame.f_back, depth + 1
     return frame, depth
@@ -46,7 +51,7 @@ def user_frame(depth: int) -> tuple[FrameType | None, int]:
 def is_users(frame: FrameType) -> bool:
     """Return True if a frame runs user code: not this package, a library on it, NumPy (which calls
     methods of tensors), or the generated code of a named tuple."""
-    if _is_passed_over(frame.f_code.co_filename):
+    if _is_passed_over[frame.f_code.co_filename]:
         return False
     return not str(frame.f_globals.get("__name__")).startswith(GENERATED)
 
