@@ -11,14 +11,15 @@ TYPE_CHECKING = False       # type checkers and editors assume True
 if TYPE_CHECKING:
     from dualflow.onnx.saving import save as save
 
-if not TYPE_CHECKING:       # for type checkers, other names are errors
-    __all__ = ["Model", "NarrowTensor", "load", "narrow", "save"]
+__all__ = ["Model", "NarrowTensor", "load", "narrow", "save"]
 
+if not TYPE_CHECKING:       # for type checkers, other names are errors
     def __getattr__(name):
         if name != "save":
             return _submodule(__name__, name)
         value = globals()["save"] = _submodule(__name__, "saving").save
         return value
 
-    def __dir__() -> list[str]:
-        return __all__
+
+def __dir__() -> list[str]:
+    return __all__
