@@ -40,8 +40,8 @@ def onnx(module: str = "") -> Any:
     try:
         return import_module(f"onnx.{module}" if module else "onnx")
     except ImportError:
-        raise ImportError("this function needs the onnx package: pip install 'dualflow[onnx]'"
-                          ) from None
+        raise ImportError("df.onnx.save and composed operators need the onnx package: "
+                          "pip install 'dualflow[onnx]'") from None
 
 
 def code_of(dtype: DType | NarrowType) -> int:

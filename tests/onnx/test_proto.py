@@ -11,11 +11,13 @@ from hypothesis import given, strategies as st
 pytest.importorskip("onnx")
 
 import onnx
+from onnx import helper
 
 import dualflow as df
 from dualflow.errors import DualflowError
 from dualflow.onnx import proto
 from dualflow.onnx.proto import FIELDS, Malformed, Message, ModelProto, read
+from tests.onnx.test_load import of_nodes
 from tests.onnx.test_models import models
 from tests.onnx.test_node_cases import cases
 from tests.onnx.test_weights import field, model_of, tensors
@@ -143,3 +145,20 @@ df.onnx.save
 assert "dualflow.onnx.saving" in sys.modules and "onnx" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_operators_that_need_the_package():
+    """The function of a composed operator is in the schemas of the package."""
+    model = of_nodes(helper.make_node("Swish", ["x"], ["h"]),
+                     helper.make_node("RMSNormalization", ["h", "h"], ["y"]), opset=24)
+    code = f"""
+import sys
+sys.modules["onnx"] = None
+import dualflow as df
+model = df.onnx.load({model.SerializeToString()!r})
+try: model(df.ones([2, 2]))
+except ImportError as error: assert "dualflow[onnx]" in str(error)
+else: raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert df.onnx.load(model)(df.ones([2, 2])).shape == (2, 2)

@@ -5,10 +5,15 @@ import os
 import numpy as np
 import pytest
 
+pytest.importorskip("onnx")
+
+import onnx
+import onnx.reference
+
 import dualflow as df
 from dualflow.errors import DualflowError
+from tests.onnx.test_load import normal, of_nodes
 
-onnx = pytest.importorskip("onnx")
 helper, TensorProto = onnx.helper, onnx.TensorProto
 
 ARRAYS = {
@@ -147,3 +152,26 @@ def test_damaged_sparse(dims, indices):
 def test_damaged_narrow(code, dims):
     with pytest.raises(DualflowError):
         df.onnx.load(model_of([TensorProto(name="w", dims=dims, data_type=code, raw_data=b"1")]))
+
+
+@pytest.mark.parametrize("shared, returned", [(False, False), (True, False), (False, True)])
+def test_constant_filters(shared, returned):
+    """Filters are laid out once, unless another node or the caller reads them."""
+    filters, bias, x = normal(3, 3, 2, 2), normal(3, seed=1), normal(1, 3, 5, 5, seed=2)
+    tensors = [onnx.numpy_helper.from_array(w, name) for name, w in
+               (("a", filters), ("b", filters), ("bias", bias))]
+    nodes = [helper.make_node("Conv", ["x", "a", "bias"], ["h"]),
+             helper.make_node("Conv", ["h", "a" if shared else "b"], ["y"])]
+    model = of_nodes(*nodes, outputs=["y", "a"] if returned else ["y"],
+                     initializer=tensors[::2] if shared else tensors)
+    want = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})
+    for options in ({}, {"traced": False}, {"trainable": True}):
+        fn = df.onnx.load(model, **options)
+        got = fn(df.constant(x))
+        for a, b in zip(want, got if returned else [got], strict=True):
+            np.testing.assert_allclose(b.numpy(), a, rtol=1e-4, atol=1e-5)
+        laid_out = [node("filters_last", False) for node in fn._body.nodes]
+        if "trainable" in options or shared:
+            assert laid_out == [False, False]
+        else:
+            assert laid_out == [not returned, True]
