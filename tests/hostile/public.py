@@ -27,6 +27,7 @@ EXACTLY = (TypeError, ValueError)   # Python's errors for wrong arguments; subcl
                                     # libraries, such as NumPy's UFuncTypeError
 OF_NAMES = ("file", "path", "dir")  # parameters that name a file: the operating system's errors
 OF_VALUES = {"memoryview": NotImplementedError, "Grows": MemoryError,   # raised by their methods
+             "released memoryview": SystemError,        # by iter() of Python 3.11
              "surrogate": UnicodeEncodeError}
 NO_LIMIT = {"very deep"}    # even its repr overflows the stack
 SECONDS = 20                      # limit of one call on a loaded machine
