@@ -1,6 +1,7 @@
 """Selection of elements by integer indices along an axis."""
 
 from dualflow._core import Tensor
+from dualflow._util.arguments import integer
 from dualflow.array_api.arrays import array
 from dualflow.array_api.manipulation import moveaxis
 from dualflow.dtypes import int32, int64
@@ -68,6 +69,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: int = -1) ->
     [[1, 3], [2, 4]]
     """
     y, places = array(x, "take_along_axis"), _places(indices, "take_along_axis")
+    axis = integer(axis, "take_along_axis: axis")
     if y.ndim != places.ndim or not -y.ndim <= axis < y.ndim:
         raise InvalidArgumentError(f"take_along_axis: x has shape {y.shape}, indices "
                                    f"{places.shape} and axis is {axis}, expected equal "

@@ -3,6 +3,7 @@
 from typing import Any
 
 from dualflow._core import Tensor
+from dualflow._util.arguments import integer
 from dualflow.array_api.arrays import array, of_one_dtype
 from dualflow.array_api.manipulation import moveaxis
 from dualflow.errors import InvalidArgumentError
@@ -93,6 +94,7 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     [3, 7]
     """
     a, b = of_one_dtype("vecdot", x1, x2)
+    axis = integer(axis, "vecdot: axis")
     for x in (a, b):
         if not -x.ndim <= axis < x.ndim:
             raise InvalidArgumentError(f"vecdot: axis {axis} of an array of shape {x.shape}")

@@ -81,7 +81,7 @@ def expand_dims(x: TensorLike, /, axis: int) -> Tensor:
     >>> df.array_api.expand_dims(df.constant([1, 2]), -1).shape
     (2, 1)
     """
-    y = array(x, "expand_dims")
+    y, axis = array(x, "expand_dims"), integer(axis, "expand_dims: axis")
     if not -y.ndim - 1 <= axis <= y.ndim:
         raise OutOfRangeError(f"expand_dims: axis {axis} for x of shape {y.shape}, expected "
                               f"{-y.ndim - 1} to {y.ndim}")

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from dualflow._core import Tensor, larger
+from dualflow._util.arguments import integer
 from dualflow.array_api.arrays import array, axes_of
 from dualflow.array_api.data_types import astype
 from dualflow.dtypes import DType, as_dtype, float32, int32, uint32
@@ -79,6 +80,7 @@ def cumulative_sum(x: TensorLike, /, *, axis: int | None = None, dtype: DTypeLik
 def _cumulative(op: Any, initial: int, caller: str, x: TensorLike, axis: int | None,
                 dtype: DTypeLike | None, include_initial: bool) -> Tensor:
     y = array(x, caller)
+    axis = axis if axis is None else integer(axis, f"{caller}: axis")
     if y.ndim == 0 or (axis is None and y.ndim != 1):
         raise InvalidArgumentError(f"{caller}: x has shape {y.shape} and axis is {axis}, expected "
                                    "a "

@@ -1,6 +1,7 @@
 """Utility functions: all, any, and differences of neighbours."""
 
 from dualflow._core import Tensor
+from dualflow._util.arguments import integer
 from dualflow.array_api.arrays import array, axes_of
 from dualflow.array_api.data_types import astype
 from dualflow.dtypes import bool_
@@ -72,7 +73,7 @@ def diff(x: TensorLike, /, *, axis: int = -1, n: int = 1, prepend: TensorLike | 
     >>> df.array_api.diff(df.constant([1, 4, 9])).tolist()
     [3, 5]
     """
-    y = array(x, "diff")
+    y, axis, n = array(x, "diff"), integer(axis, "diff: axis"), integer(n, "diff: n")
     if y.ndim == 0 or not -y.ndim <= axis < y.ndim or n < 0:
         raise InvalidArgumentError(f"diff: x has shape {y.shape}, axis is {axis} and n {n}, "
                                    "expected a valid axis and n of 0 or more")

@@ -136,7 +136,7 @@ class Range(Stage):
     def __init__(self, start: int, stop: int | None, step: int, dtype: DType) -> None:
         super().__init__()
         self.endless: bool = stop is None
-        self.numbers: range = range(start, MANY if stop is None else stop, step)
+        self.numbers: range = range(start, start + MANY if stop is None else stop, step)
         self.dtype = dtype
 
     def options(self) -> dict[str, Any]:
@@ -145,7 +145,10 @@ class Range(Stage):
 
     @property
     def size(self) -> int:
-        return INFINITE if self.endless else len(self.numbers)
+        if self.endless:
+            return INFINITE
+        numbers = self.numbers          # `len` is limited to 63 bits
+        return min(max(-((numbers.start - numbers.stop) // numbers.step), 0), MANY)
 
     @cached_property
     def spec(self) -> Any:

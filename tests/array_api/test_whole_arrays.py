@@ -250,6 +250,20 @@ def test_errors(call, message):
         call()
 
 
+DATE = np.array(["2000"], "datetime64[D]")
+
+
+@pytest.mark.parametrize("call, name", [
+    (lambda x: xp.diff(x, axis=DATE), "diff: axis"), (lambda x: xp.diff(x, n=DATE), "diff: n"),
+    (lambda x: xp.take_along_axis(x, xp.argsort(x), axis=DATE), "take_along_axis: axis"),
+    (lambda x: xp.vecdot(x, x, axis=DATE), "vecdot: axis"),
+    (lambda x: xp.cumulative_sum(x, axis=DATE), "cumulative_sum: axis"),
+    (lambda x: xp.expand_dims(x, DATE), "expand_dims: axis")])
+def test_axes_that_are_no_integers(call, name):
+    with pytest.raises(df.errors.DTypeError, match=f"{name} is .*expected an integer"):
+        call(xp.ones((2, 2)))
+
+
 def test_arange_beyond_the_dtype_raises():
     with pytest.raises(OverflowError, match="299 does not fit int8"):
         xp.arange(300, dtype=df.int8)

@@ -91,6 +91,8 @@ def test_rows_in_order_share_memory():
 # --- sources -------------------------------------------------------------------------------------
 
 def test_range():
+    sizes = {(5,): 5, (5, 0): 0, (0, 5, 2): 3, (5, 0, -2): 3, (0, 6, 3): 2}
+    assert [D.range(*args).cardinality().item() for args in sizes] == [*sizes.values()]
     assert values(D.range(3)) == [0, 1, 2] and values(D.range(5, 1, -2)) == [5, 3]
     assert D.range(3, output_type=df.float32).element_spec.dtype is df.float32
     assert values(D.range(2, 4, output_type=df.int32).batch(2)) == [[2, 3]]

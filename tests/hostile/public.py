@@ -25,7 +25,8 @@ from tests.hostile.values import VALUES, EvilError
 ALLOWED = (DualflowError, EvilError, decimal.InvalidOperation)
 EXACTLY = (TypeError, ValueError)   # Python's errors for wrong arguments; subclasses are errors of
                                     # libraries, such as NumPy's UFuncTypeError
-OF_NAMES = ("file", "path", "dir")  # parameters that name a file: the operating system's errors
+# Parameters that name a file: errors of the operating system are allowed.
+OF_NAMES = ("file", "path", "dir", "model")
 OF_VALUES = {"memoryview": NotImplementedError, "Grows": MemoryError,   # raised by their methods
              "released memoryview": SystemError,        # by iter() of Python 3.11
              "surrogate": UnicodeEncodeError}

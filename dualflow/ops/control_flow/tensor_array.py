@@ -73,8 +73,8 @@ class TensorArray(Composite):
         n: Any = size
         if not is_open(size):
             n = integer(0 if size is None else size, "TensorArray: size")
-        if not is_open(n) and n < 0:
-            raise InvalidArgumentError(f"TensorArray: size is {n}, expected 0 or more")
+        if not is_open(n) and not 0 <= n <= int32.max:
+            raise InvalidArgumentError(f"TensorArray: size is {n}, expected 0 to {int32.max}")
         self._dtype = as_dtype(dtype)
         self._dynamic = bool(dynamic_size)
         self._name = name or "TensorArray"
