@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow._core import Tensor, TensorBase, as_tensor
-from dualflow._util.arguments import shown
+from dualflow._util.arguments import integer, shown
 from dualflow.dtypes import float32
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.array.creation import constant
@@ -20,15 +20,28 @@ __all__ = ["StringTensor", "as_string", "format", "join", "length", "lower", "re
            "strip", "to_number", "upper"]
 
 
-def number_text(value: Any, precision: int, scientific: bool, shortest: bool) -> str:
-    """Return a number in the format of `as_string`."""
-    value = value.item() if hasattr(value, "item") else value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    form = "e" if scientific else "g" if shortest else "f"
-    return f"{float(value):.{6 if precision < 0 else precision}{form}}"
+LONGEST = 1 << 16       # characters of a number
+
+
+def number_format(precision: int, scientific: bool, shortest: bool, width: int,
+                  fill: str) -> Callable[[Any], bytes]:
+    """Return the function of `as_string` from a number to its text."""
+    digits = integer(precision, "as_string: precision")
+    width = integer(width, "as_string: width")
+    if max(digits, width) > LONGEST:
+        raise InvalidArgumentError(f"as_string: precision is {digits} and width {width}, expected "
+                                   f"at most {LONGEST}")
+    form = f".{6 if digits < 0 else digits}{'e' if scientific else 'g' if shortest else 'f'}"
+
+    def text_of(value: Any) -> bytes:
+        value = value.item() if hasattr(value, "item") else value
+        if isinstance(value, bool):
+            found = "true" if value else "false"
+        else:
+            found = str(value) if isinstance(value, int) else f"{float(value):{form}}"
+        return (found.zfill(width) if fill == "0" else found.rjust(width, fill or " ")).encode()
+
+    return text_of
 
 
 def as_string(input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False,
@@ -49,6 +62,8 @@ def as_string(input: Any, precision: int = -1, scientific: bool = False, shortes
 
     Raises
     ------
+    InvalidArgumentError
+        If the precision or the width is above 65,536.
     TracedValueError
         If `input` is traced; `dualflow.print` prints it in each run.
 
@@ -58,11 +73,9 @@ def as_string(input: Any, precision: int = -1, scientific: bool = False, shortes
     >>> df.strings.as_string([3., 0.5], precision=1).tolist()
     [b'3.0', b'0.5']
     """
-    def one(value: Any) -> bytes:
-        found = number_text(value, precision, scientific, shortest)
-        return (found.zfill(width) if fill == "0" else found.rjust(width, fill or " ")).encode()
-
     import numpy as np
+
+    one = number_format(precision, scientific, shortest, width, fill)
 
     x = as_tensor(input, None, "as_string")
     return StringTensor(np.asarray(np.frompyfunc(one, 1, 1)(np.asarray(x.numpy())), object))

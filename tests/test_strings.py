@@ -82,6 +82,7 @@ def test_string_functions():
     (lambda: df.strings.lower(1.), "got 1.0, expected text"),
     (lambda: df.strings.join(["a", df.constant(1)]), "expected text"),
     (lambda: df.function(df.strings.as_string)(df.constant(1.)), "dualflow.print"),
+    (lambda: df.strings.as_string(1., precision="a"), "precision is 'a', expected an integer"),
     (lambda: df.function(lambda x: df.strings.format("{}", x))(df.constant(1.)), "dualflow.print"),
 ])
 def test_unsupported_operations_raise(f, message):
@@ -90,6 +91,8 @@ def test_unsupported_operations_raise(f, message):
 
 
 def test_invalid_templates_numbers_and_units_raise():
+    with pytest.raises(ValueError, match="expected at most 65536"):
+        df.strings.as_string(1., width=1 << 70)
     for f in (lambda: df.strings.format("{} {}", 1), lambda: df.strings.to_number("one"),
               lambda: df.strings.length("a", "WORD"), lambda: df.strings.lower("a", "latin1")):
         with pytest.raises(df.errors.InvalidArgumentError):

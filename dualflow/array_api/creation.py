@@ -5,6 +5,7 @@ from typing import Any
 
 from dualflow import _core
 from dualflow._core import Tensor, TensorBase
+from dualflow._util.arguments import integer
 from dualflow.array_api.arrays import array, given_dtype
 from dualflow.array_api.device import check_device
 from dualflow.dtypes import as_dtype, float32, float64, int64
@@ -164,7 +165,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLi
     """
     check_device(device, "eye")
     columns = n_rows if n_cols is None else n_cols
-    return cast(_distance(n_rows, columns) == _within(k, n_rows, columns),
+    return cast(_distance(n_rows, columns) == _diagonal(k, "eye"),
                 given_dtype(dtype, float32))
 
 
@@ -173,9 +174,9 @@ def _distance(rows: Any, columns: Any) -> Tensor:
     return creation.range(columns) - expand_dims(creation.range(rows), 1)
 
 
-def _within(k: int, rows: Any, columns: Any) -> Any:
-    """Clamp a diagonal index to the range of int32."""
-    return k if abs(k) < 2**31 else (2**31 - 1 if k > 0 else 1 - 2**31)
+def _diagonal(k: Any, caller: str) -> int:
+    """Return the number of a diagonal, clamped to the range of int32."""
+    return min(max(integer(k, f"{caller}: k"), 1 - 2**31), 2**31 - 1)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
@@ -323,7 +324,7 @@ def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
     """
     y = _matrices(x, "tril")
     rows, columns = static_shape(y)[-2:]
-    kept = less_equal(_distance(rows, columns), _within(k, rows, columns))
+    kept = less_equal(_distance(rows, columns), _diagonal(k, "tril"))
     return where(kept, y, creation.zeros((), y.dtype))
 
 
@@ -338,7 +339,7 @@ def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
     """
     y = _matrices(x, "triu")
     rows, columns = static_shape(y)[-2:]
-    kept = less_equal(_within(k, rows, columns), _distance(rows, columns))
+    kept = less_equal(_diagonal(k, "triu"), _distance(rows, columns))
     return where(kept, y, creation.zeros((), y.dtype))
 
 

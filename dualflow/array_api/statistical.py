@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from dualflow._core import Tensor, larger
-from dualflow._util.arguments import integer
+from dualflow._util.arguments import integer, number
 from dualflow.array_api.arrays import array, axes_of
 from dualflow.array_api.data_types import astype
 from dualflow.dtypes import DType, as_dtype, float32, int32, uint32
@@ -179,6 +179,7 @@ def std(x: TensorLike, /, *, axis: Axis = None, correction: float = 0.0,
     >>> df.array_api.std(df.constant([2., 2., 6., 6.])).item()
     2.0
     """
+    correction = number(correction, "std: correction")
     if correction == 0:
         return reduce_moments.reduce_std(_floating(x, "std"), axes_of(axis), keepdims)
     return sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
@@ -237,6 +238,7 @@ def var(x: TensorLike, /, *, axis: Axis = None, correction: float = 0.0,
     2.0
     """
     y = _floating(x, "var")
+    correction = number(correction, "var: correction")
     found = reduce_moments.reduce_variance(y, axes_of(axis), keepdims)
     if correction == 0:
         return found

@@ -80,7 +80,8 @@ def diff(x: TensorLike, /, *, axis: int = -1, n: int = 1, prepend: TensorLike | 
     parts = [array(p, "diff") for p in (prepend, y, append) if p is not None]
     y = concat(parts, axis) if len(parts) > 1 else y
     before = (slice(None),) * (axis % y.ndim)
-    for _ in range(n):
+    size = y.shape[axis]
+    for _ in range(min(n, size) if type(size) is int else n):
         late, early = y[(*before, slice(1, None))], y[(*before, slice(None, -1))]
         y = not_equal(late, early) if y.dtype.is_bool else late - early
     return y

@@ -258,10 +258,23 @@ DATE = np.array(["2000"], "datetime64[D]")
     (lambda x: xp.take_along_axis(x, xp.argsort(x), axis=DATE), "take_along_axis: axis"),
     (lambda x: xp.vecdot(x, x, axis=DATE), "vecdot: axis"),
     (lambda x: xp.cumulative_sum(x, axis=DATE), "cumulative_sum: axis"),
-    (lambda x: xp.expand_dims(x, DATE), "expand_dims: axis")])
-def test_axes_that_are_no_integers(call, name):
+    (lambda x: xp.expand_dims(x, DATE), "expand_dims: axis"),
+    (lambda x: xp.eye(2, k=DATE), "eye: k"), (lambda x: xp.tril(x, k=DATE), "tril: k"),
+    (lambda x: xp.triu(x, k=DATE), "triu: k")])
+def test_axes_and_diagonals_that_are_no_integers(call, name):
     with pytest.raises(df.errors.DTypeError, match=f"{name} is .*expected an integer"):
         call(xp.ones((2, 2)))
+
+
+def test_differences_of_any_order():
+    x = xp.ones((2, 3))
+    assert xp.diff(x, n=1 << 40).shape == (2, 0) and xp.diff(x, n=3, axis=0).shape == (0, 3)
+
+
+@pytest.mark.parametrize("f", [xp.std, xp.var])
+def test_correction_that_is_no_number(f):
+    with pytest.raises(df.errors.DTypeError, match="correction is .*expected a number"):
+        f(xp.ones(3), correction=DATE)
 
 
 def test_arange_beyond_the_dtype_raises():

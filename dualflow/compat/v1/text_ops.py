@@ -10,7 +10,7 @@ from dualflow.compat.v1.dtypes import string
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.ops import convert, either
 from dualflow.ops.string_tensor import as_bytes, is_text
-from dualflow.strings import number_text
+from dualflow.strings import number_format
 
 __all__ = ["as_string", "reduce_join", "string_join", "string_lower", "string_strip",
            "string_upper"]
@@ -65,13 +65,8 @@ def as_string(input: Any, precision: int = -1, scientific: bool = False, shortes
     ...     print(sess.run(tf.as_string([3, 14])))
     [b'3' b'14']
     """
-    x = of_the_graph(convert(input))
-
-    def text(value: Any) -> bytes:
-        found = number_text(value, precision, scientific, shortest)
-        found = found.zfill(width) if fill == "0" else found.rjust(width, fill or " ")
-        return found.encode()
-
+    x, text = of_the_graph(convert(input)), number_format(precision, scientific, shortest, width,
+                                                          fill)
     return of(lambda values: each(text, values), [x], "AsString", name, x.shape)
 
 

@@ -74,6 +74,7 @@ def gather(params: TensorLike, indices: TensorLike, validate_indices: bool | Non
     >>> df.gather([[1, 2], [3, 4]], [[1], [0]], batch_dims=1).numpy().tolist()
     [[2], [3]]
     """
+    batch_dims = integer(batch_dims, "gather: batch_dims")
     if batch_dims < 0:
         indices = _tensor(indices, "gather")
         batch_dims += indices.ndim

@@ -172,10 +172,10 @@ def _paired_axes(axes: int | Iterable[int | Iterable[int]], a: Shape,
                  b: Shape) -> tuple[list[int], list[int]]:
     """Return the checked non-negative dimensions of a and b to sum over."""
     if isinstance(axes, int):
-        given = [list(range(len(a) - axes, len(a))), list(range(axes))]
         if not 0 <= axes <= min(len(a), len(b)):
             raise InvalidArgumentError(f"tensordot: axes is {axes} for shapes {a} and {b}, "
                                        f"expected 0 to {min(len(a), len(b))}")
+        given = [list(range(len(a) - axes, len(a))), list(range(axes))]
     else:
         try:
             first, second = axes
