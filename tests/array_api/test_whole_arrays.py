@@ -273,7 +273,7 @@ def test_differences_of_any_order():
 
 @pytest.mark.parametrize("f", [xp.std, xp.var])
 def test_correction_that_is_no_number(f):
-    with pytest.raises(df.errors.DTypeError, match="correction is .*expected a number"):
+    with pytest.raises(df.errors.DTypeError, match=r"correction is .*expected a number"):
         f(xp.ones(3), correction=DATE)
 
 
