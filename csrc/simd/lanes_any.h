@@ -20,7 +20,8 @@ DF_INLINE M FN(first_lanes)(int64_t n)
 /* Loads the first n lanes, 0 <= n < LANES, the others are zero. Accesses [p, p + n) only.
  *
  * One lane is loaded as a scalar: a masked store cannot be forwarded to a load, which then waits
- * some 15 cycles for the cache, and a chain of scalar ops consists of such steps. */
+ * some 15 cycles for the cache, and a chain of scalar ops consists of such steps. Without masks, a
+ * vector of up to 4 lanes is assembled in a register for the same reason. */
 DF_INLINE V FN(load_n)(const T *p, int64_t n)
 {
 #if defined(__AVX512BW__)
@@ -31,8 +32,19 @@ DF_INLINE V FN(load_n)(const T *p, int64_t n)
     if (sizeof(T) == 2) return (V)_mm512_maskz_loadu_epi16((__mmask32)lanes, p);
     return (V)_mm512_maskz_loadu_epi8(lanes, p);
 #else
+#if defined(__AVX2__)
+    const __m256i lanes = (__m256i)FN(first_lanes)(n);
+    if (sizeof(T) >= 4 && n == 1) return (V){*p};
+    if (sizeof(T) == 8) return (V)_mm256_maskload_epi64((const long long *)p, lanes);
+    if (sizeof(T) == 4) return (V)_mm256_maskload_epi32((const int *)p, lanes);
+#endif
     V v = {0};
-    memcpy(&v, p, (size_t)n * sizeof(T));
+    if (LANES > 4)
+        memcpy(&v, p, (size_t)n * sizeof(T));
+    else
+#pragma GCC unroll 3
+        for (int64_t i = 0; i < LANES - 1; i++)
+            if (i < n) v[i] = p[i];
     return v;
 #endif
 }
@@ -52,7 +64,27 @@ DF_INLINE void FN(store_n)(T *p, V v, int64_t n)
     else
         _mm512_mask_storeu_epi8(p, lanes, (__m512i)v);
 #else
-    memcpy(p, &v, (size_t)n * sizeof(T));
+#if defined(__AVX2__)
+    const __m256i lanes = (__m256i)FN(first_lanes)(n);
+    if (sizeof(T) >= 4 && n == 1) {
+        *p = v[0];
+        return;
+    }
+    if (sizeof(T) == 8) {
+        _mm256_maskstore_epi64((long long *)p, lanes, (__m256i)v);
+        return;
+    }
+    if (sizeof(T) == 4) {
+        _mm256_maskstore_epi32((int *)p, lanes, (__m256i)v);
+        return;
+    }
+#endif
+    if (LANES > 4)
+        memcpy(p, &v, (size_t)n * sizeof(T));
+    else
+#pragma GCC unroll 3
+        for (int64_t i = 0; i < LANES - 1; i++)
+            if (i < n) p[i] = v[i];
 #endif
 }
 
