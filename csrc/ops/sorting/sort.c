@@ -6,13 +6,15 @@
 #include "ops/in_float.h"
 #include "base/memory.h"
 #include "op/op.h"
-#include "simd/simd.h"
+#include "simd/lanes.h"
 #include "base/thread.h"
 
 enum {
     NETWORK_MAX = 1024, /* elements per row, if there is a row for each lane */
     NETWORK_MAX_FEW = 96, /* same, if some lanes are empty */
     NETWORK_MAX_VECTORS = 64, /* same, if AVX-512 sorts single rows */
+    TOP_CHUNK = 256,          /* elements of a row from which the first k are taken at a time */
+    SELECT_MAX = 16,          /* k up to which insertion is faster than sorting candidates */
 };
 
 typedef uint32_t b_unsigned_f32;
@@ -85,23 +87,28 @@ static void *sort_loaded(const sort_job *s, void *keys, void *tmp, int64_t n)
     return s->rows->sort(keys, tmp, n, s->low, s->high);
 }
 
-/* Stores sorted elements [begin, end) of row r. Values are copied by their indices, so that -0 is
- * kept. */
-static void store_range(const sort_job *s, int64_t r, const void *sorted, int64_t step,
-                        int64_t begin, int64_t end)
+/* Copies values [begin, end) of row r by their indices, so that -0 is kept. */
+static void store_values(const sort_job *s, int64_t r, int64_t begin, int64_t end)
 {
     const char *x = s->x + r * s->n * s->x_bytes;
-    char *values = s->values ? s->values + r * s->k * s->x_bytes : NULL;
-    int32_t *positions = s->positions + r * s->k;
-    for (int64_t i = begin; i < end; i++)
-        positions[i] = (int32_t)(s->form.bits > 32 ? ((const wide_pair *)sorted)[i * step].index
-                                                   : ((const uint64_t *)sorted)[i * step]);
-    if (!values) return;
+    char *values = s->values + r * s->k * s->x_bytes;
+    const int32_t *positions = s->positions + r * s->k;
     if (s->x_bytes == 4)
         for (int64_t i = begin; i < end; i++) memcpy(values + i * 4, x + positions[i] * 4, 4);
     else
         for (int64_t i = begin; i < end; i++)
             memcpy(values + i * s->x_bytes, x + positions[i] * s->x_bytes, (size_t)s->x_bytes);
+}
+
+/* Stores sorted elements [begin, end) of row r. */
+static void store_range(const sort_job *s, int64_t r, const void *sorted, int64_t step,
+                        int64_t begin, int64_t end)
+{
+    int32_t *positions = s->positions + r * s->k;
+    for (int64_t i = begin; i < end; i++)
+        positions[i] = (int32_t)(s->form.bits > 32 ? ((const wide_pair *)sorted)[i * step].index
+                                                   : ((const uint64_t *)sorted)[i * step]);
+    if (s->values) store_values(s, r, begin, end);
 }
 
 static void store_row(const sort_job *s, int64_t r, const void *sorted, int64_t step)
@@ -122,9 +129,23 @@ static void whole_row(const sort_job *s, int64_t r, char *keys, char *tmp)
     }
 }
 
-/* --- the first k of a long row -----------------------------------------------------------------*/
+/* --- the first k of a row ----------------------------------------------------------------------*/
 
-enum { TOP_CHUNK = 256 };
+/* For small k: inserts elements into the first k so far. */
+static void select_from_row(const sort_job *s, int64_t r)
+{
+    const char *x = s->x + r * s->n * s->x_bytes;
+    int32_t *positions = s->positions + r * s->k;
+    uint64_t keys[TOP_CHUNK], least[SELECT_MAX];
+    int64_t n_kept = 0;
+    for (int64_t i = 0; i < s->n; i += TOP_CHUNK) {
+        const int64_t n = df_min(s->n - i, TOP_CHUNK);
+        s->form.load(x + i * s->x_bytes, n, s->descending, true, keys);
+        n_kept = s->form.bits > 32 ? select_least_u64(keys, n, i, n_kept, s->k, least, positions)
+                                   : select_least_u32(keys, n, i, n_kept, s->k, least, positions);
+    }
+    store_values(s, r, 0, s->k);
+}
 
 /* Candidates are collected in `keep`, which holds 2 k + TOP_CHUNK. When it is full it is sorted
  * and cut to k; from then on only elements less than the last candidate are added. */
@@ -224,7 +245,8 @@ static void sort_block(void *context, int64_t begin, int64_t end)
     char *keys = buffer->data, *tmp = keys + half;
     for (int64_t r = begin; r < end;) {
         const int64_t rows = df_min(end - r, lanes);
-        if (few) top_of_row(s, r++, keys, tmp);
+        if (few && s->k <= SELECT_MAX) select_from_row(s, r++);
+        else if (few) top_of_row(s, r++, keys, tmp);
         else if (each <= 8 && s->n <= (rows == lanes ? network_max(s) : NETWORK_MAX_FEW)) {
             panel(s, r, r + rows, keys, tmp);
             r += rows;

@@ -37,6 +37,13 @@ typedef struct {
 #undef E
 #undef SUFFIX
 
+#define DTYPE u32
+#include "ops/sorting/sort_select_formulas.h"
+#undef DTYPE
+#define DTYPE u64
+#include "ops/sorting/sort_select_formulas.h"
+#undef DTYPE
+
 #if defined(__AVX512F__)
 #include "ops/sorting/sort_vectors.h"
 #define SORT_QUICKLY(x, tmp, n) ((n) <= QUICK_MAX && sort_vectors(x, tmp, n, QUICK_DEPTH))

@@ -104,6 +104,22 @@ def test_random_rows(seed, dtype, n, rows):
     np.testing.assert_array_equal(values.numpy(), picked[:, :k])
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_first_few_of_a_row(dtype):
+    """Elements are inserted into the first k, 256 at a time."""
+    rng = np.random.default_rng(0)
+    for n in (8, 17, 130, 256, 257, 700):
+        for rows in (numbers(rng, dtype, (4, n)), np.sort(numbers(rng, dtype, (4, n)), -1)):
+            order = df.argsort(rows, direction="DESCENDING").numpy()
+            for k in (1, 2, 5, 15, 16, 17):
+                if k > n:
+                    continue
+                values, indices = df.math.top_k(rows, k)
+                np.testing.assert_array_equal(indices.numpy(), order[:, :k])
+                picked = np.take_along_axis(rows, order[:, :k], -1)
+                assert values.numpy().tobytes() == picked.tobytes()
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2, -2])
 def test_other_axes(axis):
     x = np.random.default_rng(0).normal(size=(5, 6, 7))
