@@ -11,9 +11,10 @@ enum { AXIS, EXCLUSIVE, REVERSE };
 
 #define BLOCK_COLUMNS 2048 /* columns of a row per task */
 
-/* n rows of `cols` adjacent columns; rows are `step` elements apart, negative in reverse. */
+/* `outer` blocks, `outer_step` elements apart, of n rows of `cols` adjacent columns; rows are `step`
+ * elements apart, negative in reverse. */
 typedef struct {
-    int64_t n, cols, step;
+    int64_t outer, outer_step, n, cols, step;
     bool exclusive;
 } block_shape;
 
@@ -76,17 +77,19 @@ typedef struct {
     int bytes;
 } job;
 
-/* Processes items [begin, end) of (outer, blocks of columns). */
+/* Processes items [begin, end) of (outer, blocks of columns), by one call if a block has all
+ * columns. */
 static void block_task(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
     const int64_t inner = j->span.inner, n = j->span.n;
     const bool reverse = j->call->attrs[REVERSE].i;
-    for (int64_t i = begin; i < end; i++) {
+    const int64_t items = j->n_blocks == 1 ? end - begin : 1;
+    for (int64_t i = begin; i < end; i += items) {
         const int64_t block = i % j->n_blocks * BLOCK_COLUMNS;
         const int64_t first = (i / j->n_blocks * n + (reverse ? n - 1 : 0)) * inner + block;
-        const block_shape s = {n, df_min(BLOCK_COLUMNS, inner - block), reverse ? -inner : inner,
-                              j->call->attrs[EXCLUSIVE].i};
+        const block_shape s = {items, n * inner, n, df_min(BLOCK_COLUMNS, inner - block),
+                               reverse ? -inner : inner, j->call->attrs[EXCLUSIVE].i};
         const void *in[2];
         for (int k = 0; k < j->call->n_in; k++)
             in[k] = (const char *)j->call->in[k]->data + first * j->bytes;

@@ -33,20 +33,32 @@ DF_INLINE void FN(cumulate_rows)(T *out, const T *x, const block_shape *s, ACC i
     }
 }
 
+#define FEW_COLUMNS 3 /* accumulators in registers are faster than in L1, even one at a time */
+
+DF_INLINE void FN(cumulate)(T *out, const T *x, const block_shape *shape, ACC identity,
+                            ACC (*f)(ACC, T))
+{
+    const block_shape s = *shape;
+    for (int64_t o = 0; o < s.outer; o++, out += s.outer_step, x += s.outer_step) {
+        if (s.cols > FEW_COLUMNS) FN(cumulate_rows)(out, x, &s, identity, f);
+        else
+            for (int64_t c = 0; c < s.cols; c++)
+                FN(cumulate_column)(out + c, x + c, &s, identity, f);
+    }
+}
+
 DF_INLINE ACC FN(add_1)(ACC a, T b) { return (ACC)(a + b); }
 DF_INLINE ACC FN(multiply_1)(ACC a, T b) { return (ACC)(a * b); }
 
 #if DTYPE_SIGNED
 static void FN(cumsum_block)(void *out, const void *const *in, const block_shape *s)
 {
-    if (s->cols == 1) FN(cumulate_column)(out, in[0], s, 0, FN(add_1));
-    else FN(cumulate_rows)(out, in[0], s, 0, FN(add_1));
+    FN(cumulate)(out, in[0], s, 0, FN(add_1));
 }
 
 static void FN(cumprod_block)(void *out, const void *const *in, const block_shape *s)
 {
-    if (s->cols == 1) FN(cumulate_column)(out, in[0], s, 1, FN(multiply_1));
-    else FN(cumulate_rows)(out, in[0], s, 1, FN(multiply_1));
+    FN(cumulate)(out, in[0], s, 1, FN(multiply_1));
 }
 #endif
 
@@ -63,14 +75,11 @@ DF_INLINE ACC FN(log_add_1)(ACC a, T b)
 
 static void FN(logsumexp_block)(void *out, const void *const *in, const block_shape *s)
 {
-    if (s->cols == 1) FN(cumulate_column)(out, in[0], s, -INFINITY, FN(log_add_1));
-    else FN(cumulate_rows)(out, in[0], s, -INFINITY, FN(log_add_1));
+    FN(cumulate)(out, in[0], s, -INFINITY, FN(log_add_1));
 }
 
-static void FN(recurrence_block)(void *to, const void *const *in, const block_shape *s)
+DF_INLINE void FN(recurrence)(T *out, const T *a, const T *b, const block_shape *s)
 {
-    T *out = to;
-    const T *a = in[0], *b = in[1];
     for (int64_t c = 0; c < s->cols; c++) out[c] = s->exclusive ? 0 : b[c];
     for (int64_t k = 1; k < s->n; k++) {
         const T *plus = b + (s->exclusive ? k - 1 : k) * s->step, *by = a + (k - 1) * s->step;
@@ -80,4 +89,13 @@ static void FN(recurrence_block)(void *to, const void *const *in, const block_sh
     }
 }
 
+static void FN(recurrence_block)(void *out, const void *const *in, const block_shape *s)
+{
+    const T *a = in[0], *b = in[1];
+    for (int64_t at = 0; at < s->outer * s->outer_step; at += s->outer_step)
+        FN(recurrence)((T *)out + at, a + at, b + at, s);
+}
+
 #endif
+
+#undef FEW_COLUMNS
