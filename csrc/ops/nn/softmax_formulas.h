@@ -101,25 +101,67 @@ DF_NOINLINE void FN(column_sum)(T *sum, const T *x, int64_t n, int64_t cols, int
     FN(reduce_columns)(sum, x, NULL, n, cols, stride, 0, FN(plain), FN(plus));
 }
 
-/* Columns of (n, cols), rows `stride` apart; cols <= SOFTMAX_COLUMNS. */
+/* Functions of columns process (n, cols) with rows `stride` apart; cols <= SOFTMAX_COLUMNS. They
+ * treat `step` adjacent rows like one, so that narrow rows fill vectors: the numbers per column are
+ * repeated `step` times. */
+DF_INLINE int64_t FN(row_step)(int64_t n, int64_t cols, int64_t stride)
+{
+    return stride == cols ? df_min(SOFTMAX_COLUMNS / cols, n) : 1;
+}
+
+DF_INLINE void FN(repeat)(T *v, int64_t cols, int64_t step)
+{
+    for (int64_t i = cols; i < cols * step; i++) v[i] = v[i - cols];
+}
+
+/* sum[c] += the elements of column c of x, from first to last. */
+DF_INLINE void FN(add_rows)(T *sum, const T *x, int64_t rows, int64_t cols, int64_t stride)
+{
+    int64_t c = 0;
+    for (; c + LANES <= cols; c += LANES) {
+        V total = FN(load)(sum + c);
+        for (int64_t r = 0; r < rows; r++) total += FN(load)(x + r * stride + c);
+        FN(store)(sum + c, total);
+    }
+    if (c < cols) {
+        V total = FN(load_n)(sum + c, cols - c);
+        for (int64_t r = 0; r < rows; r++) total += FN(load_n)(x + r * stride + c, cols - c);
+        FN(store_n)(sum + c, total, cols - c);
+    }
+}
+
+/* Not inlined: among other loops, the constants of exp do not fit into the registers of AVX2. */
+DF_NOINLINE void FN(exp_columns)(T *y, const T *x, const T *top, int64_t n, int64_t cols,
+                                 int64_t stride, int64_t step)
+{
+    for (int64_t r = 0; r < n; r += step)
+        FN(map2)(cols * df_min(step, n - r), y + r * stride, x + r * stride, top, FN(exp_from));
+}
+
 static void FN(softmax_columns)(void *out, const void *in, const void *b, const void *g, int64_t n,
                                 int64_t cols, int64_t stride)
 {
     (void)b, (void)g;
     T *y = out, top[SOFTMAX_COLUMNS], sum[SOFTMAX_COLUMNS] = {0}, part[SOFTMAX_COLUMNS];
     const T *x = in;
+    const int64_t step = FN(row_step)(n, cols, stride);
+    const int64_t block = df_max(step, 8); /* rows that are in L1 when they are added */
     FN(column_max)(top, x, n, cols, stride);
+    FN(repeat)(top, cols, step);
     for (int64_t first = 0; first < n; first += SOFTMAX_ROWS) {
+        const int64_t end = df_min(first + SOFTMAX_ROWS, n);
         memset(part, 0, sizeof part);
-        for (int64_t r = first; r < df_min(first + SOFTMAX_ROWS, n); r++) {
-            FN(map2)(cols, y + r * stride, x + r * stride, top, FN(exp_from));
-            FN(map2)(cols, part, part, y + r * stride, FN(plus));
+        for (int64_t r = first; r < end; r += block) {
+            const int64_t rows = df_min(block, end - r);
+            FN(exp_columns)(y + r * stride, x + r * stride, top, rows, cols, stride, step);
+            FN(add_rows)(part, y + r * stride, rows, cols, stride);
         }
         FN(map2)(cols, sum, sum, part, FN(plus));
     }
     for (int64_t c = 0; c < cols; c++) sum[c] = 1 / sum[c];
-    for (int64_t r = 0; r < n; r++)
-        FN(map2)(cols, y + r * stride, y + r * stride, sum, FN(scaled));
+    FN(repeat)(sum, cols, step);
+    for (int64_t r = 0; r < n; r += step)
+        FN(map2)(cols * df_min(step, n - r), y + r * stride, y + r * stride, sum, FN(scaled));
 }
 
 static void FN(log_softmax_columns)(void *out, const void *in, const void *b, const void *g,
@@ -128,10 +170,14 @@ static void FN(log_softmax_columns)(void *out, const void *in, const void *b, co
     (void)b, (void)g;
     T *y = out, top[SOFTMAX_COLUMNS], sum[SOFTMAX_COLUMNS];
     const T *x = in;
+    const int64_t step = FN(row_step)(n, cols, stride);
     FN(column_max)(top, x, n, cols, stride);
     FN(column_log_sum)(sum, x, top, n, cols, stride);
-    for (int64_t r = 0; r < n; r++)
-        FN(map3)(cols, y + r * stride, x + r * stride, top, sum, FN(lowered));
+    FN(repeat)(top, cols, step);
+    FN(repeat)(sum, cols, step);
+    for (int64_t r = 0; r < n; r += step)
+        FN(map3)(cols * df_min(step, n - r), y + r * stride, x + r * stride, top, sum,
+                 FN(lowered));
 }
 
 /* --- backward: from the cotangent g and the result y --- */
@@ -169,18 +215,22 @@ static void FN(log_softmax_grad_rows)(void *out, const void *gs, const void *ys,
     }
 }
 
-/* sum[c] = the sum of f(a, b, p, q) over column c, SOFTMAX_ROWS rows at a time. */
+/* sum[c] = the sum of f(a, b, p, q) over column c, SOFTMAX_ROWS rows at a time; p and q are
+ * repeated. */
 DF_INLINE void FN(sum_columns_of_pairs)(T *sum, const T *a, const T *b, const T *p, const T *q,
                                         int64_t n, int64_t cols, int64_t stride,
                                         FN(pair_fn) f)
 {
     T part[SOFTMAX_COLUMNS], term[SOFTMAX_COLUMNS];
+    const int64_t step = FN(row_step)(n, cols, stride);
     memset(sum, 0, (size_t)cols * sizeof *sum);
     for (int64_t first = 0; first < n; first += SOFTMAX_ROWS) {
+        const int64_t end = df_min(first + SOFTMAX_ROWS, n);
         memset(part, 0, sizeof part);
-        for (int64_t r = first; r < df_min(first + SOFTMAX_ROWS, n); r++) {
-            FN(map4)(cols, term, a + r * stride, b + r * stride, p, q, f);
-            FN(map2)(cols, part, part, term, FN(plus));
+        for (int64_t r = first; r < end; r += step) {
+            const int64_t rows = df_min(step, end - r);
+            FN(map4)(cols * rows, term, a + r * stride, b + r * stride, p, q, f);
+            FN(add_rows)(part, term, rows, cols, cols);
         }
         FN(map2)(cols, sum, sum, part, FN(plus));
     }
@@ -190,11 +240,14 @@ static void FN(softmax_grad_columns)(void *out, const void *gs, const void *ys,
                                      const void *unused, int64_t n, int64_t cols, int64_t stride)
 {
     (void)unused;
-    T *d = out, dot[SOFTMAX_COLUMNS] = {0};
+    T *d = out, dot[SOFTMAX_COLUMNS];
     const T *g = gs, *y = ys;
-    FN(sum_columns_of_pairs)(dot, g, y, dot, dot, n, cols, stride, FN(product));
-    for (int64_t r = 0; r < n * stride; r += stride)
-        FN(map3)(cols, d + r, g + r, y + r, dot, FN(softmax_slope));
+    const int64_t step = FN(row_step)(n, cols, stride);
+    FN(sum_columns_of_pairs)(dot, g, y, g, g, n, cols, stride, FN(product));
+    FN(repeat)(dot, cols, step);
+    for (int64_t r = 0; r < n; r += step)
+        FN(map3)(cols * df_min(step, n - r), d + r * stride, g + r * stride, y + r * stride, dot,
+                 FN(softmax_slope));
 }
 
 static void FN(log_softmax_grad_columns)(void *out, const void *gs, const void *ys,
@@ -204,9 +257,12 @@ static void FN(log_softmax_grad_columns)(void *out, const void *gs, const void *
     (void)unused;
     T *d = out, sum[SOFTMAX_COLUMNS];
     const T *g = gs, *y = ys;
+    const int64_t step = FN(row_step)(n, cols, stride);
     FN(column_sum)(sum, g, n, cols, stride);
-    for (int64_t r = 0; r < n * stride; r += stride)
-        FN(map3)(cols, d + r, g + r, y + r, sum, FN(log_softmax_slope));
+    FN(repeat)(sum, cols, step);
+    for (int64_t r = 0; r < n; r += step)
+        FN(map3)(cols * df_min(step, n - r), d + r * stride, g + r * stride, y + r * stride, sum,
+                 FN(log_softmax_slope));
 }
 
 /* --- cross entropy with class probabilities z --- */
@@ -253,19 +309,26 @@ static void FN(cross_columns)(void *out, const void *zs, const void *xs, const v
     (void)unused;
     FN(column_max)(top, xs, n, cols, stride);
     FN(column_log_sum)(rest, xs, top, n, cols, stride);
+    FN(repeat)(top, cols, FN(row_step)(n, cols, stride));
+    FN(repeat)(rest, cols, FN(row_step)(n, cols, stride));
     FN(sum_columns_of_pairs)(out, zs, xs, top, rest, n, cols, stride, FN(surprise));
 }
 
 static void FN(cross_grad_columns)(void *out, const void *zs, const void *xs, const void *gs,
                                    int64_t n, int64_t cols, int64_t stride)
 {
-    T *y = out, share[SOFTMAX_COLUMNS], labels[SOFTMAX_COLUMNS];
-    const T *z = zs, *g = gs;
+    T *y = out, share[SOFTMAX_COLUMNS], labels[SOFTMAX_COLUMNS], g[SOFTMAX_COLUMNS];
+    const T *z = zs;
+    const int64_t step = FN(row_step)(n, cols, stride);
+    memcpy(g, gs, (size_t)cols * sizeof *g);
     FN(softmax_columns)(out, xs, NULL, NULL, n, cols, stride);
     FN(column_sum)(labels, z, n, cols, stride);
     FN(map2)(cols, share, labels, g, FN(times));
-    for (int64_t r = 0; r < n * stride; r += stride)
-        FN(map4)(cols, y + r, y + r, z + r, share, g, FN(less_labels));
+    FN(repeat)(share, cols, step);
+    FN(repeat)(g, cols, step);
+    for (int64_t r = 0; r < n; r += step)
+        FN(map4)(cols * df_min(step, n - r), y + r * stride, y + r * stride, z + r * stride, share,
+                 g, FN(less_labels));
 }
 
 /* Loss of rows: log(sum(e^x)) - x[label]. */

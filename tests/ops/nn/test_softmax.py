@@ -39,6 +39,28 @@ def test_no_elements():
         df.zeros([0], "int32"), df.zeros([0, 3])).shape == (0,)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 3, 70, 600])
+def test_bits_of_a_column_do_not_depend_on_other_columns(n, dtype):
+    """Narrow rows are processed several at a time, rows of a wide block one by one."""
+    rng = np.random.default_rng(n)
+    x, labels = rng.normal(size=(n, 200)).astype(dtype), rng.random((n, 200)).astype(dtype)
+
+    def results(cols):
+        logits = df.constant(x[:, :cols])
+        with df.GradientTape(persistent=True) as tape:
+            tape.watch(logits)
+            outputs = [df.nn.softmax(logits, 0), df.nn.log_softmax(logits, 0),
+                       df.nn.softmax_cross_entropy_with_logits(labels[:, :cols], logits, 0)]
+            squares = [df.square(y) for y in outputs]
+        return [y.numpy() for y in outputs + [tape.gradient(y, logits) for y in squares]]
+
+    wide = results(200)
+    for cols in (2, 3, 7, 17, 64, 65, 128):     # one column is a row, with another order of sums
+        for narrow, all_columns in zip(results(cols), wide, strict=True):
+            np.testing.assert_array_equal(narrow, all_columns[..., :cols])
+
+
 def test_infinities_in_cumulative_logsumexp():
     inf = np.inf
     x = np.array([-inf, -inf, 1.0, -inf, 700.0, 1e4, inf, 2.0, -inf, np.nan, inf], "float64")
