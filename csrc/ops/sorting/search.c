@@ -3,6 +3,7 @@
 #include "op/op.h"
 #include "simd/simd.h"
 #include "base/thread.h"
+#include <math.h>
 
 #define TEMPLATE "ops/sorting/search_formulas.h"
 #include "ops/each_float.h"

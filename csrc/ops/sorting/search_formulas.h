@@ -1,32 +1,39 @@
 /* Loops of search.c for one dtype. NaN counts as larger than every number. */
 #if DTYPE_FLOAT
-DF_INLINE bool FN(before)(T a, T b) { return (a < b) | ((b != b) & (a == a)); }
 DF_INLINE bool FN(finite)(T x) { return x - x == 0; }
 #else
-DF_INLINE bool FN(before)(T a, T b) { return a < b; }
 DF_INLINE bool FN(finite)(T x) { (void)x; return true; }
 #endif
 
-/* Number of elements of the sorted x[0..n) that are before v; with `right`, that are not after it.
- * A branch-free binary search. */
-DF_INLINE int64_t FN(bound)(const T *x, int64_t n, T v, bool right)
+/* Number of elements of the sorted x[0..n), n > 0, that are less than v, or with `equal` at most v;
+ * v is not NaN. A binary search whose steps depend on data by arithmetic alone: a branch is
+ * mispredicted in every second step, and GCC turns the choice between two numbers into one. */
+DF_INLINE int64_t FN(bound)(const T *x, int64_t n, T v, bool equal)
 {
     const T *base = x;
-    if (n == 0) return 0;
     while (n > 1) {
-        const int64_t half = n / 2;
-        const bool up = right ? !FN(before)(v, base[half - 1]) : FN(before)(base[half - 1], v);
-        base += up ? half : 0;
+        const int64_t half = n / 2, up = equal ? base[half - 1] <= v : base[half - 1] < v;
+        base += half & -up;
         n -= half;
     }
-    return base - x + (right ? !FN(before)(v, *base) : FN(before)(*base, v));
+    return base - x + (equal ? *base <= v : *base < v);
+}
+
+/* Number of elements that are before v; with `right`, that are not after it. */
+DF_INLINE int64_t FN(position)(const T *x, int64_t n, T v, bool right)
+{
+    if (n == 0) return 0;
+#if DTYPE_FLOAT
+    if (v != v) return right ? n : FN(bound)(x, n, (T)INFINITY, true);
+#endif
+    return right ? FN(bound)(x, n, v, true) : FN(bound)(x, n, v, false);
 }
 
 static void FN(search)(const void *row, int64_t n, const void *values, int64_t m, bool right,
                        int64_t *out)
 {
     const T *x = row, *v = values;
-    for (int64_t j = 0; j < m; j++) out[j] = FN(bound)(x, n, v[j], right);
+    for (int64_t j = 0; j < m; j++) out[j] = FN(position)(x, n, v[j], right);
 }
 
 /* Number of the n elements that are greater than element `target`; n if one is not finite. */

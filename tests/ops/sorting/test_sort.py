@@ -120,6 +120,18 @@ def test_the_first_few_of_a_row(dtype):
                 assert values.numpy().tobytes() == picked.tobytes()
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_positions_among_sorted_numbers(dtype, side):
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 2, 3, 7, 64, 301):
+        row, values = np.sort(numbers(rng, dtype, (n,))), numbers(rng, dtype, (400,))
+        if dtype.startswith("float"):
+            values[:3] = np.nan, np.inf, -np.inf
+        np.testing.assert_array_equal(df.searchsorted(row, values, side=side).numpy(),
+                                      np.searchsorted(row, values, side))
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2, -2])
 def test_other_axes(axis):
     x = np.random.default_rng(0).normal(size=(5, 6, 7))
