@@ -17,11 +17,30 @@ DF_INLINE M FN(first_lanes)(int64_t n)
     return (M){LANE_NUMBERS} < (__typeof__(((M){0})[0]))n - (M){0};
 }
 
+#if !defined(__AVX2__)
+/* Parts of a vector of up to 4 lanes, through registers: a load of what several stores wrote waits
+ * for the cache. Not inlined, which would enlarge the code of every formula. */
+DF_NOINLINE V FN(load_few)(const T *p, int64_t n)
+{
+    V v = {0};
+#pragma GCC unroll 3
+    for (int64_t i = 0; i < LANES - 1; i++)
+        if (i < n) v[i] = p[i];
+    return v;
+}
+
+DF_NOINLINE void FN(store_few)(T *p, V v, int64_t n)
+{
+#pragma GCC unroll 3
+    for (int64_t i = 0; i < LANES - 1; i++)
+        if (i < n) p[i] = v[i];
+}
+#endif
+
 /* Loads the first n lanes, 0 <= n < LANES, the others are zero. Accesses [p, p + n) only.
  *
  * One lane is loaded as a scalar: a masked store cannot be forwarded to a load, which then waits
- * some 15 cycles for the cache, and a chain of scalar ops consists of such steps. Without masks, a
- * vector of up to 4 lanes is assembled in a register for the same reason. */
+ * some 15 cycles for the cache, and a chain of scalar ops consists of such steps. */
 DF_INLINE V FN(load_n)(const T *p, int64_t n)
 {
 #if defined(__AVX512BW__)
@@ -37,14 +56,11 @@ DF_INLINE V FN(load_n)(const T *p, int64_t n)
     if (sizeof(T) >= 4 && n == 1) return (V){*p};
     if (sizeof(T) == 8) return (V)_mm256_maskload_epi64((const long long *)p, lanes);
     if (sizeof(T) == 4) return (V)_mm256_maskload_epi32((const int *)p, lanes);
+#else
+    if (LANES <= 4) return FN(load_few)(p, n);
 #endif
     V v = {0};
-    if (LANES > 4)
-        memcpy(&v, p, (size_t)n * sizeof(T));
-    else
-#pragma GCC unroll 3
-        for (int64_t i = 0; i < LANES - 1; i++)
-            if (i < n) v[i] = p[i];
+    memcpy(&v, p, (size_t)n * sizeof(T));
     return v;
 #endif
 }
@@ -78,13 +94,13 @@ DF_INLINE void FN(store_n)(T *p, V v, int64_t n)
         _mm256_maskstore_epi32((int *)p, lanes, (__m256i)v);
         return;
     }
+#else
+    if (LANES <= 4) {
+        FN(store_few)(p, v, n);
+        return;
+    }
 #endif
-    if (LANES > 4)
-        memcpy(p, &v, (size_t)n * sizeof(T));
-    else
-#pragma GCC unroll 3
-        for (int64_t i = 0; i < LANES - 1; i++)
-            if (i < n) p[i] = v[i];
+    memcpy(p, &v, (size_t)n * sizeof(T));
 #endif
 }
 
