@@ -11,8 +11,8 @@ enum { AXIS, EXCLUSIVE, REVERSE };
 
 #define BLOCK_COLUMNS 2048 /* columns of a row per task */
 
-/* `outer` blocks, `outer_step` elements apart, of n rows of `cols` adjacent columns; rows are `step`
- * elements apart, negative in reverse. */
+/* `outer` blocks, `outer_step` elements apart, of n rows of `cols` adjacent columns; rows are
+ * `step` elements apart, negative in reverse. */
 typedef struct {
     int64_t outer, outer_step, n, cols, step;
     bool exclusive;
