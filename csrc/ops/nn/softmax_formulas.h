@@ -130,7 +130,7 @@ DF_INLINE void FN(add_rows)(T *sum, const T *x, int64_t rows, int64_t cols, int6
     }
 }
 
-/* Not inlined: among other loops, the constants of exp do not fit into the registers of AVX2. */
+/* Not inlined: among other loops, the constants of exp do not fit into 16 registers. */
 DF_NOINLINE void FN(exp_columns)(T *y, const T *x, const T *top, int64_t n, int64_t cols,
                                  int64_t stride, int64_t step)
 {
