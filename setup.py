@@ -37,7 +37,7 @@ SLIM = ["-fno-split-loops", "-fno-split-paths", "-fno-ipa-cp-clone",
         "--param=vect-epilogues-nomask=0"]
 LEAN = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c", CSRC / "conv/depthwise.c",
         CSRC / "ops/array/slicing.c", CSRC / "ops/conv/geometry.c", CSRC / "ops/epilogue.c",
-        CSRC / "ops/nn/ctc.c", CSRC / "ops/nn/recurrent.c", CSRC / "ops/reduction/cumulative.c",
+        CSRC / "ops/nn/ctc.c", CSRC / "ops/nn/recurrent.c",
         *CSRC.glob("factor/*.c"),
         *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c"),
         CSRC / "ops/indexing/scatter.c", *CSRC.glob("ops/state/*.c")]
