@@ -126,7 +126,7 @@ def test_milestones_are_commits():
 
 
 def test_models_of_files(tmp_path, monkeypatch, capsys):
-    """The worker prints the time of load plus first call, and one for each block."""
+    """The worker prints the time to the first result, and one for each block."""
     pytest.importorskip("onnx")
     path = str(tmp_path / "model.onnx")
     df.onnx.save(lambda x: df.tanh(x) * 2., path, df.TensorSpec([3, 2]))
