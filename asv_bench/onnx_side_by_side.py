@@ -1,5 +1,6 @@
-"""Compares loaded ONNX files with ONNX Runtime: a call, and the start, which is import of the library
-without NumPy, load and first call.
+"""Compares loaded ONNX files with ONNX Runtime: a call, and the start.
+
+The start is the import of the library, without NumPy, the load and the first call.
 
     python asv_bench/onnx_side_by_side.py --python ~/peers/bin/python [NAME...] [--files FOLDER]
                                           [--threads N] [--rounds N]
