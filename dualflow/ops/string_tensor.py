@@ -155,7 +155,12 @@ def as_bytes(value: Any) -> Any:
     import numpy as np
 
     array = np.array(value, object)
-    flat = [x.encode() if isinstance(x, str) else bytes(x) for x in array.ravel().tolist()]
+    flat = array.ravel().tolist()
+    for k, x in enumerate(flat):
+        if isinstance(x, str):
+            flat[k] = x.encode()
+        elif not isinstance(x, bytes):
+            raise DTypeError(f"StringTensor: got {shown(x)}, expected text")
     made = np.empty(array.size, object)
     made[:] = flat
     return made.reshape(array.shape)
