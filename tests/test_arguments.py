@@ -3,6 +3,7 @@ function, the argument and the accepted values."""
 
 import inspect
 
+import numpy as np
 import pytest
 
 import dualflow as df
@@ -131,11 +132,18 @@ def test_numeric_arguments_of_functions_reject_bad_values(name, traced):
 
 
 def test_numpy_scalars_tensors_and_variables_are_accepted():
-    import numpy as np
-
     for half in (0.5, np.float32(0.5), np.array(0.5), df.constant(0.5), df.Variable(0.5)):
         assert arguments.number(half, "x", arguments.SHARE) is half
     assert arguments.number(True, "x") is True
     assert arguments.number(None, "x", arguments.POSITIVE.or_none()) is None
     with pytest.raises(df.errors.TracedValueError):         # not "x is <Symbol>, ..."
         df.function(lambda x: df.nn.dropout(x, x[0]))(X)
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda value: X.var(ddof=value), "var: ddof"), (lambda value: X.std(ddof=value), "std: ddof"),
+    (lambda value: X.round(value), "round: digits"),
+    (lambda value: round(X, value), "round: digits")])
+@pytest.mark.parametrize("value", ["a", np.array(["2000"], "datetime64[D]")], ids=["text", "date"])
+def test_methods_of_numpy(call, words, value):
+    refused(lambda: call(value), df.errors.DTypeError, words, "expected a")

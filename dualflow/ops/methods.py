@@ -10,7 +10,7 @@ import math
 from functools import partial
 
 from dualflow._core import Tensor, TensorBase, Variable, bind_methods, slice_origin
-from dualflow._util.arguments import shown
+from dualflow._util.arguments import number, shown
 from dualflow.dtypes import as_dtype, float32, int32
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.array.shape import (
@@ -174,6 +174,7 @@ class TensorMethods:
         (1.0, 1.0)
         """
         _no_out(out, "var")
+        ddof = number(ddof, "var: ddof")
         x = _numbers(self, dtype, float32)
         y = reduce_moments.reduce_variance(x, axis, keepdims)
         if not ddof:
@@ -186,6 +187,7 @@ class TensorMethods:
             ddof: float = 0, keepdims: bool = False) -> Tensor:
         """Return `df.math.reduce_std`, with the variance divided by ``n - ddof``."""
         _no_out(out, "std")
+        ddof = number(ddof, "std: ddof")
         if not ddof:
             return reduce_moments.reduce_std(_numbers(self, dtype, float32), axis, keepdims)
         return sqrt(self.var(axis, dtype, None, ddof, keepdims))

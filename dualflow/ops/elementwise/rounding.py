@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, apply_unary, as_tensor, bind
+from dualflow._util.arguments import integer
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import no_gradient
 
@@ -235,6 +236,7 @@ def python_round(x: Tensor, ndigits: int | None = None) -> Tensor:
     """Implement Python's ``round(x)``; with digits, by scaling."""
     if ndigits is None:
         return round(x)
+    ndigits = integer(ndigits, "round: digits")
     if not x.dtype.is_floating and ndigits >= 0:
         return as_tensor(x)
     if abs(ndigits) > 308:
