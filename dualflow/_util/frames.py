@@ -21,7 +21,7 @@ _passed_over = [PACKAGE]
 
 
 class _PassedOver(dict[str, bool]):
-    """Whether a file is in one of the folders `_passed_over`, by path."""
+    """By path of a file, True if it is in one of the folders `_passed_over`."""
 
     def __missing__(self, path: str) -> bool:
         found = self[path] = path.startswith(tuple(_passed_over))

@@ -24,7 +24,7 @@ TYPES = {"f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "g": "GRAPH", "
 
 
 class Signature(NamedTuple):
-    """What nodes of an operator must look like.
+    """The requirements on the nodes of an operator.
 
     `inputs` has a letter per input as in a row. `attributes` are types by name.
     """
