@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dualflow._core import Tensor, apply, apply_binary, apply_unary, as_tensor
 from dualflow.dtypes import float64
 from dualflow.errors import UnimplementedError
@@ -89,13 +91,16 @@ def _(g, y, x):
     return g * polygamma(1, x)
 
 
-def polygamma(a: int | TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+MOST_ORDER = 100
+
+
+def polygamma(a: float | TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Return the a-th derivative of digamma, elementwise.
 
     Parameters
     ----------
-    a : int, 0 to 100, or Tensor of such numbers in the dtype of x
-        The order of the derivative; a tensor broadcasts with x.
+    a : int or float, 0 to 100, or Tensor of such numbers in the dtype of x
+        The order of the derivative; a tensor broadcasts with x and is slower.
     x : Tensor, floating
 
     Returns
@@ -110,8 +115,8 @@ def polygamma(a: int | TensorLike, x: TensorLike, name: str | None = None) -> Te
     Notes
     -----
     Computed in float64 as ``(-1)**(a+1) * a! * zeta(a + 1, x)``, below 0 by reflection (NIST
-    DLMF 5.15). At 0 and the negative integers it is inf for odd a and NaN for even a. The
-    gradient is ``g * polygamma(a + 1, x)``.
+    DLMF 5.15). At 0 and the negative integers it is inf for odd a and NaN for even a; for other
+    than whole a it is NaN. The gradient is ``g * polygamma(a + 1, x)``.
 
     Examples
     --------
@@ -119,12 +124,13 @@ def polygamma(a: int | TensorLike, x: TensorLike, name: str | None = None) -> Te
     >>> df.math.polygamma(1, [1., 2.]).numpy().round(4)
     array([1.6449, 0.6449], dtype=float32)
     """
-    if isinstance(a, int):
-        return apply("polygamma", x, n=a, name=name)
+    if isinstance(a, int) or (isinstance(a, float) and a.is_integer() and 0 <= a <= MOST_ORDER):
+        return apply("polygamma", x, n=int(a), name=name)
     n, at = cast(a, float64), as_tensor(x, None, "polygamma")
     wide = cast(at, float64)
     factor = where(equal(n % 2, 0), -1.0, 1.0) * exp(lgamma(n + 1))
     found = where(equal(n, 0), digamma(wide), factor * apply("zeta", n + 1, wide))
+    found = where(equal(n % 1, 0), found, math.nan)
     return cast(found, at.dtype, name=name)
 
 

@@ -9,6 +9,15 @@ import dualflow as df
 from tests.ops.rounded import assert_rounded, bits
 
 
+def test_polygamma_of_a_float_order():
+    x = df.constant([0.5, 1., 7., -0.5, 0.])
+    for n in (0, 1, 2, 100):
+        np.testing.assert_array_equal(df.math.polygamma(float(n), x), df.math.polygamma(n, x))
+    np.testing.assert_allclose(df.math.polygamma(df.constant(2.), x[:3]),
+                               df.math.polygamma(2., x[:3]), rtol=1e-6)
+    assert np.isnan(df.math.polygamma(0.5, x).numpy()).all()
+
+
 def test_polygamma():
     assert df.math.polygamma(0, [1.0]).numpy()[0] == df.math.digamma([1.0]).numpy()[0]
     poles = np.array([0.0, -1.0, -2.0])
