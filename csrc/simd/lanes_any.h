@@ -18,8 +18,8 @@ DF_INLINE M FN(first_lanes)(int64_t n)
 }
 
 #if !defined(__AVX2__)
-/* Parts of a vector of up to 4 lanes, through registers: a load of what several stores wrote waits
- * for the cache. Not inlined, which would enlarge the code of every formula. */
+/* Parts of a vector of up to 4 lanes, through registers: a load of data that several stores wrote
+ * waits for the cache. Not inlined, which would enlarge the code of every formula. */
 DF_NOINLINE V FN(load_few)(const T *p, int64_t n)
 {
     V v = {0};

@@ -91,7 +91,7 @@ def _(g, y, x):
     return g * polygamma(1, x)
 
 
-MOST_ORDER = 100
+MOST_ORDER = 100        # DF_POLYGAMMA_MAX of csrc/special/special.h
 
 
 def polygamma(a: float | TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
