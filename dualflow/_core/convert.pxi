@@ -68,6 +68,10 @@ cdef Tensor to_tensor(value, dtype, str caller):
         raise _errors.DTypeError(
             f"{caller}: got {_arguments.shown(value)} of type {type(value).__name__}, "
             "expected numbers")
+    if isinstance(value, type):                 # a class has the methods of its instances
+        raise _errors.DTypeError(
+            f"{caller}: got {_arguments.shown(value)}, which is a class, expected a tensor, a "
+            "number, nested lists of numbers or an array")
     held = held_by(value)
     if held is not None:
         return as_tensor(held, dtype, caller)

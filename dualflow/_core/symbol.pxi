@@ -125,7 +125,7 @@ cdef class Symbol(Tensor):
         return self.shape[0].__index__()
 
     def __format__(self, spec):
-        if spec and spec[-1] in "bcdeEfFgGnoxX%" and not has_methods(self):
+        if spec.endswith(tuple("bcdeEfFgGnoxX%")) and not has_methods(self):
             self.graph.no_value(self, "formatting as a number", (
                 "dualflow.print(x), which prints each time the function runs, or "
                 "return it from the function"))

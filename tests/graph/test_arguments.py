@@ -115,3 +115,11 @@ def test_binding():
     assert paths == ["a", "b", "rest[0]", "rest[1]", "c", "more['d']"]
     assert arguments.call(f, treedef, leaves) == (1, 2, (3, 4), 5, {"d": 6})
     assert arguments.bind((1,), {"c": 0})[1] == [1, 2, 0]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.ndarray, df.Tensor, float])
+def test_classes_are_static_arguments_and_results(kind):
+    f = df.function(lambda x, dtype: (x, dtype))
+    x = df.ones([2])
+    for _ in range(3):
+        assert f(x, kind)[1] is kind and f(x, dtype=kind)[1] is kind

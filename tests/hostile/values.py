@@ -185,6 +185,7 @@ VALUES = {
     "bytes": lambda: b"12",
     "bytearray": lambda: bytearray(b"12"),
     "type": lambda: int,
+    "type of an array": lambda: np.float64,
     "class": lambda: Lies,
     "object": object,
     "function": lambda: lambda *args: args[0] if args else None,

@@ -99,7 +99,8 @@ def rebuild(treedef: Any, leaves: Iterator[Any]) -> Any:
 
 def fresh(x: Any) -> Any:
     """Return a value that many calls return, copied if it is mutable."""
-    own = isinstance(x, MUTABLE) or (hasattr(x, "__array_interface__") and not is_numpy_scalar(x))
+    own = isinstance(x, MUTABLE) or (hasattr(x, "__array_interface__")
+                                     and not isinstance(x, type) and not is_numpy_scalar(x))
     return x.copy() if own else x
 
 
