@@ -288,6 +288,10 @@ def test_dlpack_protocol_arguments():
     for bad in ({"stream": 1}, {"dl_device": (2, 0)}, {"copy": False}):
         with pytest.raises(BufferError):
             x.__dlpack__(**bad)
+    for bad in (1, "ab", [np.ones(2)], [1.5], np.ones((2, 2)), object()):
+        for name in ("max_version", "dl_device"):
+            with pytest.raises(df.errors.DTypeError, match=f"__dlpack__: .*{name} is"):
+                x.__dlpack__(**{name: bad})
     writable = np.from_dlpack(x, copy=True)
     writable[0] = 5
     assert x.numpy()[0] == 1

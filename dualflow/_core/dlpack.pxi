@@ -135,15 +135,26 @@ cdef Exported *export_tensor(Tensor x, bint copied) except NULL:
     return e
 
 
+cdef tuple integers_of(value, str name):
+    """Return a version or a device as a tuple of integers."""
+    try:
+        items = list(value)
+    except TypeError:
+        raise _errors.DTypeError(f"__dlpack__: {name} is {_arguments.shown(value)}, expected a "
+                                 "tuple of two integers") from None
+    return tuple([_arguments.integer(item, f"__dlpack__: an item of {name}") for item in items])
+
+
 cdef object to_dlpack(Tensor x, stream, max_version, dl_device, copy):
     """Return a capsule. Shared memory is marked read-only, which only the versioned struct can
     express: a consumer of the unversioned struct gets a copy."""
-    cdef bint versioned = max_version is not None and tuple(max_version) >= (DL_MAJOR,)
+    cdef bint versioned = (max_version is not None
+                           and integers_of(max_version, "max_version") >= (DL_MAJOR,))
     cdef bint copied = bool(copy) or not versioned
     cdef Exported *e
     if stream is not None:
         raise BufferError(f"__dlpack__: stream is {stream!r}, expected None for CPU memory")
-    if dl_device is not None and tuple(dl_device) != (DL_CPU, 0):
+    if dl_device is not None and integers_of(dl_device, "dl_device") != (DL_CPU, 0):
         raise BufferError(
             f"__dlpack__: dl_device is {dl_device!r}, expected {(DL_CPU, 0)}, the CPU")
     if copied and copy is False:

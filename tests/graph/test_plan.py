@@ -243,3 +243,59 @@ def test_reduced_row_does_not_reuse_a_scalar_operand():
 
     for got, want in zip(df.function(f)(a, b, c), f(a, b, c), strict=True):
         assert got.numpy().tobytes() == want.numpy().tobytes()
+
+
+CHAINS = {
+    "two ops": (lambda c, t: df.exp(-c) * df.cast(t, c.dtype), True),
+    "operand that dies": (lambda c, t: df.tanh(c * 2.) + df.exp(df.cast(t, c.dtype) + X), True),
+    "carry read later": (lambda c, t: df.exp(-c) + df.sin(c), False),
+    "carry read last": (lambda c, t: df.subtract(df.exp(-c), c), True),
+    "value read twice": (lambda c, t: (lambda y: y * df.sin(y))(df.exp(-c)), False),
+    "view of the carry": (lambda c, t: df.exp((c - c[0]) * .5), False),
+    "copy of a part": (lambda c, t: df.exp(c[:, :1] - c) * .5, True),
+    "view between": (lambda c, t: df.reshape(df.exp(df.reshape(-c, [12])) * .5, [3, 4]), False),
+    "broadcast": (lambda c, t: df.exp(c[:1] - 1.) + df.exp(-c), None),
+    "rows": (lambda c, t: df.tensor_scatter_nd_add(
+        df.tensor_scatter_nd_add(c, [[t % 3]], X[:1]), [[2 - t % 3]], X[1:2]), True),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_carry_is_overwritten_by_a_chain_of_ops(name):
+    """The last op of a chain continues in the memory of the carry whenever the first began there.
+    """
+    step, in_place = CHAINS[name]
+
+    def f(c):
+        for t in df.range(5):
+            c = step(c, t)
+        return c
+
+    c = want = X * .1
+    for t in range(5):
+        want = step(want, df.constant(t))
+    for passes in (False, True):
+        got = df.function(f, passes=passes)(c)
+        assert got.numpy().tobytes() == want.numpy().tobytes()
+    np.testing.assert_array_equal(c.numpy(), (X * .1).numpy())      # the start is not overwritten
+    plan = plan_of(f, c)
+    loop, = [x for x in plan.instructions if x.node.op.name == "loop"]
+    body, = loop.bodies
+    carry, y = loop.node.bodies[0].inputs[0], body.results[0]
+    if in_place is not None:
+        assert (body.where[y] == body.where[carry]) == in_place
+
+
+def test_carries_that_swap_are_not_overwritten():
+    def f(a, b):
+        for _ in df.range(3):
+            a, b = df.exp(-b) * .5, df.exp(-a) * 2.
+        return a, b
+
+    a = b = X * .1
+    c, d = a, b
+    for _ in range(3):
+        c, d = df.exp(-d) * .5, df.exp(-c) * 2.
+    for passes in (False, True):
+        for got, want in zip(df.function(f, passes=passes)(a, b), (c, d), strict=True):
+            assert got.numpy().tobytes() == want.numpy().tobytes()

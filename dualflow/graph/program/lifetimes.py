@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from dualflow._core import Symbol, get_op
-from dualflow.graph.ir import Graph
+from dualflow.graph.ir import LEAVES, Graph, is_dynamic
 
 ASSIGN = get_op("assign")
 
@@ -37,3 +40,38 @@ def last_uses(graph: Graph, spans: list[tuple[int, int]]) -> dict[Symbol, int]:
             last.update((x, max(last[x], last[y]))
                         for x, y in zip(node.inputs[1:], node.outputs, strict=False))
     return last
+
+
+def carry_chains(graph: Graph, carried: Mapping[int, Symbol]) -> dict[Symbol, Symbol]:
+    """Return, for the next value of each carry of a loop body, the carry, if ops may compute one
+    from the other in the memory of the carry; and for each value between, the one before it.
+
+    A value between has no other reader, so that the last op of a chain can always continue in the
+    memory: only then may the first op overwrite the carry.
+    """
+    readers = Counter([x for node in graph.nodes for x in node.inputs])
+    readers.update(graph.outputs)
+
+    def chain(y: Symbol, end: Symbol) -> dict[Symbol, Symbol] | None:
+        node = y.node
+        if (readers[y] != 1 or node.op in LEAVES or node.op.kind == "view" or node.wave
+                or len(node.outputs) > 1 or any(map(is_dynamic, (y, *node.inputs)))):
+            return None
+        aliases = [x for i, x in enumerate(node.inputs)
+                   if node.op.may_alias >> min(i, 31) & 1 and x.shape == y.shape
+                   and x.dtype.itemsize == y.dtype.itemsize]
+        for x in aliases:
+            if x is end:
+                return {y: x}
+        for x in aliases:
+            found = chain(x, end)
+            if found is not None:
+                return found | {y: x}
+        return None
+
+    before: dict[Symbol, Symbol] = {}
+    for k, x in carried.items():
+        y = graph.outputs[k]
+        before[y] = x
+        before.update(chain(y, x) or {})
+    return before

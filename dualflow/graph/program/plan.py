@@ -31,7 +31,7 @@ from dualflow.graph.ir import (
     type_text,
 )
 from dualflow.graph.program.arena import ALIGNMENT, Block, assign_offsets, lower_bound
-from dualflow.graph.program.lifetimes import ASSIGN, last_uses, wave_spans
+from dualflow.graph.program.lifetimes import ASSIGN, carry_chains, last_uses, wave_spans
 from dualflow.graph.program.spec import SlotKind
 
 MOST_BYTES = 1 << 62      # limit of a value: sums of a few sizes fit 64 bits
@@ -125,7 +125,7 @@ class Planner:
         self.in_place = in_place
         self.is_body = is_body
         self.carried = carried
-        self.before: dict[Symbol, Symbol] = {graph.outputs[k]: x for k, x in carried.items()}
+        self.before: dict[Symbol, Symbol] = carry_chains(graph, carried)
         self.plan: Plan = Plan(graph)
         self.spans: list[tuple[int, int]] = wave_spans(graph)
         self.last: dict[Symbol, int] = last_uses(graph, self.spans)
@@ -229,13 +229,15 @@ class Planner:
 
     def _dying_input(self, k: int, node: Node, y: Symbol, taken: set[Buffer]) -> Buffer | None:
         """Return the buffer of an input that is not read after time k, if `y` may be computed in
-        it. In a loop body, this may be the buffer of a carry whose next value is `y`."""
+        it. In a loop body, this may be the buffer of a carry whose next value is `y`, or a value
+        from which the next one is computed in that buffer (see `carry_chains`)."""
         if not (self.in_place and node.op.may_alias):
             return None
-        for x in node.inputs:
+        before = self.before.get(y)
+        for x in node.inputs if before is None else (before, *node.inputs):
             buffer, offset = self.plan.where[x]
             is_free = (buffer.end == k if buffer.kind is ARENA else
-                       buffer.kind is ARG and self.before.get(y) is x and self.last[x] == k)
+                       buffer.kind is ARG and before is x and self.last[x] == k)
             if (is_free and offset == 0 and buffer not in taken
                     and self._in_place(node, buffer, y)):       # checks all inputs
                 return buffer

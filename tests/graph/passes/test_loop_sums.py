@@ -98,6 +98,83 @@ def test_rows_of_steps():
         np.testing.assert_allclose((g.numpy() * direction).sum(), (up - down) / (2 * h), rtol=1e-7)
 
 
+def gates(x, u, order, size):
+    """Return a function of the rows of x, read in three slices in an iteration, as in a GRU."""
+    h = df.zeros([x.shape[0], size], x.dtype)
+    for t in order:
+        z = df.sigmoid(x[:, t, :size] + h @ u)
+        r = df.sigmoid(x[:, t, size:2 * size] + h)
+        h = z * h + (1 - z) * df.tanh(x[:, t, -size - 1:-1] + r * h)
+    return df.reduce_sum(h * h)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0], [2], [1, 1, 2], [-1, 0]], ids=str)
+def test_slices_of_rows(order):
+    """Slices that overlap, of all rows or some, in any order; repeated rows stay in the loop."""
+    for dtype in ("float32", "float64"):
+        rng = np.random.default_rng(3)
+        x = df.constant(rng.normal(size=(2, 4, 10)).astype(dtype))
+        u = df.constant(rng.normal(size=(3, 3)).astype(dtype))
+
+        def traced(x, u):
+            return df.grad(lambda x: gates(x, u, df.constant(order), 3))(x)
+
+        want = df.grad(lambda x: gates(x, u, order, 3))(x).numpy()
+        for passes in (True, False):
+            got = df.function(traced, passes=passes)(x, u).numpy()
+            assert got.tobytes() == want.tobytes()
+        if len({*order}) == len(order):
+            assert parts_of_loops(traced, x, u)[0] == 0
+    w, h = rng.normal(size=x.shape), 1e-5
+    up, down = (gates(x + s * h * w, u, order, 3).item() for s in (1, -1))
+    np.testing.assert_allclose((want * w).sum(), (up - down) / (2 * h), rtol=1e-7)
+
+
+@pytest.mark.parametrize("second", [[3, 2, 1, 0], [1, 0, 3, 2], [0, 0, 1, 2]], ids=str)
+def test_two_rows_of_an_iteration(second):
+    """A row has two terms, of different iterations: their sum has no order."""
+    x = df.constant(np.random.default_rng(4).choice(SPECIAL[:5], (4, 6)).astype("float32"))
+
+    def f(x, eager=False):
+        at, a, b = df.constant(second), df.zeros([6]), df.zeros([6])
+        for t in range(4) if eager else df.range(4):
+            a = a * 2. + x[t]
+            b = b * 3. - (x[second[t]] if eager else x[at[t]])
+        return df.reduce_sum(a + b)
+
+    g = df.grad(f)
+    want = df.grad(lambda x: f(x, eager=True))(x).numpy().tobytes()
+    assert df.function(g)(x).numpy().tobytes() == want
+    assert df.function(g, passes=False)(x).numpy().tobytes() == want
+    assert parts_of_loops(g, x)[0] == 0
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_neighbouring_rows(axis):
+    """Rows that are computed in an iteration are added to the memory of one tensor: the loop has
+    neither a tensor of zeros per row nor a copy of the sum per iteration."""
+    def f(x, steps):
+        total = df.zeros([5], x.dtype)
+        for t in steps:
+            total = df.tanh(total + df.gather(x, t, axis=axis) * df.gather(x, t - 1, axis=axis))
+        return df.reduce_sum(total)
+
+    x = df.constant(np.random.default_rng(5).normal(size=(4, 5) if axis == 0 else (5, 4)))
+    g = df.grad(lambda x: f(x, df.range(1, 4)))
+    want = df.grad(lambda x: f(x, range(1, 4)))(x).numpy()
+    for passes in (True, False):
+        assert df.function(g, passes=passes)(x).numpy().tobytes() == want.tobytes()
+    if axis == 0:
+        *_, loop = [n for n in df.function(g).graph_for(x).nodes if n.op is LOOP]
+        assert "where" not in {node.type for node in walk([loop])}
+    numeric = np.zeros(x.shape)
+    for k in np.ndindex(*x.shape):
+        h = np.zeros(x.shape)
+        h[k] = 1e-6
+        numeric[k] = (f(x + h, range(1, 4)) - f(x - h, range(1, 4))).item() / 2e-6
+    np.testing.assert_allclose(want, numeric, rtol=1e-6, atol=1e-8)
+
+
 def test_second_order():
     x = df.constant(np.random.default_rng(2).normal(size=(4, 3)))
 
