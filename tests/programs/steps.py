@@ -24,6 +24,24 @@ def parts(a, k):
     return df.add_n([*y[:1], *whole, *y[1:]])
 
 
+def looped(a, k):
+    """Read rows of a tensor in a loop: in slices, beside another row, or both, so that its gradient
+    is a sum over the loop; by turns in another order, repeatedly, or not all."""
+    axis, n = k % 2 * (a.ndim - 1), a.shape[k % 2 * (a.ndim - 1)]
+    order = [range(n), range(n)[::-1], [0, *range(n)], range(1, n), [n - 1, 0, n - 1]][k // 2 % 5]
+    at, total = df.constant([*order], df.int32), df.zeros_like(df.gather(a, 0, axis=axis))
+    for t in df.range(len(order)):
+        row = df.gather(a, at[t], axis=axis)
+        other = df.gather(a, n - 1 - at[t] if k % 4 else at[t] - 1, axis=axis)
+        if k % 3 == 0 and row.ndim:
+            m = row.shape[-1] // 2
+            row = df.concat([df.sin(row[..., m:]), row[..., :m] * other[..., :m]], -1)
+        elif k % 3 == 1:
+            row = row * 2. - df.tanh(other)
+        total = df.tanh(total * .5 + row)
+    return total
+
+
 # name: (number of operands, function of the operands and an integer k). A step that rejects its
 # operands is skipped in every mode, because only shapes decide.
 STEPS = {
@@ -73,6 +91,7 @@ STEPS = {
     "broadcast": (1, lambda a, k: df.broadcast_to(a, [2, *a.shape])),
     "concat": (2, lambda a, b, k: df.concat([a, b, a], axis=k % a.ndim)),
     "parts": (1, lambda a, k: parts(a, k)),
+    "looped": (1, lambda a, k: looped(a, k)),
     "stack": (2, lambda a, b, k: df.stack([a, b], axis=k % 2)),
     "split": (1, lambda a, k: df.split(a, a.shape[-1], axis=-1)[k % a.shape[-1]]),
     "gather": (1, lambda a, k: df.gather(a, [k % a.shape[0], 0, k % a.shape[0]])),
