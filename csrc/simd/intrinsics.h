@@ -1,21 +1,45 @@
 /* <immintrin.h> without instruction sets that no kernel of this SIMD level uses. GCC's header
  * declares every set, whatever the flags: 50,000 lines that each file parses for half a second. Its
  * parts have include guards, which are defined here beforehand; a guard that a version of GCC lacks
- * has no effect. clang's header omits the sets that the flags exclude. */
+ * has no effect. A part may need another one, so that a new version of GCC can have a part that
+ * does not compile alone: versions after the last one tried get the whole header. clang's header
+ * omits the sets that the flags exclude. */
 #ifndef DF_INTRINSICS_H
 #define DF_INTRINSICS_H
 
 #if defined(__x86_64__)
-#if defined(__GNUC__) && !defined(__clang__)
-#define _AVX512ERINTRIN_H_INCLUDED
-#define _AVX512PFINTRIN_H_INCLUDED
+#if defined(__GNUC__) && __GNUC__ <= 16 && !defined(__clang__)
+#define _AMXAVX512INTRIN_H_INCLUDED
+#define _AMXCOMPLEXINTRIN_H_INCLUDED
+#define _AMXFP16INTRIN_H_INCLUDED
+#define _AMXFP8INTRIN_H_INCLUDED
+#define _AMX_MOVRSINTRIN_H_INCLUDED
+#define _AMXTF32INTRIN_H_INCLUDED
+#define _AMXTRANSPOSEINTRIN_H_INCLUDED
+#define _AVX10_2_512BF16INTRIN_H_INCLUDED
+#define __AVX10_2_512CONVERTINTRIN_H_INCLUDED
+#define _AVX10_2_512MEDIAINTRIN_H_INCLUDED
+#define _AVX10_2_512MINMAXINTRIN_H_INCLUDED
+#define _AVX10_2_512SATCVTINTRIN_H_INCLUDED
+#define _AVX10_2BF16INTRIN_H_INCLUDED
+#define _AVX10_2CONVERTINTRIN_H_INCLUDED
+#define _AVX10_2COPYINTRIN_H_INCLUDED
+#define _AVX10_2MEDIAINTRIN_H_INCLUDED
+#define _AVX10_2MINMAXINTRIN_H_INCLUDED
+#define _AVX10_2SATCVTINTRIN_H_INCLUDED
 #define _AVX5124FMAPSINTRIN_H_INCLUDED
 #define _AVX5124VNNIWINTRIN_H_INCLUDED
 #define _AVX512BITALGINTRIN_H_INCLUDED
+#define _AVX512BITALGVLINTRIN_H_INCLUDED
+#define _AVX512BMMINTRIN_H_INCLUDED
+#define _AVX512BMMVLINTRIN_H_INCLUDED
+#define _AVX512ERINTRIN_H_INCLUDED
+#define _AVX512FP16INTRIN_H_INCLUDED
 #define __AVX512FP16INTRIN_H_INCLUDED
 #define __AVX512FP16VLINTRIN_H_INCLUDED
 #define _AVX512IFMAINTRIN_H_INCLUDED
 #define _AVX512IFMAVLINTRIN_H_INCLUDED
+#define _AVX512PFINTRIN_H_INCLUDED
 #define __AVX512VBMI2INTRIN_H_INCLUDED
 #define _AVX512VBMI2VLINTRIN_H_INCLUDED
 #define _AVX512VBMIINTRIN_H_INCLUDED
@@ -24,8 +48,16 @@
 #define _AVX512VP2INTERSECTVLINTRIN_H_INCLUDED
 #define _AVX512VPOPCNTDQINTRIN_H_INCLUDED
 #define _AVX512VPOPCNTDQVLINTRIN_H_INCLUDED
+#define _AVXIFMAINTRIN_H_INCLUDED
+#define _AVXNECONVERTINTRIN_H_INCLUDED
+#define _AVXVNNIINT16INTRIN_H_INCLUDED
+#define _AVXVNNIINT8INTRIN_H_INCLUDED
 #define _GFNIINTRIN_H_INCLUDED
 #define _KEYLOCKERINTRIN_H_INCLUDED
+#define _MOVRSINTRIN_H_INCLUDED
+#define _SHA512INTRIN_H_INCLUDED
+#define _SM3INTRIN_H_INCLUDED
+#define _SM4INTRIN_H_INCLUDED
 #define __VAESINTRIN_H_INCLUDED
 #define _VPCLMULQDQINTRIN_H_INCLUDED
 #ifndef __AVX512F__

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dualflow import _core
+from dualflow.aot.builds import LEVELS
 from tests.aot.test_build import COMPILER, make, needs_make, works
 from tests.aot.test_library import compare, run, saved
 from tests.test_c import RUNTIME, build
@@ -107,6 +108,20 @@ def test_gcc_11_compiles_all_sources(tmp_path, monkeypatch):
                    f"-I{CSRC}", *flags, *([f"-DDF_ISA={level}"] if level else []), "-fsyntax-only",
                    str(CSRC / source))
         assert said.returncode == 0, said.stderr
+
+
+@needs_x86
+@pytest.mark.parametrize("compiler", [COMPILER, *[f"gcc-{n}" for n in range(11, 20)]])
+def test_every_compiler_here_accepts_the_intrinsics(compiler, tmp_path):
+    """The header omits parts of the compiler's header, on which other parts may depend."""
+    if not works(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    source = tmp_path / "empty.c"
+    source.write_text('#include "simd/intrinsics.h"\n')
+    for flags in ("", *LEVELS.values()):
+        said = run(compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+                   f"-I{CSRC}", *flags.split(), str(source))
+        assert said.returncode == 0, said.stderr[:2000]
 
 
 @pytest.mark.parametrize("flags", [["-DDF_NO_MMAP"], ["-DDF_NO_MMAP", "-DDF_NO_THREADS"]],
