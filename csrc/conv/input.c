@@ -48,7 +48,7 @@ static void cut_bands(input *f)
     }
     f->bands = df_ceil_div(c->out[axis], f->band);
     if (f->bands > 1)
-        f->band_size = ((f->band + f->halo - 1) * stride + reach + 1) *
+        f->band_size = ((f->band + f->halo - 1) * stride + df_max(reach + 1, stride)) *
                   (axis ? f->view.row : f->view.plane);
 }
 
