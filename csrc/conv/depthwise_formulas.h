@@ -81,12 +81,14 @@ DF_INLINE void FN(finish_block)(const int n, const int m, const window *g, int64
                                 int64_t at, int64_t lanes)
 {
     T *y = (T *)g->y + first * g->y_next + at;
+    int64_t starts[4];
     V sum[SUMS];
+    UNROLL for (int i = 0; i < n; i++) starts[i] = i * g->y_next;
     UNROLL for (int i = 0; i < n; i++)
         UNROLL for (int v = 0; v < m; v++)
-            sum[i * m + v] = FN(load_upto)(y + i * g->y_next + v * LANES, lanes);
-    FN(finish)(g->finish, n, m, m, lanes, n, g->at + first * g->y_next + at, g->y_next,
-               g->column + at, sum);
+            sum[i * m + v] = FN(load_upto)(y + starts[i] + v * LANES, lanes);
+    FN(finish)(g->finish, n, m, m, lanes, g->at + first * g->y_next + at, starts, g->column + at,
+               sum);
     UNROLL for (int i = 0; i < n; i++)
         UNROLL for (int v = 0; v < m; v++)
             FN(store_upto)(y + i * g->y_next + v * LANES, sum[i * m + v], lanes);

@@ -11,12 +11,12 @@
 
 #define MOST_SUMS 32
 
-/* Applies the steps to rows x vectors sums, `stride` apart per row. The first sum is element `at`
- * of the result, column `column`; rows are row_step apart. Rows from n_rows on repeat the last one,
- * and the last vector of a row has `lanes` elements. */
+/* Applies the steps to rows x vectors sums, `stride` apart per row. The first sum of row i is
+ * element at + starts[i] of the result, column `column`. The last vector of a row has `lanes`
+ * elements. */
 DF_INLINE void FN(finish)(const df_finish *f, const int rows, const int vectors, const int stride,
-                          int64_t lanes, int64_t n_rows, int64_t at, int64_t row_step,
-                          int64_t column, V *sum)
+                          int64_t lanes, int64_t at, const int64_t *starts, int64_t column,
+                          V *sum)
 {
     V kept[MOST_SUMS];
     __asm__("" : "=m"(kept)); /* KEEP writes it before a step reads it; compilers cannot know */
@@ -32,7 +32,7 @@ DF_INLINE void FN(finish)(const df_finish *f, const int rows, const int vectors,
         }
         if (s->operand == DF_FINISH_PER_ELEMENT) {
 #define OPERAND                                                                                    \
-    FN(load_upto)(data + at + df_min(i, n_rows - 1) * row_step + v * LANES,                        \
+    FN(load_upto)(data + at + starts[i] + v * LANES,                                              \
                   v == vectors - 1 ? lanes : LANES)
             if (s->kind == DF_FINISH_ADD)
                 do { EACH_SUM(x + OPERAND); } while (0);

@@ -2,14 +2,15 @@
  * built), columns are outputs of a group.
  *
  * A few padded images are processed at a time, so that they stay in cache. Jobs are tiles of some
- * windows x some panels of outputs; the division depends only on the sizes. */
+ * windows x some panels of outputs; the division depends only on the sizes. Dilated convolutions
+ * skip the taps in the padding (conv/regions.h). */
 #include "conv/kernels.h"
+#include "conv/regions.h"
 #include "base/thread.h"
 
 #define MANY_JOBS 32     /* enough for balance with any number of threads */
 #define SOME_JOBS 8      /* enough, if more jobs would cut the rows that an epilogue gets */
 #define SMALL_JOB 1e6    /* multiply-adds: not worth dividing further */
-#define MOST_INSIDE 64   /* passes of more segments multiply the padding */
 
 /* One convolution, and the images in progress. */
 typedef struct {
@@ -21,7 +22,8 @@ typedef struct {
     df_conv_segment *segments;    /* divided where passes end */
     const char *w;
     char *packed, *padded, *y;
-    bool flipped, is_dilated; /* dilated and padded */
+    bool flipped;
+    const df_conv_regions *regions; /* NULL: all taps are multiplied */
     int64_t images;   /* number of images at a time */
     int64_t pixel0, pixels; /* output pixels in progress, numbered through the images */
     int64_t job_rows, job_panels;
@@ -34,14 +36,21 @@ static forward plan_filters(const df_conv *c)
                      .columns = df_conv_cut_columns(df_conv_group_out(c), df_conv_bytes(c))};
 }
 
-static forward plan(const df_conv *c)
+/* True if images are copied with padding. */
+static bool is_copied(const forward *f)
+{
+    return DF_SYM(df_conv_is_padded)(f->c) && !f->regions;
+}
+
+static forward plan(const df_conv *c, df_conv_regions *regions)
 {
     const int64_t bytes = df_conv_bytes(c);
     forward f = plan_filters(c);
     f.depth = df_ceil_div(f.k, df_ceil_div(f.k * bytes, DF_CONV_DEPTH_BYTES));
     f.n_segments = df_conv_taps(c) + f.k / f.depth + 1;
     f.images = c->n;
-    if (DF_SYM(df_conv_is_padded)(c)) {
+    f.regions = DF_SYM(df_conv_cut_regions)(c, regions) ? regions : NULL;
+    if (is_copied(&f)) {
         const int64_t image = DF_SYM(df_conv_padded_bytes)(c);
         f.images = df_max(1, df_min(c->n, DF_CONV_IMAGES_BYTES / df_max(image, 1)));
     }
@@ -56,13 +65,14 @@ static int64_t packed_bytes(const forward *f)
 
 static int64_t padded_bytes(const forward *f)
 {
-    if (!DF_SYM(df_conv_is_padded)(f->c)) return 0;
+    if (!is_copied(f)) return 0;
     return df_conv_mul_bytes(DF_SYM(df_conv_padded_bytes)(f->c), f->images);
 }
 
 int64_t DF_SYM(df_conv_windows_workspace)(const df_conv *c)
 {
-    const forward f = plan(c);
+    df_conv_regions regions;
+    const forward f = plan(c, &regions);
     const int64_t table = df_conv_mul_bytes(f.n_segments, sizeof(df_conv_segment));
     return df_conv_sum_bytes(
         df_conv_sum_bytes(df_conv_align(table), c->packed ? 0 : packed_bytes(&f)),
@@ -139,16 +149,17 @@ static int64_t cut_segments(forward *f)
     return n;
 }
 
-/* Copies the segments of weights from k on that meet the image for some of the rows. Returns their
+/* Copies the segments of weights from k on that are inside the image in a piece. Returns their
  * number. */
-static int64_t segments_inside(const forward *f, int64_t row, int64_t rows, int64_t k,
+static int64_t segments_inside(const forward *f, const df_conv_piece *piece, int64_t k,
                                const df_conv_segment *segments, int64_t n, df_conv_segment *inside)
 {
+    const int64_t channels = df_conv_group_in(f->c);
     int64_t found = 0, skipped = 0;
     for (int64_t i = 0; i < n; k += segments[i++].length) {
-        if (DF_SYM(df_conv_meets_image)(f->c, row, rows, k, k + segments[i].length)) {
-            inside[found] = segments[i];
-            inside[found++].skip = skipped;
+        if (DF_SYM(df_conv_is_inside)(f->c, piece->first, k / channels)) {
+            inside[found++] = (df_conv_segment){segments[i].offset - piece->shift,
+                                                segments[i].length, skipped};
             skipped = 0;
         } else {
             skipped += segments[i].length;
@@ -157,43 +168,70 @@ static int64_t segments_inside(const forward *f, int64_t row, int64_t rows, int6
     return found;
 }
 
-/* Computes rows [row, row + rows) of panels [panel, panel_end) of a group. */
-static void tile(const forward *f, int64_t group, int64_t row, int64_t rows, int64_t panel,
-                 int64_t panel_end)
+/* The tile in progress: rows x panels of a group. */
+typedef struct {
+    int64_t group, panel, panel_end, n_pieces;
+    df_conv_piece pieces[DF_CONV_TILE_ROWS];
+    int64_t windows[DF_CONV_TILE_ROWS], outputs[DF_CONV_TILE_ROWS];
+    bool has_sums[DF_CONV_TILE_ROWS]; /* of a piece, from passes before */
+} tile;
+
+/* Adds a pass, weights k ... of n segments, to piece i, whose rows start at `row` of the tile. */
+static void add_pass(const forward *f, tile *t, int64_t i, int64_t row, int64_t k,
+                     const df_conv_segment *segments, int64_t n)
 {
     const df_conv *c = f->c;
     const int64_t bytes = df_conv_bytes(c);
+    const bool is_last = k + f->depth >= f->k;
+    df_conv_segment inside[DF_CONV_MOST_TAPS];
+    df_conv_panel p = {.n_rows = t->pieces[i].rows, .rows = t->windows + row, .step = 1,
+                       .a = f->view.data + t->group * f->view.group * bytes,
+                       .segments = segments, .n_segments = n, .c_rows = t->outputs + row,
+                       .accumulate = t->has_sums[i],
+                       .finish = is_last ? f->epilogue.finish : NULL};
+    if (f->regions) {
+        p.n_segments = segments_inside(f, &t->pieces[i], k, segments, n, inside);
+        p.segments = inside;
+        if (p.n_segments == 0 && !p.finish && (t->has_sums[i] || !is_last)) return;
+    }
+    t->has_sums[i] = true;
+    for (int64_t panel = t->panel; panel < t->panel_end; panel++) {
+        const int64_t col = df_conv_panel_start(&f->columns, panel);
+        p.b_row = df_conv_panel_start(&f->columns, panel + 1) - col;
+        p.cols = df_min(p.b_row, f->columns.n - col);
+        p.b = packed_panel(f, t->group, panel) + k * p.b_row * bytes;
+        p.column = t->group * f->columns.n + col;
+        p.at = f->pixel0 * c->c_out + p.column;
+        p.c = f->y + p.at * bytes;
+        DF_SYM(df_conv_panel_run)(c->dtype, &p);
+    }
+}
+
+static void run_tile(const forward *f, tile *t)
+{
     const df_conv_segment *segments = f->segments;
-    int64_t starts[DF_CONV_TILE_ROWS];
-    df_conv_segment inside[MOST_INSIDE];
-    bool has_sums = false;
-    DF_SYM(df_conv_windows)(c, &f->view, row, rows, starts);
-    df_conv_panel p = {.n_rows = rows, .rows = starts, .step = 1,
-                       .a = f->view.data + group * f->view.group * bytes, .c_row = c->c_out};
-    for (int64_t k0 = 0; k0 < f->k; k0 += f->depth) {
-        int64_t left = df_min(f->depth, f->k - k0);
-        p.segments = segments;
-        while (left > 0) left -= segments++->length;
-        p.n_segments = segments - p.segments;
-        if (f->is_dilated && p.n_segments <= MOST_INSIDE) {
-            p.n_segments = segments_inside(f, row, rows, k0, p.segments, p.n_segments, inside);
-            p.segments = inside;
-        }
-        const bool is_last = k0 + f->depth >= f->k;
-        p.finish = is_last ? f->epilogue.finish : NULL;
-        if (p.n_segments == 0 && !p.finish && (has_sums || !is_last)) continue;
-        p.accumulate = has_sums;
-        has_sums = true;
-        for (int64_t i = panel; i < panel_end; i++) {
-            const int64_t col = df_conv_panel_start(&f->columns, i);
-            p.b_row = df_conv_panel_start(&f->columns, i + 1) - col;
-            p.cols = df_min(p.b_row, f->columns.n - col);
-            p.b = packed_panel(f, group, i) + k0 * p.b_row * bytes;
-            p.column = group * f->columns.n + col;
-            p.at = (f->pixel0 + row) * c->c_out + p.column;
-            p.c = f->y + p.at * bytes;
-            DF_SYM(df_conv_panel_run)(c->dtype, &p);
-        }
+    for (int64_t i = 0; i < t->n_pieces; i++) t->has_sums[i] = false;
+    for (int64_t k = 0; k < f->k; k += f->depth) {
+        int64_t n = 0, row = 0;
+        for (int64_t left = df_min(f->depth, f->k - k); left > 0;) left -= segments[n++].length;
+        for (int64_t i = 0; i < t->n_pieces; row += t->pieces[i++].rows)
+            add_pass(f, t, i, row, k, segments, n);
+        segments += n;
+    }
+}
+
+/* Applies an epilogue to the rows of a tile, as many as are adjacent at a time. */
+static void finish_tile(const forward *f, const tile *t, int64_t rows)
+{
+    const df_conv_columns *columns = &f->columns;
+    const int64_t first = df_conv_panel_start(columns, t->panel), c_row = f->c->c_out;
+    const int64_t last = df_min(df_conv_panel_start(columns, t->panel_end), columns->n);
+    const int64_t col = t->group * columns->n + first;
+    for (int64_t i = 0, n; i < rows; i += n) {
+        for (n = 1; i + n < rows && t->outputs[i + n] == t->outputs[i] + n * c_row; n++) {}
+        const int64_t at = f->pixel0 + t->outputs[i] / c_row;
+        f->epilogue.piece(f->epilogue.context, at, n, col, last - first,
+                          f->y + (at * c_row + col) * df_conv_bytes(f->c), c_row);
     }
 }
 
@@ -201,22 +239,20 @@ static void tile(const forward *f, int64_t group, int64_t row, int64_t rows, int
 static void job_task(void *context, int64_t begin, int64_t end)
 {
     const forward *f = context;
-    const df_conv_columns *columns = &f->columns;
     const int64_t row_tiles = df_ceil_div(f->pixels, f->job_rows);
-    const int64_t col_tiles = df_ceil_div(columns->n_panels, f->job_panels);
+    const int64_t col_tiles = df_ceil_div(f->columns.n_panels, f->job_panels);
+    const int64_t images = f->pixels / df_conv_pixels(f->c);
     for (int64_t job = begin; job < end; job++) {
         const int64_t row = job % row_tiles * f->job_rows;
         const int64_t rows = df_min(f->job_rows, f->pixels - row);
-        const int64_t group = job / row_tiles / col_tiles;
-        const int64_t panel = job / row_tiles % col_tiles * f->job_panels;
-        const int64_t panel_end = df_min(panel + f->job_panels, columns->n_panels);
-        tile(f, group, row, rows, panel, panel_end);
-        if (!f->epilogue.piece || f->epilogue.finish) continue;
-        const int64_t first = df_conv_panel_start(columns, panel);
-        const int64_t last = df_min(df_conv_panel_start(columns, panel_end), columns->n);
-        const int64_t col = group * columns->n + first, at = f->pixel0 + row;
-        f->epilogue.piece(f->epilogue.context, at, rows, col, last - first,
-                          f->y + (at * f->c->c_out + col) * df_conv_bytes(f->c), f->c->c_out);
+        tile t;
+        t.group = job / row_tiles / col_tiles;
+        t.panel = job / row_tiles % col_tiles * f->job_panels;
+        t.panel_end = df_min(t.panel + f->job_panels, f->columns.n_panels);
+        t.n_pieces = DF_SYM(df_conv_pieces)(f->c, f->regions, &f->view, images, row, rows,
+                                            t.pieces, t.windows, t.outputs);
+        run_tile(f, &t);
+        if (f->epilogue.piece && !f->epilogue.finish) finish_tile(f, &t, rows);
     }
 }
 
@@ -252,8 +288,9 @@ static void cut_jobs(forward *f)
 void DF_SYM(df_conv_windows_run)(const df_conv *c, const void *x, const void *w, bool flipped,
                                  void *y, df_product_epilogue epilogue, void *workspace)
 {
-    forward f = plan(c);
-    const bool is_padded = DF_SYM(df_conv_is_padded)(c);
+    df_conv_regions regions;
+    forward f = plan(c, &regions);
+    const bool copied = is_copied(&f);
     const int64_t bytes = df_conv_bytes(c), pixels = df_conv_pixels(c);
     const int64_t image = c->in[0] * c->in[1] * c->in[2] * c->c_in * bytes;
     const int64_t table = df_conv_align(f.n_segments * (int64_t)sizeof(df_conv_segment));
@@ -264,15 +301,15 @@ void DF_SYM(df_conv_windows_run)(const df_conv *c, const void *x, const void *w,
     f.segments = workspace;
     f.packed = c->packed ? (char *)w : (char *)workspace + table;
     f.padded = (char *)workspace + table + (c->packed ? 0 : packed_bytes(&f));
-    f.is_dilated = is_padded && (c->dilation[0] > 1 || c->dilation[1] > 1 || c->dilation[2] > 1);
-    f.view = DF_SYM(df_conv_view_of)(c, is_padded ? f.padded : x);
+    f.view = copied ? DF_SYM(df_conv_view_of)(c, f.padded) : DF_SYM(df_conv_in_place)(c, x);
+    f.view.apart = f.regions != NULL;
     cut_segments(&f);
     if (!c->packed) pack_all(&f);
     for (int64_t i = 0; i < c->n; i += f.images) {
         const int64_t n = df_min(f.images, c->n - i);
         f.pixel0 = i * pixels;
         f.pixels = n * pixels;
-        if (is_padded) DF_SYM(df_conv_pad)(c, (const char *)x + i * image, n, f.padded);
+        if (copied) DF_SYM(df_conv_pad)(c, (const char *)x + i * image, n, f.padded);
         cut_jobs(&f);
         df_parallel_for(n_jobs(&f), 1, job_macs(&f) * 0.125 / (double)f.columns.lanes, job_task,
                         &f);

@@ -18,15 +18,22 @@ int64_t DF_SYM(df_conv_padded_bytes)(const df_conv *c)
     return bytes;
 }
 
+df_conv_view DF_SYM(df_conv_in_place)(const df_conv *c, const void *x)
+{
+    df_conv_view v = {.data = x, .pixel = c->c_in, .group = df_conv_group_in(c)};
+    v.row = c->in[2] * v.pixel;
+    v.plane = c->in[1] * v.row;
+    v.image = c->in[0] * v.plane;
+    return v;
+}
+
 df_conv_view DF_SYM(df_conv_view_of)(const df_conv *c, const void *x)
 {
-    const bool padded = DF_SYM(df_conv_is_padded)(c);
-    int64_t size[3];
-    for (int d = 0; d < 3; d++) size[d] = padded ? df_conv_extent(c, d) : c->in[d];
+    if (!DF_SYM(df_conv_is_padded)(c)) return DF_SYM(df_conv_in_place)(c, x);
     df_conv_view v = {.data = x, .pixel = df_conv_group_in(c)};
-    v.row = size[2] * v.pixel;
-    v.plane = size[1] * v.row;
-    v.group = size[0] * v.plane;
+    v.row = df_conv_extent(c, 2) * v.pixel;
+    v.plane = df_conv_extent(c, 1) * v.row;
+    v.group = df_conv_extent(c, 0) * v.plane;
     v.image = c->groups * v.group;
     return v;
 }
@@ -159,7 +166,7 @@ int64_t DF_SYM(df_conv_lines)(const df_conv *c, const df_conv_view *v, int64_t f
                               df_conv_segment *segments)
 {
     const int64_t channels = df_conv_group_in(c);
-    const bool joined = c->dilation[2] == 1; /* taps of a line are adjacent */
+    const bool joined = c->dilation[2] == 1 && !v->apart; /* taps of a line are adjacent */
     counter k = taps_of(c, v);
     int64_t found = 0, channel = first % channels;
     bool wraps;
@@ -175,25 +182,4 @@ int64_t DF_SYM(df_conv_lines)(const df_conv *c, const df_conv_view *v, int64_t f
         count_on(&k, &wraps);
     }
     return found;
-}
-
-bool DF_SYM(df_conv_meets_image)(const df_conv *c, int64_t first, int64_t n, int64_t begin,
-                                 int64_t end)
-{
-    const int64_t channels = df_conv_group_in(c);
-    counter lo = {.size = {c->out[0], c->out[1], c->out[2]}}, hi = lo;
-    counter tap = {.size = {c->kernel[0], c->kernel[1], c->kernel[2]}};
-    bool apart = count_to(&lo, first) != count_to(&hi, first + n - 1);
-    count_to(&tap, begin / channels);
-    for (int d = 0; d < 3; d++) {
-        /* After the first dimension in which they differ, pixels are at all positions. */
-        const int64_t from = apart ? 0 : lo.at[d], to = apart ? c->out[d] - 1 : hi.at[d];
-        const int64_t more = d < 2 ? 0 : (end - 1) / channels - begin / channels;
-        const int64_t tap_at = tap.at[d] * c->dilation[d] - c->pad[d];
-        if (to * c->stride[d] + tap_at + more * c->dilation[d] < 0 ||
-            from * c->stride[d] + tap_at >= c->in[d])
-            return false;
-        apart = apart || from != to;
-    }
-    return true;
 }

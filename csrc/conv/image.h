@@ -14,6 +14,7 @@
 typedef struct {
     const char *data;
     int64_t image, group, plane, row, pixel;
+    bool apart; /* each tap of a window is a segment */
 } df_conv_view;
 
 /* Inputs and outputs of a group, weights per output, output pixels per image. */
@@ -40,6 +41,8 @@ bool DF_SYM(df_conv_is_padded)(const df_conv *c);
 int64_t DF_SYM(df_conv_padded_bytes)(const df_conv *c);
 /* The layout of x, or of the padded copies of its images. */
 df_conv_view DF_SYM(df_conv_view_of)(const df_conv *c, const void *x);
+/* The layout of x, read in place. */
+df_conv_view DF_SYM(df_conv_in_place)(const df_conv *c, const void *x);
 /* Copies n images from x on, with padding, to `padded`. */
 void DF_SYM(df_conv_pad)(const df_conv *c, const void *x, int64_t n, void *padded);
 
@@ -52,11 +55,6 @@ void DF_SYM(df_conv_weights)(const df_conv *c, const df_conv_view *v, int64_t fi
 /* The same weights as segments of a window; returns the number of segments. */
 int64_t DF_SYM(df_conv_lines)(const df_conv *c, const df_conv_view *v, int64_t first, int64_t n,
                               df_conv_segment *segments);
-
-/* True if the windows of some of n output pixels from `first` on may contain elements of the image
- * at weights [begin, end), which are in one line of the window. */
-bool DF_SYM(df_conv_meets_image)(const df_conv *c, int64_t first, int64_t n, int64_t begin,
-                                 int64_t end);
 
 /* Sum of two sizes in bytes; -1 if one is negative or the sum exceeds 64 bits. */
 static inline int64_t df_conv_sum_bytes(int64_t a, int64_t b)

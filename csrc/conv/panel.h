@@ -32,10 +32,11 @@ typedef struct {
     const void *b;
     int64_t b_row;
     void *c;
+    const int64_t *c_rows; /* offset of each row of C; NULL: c_row apart */
     int64_t c_row;
     bool accumulate; /* C += A B */
     const df_finish *finish; /* steps on C, or NULL */
-    int64_t at, column;      /* of the first element of C, for the steps */
+    int64_t at, column;      /* of the element at c, for the steps */
 } df_conv_panel;
 
 void DF_SYM(df_conv_panel_run)(df_dtype dtype, const df_conv_panel *panel);

@@ -31,22 +31,25 @@ DF_INLINE void FN(block)(const int height, const int cols, const bool partial,
         }
     }
 
-    T *c = (T *)p->c + row * p->c_row;
+    T *c = p->c;
     const int64_t lanes = partial ? n_last : LANES;
+    int64_t to[HEIGHT];
+    UNROLL for (int i = 0; i < height; i++) {
+        const int64_t at = row + df_min(i, n_rows - 1);
+        to[i] = p->c_rows ? p->c_rows[at] : at * p->c_row;
+    }
     if (p->accumulate)
         UNROLL for (int i = 0; i < height; i++)
             UNROLL for (int j = 0; j < cols; j++)
-                sum[i][j] += FN(load_upto)(c + df_min(i, n_rows - 1) * p->c_row + j * LANES,
-                                           j == cols - 1 ? lanes : LANES);
+                sum[i][j] += FN(load_upto)(c + to[i] + j * LANES, j == cols - 1 ? lanes : LANES);
 #if defined(FINISHES)
     if (p->finish)
-        FN(finish)(p->finish, height, cols, DF_CONV_COLS, lanes, n_rows, p->at + row * p->c_row,
-                   p->c_row, p->column, &sum[0][0]);
+        FN(finish)(p->finish, height, cols, DF_CONV_COLS, lanes, p->at, to, p->column, &sum[0][0]);
 #endif
     UNROLL for (int i = 0; i < height; i++) {
         if (i >= n_rows) break;
         UNROLL for (int j = 0; j < cols; j++)
-            FN(store_upto)(c + i * p->c_row + j * LANES, sum[i][j], j == cols - 1 ? lanes : LANES);
+            FN(store_upto)(c + to[i] + j * LANES, sum[i][j], j == cols - 1 ? lanes : LANES);
     }
 }
 
