@@ -67,3 +67,36 @@ def test_sums_of_three_in_reduced_precision(kind, want):
     arrays = [np.array(x, "float16") for x in ([6e4, 2048.], [6e4, 1.], [3e4, -2044.])]
     model = df.onnx.load(model_of(kind, arrays, "float16"), traced=False)
     np.testing.assert_array_equal(model(*arrays).numpy(), np.array(want, "float16"))
+
+
+@pytest.mark.parametrize("pads, strides, dilations, more, copies", [
+    ([1, 1, 1, 1], [2, 2], [1, 1], {}, False),
+    ([0, 2, 1, 0], [1, 1], [1, 1], {}, False),
+    ([1, 1, 1, 2], [2, 1], [1, 1], {"pads": [1, 1, 0, 2], "ceil_mode": 1}, False),
+    ([1, 1, 1, 1], [1, 2], [1, 1], {"pads": None, "auto_pad": "SAME_LOWER"}, False),
+    ([3, 1, 2, 4], [1, 2], [2, 3], {}, False),
+    ([3, 1, 0, 0], [1, 1], [1, 1], {}, True),
+])
+@pytest.mark.parametrize("kind", ["MaxPool", "AveragePool"])
+def test_padded_pools(kind, pads, strides, dilations, more, copies):
+    """Padding that is shorter than a window is an attribute of the pooling op and is not copied."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 10, 11), "float32")
+    x[0, 0, 0, :3] = x[1, 1, 2:8, 2:8] = -np.inf
+    x[0, 1, 4, 4] = np.nan
+    attrs = {"kernel_shape": [3, 3], "pads": pads, "strides": strides, "dilations": dilations}
+    model = df.onnx.load(model_of(
+        kind, [x], "float32", **{k: v for k, v in (attrs | more).items() if v is not None}))
+    grown = [(0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])]
+    spans = tuple(2 * d + 1 for d in dilations)
+
+    def windows(x, value):
+        x = np.pad(x, grown, constant_values=value)
+        x = np.lib.stride_tricks.sliding_window_view(x, spans, (2, 3))
+        return x[:, :, ::strides[0], ::strides[1], ::dilations[0], ::dilations[1]]
+
+    with np.errstate(invalid="ignore"):
+        want = (windows(x, -np.inf).max((4, 5)) if kind == "MaxPool" else
+                windows(x, 0).sum((4, 5)) / windows(np.ones_like(x), 0).sum((4, 5)))
+    np.testing.assert_allclose(model(x).numpy(), want, rtol=1e-5, atol=1e-6)
+    names = [row.label for row in model.profile(x, runs=1).rows]
+    assert any("pad" in name for name in names) == copies

@@ -107,12 +107,19 @@ def _pads_of_windows(node: Node, x: Any) -> Any:
     return windows, strides, dilations, pads, grown
 
 
-def _pool(x: Any, kind: str, windows: Any, strides: Any, dilations: Any) -> Any:
+def _pool(x: Any, kind: str, windows: Any, strides: Any, dilations: Any, pads: Any = None) -> Any:
     n = x.ndim - 2
+    padding: Any = [[0, 0], [0, 0], *pads] if pads else "VALID"
     if any([d != 1 for d in dilations]) and any([s != 1 for s in strides]):
-        y = nn.pool(x, windows, kind, [1] * n, "VALID", FORMATS[n], dilations)
+        y = nn.pool(x, windows, kind, [1] * n, padding, FORMATS[n], dilations)
         return y[(slice(None), slice(None), *[slice(None, None, s) for s in strides])]
-    return nn.pool(x, windows, kind, strides, "VALID", FORMATS[n], dilations)
+    return nn.pool(x, windows, kind, strides, padding, FORMATS[n], dilations)
+
+
+def _are_short(pads: Any, windows: Any, dilations: Any) -> bool:
+    """Return True if `nn.pool` takes these pads: known, and less than a window."""
+    return all([isinstance(k, int) and k <= (window - 1) * d
+                for pair, window, d in zip(pads, windows, dilations, strict=True) for k in pair])
 
 
 @operator("MaxPool")
@@ -123,8 +130,9 @@ def _(node: Node, x):
     lowest = float("-inf") if dtype.is_floating else dtype.min
     if node.n_outputs > 1:
         return _with_places(node, x, windows, strides, dilations, grown, lowest)
-    if any([k for pair in grown for k in pair]):
-        x = df.pad(x, [[0, 0], [0, 0], *grown], constant_values=df.constant(lowest, dtype))
+    if _are_short(grown, windows, dilations):
+        return _pool(x, "MAX", windows, strides, dilations, grown)
+    x = df.pad(x, [[0, 0], [0, 0], *grown], constant_values=df.constant(lowest, dtype))
     return _pool(x, "MAX", windows, strides, dilations)
 
 
@@ -186,6 +194,8 @@ def _(node: Node, x):
     windows, strides, dilations, pads, grown = _pads_of_windows(node, x)
     if not any([k for pair in grown for k in pair]):
         return _pool(x, "AVG", windows, strides, dilations)
+    if not node("count_include_pad", 0) and _are_short(grown, windows, dilations):
+        return _pool(x, "AVG", windows, strides, dilations, grown)
     y = _pool(df.pad(x, [[0, 0], [0, 0], *grown]), "AVG", windows, strides, dilations)
     ones = df.ones([1, 1, *x.shape[2:]], x.dtype)
     inside = pads if node("count_include_pad", 0) else [[0, 0]] * len(pads)
