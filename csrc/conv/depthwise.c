@@ -21,7 +21,7 @@
 #endif
 
 #define VECTORS 16               /* vectors of channels at a time: sums of their weights fit L1 */
-#define LONGEST_RUN 128          /* results, plus 2 at the edges: terms of a sum in a register */
+#define LONGEST_RUN 128          /* results, plus edges: terms of a sum in a register */
 #define TASK_NS 16000
 #define ROWS_BYTES (256 << 10)   /* sources and results in use at a time (L2) */
 #define GROUPS 32                /* groups of runs with separate sums of weights */
@@ -37,8 +37,9 @@ typedef struct {
     int64_t n[3], x_step[3], w_step[3];
     int64_t count, x_next, y_next; /* results, and distances to the next one */
     int64_t channels;
-    bool shared;      /* the sources of the next result are the same, shifted by one tap */
-    bool left, right; /* the first result lacks its first tap, the last result its last tap */
+    bool shared;         /* the sources of the next result are the same, shifted by one tap */
+    int64_t left, right; /* number of first taps that the first result lacks, one less for each
+                          * result after it; of last taps that the last result lacks */
     const df_finish *finish; /* steps on the results, or NULL */
     int64_t at, column;      /* of the first result, for the steps */
 } window;
@@ -123,10 +124,9 @@ static sweep input_sweep(const df_conv *c, int d, int64_t first)
 }
 
 /* Consecutive results with the same taps, and the sources of the first result, along one dimension.
- * The results at `left` and `right` may lack a tap; see window. */
+ * The results at `left` and `right` may lack taps; see window. */
 typedef struct {
-    int64_t result, count, tap, n_taps, source;
-    bool left, right;
+    int64_t result, count, tap, n_taps, source, left, right;
 } run;
 
 /* Result i of a sweep, and its taps that have a source. */
@@ -171,29 +171,31 @@ static int64_t find_runs(const sweep *s, run *runs)
     return n;
 }
 
-/* True if `edge` is a single result with two taps, and `full` has three. */
-static bool is_edge(const run *edge, const run *full)
-{
-    return edge->count == 1 && edge->n_taps == 2 && full->n_taps == 3;
-}
-
-/* Merges runs of three taps with the adjacent results that lack the first or the last tap: two taps
- * of one result take as long as all taps of several results. Returns the number of runs left. */
-static int64_t join_edges(const sweep *s, run *runs, int64_t n)
+/* Merges runs of `taps` taps with the adjacent results that lack the first or the last ones, at
+ * most half: some taps of one result take as long as all taps of several results. Returns the
+ * number of runs left. */
+static int64_t join_edges(const sweep *s, run *runs, int64_t n, int64_t taps)
 {
     if (s->tap_next != s->next) return n;
     int64_t n_joined = 0;
     for (int64_t i = 0; i < n; i++) {
-        const run r = runs[i];
-        run *last = &runs[n_joined - (i > 0)];
-        if (i > 0 && is_edge(last, &r) && last->tap == r.tap + s->tap_step) {
-            *last = (run){last->result, r.count + 1, r.tap, 3, r.source - s->next, .left = true};
-        } else if (i > 0 && is_edge(&r, last) && last->tap == r.tap && !last->right) {
+        run r = runs[i], *last = &runs[n_joined - (n_joined > 0)];
+        if (n_joined > 0 && last->n_taps == taps && last->right < taps / 2 && r.count == 1 &&
+            r.tap == last->tap && r.n_taps == taps - 1 - last->right) {
             last->count++;
-            last->right = true;
-        } else {
-            runs[n_joined++] = r;
+            last->right++;
+            continue;
         }
+        for (; n_joined > 0 && r.n_taps == taps && r.left < taps / 2; last--, n_joined--) {
+            if (last->count != 1 || last->n_taps != taps - 1 - r.left ||
+                last->tap != r.tap + (r.left + 1) * s->tap_step)
+                break;
+            r.result = last->result;
+            r.source -= s->next;
+            r.count++;
+            r.left++;
+        }
+        runs[n_joined++] = r;
     }
     return n_joined;
 }
@@ -202,7 +204,7 @@ static int64_t join_edges(const sweep *s, run *runs, int64_t n)
 typedef struct {
     const df_conv *c;
     const kernels *kernels;
-    bool backward;
+    bool backward, of_weights;
     int64_t bytes, channels, times; /* bytes of an element; channels of y; outputs per channel of
                                      * x */
     const int64_t *from, *to;       /* sizes of sources and of results */
@@ -271,7 +273,8 @@ static void start(pass *p, void *workspace)
     for (int64_t i = 0; i < n_sweeps(p); i++) {
         const sweep s = sweep_of(p, 2, i);
         run *runs = p->runs + p->n_runs;
-        p->n_runs += join_edges(&s, runs, find_runs(&s, runs));
+        const bool five = s.n_taps == 5 && p->c->dtype == DF_F32 && !p->of_weights;
+        p->n_runs += join_edges(&s, runs, find_runs(&s, runs), five ? 5 : 3);
     }
     p->n_items = p->c->n * p->to[0] * p->to[1] * p->n_runs;
 }
@@ -460,6 +463,7 @@ void DF_SYM(df_depthwise_filter)(const df_conv *c, const void *x, const void *dy
 {
     pass p = plan(c, false);
     char *spread = (char *)workspace + runs_bytes(&p);
+    p.of_weights = true;
     start(&p, workspace);
     p.x = x;
     if (p.times > 1) {

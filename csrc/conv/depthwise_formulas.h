@@ -2,6 +2,7 @@
  * float64 weights have the general kernel only: the bits are the same, and code is small. */
 
 #define SEVERAL_ROWS (sizeof(T) == 4)
+#define FIVE (sizeof(T) == 4) /* has a kernel for five shared taps */
 
 /* Adds the products of one tap to n x m sums: n neighbouring results, m vectors of channels. Three
  * sources share a pointer, because base + {0, 1, 2} * next is one address mode. */
@@ -17,32 +18,41 @@ DF_INLINE void FN(tap)(const int n, const int m, const T *x, int64_t next, const
                                      by[v], sum[i * m + v]);
 }
 
-/* Same for three taps whose sources neighbouring results share: each source is loaded once. Without
- * `left` or `right` context, the outermost source does not exist and is skipped. */
-DF_INLINE void FN(three_taps)(const int n, const int m, bool left, bool right, const T *x,
-                              int64_t next, const T *w, int64_t w_step, int64_t lanes, V sum[SUMS])
+/* True if source j of n neighbouring results does not exist: the first result lacks `left` of its
+ * `taps` taps, the last one `right`, at most half. n and taps are constants. */
+DF_INLINE bool FN(lacks)(const int j, const int n, const int taps, int64_t left, int64_t right)
+{
+    const int from_end = n + taps - 1 - j;
+    return (j < taps / 2 && left > j) || (from_end <= taps / 2 && right >= from_end);
+}
+
+/* Same for three or five taps whose sources neighbouring results share: each source is loaded
+ * once. */
+DF_INLINE void FN(shared_taps)(const int taps, const int n, const int m, int64_t left,
+                               int64_t right, const T *x, int64_t next, const T *w, int64_t w_step,
+                               int64_t lanes, V sum[SUMS])
 {
     const T *three[4] = {x, x + 3 * next, x + 6 * next, x + 9 * next};
-    V by[3][4];
-    UNROLL for (int s = 0; s < 3; s++)
+    V by[5][4];
+    UNROLL for (int s = 0; s < taps; s++)
         UNROLL for (int v = 0; v < m; v++)
             by[s][v] = FN(load_upto)(w + s * w_step + v * LANES, lanes);
-    UNROLL for (int j = 0; j < n + 2; j++) {
-        if ((j == 0 && left) || (j == n + 1 && right)) continue;
+    UNROLL for (int j = 0; j < n + taps - 1; j++) {
+        if (FN(lacks)(j, n, taps, left, right)) continue;
         UNROLL for (int v = 0; v < m; v++) {
             const V source = FN(load_upto)(three[j / 3] + j % 3 * next + v * LANES, lanes);
-            UNROLL for (int s = 0; s < 3; s++)
+            UNROLL for (int s = 0; s < taps; s++)
                 if (j - s >= 0 && j - s < n)
                     sum[(j - s) * m + v] = FN(fma)(source, by[s][v], sum[(j - s) * m + v]);
         }
     }
 }
 
-/* Computes n consecutive results from `first` on, m vectors of channels. */
-DF_INLINE void FN(results)(const int n, const int m, const bool three, const window *g,
-                           int64_t first, int64_t at, int64_t lanes)
+/* Computes n consecutive results from `first` on, m vectors of channels. `shared`: number of taps
+ * in a row whose sources are shared, or 0. */
+DF_INLINE void FN(results)(const int n, const int m, const int shared, int64_t left, int64_t right,
+                           const window *g, int64_t first, int64_t at, int64_t lanes)
 {
-    const bool left = first == 0 && g->left, right = first + n == g->count && g->right;
     const int64_t x_step = g->x_step[2], w_step = g->w_step[2], next = g->x_next;
     const T *planes = (const T *)g->x + first * next + at, *weights = (const T *)g->w + at;
     T *y = (T *)g->y + first * g->y_next + at;
@@ -51,11 +61,13 @@ DF_INLINE void FN(results)(const int n, const int m, const bool three, const win
     for (int64_t p = 0; p < g->n[0]; p++, planes += g->x_step[0], weights += g->w_step[0]) {
         const T *line = planes, *line_w = weights;
         for (int64_t r = 0; r < g->n[1]; r++, line += g->x_step[1], line_w += g->w_step[1]) {
-            const T *x = line, *w = line_w;
-            if (three) FN(three_taps)(n, m, left, right, x, next, w, w_step, lanes, sum);
-            else
-                for (int64_t t = 0; t < g->n[2]; t++, x += x_step, w += w_step)
-                    FN(tap)(n, m, x, next, w, lanes, sum);
+            if (shared) {
+                FN(shared_taps)(shared, n, m, left, right, line, next, line_w, w_step, lanes, sum);
+                continue;
+            }
+            const T *x = line + left * x_step, *w = line_w + left * w_step;
+            for (int64_t t = g->n[2] - right - left; t > 0; t--, x += x_step, w += w_step)
+                FN(tap)(n, m, x, next, w, lanes, sum);
         }
     }
     UNROLL for (int i = 0; i < n; i++)
@@ -63,16 +75,22 @@ DF_INLINE void FN(results)(const int n, const int m, const bool three, const win
             FN(store_upto)(y + i * g->y_next + v * LANES, sum[i * m + v], lanes);
 }
 
-DF_INLINE void FN(all_channels)(const int n, const int m, const bool three, const window *g,
+/* Same for all channels. The last vector overlaps the vector before it. */
+DF_INLINE void FN(all_channels)(const int n, const int m, const int shared, const window *g,
                                 int64_t first)
 {
+    const int64_t left = df_max(g->left - first, 0);
+    const int64_t right = df_max(g->right - (g->count - first - n), 0);
     int64_t at = 0;
+    if (shared < 5 && g->channels < LANES) {
+        FN(results)(n, 1, shared, left, right, g, first, 0, g->channels);
+        return;
+    }
     if (m > 1)
         for (; at + m * LANES <= g->channels; at += m * LANES)
-            FN(results)(n, m, three, g, first, at, LANES);
-    for (; at + LANES <= g->channels; at += LANES)
-        FN(results)(n, 1, three, g, first, at, LANES);
-    if (at < g->channels) FN(results)(n, 1, three, g, first, at, g->channels - at);
+            FN(results)(n, m, shared, left, right, g, first, at, LANES);
+    for (; at < g->channels; at += LANES)
+        FN(results)(n, 1, shared, left, right, g, first, df_min(at, g->channels - LANES), LANES);
 }
 
 #if defined(FINISHES)
@@ -120,24 +138,26 @@ static void FN(finish_run)(const window *g)
 static void FN(run_results)(const window *given)
 {
     const window copy = *given, *g = &copy; /* a local copy, so that stores cannot alias it */
-    const bool three = g->shared && g->n[2] == 3;
+    const int64_t shared = g->shared ? g->n[2] : 0;
+    const bool five = FIVE && shared == 5 && g->channels >= LANES;
+    const bool lacking = shared == 5 && !five && (g->left || g->right);
     int64_t i = 0;
-    if (g->count >= 8) {
+    if (g->count >= 8 && !lacking) {
         for (; i < g->count; i += 8) {
             const int64_t first = df_min(i, g->count - 8);
-            if (three) FN(all_channels)(8, SUMS / 8, true, g, first);
-            else FN(all_channels)(8, SUMS / 8, false, g, first);
+            if (shared == 3) FN(all_channels)(8, SUMS / 8, 3, g, first);
+            else if (five) FN(all_channels)(8, SUMS / 8, 5, g, first);
+            else FN(all_channels)(8, SUMS / 8, 0, g, first);
         }
-    } else if (g->count >= 4) {
+    } else if (g->count >= 4 && !lacking) {
         for (; i < g->count; i += 4) {
             const int64_t first = df_min(i, g->count - 4);
-            if (three) FN(all_channels)(4, 2, true, g, first);
-            else FN(all_channels)(4, 2, false, g, first);
+            if (shared == 3) FN(all_channels)(4, 2, 3, g, first);
+            else if (five) FN(all_channels)(4, 2, 5, g, first);
+            else FN(all_channels)(4, 2, 0, g, first);
         }
     } else {
-        for (; i < g->count; i++)
-            if (three) FN(all_channels)(1, 4, true, g, i);
-            else FN(all_channels)(1, 4, false, g, i);
+        for (; i < g->count; i++) FN(all_channels)(1, 4, 0, g, i);
     }
 #if defined(FINISHES)
     if (g->finish) FN(finish_run)(g);
@@ -146,14 +166,14 @@ static void FN(run_results)(const window *given)
 
 /* Adds the products of n neighbouring results of y with x to the sums of rows x cols taps; the
  * sizes are constants. If n > 1, the results share their sources. */
-DF_INLINE void FN(taps)(const int n, const int rows, const int cols, bool left, bool right,
+DF_INLINE void FN(taps)(const int n, const int rows, const int cols, int64_t left, int64_t right,
                         const window *g, const T *x, const T *by, int64_t lanes, V sums[9])
 {
     V y[4], sum[9];
     UNROLL for (int t = 0; t < rows * cols; t++) sum[t] = sums[t];
     UNROLL for (int k = 0; k < n; k++) y[k] = FN(load_upto)(by + k * g->y_next, lanes);
     UNROLL for (int j = 0; j < cols + n - 1; j++) {
-        if ((j == 0 && left) || (j == cols + n - 2 && right)) continue;
+        if (FN(lacks)(j, n, cols, left, right)) continue;
         UNROLL for (int r = 0; r < rows; r++) {
             const V source = FN(load_upto)(x + r * g->x_step[1] + j * g->x_step[2], lanes);
             UNROLL for (int s = 0; s < cols; s++)
@@ -169,7 +189,8 @@ DF_INLINE void FN(taps_of_channels)(const int n, const int rows, const int cols,
                                     const window *g, const T *x, int64_t at, int64_t channels,
                                     V sum[][9])
 {
-    const bool left = first == 0 && g->left, right = first + n == g->count && g->right;
+    const int64_t left = df_max(g->left - first, 0);
+    const int64_t right = df_max(g->right - (g->count - first - n), 0);
     const T *y = (const T *)g->y + first * g->y_next + at;
     int64_t c = 0;
     x += first * g->x_next + at;
@@ -256,3 +277,4 @@ static void FN(add_up)(void *to, const void *from, int64_t n_sums, int64_t n, in
 }
 
 #undef SEVERAL_ROWS
+#undef FIVE

@@ -9,19 +9,21 @@ from tests.graph.test_matmul_epilogue import GOOD, normal, same_bits, tile_code
 from tests.ops import harness
 
 # x, w, attributes: several tiles and panels, strides, groups, depthwise, Winograd, several passes,
-# dilated taps in the padding, empty sums, no images
+# dilated taps in the padding, regions of different taps, empty sums, no images
 CONVOLUTIONS = [
     ((2, 5, 5, 3), (3, 3, 3, 4), {"same": True}),
     ((9, 14, 15, 3), (5, 5, 3, 70), {"same": True}),
     ((2, 30, 31, 8), (3, 3, 8, 150), {"strides": [2, 2]}),
     ((3, 9, 9, 6), (3, 3, 2, 9), {"pads": [1, 2, 0, 1]}),
     ((5, 9, 9, 18), (3, 3, 1, 36), {"same": True}),
+    ((2, 7, 7, 18), (5, 5, 1, 18), {"same": True}),
     ((3, 17, 18, 16), (3, 3, 16, 33), {"same": True}),
     ((2, 7, 6, 40), (1, 1, 40, 33), {}),
     ((1, 5, 7, 1500), (1, 1, 1500, 21), {}),
     ((2, 7, 3), (2, 3, 17), {}),
     ((2, 9, 7, 5), (3, 3, 5, 20), {"dilations": [7, 5], "pads": [7, 8, 5, 5]}),
     ((1, 6, 5, 400), (3, 3, 400, 9), {"dilations": [5, 4], "pads": [5, 5, 4, 4]}),
+    ((1, 14, 13, 20), (3, 3, 20, 33), {"dilations": [6, 5], "same": True}),
     ((2, 4, 4, 5, 3), (2, 2, 2, 3, 20), {"same": True}),
     ((2, 5, 5, 0), (3, 3, 0, 4), {}),
     ((0, 5, 5, 3), (3, 3, 3, 4), {}),

@@ -56,7 +56,27 @@ def test_random_sizes(sizes, dtype):
         np.testing.assert_array_equal(got.numpy(), want)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kernel", [3, 5])
+@pytest.mark.parametrize("channels", [3, 16, 17, 67])
+def test_lines_of_all_widths(channels, kernel, dtype):
+    """Three and five taps have kernels that share sources between neighbouring results."""
+    rng = np.random.default_rng(1)
+    w = whole(rng, kernel, kernel, channels, 1, dtype=dtype)
+    for width in range(1, 22):
+        x = whole(rng, 1, 4, width, channels, dtype=dtype)
+        for pads in ((kernel // 2, kernel // 2), (kernel - 1, 1), (0, kernel - 1)):
+            if width + sum(pads) < kernel:
+                continue
+            kwargs = {"strides": 1, "padding": [(0, 0), (2, 2), pads, (0, 0)]}
+            g = whole(rng, *depthwise(x, w, **kwargs).shape, dtype=dtype)
+            for got, want in zip(results(x, w, g, kwargs), references(x, w, g, kwargs),
+                                 strict=True):
+                np.testing.assert_array_equal(got.numpy(), want)
+
+
 @pytest.mark.parametrize("x_shape, w_shape, kwargs", [
+    ((9, 14, 14, 72), (5, 5, 72, 1), {"strides": 1, "padding": "SAME"}),
     ((9, 28, 28, 40), (3, 3, 40, 1), {"strides": 1, "padding": "SAME"}),
     ((9, 21, 20, 33), (5, 4, 33, 2), {"strides": 2, "padding": "SAME"}),
     ((2, 3, 900, 6), (2, 7, 6, 3), {"strides": [1, 3], "padding": "VALID", "dilations": [1, 2]}),
