@@ -35,7 +35,9 @@ FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
 # compiler does not accept are omitted.
 SLIM = ["-fno-split-loops", "-fno-split-paths", "-fno-ipa-cp-clone",
         "--param=vect-epilogues-nomask=0"]
-LEAN = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c", CSRC / "conv/depthwise.c",
+LEAN = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c",
+        *[CSRC / f"conv/{name}.c" for name in (
+            "conv", "depthwise", "filter", "forward", "image", "input", "regions")],
         CSRC / "ops/array/slicing.c", CSRC / "ops/conv/geometry.c", CSRC / "ops/epilogue.c",
         CSRC / "ops/nn/ctc.c", CSRC / "ops/nn/recurrent.c",
         *CSRC.glob("factor/*.c"),
