@@ -24,6 +24,8 @@
 #define LONGEST_RUN 128          /* results, plus edges: terms of a sum in a register */
 #define TASK_NS 16000
 #define ROWS_BYTES (256 << 10)   /* sources and results in use at a time (L2) */
+#define WEIGHTS_BYTES (32 << 10) /* weights of all taps that are read from L1 anyway */
+#define L1_BYTES (40 << 10)      /* otherwise weights, sources and results in use at a time */
 #define GROUPS 32                /* groups of runs with separate sums of weights */
 #define GROUP_RUNS 16            /* runs per group, at least */
 #define MAC_NS_PER_BYTE 0.01     /* estimate */
@@ -317,13 +319,17 @@ static void process_channels(const pass *p, int64_t begin, int64_t end, int64_t 
 }
 
 /* Processes runs [begin, end) of all rows, for all channels, in groups of channels small enough
- * that the rows that the next row reads again stay in L2. */
+ * that the rows that the next row reads again stay in L2. If there are more taps than pixels in a
+ * row, weights are most of the memory that is read: then they stay in L1. */
 static void process_runs(const pass *p, int64_t begin, int64_t end,
                          void (*kernel)(const window *g), char *w)
 {
     const int64_t lanes = DF_VEC_BYTES / p->bytes;
     const int64_t row = df_max(p->from[2], p->to[2]) * (p->c->kernel[1] + 1) * DF_VEC_BYTES;
-    const int64_t n = df_max(ROWS_BYTES / row / 4, 1) * 4 * lanes;
+    const int64_t taps = p->n_weights / p->channels, weights = taps * DF_VEC_BYTES;
+    int64_t n = df_max(ROWS_BYTES / row / 4, 1) * 4 * lanes;
+    if (taps > p->from[2] && df_min(n, p->channels) / lanes * weights > WEIGHTS_BYTES)
+        n = df_max(L1_BYTES / (row + weights) / 4, 1) * 4 * lanes;
     for (int64_t at = 0; at < p->channels; at += n)
         process_channels(p, begin, end, at, df_min(n, p->channels - at), kernel, w);
 }
