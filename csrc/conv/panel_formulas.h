@@ -61,7 +61,7 @@ static void FN(panel_whole)(const df_conv_panel *p)
     const int64_t vectors = p->cols / LANES;
     if (vectors == 1) PANEL(TALL, 1, false);
     else if (vectors == 2) PANEL(TALL, 2, false);
-    else if (vectors == 3) PANEL(TALL, 3, false);
+    else if (vectors < DF_CONV_COLS) PANEL(TALL, 3, false);
     else PANEL(LOW, DF_CONV_COLS, false);
 }
 
@@ -70,7 +70,7 @@ static void FN(panel_partial)(const df_conv_panel *p)
     const int64_t vectors = df_ceil_div(p->cols, LANES);
     if (vectors == 1) PANEL(TALL, 1, true);
     else if (vectors == 2) PANEL(TALL, 2, true);
-    else if (vectors == 3) PANEL(TALL, 3, true);
+    else if (vectors < DF_CONV_COLS) PANEL(TALL, 3, true);
     else PANEL(LOW, DF_CONV_COLS, true);
 }
 
