@@ -11,6 +11,7 @@
 #define LOW 4
 #endif
 #define HEIGHT TALL
+#define REST 2 /* height of the kernels for the last rows: one is left of 7 x 7 pixels */
 
 #define UNROLL _Pragma("GCC unroll 8")
 

@@ -53,16 +53,27 @@ DF_INLINE void FN(block)(const int height, const int cols, const bool partial,
     }
 }
 
+#define HAS_REST (sizeof(T) == 4 && TALL > LOW) /* has kernels for the last rows */
+
 #define PANEL(height, cols, partial)                                                               \
     for (int64_t row = 0; row < p->n_rows; row += height) FN(block)(height, cols, partial, p, row)
+
+/* Same, with a lower block for the last rows if they are few. */
+#define PANEL_AND_REST(height, cols)                                                               \
+    do {                                                                                           \
+        int64_t row = 0;                                                                           \
+        for (; p->n_rows - row > (HAS_REST ? REST : 0); row += height)                             \
+            FN(block)(height, cols, false, p, row);                                                \
+        if (HAS_REST && row < p->n_rows) FN(block)(REST, cols, false, p, row);                     \
+    } while (0)
 
 static void FN(panel_whole)(const df_conv_panel *p)
 {
     const int64_t vectors = p->cols / LANES;
     if (vectors == 1) PANEL(TALL, 1, false);
     else if (vectors == 2) PANEL(TALL, 2, false);
-    else if (vectors < DF_CONV_COLS) PANEL(TALL, 3, false);
-    else PANEL(LOW, DF_CONV_COLS, false);
+    else if (vectors < DF_CONV_COLS) PANEL_AND_REST(TALL, 3);
+    else PANEL_AND_REST(LOW, DF_CONV_COLS);
 }
 
 static void FN(panel_partial)(const df_conv_panel *p)
@@ -75,6 +86,8 @@ static void FN(panel_partial)(const df_conv_panel *p)
 }
 
 #undef PANEL
+#undef PANEL_AND_REST
+#undef HAS_REST
 
 static void FN(conv_panel)(const df_conv_panel *p)
 {

@@ -8,8 +8,8 @@ from dualflow import _core
 from tests.graph.test_matmul_epilogue import GOOD, normal, same_bits, tile_code
 from tests.ops import harness
 
-# x, w, attributes: several tiles and panels, strides, groups, depthwise, Winograd, several passes,
-# dilated taps in the padding, regions of different taps, empty sums, no images
+# x, w, attributes: several tiles and panels, strides, groups, depthwise, Winograd, a single last
+# row, several passes, dilated taps in the padding, regions of different taps, empty sums, no images
 CONVOLUTIONS = [
     ((2, 5, 5, 3), (3, 3, 3, 4), {"same": True}),
     ((9, 14, 15, 3), (5, 5, 3, 70), {"same": True}),
@@ -19,6 +19,7 @@ CONVOLUTIONS = [
     ((2, 7, 7, 18), (5, 5, 1, 18), {"same": True}),
     ((3, 17, 18, 16), (3, 3, 16, 33), {"same": True}),
     ((2, 7, 6, 40), (1, 1, 40, 33), {}),
+    ((1, 7, 7, 40), (1, 1, 40, 112), {}),
     ((1, 5, 7, 1500), (1, 1, 1500, 21), {}),
     ((2, 7, 3), (2, 3, 17), {}),
     ((2, 9, 7, 5), (3, 3, 5, 20), {"dilations": [7, 5], "pads": [7, 8, 5, 5]}),
