@@ -12,9 +12,10 @@
  *   vmath_asin.h    asin acos                           |
  *   vmath_pow.h     pow                                 |
  *   vmath_normal.h  gelu silu and their derivatives    /
- *   vmath_pieces.h  tanh erf of float32 with AVX-512, from tables
- *   vmath_wide.h    asinh acosh atanh erfc of float32, computed in float64
+ *   vmath_pieces.h  tanh erf of float32 with AVX-512, from tables; a part of erfc and gelu
+ *   vmath_wide.h    asinh acosh atanh of float32, computed in float64; erfc without FMA
  *   vmath_area.h    asinh acosh atanh erfc of float64
+ *   vmath_erfc.h    erfc of float32; gelu of float32 with AVX-512
  *
  * Separate: vmath_gamma.h has lgamma, digamma and related functions, vmath_quantile.h erfinv and
  * ndtri. */
@@ -105,5 +106,9 @@ DF_INLINE v_f32 by_lane_f32(double (*f)(double), v_f32 x)
 
 #include "simd/vmath_area.h"
 #include "simd/vmath_wide.h"
+#define DTYPE f32
+#include "simd/vmath_erfc.h"
+#undef DTYPE
+DF_INLINE v_f64 gelu_f64(v_f64 x) { return gelu_by_mills_f64(x); }
 
 #endif

@@ -82,7 +82,8 @@ DF_INLINE v_f64 atanh_f64(v_f64 x)
     return copysign_f64(select_f64((a != a) | (a < 0x1p-28), a, y), x);
 }
 
-#define ERFC_END 37.6583 /* erfc is 0 above this, 2 below its negative; its square is -EXP_LOW */
+/* erfc is 0 above this, 2 below its negative; its square is -EXP_LOW. */
+#define ERFC_END_f64 37.6583
 /* The low parts of sqrt(2) and of sqrt(2 / pi), beyond float64. */
 #define SQRT_2_LOW (-0x1.bdd3413b26456p-54)
 #define SQRT_2_OVER_PI_LOW (-0x1.cbc0d30ebfd15p-55)
@@ -112,7 +113,7 @@ DF_INLINE v_f64 erfc_ratio_f64(v_f64 a)
 DF_INLINE v_f64 erfc_f64(v_f64 x)
 {
     const int n_terms = sizeof erf_poly_f64 / sizeof *erf_poly_f64;
-    v_f64 a = clamp_f64(abs_f64(x), 0, ERFC_END), n;
+    v_f64 a = clamp_f64(abs_f64(x), 0, ERFC_END_f64), n;
     df_pair_f64 square = two_product_f64(a, a);
     v_f64 fraction = exp_pair_fraction_f64((df_pair_f64){-square.high, -square.low}, &n);
     v_f64 tail = scale_f64(fraction * erfc_ratio_f64(a), n);

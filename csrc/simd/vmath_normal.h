@@ -41,7 +41,7 @@ DF_INLINE V FN(normal_center)(V x)
 }
 
 /* x P(X < x) */
-DF_INLINE V FN(gelu)(V x)
+DF_INLINE V FN(gelu_by_mills)(V x)
 {
     V n, c = FN(clamp)(x, -DF_CAT(NORMAL_END, DTYPE), DF_CAT(NORMAL_END, DTYPE)), t = FN(abs)(c);
     V tail = FN(density_fraction)(c, &n) * FN(mills)(t);

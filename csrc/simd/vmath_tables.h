@@ -164,6 +164,14 @@ static const double short_erfcx_poly_f64[] = {
     0.0020018179145020304, -0.000777574588413287, -0.0002681249329358035,
 };
 
+/* (K + x) e^(x^2) erfc(x) in u = (x - K) / (x + K), 0.75 <= x <= 10.06; error 2^-30.4. For this K
+ * the first coefficient is almost exactly a float32. */
+#define ERFCX_CENTRE 2.50390625f
+static const float erfcx_poly_f32[] = {
+    1.05422628f, -0.805393577f, 0.455123514f, -0.172359735f, 0.0289507955f, 0.00825874135f,
+    -0.00484387297f, -0.000378653698f, 0.000627844827f,
+};
+
 /* (erf(x) - x) / x in z = x^2, |x| <= 1; error 2^-62.8 */
 static const double erf_poly_f64[] = {
     0.1283791670955126, -0.3761263890318375, 0.11283791670954885, -0.02686617064507787,

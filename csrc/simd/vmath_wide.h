@@ -15,4 +15,3 @@ DF_INLINE v_f32 through_f64(v_f64 (*f)(v_f64), v_f32 x)
 DF_INLINE v_f32 asinh_f32(v_f32 x) { return through_f64(short_asinh_f64, x); }
 DF_INLINE v_f32 acosh_f32(v_f32 x) { return through_f64(short_acosh_f64, x); }
 DF_INLINE v_f32 atanh_f32(v_f32 x) { return through_f64(short_atanh_f64, x); }
-DF_INLINE v_f32 erfc_f32(v_f32 x) { return through_f64(short_erfc_f64, x); }

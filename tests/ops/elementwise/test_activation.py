@@ -50,6 +50,15 @@ def test_tails_of_gelu_and_silu(approximate):
                                    rtol=4 * np.finfo(dtype).eps * 2, atol=np.finfo(dtype).eps * 12)
 
 
+def test_gelu_of_float32_over_its_range():
+    bits = np.arange(0, 2**32, 30_011, dtype=np.uint64).astype(np.uint32)
+    x = np.concatenate([bits.view(np.float32), np.linspace(-14.5, 6, 60_000, dtype=np.float32)])
+    x = x[np.isfinite(x)]
+    want, got = df.nn.gelu(x.astype(np.float64)).numpy(), df.nn.gelu(x).numpy()
+    error = np.abs(got - want) / np.abs(np.spacing(want.astype(np.float32)))
+    assert error.max() < 6.5, x[error.argmax()]
+
+
 COMPOSED = {
     "relu": lambda x: df.maximum(x, 0.0),
     "relu6": lambda x: df.clip_by_value(x, 0.0, 6.0),
