@@ -71,6 +71,8 @@ TILE_UNARY(reciprocal)
 
 #else
 
+#define DIVIDED_AS_F64_i32 1
+
 DF_INLINE bool FN(is_zero)(T x) { return x == 0; }
 TEST_FIRST(is_zero)
 
@@ -116,8 +118,43 @@ DF_INLINE V FN(lcm)(V a, V b) { return FN(lanewise2)(a, b, FN(lcm_1)); }
 TILE_BINARY(gcd)
 TILE_BINARY(lcm)
 
+#if DF_CAT(DIVIDED_AS_F64, DTYPE) && defined(DF_ROUND)
+
+typedef T FN(half_vector) __attribute__((vector_size(DF_VEC_BYTES / 2)));
+
+/* The quotient of int32 as a float64 is exact enough for its floor: a multiple of 1 / b that is no
+ * integer has a distance of 1 / b from one, far above half an ulp. Adding the magic number leaves
+ * the integer, also the 2^31 of MIN / -1, in the low bits. */
+DF_INLINE FN(half_vector) FN(floordiv_half)(FN(half_vector) a, FN(half_vector) b)
+{
+    v_f64 q = __builtin_convertvector(a, v_f64) / __builtin_convertvector(b, v_f64);
+    v_i64 bits = (v_i64)(floor_f64(q) + 0x1.8p52);
+    return __builtin_convertvector(bits, FN(half_vector));
+}
+
+DF_INLINE V FN(floordiv)(V a, V b)
+{
+    FN(half_vector) x[2], y[2];
+    M zero = b == (V){0};
+    b -= zero;
+    memcpy(x, &a, sizeof a);
+    memcpy(y, &b, sizeof b);
+    for (int h = 0; h < 2; h++) x[h] = FN(floordiv_half)(x[h], y[h]);
+    memcpy(&a, x, sizeof a);
+    return a & ~zero;
+}
+
+DF_INLINE V FN(floormod)(V a, V b)
+{
+    return (a - FN(floordiv)(a, b) * b) & ~(b == (V){0});
+}
+
+#else
+
 DF_INLINE V FN(floordiv)(V a, V b) { return FN(lanewise2)(a, b, FN(floordiv_1)); }
 DF_INLINE V FN(floormod)(V a, V b) { return FN(lanewise2)(a, b, FN(floormod_1)); }
+
+#endif
 
 #endif
 

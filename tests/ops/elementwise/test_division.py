@@ -111,3 +111,20 @@ def test_floor_division_is_exact_near_integer_quotients(dtype):
     exact = [divmod(Fraction(float(x)), Fraction(float(y))) for x, y in zip(a, b, strict=True)]
     np.testing.assert_array_equal(quotient, np.array([float(q) for q, _ in exact], dtype))
     np.testing.assert_array_equal(remainder, np.array([float(r) for _, r in exact], dtype))
+
+
+def test_floor_division_of_int32_is_exact():
+    """Vectors divide in float64, whose quotient of large numbers is nearest to an integer."""
+    rng = np.random.default_rng(0)
+    least, most = -2**31, 2**31 - 1
+    edges = np.array([least, least + 1, -2**30, -3, -2, -1, 1, 2, 3, 2**16, most - 1, most])
+    quotients = rng.integers(-40_000, 40_000, 2000)
+    near = quotients * rng.integers(1, 50_000, 2000) + rng.integers(-1, 2, 2000)
+    a = np.concatenate([edges, near, rng.integers(least, most, 1003), [0, least, most]])
+    for b in (*edges, rng.integers(1, 50_000, len(a)), rng.integers(-9, 0, len(a))):
+        for n in (len(a), 1, 5):
+            x, y = np.broadcast_arrays(a[:n], b[:n] if np.ndim(b) else b)
+            got = df.math.floordiv(x.astype("int32"), y.astype("int32")).numpy()
+            np.testing.assert_array_equal(got, (x // y).astype("int32"))      # MIN // -1 wraps
+            got = df.math.floormod(x.astype("int32"), y.astype("int32")).numpy()
+            np.testing.assert_array_equal(got, (x % y).astype("int32"))
