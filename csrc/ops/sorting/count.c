@@ -166,18 +166,38 @@ static df_status infer_bincount(const df_call *call, df_error *err)
                          call->op->name, err);
 }
 
+/* Returns the maximum of x, or -1 if x is empty or a value is negative. */
+static int64_t highest(const df_tensor *x)
+{
+    const int32_t *narrow = x->data;
+    const int64_t *wide = x->data;
+    int32_t high32 = -1, low32 = 0;
+    int64_t high = -1, low = 0;
+    if (x->dtype == DF_I32) {
+        for (int64_t i = 0; i < x->size; i++) {
+            high32 = narrow[i] > high32 ? narrow[i] : high32;
+            low32 = narrow[i] < low32 ? narrow[i] : low32;
+        }
+        return low32 < 0 ? -1 : high32;
+    }
+    for (int64_t i = 0; i < x->size; i++) {
+        high = wide[i] > high ? wide[i] : high;
+        low = wide[i] < low ? wide[i] : low;
+    }
+    return low < 0 ? -1 : high;
+}
+
 /* One more than the maximum of x; fails on negative values. */
 static df_status find_length(const df_call *call, const df_tensor *x, const char *what,
                              int64_t *length, df_error *err)
 {
-    int64_t high = -1;
-    for (int64_t i = 0; i < x->size; i++) {
+    const int64_t high = highest(x);
+    for (int64_t i = 0; high < 0 && i < x->size; i++) {
         const int64_t v = int_at(x, i);
         if (v < 0)
             return df_fail(err, DF_OUT_OF_RANGE,
                            "%s: element %lld of %s is %lld, expected at least 0", call->op->name,
                            (long long)i, what, (long long)v);
-        high = df_max(high, v);
     }
     if (high == INT64_MAX)
         return df_fail(err, DF_OVERFLOW, "%s: %s has the value %lld, which is too large",
@@ -186,10 +206,59 @@ static df_status find_length(const df_call *call, const df_tensor *x, const char
     return DF_OK;
 }
 
+static void add_count(df_tensor *out, int64_t v, uint32_t count)
+{
+    if (out->dtype == DF_I32) ((uint32_t *)out->data)[v] += count;
+    else ((int64_t *)out->data)[v] += count;
+}
+
+/* Up to COUNT_TABLE counts are kept in COUNT_TABLES tables for COUNT_BLOCK elements, which do not
+ * overflow them. Neighbours are counted in different tables: two increments of one number have to
+ * wait for each other. */
+enum { COUNT_TABLE = 512, COUNT_TABLES = 4, COUNT_BLOCK = 1 << 30 };
+
+DF_INLINE void count_in_tables(df_tensor *out, const df_tensor *x, int64_t begin, int64_t end,
+                               bool narrow)
+{
+    uint32_t tables[COUNT_TABLES][COUNT_TABLE + 1]; /* the last: values beyond `maxlength` */
+    const uint64_t length = (uint64_t)out->size;
+    const volatile int32_t *x32 = x->data;
+    const volatile int64_t *x64 = x->data;
+    for (int t = 0; t < COUNT_TABLES; t++) memset(tables[t], 0, (length + 1) * sizeof **tables);
+    for (int64_t i = begin; i < end; i += COUNT_TABLES) {
+        const int n = (int)df_min(end - i, COUNT_TABLES);
+#pragma GCC unroll 4
+        for (int t = 0; t < COUNT_TABLES; t++) {
+            if (t >= n) break;
+            const uint64_t v = narrow ? (uint64_t)x32[i + t] : (uint64_t)x64[i + t];
+            tables[t][v < length ? v : length]++;
+        }
+    }
+    for (int64_t v = 0; v < out->size; v++)
+        for (int t = 0; t < COUNT_TABLES; t++) add_count(out, v, tables[t][v]);
+}
+
+static void count_values(df_tensor *out, const df_tensor *x)
+{
+    memset(out->data, 0, (size_t)df_tensor_bytes(out));
+    for (int64_t i = 0; i < x->size; i += COUNT_BLOCK) {
+        const int64_t end = df_min(x->size, i + COUNT_BLOCK);
+        if (out->size > COUNT_TABLE || out->size > x->size) {
+            for (int64_t k = i; k < end; k++) {
+                const int64_t v = int_at(x, k);
+                if ((uint64_t)v < (uint64_t)out->size) add_count(out, v, 1);
+            }
+        } else if (x->dtype == DF_I32) {
+            count_in_tables(out, x, i, end, true);
+        } else {
+            count_in_tables(out, x, i, end, false);
+        }
+    }
+}
+
 static df_status run_bincount(const df_call *call, df_error *err)
 {
     const df_tensor *x = call->in[0];
-    df_tensor *out = call->out[0];
     const int64_t maximum = call->attrs[MAXLENGTH].i;
     int64_t length = 0;
     df_status status = find_length(call, x, "arr", &length, err);
@@ -197,15 +266,8 @@ static df_status run_bincount(const df_call *call, df_error *err)
     length = df_max(length, call->attrs[MINLENGTH].i);
     if (maximum >= 0) length = df_min(length, maximum);
     status = allocate(call, 0, 1, &length, err);
-    if (status != DF_OK) return status;
-    memset(out->data, 0, (size_t)df_tensor_bytes(out));
-    for (int64_t i = 0; i < x->size; i++) {
-        const int64_t v = int_at(x, i);
-        if ((uint64_t)v >= (uint64_t)length) continue;
-        if (out->dtype == DF_I32) ((int32_t *)out->data)[v]++;
-        else ((int64_t *)out->data)[v]++;
-    }
-    return DF_OK;
+    if (status == DF_OK) count_values(call->out[0], x);
+    return status;
 }
 
 DF_OP(bincount) = {.name = "bincount", .kind = DF_GENERAL, .data_dependent_shape = true,

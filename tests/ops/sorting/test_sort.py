@@ -209,6 +209,22 @@ def test_bincount_bounds_and_weights():
         np.testing.assert_array_equal(count, np.bincount(arr, minlength=low or 0)[:high])
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("high", [1, 100, 512, 513, 5000])
+def test_bincount_of_few_and_many_values(high, dtype):
+    """Up to 512 counts are kept in tables, where neighbouring elements go to different ones."""
+    rng = np.random.default_rng(high)
+    for n in (0, 1, 2, 3, 515, 4096, 4099):
+        for arr in (rng.integers(0, high, n), np.full(n, high - 1)):
+            got = df.math.bincount(arr.astype(dtype), minlength=high).numpy()
+            np.testing.assert_array_equal(got, np.bincount(arr, minlength=high))
+            got = df.math.bincount(arr.astype(dtype), maxlength=high // 2, dtype="int64").numpy()
+            np.testing.assert_array_equal(got, np.bincount(arr)[:high // 2])
+    arr[-3] = -1
+    with pytest.raises(errors.OutOfRangeError, match="element 4096 of arr is -1"):
+        df.math.bincount(arr.astype(dtype))
+
+
 def test_in_top_k_ties_and_bad_rows():
     predictions = [[1.0, 2.0, 2.0], [1.0, np.nan, 2.0], [3.0, 2.0, 1.0]]
     assert df.nn.in_top_k([1, 2, 5], predictions, 1).numpy().tolist() == [True, False, False]
