@@ -10,6 +10,7 @@
 enum { AXIS, EXCLUSIVE, REVERSE };
 
 #define BLOCK_COLUMNS 2048 /* columns of a row per task */
+#define OUTER_AT_ONCE 4    /* blocks of single columns that are processed together */
 
 /* `outer` blocks, `outer_step` elements apart, of n rows of `cols` adjacent columns; rows are
  * `step` elements apart, negative in reverse. */

@@ -1,14 +1,19 @@
 /* Loops of cumulative.c, compiled once per dtype. */
 
-/* One column, with the accumulator in a register. */
+/* One column, with the accumulator in a register; or a column of each of `n_outer` blocks, whose
+ * chains of operations do not wait for each other. */
 DF_INLINE void FN(cumulate_column)(T *out, const T *x, const block_shape *s, ACC identity,
-                               ACC (*f)(ACC, T))
+                                   ACC (*f)(ACC, T), const int n_outer, const bool exclusive)
 {
-    ACC acc = identity;
+    ACC acc[OUTER_AT_ONCE];
+    for (int o = 0; o < n_outer; o++) acc[o] = identity;
     for (int64_t k = 0; k < s->n; k++, out += s->step, x += s->step) {
-        const ACC next = f(acc, *x);
-        *out = (T)(s->exclusive ? acc : next);
-        acc = next;
+#pragma GCC unroll 4
+        for (int o = 0; o < n_outer; o++) {
+            const ACC next = f(acc[o], x[o * s->outer_step]);
+            out[o * s->outer_step] = (T)(exclusive ? acc[o] : next);
+            acc[o] = next;
+        }
     }
 }
 
@@ -39,11 +44,26 @@ DF_INLINE void FN(cumulate)(T *out, const T *x, const block_shape *shape, ACC id
                             ACC (*f)(ACC, T))
 {
     const block_shape s = *shape;
-    for (int64_t o = 0; o < s.outer; o++, out += s.outer_step, x += s.outer_step) {
-        if (s.cols > FEW_COLUMNS) FN(cumulate_rows)(out, x, &s, identity, f);
+    int64_t o = 0;
+#if DTYPE_FLOAT /* others wait for one cycle only */
+    for (; s.cols <= FEW_COLUMNS && o + OUTER_AT_ONCE <= s.outer; o += OUTER_AT_ONCE)
+        for (int64_t c = 0; c < s.cols; c++) {
+            const int64_t at = o * s.outer_step + c;
+            if (s.exclusive)
+                FN(cumulate_column)(out + at, x + at, &s, identity, f, OUTER_AT_ONCE, true);
+            else
+                FN(cumulate_column)(out + at, x + at, &s, identity, f, OUTER_AT_ONCE, false);
+        }
+#endif
+    for (; o < s.outer; o++) {
+        const int64_t at = o * s.outer_step;
+        if (s.cols > FEW_COLUMNS) FN(cumulate_rows)(out + at, x + at, &s, identity, f);
         else
-            for (int64_t c = 0; c < s.cols; c++)
-                FN(cumulate_column)(out + c, x + c, &s, identity, f);
+            for (int64_t c = at; c < at + s.cols; c++)
+                if (s.exclusive)
+                    FN(cumulate_column)(out + c, x + c, &s, identity, f, 1, true);
+                else
+                    FN(cumulate_column)(out + c, x + c, &s, identity, f, 1, false);
     }
 }
 
