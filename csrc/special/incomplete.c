@@ -1,5 +1,5 @@
 /* The incomplete gamma and beta functions: in long double, so that powers and exponentials of large
- * numbers have the precision of the result; the gamma functions of float32 in float64. */
+ * numbers have the precision of the result; the functions of float32 in float64. */
 #include "special/special.h"
 #include <math.h>
 
@@ -89,74 +89,13 @@ static long double small_weight_f64(long double a, long double x)
     return power / tgammal(a + 1);
 }
 
-/* --- beta ------------------------------------------------------------------------------------- */
+#define BETA_TOO_SMALL TOO_SMALL
+#include "special/incomplete_beta_formulas.h"
+#undef BETA_TOO_SMALL
 
-/* x^a (1 - x)^b gamma(a + b) / (gamma(a) gamma(b)), by Stirling's formula for a large a or b, so
- * that nothing overflows or cancels (DiDonato and Morris, "Algorithm 708", 1992). */
-static long double beta_weight(long double a, long double b, long double x, long double y)
-{
-    if (a > b) { /* make b the larger one */
-        long double swap = a;
-        a = b, b = swap, swap = x, x = y, y = swap;
-    }
-    long double log_y = y < 0.5 ? logl(y) : log1pl(-x), total = a + b;
-    if (b < 10)
-        return expl(a * (x < 0.5 ? logl(x) : log1pl(-y)) + b * log_y) *
-               tgammal(total) / tgammal(a) / tgammal(b);
-    long double rest = stirling_rest_f64(total) - stirling_rest_f64(b);
-    if (a < 10)
-        return expl(rest + b * (log1pl(a / b) + log_y) - a - log1pl(a / b) / 2 +
-                    a * logl(x * total)) / tgammal(a);
-    long double away = a * y - b * x; /* 0 at the mean, a / (a + b) */
-    long double at_x = -away / a, at_y = away / b;
-    long double below = at_x > -0.5 ? log1p_minus_f64(at_x) : logl(x * total / a) - at_x;
-    long double above = at_y > -0.5 ? log1p_minus_f64(at_y) : logl(y * total / b) - at_y;
-    return expl(a * below + b * above + rest - stirling_rest_f64(a)) *
-           sqrtl(a / total * b / (2 * (long double)M_PI));
-}
+double df_betainc_f64(double a, double b, double x) { return (double)beta_below_f64(a, b, x); }
 
-/* I(x; a, b) * a / weight for x below the mean: the continued fraction (NIST DLMF 8.17.22), by
- * Lentz. */
-static long double beta_fraction(long double a, long double b, long double x)
-{
-    long double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), f = d;
-    for (int m = 1; m < MOST_TERMS; m++) {
-        long double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-        long double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-        d = 1 / (1 + even * d);
-        c = 1 + even / c;
-        f *= c * d;
-        d = 1 / (1 + odd * d);
-        c = 1 + odd / c;
-        f *= c * d;
-        if (fabsl(c * d - 1) < TOO_SMALL) break;
-    }
-    return f;
-}
-
-/* The regularized incomplete beta function I(x; a, b). */
-double df_betainc(double a, double b, double x)
-{
-    if (!(a > 0 && b > 0 && x >= 0 && x <= 1) || isinf(a) || isinf(b)) return (double)NAN;
-    if (x == 0 || x == 1) return x;
-    long double y = 1 - (long double)x, weight = beta_weight(a, b, x, y);
-    if (x * ((long double)a + b + 2) < (long double)a + 1)
-        return (double)(weight / a * beta_fraction(a, b, x));
-    return (double)(1 - weight / b * beta_fraction(b, a, y));
-}
-
-/* The derivative of I(x; a, b) in x, x^(a - 1) (1 - x)^(b - 1) / B(a, b): the density of the beta
- * distribution. */
-double df_beta_density(double a, double b, double x)
-{
-    if (!(a > 0 && b > 0 && x >= 0 && x <= 1) || isinf(a) || isinf(b)) return (double)NAN;
-    if (x == 0) return a < 1 ? (double)INFINITY : a == 1 ? b : 0;
-    if (x == 1) return b < 1 ? (double)INFINITY : b == 1 ? a : 0;
-    long double y = 1 - (long double)x;
-    return (double)(beta_weight(a, b, x, y) / (x * y));
-}
-
-/* --- the incomplete gamma functions of float32 ------------------------------------------------ */
+/* --- the functions of float32 ----------------------------------------------------------------- */
 
 #undef DTYPE
 #undef REAL
@@ -184,4 +123,15 @@ static double small_weight_f32(double a, double x)
     for (; far < 7; far += 1) product *= far;
     const double log_gamma = (far - 0.5) * log(far) - far + (double)LOG_TWO_PI / 2;
     return product * exp(a * log(x) - x - log_gamma - stirling_rest_f32(far));
+}
+
+#define BETA_TOO_SMALL 1e-12
+#include "special/incomplete_beta_formulas.h"
+
+/* A small result may be 1 minus a number near 1, which needs more digits. */
+float df_betainc_f32(float a, float b, float x)
+{
+    const double y = beta_below_f32(a, b, x);
+    const bool is_difference = x * ((double)a + b + 2) >= (double)a + 1;
+    return (float)(is_difference && y < 0x1p-8 ? beta_below_f64(a, b, x) : (long double)y);
 }

@@ -37,8 +37,10 @@ float df_gamma_density_f32(float a, float x);
 
 /* The regularized incomplete beta function I(x; a, b), and its derivative in x, the density of the
  * beta distribution. */
-double df_betainc(double a, double b, double x);
-double df_beta_density(double a, double b, double x);
+double df_betainc_f64(double a, double b, double x);
+float df_betainc_f32(float a, float b, float x);
+double df_beta_density_f64(double a, double b, double x);
+float df_beta_density_f32(float a, float b, float x);
 
 /* Inverses: of the normal distribution, of erf and of erfc. */
 double df_ndtri(double p);

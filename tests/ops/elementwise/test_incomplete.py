@@ -89,6 +89,19 @@ def test_float32_matches_float64_at_all_magnitudes():
         assert_rounded(got, want, 0.6, a[:n], x[:n])
 
 
+def test_float32_of_the_beta_functions_matches_float64():
+    """Also results that are small differences of numbers near 1, and arguments near the mean."""
+    rng = np.random.default_rng(4)
+    a, b = 10 ** rng.uniform(-9, 6, (2, 6000))
+    x = rng.uniform(0, 1, 6000)
+    mean, n = a / (a + b), a + b
+    x[:2000] = (mean + rng.uniform(-5, 5, 6000) * np.sqrt(mean * (1 - mean) / n))[:2000].clip(0, 1)
+    x[2000:3000] = 10 ** rng.uniform(-30, 0, 1000)
+    a, b, x = (v.astype("f4") for v in (a, b, x))
+    got, want = df.math.betainc(a, b, x).numpy(), df.math.betainc(*wide(a, b, x)).numpy()
+    assert_rounded(got, want, 0.6, a, b, x)
+
+
 @pytest.mark.parametrize("function, args, want", [
     ("igamma", (0, 1), 1), ("igamma", (1, 0), 0), ("igamma", (0, 0), NAN), ("igamma", (-1, 1), NAN),
     ("igamma", (1, -1), NAN), ("igamma", (2, INF), 1), ("igamma", (INF, 2), 0),
