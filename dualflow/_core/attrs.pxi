@@ -102,7 +102,8 @@ cdef object clean_attr(Op op, int k, value):
 cdef bint is_cacheable(value):
     """Return True if an attribute is immutable and short, so that it can be cached by identity."""
     if type(value) is not tuple:
-        return type(value) is bool or type(value) is int or type(value) is float
+        return (type(value) is bool or type(value) is int or type(value) is float
+                or type(value) is _dtypes.DType)
     if len(<tuple>value) > MAX_CACHED_INTS:
         return False
     for v in <tuple>value:
