@@ -138,3 +138,18 @@ def test_gradient_of_logsumexp_of_all_minus_infinity():
         tape.watch(x)
         y = df.reduce_logsumexp(x, 1)
     assert tape.gradient(y, x).numpy().tolist() == [[0, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float32", "bfloat16"])
+@pytest.mark.parametrize("n", [0, 5, 1 << 15, (1 << 15) + 2])
+def test_count_nonzero_of_few_and_many(n, dtype):
+    """Eager counts of many elements are sums of int32."""
+    values = np.random.default_rng(n).integers(0, 3, (2, n))
+    x = df.cast(values, dtype)
+    for axis in (None, 0, 1):
+        want = np.count_nonzero(values, axis=axis)
+        for kind in ("int64", "int32", "float64"):
+            got = df.math.count_nonzero(x, axis, dtype=kind)
+            assert got.dtype.name == kind
+            np.testing.assert_array_equal(got.numpy(), want)
+    assert df.math.count_nonzero([-0.0, np.nan, np.inf, 1e-45]).item() == 3
