@@ -42,6 +42,9 @@ def by_axes(axis: Any, ndim: Any, op: str, function: Callable[[Any], Any]) -> An
     return current_graph().choose(chosen, choices, branch, op)
 
 
+TRACED = (Symbol, Dim)
+
+
 def _is_traced(axis: Any) -> bool:
-    given = axis if isinstance(axis, list | tuple) else (axis,)
-    return any([isinstance(a, Symbol | Dim) for a in given])
+    given = axis if isinstance(axis, (list, tuple)) else (axis,)
+    return any([type(a) is not int and isinstance(a, TRACED) for a in given])

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, TensorBase, apply, as_index, as_tensor, larger, smaller
+from functools import lru_cache
+
+from dualflow._core import (
+    Tensor,
+    TensorBase,
+    apply,
+    apply_ordered,
+    as_index,
+    as_tensor,
+    get_op,
+    larger,
+    smaller,
+)
 from dualflow._util.arguments import shown
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
@@ -12,17 +24,16 @@ from dualflow.ops.array.shape import (
     expand_dims,
     identity,
     ints,
-    is_open,
     product,
     reshape,
     same_shape,
     static_shape,
 )
-from dualflow.ops.array.slicing import MISSING, SLICE, cut, pad
+from dualflow.ops.array.slicing import MISSING, SLICE, STRIDED_SLICE, cut, pad
 from dualflow.ops.elementwise.arithmetic import add_n
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import where
-from dualflow.ops.reduction.reduce import reduce_sum
+from dualflow.ops.reduction.reduce import REDUCE_SUM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +41,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dualflow.ops.types import TensorLike
+
+RESHAPE = get_op("reshape")
 
 __all__ = ["band_part", "diag", "diag_part", "set_diag", "tensor_diag", "tensor_diag_part",
            "trace", "tril", "triu"]
@@ -91,6 +104,8 @@ def triu(input: TensorLike, name: str | None = None) -> Tensor:
 
 def _band(op: str, k: Any) -> tuple[int, int]:
     """Return the lowest and the highest diagonal of a band."""
+    if type(k) is int:
+        return k, k
     given = ints(k, f"{op}: k")
     if len(given) not in (1, 2) or given[0] > given[-1]:
         raise InvalidArgumentError(f"{op}: k is {shown(k)}, expected a diagonal, or the lowest and "
@@ -249,14 +264,22 @@ def diag_part(input: TensorLike, name: str | None = None, k: int | Sequence[int]
 
 
 def _diagonal(x: TensorBase, k: int, name: str | None = None) -> Tensor:
-    if is_open(k) or k:
-        x = x[..., larger(-k, 0):, larger(k, 0):]
-    *batch, m, n = static_shape(x)
-    flat = reshape(x, (*batch, m * n))
-    keep = (MISSING,) * len(batch)
-    ndim = len(batch) + 1
-    return cut(flat, (*keep, 0), (*keep, smaller(m, n) * (n + 1)), (1,) * len(batch) + (n + 1,),
-               (SLICE,) * ndim, name=name)
+    known = type(x) is Tensor and type(k) is int
+    flat, keys = _recent_keys(x.shape, k) if known else _diagonal_keys(static_shape(x), k)
+    return apply_ordered(STRIDED_SLICE, (apply_ordered(RESHAPE, (x,), flat),), keys, name)
+
+
+def _diagonal_keys(shape: Sequence[int], k: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the attributes of `reshape`, to rows of a whole matrix each, and `strided_slice`."""
+    *batch, m, n = shape
+    whole, ones = (MISSING,) * len(batch), (1,) * len(batch)
+    begin = larger(-k, 0) * n + larger(k, 0)
+    end = begin + larger(_length(m, n, k), 0) * (n + 1)
+    return ((*batch, m * n),), ((*whole, begin), (*whole, end), (*ones, n + 1),
+                                (SLICE,) * (len(batch) + 1))
+
+
+_recent_keys = lru_cache(maxsize=64)(_diagonal_keys)    # `apply` packs the same objects once
 
 
 def set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = None,
@@ -347,4 +370,4 @@ def trace(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.linalg.trace([[1, 2], [3, 4]]).item()
     5
     """
-    return reduce_sum(diag_part(x), -1, name=name)
+    return apply_ordered(REDUCE_SUM, (diag_part(x),), (-1, False), name)

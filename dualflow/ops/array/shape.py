@@ -75,7 +75,7 @@ def ints(value: Any, what: str) -> tuple[int, ...]:
     try:
         if isinstance(value, (tuple, list)):
             return tuple([as_index(v) for v in value])
-        if isinstance(value, int | Dim):
+        if type(value) is int or isinstance(value, int | Dim):
             return (as_index(value),)
         if isinstance(value, Symbol):
             return value.graph.dims_of(value)

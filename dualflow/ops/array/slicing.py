@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor
+from dualflow._core import Dim, Tensor, TensorBase, apply, apply_ordered, as_tensor, get_op
 from dualflow._util.arguments import integer, one_by_one
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError, OutOfRangeError, ShapeError
@@ -37,6 +37,7 @@ __all__ = ["cut", "pad", "repeat", "reverse", "roll", "slice", "strided_slice", 
 MISSING = -(2**63)      # an omitted begin or end, as in x[::2]; as in csrc/ops/array/slices.h
 # Kinds: begin:end:stride, one element, a new dimension, a block of `end` elements (-1: the rest)
 SLICE, INDEX, NEW, BLOCK = 0, 1, 2, 3
+STRIDED_SLICE = get_op("strided_slice")
 
 Ints: TypeAlias = "Sequence[int]"
 
@@ -279,11 +280,10 @@ def reverse(tensor: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
     chosen = by_axes(axis, x.ndim, "reverse", lambda a: reverse(x, a, name))
     if chosen is not None:
         return chosen
-    steps = [1] * x.ndim
-    for a in _axes(axis, x.ndim, "reverse"):
-        steps[a] = -1
+    listed = _axes(axis, x.ndim, "reverse")
+    steps = tuple([-1 if d in listed else 1 for d in builtins.range(x.ndim)])
     whole = (MISSING,) * x.ndim
-    return cut(x, whole, whole, steps, (SLICE,) * x.ndim, name=name)
+    return apply_ordered(STRIDED_SLICE, (x,), (whole, whole, steps, (SLICE,) * x.ndim), name)
 
 
 def roll(input: TensorLike, shift: TensorLike, axis: Axis, name: str | None = None) -> Tensor:

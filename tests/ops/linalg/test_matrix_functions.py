@@ -104,6 +104,19 @@ def test_diag_and_diag_part_round_trip(k, align, shape):
         x, k=k, align=align))), [df.constant(a)])
 
 
+@pytest.mark.parametrize("shape", [(0, 0), (1, 7), (3, 5), (5, 3), (2, 0, 3), (2, 3, 0), (0, 3, 4),
+                                   (2, 2, 4, 4)])
+def test_diagonals_inside_and_outside_of_matrices(shape):
+    a = RNG.normal(size=shape)
+    for k in range(-8, 9):
+        def part(x, k=k):
+            return df.linalg.diag_part(x, k=k)
+        want = np.diagonal(a, k, -2, -1)
+        for got in (part(a), df.function(part)(df.constant(a))):
+            assert got.shape == want.shape and (got.numpy() == want).all()
+    np.testing.assert_allclose(df.linalg.trace(a).numpy(), np.trace(a, 0, -2, -1), rtol=1e-14)
+
+
 def test_tensor_diag():
     a = RNG.normal(size=(2, 3))
     whole = df.linalg.tensor_diag(a)
