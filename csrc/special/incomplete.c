@@ -79,6 +79,7 @@ typedef double t_f64;
 #define TOO_SMALL 1e-19L
 #define SLOPE_TOO_SMALL TOO_SMALL
 #define STIRLING_TERMS 10
+#define ZETA_END 40
 #define NEAR_ROWS 12
 #define NEAR_TERMS 18
 #include "special/incomplete_gamma_formulas.h"
@@ -103,6 +104,7 @@ double df_betainc_f64(double a, double b, double x) { return (double)beta_below_
 #undef TOO_SMALL
 #undef SLOPE_TOO_SMALL
 #undef STIRLING_TERMS
+#undef ZETA_END
 #undef NEAR_ROWS
 #undef NEAR_TERMS
 
@@ -112,6 +114,7 @@ double df_betainc_f64(double a, double b, double x) { return (double)beta_below_
 #define TOO_SMALL 1e-9
 #define SLOPE_TOO_SMALL 1e-14
 #define STIRLING_TERMS 5
+#define ZETA_END 18
 #define NEAR_ROWS 6
 #define NEAR_TERMS 10
 #include "special/incomplete_gamma_formulas.h"

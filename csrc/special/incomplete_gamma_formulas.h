@@ -61,7 +61,7 @@ static REAL FN(lgamma_after)(REAL a)
         7.275959835057481014509e-12L, 3.637979547378651190237e-12L,
         1.818989650307065947653e-12L};
     REAL sum = 0, power = a * a;
-    for (int k = 2; k < 40; k++, power *= -a) sum += power / k * zeta_minus_1[k - 2];
+    for (int k = 2; k < ZETA_END; k++, power *= -a) sum += power / k * zeta_minus_1[k - 2];
     return sum + a * (1 - (REAL)EULER_GAMMA) - MATH(log1p)(a);
 }
 
@@ -88,17 +88,23 @@ static REAL FN(gamma_series)(REAL a, REAL x)
     return sum;
 }
 
-/* Q(a, x) / (weight * a) for x > a: Legendre's continued fraction, by Lentz (NIST DLMF 8.9.2). */
+/* Q(a, x) / (weight * a) for x > a: Legendre's continued fraction (NIST DLMF 8.9.2), by the
+ * recurrences of numerators and denominators, whose scale is 1 / denominator every few steps. */
 static REAL FN(gamma_fraction)(REAL a, REAL x)
 {
-    REAL b = x + 1 - a, d = 1 / b, f = d, c = 1e300;
-    for (int n = 1; n < MOST_TERMS; n++) {
-        REAL by = n * (a - n);
-        b += 2;
-        d = 1 / (b + by * d);
-        c = b + by / c;
-        f *= c * d;
-        if (MATH(fabs)(c * d - 1) < TOO_SMALL) break;
+    REAL b = x + 1 - a, f = 1 / b, above = f, above_before = 0, below = 1, below_before = f;
+    if (b > 0x1p200) return f; /* products would overflow, and the other terms are negligible */
+    for (int n = 1; n < MOST_TERMS;) {
+        for (const int end = n + 4; n < end; n++) {
+            const REAL by = n * (a - n), above_next = (b += 2) * above + by * above_before;
+            const REAL below_next = b * below + by * below_before;
+            above_before = above, above = above_next;
+            below_before = below, below = below_next;
+        }
+        const REAL scale = 1 / below, last = f;
+        f = above = above * scale;
+        above_before *= scale, below_before *= scale, below = 1;
+        if (MATH(fabs)(f - last) < TOO_SMALL * f) break;
     }
     return f;
 }
