@@ -132,7 +132,8 @@ def _find(loop: Node) -> _Sum | None:
 
 def _sum_from(x: Symbol, y: Symbol, carry: int, readers: Counter[Symbol]) -> _Sum | None:
     """Return the sum y of the carry x and of gradients of rows if nothing else reads them."""
-    sums, terms = [], []
+    sums: list[Node] = []
+    terms: list[Symbol] = []
     while True:
         node = y.node
         if node.op not in SUMS or any([readers[z] != 1 for z in (y, *node.inputs)]):
