@@ -321,6 +321,14 @@ def test_elementwise_at_high_rank(rank):
         np.testing.assert_array_equal((df.constant(x) > 0.).numpy(), x > 0)
 
 
+@pytest.mark.parametrize("rank", [9, 12, 17])
+def test_broadcast_along_alternate_dimensions(rank):
+    """No two adjacent dimensions of an operand can be merged."""
+    shapes = [[1 + d % 2 for d in range(rank)], [2 - d % 2 for d in range(rank)]]
+    x, y = (np.arange(np.prod(s), dtype=float).reshape(s) for s in shapes)
+    np.testing.assert_array_equal((df.constant(x) - df.constant(y)).numpy(), x - y)
+
+
 def test_format():
     assert f"{df.constant(1.5):.2f}" == "1.50" and f"{df.constant(7):>3}" == "  7"
     assert f"{tensor(2)}" == str(tensor(2))
