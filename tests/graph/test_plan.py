@@ -299,3 +299,11 @@ def test_carries_that_swap_are_not_overwritten():
     for passes in (False, True):
         for got, want in zip(df.function(f, passes=passes)(a, b), (c, d), strict=True):
             assert got.numpy().tobytes() == want.numpy().tobytes()
+
+
+@pytest.mark.parametrize("passes", [True, False])
+def test_value_of_more_bytes_than_64_bits_count(passes):
+    f = df.function(lambda: df.reduce_sum(df.zeros([2**62]) + 1.), passes=passes)
+    with pytest.raises(MemoryError, match=r"no memory for float32 \(4611686018427387904,\), "
+                                          "18446744073709551616 bytes .made at"):
+        f()
