@@ -1406,6 +1406,13 @@ def f(x, xs, n):
             best = v
     return best
 """,
+    none_enumerated="""
+def f(x, xs, n):
+    total = None
+    for i, v in enumerate(xs, 2):
+        total = v * i if total is None else total * x - v * i
+    return total
+""",
     types_by_branch="""
 def f(x, xs, n):
     y = x
