@@ -273,6 +273,17 @@ def test_run_time_errors_name_their_line(traced):
     assert ", in lane" in "".join(raised.value.__notes__)
 
 
+def test_run_time_error_in_a_mapped_loop_has_one_note():
+    def lane(i):
+        return df.while_loop(lambda k, y: k < 2,
+                             lambda k, y: (k + 1, y + df.gather([1., 2.], i)), (0, 0.))[1]
+
+    with pytest.raises(OutOfRangeError) as raised:
+        df.vmap(lane)(df.constant([0, 5]))
+    note, = raised.value.__notes__
+    assert note.startswith("in gather of vmap")
+
+
 def test_vectorized_map_falls_back_to_a_loop():
     v = df.Variable(0.)
     rows = df.constant([[1., 2.], [3., 5.]])
