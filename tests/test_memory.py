@@ -34,6 +34,25 @@ def test_trim_empties_the_cache():
     assert df.memory.stats()["cached"] == 0
 
 
+@pytest.mark.parametrize("n", [1, 1000, 16384, MB])
+def test_freed_buffers_are_cached(n):
+    df.memory.trim()
+    x = df.zeros([n])
+    del x
+    cached = df.memory.stats()["cached"]
+    assert cached >= 4 * n
+    x = df.zeros([n])
+    assert df.memory.stats()["cached"] <= cached - 4 * n
+    del x
+
+
+def test_small_buffers_do_not_fill_the_cache():
+    df.memory.trim()
+    xs = [df.zeros([16384]) for _ in range(200)]        # 64 KiB each, 12.5 MiB in all
+    del xs
+    assert 7 * MB < df.memory.stats()["cached"] <= 8 * MB + 4096
+
+
 def test_memory_is_counted_by_allocating_thread():
     kept = []
 
