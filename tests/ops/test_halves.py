@@ -183,6 +183,20 @@ def test_gradient(case, half):
     close(got, want, half)
 
 
+def test_kernels_release_their_memory():
+    """The first row of each op, once more after a first call, which may create constants."""
+    left = {}
+    for case in {c.op: c for c in reversed(FLOAT)}.values():
+        args, tensors = halves(case, "float16")
+        call = forward(case, args)
+        call(*tensors)
+        before = df.config.memory_stats()["live"]
+        call(*tensors)
+        if df.config.memory_stats()["live"] > before:
+            left[str(case)] = df.config.memory_stats()["live"] - before
+    assert not left
+
+
 def pytest_generate_tests(metafunc):
     if metafunc.function in (test_traced, test_passes_off, test_inside_a_larger_cluster):
         metafunc.parametrize("case, half", rows(harness.thinned(FLOAT, 3), in_turn=True))
