@@ -346,3 +346,22 @@ def test_learning_rate_change_between_steps():
             values.append(v.numpy().tolist())
         seen.append(values)
     assert seen[0] == seen[1]
+
+
+def test_rule_that_raises():
+    """The call succeeds, and so does the gradient of an output that does not need the rule."""
+    @df.custom_gradient
+    def broken(x):
+        def slope(g):
+            raise df.errors.InvalidArgumentError("no slope")
+        return x * 2., slope
+
+    x = df.ones([2])
+    for f in (broken, lambda x: (broken(x), x * 3.)):
+        with df.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = df.nest.flatten(df.function(f)(x))
+        assert y[0].tolist() == [2., 2.]
+        with pytest.raises(df.errors.InvalidArgumentError, match="no slope"):
+            tape.gradient(y[0], x)
+    assert tape.gradient(y[1], x).tolist() == [3., 3.]
