@@ -141,3 +141,14 @@ def test_images_without_rows(w_shape):
     y, dx, dw = results(x, w, g, [(0, 0), (9, 9), (edge, edge), (0, 0)])
     assert y.shape == g.shape and not y.numpy().any()
     assert dx.shape == x.shape and dw.shape == w_shape and not dw.numpy().any()
+
+
+@pytest.mark.parametrize("w_shape, strides, dilations", [
+    ((3, 3, 20, 24), 1, [2, 2]), ((3, 3, 20, 24), 1, [1, 2]), ((3, 3, 20, 24), [1, 2], None),
+    ((5, 5, 20, 24), [2, 1], None), ((3, 5, 20, 24), 1, None)])
+def test_other_convolutions_of_as_many_channels(w_shape, strides, dilations):
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(s, "float32") for s in ((4, 24, 25, 20), w_shape))
+    got = df.nn.conv2d(x, w, strides, "SAME", dilations=dilations).numpy()
+    want = convolution(x.astype("float64"), w.astype("float64"), strides, "SAME", dilations)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-3)
