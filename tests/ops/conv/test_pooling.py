@@ -78,6 +78,24 @@ def test_gradient_of_ties_goes_to_the_first_pixel():
     assert dx.numpy().ravel().tolist() == [0, 3, 4, 8, 0, 0]
 
 
+def test_second_order():
+    """Some maxima are at the first pixel of their window."""
+    x = df.constant(np.random.default_rng(0).normal(size=(2, 6, 8, 3)))
+
+    def second(pool):
+        with df.GradientTape() as outer:
+            outer.watch(x)
+            with df.GradientTape() as tape:
+                tape.watch(x)
+                y = df.reduce_sum(df.sin(pool(x)))
+            z = df.reduce_sum(df.square(tape.gradient(y, x)))
+        return outer.gradient(z, x).numpy()
+
+    np.testing.assert_array_equal(
+        second(lambda x: df.nn.max_pool2d(x, 2, 2, "VALID")),
+        second(lambda x: df.reduce_max(df.reshape(x, [2, 3, 2, 4, 2, 3]), [2, 4])))
+
+
 def test_gradients_are_summed_in_window_order():
     """A pixel is in many windows, whose gradients give this sum only in that order."""
     x = np.zeros((1, 9, 1), "f4")
