@@ -36,6 +36,8 @@ SUMS = {
     "reduce_sum of columns": (lambda: df.reduce_sum(X[:-1].reshape(-1, 2), 0),
                               lambda: X[:-1].reshape(-1, 2).astype("f8").sum(0)),
     "reduce_mean": (lambda: df.reduce_mean(X), lambda: X.astype("f8").mean()),
+    "matmul of a row": (lambda: df.matmul(X[None, :N // 2], X[:-1].reshape(-1, 2)),
+                        lambda: X[None, :N // 2].astype("f8") @ X[:-1].reshape(-1, 2)),
     "softmax": (lambda: df.nn.softmax(X), lambda: (lambda e: e / e.sum())(np.exp(X.astype("f8")))),
     "log of softmax": (lambda: df.nn.log_softmax(X * 1e-3),
                        lambda: (lambda x: x - np.log(np.exp(x).sum()))(X.astype("f8") * 1e-3)),
