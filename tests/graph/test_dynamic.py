@@ -423,3 +423,15 @@ def test_unbroadcast_preserves_negative_zero_and_checks_shapes():
     for g in ([True], [[True], [False]]):
         with pytest.raises(df.errors.DTypeError, match="expected a number dtype"):
             apply("unbroadcast", df.constant(g), df.constant([False]))
+
+
+def test_stacked_rows_of_no_elements():
+    def f(x, limit):
+        row = df.boolean_mask(x, x < limit)
+        return df.scan(lambda c, a: (c + a, row * a), 0., df.boolean_mask(x, x > 1.))[1]
+
+    x = df.range(4.)
+    for passes in (True, False):
+        traced = df.function(f, passes=passes)
+        assert traced(x, df.constant(2.)).tolist() == [[0., 2.], [0., 3.]]
+        assert traced(x, df.constant(0.)).shape == (2, 0)
