@@ -54,8 +54,9 @@ class Slope:
     def values(self, x):
         return [y.numpy() for y in self.call([df.constant(a) for a in x])]
 
-    def gradients(self, tensors):
-        """Return the gradients of <weights, results>; zeros for unconnected tensors."""
+    def gradients(self, tensors, seeds=None):
+        """Return the gradients of <weights, results>; zeros for unconnected tensors. `seeds`: the
+        weights as tensors."""
         with df.GradientTape() as tape:
             for t in tensors:
                 tape.watch(t)
@@ -63,7 +64,7 @@ class Slope:
         if self.weights is None:
             rng = np.random.default_rng(3)
             self.weights = [rng.uniform(0.5, 1.5, v.shape) for v in y]
-        seeds = [df.constant(w) for w in self.weights]
+        seeds = seeds or [df.constant(w) for w in self.weights]
         return tape.gradient(y, tensors, output_gradients=seeds)
 
     def slopes(self, x):
@@ -115,3 +116,25 @@ def test_order_2(case):
     got, want = inner(arrays, direction), inner(weights, change)
     scale = 1 + size(arrays, direction) + size(weights, change)
     assert abs(got - want) <= LIMIT * scale, f"{case}: {got}, finite difference {want}"
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_order_2_of_the_weights(case):
+    """A gradient is linear in the weights w, so it is <its gradient of w, w>. For ops that are
+    linear in x, only w has a second-order gradient."""
+    slope = Slope(case)
+    x = [df.constant(a) for a in slope.x]
+    slope.slopes(slope.x)
+    seeds = [df.constant(w) for w in slope.weights]
+    with df.GradientTape() as tape:
+        for t in seeds:
+            tape.watch(t)
+        g = slope.gradients(x, seeds)
+    flowing = [v for v in g if v is not None]
+    rng = np.random.default_rng(4)
+    weights = [rng.uniform(-1, 1, v.shape) for v in flowing]
+    second = tape.gradient(flowing, seeds, output_gradients=[df.constant(w) for w in weights],
+                           unconnected_gradients="zero")
+    first = [v.numpy() for v in flowing]
+    got, want = inner([v.numpy() for v in second], slope.weights), inner(weights, first)
+    assert abs(got - want) <= 1e-10 * (1 + size(weights, first)), f"{case}: {got}, first {want}"
