@@ -365,3 +365,14 @@ def test_rule_that_raises():
         with pytest.raises(df.errors.InvalidArgumentError, match="no slope"):
             tape.gradient(y[0], x)
     assert tape.gradient(y[1], x).tolist() == [3., 3.]
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_gradient_of_an_output_with_respect_to_another(persistent):
+    x = df.constant([0.5, 1.])
+    f = df.function(lambda x: (h := df.exp(x), h * h))
+    with df.GradientTape(persistent=persistent) as tape:
+        tape.watch(x)
+        h, y = f(x)
+        z = y * 3.
+    np.testing.assert_allclose(tape.gradient(z, h).numpy(), 6 * h.numpy(), rtol=1e-6)
