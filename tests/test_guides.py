@@ -133,7 +133,8 @@ def test_files_of_a_dtype():
     assert len(listed) > 30
     for path, entry in listed.items():
         assert entry in (guides.ROOT / path).read_text(), f"{path} does not contain {entry}"
-    found = guides.files_matching("(?i)bfloat16|(?<!avx512)(?<!avx10_2)(?<!_512)bf16", "setup.py", "csrc", "dualflow")
+    found = guides.files_matching("(?i)bfloat16|(?<!avx512)(?<!avx10_2)(?<!_512)bf16", "setup.py",
+                                  "csrc", "dualflow")
     assert found == {*listed}
 
 
