@@ -27,3 +27,12 @@ def test_bits_depend_neither_on_other_columns_nor_on_the_axis(op, exclusive, rev
                 blocks = x[:, :10 * cols].reshape(n, 10, cols).transpose(1, 0, 2)
                 got = run(blocks, 1).transpose(1, 0, 2).reshape(n, -1)
                 np.testing.assert_array_equal(got, wide[:, :10 * cols])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_logsumexp_of_infinities(dtype):
+    x = np.array([-np.inf, -np.inf, 1, np.inf, np.inf, 0], dtype)
+    got = df.math.cumulative_logsumexp(x).tolist()
+    assert got == [-np.inf, -np.inf, 1, np.inf, np.inf, np.inf]
+    got = df.math.cumulative_logsumexp(np.stack([x] * 5, 1)).numpy()      # by rows
+    assert (got[:, 3] == [-np.inf, -np.inf, 1, np.inf, np.inf, np.inf]).all()
