@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 import dualflow as df
 from dualflow import _core
@@ -28,6 +28,8 @@ def both(threads, f, x):
 @given(st.tuples(PIXELS, PIXELS), st.tuples(PIXELS, PIXELS),
        st.sampled_from([*KERNELS, "area", "nearest"]), st.booleans(),
        st.sampled_from([(0, 3), (2, 1), (1, 3), (2, 37)]))
+@example((200, 150), (2, 1), "area", False, (2, 1))       # many pixels per result
+@example((200, 150), (2, 1), "bilinear", True, (1, 3))
 def test_resize(before, after, method, antialias, others):
     """Check values, the gradient as the transposed matrix, and equal bits for any thread count."""
     batch, channels = others
