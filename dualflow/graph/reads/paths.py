@@ -24,7 +24,10 @@ GLOBAL, FREE, LOCAL = "global", "free", "local"
 ATTRIBUTE, ITEM, EACH = "attribute", "item", "each"
 ASKS = "getattr", "hasattr"                 # builtins that read an attribute by its name
 LOADS_LOCAL = "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"
-PASSED_OVER = "PUSH_NULL", "PRECALL", "NOP", "EXTENDED_ARG", "CACHE", "RESUME"
+PASSED_OVER = "PUSH_NULL", "PRECALL", "NOP", "EXTENDED_ARG", "CACHE", "RESUME", "NOT_TAKEN"
+LOCALS = "LOAD_FAST_BORROW", "LOAD_FAST", "STORE_FAST"  # instructions that others combine in pairs
+CLEAR = "LOAD_FAST_AND_CLEAR"               # of a variable of a comprehension, Python 3.12 on
+STARTS_RESULT = "SWAP", "BUILD_LIST", "BUILD_SET", "BUILD_MAP"      # of a comprehension
 ITERATOR = ".0"                             # the parameter of a comprehension
 PARAMETER_FLAGS = 0x04, 0x08                # *args, **kwargs
 
@@ -66,6 +69,35 @@ def reads_of(code: CodeType) -> Reads:
     return Reads(found, any([path.root[0] != GLOBAL for path in found]))
 
 
+class _Instruction(NamedTuple):
+    name: str
+    value: Any
+    line: int | None
+
+
+def _instructions(code: CodeType) -> list[_Instruction]:
+    """Return the instructions of a code object, as if of Python 3.11: pairs are split, integers are
+    constants, items have an instruction of their own, and the iterator of a comprehension is on top
+    of the stack."""
+    found: list[_Instruction] = []
+    for x in dis.get_instructions(code):
+        name, value = x.opname, x.argval
+        line = None if x.positions is None else x.positions.lineno
+        if name in PASSED_OVER or (name in STARTS_RESULT and found and found[-1].name == CLEAR):
+            continue
+        if isinstance(value, tuple) and name.startswith(LOCALS):
+            first, = [each for each in LOCALS if name.startswith(f"{each}_")][:1]
+            found += [_Instruction(first, value[0], line),
+                      _Instruction(name[len(first) + 1:], value[1], line)]
+            continue
+        if name == "LOAD_SMALL_INT":
+            name = "LOAD_CONST"
+        elif name == "BINARY_OP" and x.argrepr == "[]":
+            name = "BINARY_SUBSCR"
+        found.append(_Instruction(name, value, line))
+    return found
+
+
 class _Scan:
     """A linear scan of instructions.
 
@@ -75,15 +107,20 @@ class _Scan:
         The path of the value on top of the stack.
     key : tuple or None
         A constant that was loaded after that value, in a tuple.
+    below : Path or None
+        The path of the value below the top of the stack, if it was loaded just before.
     """
 
     def __init__(self, code: CodeType) -> None:
-        self.instructions = [x for x in dis.get_instructions(code) if x.opname not in PASSED_OVER]
+        self.instructions = _instructions(code)
         n = code.co_argcount + code.co_kwonlyargcount + sum(
             [bool(code.co_flags & flag) for flag in PARAMETER_FLAGS])
-        stored = Counter([x.argval for x in self.instructions
-                          if x.opname.startswith(("STORE_FAST", "DELETE_FAST", "STORE_DEREF"))
-                          and isinstance(x.argval, str)])
+        stored = Counter([x.value for x in self.instructions
+                          if x.name.startswith(("STORE_FAST", "DELETE_FAST", "STORE_DEREF"))
+                          and isinstance(x.value, str)])
+        for x in self.instructions:
+            if x.name == CLEAR:             # restored at the end, and if there is an exception
+                stored[x.value] -= 2
         self.known: dict[str, Path] = {name: Path((LOCAL, name)) for name in code.co_varnames[:n]
                                        if not stored[name]}
         self.once: set[str] = {name for name, times in stored.items() if times == 1}
@@ -92,13 +129,14 @@ class _Scan:
         self.line = code.co_firstlineno
         self.now: Path | None = None
         self.key: tuple[Any, ...] | None = None
+        self.below: Path | None = None
         self.asks = False
 
     def run(self) -> dict[Path, int]:
         for x in self.instructions:
-            if x.positions is not None and x.positions.lineno is not None:
-                self.line = x.positions.lineno
-            self.step(x.opname, x.argval)
+            if x.line is not None:
+                self.line = x.line
+            self.step(x.name, x.value)
         self.begin(None)
         return self.found
 
@@ -110,13 +148,21 @@ class _Scan:
                 self.found.setdefault(self.now, self.line)
         self.now, self.key = path, None
 
+    def load(self, path: Path | None) -> None:
+        below = None if self.key else self.now
+        self.begin(path)
+        self.below = below
+
     def step(self, name: str, value: Any) -> None:
+        below, self.below = self.below, None
         if name in ("LOAD_GLOBAL", "LOAD_NAME"):
-            self.begin(Path((GLOBAL, value)))
+            self.load(Path((GLOBAL, value)))
         elif name == "LOAD_DEREF" or name.startswith("LOAD_CLASSDEREF"):
-            self.begin(Path((FREE, value)) if value in self.free else self.known.get(value))
+            self.load(Path((FREE, value)) if value in self.free else self.known.get(value))
         elif name in LOADS_LOCAL:
-            self.begin(self.known.get(value))
+            self.load(self.known.get(value))
+        elif name == "SWAP" and value == 2 and below is not None and not self.key:
+            self.now, self.below = below, self.now
         elif name in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_ATTR_METHOD") and self.now is not None:
             self.now, self.key = (None, None) if self.key else (
                 self.now.to(ATTRIBUTE, value), None)
@@ -131,7 +177,7 @@ class _Scan:
         elif name == "GET_ITER" and self.now is not None and not self.key:
             path = self.now.to(EACH)
             self.begin(path)
-        elif name == "COPY" and value == 1:     # the target of an augmented assignment
+        elif name == CLEAR or (name == "COPY" and value == 1):     # of an augmented assignment
             pass
         elif name == "FOR_ITER" and self.now is not None:
             if self.now == Path((LOCAL, ITERATOR)):
@@ -140,6 +186,7 @@ class _Scan:
             path = self.now
             self.begin(None)
             self.known[value] = path
+            self.now = below            # `a, b = x, y` stores two values
         else:
             self.begin(None)
             self.asks = False

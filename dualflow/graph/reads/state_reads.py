@@ -49,7 +49,9 @@ class StateReads:
     def __init__(self, function: Any) -> None:
         self.places = StateGuards()
         self.unrepeated: list[str] = []
-        self._done: dict[int, Any] = {}         # by id; objects are kept alive until `settle`
+        # by id; objects are kept alive until `settle`
+        self._done: dict[int, Any] = {}
+        self._captured: dict[int, Any] = {}     # values of free variables that are compared
         self._root = function
 
     def watching(self) -> FrameObserver:
@@ -61,6 +63,7 @@ class StateReads:
         """End the recording. Return the places that the traced code changed itself, and how; such
         places are not compared later."""
         self._done.clear()
+        self._captured.clear()
         self._root = None
         changed: list[tuple[str, str]] = self.places.settle()
         return changed
@@ -87,7 +90,7 @@ class StateReads:
         if not found:
             return
         values = [found[0]]
-        text, loose = name, kind != GLOBAL
+        text, loose = name, kind != GLOBAL and id(found[0]) not in self._captured
         for k, (step, key) in enumerate(path.steps):
             text = str(Path(path.root, path.steps[:k + 1]))
             values = [y for x in values for y in self._step(x, step, key, f"{text} ({line})",
@@ -173,6 +176,7 @@ class StateReads:
             where = f"{variable} of {name} ({line_of(x.__code__)})"
             found = self.places.cell(cell, where)
             if found:
+                self._captured[id(found[0])] = found[0]
                 self._value(found[0], where, depth + 1, False)
 
 

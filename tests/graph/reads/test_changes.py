@@ -194,6 +194,46 @@ def comprehensions():
 
 
 @program
+def loops_over_captured_lists():
+    nets, table = [Net(1.0), Net(2.0)], {"a": Net(3.0)}
+
+    def f(x):
+        y = x * table["a"].k
+        for net in nets:
+            y = y + net.k * x if net.training else y
+        return y
+
+    return f, [put(nets[0], "k", 4.0), put(nets[1], "training", False), put(table["a"], "k", 7.0),
+               lambda: nets.append(Net())]
+
+
+@program
+def lists_of_each_call():
+    """A list that each call makes anew is not state; objects in it may be."""
+    def f(x):
+        found = [x, x * 2.]
+
+        def total():
+            return found[0] + found[1] * len(found)
+        return total()
+
+    return f, []
+
+
+@program
+def several_names_in_one_expression():
+    """Python 3.13 combines loads and stores of two local variables in one instruction."""
+    a, b = Net(1.0), Net(2.0)
+
+    def f(x, y=3.0):
+        p, q = a, b
+        r = p
+        return [q.k * x * r.k + (p.act(x) if q.training else x) * y for _ in range(2)][1]
+
+    return f, [put(a, "k", 4.0), put(b, "training", False), put(b, "k", 0.5)]
+
+
+@program
 def names_of_attributes():
     net = Net()
     return (lambda x: x * getattr(net, "k") + hasattr(net, "extra")), [     # noqa: B009
