@@ -27,7 +27,9 @@ LOADS_LOCAL = "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"
 PASSED_OVER = "PUSH_NULL", "PRECALL", "NOP", "EXTENDED_ARG", "CACHE", "RESUME", "NOT_TAKEN"
 LOCALS = "LOAD_FAST_BORROW", "LOAD_FAST", "STORE_FAST"  # instructions that others combine in pairs
 CLEAR = "LOAD_FAST_AND_CLEAR"               # of a variable of a comprehension, Python 3.12 on
-STARTS_RESULT = "SWAP", "BUILD_LIST", "BUILD_SET", "BUILD_MAP"      # of a comprehension
+# Between the iterator of a comprehension and its first iteration; the iterator stays on top, and
+# Python 3.13 takes the iterator of it.
+STARTS_RESULT = "SWAP", "BUILD_LIST", "BUILD_SET", "BUILD_MAP", "GET_ITER"
 ITERATOR = ".0"                             # the parameter of a comprehension
 PARAMETER_FLAGS = 0x04, 0x08                # *args, **kwargs
 
