@@ -5,7 +5,9 @@
 `watch` calls `reads_of`. A path starts at a global name, a free variable or a parameter, followed
 by attributes and by items with constant keys. A local variable that is assigned once is an alias of
 its path; a loop variable denotes the items of the iterated path. Branches are not distinguished: a
-path counts as read if any branch reads it. An unknown instruction must end the current path.
+path counts as read if any branch reads it. An unknown instruction must end the current path, and so
+must the target of a jump. Attributes of a value without a path are listed by name: the value may be
+any object that the function can reach by its paths.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ GLOBAL, FREE, LOCAL = "global", "free", "local"
 ATTRIBUTE, ITEM, EACH = "attribute", "item", "each"
 ASKS = "getattr", "hasattr"                 # builtins that read an attribute by its name
 LOADS_LOCAL = "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"
+LOADS_ATTRIBUTE = "LOAD_ATTR", "LOAD_METHOD", "LOAD_ATTR_METHOD"
 PASSED_OVER = "PUSH_NULL", "PRECALL", "NOP", "EXTENDED_ARG", "CACHE", "RESUME", "NOT_TAKEN"
 LOCALS = "LOAD_FAST_BORROW", "LOAD_FAST", "STORE_FAST"  # instructions that others combine in pairs
 CLEAR = "LOAD_FAST_AND_CLEAR"               # of a variable of a comprehension, Python 3.12 on
@@ -59,22 +62,27 @@ class Reads(NamedTuple):
         From a path to the line of the first read.
     in_locals : bool
         True if a path starts at a parameter or a free variable.
+    attributes : dict of str to int
+        From the name of an attribute of a value without a path to the line of the first read.
     """
 
     paths: dict[Path, int]
     in_locals: bool
+    attributes: dict[str, int]
 
 
 def reads_of(code: CodeType) -> Reads:
     """Return the access paths of a code object, without nested functions."""
-    found = _Scan(code).run()
-    return Reads(found, any([path.root[0] != GLOBAL for path in found]))
+    scan = _Scan(code)
+    found = scan.run()
+    return Reads(found, any([path.root[0] != GLOBAL for path in found]), scan.attributes)
 
 
 class _Instruction(NamedTuple):
     name: str
     value: Any
     line: int | None
+    is_target: bool = False             # of a jump
 
 
 def _instructions(code: CodeType) -> list[_Instruction]:
@@ -89,14 +97,14 @@ def _instructions(code: CodeType) -> list[_Instruction]:
             continue
         if isinstance(value, tuple) and name.startswith(LOCALS):
             first, = [each for each in LOCALS if name.startswith(f"{each}_")][:1]
-            found += [_Instruction(first, value[0], line),
+            found += [_Instruction(first, value[0], line, x.is_jump_target),
                       _Instruction(name[len(first) + 1:], value[1], line)]
             continue
         if name == "LOAD_SMALL_INT":
             name = "LOAD_CONST"
         elif name == "BINARY_OP" and x.argrepr == "[]":
             name = "BINARY_SUBSCR"
-        found.append(_Instruction(name, value, line))
+        found.append(_Instruction(name, value, line, x.is_jump_target and name != "FOR_ITER"))
     return found
 
 
@@ -128,6 +136,7 @@ class _Scan:
         self.once: set[str] = {name for name, times in stored.items() if times == 1}
         self.free: frozenset[str] = frozenset(code.co_freevars)
         self.found: dict[Path, int] = {}
+        self.attributes: dict[str, int] = {}
         self.line = code.co_firstlineno
         self.now: Path | None = None
         self.key: tuple[Any, ...] | None = None
@@ -138,6 +147,9 @@ class _Scan:
         for x in self.instructions:
             if x.line is not None:
                 self.line = x.line
+            if x.is_target:             # the value on top may be of another branch
+                self.begin(None)
+                self.below = None
             self.step(x.name, x.value)
         self.begin(None)
         return self.found
@@ -165,10 +177,12 @@ class _Scan:
             self.load(self.known.get(value))
         elif name == "SWAP" and value == 2 and below is not None and not self.key:
             self.now, self.below = below, self.now
-        elif name in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_ATTR_METHOD") and self.now is not None:
-            self.now, self.key = (None, None) if self.key else (
-                self.now.to(ATTRIBUTE, value), None)
-        elif name == "LOAD_CONST" and self.now is not None:
+        elif name in LOADS_ATTRIBUTE and (self.now is None or self.key):
+            self.begin(None)
+            self.attributes.setdefault(value, self.line)
+        elif name in LOADS_ATTRIBUTE and self.now is not None:
+            self.now = self.now.to(ATTRIBUTE, value)
+        elif name == "LOAD_CONST" and self.now is not None and type(value) is not slice:
             if self.asks and isinstance(value, str):
                 self.now = self.now.to(ATTRIBUTE, value)
                 self.begin(None)

@@ -32,6 +32,8 @@ MOST_ITEMS = 4096       # limit of items of a container that are compared
 ITERATORS: tuple[type, ...] = type(iter([])), type(iter(()))
 HOLDERS: tuple[type, ...] = FunctionType, MethodType, functools.partial, Dispatcher
 INSIDE = "__func__", "__wrapped__", "func"      # attributes of holders with the inner function
+CONTAINERS: tuple[type, ...] = list, dict, tuple
+PLAIN: tuple[type, ...] = int, float, str, bool, type(None)
 DEEP = 4                # limit of nested containers and functions
 _reads: weakref.WeakKeyDictionary[CodeType, Reads] = weakref.WeakKeyDictionary()
 
@@ -52,6 +54,7 @@ class StateReads:
         # by id; objects are kept alive until `settle`
         self._done: dict[int, Any] = {}
         self._captured: dict[int, Any] = {}     # values of free variables that are compared
+        self._asked: dict[tuple[int, int], Any] = {}    # by code and object, for `_attributes`
         self._root = function
 
     def watching(self) -> FrameObserver:
@@ -64,6 +67,7 @@ class StateReads:
         places are not compared later."""
         self._done.clear()
         self._captured.clear()
+        self._asked.clear()
         self._root = None
         changed: list[tuple[str, str]] = self.places.settle()
         return changed
@@ -76,11 +80,16 @@ class StateReads:
         found = _reads.get(code)
         if found is None:
             found = _reads[code] = reads_of(code)
+        file = os.path.basename(code.co_filename)
+        reached: dict[int, Any] = {}
         for path, line in found.paths.items():
-            self._follow(path, frame, f"{os.path.basename(code.co_filename)}:{line}")
+            self._follow(path, frame, f"{file}:{line}", reached)
+        if found.attributes:
+            self._attributes(code, found.attributes, [*reached.values()], file)
         return found.in_locals
 
-    def _follow(self, path: Path, frame: FrameType, line: str) -> None:
+    def _follow(self, path: Path, frame: FrameType, line: str, reached: dict[int, Any]) -> None:
+        """Record the steps of a path, and collect the objects at its places by id."""
         kind, name = path.root
         if kind == GLOBAL:
             where = f"{name} ({line})"
@@ -90,11 +99,15 @@ class StateReads:
         if not found:
             return
         values = [found[0]]
-        text, loose = name, kind != GLOBAL and id(found[0]) not in self._captured
+        held = id(found[0]) in self._captured or id(found[0]) in self._done
+        text, loose = name, kind != GLOBAL and not held
+        if not loose or not isinstance(found[0], CONTAINERS):
+            reached[id(found[0])] = found[0]
         for k, (step, key) in enumerate(path.steps):
             text = str(Path(path.root, path.steps[:k + 1]))
             values = [y for x in values for y in self._step(x, step, key, f"{text} ({line})",
                                                              loose and not k)]
+            reached.update([(id(y), y) for y in values])
         if path.steps or kind != FREE:
             for x in values:
                 self._value(x, f"{text} ({line})", 0, loose and not path.steps)
@@ -126,6 +139,28 @@ class StateReads:
             return [x[key]] if type(key) is int and -len(x) <= key < len(x) else []
         found = self.places.item(x, key, text)
         return [found[0]] if found else []
+
+    def _attributes(self, code: CodeType, names: dict[str, int], objects: list[Any],
+                    file: str) -> None:
+        """Record the attributes of these names that user objects among `objects` have, and objects
+        in their containers and attributes: the code reads the attributes from a value that may be
+        any of them."""
+        for _ in range(DEEP):
+            inner: list[Any] = []
+            for x in objects[:MOST_ITEMS]:
+                if type(x) in PLAIN or (id(code), id(x)) in self._asked:
+                    continue
+                self._asked[id(code), id(x)] = x
+                if isinstance(x, CONTAINERS):
+                    items: Any = x.values() if isinstance(x, dict) else x
+                    inner += list(items)[:MOST_ITEMS]
+                elif is_users_object(x):
+                    for name, line in names.items():
+                        if has_attribute(x, name):
+                            inner += self._step(x, ATTRIBUTE, name,
+                                                f".{name} of a {type(x).__name__} ({file}:{line})",
+                                                False)
+            objects = inner
 
     def _look(self, module: str, name: str, text: str) -> None:
         """Record a function if its results differ from call to call; runs do not repeat calls."""
@@ -178,6 +213,22 @@ class StateReads:
             if found:
                 self._captured[id(found[0])] = found[0]
                 self._value(found[0], where, depth + 1, False)
+
+
+def is_users_object(x: Any) -> bool:
+    """Return True if the class of an object is not of this or another installed package."""
+    if isinstance(x, Tensor | Variable | Symbol | ModuleType | type):
+        return False
+    name = type(x).__module__
+    path = getattr(sys.modules.get(name), "__file__", None)
+    if name.startswith("dualflow.") or path is None:
+        return name == "__main__"
+    return not is_installed(path)
+
+
+def has_attribute(x: Any, name: str) -> bool:
+    """Return True if an object has an attribute; runs no code of the object."""
+    return name in getattr(x, "__dict__", ()) or any([name in c.__dict__ for c in type(x).__mro__])
 
 
 def line_of(code: CodeType) -> str:
