@@ -137,12 +137,15 @@ cdef Exported *export_tensor(Tensor x, bint copied) except NULL:
 
 cdef tuple integers_of(value, str name):
     """Return a version or a device as a tuple of integers."""
+    cdef list found = []
     try:
         items = list(value)
     except TypeError:
         raise _errors.DTypeError(f"__dlpack__: {name} is {_arguments.shown(value)}, expected a "
                                  "tuple of two integers") from None
-    return tuple([_arguments.integer(item, f"__dlpack__: an item of {name}") for item in items])
+    for item in items:
+        found.append(_arguments.integer(item, f"__dlpack__: an item of {name}"))
+    return tuple(found)
 
 
 cdef object to_dlpack(Tensor x, stream, max_version, dl_device, copy):
