@@ -286,6 +286,20 @@ def test_carry_is_overwritten_by_a_chain_of_ops(name):
         assert (body.where[y] == body.where[carry]) == in_place
 
 
+@pytest.mark.parametrize("passes", [False, True])
+def test_long_chain_from_a_carry(passes):
+    def f(c):
+        for _ in df.range(2):
+            for _ in range(1500):
+                c = df.tanh(c) + X
+        return c
+
+    want = X
+    for _ in range(3000):
+        want = df.tanh(want) + X
+    assert df.function(f, passes=passes)(X).numpy().tobytes() == want.numpy().tobytes()
+
+
 def test_carries_that_swap_are_not_overwritten():
     def f(a, b):
         for _ in df.range(3):

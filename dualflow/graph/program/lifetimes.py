@@ -52,26 +52,35 @@ def carry_chains(graph: Graph, carried: Mapping[int, Symbol]) -> dict[Symbol, Sy
     readers = Counter([x for node in graph.nodes for x in node.inputs])
     readers.update(graph.outputs)
 
-    def chain(y: Symbol, end: Symbol) -> dict[Symbol, Symbol] | None:
+    def aliases(y: Symbol) -> list[Symbol]:
+        """Return the inputs in whose memory the op of y may compute y."""
         node = y.node
         if (readers[y] != 1 or node.op in LEAVES or node.op.kind == "view" or node.wave
                 or len(node.outputs) > 1 or any(map(is_dynamic, (y, *node.inputs)))):
-            return None
-        aliases = [x for i, x in enumerate(node.inputs)
-                   if node.op.may_alias >> min(i, 31) & 1 and x.shape == y.shape
-                   and x.dtype.itemsize == y.dtype.itemsize]
-        for x in aliases:
-            if x is end:
-                return {y: x}
-        for x in aliases:
-            found = chain(x, end)
-            if found is not None:
-                return found | {y: x}
-        return None
+            return []
+        return [x for i, x in enumerate(node.inputs)
+                if node.op.may_alias >> min(i, 31) & 1 and x.shape == y.shape
+                and x.dtype.itemsize == y.dtype.itemsize]
+
+    def chain(y: Symbol, carry: Symbol) -> dict[Symbol, Symbol]:
+        after: dict[Symbol, Symbol] = {}        # from a value to the value computed from it
+        waiting = [y]
+        while waiting:
+            y = waiting.pop()
+            found = aliases(y)
+            if any([x is carry for x in found]):
+                links = {y: carry}
+                while y in after:
+                    links[after[y]] = y
+                    y = after[y]
+                return links
+            after.update([(x, y) for x in found])
+            waiting += reversed(found)
+        return {}
 
     before: dict[Symbol, Symbol] = {}
     for k, x in carried.items():
         y = graph.outputs[k]
         before[y] = x
-        before.update(chain(y, x) or {})
+        before.update(chain(y, x))
     return before
