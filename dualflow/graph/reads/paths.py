@@ -30,8 +30,8 @@ LOADS_ATTRIBUTE = "LOAD_ATTR", "LOAD_METHOD", "LOAD_ATTR_METHOD"
 PASSED_OVER = "PUSH_NULL", "PRECALL", "NOP", "EXTENDED_ARG", "CACHE", "RESUME", "NOT_TAKEN"
 LOCALS = "LOAD_FAST_BORROW", "LOAD_FAST", "STORE_FAST"  # instructions that others combine in pairs
 CLEAR = "LOAD_FAST_AND_CLEAR"               # of a variable of a comprehension, Python 3.12 on
-# Between the iterator of a comprehension and its first iteration; the iterator stays on top, and
-# Python 3.13 takes the iterator of it.
+# Instructions between the iterator of a comprehension and its first iteration; the iterator stays
+# on top. Python 3.13 calls iter() a second time.
 STARTS_RESULT = "SWAP", "BUILD_LIST", "BUILD_SET", "BUILD_MAP", "GET_ITER"
 ITERATOR = ".0"                             # the parameter of a comprehension
 PARAMETER_FLAGS = 0x04, 0x08                # *args, **kwargs
@@ -87,8 +87,8 @@ class _Instruction(NamedTuple):
 
 def _instructions(code: CodeType) -> list[_Instruction]:
     """Return the instructions of a code object, as if of Python 3.11: pairs are split, integers are
-    constants, items have an instruction of their own, and the iterator of a comprehension is on top
-    of the stack."""
+    constants, items are read by BINARY_SUBSCR, and the iterator of a comprehension is on top of the
+    stack."""
     found: list[_Instruction] = []
     for x in dis.get_instructions(code):
         name, value = x.opname, x.argval

@@ -89,7 +89,7 @@ class StateReads:
         return found.in_locals
 
     def _follow(self, path: Path, frame: FrameType, line: str, reached: dict[int, Any]) -> None:
-        """Record the steps of a path, and collect the objects at its places by id."""
+        """Record the steps of a path, and add the objects along the path to `reached`."""
         kind, name = path.root
         if kind == GLOBAL:
             where = f"{name} ({line})"
