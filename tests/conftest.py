@@ -79,11 +79,17 @@ def pytest_runtest_teardown():
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory):
+def shared(tmp_path_factory):
+    """Return a folder that all processes of the run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if base.name.startswith("popen-") else base
+
+
+@pytest.fixture(scope="session")
+def folder(shared):
     """Return the cache folder of compiled clusters. All processes of the run share it, since
     compiling the header takes a second."""
-    base = tmp_path_factory.getbasetemp()
-    return (base.parent if base.name.startswith("popen-") else base) / "cache"
+    return shared / "cache"
 
 
 @pytest.fixture

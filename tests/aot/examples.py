@@ -99,3 +99,15 @@ def keras_digits():
 EXAMPLES = {"digits": digits, "mnist": functools.partial(digits, 28), "convnet": convnet,
             "chars": chars, "gpt": gpt, "lines": lines, "names": names,
             "keras_digits": keras_digits}
+LIBRARIES = "keras", "sklearn", "tqdm", "matplotlib"        # needed by some of them
+
+
+def functions_of(names):
+    """Return the traced functions of some examples by name, and their arguments by name."""
+    functions, given = {}, {}
+    for name in names:
+        for entry, (function, *args) in EXAMPLES[name]().items():
+            functions[f"{name}_{entry}"] = function.get_concrete_function(*args)
+            given[f"{name}_{entry}"] = [x for x in df.nest.flatten(args)
+                                        if isinstance(x, df.Tensor)]
+    return functions, given

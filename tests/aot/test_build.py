@@ -1,6 +1,7 @@
 """Exported folders are built and give the recorded bits: by default one folder with as many
 features as possible; under soak other compilers, libraries, machines and many random programs."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import dualflow as df
+from tests.aot.examples import LIBRARIES, functions_of
 from tests.aot.models import (
     control,
     frozen,
@@ -41,35 +43,51 @@ VARIANTS = {
     "all levels": ["LEVELS=baseline avx2 avx512", "OPT=-O1"],
     "aarch64": [f"CC={CROSS}", "OPT=-O2 -Werror", "LDFLAGS=-static", "RUN=qemu-aarch64-static"],
 }
-
-
+SOME = ["lines", "gpt"]         # examples
 MAYBE = ("clang", "gcc-11", "musl-gcc", CROSS, "qemu-aarch64-static")
+
+
+def functions(seeds=(1,)):
+    """Return functions of every kind, by name, and the examples of some."""
+    step, predict, x, y = mlp(rate=0.5)
+    run, z, n = control()
+    made = {"train": step.get_concrete_function(x, y),
+            "predict": [predict.get_concrete_function(x[:k]) for k in (1, 16)],
+            "run": run.get_concrete_function(z, n)}
+    for kind in ("lstm", "gru"):
+        step, predict, x, y = recurrent(kind)
+        made[f"train_{kind}"] = step.get_concrete_function(x, y)
+        made[kind] = predict.get_concrete_function(x)
+    predict, x = frozen()
+    made["frozen"] = predict.get_concrete_function(x)
+    step, predict, x, y = normalized()
+    made["train_compiled"] = step.get_concrete_function(x, y)
+    made["compiled"] = predict.get_concrete_function(x)
+    step, x = scaled()
+    made["scaled"] = step.get_concrete_function(x, 0.3, 4)
+    f, x, y = returned_as_is()
+    made["returned"] = f.get_concrete_function(x, y)
+    examples = {"run": (z, n)}
+    for seed in seeds:
+        made[f"random_{seed}"], examples[f"random_{seed}"] = random_program(seed)
+    return made, examples
 
 
 def write(folder, seeds=(1,)):
     """Export a folder with every kind of program."""
-    step, predict, x, y = mlp(rate=0.5)
-    run, z, n = control()
-    functions = {"train": step.get_concrete_function(x, y),
-                 "predict": [predict.get_concrete_function(x[:k]) for k in (1, 16)],
-                 "run": run.get_concrete_function(z, n)}
-    for kind in ("lstm", "gru"):
-        step, predict, x, y = recurrent(kind)
-        functions[f"train_{kind}"] = step.get_concrete_function(x, y)
-        functions[kind] = predict.get_concrete_function(x)
-    predict, x = frozen()
-    functions["frozen"] = predict.get_concrete_function(x)
-    step, predict, x, y = normalized()
-    functions["train_compiled"] = step.get_concrete_function(x, y)
-    functions["compiled"] = predict.get_concrete_function(x)
-    step, x = scaled()
-    functions["scaled"] = step.get_concrete_function(x, 0.3, 4)
-    f, x, y = returned_as_is()
-    functions["returned"] = f.get_concrete_function(x, y)
-    examples = {"run": (z, n)}
-    for seed in seeds:
-        functions[f"random_{seed}"], examples[f"random_{seed}"] = random_program(seed)
-    df.export(folder, functions, examples=examples)
+    made, examples = functions(seeds)
+    df.export(folder, made, examples=examples)
+
+
+def write_all(folder):
+    """Export a folder with every kind of program, one of two models in a program, and functions of
+    examples/, if the libraries that the examples need are installed."""
+    made, examples = functions()
+    made["wave"] = waves()[0].get_concrete_function(POINTS)
+    if all(map(importlib.util.find_spec, LIBRARIES)):
+        for into, more in zip((made, examples), functions_of(SOME), strict=True):
+            into |= more
+    df.export(folder, made, examples=examples)
 
 
 def make(folder, *arguments, env=os.environ):
@@ -107,25 +125,27 @@ needs_make = pytest.mark.skipif(not (works("make") and works(COMPILER)), reason=
 
 
 @needs_make
-def test_exported_folder_gives_the_bits_of_python(tmp_path):
-    write(tmp_path / "model")
-    assert make(tmp_path / "model", "OPT=-O0 -Wno-error").startswith("bit-equal")
+def test_exported_folder_gives_the_bits_of_python(built):
+    _, said = built
+    assert said.startswith("bit-equal")
+    for name in ("train, predict_1, predict_16, run", "train_lstm, lstm, train_gru, gru, frozen",
+                 "train_compiled, compiled, scaled, returned, random_1, wave"):
+        assert name in said
 
 
 @needs_make
-def test_export_runs_compiled_clusters(tmp_path, cache):
+def test_export_runs_compiled_clusters(built, tmp_path):
     """The check fails if the compiled clusters do nothing."""
-    step, predict, x, y = normalized()
-    df.export(tmp_path / "model", {"train": step.get_concrete_function(x, y),
-                                   "predict": predict.get_concrete_function(x)})
-    assert make(tmp_path / "model", "OPT=-O0 -Wno-error").startswith("bit-equal")
+    shutil.copytree(built[0], tmp_path / "model")
     path = tmp_path / "model/clusters.c"
     head = r"(static void df_cluster_\w+\(int64_t units, [^{;]*\{)"
     text, n = re.subn(head, r"\1 if (units) return;", path.read_text())
     assert n > 2
     path.write_text(text)
-    with pytest.raises(AssertionError, match="differ"):
+    with pytest.raises(AssertionError, match="differ") as raised:
         make(tmp_path / "model", "OPT=-O0 -Wno-error")
+    wrong = set(re.findall(r"call \d+, (\w+), \w+: not the recorded bits", str(raised.value)))
+    assert {"train_compiled", "compiled"} <= wrong, raised.value
 
 
 def products(dtype):
@@ -157,11 +177,14 @@ PRODUCTS = [*FEW, *[pytest.param(*x, marks=pytest.mark.soak) for x in MANY]]
 def test_products_of_one_dtype(dtype, way, tmp_path):
     """The runtime of an export has no kernels of other dtypes. `way` is DUALFLOW_BFLOAT16 of Python
     and of the checking program."""
-    script = ("import sys, dualflow as df\nfrom tests.aot.test_build import products\n"
-              "f, args = products(sys.argv[1])\ndf.export(sys.argv[2], {'f': f})")
     env = os.environ | ({"DUALFLOW_BFLOAT16": way} if way else {})
-    subprocess.run([sys.executable, "-c", script, dtype, tmp_path / "model"], cwd=ROOT,
-                   env=env, check=True)
+    if way:
+        script = ("import sys, dualflow as df\nfrom tests.aot.test_build import products\n"
+                  "df.export(sys.argv[2], {'f': products(sys.argv[1])[0]})")
+        subprocess.run([sys.executable, "-c", script, dtype, tmp_path / "model"], cwd=ROOT,
+                       env=env, check=True)
+    else:
+        df.export(tmp_path / "model", {"f": products(dtype)[0]})
     assert make(tmp_path / "model", "OPT=-O0 -Wno-error", env=env).startswith("bit-equal")
 
 
@@ -181,7 +204,7 @@ int main(void)
     float made[4];
     model *m = model_new();
     other *o = other_new();
-    if (model_load(m, "model/weights.safetensors") || model_run(m, x, made)) puts(model_error(m));
+    if (model_load(m, "model/weights.safetensors") || model_wave(m, x, made)) puts(model_error(m));
     if (other_load(o, "other/weights.safetensors") || other_run(o, x, made + 3))
         puts(other_error(o));
     model_free(m);
@@ -192,20 +215,28 @@ int main(void)
 """
 
 
-@needs_make
-def test_two_models_in_one_program(tmp_path):
+POINTS = df.constant([0.5, -1.0, 2.0])
+
+
+def waves():
+    """Return the functions of the two models."""
     w = df.Variable([2.0, 3.0, 4.0], name="df_run")
-    functions = {"model": df.function(lambda x: df.cumsum(df.sin(x) * w)),
-                 "other": df.function(lambda x: df.reduce_sum(w * x) - x[0])}
-    x = df.constant([0.5, -1.0, 2.0])
-    for prefix, f in functions.items():
-        df.export(tmp_path / prefix, {"run": f.get_concrete_function(x)}, prefix=prefix)
-        assert make(tmp_path / prefix, "OPT=-O0").startswith("bit-equal")
+    return (df.function(lambda x: df.cumsum(df.sin(x) * w)),
+            df.function(lambda x: df.reduce_sum(w * x) - x[0]))
+
+
+@needs_make
+def test_two_models_in_one_program(built, tmp_path):
+    functions = waves()
+    (tmp_path / "model").symlink_to(built[0])
+    df.export(tmp_path / "other", {"run": functions[1].get_concrete_function(POINTS)},
+              prefix="other")
+    assert make(tmp_path / "other", "OPT=-O0").startswith("bit-equal")
     (tmp_path / "main.c").write_text(TWO)
     subprocess.run([COMPILER, "-Imodel", "-Iother", "main.c", "model/libmodel.a",
                     "other/libother.a", "-lm", "-pthread"], cwd=tmp_path, check=True)
     ran = subprocess.run([tmp_path / "a.out"], cwd=tmp_path, capture_output=True, check=True)
-    assert ran.stdout == b"".join([f(x).numpy().tobytes() for f in functions.values()])
+    assert ran.stdout == b"".join([f(POINTS).numpy().tobytes() for f in functions])
     names = subprocess.run(["nm", "-g", "--defined-only", tmp_path / "other/libother.a"],
                            text=True, capture_output=True, check=True).stdout
     named = [line.split()[2] for line in names.splitlines() if len(line.split()) == 3]
@@ -237,7 +268,7 @@ def test_variants(variant, tmp_path):
 
 
 @needs_make
-def test_random_functions(tmp_path):
+def test_random_functions(interpreted, tmp_path):
     """Functions have all dtypes and sizes; the clusters of every other one are compiled."""
     export(range(20), tmp_path / "model")
     assert make(tmp_path / "model", "OPT=-O0 -Wno-error").startswith("bit-equal")

@@ -7,7 +7,7 @@ import importlib.util
 import pytest
 
 import dualflow as df
-from tests.aot.examples import EXAMPLES, FOLDER
+from tests.aot.examples import EXAMPLES, FOLDER, LIBRARIES, functions_of
 from tests.aot.test_build import (
     VARIANTS,
     build_by_cmake,
@@ -18,7 +18,7 @@ from tests.aot.test_build import (
 )
 from tests.aot.test_program_files import saved
 
-for library in ("keras", "sklearn", "tqdm", "matplotlib"):
+for library in LIBRARIES:
     if importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed", allow_module_level=True)
 
@@ -27,15 +27,10 @@ def bits(made):
     return [x.numpy().tobytes() if isinstance(x, df.Tensor) else x for x in df.nest.flatten(made)]
 
 
-def write(folder, names=tuple(EXAMPLES)):
-    """Export a folder of the functions of these examples."""
-    functions, examples = {}, {}
-    for name in names:
-        for entry, (function, *args) in EXAMPLES[name]().items():
-            functions[f"{name}_{entry}"] = function.get_concrete_function(*args)
-            examples[f"{name}_{entry}"] = [x for x in df.nest.flatten(args)
-                                           if isinstance(x, df.Tensor)]
-    df.export(folder, functions, examples=examples)
+def write(folder):
+    """Export a folder of the functions of all examples."""
+    functions, given = functions_of(EXAMPLES)
+    df.export(folder, functions, examples=given)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -52,9 +47,10 @@ def test_no_example_is_missing():
 
 
 @needs_make
-def test_some_examples_give_the_bits_of_python_in_c(tmp_path):
-    write(tmp_path / "model", ["lines", "gpt"])
-    assert make(tmp_path / "model", "OPT=-O0 -Wno-error").startswith("bit-equal")
+def test_some_examples_give_the_bits_of_python_in_c(built):
+    said = built[1]
+    assert said.startswith("bit-equal")
+    assert "lines_train, lines_predict, gpt_train, gpt_predict, gpt_judge" in said
 
 
 @needs_make
