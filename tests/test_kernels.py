@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.built import objects
 from tests.levels import skip_unless_available
 from tests.test_c import ROOT, RUNTIME, VARIANTS, build, run
 
@@ -34,8 +35,12 @@ def test_kernels(name, level, variant, tmp_path, request):
         pytest.skip(f"the compiler does not support {' '.join(flags)}")
     kernels = sorted(path for folder in FOLDERS[name]
                      for path in (ROOT / "csrc" / folder).glob("*.c"))
+    runtime = RUNTIME
+    if variant == "plain":      # the objects of the library itself, if it was built here
+        kernels = objects(level, kernels) or kernels
+        runtime = objects("common", runtime) or runtime
     program = tmp_path / name
-    built = build([ROOT / f"tests/c/{name}_check.c", *kernels, *RUNTIME], program, flags)
+    built = build([ROOT / f"tests/c/{name}_check.c", *kernels, *runtime], program, flags)
     assert built.returncode == 0, built.stderr
     ran = run([program])
     if ran.returncode == UNSUPPORTED:

@@ -11,7 +11,8 @@ from dualflow import _core
 from dualflow.aot.builds import LEVELS
 from tests.aot.test_build import COMPILER, make, needs_make, works
 from tests.aot.test_library import compare, run, saved
-from tests.test_c import RUNTIME, build
+from tests.built import setup_names
+from tests.test_c import LINKED, RUNTIME, build
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CSRC = ROOT / "csrc"
@@ -29,8 +30,7 @@ def wanted(monkeypatch):
     """Return (source, level or None, flags) of each object of setup.py."""
     pytest.importorskip("setuptools")
     monkeypatch.chdir(ROOT)
-    names = {}
-    exec((ROOT / "setup.py").read_text().partition("\ndef stale")[0], names)
+    names = setup_names()
     levels = names["ISA_LEVELS"]["x86_64"]
     return sorted([(str(path.relative_to("csrc")), level, telling(names["FLAGS"] + flags))
                    for path in names["PER_ISA"] for level, flags in levels.items()]
@@ -127,8 +127,9 @@ def test_every_compiler_here_accepts_the_intrinsics(compiler, tmp_path):
 @pytest.mark.parametrize("flags", [["-DDF_NO_MMAP"], ["-DDF_NO_MMAP", "-DDF_NO_THREADS"]],
                          ids=["no mmap", "neither"])
 def test_memory_without_mmap_or_threads(flags, tmp_path):
+    sources = [path for path in RUNTIME if path.parent.name in LINKED["tensor_test"]]
     flags = [*flags, "-O1", "-DDF_ISA=baseline", "-DDF_VEC_BYTES=16"]
-    built = build([ROOT / "tests/c/tensor_test.c", *RUNTIME], tmp_path / "test", flags)
+    built = build([ROOT / "tests/c/tensor_test.c", *sources], tmp_path / "test", flags)
     assert built.returncode == 0, built.stderr
     ran = run(str(tmp_path / "test"))
     assert ran.returncode == 0, ran.stderr
