@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from tests import light
+
 ROOT = Path(__file__).resolve().parent.parent
 LEFT = shutil.ignore_patterns(".git", "lib", "lib64", ".hypothesis", "__pycache__", ".*_cache")
 SOURCES = {".py", ".pyi", ".pyx", ".pxi", ".pxd", ".c", ".h", ".def", ".txt"}
@@ -90,7 +92,8 @@ def copy(folder, *names):
 def run(tree, *command, check=True):
     """Run Python in a tree and return its output."""
     done = subprocess.run([sys.executable, *command], cwd=tree, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(tree)}, timeout=3600, check=False)
+                          env={**os.environ, "PYTHONPATH": light.path(tree)}, timeout=3600,
+                          check=False)
     assert not check or done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout + done.stderr
 

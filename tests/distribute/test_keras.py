@@ -7,7 +7,8 @@ import pytest
 pytest.importorskip("dualflow.keras", reason="needs Keras", exc_type=ImportError)
 pytest.importorskip("mpi4py", reason="training on many machines needs mpi4py")
 
-from tests.distribute.test_ranks import MPIEXEC, launch
+from tests import light
+from tests.distribute.test_ranks import MPIEXEC, ROOT, launch
 
 pytestmark = [pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec"),
               pytest.mark.xdist_group("mpi")]
@@ -45,7 +46,7 @@ def results(tmp_path_factory):
     """The values that each rank reports in each program."""
     runs = "".join([f"run({name!r}, {text!r})\n" for name, text in PROGRAMS.items()])
     job = launch(2, "-c", f"{HEAD}{runs}if d.rank() == 0:\n    print(json.dumps(told))\n",
-                 str(tmp_path_factory.mktemp("keras")))
+                 str(tmp_path_factory.mktemp("keras")), path=light.path(ROOT))
     out, err = job.communicate(timeout=120)
     assert job.returncode == 0, out + err
     return json.loads(out.splitlines()[-1])

@@ -26,9 +26,9 @@ pytestmark = [pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec"),
               pytest.mark.xdist_group("mpi")]
 
 
-def launch(n, *arguments, **options):
+def launch(n, *arguments, path=str(ROOT), **options):
     return subprocess.Popen([MPIEXEC, "-n", str(n), sys.executable, *arguments], cwd=ROOT,
-                            env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
+                            env={**os.environ, "PYTHONPATH": path}, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.allocations import SCENARIOS
+from tests.light import environment
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -20,7 +21,7 @@ ROOT = HERE.parent.parent
 def run(module, *args, log=None, **env):
     """Return the output of a module, which must exit with 0."""
     done = subprocess.run([sys.executable, "-m", f"tests.hostile.{module}", *map(str, args)],
-                          cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True,
+                          cwd=ROOT, env=environment(**env), capture_output=True, text=True,
                           timeout=3 * 3600, check=False)
     last = log.read_text().splitlines()[-1:] if log is not None and log.exists() else []
     assert done.returncode == 0, "\n".join([*last, done.stdout[-3000:], done.stderr[-3000:]])

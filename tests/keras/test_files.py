@@ -13,6 +13,7 @@ import pytest
 import dualflow as df
 from dualflow import errors, keras
 from dualflow.keras import layers
+from tests.light import environment
 
 ROWS = 300
 
@@ -42,7 +43,7 @@ while True:
 def killed(path, by, after, random):
     """Save repeatedly, from number `after` on, until killed; return the last number printed."""
     child = subprocess.Popen([sys.executable, "-c", SAVES, path, by, str(ROWS), str(after)],
-                             stdout=subprocess.PIPE, text=True)
+                             env=environment(), stdout=subprocess.PIPE, text=True)
     reported = int(child.stdout.readline())
     while random.random() < 0.5:
         reported = int(child.stdout.readline())

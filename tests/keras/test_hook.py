@@ -1,17 +1,17 @@
 """Importing Keras with dualflow as its backend, and errors if that is impossible."""
 
-import os
 import subprocess
 import sys
 
 import pytest
 
 from dualflow import keras
+from tests.light import environment
 
 
 def run(program, *arguments, backend=None):
     """Run a program in a new process; return its output, or the last line of its error."""
-    env = {k: v for k, v in os.environ.items() if k != "KERAS_BACKEND"}
+    env = {k: v for k, v in environment().items() if k != "KERAS_BACKEND"}
     if backend is not None:
         env["KERAS_BACKEND"] = backend
     done = subprocess.run([sys.executable, *arguments, "-c", program] if program else
