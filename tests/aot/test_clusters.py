@@ -12,6 +12,8 @@ import dualflow as df
 from dualflow._core import Program
 from dualflow.aot.clusters import compiler
 from dualflow.aot.clusters.request import written
+from dualflow.aot.clusters.worker import WORKER
+from tests import sampling
 from tests.aot.compiled import check_compiled, program_of
 from tests.aot.random_clusters import check_clusters
 from tests.graph import test_cluster as interpreted
@@ -25,6 +27,20 @@ from tests.tables import DTYPES, OPS, attrs_of, dtypes_of
 
 pytestmark = [pytest.mark.usefixtures("cache"),
               pytest.mark.skipif(compiler.command() is None, reason="no C compiler")]
+
+
+@pytest.fixture
+def unoptimised(shared, cache, monkeypatch):
+    """Compile clusters without optimisation, which takes most of the compiler's time. Faults of the
+    generated code, such as a wrong formula, do not depend on it; other tests here compile with the
+    usual flags."""
+    if not sampling.every:
+        monkeypatch.setattr(compiler, "FLAGS", compiler.FLAGS.replace("-O3", "-O0"))
+        monkeypatch.setattr(WORKER, "addresses", {})
+        monkeypatch.setenv("XDG_CACHE_HOME", str(shared / "unoptimised"))
+    yield
+    assert WORKER.wait(600)
+
 
 SHAPE = (3, 37)         # whole strips and a partial one, at every level
 
@@ -68,7 +84,7 @@ def check_ops(cases):
     assert [x for x in refused if "interpreted" not in x[1]] == []
 
 
-def test_ops():
+def test_ops(unoptimised):
     """Test each op with one dtype."""
     cases = all_cases()
     of_each = [[x for x in cases if x[0] is op] for op in OPS]
@@ -169,7 +185,7 @@ def rows_cases(lengths):
             if dtype in ("float32", "float64") or (n <= 8192 and name not in ALONE)]
 
 
-def test_reduced_rows():
+def test_reduced_rows(unoptimised):
     cases = rows_cases([0])
     cases = [(*case[:2], LENGTHS[k % len(LENGTHS)]) for k, case in enumerate(cases)]
     found = [rows_cluster(*case, seed=k) for k, case in enumerate(cases)]
