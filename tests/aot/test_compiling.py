@@ -38,12 +38,18 @@ def run(place, code=SCRIPT, number=1.5, **environment):
     return made.stdout + made.stderr
 
 
-@pytest.fixture
-def place(folder, tmp_path):
+@pytest.fixture(scope="module")
+def prepared(folder):
     """A cache folder in which the header is already compiled."""
     run(folder)
+    return folder
+
+
+@pytest.fixture
+def place(prepared, tmp_path):
+    """A copy of it."""
     # Other libraries keep caches in the same folder.
-    shutil.copytree(folder / "dualflow", tmp_path / "cache/dualflow",
+    shutil.copytree(prepared / "dualflow", tmp_path / "cache/dualflow",
                     ignore=shutil.ignore_patterns(".*", "*.so"))
     return tmp_path / "cache"
 
