@@ -146,11 +146,10 @@ def test_gradient(half):
 LIMIT = "DUALFLOW_BFLOAT16"
 
 
-@pytest.mark.parametrize("level, way", [("avx512", "float32"), ("avx512", "pairs"), ("avx2", ""),
-                                        ("baseline", "")])
+@pytest.mark.parametrize("level, way", [("avx512", "float32"), ("avx512", "pairs")])
 def test_other_kernels(level, way):
     """Run these tests in processes that use other kernels, if this CPU supports them; by default
-    one of six."""
+    one of six. test_levels.py runs them at other levels."""
     if LIMIT in os.environ or "LD_PRELOAD" in os.environ:
         pytest.skip("this test starts the process, or sanitizers make it take minutes")
     levels.skip_unless_available(level)
