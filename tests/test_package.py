@@ -1,5 +1,6 @@
 """Distribution: metadata, contents of sdist and wheel, messages of a build without a compiler."""
 
+import json
 import os
 import re
 import runpy
@@ -55,10 +56,47 @@ def test_extras_in_documentation_and_messages_exist():
     assert "keras" in named and named <= set(PROJECT["project"]["optional-dependencies"])
 
 
-def build(folder, *arguments, **environment):
-    """Run the build in a copy of the files that setup.py requires."""
+# Each line of the input names a build, which a fork runs: setuptools and Cython are imported once.
+BUILDS = """
+import json, os, runpy, sys
+import Cython.Build, Cython.Compiler.Pipeline, Cython.Compiler.ParseTreeTransforms
+import setuptools.command.build_ext, setuptools.command.build_py
+
+for line in sys.stdin:
+    folder, output, arguments, environment = json.loads(line)
+    child = os.fork()
+    if not child:
+        os.chdir(folder)
+        os.environ.update(environment)
+        for stream in (1, 2):
+            os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
+        sys.argv = ["setup.py", "-q", "build_ext", *arguments]
+        runpy.run_path("setup.py", run_name="__main__")
+        sys.exit()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def build():
+    """A function that runs setup.py in a folder and returns its exit code and its output."""
     if find_spec("Cython") is None or find_spec("setuptools") is None:
         pytest.skip("building needs cython and setuptools")
+
+    def run_build(folder, *arguments, **environment):
+        output = folder / "output"
+        output.unlink(missing_ok=True)
+        print(json.dumps([str(folder), str(output), arguments, environment]), file=process.stdin,
+              flush=True)
+        return int(process.stdout.readline()), output.read_text()
+
+    with subprocess.Popen([sys.executable, "-c", BUILDS], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        yield run_build
+
+
+def write_tree(folder):
+    """Copy or create the files that setup.py requires."""
     (folder / "setup.py").write_text((ROOT / "setup.py").read_text())
     core = folder / "dualflow/_core"
     core.mkdir(parents=True)
@@ -67,17 +105,13 @@ def build(folder, *arguments, **environment):
         path.parent.mkdir(parents=True)
         path.write_text("")
     (core / "_core.pyx").write_text("")
-    return build_again(folder, *arguments, **environment)
 
 
-def build_again(folder, *arguments, **environment):
-    return subprocess.run([sys.executable, "setup.py", "-q", "build_ext", *arguments], cwd=folder,
-                          capture_output=True, text=True, env={**os.environ, **environment})
-
-
-def test_core_is_translated_again_only_after_a_change(tmp_path):
-    made = build(tmp_path)
-    assert made.returncode == 0, made.stderr
+def test_core_is_translated_again_only_after_a_change(build, tmp_path):
+    write_tree(tmp_path)
+    few = "--isa", "baseline"
+    code, said = build(tmp_path, *few)
+    assert code == 0, said
     core = tmp_path / "dualflow/_core"
     for arguments, change in ((), None), ((), "new.pxi"), (("--checks",), "directive"):
         os.utime(core / "_core.c", (1e9, 1e9))
@@ -85,8 +119,8 @@ def test_core_is_translated_again_only_after_a_change(tmp_path):
             os.utime(path, (1e9 - 1, 1e9 - 1))
         if change and change != "directive":
             (core / change).write_text("")
-        made = build_again(tmp_path, *arguments)
-        assert made.returncode == 0, made.stderr
+        code, said = build(tmp_path, *few, *arguments)
+        assert code == 0, said
         assert ((core / "_core.c").stat().st_mtime != 1e9) == bool(change)
 
 
@@ -94,24 +128,26 @@ def test_core_is_translated_again_only_after_a_change(tmp_path):
     ("no-such-compiler", "there is no no-such-compiler here"),
     ("false", "false lacks a C compiler that works"),
 ])
-def test_build_without_compiler_names_packages_to_install(tmp_path, compiler, says):
+def test_build_without_compiler_names_packages_to_install(build, tmp_path, compiler, says):
     """The last lines of the output name the packages to install."""
-    made = build(tmp_path, CC=compiler)
-    assert made.returncode == 1
-    *_, before, after = made.stderr.split("dualflow is built by a C compiler, and ")
+    write_tree(tmp_path)
+    code, said = build(tmp_path, CC=compiler)
+    assert code == 1
+    *_, before, after = said.split("dualflow is built by a C compiler, and ")
     assert not before.endswith("raise") and after.startswith(says)
     assert "apt-get install gcc" in after and "xcode-select --install" in after
 
 
-def test_build_without_python_headers(tmp_path):
+def test_build_without_python_headers(build, tmp_path):
     """The compiler works, but cannot find Python.h."""
     script = tmp_path / "cc"
     script.write_text('#!/bin/sh\nfor word; do case "$word" in *probe.c) grep -q Python "$word" '
                       '&& exit 1;; esac; done\nexit 0\n')
     script.chmod(0o755)
     (tmp_path / "tree").mkdir()
-    made = build(tmp_path / "tree", CC=str(script))
-    assert made.returncode == 1 and "lacks the headers of Python" in made.stderr
+    write_tree(tmp_path / "tree")
+    code, said = build(tmp_path / "tree", CC=str(script))
+    assert code == 1 and "lacks the headers of Python" in said
 
 
 @pytest.mark.parametrize("editable, wanted, whole", [
