@@ -3,6 +3,7 @@
     mpiexec -n N python -m tests.distribute.cases FOLDER [gathered]
 
 A case is a function that runs on all ranks; its result must be equal for every number of ranks.
+With `gathered`, all cases run a second time, and exchange headers as among many ranks.
 """
 
 import copy
@@ -433,21 +434,31 @@ def case_failure_between_start_and_wait():
         same_bits(d.allreduce(x, "sum") + 3., want)
 
 
-def main():
-    folder = Path(sys.argv[1])
-    if "gathered" in sys.argv:
-        headers.FEW = 0                 # as for many ranks
-    d.init()
-    d.timeout = 30.
-    assert transport.PART == 1 << 20
-    results = {}
+def run_cases(results, prefix=""):
+    """Run all cases until one fails; return True if none did."""
     for name, case in list(globals().items()):
         if name.startswith("case_"):
             try:
-                results[name] = [True, case()]
+                results[prefix + name] = [True, case()]
             except BaseException:
-                results[name] = [False, traceback.format_exc()]
-                break                   # ranks may be out of step
+                results[prefix + name] = [False, traceback.format_exc()]
+                return False            # ranks may be out of step
+    return True
+
+
+def main():
+    folder = Path(sys.argv[1])
+    d.init()
+    d.timeout = 30.
+    assert transport.PART == 1 << 20
+    assert type(d.global_process_set.meeting._headers) is headers.DirectHeaders
+    results = {}
+    if run_cases(results) and "gathered" in sys.argv:
+        d.shutdown()
+        headers.FEW = 0
+        d.init()
+        assert type(d.global_process_set.meeting._headers) is headers.AllgatherHeaders
+        run_cases(results, "gathered ")
     (folder / f"{d.size()}_{d.rank()}.json").write_text(json.dumps(results))
 
 

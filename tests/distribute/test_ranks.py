@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("mpi4py", reason="training on many machines needs mpi4py")
@@ -21,6 +22,7 @@ BESIDE = Path(sys.executable).parent / "mpiexec"
 MPIEXEC = str(BESIDE) if BESIDE.exists() else shutil.which("mpiexec")
 NAMES = [name for name in vars(cases) if name.startswith("case_")]
 SIZES = [1, 2, 3, 4] if sampling.every else [1, 2, 3]
+GATHERED = [1, 3]           # sizes of jobs that exchange headers like many ranks as well
 
 pytestmark = [pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec"),
               pytest.mark.xdist_group("mpi")]
@@ -39,8 +41,9 @@ def results(tmp_path_factory):
 
     def of(n):
         if n not in found:
-            job = launch(n, "-m", "tests.distribute.cases", str(folder))
-            out, err = job.communicate(timeout=120)
+            job = launch(n, "-m", "tests.distribute.cases", str(folder),
+                         *["gathered"] * (n in GATHERED))
+            out, err = job.communicate(timeout=240)
             found[n] = [json.loads(path.read_text()) for path in sorted(folder.glob(f"{n}_*"))]
             assert len(found[n]) == n and job.returncode == 0, out + err
         return found[n]
@@ -63,15 +66,12 @@ def test_results_are_independent_of_the_number_of_ranks(results):
         assert all(one == said[0] for one in said), name
 
 
-@pytest.mark.parametrize("n", [1, 3])
-def test_headers_of_many_ranks(tmp_path, n):
-    job = launch(n, "-m", "tests.distribute.cases", str(tmp_path), "gathered")
-    out, err = job.communicate(timeout=120)
-    assert job.returncode == 0, out + err
-    for path in tmp_path.iterdir():
-        for name, (good, said) in json.loads(path.read_text()).items():
-            assert good, f"{path.stem}, {name}: {said}"
-    assert len([*tmp_path.iterdir()]) == n
+@pytest.mark.parametrize("n", GATHERED)
+def test_headers_of_many_ranks(results, n):
+    for rank, result in enumerate(results(n)):
+        for name in NAMES:
+            good, said = result.get(f"gathered {name}", (False, "an earlier case failed"))
+            assert good, f"rank {rank} of {n}, {name}: {said}"
 
 
 START = """
@@ -211,10 +211,15 @@ def test_killed_job_continues_with_other_ranks(tmp_path):
 
 
 def test_example_runs(tmp_path):
-    pytest.importorskip("sklearn")
+    """On files of images, since importing scikit-learn takes longer than the example."""
     pytest.importorskip("tqdm")
     pytest.importorskip("matplotlib")
-    job = launch(2, "examples/digits.py", "--distributed", "--epochs", "2",
+    rng = np.random.default_rng(1)
+    for kind, shape, high in (("images-idx3", (500, 28, 28), 256), ("labels-idx1", (500,), 10)):
+        head = bytes([0, 0, 8, len(shape)]) + np.array(shape, ">i4").tobytes()
+        pixels = rng.integers(0, high, shape, np.uint8).tobytes()
+        (tmp_path / f"train-{kind}-ubyte").write_bytes(head + pixels)
+    job = launch(2, "examples/digits.py", "--distributed", "--epochs", "2", "--data", str(tmp_path),
                  "--picture", str(tmp_path / "a.png"), "--curves", str(tmp_path / "b.png"))
     out, err = job.communicate(timeout=120)
     assert job.returncode == 0, err
