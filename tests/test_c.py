@@ -12,6 +12,7 @@ import pytest
 import dualflow as df
 from dualflow import _core
 from dualflow.aot.clusters.formulas import formula_of, reduction_of
+from tests.once import alone
 
 ROOT = Path(__file__).resolve().parent.parent
 # The folders of csrc that a program links; by default those of the runtime, lowest layer first.
@@ -70,30 +71,34 @@ def pytest_generate_tests(metafunc):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """A function that returns the flags of a variant, and the objects of folders of csrc."""
-    folders, done = {}, {}
+def built(shared):
+    """A function that returns the flags of a variant, and the objects of folders of csrc, compiled
+    by the first process of the run that needs them."""
+    done = {}
 
     def flags_of(variant):
         flags = [*VARIANTS[variant], "-DDF_ISA=baseline", "-DDF_VEC_BYTES=16"]
-        if variant not in folders:
-            folder = folders[variant] = tmp_path_factory.mktemp(variant)
+        if variant not in done:
+            folder = shared / "c" / variant
+            folder.mkdir(parents=True, exist_ok=True)
             source, program = folder / "empty.c", folder / "empty"
-            source.write_text("int main(void) { return 0; }\n")
-            works = not build([source], program, flags).returncode and not run([program]).returncode
+            with alone(program):
+                source.write_text("int main(void) { return 0; }\n")
+                works = not (build([source], program, flags).returncode
+                             or run([program]).returncode)
             done[variant] = flags if works else None
         return done[variant]
 
     def objects(variant, name):
         flags = flags_of(variant)
         for path in (ROOT / "csrc" / name).glob("*.c"):
-            key = variant, path
-            if path.name not in KERNELS and key not in done:
-                done[key] = folders[variant] / f"{name}-{path.stem}.o"
-                made = run([*compiler(flags), "-c", str(path), "-o", str(done[key])])
-                assert made.returncode == 0, made.stderr
-            if key in done:
-                yield done[key]
+            if path.name not in KERNELS:
+                found = shared / "c" / variant / f"{name}-{path.stem}.o"
+                with alone(found):
+                    if not found.exists():
+                        made = run([*compiler(flags), "-c", str(path), "-o", str(found)])
+                        assert made.returncode == 0, made.stderr
+                yield found
 
     def of(variant, names):
         if variant == "address" and flags_of(variant) is None:
