@@ -28,15 +28,12 @@ def shape_operator(*names: str) -> Any:
 
 def _numbers(function: Any) -> Any:
     """Wrap a function of arrays of numbers so that it accepts tensors."""
-    import numpy as np
-
-    def listed(x: Any) -> Any:
-        if isinstance(x, TensorBase):
-            return np.asarray(x.numpy()).astype(object)     # to Python numbers
-        return x
-
     def run(node: Node, *inputs: Any) -> Any:
-        made = function(node, *[None if x is None else listed(x) for x in inputs])
+        import numpy as np
+
+        listed = [np.asarray(x.numpy()).astype(object)          # to Python numbers
+                  if isinstance(x, TensorBase) else x for x in inputs]
+        made = function(node, *listed)
         return made if isinstance(made, np.ndarray) else numbers([made]).reshape(())
     return run
 
