@@ -20,6 +20,9 @@ class Layer:
     def variadic(*args):
         return args
 
+    def only_args(self, *args):
+        return args
+
     @classmethod
     def of_class(cls, x):
         return x
@@ -37,7 +40,8 @@ def wrapper(*args):
     return plain(*args)
 
 
-CALLABLES = [plain, wrapper, lambda: 1, lambda x, *rest: x, lambda x, *, k: x, lambda **k: k,
+CALLABLES = [plain, wrapper, lambda: 1, lambda *rest: rest, lambda x, *rest: x,
+             lambda *rest, k: k, lambda *rest, **k: k, Layer().only_args, lambda x, *, k: x, lambda **k: k,
              Layer, Layer.method, Layer().method, Layer().variadic, Layer.of_class, Layer(),
              functools.partial(plain, 1), functools.partial(plain, c=1), len]
 
@@ -49,6 +53,14 @@ def test_names_and_kinds_agree_with_inspect(f):
     assert found.names == list(expected.parameters) and found.full == expected
     assert found.simple == all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
                                for p in parameters)
+    if found.only_args:
+        assert [p.kind for p in parameters] == [inspect.Parameter.VAR_POSITIONAL]
+
+
+@pytest.mark.parametrize(("f", "expected"), [(lambda *rest: rest, True), (Layer().only_args, True),
+                                             (lambda x, *rest: x, False), (wrapper, False)])
+def test_only_args(f, expected):
+    assert Signature(f).only_args == expected
 
 
 def test_a_declared_signature_counts():
@@ -104,8 +116,22 @@ def test_calls_by_keyword_and_with_defaults():
             assert [float(x) for x in (a, b, c)] == [float(x) for x in plain(*args, **kwargs)]
 
 
-def test_the_first_traced_call_loads_no_slow_module():
-    code = ("import sys, dualflow as df; f = df.function(lambda x: x + 1); f(df.constant(1.)); "
+@pytest.mark.parametrize("f", [lambda *xs: xs, Layer().only_args])
+def test_calls_of_functions_of_args(f):
+    traced = df.function(f)
+    one = df.constant(1.)
+    for args in [(), (one,), (one, 2.), ([one, one],) * 3, (one,)]:
+        for _ in range(3):
+            expected, made = f(*args), traced(*args)
+            assert df.nest.map_structure(float, made) == df.nest.map_structure(float, expected)
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        traced(one, x=one)
+
+
+@pytest.mark.parametrize("parameters", ["x", "*xs"])
+def test_the_first_traced_call_loads_no_slow_module(parameters):
+    code = (f"import sys, dualflow as df; f = df.function(lambda {parameters}: "
+            f"({parameters.strip('*')},)); f(df.constant(1.)); "
             "f(df.constant(2.)); print([m for m in ('ast', 'dataclasses', 'inspect', 'numpy') "
             "if m in sys.modules])")
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"

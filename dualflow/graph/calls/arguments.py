@@ -269,9 +269,8 @@ class Arguments:
                 raise ShapeError(f"{name}: input_signature does not match its arguments: "
                                  f"{error}") from None
             bound.apply_defaults()
-            self.spec_skeleton: tuple[Any, ...] = tuple([flatten(spec, n, self.specs,
-                                                                 self.spec_paths)
-                                        for n, spec in bound.arguments.items()])
+            self.spec_skeleton: tuple[Any, ...] = tuple([
+                flatten(x, n, self.specs, self.spec_paths) for n, x in bound.arguments.items()])
 
     def _check_specs(self, signature: Sequence[Any]) -> None:
         specs: list[Any] = []
@@ -289,9 +288,10 @@ class Arguments:
         paths: list[str] = []
         if self.specs is not None:
             args, kwargs = self._as_tensors(args, kwargs)
-        if self.simple and not kwargs and len(args) == len(self.names):
+        values = None if kwargs else self.signature.values(args)
+        if values is not None:
             treedef = tuple([flatten(a, n, leaves, paths)
-                             for a, n in zip(args, self.names, strict=True)])
+                             for a, n in zip(values, self.names, strict=True)])
         else:
             try:
                 bound = self.signature.full.bind(*args, **kwargs)
@@ -307,10 +307,11 @@ class Arguments:
     def sources(self, n: int, names: Sequence[str], treedef: Any) -> list[tuple[Any, Any, Any]]:
         """Return the sources of the parts of a call's skeleton: (position or name of the argument,
         None, part), or (None, default value, part). The call has `n` positional arguments."""
-        if self.simple and n == len(self.names):
-            return [(k, None, part) for k, part in enumerate(treedef)]
+        if not names and self.signature.values((None,) * n) is not None:
+            parts = treedef[0][-1] if self.signature.only_args else treedef
+            return [(k, None, part) for k, part in enumerate(parts)]
         given = self.signature.full.bind(*range(n), **{name: name for name in names}).arguments
-        found: list[tuple[Any, Any, Any]] = []
+        found: list[Any] = []
         for p, part in zip(self.signature.full.parameters.values(), treedef, strict=True):
             if p.name not in given:
                 if p.default is not p.empty:            # else empty *args or **kwargs
@@ -358,8 +359,7 @@ class Arguments:
             x = as_tensor(x, spec.dtype if weak else None, path)
         elif isinstance(x, Variable):
             x = x.value()
-        want = TensorLeaf(spec.dtype, spec.shape)
-        have = leaf_key(x)
+        want, have = TensorLeaf(spec.dtype, spec.shape), leaf_key(x)
         if not want.matches(have):
             error = DTypeError if x.dtype is not spec.dtype else ShapeError
             raise error(f"{self.name}: argument {path} is {have}, expected {want}, as in its "
@@ -370,8 +370,8 @@ class Arguments:
         """Call a function with the structure of a skeleton and other leaves."""
         rest = iter(leaves)
         values = [rebuild(s, rest) for s in treedef]
-        if self.simple:
-            return function(*values)
+        if self.simple or self.signature.only_args:
+            return function(*(values if self.simple else values[0]))
         bound = self.signature.full.bind_partial()
         bound.arguments.update(zip(self.names, values, strict=True))
         return function(*bound.args, **bound.kwargs)

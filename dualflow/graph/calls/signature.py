@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import inspect
     from typing import Any
 
-VARIADIC = 0x04 | 0x08              # flags of code: *args, **kwargs
+ARGS, KWARGS = 0x04, 0x08           # flags of code: *args, **kwargs
 GENERATOR, COROUTINE = 0x20, 0x80   # flags of code
 
 
@@ -29,10 +29,13 @@ class Signature:
     names : list of str
     simple : bool
         True if positional arguments can set every parameter, and no parameter is variadic.
+    only_args : bool
+        True if ``*args`` is the only parameter.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
+        self.only_args: bool = False
         names = _names_in_code(function)
         if names is None:
             parameters = self.full.parameters.values()
@@ -40,9 +43,17 @@ class Signature:
             self.simple: bool = all([p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
                                      for p in parameters])
         else:
-            self.names, self.simple = names, True
+            self.only_args = names[:1] == ["*"]
+            self.names, self.simple = names[self.only_args:], not self.only_args
         if isinstance(function, MethodType):
             self._function = MethodType(function.__func__, 0)       # another instance
+
+    def values(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Return the value of each parameter in a call with positional arguments only, or None if
+        `full` is needed."""
+        if self.only_args:
+            return (args,)
+        return args if self.simple and len(args) == len(self.names) else None
 
     @cached_property
     def full(self) -> inspect.Signature:
@@ -52,8 +63,9 @@ class Signature:
 
 
 def _names_in_code(function: Any) -> list[str] | None:
-    """Return the names of the parameters of a Python function or of a bound method of one. Return
-    None if a parameter is variadic or keyword-only, or if the code may not show the parameters."""
+    """Return the names of the parameters of a Python function or of a bound method of one, after
+    "*" if ``*args`` is the only parameter. Return None if another parameter is variadic or
+    keyword-only, or if the code may not show the parameters."""
     bound = isinstance(function, MethodType)
     if bound:
         function = function.__func__
@@ -61,10 +73,12 @@ def _names_in_code(function: Any) -> list[str] | None:
             function).keys():
         return None
     code = function.__code__
-    names = code.co_varnames[:code.co_argcount]
-    if code.co_kwonlyargcount or code.co_flags & VARIADIC or (bound and not names):
+    names = list(code.co_varnames[:code.co_argcount])
+    if code.co_kwonlyargcount or code.co_flags & KWARGS or (bound and not names):
         return None
-    return list(names[bound:])
+    if code.co_flags & ARGS:
+        return ["*", code.co_varnames[bound]] if len(names) == bound else None
+    return names[bound:]
 
 
 def is_generator_or_coroutine(function: Any) -> bool:
