@@ -1,6 +1,5 @@
 """Linear algebra, under TensorFlow's names. Functions that may need LAPACK are imported lazily."""
 
-import typing as _typing
 from importlib import import_module as _import_module
 
 from dualflow.ops.array.creation import eye as eye
@@ -24,7 +23,8 @@ from dualflow.ops.nn.normalization import l2_normalize as l2_normalize
 from dualflow.ops.reduction.norm import norm as norm
 from dualflow.ops.state.clip import global_norm as global_norm
 
-if _typing.TYPE_CHECKING:
+TYPE_CHECKING = False       # type checkers and editors assume True
+if TYPE_CHECKING:
     from dualflow.ops.linalg.matrix_functions import (
         adjoint as adjoint,
         cholesky_solve as cholesky_solve,
@@ -55,10 +55,11 @@ _MODULES = {
                     "dualflow.ops.linalg.matrix_functions"),
 }
 
-if not _typing.TYPE_CHECKING:       # type checkers use the imports above
-    __all__ = sorted({*_MODULES, *(name for name in globals() if not name.startswith("_"))})
+if not TYPE_CHECKING:       # type checkers use the imports above
+    __all__ = sorted({*_MODULES, *(name for name in globals() if not name.startswith("_"))}
+                     - {"TYPE_CHECKING"})
 
-    def __getattr__(name: str) -> _typing.Any:
+    def __getattr__(name: str) -> object:
         if name not in _MODULES:
             raise AttributeError(f"module 'dualflow.linalg' has no attribute {name!r}")
         value = getattr(_import_module(_MODULES[name]), name)

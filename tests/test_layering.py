@@ -128,7 +128,8 @@ def test_a_module_name_in_a_string_is_found():
 
 
 # Each import takes milliseconds, so functions that need one may import it.
-SLOW_IMPORTS = {"numpy", "inspect", "difflib", "html", "opcode", "copy", "subprocess", "ctypes"}
+SLOW_IMPORTS = {"numpy", "inspect", "difflib", "html", "dis", "opcode", "copy", "subprocess",
+                "ctypes"}
 
 
 @for_each(PYTHON, name_of)
@@ -331,6 +332,22 @@ def test_first_traced_step_loads_few_modules():
         "dualflow.autograph", "dualflow.ops.nn.", "dualflow.ops.random.", "dualflow.ops.conv",
         "dualflow.autodiff.f", "dualflow.autodiff.gradient_rules", "dualflow.graph.trace.control",
         "dualflow.graph.calls.differentiate", "dualflow.graph.inspect.draw"))}
+
+
+@pytest.mark.parametrize("trainable", [False, True])
+def test_loaded_onnx_models_load_no_expensive_modules(tmp_path, trainable):
+    """NumPy is loaded by models with operators on sizes only."""
+    w = df.Variable(df.ones([3, 3, 2, 3]))
+
+    def f(x):
+        y = df.nn.relu(df.nn.convolution(x, w, padding="SAME", data_format="NCHW"))
+        return df.nn.softmax(df.reduce_mean(y, [2, 3]))
+
+    path = str(tmp_path / "model.onnx")
+    df.onnx.save(f, path, df.TensorSpec([None, 2, 8, 8]))
+    loaded = loaded_by(f"import dualflow as df; f = df.onnx.load({path!r}, trainable={trainable}); "
+                       "f(df.ones([1, 2, 8, 8])); import sys")
+    assert loaded & {*DEAR, "dis"} == {"threading", "copy"}
 
 
 def test_one_module_imports_every_gradient_rule():

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from copy import copy
-from typing import Any
 
 from dualflow._core import Tensor
 from dualflow.onnx.importers.registry import Node
 from dualflow.ops.array.shape import reshape, transpose
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def fold(nodes: list[Node], kept: Callable[[], Iterator[str]]) -> list[Node]:

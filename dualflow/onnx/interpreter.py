@@ -10,7 +10,6 @@ from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
-from typing import Any
 
 from dualflow._core import Dim, Symbol, Variable, as_tensor, constant, current_graph
 from dualflow.dtypes import DType, int64
@@ -33,6 +32,10 @@ from dualflow.onnx.schemas import (
 from dualflow.onnx.weights import to_dense, to_tensor
 from dualflow.ops.array.join import stack
 from dualflow.ops.elementwise.cast import cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 STANDARD = ("", "ai.onnx")
 # Errors caused by inconsistent attributes in a file: short lists, indices out of range.

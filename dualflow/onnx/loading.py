@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
 
 from dualflow._core import TensorBase, Variable, current_graph, current_tape
 from dualflow._util.arguments import shown
@@ -20,7 +18,10 @@ from dualflow.onnx.proto import Malformed, ModelProto, read
 from dualflow.onnx.signature import Spec, fitted, spec_of
 from dualflow.onnx.weights import mapped
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dualflow.graph.inspect.profile import Profile
 
 __all__ = ["Model", "load"]
@@ -101,8 +102,11 @@ class Model:
 
     def _run(self, *given: Any) -> Any:
         """Return the outputs, computed operator by operator."""
-        with collector_suspended() if current_graph() is not None else nullcontext():
+        if current_graph() is None:
             made = [_tensor(y) for y in self._body.run(given)]
+        else:
+            with collector_suspended():
+                made = [_tensor(y) for y in self._body.run(given)]
         return made[0] if len(made) == 1 else tuple(made)
 
     def profile(self, *args: Any, runs: int = 20, **kwargs: Any) -> Profile:

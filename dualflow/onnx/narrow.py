@@ -7,13 +7,16 @@ or uint8. `cast` rounds to the values that the narrow dtype represents.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 import dualflow as df
 from dualflow._core import TensorBase
 from dualflow.dtypes import DType
 from dualflow.errors import DTypeError
 from dualflow.nest import Composite
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["NarrowTensor", "narrow"]
 

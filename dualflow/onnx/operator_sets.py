@@ -14,7 +14,8 @@ schemas of the onnx package.
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+
+from dualflow._util.named_tuple import NamedTuple
 
 ANY_NUMBER = 1 << 31
 

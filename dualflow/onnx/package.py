@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any
 
 from dualflow.dtypes import ALL, DType
 from dualflow.onnx.narrow import BY_CODE, NarrowType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # The newest operator set that onnxruntime supports; https://onnx.ai/onnx/operators.
 OPSET = 26

@@ -16,9 +16,12 @@ import sys
 from array import array
 from collections.abc import Callable
 from struct import unpack_from
-from typing import Any
 
 from dualflow.errors import InvalidArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_DEPTH = 100                                     # of nested messages, as in protobuf
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5        # wire types

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError
@@ -12,6 +11,10 @@ from dualflow.onnx.narrow import NarrowType
 from dualflow.onnx.operator_sets import Signature, signature_of
 from dualflow.onnx.package import attribute_name, code_of, onnx
 from dualflow.onnx.proto import FunctionProto, read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def _signature(node: Node) -> Signature | None:

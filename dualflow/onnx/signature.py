@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from dualflow._core import TensorBase, TensorSpec, as_tensor
+from dualflow._util.named_tuple import NamedTuple
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.onnx.narrow import NarrowType, from_array
 from dualflow.onnx.package import dtype_of, name_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class ValueSpec(NamedTuple):

@@ -10,7 +10,6 @@ import mmap
 import os
 import stat
 from array import array
-from typing import Any
 
 from dualflow._core import constant, empty_with_buffer
 from dualflow.dtypes import DType
@@ -18,6 +17,10 @@ from dualflow.errors import DataLossError, InvalidArgumentError, UnimplementedEr
 from dualflow.onnx.narrow import NarrowTensor, NarrowType
 from dualflow.onnx.package import EXTERNAL, dtype_of, name_of
 from dualflow.ops.array.shape import reshape
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # The fields that may hold the numbers of a dtype; of any other dtype, `int32_data`.
 FIELDS = {"float32": "float_data", "float64": "double_data", "int64": "int64_data",

@@ -41,9 +41,10 @@ def wrapper(*args):
 
 
 CALLABLES = [plain, wrapper, lambda: 1, lambda *rest: rest, lambda x, *rest: x,
-             lambda *rest, k: k, lambda *rest, **k: k, Layer().only_args, lambda x, *, k: x, lambda **k: k,
-             Layer, Layer.method, Layer().method, Layer().variadic, Layer.of_class, Layer(),
-             functools.partial(plain, 1), functools.partial(plain, c=1), len]
+             lambda *rest, k: k, lambda *rest, **k: k, lambda x, *, k: x, lambda **k: k,
+             Layer().only_args, Layer, Layer.method, Layer().method, Layer().variadic,
+             Layer.of_class, Layer(), functools.partial(plain, 1),
+             functools.partial(plain, c=1), len]
 
 
 @pytest.mark.parametrize("f", CALLABLES)

@@ -17,8 +17,12 @@ from dualflow.graph.passes.values import same_tensor
 from dualflow.graph.trace.computed import Computed
 from dualflow.graph.trace.parameters import Argument, CachedParameter, Feed
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
 Shape = tuple[int | None, ...]
-Source = Argument | Computed | Feed | CachedParameter
+Source: TypeAlias = Argument | Computed | Feed | CachedParameter
 SHOWN = 4                 # largest constant that is printed, in elements
 
 

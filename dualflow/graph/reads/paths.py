@@ -12,7 +12,6 @@ any object that the function can reach by its paths.
 
 from __future__ import annotations
 
-import dis
 from collections import Counter
 from types import CodeType
 
@@ -89,6 +88,8 @@ def _instructions(code: CodeType) -> list[_Instruction]:
     """Return the instructions of a code object, as if of Python 3.11: pairs are split, integers are
     constants, items are read by BINARY_SUBSCR, and the iterator of a comprehension is on top of the
     stack."""
+    import dis  # slow import, for functions of the user only
+
     found: list[_Instruction] = []
     for x in dis.get_instructions(code):
         name, value = x.opname, x.argval

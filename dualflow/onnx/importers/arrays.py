@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import dualflow as df
 from dualflow._core import Dim, TensorBase, current_graph
 from dualflow.onnx.importers.registry import Node, axis_of, ints, limit, number, operator, tensor
 from dualflow.onnx.importers.sizes import numbers
 from dualflow.onnx.narrow import cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 LAST = (1 << 63) - 1
 

@@ -4,10 +4,13 @@ peepholes that no kernel supports."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import dualflow as df
 from dualflow.onnx.importers.registry import Node, limit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 nn = df.nn
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import dualflow as df
 from dualflow._core import Dim, Symbol, Variable, current_graph
 from dualflow.onnx.importers.registry import Node, operator, tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 NO_LIMIT = (1 << 63) - 1
 UNROLLED = 32                       # loops of at most this trip count are unrolled while tracing

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import dualflow as df
 from dualflow._core import Symbol
 from dualflow.onnx.importers.registry import Node, number, operator, tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 @operator("NonMaxSuppression")

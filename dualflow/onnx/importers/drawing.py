@@ -3,11 +3,13 @@ ignored, since the standard does not specify a generator."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import dualflow as df
 from dualflow.onnx.importers.registry import DRAWS, Node, operator, tensor
 from dualflow.onnx.narrow import cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 DRAWS.update({"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
               "Bernoulli", "Multinomial", "Dropout"})

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
 import dualflow as df
 from dualflow._core import TensorBase
 from dualflow.onnx.importers.registry import Node, in_float32, operator, plain, tensor
 from dualflow.onnx.narrow import NarrowTensor, NarrowType, cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 m, nn, bits = df.math, df.nn, df.bitwise
 

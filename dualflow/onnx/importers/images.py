@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from functools import reduce
 from itertools import product
-from typing import Any
 
 import dualflow as df
 from dualflow.onnx.importers.registry import Node, ints, operator, tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 CUBIC = -0.75                       # coefficient of GridSample's cubic kernel
 

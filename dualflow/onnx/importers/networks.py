@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import dualflow as df
 from dualflow.onnx.importers.registry import Node, in_float32, ints, operator, tensor, widened
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 nn = df.nn
 FORMATS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import dualflow as df
 from dualflow.onnx.importers.networks import convolve
 from dualflow.onnx.importers.registry import Node, operator, tensor
 from dualflow.onnx.narrow import NarrowTensor, NarrowType, cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def _values(x: Any) -> Any:

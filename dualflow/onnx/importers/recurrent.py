@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import dualflow as df
 from dualflow.onnx.importers import cells
 from dualflow.onnx.importers.registry import Node, operator, tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # dualflow's order of gates, as indices into the standard's order.
 GATES = {"RNN": [0], "LSTM": [0, 2, 3, 1], "GRU": [0, 1, 2]}

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import dualflow as df
-from dualflow.onnx.importers.registry import (
-    Node,
-    Operator,
-    axis_of,
-    in_float32,
-    number,
-    operator,
-    tensor,
-)
+from dualflow.onnx.importers.registry import Node, axis_of, in_float32, number, operator, tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.onnx.importers.registry import Operator
 
 m = df.math
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any
 
 from dualflow._core import Symbol, TensorBase, as_tensor
 from dualflow._util.arguments import shown
@@ -16,7 +15,12 @@ from dualflow.onnx.package import dtype_of, name_of
 from dualflow.ops.array.shape import ints as sizes
 from dualflow.ops.elementwise.cast import cast
 
-Operator = Callable[..., Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    Operator: TypeAlias = Callable[..., Any]
+
 OPERATORS: dict[str, Operator] = {}         # by name, or "domain:name"
 LIMITS: dict[str, Operator] = {}
 DRAWS: set[str] = set()         # operators with different results in each run

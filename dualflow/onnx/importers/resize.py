@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import dualflow as df
 from dualflow._core import Dim
 from dualflow.onnx.importers.registry import Node, axis_of, ints, operator, tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 @operator("Resize", "Upsample")

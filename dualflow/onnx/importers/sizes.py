@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dualflow._core import TensorBase
 from dualflow.onnx.importers.registry import ON_SIZES, Node, ints
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def numbers(listed: list[Any]) -> Any:

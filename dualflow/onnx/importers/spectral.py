@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import dualflow as df
 from dualflow.onnx.importers.registry import Node, axis_of, number, operator, tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 @operator("DFT")

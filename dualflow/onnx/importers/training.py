@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import dualflow as df
 from dualflow.onnx.importers.registry import Node, operator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 DOMAIN = "ai.onnx.preview.training"
 
