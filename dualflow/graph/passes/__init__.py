@@ -25,8 +25,9 @@ reasons:
 
   once
     residuals   needs the final readers of stacked values
-    packing     `reshapes` has merged transposes into products; `cache_invariants` caches
-                packed matrices
+    packing, loop_packing
+                `reshapes` has merged transposes into products; `cache_invariants` caches packed
+                matrices
     cache_invariants
                 fusion would merge cached nodes with others
     epilogue    `cluster` would take the elementwise nodes that follow a product
@@ -43,46 +44,71 @@ reasons:
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 
+from dualflow._core import get_op
+from dualflow._util.late_binding import submodule
 from dualflow.graph import ir
-from dualflow.graph.ir import Graph
-from dualflow.graph.passes import (
-    algebra,
-    assign,
-    bodies,
-    cache_invariants,
-    cluster,
-    cse,
-    dead_code,
-    epilogue,
-    fold,
-    hoist,
-    inline,
-    latency_hiding,
-    layout,
-    loop_sums,
-    packing,
-    recompute,
-    reshapes,
-    residuals,
-    slice_sums,
-    updates,
-    versions,
-    waves,
-)
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.passes import inline
 from dualflow.graph.passes.options import Options
 
+
+class Pass:
+    """A pass, whose module is loaded by the first graph that the pass may change.
+
+    Attributes
+    ----------
+    name : str
+        The name of the module.
+    may_change : callable (node) -> bool, or None
+        If given, the pass changes only graphs with bodies, and graphs with a node for which this
+        function returns True.
+    """
+
+    def __init__(self, name: str, may_change: Callable[[Node], bool] | None = None) -> None:
+        self.name = name
+        self.__name__ = f"{__name__}.{name}"
+        self.may_change = may_change
+
+    def skips(self, graph: Graph, has_bodies: bool) -> bool:
+        """Return True if the pass does not change a graph."""
+        if self.may_change is None or has_bodies:
+            return False
+        return not any(map(self.may_change, graph.nodes))
+
+    def run(self, graph: Graph, options: Options) -> Graph:
+        """Return the rewritten graph."""
+        made: Graph = submodule(__name__, self.name).run(graph, options)
+        return made
+
+    def __repr__(self) -> str:
+        return f"<Pass {self.name}>"
+
+
+def _has_bodies(node: Node) -> bool:
+    return bool(node.bodies)
+
+
+PART, TRANSPOSE = get_op("strided_slice_grad"), get_op("transpose")
+BODIES, HOIST, RECOMPUTE, RESIDUALS, LOOP_PACKING = [
+    Pass(name, _has_bodies)
+    for name in ("bodies", "hoist", "recompute", "residuals", "loop_packing")]
 # Required for lowering, even without optimisation; `ir.check` accepts a graph only after both.
-NEEDED = (inline, versions)
-SIMPLE = (bodies, hoist, assign, slice_sums, algebra, layout, reshapes, fold, loop_sums, cse,
-          dead_code, recompute)
+INLINE = Pass("inline", _has_bodies)
+NEEDED = (INLINE, Pass("versions"))
+DEAD_CODE = Pass("dead_code")
+SIMPLE = (BODIES, HOIST, Pass("assign"), Pass("slice_sums", lambda node: node.op is PART),
+          Pass("algebra"), Pass("layout", lambda node: node.op is TRANSPOSE), Pass("reshapes"),
+          Pass("fold"), Pass("loop_sums", _has_bodies), Pass("cse"), DEAD_CODE, RECOMPUTE)
 ROUNDS = 2
-LAST = (residuals, packing, cache_invariants, epilogue, cluster, updates, latency_hiding, waves)
+PACKING, CACHE_INVARIANTS = Pass("packing"), Pass("cache_invariants")
+LAST = (RESIDUALS, PACKING, LOOP_PACKING, CACHE_INVARIANTS, Pass("epilogue"), Pass("cluster"),
+        Pass("updates"), Pass("latency_hiding", lambda node: bool(node.op.async_role)),
+        Pass("waves"))
 # These passes process the bodies themselves, except for `cache_invariants`, which ignores them: no
 # value of a body is valid in a later run.
-ONCE = (*NEEDED, bodies, hoist, recompute, residuals, packing, cache_invariants)
-PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)
+ONCE = (*NEEDED, BODIES, HOIST, RECOMPUTE, RESIDUALS, PACKING, LOOP_PACKING, CACHE_INVARIANTS)
+PASSES = (*NEEDED, DEAD_CODE, *SIMPLE, *LAST)
 
 Watch = Callable[[str, Graph], None]
 
@@ -102,23 +128,25 @@ def optimize(graph: Graph, options: Options, watch: Watch | None = None) -> Grap
     -------
     Graph
     """
-    def apply(modules: tuple[ModuleType, ...]) -> None:
+    def apply(passes: tuple[Pass, ...]) -> None:
         nonlocal graph
-        for module in modules:
-            if module not in ONCE:
-                _run_inside(module, graph, options)
-            graph = module.run(graph, options)
-            if options.check and module is not inline:
-                ir.check(graph)
+        has_bodies = any(map(_has_bodies, graph.nodes))        # no pass adds the first bodies
+        for one in passes:
+            if not one.skips(graph, has_bodies):
+                if has_bodies and one not in ONCE:
+                    _run_inside(one, graph, options)
+                graph = one.run(graph, options)
+                if options.check and one is not INLINE:
+                    ir.check(graph)
             if watch is not None:
-                watch(module.__name__.rpartition(".")[2], graph)
+                watch(one.name, graph)
 
     if not inline.n_calls(graph):           # otherwise `inline` returns a new graph
         graph = ir.copy(graph)
     apply(NEEDED)
     if not options.passes:
         return graph
-    apply((dead_code,))
+    apply((DEAD_CODE,))
     for _ in range(ROUNDS):
         before = graph.changes
         apply(SIMPLE)
@@ -128,13 +156,13 @@ def optimize(graph: Graph, options: Options, watch: Watch | None = None) -> Grap
     return graph
 
 
-def _run_inside(module: ModuleType, graph: Graph, options: Options) -> None:
+def _run_inside(one: Pass, graph: Graph, options: Options) -> None:
     """Run a pass on all bodies of a graph, inner bodies first."""
     owners = [node for node in graph.nodes if node.bodies]
     for node in ir.walk(owners):
         if node.bodies:
             for body in node.bodies:
-                module.run(body, options)
+                one.run(body, options)
                 graph.changes += body.changes
                 body.changes = 0
             node.own(node.bodies)

@@ -1,7 +1,7 @@
 """Packing of right operands of matrix products ahead of the product.
 
     a matrix that lasts from run to run     packed once, then cached (`cache_invariants`)
-    a matrix captured by a loop             packed before the loop (`hoist`)
+    a matrix captured by a loop             packed before the loop (`loop_packing`)
     a matrix that many products transpose   transposed once
     filters that last from run to run       transformed (Winograd) or packed once, then cached
     constant kernels of recurrent layers    packed once, then cached
@@ -20,8 +20,7 @@ from collections.abc import Sequence
 
 from dualflow._core import Symbol, get_op
 from dualflow.errors import ShapeError
-from dualflow.graph.ir import LOOP, VARIABLE, Graph, Node, edit, graphs, loop_parts
-from dualflow.graph.passes import bodies, hoist
+from dualflow.graph.ir import VARIABLE, Graph, Node, edit
 from dualflow.graph.passes.cache_invariants import Sources, invariant_values, is_worth_it
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known, replacement
@@ -49,41 +48,14 @@ def run(graph: Graph, options: Options) -> Graph:
         graph = _pack_filters(graph)
     if any([node.op in RECURRENT for node in graph.nodes]):
         graph = _pack_kernels(graph)
-    if any([_is_small(node) for node in graph.nodes]):
+    if any([is_small(node) for node in graph.nodes]):
         graph = _pack_invariants(graph)
         graph = _transpose_often_read(graph)
-    loops = [(one, node) for one in graphs(graph) for node in one.nodes if node.op is LOOP]
-    changed = [(one, node) for one, node in loops if _pack_for_loop(node)]
-    if changed:
-        graph = hoist.run(graph, options)
-    for one, node in changed:
-        bodies.tidy_inputs(one, node)       # drops matrices that are only read packed
     return graph
 
 
-def _pack_for_loop(loop: Node) -> int:
-    """Pack captured matrices in the body of a loop, from which `hoist` moves the packing; return
-    the number of rewritten products."""
-    parts, body = loop_parts(loop), loop.bodies[0]
-    if 0 <= parts.times < MIN_READERS:
-        return 0
-    same = {x for k, x in enumerate(body.inputs)
-            if k >= parts.captured.start and not loop.writes >> k & 1}
-    packed: dict[tuple[Symbol, bool, int], Symbol] = {}
-
-    def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
-        if not _is_small(node) or node.inputs[1] not in same or node.attr_dict["transpose_a"]:
-            return None
-        return _packed(graph, node, packed)
-
-    before = body.changes
-    edit(body, visit)
-    found, body.changes = body.changes - before, before
-    return found
-
-
-def _packed(graph: Graph, node: Node,
-            packed: dict[tuple[Symbol, bool, int], Symbol]) -> Sequence[Symbol]:
+def packed_product(graph: Graph, node: Node,
+                   packed: dict[tuple[Symbol, bool, int], Symbol]) -> Sequence[Symbol]:
     """Return the product of a packed matrix, which other products may share."""
     a, b = node.inputs
     y = node.outputs[0]
@@ -98,12 +70,12 @@ def _pack_invariants(graph: Graph) -> Graph:
     packed: dict[tuple[Symbol, bool, int], Symbol] = {}
 
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
-        if not _is_small(node) or node.inputs[1] not in invariant or node.attr_dict["transpose_a"]:
+        if not is_small(node) or node.inputs[1] not in invariant or node.attr_dict["transpose_a"]:
             return None
         b = node.inputs[1]
         if not _packs(node) and any([x.node.op is VARIABLE for x in invariant[b]]):
             return None
-        made = _packed(graph, node, packed)
+        made = packed_product(graph, node, packed)
         return made if is_worth_it(made[0].node.inputs[1], invariant[b]) else None
 
     return edit(graph, visit)
@@ -215,7 +187,7 @@ def _transpose_often_read(graph: Graph) -> Graph:
     return edit(graph, visit) if any([n >= MIN_READERS for n in readers.values()]) else graph
 
 
-def _is_small(node: Node) -> bool:
+def is_small(node: Node) -> bool:
     """Return True if a node is a product of 2 to `MAX_ROWS` rows with one matrix."""
     if node.op is not MATMUL or len(node.inputs[1].known_shape) != 2:
         return False
@@ -232,7 +204,7 @@ def _packs(node: Node) -> bool:
 
 
 def _packs_transposed(node: Node) -> bool:
-    return _is_small(node) and bool(node.attr_dict["transpose_b"]) and not _is_half(node.inputs[1])
+    return is_small(node) and bool(node.attr_dict["transpose_b"]) and not _is_half(node.inputs[1])
 
 
 def _is_half(x: Symbol) -> bool:
