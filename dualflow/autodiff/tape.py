@@ -15,10 +15,9 @@ from dualflow._core import (
 )
 from dualflow._util.arguments import shown
 from dualflow._util.frames import warn
+from dualflow._util.late_binding import late, late_method
 from dualflow.autodiff.backward import ones, unbroadcast, zeros
-from dualflow.autodiff.batched_vjp import backward_rows, directions
 from dualflow.autodiff.compiled_backward import TAPES, compute_gradients, report
-from dualflow.autodiff.tape_text import TapeText
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
 from dualflow.nest import flatten_tensors, flatten_up_to, pack_sequence_as, rebuild
 from dualflow.ops.array.shape import broadcast_to, expand_dims, reshape, same_shape, transpose
@@ -66,7 +65,7 @@ class Signature:
         return inspect.Signature(list(inspect.signature(own).parameters.values())[1:])
 
 
-class GradientTape(TapeText, Recorder):
+class GradientTape(Recorder):
     """Records ops for differentiation.
 
     An op that runs in the ``with`` block is recorded if one of its inputs depends on a watched
@@ -99,6 +98,8 @@ class GradientTape(TapeText, Recorder):
     """
 
     __signature__: Any = Signature(constructor)
+    __repr__ = late_method("dualflow.autodiff.tape_text")
+    _repr_html_ = late_method("dualflow.autodiff.tape_text")
 
     # --- recording ---
 
@@ -233,7 +234,7 @@ class GradientTape(TapeText, Recorder):
         [[2.0, 0.0], [0.0, 4.0]]
         """
         y = as_tensor(target)
-        rows = directions(y.shape, y.dtype)
+        rows = late("batched_vjp").directions(y.shape, y.dtype)
         return self._by_rows("jacobian", y, sources, rows, unconnected_gradients,
                              lambda x, g: reshape(g, (*y.shape, *x.shape)))
 
@@ -268,7 +269,7 @@ class GradientTape(TapeText, Recorder):
         if y.ndim < 1 or source.ndim < 1 or y.shape[0] != source.shape[0]:
             raise ShapeError(f"GradientTape.batch_jacobian: target {y.shape} and source "
                              f"{source.shape}, expected the same first dimension")
-        one = directions(y.shape[1:], y.dtype)
+        one = late("batched_vjp").directions(y.shape[1:], y.dtype)
         rows = broadcast_to(expand_dims(one, 1), (one.shape[0], *y.shape))
 
         def joined(x: Any, g: Any) -> Tensor:
@@ -296,7 +297,7 @@ class GradientTape(TapeText, Recorder):
         results = []
         found: list[Any] = [None] * len(wanted)
         if y.size:
-            found, self._how = backward_rows(tape, y, rows, wanted)
+            found, self._how = late("batched_vjp").backward_rows(tape, y, rows, wanted)
         for x, g in zip(wanted, found, strict=True):
             if g is None and y.size and not zero:
                 results.append(self._missing([y], x))

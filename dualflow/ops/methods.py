@@ -13,6 +13,7 @@ from dualflow._core import Tensor, TensorBase, Variable, bind_methods, slice_ori
 from dualflow._util.arguments import number, shown
 from dualflow.dtypes import as_dtype, float32, int32
 from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.ops import reduction, sorting
 from dualflow.ops.array.shape import (
     expand_dims,
     identity,
@@ -26,9 +27,7 @@ from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import not_equal
 from dualflow.ops.elementwise.exponential import sqrt
 from dualflow.ops.elementwise.limits import maximum, minimum
-from dualflow.ops.reduction import reduce, reduce_arg, reduce_moments
-from dualflow.ops.reduction.cumulative import cumsum as running_sum
-from dualflow.ops.sorting import sort as sorting
+from dualflow.ops.reduction import reduce, reduce_moments
 from dualflow.ops.state.variable import assign_slice
 
 TYPE_CHECKING = False
@@ -204,20 +203,22 @@ class TensorMethods:
         (1, [1, 0])
         """
         _no_out(out, "argmax")
-        return _place(reduce_arg.argmax, self, axis, keepdims)
+        return _place(reduction.reduce_arg.argmax, self, axis, keepdims)
 
     def argmin(self: Any, axis: int | None = None, out: None = None,
                keepdims: bool = False) -> Tensor:
         """Return `df.argmin`; without an axis the index in the flat tensor."""
         _no_out(out, "argmin")
-        return _place(reduce_arg.argmin, self, axis, keepdims)
+        return _place(reduction.reduce_arg.argmin, self, axis, keepdims)
 
     def cumsum(self: Any, axis: int | None = None, dtype: DTypeLike | None = None,
                out: None = None) -> Tensor:
         """Return `df.cumsum`; without an axis of the flat tensor."""
         _no_out(out, "cumsum")
         x = _numbers(self, dtype, int32)
-        return running_sum(reshaped(x, (-1,)), 0) if axis is None else running_sum(x, axis)
+        x, axis = (reshaped(x, (-1,)), 0) if axis is None else (x, axis)
+        made: Tensor = reduction.cumulative.cumsum(x, axis)
+        return made
 
     # --- shapes and elements ----------------------------------------------------------------------
 
@@ -289,7 +290,8 @@ class TensorMethods:
 
     def sort(self: Any, axis: int = -1, descending: bool = False) -> Tensor:
         """Return `df.sort`, a new tensor; NumPy's method sorts in place."""
-        return sorting.sort(self, axis, "DESCENDING" if descending else "ASCENDING")
+        made: Tensor = sorting.sort.sort(self, axis, "DESCENDING" if descending else "ASCENDING")
+        return made
 
     # --- identity ---------------------------------------------------------------------------------
 

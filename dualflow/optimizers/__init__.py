@@ -1,14 +1,28 @@
-"""Optimizers with Keras' names, which update variables in place by gradients."""
+"""Optimizers with Keras' names, which update variables in place by gradients. Each is imported from
+its module at the first use."""
 
-from dualflow.optimizers import schedules
-from dualflow.optimizers.adagrad import Adagrad
-from dualflow.optimizers.adam import Adam, AdamW
-from dualflow.optimizers.base import Optimizer
-from dualflow.optimizers.rmsprop import RMSprop
-from dualflow.optimizers.sgd import SGD
+from dualflow._util.late_binding import submodule as _submodule
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "schedules"]
+TYPE_CHECKING = False       # type checkers and editors assume True
+if TYPE_CHECKING:
+    from dualflow.optimizers import schedules as schedules
+    from dualflow.optimizers.adagrad import Adagrad as Adagrad
+    from dualflow.optimizers.adam import Adam as Adam, AdamW as AdamW
+    from dualflow.optimizers.base import Optimizer as Optimizer
+    from dualflow.optimizers.rmsprop import RMSprop as RMSprop
+    from dualflow.optimizers.sgd import SGD as SGD
 
+# The imports above by name, for the lazy import.
+_HOMES = {"SGD": "sgd", "Adagrad": "adagrad", "Adam": "adam", "AdamW": "adam",
+          "Optimizer": "base", "RMSprop": "rmsprop"}
 
-def __dir__() -> list[str]:
-    return __all__
+if not TYPE_CHECKING:       # for type checkers, other names are errors
+    __all__ = [*_HOMES, "schedules"]
+
+    def __getattr__(name):
+        module = _submodule(__name__, _HOMES.get(name, name))
+        value = globals()[name] = getattr(module, name) if name in _HOMES else module
+        return value
+
+    def __dir__() -> list[str]:
+        return __all__

@@ -20,7 +20,6 @@ from dualflow._core import (
 from dualflow._util.arguments import unknown_argument
 from dualflow._util.notebook import card
 from dualflow.errors import GradientWarning, InvalidArgumentError
-from dualflow.ops.control_flow.host import host_call
 from dualflow.ops.indexing.indexed_slices import IndexedSlices
 from dualflow.optimizers.formula import Formula
 from dualflow.optimizers.options import Signature
@@ -290,7 +289,7 @@ class Optimizer(Slots):
             if not any(flags):
                 raise InvalidArgumentError(message)
 
-        host_call(check, flags, "assert")
+        df.ops.control_flow.host.host_call(check, flags, "assert")
 
     @filtered
     def minimize(self, loss: Any, var_list: Sequence[df.Variable],

@@ -9,7 +9,6 @@ import dualflow as df
 from dualflow._core import unwrapped
 from dualflow._util.arguments import NOT_NEGATIVE, POSITIVE, SHARE, Limits, shown
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.state.clip import clip_gradient_by_value, scaled
 from dualflow.optimizers.rate import Rated
 
 TYPE_CHECKING = False
@@ -110,7 +109,7 @@ class Options(Rated):
         """Return the gradients of the unscaled loss."""
         if self.loss_scale_factor is None:
             return grads
-        return [scaled(g, 1.0 / self.loss_scale_factor) for g in grads]
+        return [df.ops.state.clip.scaled(g, 1.0 / self.loss_scale_factor) for g in grads]
 
     def clipped(self, grads: list[Any]) -> list[Any]:
         """Return the gradients, clipped according to the options."""
@@ -119,7 +118,8 @@ class Options(Rated):
         if self.global_clipnorm is not None:
             return df.clip_by_global_norm(grads, self.global_clipnorm)[0]
         if self.clipvalue is not None:
-            return [clip_gradient_by_value(g, self.clipvalue) for g in grads]
+            by_value = df.ops.state.clip.clip_gradient_by_value
+            return [by_value(g, self.clipvalue) for g in grads]
         return grads
 
     # --- gradient accumulation ---

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import dualflow as df
 from dualflow._core import Symbol, Tensor, Variable, current_graph, unwrapped
 from dualflow._util.arguments import Limits, number
-from dualflow.optimizers.schedules import LearningRateSchedule
 from dualflow.trace_dependency import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, TypeAlias
+
+    from dualflow.optimizers.schedules import LearningRateSchedule
 
 __all__ = ["LearningRate", "Rated"]
 
-LearningRate: TypeAlias = float | Variable | Tensor | LearningRateSchedule | Callable[[], object]
+LearningRate: TypeAlias = (
+    "float | Variable | Tensor | LearningRateSchedule | Callable[[], object]")
 
 RATE = Limits("a number >= 0, a Variable, a schedule or a callable", lambda x: x >= 0)
 
@@ -41,11 +42,11 @@ class Rated(Settings):
     def learning_rate(self) -> Any:
         """The learning rate of the next update; assign a number or a schedule to change it."""
         rate = self._rate
-        if isinstance(rate, LearningRateSchedule):
-            rate.used()
-            return rate(self.iterations)
         if not callable(rate):
             return rate
+        if isinstance(rate, df.optimizers.schedules.LearningRateSchedule):
+            rate.used()
+            return rate(self.iterations)
         found = _asked(rate)
         graph = current_graph()
         if graph is None or not isinstance(found, df.Tensor) or type(found) is Symbol:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import weakref
 
 import dualflow as df
@@ -132,6 +131,8 @@ class Slots(Options):
     # --- copies ---
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Slots:
+        import copy  # slow import
+
         made = memo[id(self)] = type(self).__new__(type(self))
         made.__setstate__(copy.deepcopy(self.__getstate__(), memo))
         originals = [(ref, memo[id(own)]) for ref, own in self._copied or ()]

@@ -6,12 +6,12 @@ import math
 
 from dualflow._core import Tensor, TensorBase, apply, apply_ordered, as_tensor, get_op
 from dualflow.gradient_registry import gradient, no_gradient
+from dualflow.ops import reduction
 from dualflow.ops.array.shape import broadcast_to, reshape, static_shape
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import equal
 from dualflow.ops.elementwise.exponential import exp
 from dualflow.ops.elementwise.limits import maximum
-from dualflow.ops.reduction.cumulative import cumprod
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -218,6 +218,7 @@ def _(g, y, x, axes, keepdims):
     for a in axes[:-1]:
         stages.append(reduce_prod(stages[-1], a, keepdims=True))
     for a, stage in zip(reversed(axes), reversed(stages), strict=False):
+        cumprod = reduction.cumulative.cumprod
         others = (cumprod(stage, a, exclusive=True)
                   * cumprod(stage, a, exclusive=True, reverse=True))
         g = broadcast_over(g, stage, [a]) * others
