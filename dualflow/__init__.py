@@ -460,6 +460,7 @@ for _name, _module, _attribute in (
         ("compile_backward", "graph.calls.compile_backward", "compile_backward"),
         ("draw", "graph.inspect.draw", "draw"),
         ("gradient_rules", "autodiff.gradient_rules", ""),
+        ("graph_text", "graph.ir.text", "to_text"),
         ("eval_shape", "graph.trace.eval_shape", "eval_shape"),
         ("no_attribute", "_util.foreign_names", "no_attribute"),
         ("recorded_call", "graph.calls.differentiate", "Call"),

@@ -2,6 +2,7 @@
 functions are imported from their modules at the first use."""
 
 from dualflow._util.late_binding import submodule as _submodule
+from dualflow.autodiff.py_function import py_function as py_function
 from dualflow.autodiff.tape import (
     GradientTape as GradientTape,
     UnconnectedGradients as UnconnectedGradients,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
         jacobian as jacobian,
         value_and_grad as value_and_grad,
     )
-    from dualflow.autodiff.py_function import py_function as py_function
     from dualflow.autodiff.recompute import (
         checkpoint as checkpoint,
         recompute_grad as recompute_grad,
@@ -32,13 +32,12 @@ if TYPE_CHECKING:
 _NAMES = {
     "forward": "ForwardAccumulator hvp jvp vjp",
     "functional": "custom_gradient grad hessian jacobian value_and_grad",
-    "py_function": "py_function",
     "recompute": "checkpoint recompute_grad",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 if not TYPE_CHECKING:       # for type checkers, other names are errors
-    __all__ = sorted(["GradientTape", "UnconnectedGradients", *_HOMES])
+    __all__ = sorted(["GradientTape", "UnconnectedGradients", "py_function", *_HOMES])
 
     def __getattr__(name):
         module = _submodule(__name__, _HOMES.get(name, name))

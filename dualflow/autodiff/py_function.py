@@ -6,7 +6,7 @@ import functools
 
 from dualflow._core import Tensor
 from dualflow.autodiff.tape import GradientTape, UnconnectedGradients
-from dualflow.ops.control_flow.registered import from_python, name_of
+from dualflow.ops import control_flow
 from dualflow.tracebacks import filtered
 
 TYPE_CHECKING = False
@@ -69,9 +69,10 @@ def py_function(func: Callable[..., Any] | None = None, inp: Sequence[TensorLike
     if func is None:
         return lambda function: functools.wraps(function)(
             lambda *args: py_function(function, args, Tout, use_tape_cache, name))
-    called = name or name_of(func, "py_function")
+    registered = control_flow.registered
+    called = name or registered.name_of(func, "py_function")
     rule = functools.partial(back, func, called)
-    return from_python(func, () if inp is None else inp, Tout, called, lambda x: x, rule)
+    return registered.from_python(func, () if inp is None else inp, Tout, called, lambda x: x, rule)
 
 
 def back(func: Callable[..., Any], name: str, g: tuple[Any, ...], ys: tuple[Tensor, ...],

@@ -21,7 +21,7 @@ from dualflow._core import (
 from dualflow._util.arguments import shown
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.nest import flatten_tensors, map_structure, pack_sequence_as
-from dualflow.ops.control_flow.host import host_call
+from dualflow.ops import control_flow
 from dualflow.ops.display import to_text, values_text
 
 TYPE_CHECKING = False
@@ -119,7 +119,7 @@ def _emit(values: tuple[Any, ...], show: Callable[[Tensor, Any], str], sep: str,
         if flush:
             file.flush()
 
-    host_call(write, traced, name or "print")
+    control_flow.host.host_call(write, traced, name or "print")
 
 
 def _show_as_python(x: Tensor, of: Any) -> str:

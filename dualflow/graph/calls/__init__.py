@@ -1,1 +1,13 @@
 """Calls of traced functions: argument keys, search for a trace, execution and differentiation."""
+
+from __future__ import annotations
+
+from dualflow._util.late_binding import submodule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def __getattr__(name: str) -> ModuleType:
+    return submodule(__name__, name)

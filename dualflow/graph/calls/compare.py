@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def decisions(trace: Trace) -> list[tuple[str, Any]]:
-    """Return the decisions of a trace: operators and answers of its guards."""
-    return [(guard.op, guard.answer) for guard in trace.guards.values()]
+def same_decisions(a: Trace, b: Trace) -> bool:
+    """Return True if the guards of two traces have the same operators and answers."""
+    return [(guard.op, guard.answer) for guard in a.guards.values()] == [
+        (guard.op, guard.answer) for guard in b.guards.values()]
 
 
 def same_graphs(a: Graph, b: Graph) -> bool:

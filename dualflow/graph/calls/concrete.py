@@ -22,9 +22,10 @@ from dualflow._core import (
     drop_value,
 )
 from dualflow._util.generic import Generic
-from dualflow._util.late_binding import late
+from dualflow._util.late_binding import late, late_method
 from dualflow.dtypes import float64, int64
 from dualflow.errors import DualflowError, InvalidArgumentError
+from dualflow.graph import calls
 from dualflow.graph.calls.arguments import (
     LEAF,
     Arguments,
@@ -37,9 +38,7 @@ from dualflow.graph.calls.arguments import (
     leaf_key,
     rebuild,
 )
-from dualflow.graph.calls.compare import same_graphs
 from dualflow.graph.calls.exact import equivalent
-from dualflow.graph.inspect.trace_text import TraceText
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.clusters import COMPILED
@@ -68,11 +67,13 @@ ROWS = "a list, of the rows of one of its outputs"
 MADE = None, DATA_NUMBER, ROWS          # markers of results that are computed from an output
 
 
-class ConcreteFunction(TraceText, Generic["R"]):
-    """One trace of a function, for arguments of certain dtypes, shapes and static values.
+class ConcreteFunction(Generic["R"]):
+    """One trace of a function, for arguments of certain dtypes, shapes and static values. Created
+    by `Function.get_concrete_function` and by calls."""
 
-    Created by `Function.get_concrete_function` and by calls.
-    """
+    __repr__ = late_method("dualflow.graph.inspect.trace_text")
+    _repr_svg_ = late_method("dualflow.graph.inspect.trace_text")
+    _repr_html_ = late_method("dualflow.graph.inspect.trace_text")
 
     def __init__(self, name: str, arguments: Arguments, treedef: Any, leaves: Sequence[Any],
                  paths: Sequence[str], options: Options, cause: str,
@@ -80,8 +81,7 @@ class ConcreteFunction(TraceText, Generic["R"]):
         self.name = name
         self.arguments = arguments
         self.treedef = treedef
-        # also those that only differ in the order of dict keys
-        self.treedefs: set[Any] = {treedef}
+        self.treedefs: set[Any] = {treedef}     # and those with dict keys in another order
         self.leaves: tuple[Any, ...] = tuple(leaves)
         self.paths: tuple[str, ...] = tuple(paths)
         # leaf -> requested shape, if the trace admits other sizes for the leaf
@@ -249,7 +249,7 @@ class ConcreteFunction(TraceText, Generic["R"]):
             b = specialize(other.trace, other._shapes(leaves), others, leaves)
         except DualflowError:
             return False
-        return (a is not None and b is not None and same_graphs(a, b)
+        return (a is not None and b is not None and calls.compare.same_graphs(a, b)
                 and equivalent(self._values(a), other._values(b)))
 
     def _values(self, graph: Graph) -> list[Any]:

@@ -20,6 +20,7 @@ from dualflow._util.frames import warn
 from dualflow._util.generic import Generic
 from dualflow._util.locks import reentrant_lock
 from dualflow.errors import DualflowError, InvalidArgumentError, RetracingWarning
+from dualflow.graph import calls
 from dualflow.graph.calls import relax
 from dualflow.graph.calls.arguments import (
     Arguments,
@@ -29,7 +30,6 @@ from dualflow.graph.calls.arguments import (
     number_leaf,
     unordered,
 )
-from dualflow.graph.calls.compare import decisions
 from dualflow.graph.calls.concrete import MAX_PLANS, ConcreteFunction
 from dualflow.graph.calls.conversion import Conversion, converting
 from dualflow.graph.calls.dispatch_cache import cache_entry
@@ -255,9 +255,9 @@ class Function(Inspection, Dispatcher, Generic["P", "R"]):
         """A trace that differs from a new one only in the order of dicts' keys."""
         for c in self._traces:
             if (c.treedef != made.treedef and c.leaves == made.leaves and c.places.holds()
-                    and c.held == made.held
-                    and unordered(c.treedef) == unordered(made.treedef)
-                    and decisions(c.trace) == decisions(made.trace) and c.same_as(made, leaves)):
+                    and c.held == made.held and unordered(c.treedef) == unordered(made.treedef)
+                    and calls.compare.same_decisions(c.trace, made.trace)
+                    and c.same_as(made, leaves)):
                 return c
         return None
 

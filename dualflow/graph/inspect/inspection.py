@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from dualflow._util.notebook import counted
 from dualflow.graph import inspect as views
-from dualflow.graph.inspect.trace_text import function_html
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimize
 from dualflow.graph.program import clusters
@@ -40,7 +39,7 @@ class Inspection:
                 f"{counted(len(self.concrete_functions), 'trace')}>")
 
     def _repr_html_(self) -> str:
-        return function_html(self._signature(), self.concrete_functions)
+        return views.trace_text.function_html(self._signature(), self.concrete_functions)
 
     def _signature(self) -> str:
         import inspect

@@ -1,4 +1,7 @@
-"""The reprs of traced functions and of their traces."""
+"""The reprs of traced functions and of their traces.
+
+The reprs of `ConcreteFunction` are functions here, which it loads at the first use.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["TraceText", "function_html"]
+__all__ = ["function_html"]
 
 
 class Bare(str):
@@ -22,43 +25,30 @@ class Bare(str):
         return str(self)
 
 
-class TraceText:
-    """Base class of `ConcreteFunction`: its reprs, and the drawing of its graph."""
+def _signature(self: Any) -> str:
+    given = ", ".join(f"{p}: {m}" for p, m in zip(self.paths, self.leaves, strict=True))
+    try:
+        leaves = self.returned()
+    except StopIteration:           # while the function is traced
+        return f"{self.name}({given})"
+    result = self.structure([Bare(type_text(x) if isinstance(x, Symbol | TensorBase)
+                                  else repr(x)) for x in leaves])
+    return f"{self.name}({given}) -> {result}"
 
-    name: str
-    leaves: tuple[Any, ...]
-    paths: tuple[str, ...]
-    trace: Any
 
-    def returned(self) -> list[Any]:
-        """Return the leaves of the result."""
-        raise NotImplementedError
+def __repr__(self: Any) -> str:
+    return (f"<dualflow.ConcreteFunction {_signature(self)}: "
+            f"{counted(len(self.trace.nodes), 'node')}>")
 
-    def structure(self, leaves: Any) -> Any:
-        """Return the structure of the result with other leaves."""
-        raise NotImplementedError
 
-    def _signature(self) -> str:
-        given = ", ".join(f"{p}: {m}" for p, m in zip(self.paths, self.leaves, strict=True))
-        try:
-            leaves = self.returned()
-        except StopIteration:           # while the function is traced
-            return f"{self.name}({given})"
-        result = self.structure([Bare(type_text(x) if isinstance(x, Symbol | TensorBase)
-                                      else repr(x)) for x in leaves])
-        return f"{self.name}({given}) -> {result}"
+def _repr_svg_(self: Any) -> str:
+    """Return the drawing of the graph."""
+    svg: str = self.trace._repr_svg_()
+    return svg
 
-    def __repr__(self) -> str:
-        return (f"<dualflow.ConcreteFunction {self._signature()}: "
-                f"{counted(len(self.trace.nodes), 'node')}>")
 
-    def _repr_svg_(self) -> str:
-        """Return the drawing of the graph."""
-        svg: str = self.trace._repr_svg_()
-        return svg
-
-    def _repr_html_(self) -> str:
-        return card(self._signature(), picture=f"<div>{self._repr_svg_()}</div>")
+def _repr_html_(self: Any) -> str:
+    return card(_signature(self), picture=f"<div>{_repr_svg_(self)}</div>")
 
 
 def function_html(name: str, traces: Any) -> str:
@@ -75,6 +65,6 @@ def function_html(name: str, traces: Any) -> str:
     >>> "Function f(x)" in function_html("f(x)", [])
     True
     """
-    rows = [(c._signature(), counted(len(c.trace.nodes), "node"), f"{c.ms:.1f} ms", c.cause)
+    rows = [(_signature(c), counted(len(c.trace.nodes), "node"), f"{c.ms:.1f} ms", c.cause)
             for c in traces]
     return card(f"Function {name}", rows, ("trace", "graph", "tracing", "because"))

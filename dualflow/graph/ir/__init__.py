@@ -1,8 +1,10 @@
 """The intermediate representation: an ordered list of nodes and its invariants (docs/ir.md).
 
-Traces record it, passes rewrite it, `graph.program` lowers it. Nothing here imports those.
+Traces record it, passes rewrite it, `graph.program` lowers it. Nothing here imports those. The
+functions that print it are imported at the first use.
 """
 
+from dualflow._util.late_binding import submodule
 from dualflow.graph.ir.check import IRError, check
 from dualflow.graph.ir.control_flow import (
     COND,
@@ -30,7 +32,10 @@ from dualflow.graph.ir.node import (
     is_dynamic,
     walk,
 )
-from dualflow.graph.ir.text import attrs_text, data_text, type_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.graph.ir.text import attrs_text, data_text, type_text
 
 __all__ = [
     "CALL",
@@ -65,3 +70,9 @@ __all__ = [
     "type_text",
     "walk",
 ]
+
+if not TYPE_CHECKING:
+    def __getattr__(name):
+        if name in ("attrs_text", "data_text", "type_text"):
+            return getattr(submodule(__name__, "text"), name)
+        return submodule(__name__, name)

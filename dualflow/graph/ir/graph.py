@@ -12,7 +12,6 @@ from dualflow._core import Attrs, Op, Symbol, Tensor, Variable, infer, symbol
 from dualflow._util.late_binding import late
 from dualflow.graph.ir import control_flow
 from dualflow.graph.ir.node import CONSTANT, Line, Node, walk
-from dualflow.graph.ir.text import to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +90,8 @@ class Graph:
     def text(self, lines: bool = True) -> str:
         """Return a line per node: values, op, attributes, types and, if `lines`, the user's line.
         """
-        return to_text(self, lines)
+        text: str = late("graph_text")(self, lines)
+        return text
 
     def _repr_svg_(self) -> str:
         """Return the drawing that notebooks show."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from dualflow._core import Program
 from dualflow._util.late_binding import late
-from dualflow.graph.ir.tile_text import CODE, to_text
+from dualflow.graph import ir
 from dualflow.graph.program.spec import InstructionSpec, ProgramSpec
 
 TYPE_CHECKING = False
@@ -45,7 +45,8 @@ def text(cluster: Cluster) -> str:
     """Return the state of a cluster as text, such as `tanh, multiply: compiled`."""
     attrs = cluster.instruction.attrs
     assert attrs is not None
-    return f"{to_text(attrs.as_dict()[CODE])}: {cluster.state}"
+    tile_text = ir.tile_text
+    return f"{tile_text.to_text(attrs.as_dict()[tile_text.CODE])}: {cluster.state}"
 
 
 class Loaded:

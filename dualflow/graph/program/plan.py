@@ -18,6 +18,7 @@ from types import MappingProxyType
 
 from dualflow._core import Symbol, Tensor, Variable, get_op, symbol, view_offset, workspace_bytes
 from dualflow.errors import ResourceExhaustedError
+from dualflow.graph import ir
 from dualflow.graph.ir import (
     CONSTANT,
     LEAVES,
@@ -28,7 +29,6 @@ from dualflow.graph.ir import (
     Node,
     is_dynamic,
     loop_parts,
-    type_text,
 )
 from dualflow.graph.program.arena import ALIGNMENT, Block, assign_offsets, lower_bound
 from dualflow.graph.program.lifetimes import ASSIGN, carry_chains, last_uses, wave_spans
@@ -192,7 +192,7 @@ class Planner:
             where.update((y, where[x]) for x, y in zip(node.inputs[1:], own, strict=False))
         for y in own if node.op.async_role != "wait" else ():
             if not is_dynamic(y) and nbytes(y) > MOST_BYTES:
-                raise ResourceExhaustedError(f"{node.op.name}: no memory for {type_text(y)}, "
+                raise ResourceExhaustedError(f"{node.op.name}: no memory for {ir.type_text(y)}, "
                                              f"{nbytes(y)} bytes (made at {node.line})")
             buffer = None if dynamic or node.wave else (
                 self._variable_for(k, node, y) or self._dying_input(k, node, y, taken))

@@ -12,7 +12,8 @@ from dualflow._core import Attrs, Op, Tensor, Variable
 from dualflow._util.cached import cached_property
 from dualflow._util.named_tuple import NamedTuple
 from dualflow.dtypes import DType
-from dualflow.graph.ir import Line, attrs_text, type_text
+from dualflow.graph import ir
+from dualflow.graph.ir import Line
 from dualflow.graph.passes.values import same_tensor
 from dualflow.graph.trace.computed import Computed
 from dualflow.graph.trace.parameters import Argument, CachedParameter, Feed
@@ -78,10 +79,10 @@ class SlotSpec(NamedTuple):
 
     def __str__(self) -> str:
         if self.kind is SlotKind.DYNAMIC:
-            return f"{type_text(self)} allocated when it runs, until {self.last_use}"
+            return f"{ir.type_text(self)} allocated when it runs, until {self.last_use}"
         where = place_text(self.kind, self.number)
         at = f" at {self.offset}" if self.offset or self.kind is SlotKind.ARENA else ""
-        return f"{type_text(self)} in {where}{at}"
+        return f"{ir.type_text(self)} in {where}{at}"
 
 
 class InstructionSpec(NamedTuple):
@@ -126,7 +127,7 @@ class InstructionSpec(NamedTuple):
 
     def __str__(self) -> str:
         made, reads = [", ".join([f"%{k}" for k in slots]) for slots in (self.outputs, self.inputs)]
-        attrs = attrs_text(self.op, self.attrs, len(self.inputs))
+        attrs = ir.attrs_text(self.op, self.attrs, len(self.inputs))
         inside = ", ".join([part for part in (reads, attrs) if part])
         text = f"{made + ' = ' if made else ''}{self.op.name}({inside})"
         if self.workspace is not None:
@@ -187,7 +188,7 @@ class ResultSpec(NamedTuple):
     def __str__(self) -> str:
         where = f"%{self.number}" if self.kind is SlotKind.DYNAMIC else place_text(
             self.kind, self.number)
-        return f"{where} {type_text(self)}"
+        return f"{where} {ir.type_text(self)}"
 
 
 class ProgramSpec:
@@ -247,12 +248,12 @@ class ProgramSpec:
 
     def text(self, lines: bool = True) -> str:
         """Return the program as text, a line for each part; `lines`: with the user's lines."""
-        given = [f"argument {k}: {x.name}, {type_text(x)}, {_source_text(x.source)}"
+        given = [f"argument {k}: {x.name}, {ir.type_text(x)}, {_source_text(x.source)}"
                  for k, x in enumerate(self.arguments)]
-        given += [f"argument {k}: variable {x.variable.name}, {type_text(x.variable)}"
+        given += [f"argument {k}: variable {x.variable.name}, {ir.type_text(x.variable)}"
                   + ", written" * x.written
                   for k, x in enumerate(self.variables, len(self.arguments))]
-        given += [f"constant {k}: {x.tolist() if x.size <= SHOWN else '...'}, {type_text(x)}"
+        given += [f"constant {k}: {x.tolist() if x.size <= SHOWN else '...'}, {ir.type_text(x)}"
                   for k, x in enumerate(self.constants)]
         slots = [f"%{k}: {slot}" for k, slot in enumerate(self.slots)]
         run = []
