@@ -7,25 +7,27 @@ the first use.
 import importlib as _importlib
 
 import dualflow._util.collection as _collection
-import dualflow._util.late_binding as _late_binding
-from dualflow import _core as _core
-from dualflow.dtypes import (
-    DType as DType,
-    as_dtype as as_dtype,
-    bfloat16 as bfloat16,
-    bool_ as bool_,
-    float16 as float16,
-    float32 as float32,
-    float64 as float64,
-    int8 as int8,
-    int16 as int16,
-    int32 as int32,
-    int64 as int64,
-    uint8 as uint8,
-    uint16 as uint16,
-    uint32 as uint32,
-    uint64 as uint64,
-)
+
+with _collection.loading_modules():
+    import dualflow._util.late_binding as _late_binding
+    from dualflow import _core as _core
+    from dualflow.dtypes import (
+        DType as DType,
+        as_dtype as as_dtype,
+        bfloat16 as bfloat16,
+        bool_ as bool_,
+        float16 as float16,
+        float32 as float32,
+        float64 as float64,
+        int8 as int8,
+        int16 as int16,
+        int32 as int32,
+        int64 as int64,
+        uint8 as uint8,
+        uint16 as uint16,
+        uint32 as uint32,
+        uint64 as uint64,
+    )
 
 TYPE_CHECKING = False       # type checkers and editors assume True
 if TYPE_CHECKING:
@@ -484,7 +486,7 @@ if not TYPE_CHECKING:       # for type checkers, other names are errors
         # First import the common modules and the enclosing packages completely. Otherwise threads
         # that import different names could each wait for a module that the other is importing.
         path = "dualflow"
-        with _collection.collector_suspended():
+        with _collection.loading_modules():
             _importlib.import_module("dualflow.autodiff")
             for part in _HOMES.get(name, name).split("."):
                 path = f"{path}.{part}"

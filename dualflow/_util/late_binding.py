@@ -11,6 +11,8 @@ import sys
 from importlib import import_module
 from types import MethodType
 
+from dualflow._util.collection import loading_modules
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
@@ -40,15 +42,23 @@ def late(name: str) -> Any:
     True
     """
     module, attribute = _locations[name]
-    found = import_module(module)
+    found = loaded(module)
     return getattr(found, attribute) if attribute else found
+
+
+def loaded(path: str) -> ModuleType:
+    """Return a module, loaded if necessary."""
+    if path in sys.modules:
+        return import_module(path)      # it may still be loading in another thread
+    with loading_modules():
+        return import_module(path)
 
 
 def submodule(package: str, name: str) -> ModuleType:
     """Return a module of a package, loaded if necessary; for the ``__getattr__`` of the package."""
     path = f"{package}.{name}"
     try:
-        return import_module(path)
+        return loaded(path)
     except ModuleNotFoundError as error:
         if error.name != path:
             raise
@@ -71,6 +81,6 @@ class _LateMethod:
         self.owner, self.name = owner, name
 
     def __get__(self, instance: object, kind: type) -> Any:
-        function = getattr(import_module(self.module), self.name)
+        function = getattr(loaded(self.module), self.name)
         setattr(self.owner, self.name, function)        # later calls find the function itself
         return function if instance is None else MethodType(function, instance)

@@ -49,7 +49,22 @@ from dualflow._core import get_op
 from dualflow._util.late_binding import submodule
 from dualflow.graph import ir
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.passes import inline
+from dualflow.graph.passes import (  # most programs need them; the others are loaded late
+    algebra as algebra,
+    assign as assign,
+    cache_invariants as cache_invariants,
+    cluster as cluster,
+    cse as cse,
+    dead_code as dead_code,
+    epilogue as epilogue,
+    fold as fold,
+    inline,
+    packing as packing,
+    reshapes as reshapes,
+    updates as updates,
+    versions as versions,
+    waves as waves,
+)
 from dualflow.graph.passes.options import Options
 
 
