@@ -40,19 +40,21 @@ def edit(graph: Graph, visit: Edit) -> Graph:
     versions = _Versions(old, graph.outputs)
     for at, node in enumerate(old):
         outputs = node.outputs
-        if stands_for and any([x in stands_for for x in node.inputs]):
+        if stands_for and not stands_for.keys().isdisjoint(node.inputs):
             node.inputs = tuple([stands_for.get(x, x) for x in node.inputs])
-            if retyped and not node.bodies and any([x in retyped for x in node.inputs]):
+            if retyped and not node.bodies and not retyped.isdisjoint(node.inputs):
                 node = graph.add(node.op, node.inputs, node.attrs, node.name, node.line)
                 graph.nodes.pop()
-        start = len(graph.nodes)
+        nodes = graph.nodes
+        start = len(nodes)
         found = visit(graph, node)
-        if found is None or not versions.allow(at, outputs, found, graph.nodes[start:]):
-            del graph.nodes[start:]
-            graph.nodes.append(node)
+        if found is None or not versions.allow(at, outputs, found, nodes[start:]):
+            if len(nodes) > start:
+                del nodes[start:]
+            nodes.append(node)
             found = node.outputs
-        if found is outputs:
-            continue
+            if found is outputs:
+                continue
         for before, after in zip(outputs, found, strict=True):
             if before is not after:
                 stands_for[before] = after
