@@ -42,7 +42,9 @@ def user_frame(depth: int) -> tuple[FrameType | None, int]:
     """Return the user's frame and its distance from the caller's frame; the search starts `depth`
     frames above the caller's."""
     frame: FrameType | None = sys._getframe(depth + 1)
-    while frame is not None and not is_users(frame):
+    is_passed_over = _is_passed_over
+    while frame is not None and (is_passed_over[frame.f_code.co_filename]   # most frames
+                                 or not is_users(frame)):
         frame, depth = frame.f_back, depth + 1
     return frame, depth
 
