@@ -326,7 +326,7 @@ def test_first_traced_step_loads_few_modules():
     """A module that many first steps do not need is loaded at the first use. If this test fails,
     look for an import that can be avoided."""
     loaded = loaded_by(FIRST_STEP + "import sys")
-    assert loaded & DEAR == {"threading"}
+    assert not loaded & DEAR
     assert len([name for name in loaded if name.startswith("dualflow")]) <= MODULES_OF_FIRST_STEP
     assert not {name for name in loaded if name.startswith((
         "dualflow.autograph", "dualflow.ops.nn.", "dualflow.ops.random.", "dualflow.ops.conv",
@@ -347,7 +347,7 @@ def test_loaded_onnx_models_load_no_expensive_modules(tmp_path, trainable):
     df.onnx.save(f, path, df.TensorSpec([None, 2, 8, 8]))
     loaded = loaded_by(f"import dualflow as df; f = df.onnx.load({path!r}, trainable={trainable}); "
                        "f(df.ones([1, 2, 8, 8])); import sys")
-    assert loaded & {*DEAR, "dis"} == {"threading", "copy"}
+    assert loaded & {*DEAR, "dis"} <= {"copy"}
 
 
 def test_one_module_imports_every_gradient_rule():

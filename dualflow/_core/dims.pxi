@@ -5,7 +5,6 @@
 import math as _math
 import operator as _operator
 import sys as _sys
-from numbers import Number as _Number
 
 from dualflow._util import frames as _frames
 
@@ -76,6 +75,15 @@ cdef bint is_scalar_of_numpy(x):
     """Return True for a NumPy bool, int or float. NumPy's bool is not a `numbers.Number`."""
     numpy = _sys.modules.get("numpy")
     return numpy is not None and isinstance(x, numpy.generic) and x.dtype.kind in "biuf"
+
+
+cdef bint is_of_numbers(x):
+    """Return True for a `numbers.Number`. The module is loaded if `x` is of a class that registers
+    itself as one."""
+    if isinstance(x, (int, float, complex)):
+        return True
+    numbers = _sys.modules.get("numbers")
+    return numbers is not None and isinstance(x, numbers.Number)
 
 
 cdef bint is_plain(x):
@@ -207,7 +215,7 @@ cdef class Dim:
         """Return the result of an operator on the current values; NotImplemented if an operand is
         a tensor or an array, whose own operator applies."""
         for x in args:
-            if isinstance(x, TensorBase) or not isinstance(hint_of(x), _Number):
+            if isinstance(x, TensorBase) or not is_of_numbers(hint_of(x)):
                 return NotImplemented
         return DIM_OPS[op](*map(known, args))
 

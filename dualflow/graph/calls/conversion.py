@@ -7,19 +7,19 @@ first value is needed.
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
 from importlib import import_module
 from types import CodeType
 
 from dualflow._core import PushedItem, Symbol, unobserved
+from dualflow._util.locks import ThreadLocal
 from dualflow.graph.trace.trace import Trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_local = threading.local()
+_local = ThreadLocal()
 
 
 def _stack() -> list[bool]:

@@ -5,10 +5,10 @@ Used by `function.py`. The recorded nodes become the body of a call; endless rec
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 from dualflow._core import PushedItem
+from dualflow._util.locks import ThreadLocal
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.trace.trace import Trace
 
@@ -24,7 +24,7 @@ class Nested:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._local = threading.local()
+        self._local = ThreadLocal()
 
     def within(self, key: Any) -> PushedItem:
         """Return a context in which a call with this key is being traced."""
