@@ -447,11 +447,10 @@ _NAMES = {
     "version": "show_versions",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
-_PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "compat", "config",
-             "data", "debugging", "distribute", "image", "initializers", "keras", "linalg",
-             "math", "memory", "nest", "nn", "onnx", "ops", "optimizers", "random",
-             "saved_model", "signal", "strings", "summary", "testing", "train",
-             "version"}
+_PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "compat", "config", "data",
+             "debugging", "distribute", "image", "initializers", "keras", "linalg", "math",
+             "memory", "nest", "nn", "onnx", "ops", "optimizers", "random", "saved_model", "signal",
+             "strings", "summary", "testing", "train", "version"}
 
 # Functions of higher layers that lower layers call, and functions that many programs do not need:
 # by name, the module and the attribute.
@@ -468,6 +467,7 @@ for _name, _module, _attribute in (
         ("recorded_call", "graph.calls.differentiate", "Call"),
         ("section_of", "graph.calls.section", "section_of"),
         ("string_tensor", "ops.string_tensor", ""),
+        ("tensor_shape", "ops.tensor_shape", ""),
         ("vmap", "transforms", "vmap")):
     _late_binding.register(_name, f"dualflow.{_module}", _attribute)
 del _name, _module, _attribute

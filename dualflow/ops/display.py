@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dualflow._core import Symbol, Tensor, TensorBase, TraceContext, Variable, apply, bind
+from dualflow._util.late_binding import late
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array.shape import reshape
 from dualflow.ops.elementwise.compare import where
 from dualflow.ops.shortest import shortest, shortest_of_array
-from dualflow.ops.tensor_shape import TensorShape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from dualflow.ops.tensor_shape import TensorShape
 
 __all__ = ["contains", "short_list", "to_text", "tolist", "values_text"]
 
@@ -128,18 +130,21 @@ def contains(x: TensorBase, item: Any) -> bool:
 
 def get_shape(x: TensorBase) -> TensorShape:
     """Return the shape, with None for sizes known only at run time."""
-    if not isinstance(x, Symbol):
-        return TensorShape(x.shape)
-    methods: Any = x.graph.methods                 # set in graphs built by hand, with unknown ranks
-    shape: TensorShape = TensorShape(x.known_shape) if methods is None else methods.get_shape(x)
+    # of a Symbol: set in graphs built by hand, with unknown ranks
+    methods: Any = x.graph.methods if isinstance(x, Symbol) else None
+    if methods is not None:
+        shape: TensorShape = methods.get_shape(x)
+    else:
+        shape = late("tensor_shape").TensorShape(
+            x.known_shape if isinstance(x, Symbol) else x.shape)
     return shape
 
 
 def check_shape(x: Variable, shape: Any) -> None:
     """Raise ShapeError unless a variable has the declared shape."""
-    if not TensorShape(shape).is_compatible_with(x.shape):
-        raise ShapeError(f"Variable: the initial value has shape {x.shape}, expected "
-                         f"{TensorShape(shape)}")
+    expected = late("tensor_shape").TensorShape(shape)
+    if not expected.is_compatible_with(x.shape):
+        raise ShapeError(f"Variable: the initial value has shape {x.shape}, expected {expected}")
 
 
 bind(repr=to_text, tolist=tolist, contains=contains, format=to_format, html=to_html,
