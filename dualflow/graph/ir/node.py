@@ -222,8 +222,9 @@ class Node:
             return True
         if self.effect:
             return not self.writes
-        if any([x.is_dynamic for x in (*self.inputs, *self.outputs)]):
-            return True
+        for x in self.inputs + self.outputs:
+            if x.is_dynamic:
+                return True
         if self.line and self.line.gradient_of and not self.line.own_rule:
             return False
         return (op.may_fail and op not in LEAVES) or self.needs_value_check
