@@ -44,6 +44,7 @@ static double draw_gamma(draws *d, const double *parameters)
 {
     const double alpha = parameters[0];
     if (!(alpha >= 0)) return NAN;
+    if (alpha == 0) return 0;       /* -0 too, whose reciprocal is negative */
     const double boost = alpha < 1 ? pow(next_unit(d), 1 / alpha) : 1;
     const double third = (alpha < 1 ? alpha + 1 : alpha) - 1.0 / 3, c = 1 / sqrt(9 * third);
     for (;;) {
@@ -90,7 +91,7 @@ static double draw_poisson(draws *d, const double *parameters)
     }
 }
 
-/* Number of geometric waiting times that fit into n trials. */
+/* Number of geometric waiting times that fit into n trials; p is above 0. */
 static double count_successes(draws *d, double n, double p)
 {
     const double log_failure = log1p(-p);
@@ -138,8 +139,9 @@ static double draw_binomial(draws *d, const double *parameters)
     const double n = floor(parameters[0]), p = parameters[1];
     if (!(n >= 0) || isinf(n) || !(p >= 0 && p <= 1)) return NAN;
     const double rarer = p > 0.5 ? 1 - p : p;
-    const double k = n * rarer < 10 ? count_successes(d, n, rarer)
-                                    : transformed_binomial(d, n, rarer);
+    const double k = rarer == 0        ? 0
+                     : n * rarer < 10 ? count_successes(d, n, rarer)
+                                      : transformed_binomial(d, n, rarer);
     return p > 0.5 ? n - k : k;
 }
 

@@ -125,13 +125,14 @@ def test_degenerate_and_invalid_parameters():
         return draw([4], [1, 2], *parameters, **kwargs).numpy()
 
     wide = {"output_dtype": "float64"}
-    assert drawn("binomial", [0., 5., 9., 3.], [0.5, 0., 1., 0.]).tolist() == [0, 0, 9, 0]
+    assert drawn("binomial", [0., 5., 9., 3.], [0.5, 0., 1., -0.]).tolist() == [0, 0, 9, 0]
     assert np.isnan(drawn("binomial", [-1., 5., 5., np.nan], [0.5, -.1, 1.1, .5], **wide)).all()
-    assert drawn("poisson", 0.).tolist() == [0] * 4
+    assert drawn("poisson", [0., -0., 0., -0.]).tolist() == [0] * 4
     assert np.isnan(drawn("poisson", [-1., np.nan, np.inf, -np.inf], dtype="float32")).all()
     assert np.isnan(drawn("gamma", [-1., np.nan, -1., -np.inf])).all()
     tiny = np.finfo("f4").tiny
     assert (drawn("gamma", [0., 1e-5, 1e-3, 1e-9]) >= tiny).all()
+    assert (drawn("gamma", [0., -0., -0., 0.]) == tiny).all()
 
 
 @pytest.mark.parametrize("call, error, text", [
