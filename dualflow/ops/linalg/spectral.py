@@ -43,6 +43,11 @@ def _svd_shapes(x: Tensor, full: bool, vectors: bool) -> list[Any]:
 def _svd_compute(x: Tensor, full: bool, vectors: bool) -> Any:
     import numpy as np
 
+    *batch, m, n = x.shape
+    if 0 in (m, n):                     # NumPy copies each of the columns or rows, though empty
+        return (zeros((*batch, 0), x.dtype), *[
+            eye(size, None, batch, x.dtype) if full else zeros((*batch, size, 0), x.dtype)
+            for size in (m, n)[:2 * vectors]])
     if not vectors:
         return (lapack("svd", "svd", x.numpy(), compute_uv=False),)
     u, s, vt = lapack("svd", "svd", x.numpy(), full)

@@ -249,6 +249,20 @@ def test_empty():
     assert S.fft((none, none))[0].shape == (0, 3, 3) and S.rfft(none)[1].shape == (0, 3, 2)
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (2, 0, 3), (0, 3, 0)])
+@pytest.mark.parametrize("full", [True, False])
+def test_singular_values_of_empty_matrices(shape, full):
+    s, u, v = L.svd(df.zeros(shape), full)
+    wanted_u, wanted_s, wanted_v = np.linalg.svd(np.zeros(shape, "f4"), full)
+    for got, wanted in ((s, wanted_s), (u, wanted_u), (v, wanted_v.swapaxes(-1, -2))):
+        assert got.dtype is df.float32 and np.array_equal(got, wanted) and got.shape == wanted.shape
+
+
+def test_singular_values_of_many_empty_columns():
+    assert L.matrix_rank(df.zeros((0, 2**40))).item() == 0
+    assert [y.shape for y in L.svd(df.zeros((0, 2**40)))] == [(0,), (0, 0), (2**40, 0)]
+
+
 def test_reduced_precision():
     x = df.cast(POSITIVE, "float16")
     y = L.cholesky(x)
