@@ -10,7 +10,7 @@ Examples
 from __future__ import annotations
 
 from dualflow._core import Tensor, as_tensor
-from dualflow._util.arguments import integer
+from dualflow._util.arguments import POSITIVE, integer, number
 from dualflow.autodiff import GradientTape
 from dualflow.dtypes import float64
 from dualflow.errors import InvalidArgumentError
@@ -52,6 +52,7 @@ def numeric_gradient(f: Callable[..., Any], args: Sequence[Any], eps: float = 1e
     """
     import numpy as np  # slow import
 
+    eps = number(eps, "numeric_gradient: eps", POSITIVE)
     tensors = [widened(a) for a in args]
 
     def value(arrays: list[Any]) -> float:
@@ -113,7 +114,8 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
     >>> from dualflow import testing
     >>> testing.check_gradients(lambda a, b: a * b, [[1., 2.], [[3.], [4.]]], order=2)
     """
-    if order < 1:
+    eps = number(eps, "check_gradients: eps", POSITIVE)
+    if integer(order, "check_gradients: order") < 1:
         raise InvalidArgumentError(f"check_gradients: order is {order}, expected at least 1")
     import numpy as np  # slow import
 

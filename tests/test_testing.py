@@ -43,6 +43,19 @@ def test_check_gradients_passes_integers_unchanged():
     testing.check_gradients(lambda x, n: x * df.cast(n, df.float64), [[1., 2.], [3, 4]])
 
 
+@pytest.mark.parametrize("check", [testing.numeric_gradient, testing.check_gradients])
+def test_steps_are_positive_numbers(check):
+    with pytest.raises(df.errors.DTypeError, match=rf"{check.__name__}: eps is 'a', expected"):
+        check(lambda x: x, [1.], eps="a")
+    with pytest.raises(df.errors.InvalidArgumentError, match="eps is 0, expected a number > 0"):
+        check(lambda x: x, [1.], eps=0)
+
+
+def test_check_gradients_rejects_orders_that_are_no_integers():
+    with pytest.raises(df.errors.DTypeError, match="order is array"):
+        testing.check_gradients(lambda x: x, [1.], order=np.array(["a"]))
+
+
 def test_check_gradients_rejects_order_0():
     with pytest.raises(ValueError, match="order is 0"):
         testing.check_gradients(lambda x: x, [1.], order=0)

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from dualflow._core import current_graph
-from dualflow._util.arguments import shown
+from dualflow._util.arguments import NOT_NEGATIVE, number, shown
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.summary.graph_def import as_graph_def
 from dualflow.summary.tensorboard import part, proto
@@ -206,8 +206,9 @@ def create_file_writer(logdir: str | os.PathLike[str], max_queue: int | None = N
     ...     df.summary.scalar("loss", 0.5).item()
     True
     """
+    millis = number(flush_millis, "create_file_writer: flush_millis", NOT_NEGATIVE.or_none())
     return FileWriter(logdir, None, 10 if max_queue is None else max_queue,
-                      120 if flush_millis is None else flush_millis / 1000,
+                      120 if millis is None else millis / 1000,
                       filename_suffix=".v2" if filename_suffix is None else filename_suffix)
 
 

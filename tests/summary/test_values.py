@@ -228,6 +228,12 @@ def test_invalid_values_raise(writer, call, text):
         call()
 
 
+@pytest.mark.parametrize("millis", ["a", -1, np.datetime64("2000", "ms")])
+def test_time_between_flushes_is_a_number(tmp_path, millis):
+    with pytest.raises(df.errors.DualflowError, match="create_file_writer: flush_millis is"):
+        df.summary.create_file_writer(tmp_path, flush_millis=millis)
+
+
 def test_closed_writer(tmp_path):
     writer = df.summary.create_file_writer(tmp_path / "run")
     writer.close()
