@@ -1,16 +1,21 @@
 /* Part of strided.c, included once per element size with DTYPE an unsigned integer of that size:
  * rows of strided elements, and matrices transposed by tiles in registers. */
 
-/* Copies n elements, from_step bytes apart, to consecutive memory. */
-static void FN(gather_row)(char *to, const char *from, int64_t n, int64_t from_step)
+/* Copies n elements, from_step bytes apart, to consecutive memory. A constant step of two elements
+ * lets the compiler load vectors. */
+static void FN(gather_row)(char *restrict to, const char *restrict from, int64_t n,
+                           int64_t from_step)
 {
-    T *out = (T *)to;
+    T *restrict out = (T *)to;
     if (from_step == 0) {
         const T x = *(const T *)from;
         for (int64_t i = 0; i < n; i++) out[i] = x;
     } else if (from_step == -(int64_t)sizeof(T)) {
         const T *last = (const T *)from;
         for (int64_t i = 0; i < n; i++) out[i] = last[-i];
+    } else if (from_step == 2 * sizeof(T)) {
+        const T *restrict in = (const T *)from;
+        for (int64_t i = 0; i < n; i++) out[i] = in[2 * i];
     } else {
         for (int64_t i = 0; i < n; i++) out[i] = *(const T *)(from + i * from_step);
     }
