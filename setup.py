@@ -42,8 +42,9 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c",
         CSRC / "ops/nn/ctc.c", CSRC / "ops/nn/recurrent.c",
         *CSRC.glob("factor/*.c"),
         *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c"),
-        CSRC / "ops/indexing/scatter.c", CSRC / "ops/reduction/cumulative.c",
-        CSRC / "ops/sorting/count.c", *CSRC.glob("ops/state/*.c")]
+        CSRC / "ops/indexing/scatter.c", CSRC / "ops/indexing/update_grad.c",
+        CSRC / "ops/reduction/cumulative.c", CSRC / "ops/sorting/count.c",
+        *CSRC.glob("ops/state/*.c")]
 # Files that -O2 makes no slower at the baseline level, where they are compiled with it.
 LEAN_AT_BASELINE = [CSRC / "ops/nn/batch_norm.c", CSRC / "ops/reduction/reduce_arg.c",
                     *CSRC.glob("conv/*.c"), *CSRC.glob("ops/conv/*.c"),
