@@ -296,14 +296,24 @@ DF_OP(scatter_nd) = {.name = "scatter_nd", .kind = DF_GENERAL, .n_in = 2, .n_out
 /* --- tensor_scatter_nd_*: into a copy ----------------------------------------------------------*/
 
 /* Inputs: tensor, indices, updates. */
+static df_status infer_into(const df_call *call, int64_t axis, bool nested, df_error *err)
+{
+    const df_tensor *x = call->in[0], *indices = call->in[1];
+    df_status status = check_index_dtype(call, 1, err);
+    if (status == DF_OK && (axis < 0 || axis >= x->ndim + nested))
+        status = df_fail(err, DF_INVALID_ARGUMENT, "%s: axis is %lld of %d dimensions",
+                         call->op->name, (long long)axis, x->ndim);
+    if (status == DF_OK && nested)
+        status = check_depth(call, x->ndim, x->shape, indices, (int)axis, err);
+    if (status == DF_OK)
+        status = check_updates(call, x->ndim, x->shape, indices, call->in[2], (int)axis, 0, nested,
+                               err);
+    return status == DF_OK ? df_infer_same(call, err) : status;
+}
+
 static df_status infer_update(const df_call *call, df_error *err)
 {
-    const df_tensor *x = call->in[0];
-    df_status status = check_index_dtype(call, 1, err);
-    if (status == DF_OK) status = check_depth(call, x->ndim, x->shape, call->in[1], 0, err);
-    if (status == DF_OK)
-        status = check_updates(call, x->ndim, x->shape, call->in[1], call->in[2], 0, 0, true, err);
-    return status == DF_OK ? df_infer_same(call, err) : status;
+    return infer_into(call, 0, true, err);
 }
 
 static df_status infer_combine(const df_call *call, df_error *err)
@@ -312,11 +322,17 @@ static df_status infer_combine(const df_call *call, df_error *err)
     return status == DF_OK ? infer_update(call, err) : status;
 }
 
-static df_status run_mode(const df_call *call, scatter_mode mode, df_error *err)
+static df_status run_into(const df_call *call, int axis, bool nested, scatter_mode mode,
+                          df_error *err)
 {
     const df_tensor *x = call->in[0];
-    return run_scatter(call, lay_out(x->ndim, x->shape, call->in[1], 0, 0, true), x, call->in[2],
-                       mode, "tensor", err);
+    return run_scatter(call, lay_out(x->ndim, x->shape, call->in[1], axis, 0, nested), x,
+                       call->in[2], mode, "tensor", err);
+}
+
+static df_status run_mode(const df_call *call, scatter_mode mode, df_error *err)
+{
+    return run_into(call, 0, true, mode, err);
 }
 
 static df_status run_add(const df_call *call, df_error *err) { return run_mode(call, ADD, err); }
@@ -344,6 +360,25 @@ DF_OP(tensor_scatter_nd_mul) = {TENSOR_SCATTER("tensor_scatter_nd_mul"), .infer 
                                 .run = run_mul, RUN_IN_FLOAT};
 DF_OP(tensor_scatter_nd_update) = {TENSOR_SCATTER("tensor_scatter_nd_update"),
                                    .infer = infer_update, .run = run_update};
+
+/* tensor + gather_grad(updates, indices) if no row is selected twice; + scatter_nd if `nested`. */
+enum { ADD_AXIS, NESTED };
+
+static df_status infer_add_rows(const df_call *call, df_error *err)
+{
+    df_status status = check_arithmetic(call, 0, ADD, err);
+    return status == DF_OK
+               ? infer_into(call, call->attrs[ADD_AXIS].i, call->attrs[NESTED].i, err) : status;
+}
+
+static df_status run_add_rows(const df_call *call, df_error *err)
+{
+    return run_into(call, (int)call->attrs[ADD_AXIS].i, call->attrs[NESTED].i, ADD, err);
+}
+
+DF_OP(add_rows) = {TENSOR_SCATTER("add_rows"), .internal = true, .n_attrs = 2,
+                   .attrs = {{"axis", DF_ATTR_INT}, {"nested", DF_ATTR_BOOL}},
+                   .infer = infer_add_rows, .run = run_add_rows};
 
 /* --- segment_sum: sums of rows with equal ids
  * --------------------------------------------------- */
