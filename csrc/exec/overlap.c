@@ -43,6 +43,18 @@ static void add_slot(const df_slot *slots, int slot, role role, bool written, bo
                              s->offset + bytes, role, written, may_alias, i};
 }
 
+/* True if all bodies of an instruction compute a result in the memory of input k. */
+static bool bodies_alias(const df_instruction *in, int k)
+{
+    for (int b = 0; b < in->n_bodies; b++) {
+        const df_program *body = in->bodies[b];
+        bool found = false;
+        for (int i = 0; i < body->n_results; i++) found |= body->aliased_input[i] == k;
+        if (!found) return false;
+    }
+    return in->n_bodies > 0;
+}
+
 /* Adds the ranges that instruction i accesses. */
 static void collect(const df_program_parts *parts, int i, range *to, int *n)
 {
@@ -50,7 +62,8 @@ static void collect(const df_program_parts *parts, int i, range *to, int *n)
     for (int k = 0; k < in->n_in; k++) {
         bool written = df_writes_input(in, k);
         if (k >= 32 || !(in->op->shape_only >> k & 1))
-            add_slot(parts->slots, in->in[k], READ_BY, written, df_may_alias(in->op, k), i, to, n);
+            add_slot(parts->slots, in->in[k], READ_BY, written,
+                     df_may_alias(in->op, k) || bodies_alias(in, k), i, to, n);
     }
     for (int k = 0; k < in->n_out; k++)
         add_slot(parts->slots, in->out[k], MADE_BY, true, false, i, to, n);

@@ -1,5 +1,6 @@
 /* cond: runs one of its bodies. Input 0 is the selector: a bool (true: body 1) or an index, where
- * an index without a body selects the last one. Every body gets all inputs. */
+ * an index without a body selects the last one. Every body gets all inputs. Either all bodies
+ * compute an output in the memory of one input, which the output then shares, or none does. */
 #include "op/op.h"
 
 static int count_out(const df_call *call)
@@ -28,7 +29,8 @@ static df_status infer_cond(const df_call *call, df_error *err)
                                "cond: input %d is %s, but body %d expects %lld bytes", i,
                                df_tensor_text(call->in[i]).text, k, (long long)body->in_bytes[i]);
         for (int i = 0; i < call->n_out; i++)
-            if (body->out[i].dtype != call->out[i]->dtype || body->aliased_input[i] >= 0 ||
+            if (body->out[i].dtype != call->out[i]->dtype ||
+                body->aliased_input[i] != bodies->types[0].aliased_input[i] ||
                 !df_may_be_same_shape(&body->out[i], call->out[i]))
                 return df_fail(err, DF_BAD_SHAPE, "cond: output %d is %s, but body %d returns %s",
                                i, df_tensor_text(call->out[i]).text, k,
@@ -44,6 +46,12 @@ static df_status run_cond(const df_call *call, df_error *err)
     int64_t k = index->dtype == DF_BOOL ? *(const uint8_t *)index->data != 0
                                         : *(const int32_t *)index->data;
     if (k < 0 || k >= bodies->n) k = bodies->n - 1;
+    for (int i = 0; i < call->n_out; i++) {
+        const int a = bodies->types[k].aliased_input[i];
+        if (a >= 0 && call->out[i]->data != call->in[a]->data)
+            return df_fail(err, DF_INVALID_ARGUMENT,
+                           "cond: output %d is not in the memory of input %d", i, a);
+    }
     return bodies->run(bodies->context, (int)k, call->in, call->out, err);
 }
 

@@ -128,6 +128,10 @@ static df_status begin_carried(const df_call *call, loop_state *r, char *second,
             r->in[l->carried + c] = &place[0];
             continue;
         }
+        if (call->in[l->carried + c]->data == out->data && out->size)
+            return df_fail(err, DF_INVALID_ARGUMENT,
+                           "loop: output %d is in the memory of its first value, but the body does "
+                           "not update it there", c);
         second += (df_tensor_bytes(out) + DF_ALIGNMENT - 1) / DF_ALIGNMENT * DF_ALIGNMENT;
     }
     return status;

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dualflow._core import Symbol
 from dualflow.graph.ir import type_text
-from dualflow.graph.program.plan import Buffer, Plan
+from dualflow.graph.program.arena import Buffer
+from dualflow.graph.program.plan import Plan
 from dualflow.graph.program.spec import SlotKind, place_text
 
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 import bisect
 import heapq
 
+from dualflow._core import Symbol, Tensor, Variable
+from dualflow.graph.program.spec import SlotKind
+
 ALIGNMENT = 64            # bytes; of every buffer
 LARGEST_FIRST_MAX = 600   # buffers; with more, the quadratic search costs more than it saves
 
@@ -21,6 +24,35 @@ class Block:
 
     def __init__(self, size: int, start: int, end: int) -> None:
         self.size, self.start, self.end = size, start, end
+        self.offset = 0
+
+
+class Buffer:
+    """Memory of one or more values, in the arena or elsewhere.
+
+    Attributes
+    ----------
+    kind : SlotKind
+    size : int
+        Bytes.
+    start, end : int
+        Times of the first write and the last read.
+    index : int
+        Position of an argument or a result.
+    data : Tensor or None
+        The value of a constant.
+    variable : Variable, Symbol or None
+        The variable that owns the memory; in a body, its parameter.
+    offset : int
+        Offset in the arena.
+    """
+
+    __slots__ = "data", "end", "index", "kind", "offset", "size", "start", "variable"
+
+    def __init__(self, kind: SlotKind, size: int, start: int = 0, end: int = 0, index: int = 0,
+                 data: Tensor | None = None, variable: Variable | Symbol | None = None) -> None:
+        self.kind, self.size, self.start, self.end = kind, size, start, end
+        self.index, self.data, self.variable = index, data, variable
         self.offset = 0
 
 

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 from dualflow._core import Symbol, get_op
-from dualflow.graph.ir import LEAVES, Graph, is_dynamic
+from dualflow.graph.ir import COND, LEAVES, LOOP, Graph, Node, is_dynamic, loop_parts
 
 ASSIGN = get_op("assign")
+Readers = dict[Graph, "Counter[Symbol]"]       # of each graph, the number of uses of its values
 
 
 def wave_spans(graph: Graph) -> list[tuple[int, int]]:
@@ -43,44 +44,88 @@ def last_uses(graph: Graph, spans: list[tuple[int, int]]) -> dict[Symbol, int]:
 
 
 def carry_chains(graph: Graph, carried: Mapping[int, Symbol]) -> dict[Symbol, Symbol]:
-    """Return, for the next value of each carry of a loop body, the carry, if ops may compute one
-    from the other in the memory of the carry; and for each value between, the one before it.
+    """Return, for outputs of a body that may be in the memory of a parameter (`carried`), the
+    parameter, if ops may compute one from the other there; and for each value between, the one
+    before it.
 
     A value between has no other reader, so that the last op of a chain can always continue in the
-    memory: only then may the first op overwrite the carry.
+    memory: only then may the first op overwrite the parameter.
     """
-    readers = Counter([x for node in graph.nodes for x in node.inputs])
-    readers.update(graph.outputs)
-
-    def aliases(y: Symbol) -> list[Symbol]:
-        """Return the inputs in whose memory the op of y may compute y."""
-        node = y.node
-        if (readers[y] != 1 or node.op in LEAVES or node.op.kind == "view" or node.wave
-                or len(node.outputs) > 1 or any(map(is_dynamic, (y, *node.inputs)))):
-            return []
-        return [x for i, x in enumerate(node.inputs)
-                if node.op.may_alias >> min(i, 31) & 1 and x.shape == y.shape
-                and x.dtype.itemsize == y.dtype.itemsize]
-
-    def chain(y: Symbol, carry: Symbol) -> dict[Symbol, Symbol]:
-        after: dict[Symbol, Symbol] = {}        # from a value to the value computed from it
-        waiting = [y]
-        while waiting:
-            y = waiting.pop()
-            found = aliases(y)
-            if any([x is carry for x in found]):
-                links = {y: carry}
-                while y in after:
-                    links[after[y]] = y
-                    y = after[y]
-                return links
-            after.update([(x, y) for x in found])
-            waiting += reversed(found)
-        return {}
-
     before: dict[Symbol, Symbol] = {}
+    readers: Readers = {}
     for k, x in carried.items():
         y = graph.outputs[k]
         before[y] = x
-        before.update(chain(y, x))
+        after = _ancestors(graph, y, readers)
+        following = after.get(x)
+        while following is not None:
+            before[following], x = x, following
+            following = after[x]
     return before
+
+
+def shared_inputs(node: Node) -> dict[int, int]:
+    """Return, for outputs of a cond or loop that its bodies may compute in the memory of an input,
+    the input."""
+    found: dict[int, int] = {}
+    readers: Readers = {}
+    for k in range(len(node.outputs) - node.writes.bit_count()):
+        place = _shared_input(node, k, readers)
+        if place is not None and place not in found.values():
+            found[k] = place
+    return found
+
+
+def _shared_input(node: Node, k: int, readers: Readers) -> int | None:
+    y = node.outputs[k]
+    if is_dynamic(y) or not y.ndim:
+        return None
+    if node.op is LOOP:
+        parts, body = loop_parts(node), node.bodies[0]
+        place = parts.carried.start + k
+        held = k < parts.n_carried and body.inputs[place] in _ancestors(
+            body, body.outputs[parts.first + k], readers)
+        return place if held and _is_like(node.inputs[place], y) else None
+    if node.op is not COND:
+        return None
+    places = [i for i, x in enumerate(node.inputs) if i and _is_like(x, y)]
+    for body in node.bodies if places else ():
+        after = _ancestors(body, body.outputs[k], readers)
+        places = [i for i in places if body.inputs[i] in after]
+    return places[0] if places else None
+
+
+def _ancestors(graph: Graph, y: Symbol, readers: Readers) -> dict[Symbol, Symbol | None]:
+    """Return the values from which ops may compute y in place, each with the next value."""
+    counts = readers.get(graph)
+    if counts is None:
+        counts = readers[graph] = Counter([x for node in graph.nodes for x in node.inputs])
+        counts.update(graph.outputs)
+    after: dict[Symbol, Symbol | None] = {y: None}
+    waiting = [y]
+    while waiting:
+        y = waiting.pop()
+        if counts[y] == 1:
+            found = [x for x in _may_hold(y, readers) if x not in after]
+            after.update([(x, y) for x in found])
+            waiting += reversed(found)
+    return after
+
+
+def _may_hold(y: Symbol, readers: Readers) -> list[Symbol]:
+    """Return the inputs in whose memory the op of y may compute y."""
+    node = y.node
+    if node.op in LEAVES or node.op.kind == "view" or node.wave or is_dynamic(y):
+        return []
+    if node.bodies:
+        place = _shared_input(node, y.index, readers)
+        return [] if place is None else [node.inputs[place]]
+    if len(node.outputs) > 1 or any(map(is_dynamic, node.inputs)):
+        return []
+    return [x for i, x in enumerate(node.inputs)
+            if node.op.may_alias >> min(i, 31) & 1 and _is_like(x, y)]
+
+
+def _is_like(x: Symbol, y: Symbol) -> bool:
+    return (not is_dynamic(x) and x.shape == y.shape
+            and x.dtype.itemsize == y.dtype.itemsize)

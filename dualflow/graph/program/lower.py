@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from dualflow._core import Symbol, Tensor, own_flops
 from dualflow.graph.ir import LOOP, Graph, is_dynamic, loop_parts
-from dualflow.graph.program.plan import Buffer, Instruction, Plan, make_plan
+from dualflow.graph.program.arena import Buffer
+from dualflow.graph.program.plan import Instruction, Plan, make_plan
 from dualflow.graph.program.spec import (
     ArgumentSpec,
     InstructionSpec,

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from itertools import accumulate
 from types import MappingProxyType
 
-from dualflow._core import Symbol, Tensor, Variable, get_op, symbol, view_offset, workspace_bytes
+from dualflow._core import Symbol, Variable, get_op, symbol, view_offset, workspace_bytes
 from dualflow.errors import ResourceExhaustedError
 from dualflow.graph import ir
 from dualflow.graph.ir import (
@@ -30,43 +30,20 @@ from dualflow.graph.ir import (
     is_dynamic,
     loop_parts,
 )
-from dualflow.graph.program.arena import ALIGNMENT, Block, assign_offsets, lower_bound
-from dualflow.graph.program.lifetimes import ASSIGN, carry_chains, last_uses, wave_spans
+from dualflow.graph.program.arena import ALIGNMENT, Block, Buffer, assign_offsets, lower_bound
+from dualflow.graph.program.lifetimes import (
+    ASSIGN,
+    carry_chains,
+    last_uses,
+    shared_inputs,
+    wave_spans,
+)
 from dualflow.graph.program.spec import SlotKind
 
 MOST_BYTES = 1 << 62      # limit of a value: sums of a few sizes fit 64 bits
 COPY = get_op("identity")
 ARENA, ARG, DYNAMIC = SlotKind.ARENA, SlotKind.ARG, SlotKind.DYNAMIC
 AS_IS = SlotKind.CONSTANT, DYNAMIC      # returned without a copy, and not shared by views
-
-
-class Buffer:
-    """Memory of one or more values.
-
-    Attributes
-    ----------
-    kind : SlotKind
-    size : int
-        Bytes.
-    start, end : int
-        Times of the first write and the last read.
-    index : int
-        Position of an argument or a result.
-    data : Tensor or None
-        The value of a constant.
-    variable : Variable, Symbol or None
-        The variable that owns the memory; in a body, its parameter.
-    offset : int
-        Offset in the arena.
-    """
-
-    __slots__ = "data", "end", "index", "kind", "offset", "size", "start", "variable"
-
-    def __init__(self, kind: SlotKind, size: int, start: int = 0, end: int = 0, index: int = 0,
-                 data: Tensor | None = None, variable: Variable | Symbol | None = None) -> None:
-        self.kind, self.size, self.start, self.end = kind, size, start, end
-        self.index, self.data, self.variable = index, data, variable
-        self.offset = 0
 
 
 class Instruction:
@@ -109,6 +86,15 @@ class Plan:
         self.returned: dict[Symbol, Symbol] = {}
         self.results: list[Symbol] = []
         self.arena_bytes = self.lower_bound = 0
+
+    def stays(self, k: int, x: Symbol) -> bool:
+        """Return True if result k is in the memory of x."""
+        return self.where[self.results[k]] == self.where[x]
+
+    def overwrites(self, x: Symbol) -> bool:
+        """Return True if an instruction writes the memory of x."""
+        buffer, _ = self.where[x]
+        return any([self.where[y][0] is buffer for i in self.instructions for y in i.outputs])
 
 
 def nbytes(x: Symbol) -> int:
@@ -187,15 +173,18 @@ class Planner:
         start, end = self.spans[k]
         instruction = Instruction(node, node.inputs, own, dynamic)
         self.plan.instructions.append(instruction)
-        taken: set[Buffer] = set()
+        shared: dict[Symbol, Buffer] = {}
+        if node.bodies:
+            shared = self._bodies(k, instruction)
+        taken: set[Buffer] = {*shared.values()}
         if node.op.async_role == "wait":    # its results are in the buffers of the start
             where.update((y, where[x]) for x, y in zip(node.inputs[1:], own, strict=False))
         for y in own if node.op.async_role != "wait" else ():
             if not is_dynamic(y) and nbytes(y) > MOST_BYTES:
                 raise ResourceExhaustedError(f"{node.op.name}: no memory for {ir.type_text(y)}, "
                                              f"{nbytes(y)} bytes (made at {node.line})")
-            buffer = None if dynamic or node.wave else (
-                self._variable_for(k, node, y) or self._dying_input(k, node, y, taken))
+            buffer = shared.get(y) or (None if dynamic or node.wave else (
+                self._variable_for(k, node, y) or self._dying_input(k, node, y, taken)))
             if buffer is None:
                 buffer = (Buffer(DYNAMIC, 0, start) if is_dynamic(y) else
                           Buffer(ARENA, nbytes(y), start))
@@ -205,15 +194,40 @@ class Planner:
             where[y] = buffer, 0
         for before, after in node.written:
             where[after] = where[before]
-        carried = carried_of(node)
-        instruction.bodies = tuple([make_plan(body, self.in_place, True, carried)
-                                    for body in node.bodies])
         if not dynamic:
             size = workspace_bytes(node.op, node.inputs, own, node.attrs)
             if node.bodies:                 # their arenas follow the workspace of the op
                 inside = max([body.arena_bytes for body in instruction.bodies])
                 size = -(-max(size, 0) // ALIGNMENT) * ALIGNMENT + inside
             instruction.workspace = Block(size, start, end) if size >= 0 else None
+
+    def _bodies(self, k: int, instruction: Instruction) -> dict[Symbol, Buffer]:
+        """Plan the bodies of an instruction. Return the buffers of outputs that the bodies compute
+        in the memory of inputs which are not read after time k."""
+        node = instruction.node
+        shared = {c: i for c, i in shared_inputs(node).items() if self.in_place and not node.wave
+                  and self._is_free(k, node, i, node.outputs[c])}
+        while True:
+            carried = [carried_of(node) if node.op is LOOP else
+                       {c: body.inputs[i] for c, i in shared.items()} for body in node.bodies]
+            instruction.bodies = tuple([make_plan(body, self.in_place, True, found)
+                                        for body, found in zip(node.bodies, carried, strict=True)])
+            first = loop_parts(node).first if node.op is LOOP else 0
+            stay = {c: i for c, i in shared.items() if all([
+                body.stays(first + c, body.graph.inputs[i]) for body in instruction.bodies])}
+            if node.op is LOOP or len(stay) == len(shared):
+                return {node.outputs[c]: self.plan.where[node.inputs[i]][0]
+                        for c, i in stay.items()}
+            shared = stay
+
+    def _is_free(self, k: int, node: Node, i: int, y: Symbol) -> bool:
+        """Return True if bodies may compute y in the buffer of input i."""
+        x = node.inputs[i]
+        buffer, offset = self.plan.where[x]
+        is_free = (buffer.end == k if buffer.kind is ARENA else
+                   buffer.kind is ARG and self.before.get(y) is x and self.last[x] == k)
+        return (is_free and offset == 0 and not is_dynamic(x) and buffer.size == nbytes(y) > 0
+                and sum([self.plan.where[z][0] is buffer for z in node.inputs]) == 1)
 
     def _view(self, k: int, node: Node) -> bool:
         """Make a view share the memory of its input; return False if it must be computed."""
@@ -366,11 +380,16 @@ def make_plan(graph: Graph, in_place: bool = True, is_body: bool = False,
     is_body : bool, default False
         Whether the graph is a body, whose owner provides memory for all results.
     carried : mapping of int to Symbol
-        Of a loop body: from the index of an output to the parameter that holds it in the next
-        iteration.
+        Of a body: from the index of an output to the parameter in whose memory it may be, such as
+        the one that holds it in the next iteration of a loop.
 
     Returns
     -------
     Plan
     """
-    return Planner(graph, in_place, is_body, carried).run()
+    while True:
+        plan = Planner(graph, in_place, is_body, carried).run()
+        kept = {k: x for k, x in carried.items() if plan.stays(k, x) or not plan.overwrites(x)}
+        if len(kept) == len(carried):
+            return plan
+        carried = kept
