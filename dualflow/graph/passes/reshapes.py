@@ -7,6 +7,7 @@
     transpose that only moves sizes of 1        a reshape, which moves no memory
     broadcast_to the same shape                 nothing; of another broadcast: one
     a view of a broadcast scalar                the scalar broadcast to its shape
+    a row of a slice, only reader of the slice  the slice of the row
     matmul of transposed matrices               transpose_a, transpose_b
     an elementwise op on broadcasts             the op on their sources, then one broadcast
 
@@ -23,11 +24,14 @@ from collections.abc import Sequence
 from dualflow._core import Symbol, get_op
 from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.options import Options
+from dualflow.graph.passes.row_parts import KEYS, keys_of, of_slice
 from dualflow.graph.passes.values import BROADCAST, is_known, replacement, source
 
 RESHAPE = get_op("reshape")
 RESHAPES = frozenset((RESHAPE, get_op("expand_dims"), get_op("squeeze")))
 TRANSPOSE, MATMUL = get_op("transpose"), get_op("matmul")
+
+GATHER, GATHER_ND, SLICE = get_op("gather"), get_op("gather_nd"), get_op("strided_slice")
 
 Shape = tuple[int | None, ...]
 
@@ -50,6 +54,8 @@ def run(graph: Graph, options: Options) -> Graph:
             found = _transpose(graph, node, uses)
         elif op is BROADCAST:
             found = _broadcast(graph, node)
+        elif op is GATHER or op is GATHER_ND:
+            found = _row_of_slice(graph, node, uses)
         elif op is MATMUL:
             found = _matmul(graph, node, options.fast_math)
         else:
@@ -132,6 +138,24 @@ def _broadcast_like(graph: Graph, node: Node, x: Symbol) -> Symbol | None:
     if x.known_shape == shape:
         return x
     return None if None in shape else replacement(graph, node, BROADCAST, x, shape=shape)
+
+
+def _row_of_slice(graph: Graph, node: Node, uses: _Uses) -> Symbol | None:
+    x, index = node.inputs
+    attrs, keys = node.attr_dict, x.node.attr_dict
+    nested = node.op is GATHER_ND
+    if (x.node.op is not SLICE or uses.of(x) > 1 or attrs["batch_dims"] or index.ndim != nested
+            or not all(map(is_known, (index, *x.node.inputs, *node.outputs)))
+            or not all([type(n) is int for name in KEYS for n in keys[name]])):
+        return None
+    whole, depth = x.node.inputs[0], index.known_shape[0] if nested else 1
+    axis = attrs["axis"] + x.ndim * (attrs["axis"] < 0)
+    found = of_slice(axis, depth, keys_of(keys), whole.ndim) if depth else None
+    if found is None:
+        return None
+    row = replacement(graph, node, node.op, whole, index, axis=found[0], batch_dims=0)
+    cut = dict(zip(KEYS, zip(*found[1], strict=True), strict=True)) if found[1] else None
+    return row if cut is None else replacement(graph, x.node, SLICE, row, **cut)
 
 
 def perm(node: Node) -> tuple[int, ...]:

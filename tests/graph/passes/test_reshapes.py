@@ -224,3 +224,34 @@ def test_elementwise_op_of_an_empty_broadcast():
     a, b = df.constant([4, 6]), df.constant([2, 0])
     for call in (f, df.function(f), df.function(f, passes=False)):
         assert call(a, b).shape == (0, 2)
+
+
+def test_row_of_a_slice():
+    """The row is read before the slice is cut."""
+    is_block("""
+        %2 = constant(2)
+        %3 = floormod(%1, %2)
+        %4 = gather(%0, %3, axis=0, batch_dims=0)
+        %5 = strided_slice(%4, begin=(1,), end=(3,), strides=(1,), kind=(0,))
+        return %5
+    """, cleaned(traced(lambda a, i: a[:, 1:3][i % 2], x(2, 3), x(dtype="int32"))))
+
+
+@pytest.mark.parametrize(("f", "moves"), [
+    (lambda a, i: df.gather(a[::-1, :, 1], i, axis=1), True),
+    (lambda a, i: df.gather(a[1, ..., 1:3], i), True),
+    (lambda a, i: df.gather(a[:, None, :, ::2], i, axis=2), True),
+    (lambda a, i: df.gather(a[:, None, :, ::2], i), True),
+    (lambda a, i: df.gather(a[..., :1], i, axis=-2), True),
+    (lambda a, i: df.gather_nd(a[..., 1:], df.stack([i, i])), True),
+    (lambda a, i: df.gather(a[1:], i), False),                              # not whole
+    (lambda a, i: df.gather(a[:, None], i - i, axis=1), False),             # a new dimension
+    (lambda a, i: df.gather_nd(a[:, :3], df.stack([i, i])), False),
+    (lambda a, i: df.gather(a[..., 1:], [i, i]), False),                    # several rows
+    (lambda a, i: df.gather(a[..., 1:], i) + df.reduce_sum(a[..., 1:]), False),     # a reader
+])
+def test_rows_of_slices(f, moves):
+    graph = simplified(traced(lambda a, i: f(a, i % 2), x(4, 5, 6), x(dtype="int32")))
+    assert_exact(traced(lambda a, i: f(a, i % 2), x(4, 5, 6), x(dtype="int32")), graph)
+    names = [name for name in ops(graph) if name in ("gather", "gather_nd", "strided_slice")]
+    assert names[0].startswith("gather") == moves
