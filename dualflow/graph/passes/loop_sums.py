@@ -26,7 +26,6 @@ from dualflow.graph.ir import CONSTANT, LOOP, Graph, LoopParts, Node, loop_parts
 from dualflow.graph.passes import bodies, dead_code
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import (
-    BROADCAST,
     constant_of,
     is_known,
     is_zero,
@@ -66,8 +65,6 @@ def run(graph: Graph, options: Options) -> Graph:
     stands_for: dict[Symbol, Symbol] = {}
     for node in old:
         node.inputs = tuple([stands_for.get(x, x) for x in node.inputs])
-        if node.op is LOOP:
-            _begin_with_zero(graph, node)
         graph.nodes.append(node)
         if node.op is LOOP:
             while (found := _find(node)) is not None:
@@ -76,39 +73,6 @@ def run(graph: Graph, options: Options) -> Graph:
                 graph.changes += 1
     graph.outputs = [stands_for.get(x, x) for x in graph.outputs]
     return graph
-
-
-def _begin_with_zero(graph: Graph, loop: Node) -> None:
-    """Begin carries with 0.0 that each iteration reads as where(started, carry, 0.0), where
-    `started` is False in the first iteration only: the iterations then read the carry itself, and
-    rows are added to its memory."""
-    parts, body = loop_parts(loop), loop.bodies[0]
-    if parts.tested or not isinstance(parts.times, int) or parts.times < 1:
-        return
-    carries = range(parts.carried.start, parts.carried.stop)
-    started = {body.inputs[k] for k in carries
-               if number(loop.inputs[k]) is False
-               and number(body.outputs[parts.first + k - parts.carried.start]) is True}
-    readers = Counter([x for node in body.nodes for x in node.inputs])
-    readers.update(body.outputs)
-    places = {body.inputs[k]: k for k in carries}
-    for node in body.nodes:
-        if node.op is not WHERE or node.inputs[0] not in started or node.inputs[1] not in places:
-            continue
-        _, x, zero = node.inputs
-        y, start = node.outputs[0], loop.inputs[places[x]]
-        if (readers[x] != 1 or not is_zero(number(zero)) or y.known_shape != x.known_shape
-                or not is_zero(number(start), negative=True)):
-            continue
-        inputs = [*loop.inputs]
-        inputs[places[x]] = replacement(
-            graph, loop, BROADCAST,
-            graph.constant(as_tensor(0.0, x.dtype), loop.name, loop.line), shape=x.known_shape)
-        loop.inputs = tuple(inputs)
-        for reader in body.nodes:
-            reader.inputs = tuple([x if z is y else z for z in reader.inputs])
-        body.outputs = [x if z is y else z for z in body.outputs]
-        graph.changes += 1
 
 
 def _find(loop: Node) -> _Sum | None:
