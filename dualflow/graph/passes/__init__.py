@@ -25,7 +25,7 @@ reasons:
 
   once
     residuals   needs the final readers of stacked values
-    carried_sums
+    masked_carries, carried_sums
                 `loop_sums` moves the sums that it can out of their loops before
     packing, loop_packing
                 `reshapes` has merged transposes into products; `cache_invariants` caches packed
@@ -107,9 +107,10 @@ def _has_bodies(node: Node) -> bool:
 
 
 PART, TRANSPOSE = get_op("strided_slice_grad"), get_op("transpose")
-BODIES, HOIST, RECOMPUTE, RESIDUALS, CARRIED_SUMS, LOOP_PACKING = [
+BODIES, HOIST, RECOMPUTE, RESIDUALS, MASKED_CARRIES, CARRIED_SUMS, LOOP_PACKING = [
     Pass(name, _has_bodies)
-    for name in ("bodies", "hoist", "recompute", "residuals", "carried_sums", "loop_packing")]
+    for name in ("bodies", "hoist", "recompute", "residuals", "masked_carries", "carried_sums",
+                 "loop_packing")]
 # Required for lowering, even without optimisation; `ir.check` accepts a graph only after both.
 INLINE = Pass("inline", _has_bodies)
 NEEDED = (INLINE, Pass("versions"))
@@ -119,13 +120,13 @@ SIMPLE = (BODIES, HOIST, Pass("assign"), Pass("slice_sums", lambda node: node.op
           Pass("fold"), Pass("loop_sums", _has_bodies), Pass("cse"), DEAD_CODE, RECOMPUTE)
 ROUNDS = 2
 PACKING, CACHE_INVARIANTS = Pass("packing"), Pass("cache_invariants")
-LAST = (RESIDUALS, CARRIED_SUMS, PACKING, LOOP_PACKING, CACHE_INVARIANTS, Pass("epilogue"),
-        Pass("cluster"), Pass("updates"),
+LAST = (RESIDUALS, MASKED_CARRIES, CARRIED_SUMS, PACKING, LOOP_PACKING, CACHE_INVARIANTS,
+        Pass("epilogue"), Pass("cluster"), Pass("updates"),
         Pass("latency_hiding", lambda node: bool(node.op.async_role)), Pass("waves"))
 # These passes process the bodies themselves, except for `cache_invariants`, which ignores them: no
 # value of a body is valid in a later run.
-ONCE = (*NEEDED, BODIES, HOIST, RECOMPUTE, RESIDUALS, CARRIED_SUMS, PACKING, LOOP_PACKING,
-        CACHE_INVARIANTS)
+ONCE = (*NEEDED, BODIES, HOIST, RECOMPUTE, RESIDUALS, MASKED_CARRIES, CARRIED_SUMS, PACKING,
+        LOOP_PACKING, CACHE_INVARIANTS)
 PASSES = (*NEEDED, DEAD_CODE, *SIMPLE, *LAST)
 
 Watch = Callable[[str, Graph], None]
