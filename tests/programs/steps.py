@@ -42,6 +42,52 @@ def looped(a, k):
     return total
 
 
+def searched(a, k):
+    """Read rows in a loop whose length depends on data and may be 0: in slices, or beside another
+    row; by turns the loop ends by its condition, by `break` after or before a row is read, skips
+    rows, or has an inner loop."""
+    axis, n = k % 2 * (a.ndim - 1), a.shape[k % 2 * (a.ndim - 1)]
+    count = df.reduce_sum(df.cast(a > .3, df.int32)) % (n + 1)
+    total = df.zeros_like(df.gather(a, 0, axis=axis))
+
+    def step(total, t):
+        row = df.gather(a, t, axis=axis)
+        if k % 3 == 0 and row.ndim:
+            m = row.shape[-1] // 2
+            row = df.concat([df.sin(row[..., m:]), row[..., :m] * row[..., -m:][..., :m]], -1)
+        elif k % 3 == 1:
+            row = row * 2. - df.tanh(df.gather(a, n - 1 - t, axis=axis))
+        return df.tanh(total * .5 + row)
+
+    if k // 3 % 6 == 0:
+        for t in range(count):
+            total = step(total, t)
+    elif k // 3 % 6 == 1:
+        t = df.constant(0)
+        while t < count:
+            total = step(total, t)
+            t = t + 1
+    elif k // 3 % 6 == 2:
+        for t in df.range(n):
+            total = step(total, t)
+            if t + 1 >= count:
+                break
+    elif k // 3 % 6 == 3:
+        for t in df.range(n):
+            if t >= count:
+                break
+            total = step(total, t)
+    elif k // 3 % 6 == 4:
+        for t in range(count):
+            if df.equal(t % 2, 1):
+                total = step(total, t)
+    else:
+        for t in range(count):
+            for i in range(t):
+                total = step(total, i)
+    return total
+
+
 # name: (number of operands, function of the operands and an integer k). A step that rejects its
 # operands is skipped in every mode, because only shapes decide.
 STEPS = {
@@ -92,6 +138,7 @@ STEPS = {
     "concat": (2, lambda a, b, k: df.concat([a, b, a], axis=k % a.ndim)),
     "parts": (1, lambda a, k: parts(a, k)),
     "looped": (1, lambda a, k: looped(a, k)),
+    "searched": (1, lambda a, k: searched(a, k)),
     "stack": (2, lambda a, b, k: df.stack([a, b], axis=k % 2)),
     "split": (1, lambda a, k: df.split(a, a.shape[-1], axis=-1)[k % a.shape[-1]]),
     "gather": (1, lambda a, k: df.gather(a, [k % a.shape[0], 0, k % a.shape[0]])),
