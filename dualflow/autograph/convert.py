@@ -16,7 +16,9 @@ from dualflow.autograph.expressions import OPERATORS
 from dualflow.autograph.rewrite import known_of, rewrite
 from dualflow.autograph.source import GENERATOR, NoSource, compiled, source_of
 
-_cache: dict[int, tuple[weakref.ref[CodeType], CodeType | NoSource]] = {}
+# By id of a code object: a weak reference to it, and its converted form or the kind and the message
+# of the error; an error itself would hold the frames of its traceback.
+_cache: dict[int, tuple[weakref.ref[CodeType], CodeType | tuple[type[NoSource], str]]] = {}
 
 
 def converted(code: CodeType) -> CodeType:
@@ -26,14 +28,15 @@ def converted(code: CodeType) -> CodeType:
         key = id(code)
         try:
             with collector_suspended():
-                result: CodeType | NoSource = _convert(code)
+                result: CodeType | tuple[type[NoSource], str] = _convert(code)
         except NoSource as error:
-            result = error
+            result = type(error), str(error)
         except SyntaxError as error:
-            result = NoSource(f"{code.co_qualname} cannot be converted: {error}")
+            result = NoSource, f"{code.co_qualname} cannot be converted: {error}"
         entry = _cache[key] = weakref.ref(code, lambda _: _cache.pop(key, None)), result
-    if isinstance(entry[1], NoSource):
-        raise entry[1]
+    if isinstance(entry[1], tuple):
+        kind, message = entry[1]
+        raise kind(message)
     return entry[1]
 
 

@@ -293,6 +293,28 @@ def test_doctests_and_prompts():
         """) == "4\n"
 
 
+def test_traces_of_code_without_text_are_freed():
+    """The refusal is cached, but neither its traceback nor, through it, the frames of a trace."""
+    import gc
+
+    from dualflow.graph.trace.trace import Trace
+
+    def once():
+        names = {}
+        exec("def f(x):\n    return x if x > 0 else -x\n", names)
+        f = df.function(names["f"])
+        return f(df.constant(1)).item() + f(df.constant([1], "int64")).item()
+
+    assert once() == 2
+    gc.collect()
+    known, traces = len(convert._cache), sum(isinstance(x, Trace) for x in gc.get_objects())
+    for _ in range(3):
+        once()
+    gc.collect()
+    assert len(convert._cache) <= known
+    assert sum(isinstance(x, Trace) for x in gc.get_objects()) <= traces
+
+
 def test_memory_of_converted_code_is_freed():
     import gc
 
