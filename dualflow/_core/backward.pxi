@@ -178,6 +178,8 @@ cdef class BackwardPass:
         for k in range(n):
             if wanted[k] or k >= n_in:
                 sums[k] = self.pop_accumulator(ids[k])
+                if getattr(sums[k], "is_deferred", False):
+                    sums[k] = sums[k].__df_tensor__()
         if True not in wanted:
             return 0
         try:

@@ -28,6 +28,7 @@ from dualflow._core import (
 from dualflow.autodiff.masked_gradient import add_masked, flag_of, resolve_flags, with_flag, zeroed
 from dualflow.errors import ShapeError
 from dualflow.gradient_registry import gradient
+from dualflow.ops.array import slice_parts
 from dualflow.ops.array.shape import broadcast_to, identity, reshape, static_shape
 from dualflow.ops.elementwise.arithmetic import add_n
 from dualflow.ops.elementwise.cast import cast
@@ -69,7 +70,9 @@ def backward(records: Tape | Iterable[Record], gradients: dict[int, Any],
                           resolve_flags, with_flag, identity,
                           free, eagerly)
     for key, g in found.items():
-        if type(g) is IndexedSlices:
+        if type(g) is slice_parts.SliceSum:
+            found[key] = as_tensor(g)
+        elif type(g) is IndexedSlices:
             g.write_out()           # while the tapes and the graph that must record it are active
         elif type(g) is MaskedGradient and not maybe:
             found[key] = zeroed(g)
@@ -84,6 +87,8 @@ def sum_cotangents(parts: list[Any]) -> Any:
         return add_masked(parts)
     if BodyCotangents in kinds:
         return reduce(BodyCotangents.plus, parts)
+    if slice_parts.SliceSum in kinds:
+        return slice_parts.add_up(parts)
     if IndexedSlices in kinds:
         return add_up(parts)
     return parts[0] + parts[1] if len(parts) == 2 else add_n(parts)

@@ -230,15 +230,15 @@ def stacked(x):
 JACOBIANS = {"jacfwd": df.jacfwd, "jacrev": df.jacrev, "jacobian": df.autodiff.jacobian}
 
 
-LOOPS = {"stacked": stacked, "recompute": df.recompute_grad(stacked),
+TWICE = {"stacked": stacked, "recompute": df.recompute_grad(stacked),
          "rule": iterated(with_rule(df.sin))}
 
 
 @pytest.mark.parametrize(("name", "inner", "outer"), [
-    (name, inner, outer) for k, name in enumerate(LOOPS) for j, inner in enumerate(JACOBIANS)
+    (name, inner, outer) for k, name in enumerate(TWICE) for j, inner in enumerate(JACOBIANS)
     for outer in sampling.one_of(list(JACOBIANS), k, j)])
 def test_jacobians_of_jacobians_of_a_loop(name, inner, outer):
-    f = LOOPS[name]
+    f = TWICE[name]
     g = JACOBIANS[outer](lambda x: df.reduce_sum(JACOBIANS[inner](f)(x), 1))
     wanted = np.stack([by_differences(lambda x, k=k: df.reduce_sum(df.jacrev(f)(x)[k]), PLACE)
                        for k in range(3)])

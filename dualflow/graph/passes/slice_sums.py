@@ -15,11 +15,10 @@ from dualflow._core import Symbol, get_op
 from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known, replacement
-from dualflow.ops.array.slicing import BLOCK, INDEX, MISSING, NEW
+from dualflow.ops.array.slice_parts import KEYS, Limits, common, is_empty, limits
 
 SUMS = {get_op("add"), get_op("add_n")}
 PART, SUM_OF_SLICES = get_op("strided_slice_grad"), get_op("sum_of_slices")
-KEYS = ("begin", "end", "strides", "kind")
 PART_ATTRS = ("shape", *KEYS)
 
 
@@ -112,26 +111,9 @@ def _overlap(parts: list[Node]) -> bool:
     """Return True if an element may be in all parts."""
     shared = _limits(parts[0])
     for part in parts[1:]:
-        for d, (low, high) in enumerate(_limits(part)):
-            shared[d] = max(shared[d][0], low), min(shared[d][1], high)
-    return all([low < high for low, high in shared])
+        shared = common(shared, _limits(part))
+    return not is_empty(shared)
 
 
-def _limits(part: Node) -> list[tuple[int, int]]:
-    """Return the first position of a slice in each dimension, and the one after the last."""
-    shape, begin, end, strides, kind = [part.attr_dict[name] for name in PART_ATTRS]
-    found: list[tuple[int, int]] = []
-    for first, last, stride, one in zip(begin, end, strides, kind, strict=True):
-        if one == NEW:
-            continue
-        n = shape[len(found)]
-        if one == INDEX:
-            found.append((first % n, first % n + 1))
-            continue
-        if one == BLOCK:
-            found.append((first, n if last == -1 else first + last))
-            continue
-        taken = range(n)[slice(None if first == MISSING else first,
-                               None if last == MISSING else last, stride)]
-        found.append((min(taken), max(taken) + 1) if taken else (0, 0))
-    return found + [(0, n) for n in shape[len(found):]]
+def _limits(part: Node) -> Limits:
+    return limits(*[part.attr_dict[name] for name in PART_ATTRS])

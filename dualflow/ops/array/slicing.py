@@ -21,6 +21,7 @@ from dualflow.ops.array.shape import (
     same_size,
     static_shape,
 )
+from dualflow.ops.array.slice_parts import BLOCK, INDEX, MISSING, NEW, SLICE, gradient_of_slice
 from dualflow.ops.axes import by_axes
 from dualflow.ops.elementwise.compare import where
 from dualflow.ops.indexing.gather import gather
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["cut", "pad", "repeat", "reverse", "roll", "slice", "strided_slice", "tile"]
 
-MISSING = -(2**63)      # an omitted begin or end, as in x[::2]; as in csrc/ops/array/slices.h
-# Kinds: begin:end:stride, one element, a new dimension, a block of `end` elements (-1: the rest)
-SLICE, INDEX, NEW, BLOCK = 0, 1, 2, 3
 STRIDED_SLICE = get_op("strided_slice")
 
 Ints: TypeAlias = "Sequence[int]"
@@ -57,7 +55,7 @@ def cut(x: TensorLike, begin: Ints, end: Ints, strides: Ints, kind: Ints,
 
 @gradient("strided_slice", saves="none")
 def _(g, y, x, begin, end, strides, kind):
-    return strided_slice_grad(g, static_shape(x), begin, end, strides, kind)
+    return gradient_of_slice(g, static_shape(x), begin, end, strides, kind)
 
 
 def strided_slice_grad(g: TensorLike, shape: Ints, begin: Ints, end: Ints, strides: Ints,
