@@ -119,4 +119,4 @@ def test_table_of_passes():
     text = (ROOT / "docs/graph.md").read_text()
     table = text[text.index("## Passes"):text.index("A pass changes its graph")]
     assert re.findall(r"^    (\w+) ", table, re.M) == list(dict.fromkeys(
-        [module.__name__.rpartition(".")[2] for module in passes.PASSES]))
+        [one.name for one in passes.PASSES]))

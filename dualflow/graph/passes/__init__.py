@@ -80,12 +80,15 @@ class Pass:
     may_change : callable (node) -> bool, or None
         If given, the pass changes only graphs with bodies, and graphs with a node for which this
         function returns True.
+    enters : bool
+        Whether the pass processes the bodies of the graph itself, or must not change them.
     """
 
-    def __init__(self, name: str, may_change: Callable[[Node], bool] | None = None) -> None:
+    def __init__(self, name: str, may_change: Callable[[Node], bool] | None = None,
+                 enters: bool = False) -> None:
         self.name = name
-        self.__name__ = f"{__name__}.{name}"
         self.may_change = may_change
+        self.enters = enters
 
     def skips(self, graph: Graph, has_bodies: bool) -> bool:
         """Return True if the pass does not change a graph."""
@@ -102,32 +105,52 @@ class Pass:
         return f"<Pass {self.name}>"
 
 
-def _has_bodies(node: Node) -> bool:
+def owns_bodies(node: Node) -> bool:
+    """Return True for a node with bodies."""
     return bool(node.bodies)
 
 
-PART, TRANSPOSE = get_op("strided_slice_grad"), get_op("transpose")
-BODIES, HOIST, RECOMPUTE, RESIDUALS, MASKED_CARRIES, CARRIED_SUMS, LOOP_PACKING = [
-    Pass(name, _has_bodies)
-    for name in ("bodies", "hoist", "recompute", "residuals", "masked_carries", "carried_sums",
-                 "loop_packing")]
+def is_op(name: str) -> Callable[[Node], bool]:
+    """Return a function that returns True for the nodes of an op."""
+    op = get_op(name)
+    return lambda node: node.op is op
+
+
 # Required for lowering, even without optimisation; `ir.check` accepts a graph only after both.
-INLINE = Pass("inline", _has_bodies)
-NEEDED = (INLINE, Pass("versions"))
-DEAD_CODE = Pass("dead_code")
-SIMPLE = (BODIES, HOIST, Pass("assign"), Pass("slice_sums", lambda node: node.op is PART),
-          Pass("algebra"), Pass("layout", lambda node: node.op is TRANSPOSE), Pass("reshapes"),
-          Pass("fold"), Pass("loop_sums", _has_bodies), Pass("cse"), DEAD_CODE, RECOMPUTE)
+NEEDED = (
+    Pass("inline", owns_bodies, enters=True),
+    Pass("versions", enters=True),
+)
+SIMPLE = (
+    Pass("bodies", owns_bodies, enters=True),
+    Pass("hoist", owns_bodies, enters=True),
+    Pass("assign"),
+    Pass("slice_sums", is_op("strided_slice_grad")),
+    Pass("algebra"),
+    Pass("layout", is_op("transpose")),
+    Pass("reshapes"),
+    Pass("fold"),
+    Pass("loop_sums", owns_bodies),
+    Pass("cse"),
+    Pass("dead_code"),
+    Pass("recompute", owns_bodies, enters=True),
+)
 ROUNDS = 2
-PACKING, CACHE_INVARIANTS = Pass("packing"), Pass("cache_invariants")
-LAST = (RESIDUALS, MASKED_CARRIES, CARRIED_SUMS, PACKING, LOOP_PACKING, CACHE_INVARIANTS,
-        Pass("epilogue"), Pass("cluster"), Pass("updates"),
-        Pass("latency_hiding", lambda node: bool(node.op.async_role)), Pass("waves"))
-# These passes process the bodies themselves, except for `cache_invariants`, which ignores them: no
-# value of a body is valid in a later run.
-ONCE = (*NEEDED, BODIES, HOIST, RECOMPUTE, RESIDUALS, MASKED_CARRIES, CARRIED_SUMS, PACKING,
-        LOOP_PACKING, CACHE_INVARIANTS)
-PASSES = (*NEEDED, DEAD_CODE, *SIMPLE, *LAST)
+LAST = (
+    Pass("residuals", owns_bodies, enters=True),
+    Pass("masked_carries", owns_bodies, enters=True),
+    Pass("carried_sums", owns_bodies, enters=True),
+    Pass("packing", enters=True),
+    Pass("loop_packing", owns_bodies, enters=True),
+    Pass("cache_invariants", enters=True),  # no value of a body is valid in a later run
+    Pass("epilogue"),
+    Pass("cluster"),
+    Pass("updates"),
+    Pass("latency_hiding", lambda node: bool(node.op.async_role)),
+    Pass("waves"),
+)
+FIRST = (Pass("dead_code"),)
+PASSES = (*NEEDED, *FIRST, *SIMPLE, *LAST)
 
 Watch = Callable[[str, Graph], None]
 
@@ -149,13 +172,13 @@ def optimize(graph: Graph, options: Options, watch: Watch | None = None) -> Grap
     """
     def apply(passes: tuple[Pass, ...]) -> None:
         nonlocal graph
-        has_bodies = any(map(_has_bodies, graph.nodes))        # no pass adds the first bodies
+        has_bodies = any(map(owns_bodies, graph.nodes))        # no pass adds the first bodies
         for one in passes:
             if not one.skips(graph, has_bodies):
-                if has_bodies and one not in ONCE:
+                if has_bodies and not one.enters:
                     _run_inside(one, graph, options)
                 graph = one.run(graph, options)
-                if options.check and one is not INLINE:
+                if options.check and one is not NEEDED[0]:
                     ir.check(graph)
             if watch is not None:
                 watch(one.name, graph)
@@ -165,7 +188,7 @@ def optimize(graph: Graph, options: Options, watch: Watch | None = None) -> Grap
     apply(NEEDED)
     if not options.passes:
         return graph
-    apply((DEAD_CODE,))
+    apply(FIRST)
     for _ in range(ROUNDS):
         before = graph.changes
         apply(SIMPLE)

@@ -42,7 +42,7 @@ def test_passes_off():
 def test_watch_sees_every_pass_in_order():
     names = []
     optimize(traced(lambda a: a * 1.0, x(3)), Options(), lambda name, _: names.append(name))
-    order = [module.__name__.rpartition(".")[2] for module in PASSES]
+    order = [one.name for one in PASSES]
     assert list(dict.fromkeys(names)) == list(dict.fromkeys(order))
     assert len(names) <= ROUNDS * len(order)
 
