@@ -7,8 +7,9 @@ from dualflow._util.collection import HAS_GENERATIONS, loading_modules
 
 def test_loaded_modules_join_the_oldest_generation():
     """Objects that the user has frozen stay frozen."""
-    enabled = gc.isenabled()
+    enabled, suite = gc.isenabled(), gc.get_freeze_count()      # the suite freezes its items
     gc.enable()
+    gc.unfreeze()
     try:
         with loading_modules():
             assert not gc.isenabled()
@@ -27,4 +28,6 @@ def test_loaded_modules_join_the_oldest_generation():
         assert not gc.isenabled()
     finally:
         gc.unfreeze()
+        if suite:
+            gc.freeze()
         (gc.enable if enabled else gc.disable)()
