@@ -19,8 +19,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    Operator: TypeAlias = Callable[..., Any]
+__all__ = ["DRAWS", "LIMITS", "ON_SIZES", "OPERATORS", "Node", "axis_of", "in_float32", "ints",
+           "limit", "limits_of", "number", "operator", "plain", "tensor", "widened"]
 
+Operator: TypeAlias = "Callable[..., Any]"
 OPERATORS: dict[str, Operator] = {}         # by name, or "domain:name"
 LIMITS: dict[str, Operator] = {}
 DRAWS: set[str] = set()         # operators with different results in each run

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from dualflow.dtypes import DType
 
+__all__ = ["BLOCK", "INDEX", "KEYS", "MISSING", "NEW", "SLICE", "SliceSum", "add_up", "common",
+           "gradient_of_slice", "is_empty", "limits"]
+
 MISSING = -(2**63)      # an omitted begin or end, as in x[::2]; as in csrc/ops/array/slices.h
 # Kinds: begin:end:stride, one element, a new dimension, a block of `end` elements (-1: the rest)
 SLICE, INDEX, NEW, BLOCK = 0, 1, 2, 3
@@ -25,8 +28,8 @@ KEYS = ("begin", "end", "strides", "kind")
 LARGE = 8192            # elements: gradients of slices of smaller tensors are added as tensors
 PART = 4                # so are those of slices with more than 1 / PART of the elements
 
-Keys: TypeAlias = "tuple[Sequence[int], ...]"
-Limits: TypeAlias = "list[tuple[int, int]]"
+Keys: TypeAlias = "Sequence[Sequence[int]]"
+Limits: TypeAlias = "Sequence[tuple[int, int]]"
 
 
 class SliceSum:
@@ -79,7 +82,7 @@ class SliceSum:
 
     def _is_exact(self) -> bool:
         """Return True if no element is in all slices."""
-        shared = [(0, n) for n in self.shape]
+        shared: Limits = [(0, n) for n in self.shape]
         for _, keys in self._terms:
             if keys is not None:
                 shared = common(shared, limits(self.shape, *keys))
@@ -134,7 +137,7 @@ def is_empty(found: Limits) -> bool:
 def limits(shape: Sequence[int], begin: Sequence[int], end: Sequence[int], strides: Sequence[int],
            kind: Sequence[int]) -> Limits:
     """Return the first position of a slice in each dimension, and the one after the last."""
-    found: Limits = []
+    found: list[tuple[int, int]] = []
     for first, last, stride, one in zip(begin, end, strides, kind, strict=True):
         if one == NEW:
             continue
