@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from functools import wraps
 
 from dualflow._core import Symbol, TensorBase, as_tensor
@@ -17,6 +16,7 @@ from dualflow.ops.elementwise.cast import cast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from typing import Any, TypeAlias
 
 __all__ = ["DRAWS", "LIMITS", "ON_SIZES", "OPERATORS", "Node", "axis_of", "in_float32", "ints",

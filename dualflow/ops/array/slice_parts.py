@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
 
 from dualflow._core import Tensor, apply, current_graph, current_tape
 from dualflow.dtypes import float32, float64
@@ -13,6 +12,7 @@ from dualflow.ops.indexing.indexed_slices import plus
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, TypeAlias
 
     from dualflow.dtypes import DType
