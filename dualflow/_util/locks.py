@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import os
 import weakref
-from _thread import RLock, _local as ThreadLocal
+from _thread import RLock, _local
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["ThreadLocal", "reentrant_lock"]
+ThreadLocal = _local
 
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 

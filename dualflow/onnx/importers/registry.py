@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, TypeAlias
 
-__all__ = ["DRAWS", "LIMITS", "ON_SIZES", "OPERATORS", "Node", "axis_of", "in_float32", "ints",
-           "limit", "limits_of", "number", "operator", "plain", "tensor", "widened"]
-
 Operator: TypeAlias = "Callable[..., Any]"
 OPERATORS: dict[str, Operator] = {}         # by name, or "domain:name"
 LIMITS: dict[str, Operator] = {}

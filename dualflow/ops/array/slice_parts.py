@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     from dualflow.dtypes import DType
 
-__all__ = ["BLOCK", "INDEX", "KEYS", "MISSING", "NEW", "SLICE", "SliceSum", "add_up", "common",
-           "gradient_of_slice", "is_empty", "limits"]
-
 MISSING = -(2**63)      # an omitted begin or end, as in x[::2]; as in csrc/ops/array/slices.h
 # Kinds: begin:end:stride, one element, a new dimension, a block of `end` elements (-1: the rest)
 SLICE, INDEX, NEW, BLOCK = 0, 1, 2, 3
