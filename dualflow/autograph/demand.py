@@ -117,16 +117,28 @@ class Replacements:
     def _everywhere(self, code: CodeType, made: CodeType) -> bool:
         """Plan the replacement in all live functions."""
         found = False
-        for x in gc.get_objects():
-            if type(x) is FunctionType:
-                now = x.__code__
-                if now is code:
-                    self.codes[x] = made
-                    found = True
-                elif _holds(now, code):
-                    self.codes[x] = _with(now, code, made)
-                    found = True
+        for x in _live_functions():
+            now = x.__code__
+            if now is code:
+                self.codes[x] = made
+                found = True
+            elif _holds(now, code):
+                self.codes[x] = _with(now, code, made)
+                found = True
         return found
+
+
+def _live_functions() -> list[FunctionType]:
+    """Return all functions, also those that the program has frozen (`gc.freeze`): the collector
+    lists only objects that are not frozen."""
+    frozen = gc.get_freeze_count() > 0
+    if frozen:
+        gc.unfreeze()
+    try:
+        return [x for x in gc.get_objects() if type(x) is FunctionType]
+    finally:
+        if frozen:
+            gc.freeze()
 
 
 _active: dict[FunctionType, list[Any]] = {}

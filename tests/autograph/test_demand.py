@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import gc
 import pickle
 import subprocess
 import sys
@@ -293,10 +294,29 @@ def test_doctests_and_prompts():
         """) == "4\n"
 
 
+IS_LONG = {"three": lambda n: n > 3}
+
+
+def test_functions_are_found_among_frozen_objects():
+    suite = gc.get_freeze_count()           # the suite freezes its items
+    gc.freeze()
+    try:
+        def f(x):
+            y = df.boolean_mask(x, x > 0.)
+            return y * (2. if IS_LONG["three"](y.shape[0]) else 3.)
+
+        traced = df.function(f)
+        for n in (2, 4):
+            assert traced(df.ones([n])).tolist() == f(df.ones([n])).tolist()
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
+        if suite:
+            gc.freeze()
+
+
 def test_traces_of_code_without_text_are_freed():
     """The refusal is cached, but neither its traceback nor, through it, the frames of a trace."""
-    import gc
-
     from dualflow.graph.trace.trace import Trace
 
     def once():
@@ -316,8 +336,6 @@ def test_traces_of_code_without_text_are_freed():
 
 
 def test_memory_of_converted_code_is_freed():
-    import gc
-
     def once():
         f = compiled("def f(x):\n    return x if x > 0 else -x\n")
         df.function(f)(df.constant(1))
