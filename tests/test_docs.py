@@ -57,6 +57,8 @@ def test_examples(name):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_pages(page):
+    if "compat" in page:
+        df.compat.v1.reset_default_graph()      # other tests of the process use it as well
     result = doctest.testfile(str(ROOT / page), module_relative=False,
                               optionflags=doctest.ELLIPSIS)
     assert result.failed == 0

@@ -291,7 +291,8 @@ def test_import_loads_only_the_core():
     assert {name for name in loaded if name.startswith("dualflow")} == {
         "dualflow", "dualflow._core", "dualflow._core._core", "dualflow._util.arguments",
         "dualflow._util", "dualflow._util.collection", "dualflow._util.late_binding",
-        "dualflow.dtypes", "dualflow.errors", "dualflow._util.frames"}
+        "dualflow._util.import_gate", "dualflow.dtypes", "dualflow.errors",
+        "dualflow._util.frames"}
     assert not loaded & {*DEAR, "collections", "functools"}
 
 

@@ -145,6 +145,32 @@ for t in threads:
 """.replace("FORKS", "500" if request.config.getoption("exhaustive") else "15"), timeout=300)
 
 
+def test_fork_waits_for_imports_of_other_threads():
+    """The child could not load a module whose lock another thread of the parent held."""
+    run("""
+from dualflow._util.collection import loading_modules
+inside, done = threading.Event(), []
+def load():
+    with loading_modules(), loading_modules():
+        inside.set()
+        time.sleep(.3)
+        done.append(True)
+thread = threading.Thread(target=load)
+thread.start()
+inside.wait()
+with loading_modules():                 # imports of the thread that forks do not matter
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        with loading_modules():
+            os._exit(not done)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+thread.join()
+with loading_modules():
+    pass
+""")
+
+
 def test_fork_while_another_thread_computes_a_property():
     """The child computes the property of another object of the class."""
     run("""
