@@ -24,7 +24,7 @@ def begin_import() -> None:
 
 
 def end_import() -> None:
-    """End what `begin_import` began."""
+    """Unregister the import that `begin_import` registered."""
     thread = get_ident()
     _loading[thread] -= 1
     if not _loading[thread]:
