@@ -1,5 +1,5 @@
 """Locks that are reset in the child of a fork if a thread that no longer exists held them, and
-attributes with a value for each thread. Importing `threading` takes longer than all of these."""
+attributes with a value for each thread. `threading` takes longer to import than this module."""
 
 from __future__ import annotations
 

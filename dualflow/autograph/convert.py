@@ -16,8 +16,8 @@ from dualflow.autograph.expressions import OPERATORS
 from dualflow.autograph.rewrite import known_of, rewrite
 from dualflow.autograph.source import GENERATOR, NoSource, compiled, source_of
 
-# By id of a code object: a weak reference to it, and its converted form or the kind and the message
-# of the error; an error itself would hold the frames of its traceback.
+# By the id of a code object: a weak reference to the object, and either its converted form or the
+# class and the message of the error. An error itself would keep the frames of its traceback alive.
 _cache: dict[int, tuple[weakref.ref[CodeType], CodeType | tuple[type[NoSource], str]]] = {}
 
 

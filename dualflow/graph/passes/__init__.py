@@ -81,7 +81,7 @@ class Pass:
         If given, the pass changes only graphs with bodies, and graphs with a node for which this
         function returns True.
     enters : bool
-        Whether the pass processes the bodies of the graph itself, or must not change them.
+        True if the pass processes the bodies of the graph itself, or must not change them.
     """
 
     def __init__(self, name: str, may_change: Callable[[Node], bool] | None = None,

@@ -64,7 +64,7 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 class _Path(NamedTuple):
-    """What a graph does with a parameter before it returns it.
+    """The use of a parameter in a graph, up to the output that returns the sum.
 
     Attributes
     ----------
@@ -74,10 +74,10 @@ class _Path(NamedTuple):
         A bool that must be False at the start of the graph if, and only if, nothing was added to
         the parameter before; None: any.
     adds : bool
-        Whether the graph certainly adds something, and not only in some runs.
+        True if the graph adds something in every run.
     exposed : bool
-        Whether rows may be added to a carry to which no part was added before. This leaves an
-        element -0.0 of other rows as it is.
+        True if rows may be added to a carry to which no part was added before: elements -0.0 of
+        other rows then stay -0.0.
     """
 
     place: int

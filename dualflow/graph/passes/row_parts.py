@@ -13,7 +13,7 @@ from dualflow._core import Symbol, as_tensor, get_op
 from dualflow._util.named_tuple import NamedTuple
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.values import RESHAPE, is_known, is_zero, number, replacement
-from dualflow.ops.array.slice_parts import INDEX, KEYS, MISSING, NEW, SLICE
+from dualflow.ops.array.slice_parts import INDEX, KEYS, MISSING, NEW, PART_ATTRS, SLICE
 
 ADD_ROWS, GATHER_GRAD, SCATTER_ND, SLICE_GRAD, SUM_OF_SLICES, WHERE = map(
     get_op, ("add_rows", "gather_grad", "scatter_nd", "strided_slice_grad", "sum_of_slices",
@@ -23,7 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-PART_ATTRS = ("shape", *KEYS)
 Key = tuple[int, int, int, int]
 
 

@@ -15,11 +15,10 @@ from dualflow._core import Symbol, get_op
 from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known, replacement
-from dualflow.ops.array.slice_parts import KEYS, Limits, common, is_empty, limits
+from dualflow.ops.array.slice_parts import KEYS, PART_ATTRS, Limits, common, is_empty, limits
 
 SUMS = {get_op("add"), get_op("add_n")}
 PART, SUM_OF_SLICES = get_op("strided_slice_grad"), get_op("sum_of_slices")
-PART_ATTRS = ("shape", *KEYS)
 
 
 def run(graph: Graph, options: Options) -> Graph:

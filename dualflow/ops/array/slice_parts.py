@@ -21,6 +21,7 @@ MISSING = -(2**63)      # an omitted begin or end, as in x[::2]; as in csrc/ops/
 # Kinds: begin:end:stride, one element, a new dimension, a block of `end` elements (-1: the rest)
 SLICE, INDEX, NEW, BLOCK = 0, 1, 2, 3
 KEYS = ("begin", "end", "strides", "kind")
+PART_ATTRS = ("shape", *KEYS)       # of strided_slice_grad
 
 LARGE = 8192            # elements: gradients of slices of smaller tensors are added as tensors
 PART = 4                # so are those of slices with more than 1 / PART of the elements
