@@ -72,6 +72,32 @@ class Slices:
         self.total(*self.given)
 
 
+class RowGradients:
+    """The gradient of a loop that reads a row of a tensor in each iteration: eager, or traced with
+    a length that depends on data."""
+
+    params = [["eager", "traced"], [100, 1600]]
+    param_names = ["mode", "rows"]
+
+    def setup(self, mode, rows):
+        def gradient(x, n):
+            with df.GradientTape() as tape:
+                tape.watch(x)
+                h = df.zeros([32])
+                for t in range(n):
+                    h = df.tanh(h * 0.5 + x[t])
+                y = df.reduce_sum(h)
+            return tape.gradient(y, x)
+
+        self.gradient = gradient if mode == "eager" else df.function(gradient)
+        self.given = (df.random.normal([rows, 32], seed=1),
+                      rows if mode == "eager" else df.constant(rows))
+        self.gradient(*self.given)
+
+    def time_gradient(self, mode, rows):
+        self.gradient(*self.given)
+
+
 class Lstm:
     """A training step of an LSTM of 128 units, batch 32, written as a loop or unrolled."""
 
