@@ -7,14 +7,15 @@ The start is the import of the library, without NumPy, the load and the first ca
 
 The other environment has torch, torchvision, transformers and onnxscript, which export the models
 of `onnx_models.py` (only those that FOLDER lacks), and onnxruntime. Each side runs in a separate
-process; blocks of calls alternate. Figures are medians of the blocks, in milliseconds; the share is
-our time over ONNX Runtime's.
+process; blocks of calls alternate. Times are medians of the blocks, in milliseconds; memory is the
+largest resident size of a process, in MB; each share is our figure over ONNX Runtime's.
 """
 
 import argparse
 import json
 import math
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -57,7 +58,7 @@ SIDES = {"dualflow": loaded_by_dualflow, "onnxruntime": loaded_by_onnxruntime}
 
 def work(side, path, threads):
     """Print the ms from the import to the first result; for each line of the input, run a block of
-    calls and print the median ms of a call."""
+    calls and print the median ms of a call; last, print the peak memory in MB."""
     import numpy as np
 
     np.random.default_rng(0)            # imported by both sides
@@ -73,10 +74,11 @@ def work(side, path, threads):
             run()
             times.append(time.perf_counter() - start)
         print(statistics.median(times) * 1e3, flush=True)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
 def compare(path, pythons, options):
-    """Return by side: ms from the import to the first result, ms of a call."""
+    """Return by side: ms of a call, ms from the import to the first result, peak memory in MB."""
     processes = {side: subprocess.Popen(
         [python, __file__, "--worker", side, path, "--threads", str(options.threads)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -88,9 +90,9 @@ def compare(path, pythons, options):
         for side, p in processes.items():
             print(file=p.stdin, flush=True)
             blocks[side].append(float(p.stdout.readline()))
-    for p in processes.values():
-        p.communicate()
-    return {side: (first[side], statistics.median(blocks[side])) for side in processes}
+    memory = {side: float(p.communicate()[0]) for side, p in processes.items()}
+    return {side: (statistics.median(blocks[side]), first[side], memory[side])
+            for side in processes}
 
 
 def environment(python):
@@ -116,16 +118,18 @@ def main():
         [options.python, Path(__file__).with_name("onnx_models.py"), options.files, *options.names],
         stdout=subprocess.PIPE, text=True, check=True, env=environment(options.python))
     pythons = {"dualflow": sys.executable, "onnxruntime": options.python}
-    print(f"{'':20}{'dualflow':>10}{'ORT':>10}{'share':>7}{'start':>10}{'ORT':>10}{'share':>7}")
+    columns = f"{'dualflow':>10}{'ORT':>10}{'share':>7}"
+    print(f"{'':18}{'call':^27}{'start':^27}{'memory':^27}\n{'':18}{columns * 3}")
     shares = []
     for name, path in json.loads(done.stdout.splitlines()[-1]).items():
         made = compare(path, pythons, options)
-        (first, call), (ort_first, ort) = (made[side] for side in SIDES)
-        shares.append(call / ort)
-        print(f"{name:20}{call:10.3f}{ort:10.3f}{call / ort:7.2f}"
-              f"{first:10.1f}{ort_first:10.1f}{first / ort_first:7.2f}", flush=True)
-    mean = math.exp(statistics.mean(map(math.log, shares)))
-    print(f"{'geometric mean':20}{'':20}{mean:7.2f}")
+        rows = list(zip(*(made[side] for side in SIDES), strict=True))
+        shares.append([ours / theirs for ours, theirs in rows])
+        print(f"{name:18}" + "".join(f"{ours:10.3f}{theirs:10.3f}{ours / theirs:7.2f}"
+                                     for ours, theirs in rows), flush=True)
+    means = [math.exp(statistics.mean(map(math.log, column)))
+             for column in zip(*shares, strict=True)]
+    print(f"{'geometric mean':18}" + "".join(f"{mean:27.2f}" for mean in means))
 
 
 if __name__ == "__main__":
