@@ -4,30 +4,29 @@ Importing the package loads only the compiled core. Any other name is imported f
 the first use.
 """
 
-import importlib as _importlib
+import dualflow._util.imports as _imports
 
-import dualflow._util.collection as _collection
+_imports.import_modules("dualflow._util.late_binding", "dualflow._core", "dualflow.dtypes")
 
-with _collection.loading_modules():
-    import dualflow._util.late_binding as _late_binding
-    from dualflow import _core as _core
-    from dualflow.dtypes import (
-        DType as DType,
-        as_dtype as as_dtype,
-        bfloat16 as bfloat16,
-        bool_ as bool_,
-        float16 as float16,
-        float32 as float32,
-        float64 as float64,
-        int8 as int8,
-        int16 as int16,
-        int32 as int32,
-        int64 as int64,
-        uint8 as uint8,
-        uint16 as uint16,
-        uint32 as uint32,
-        uint64 as uint64,
-    )
+import dualflow._util.late_binding as _late_binding  # noqa: E402  is loaded already
+from dualflow import _core as _core  # noqa: E402
+from dualflow.dtypes import (  # noqa: E402
+    DType as DType,
+    as_dtype as as_dtype,
+    bfloat16 as bfloat16,
+    bool_ as bool_,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    uint8 as uint8,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
+)
 
 TYPE_CHECKING = False       # type checkers and editors assume True
 if TYPE_CHECKING:
@@ -485,12 +484,10 @@ if not TYPE_CHECKING:       # for type checkers, other names are errors
             raise AttributeError(_late_binding.late("no_attribute")("", name), name=name)
         # First import the common modules and the enclosing packages completely. Otherwise threads
         # that import different names could each wait for a module that the other is importing.
-        path = "dualflow"
-        with _collection.loading_modules():
-            _importlib.import_module("dualflow.autodiff")
-            for part in _HOMES.get(name, name).split("."):
-                path = f"{path}.{part}"
-                module = _importlib.import_module(path)
+        paths = ["dualflow"]
+        for part in _HOMES.get(name, name).split("."):
+            paths.append(f"{paths[-1]}.{part}")
+        module = _imports.import_modules("dualflow.autodiff", *paths[1:])
         if name in _PACKAGES:
             return module
         value = globals()[name] = getattr(module, name)

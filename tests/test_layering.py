@@ -290,8 +290,8 @@ def test_import_loads_only_the_core():
     loaded = loaded_by("import dualflow")
     assert {name for name in loaded if name.startswith("dualflow")} == {
         "dualflow", "dualflow._core", "dualflow._core._core", "dualflow._util.arguments",
-        "dualflow._util", "dualflow._util.collection", "dualflow._util.late_binding",
-        "dualflow._util.import_gate", "dualflow.dtypes", "dualflow.errors",
+        "dualflow._util", "dualflow._util.imports", "dualflow._util.late_binding",
+        "dualflow.dtypes", "dualflow.errors",
         "dualflow._util.frames"}
     assert not loaded & {*DEAR, "collections", "functools"}
 

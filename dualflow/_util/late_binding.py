@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 from types import MethodType
 
-from dualflow._util.collection import loading_modules
+from dualflow._util.imports import import_modules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def loaded(path: str) -> ModuleType:
     """Return a module, loaded if necessary."""
     if path in sys.modules:
         return import_module(path)      # it may still be loading in another thread
-    with loading_modules():
-        return import_module(path)
+    return import_modules(path)
 
 
 def submodule(package: str, name: str) -> ModuleType:

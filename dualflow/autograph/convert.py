@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from dualflow._util.collection import collector_suspended
+from dualflow._core import CollectorSuspended
 from dualflow.autograph import operators
 from dualflow.autograph.expressions import OPERATORS
 from dualflow.autograph.rewrite import known_of, rewrite
@@ -27,7 +27,7 @@ def converted(code: CodeType) -> CodeType:
     if entry is None or entry[0]() is not code:
         key = id(code)
         try:
-            with collector_suspended():
+            with CollectorSuspended():
                 result: CodeType | tuple[type[NoSource], str] = _convert(code)
         except NoSource as error:
             result = type(error), str(error)

@@ -132,9 +132,9 @@ def _live_functions() -> list[FunctionType]:
     """Return all functions, also those that the program has frozen (`gc.freeze`): the collector
     lists only objects that are not frozen."""
     frozen = gc.get_freeze_count() > 0
-    if frozen:
-        gc.unfreeze()
     try:
+        if frozen:
+            gc.unfreeze()
         return [x for x in gc.get_objects() if type(x) is FunctionType]
     finally:
         if frozen:

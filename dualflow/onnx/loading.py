@@ -6,9 +6,14 @@ import os
 import sys
 from collections.abc import Sequence
 
-from dualflow._core import TensorBase, Variable, current_graph, current_tape
+from dualflow._core import (
+    CollectorSuspended,
+    TensorBase,
+    Variable,
+    current_graph,
+    current_tape,
+)
 from dualflow._util.arguments import shown
-from dualflow._util.collection import collector_suspended
 from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.decorator import function
 from dualflow.graph.calls.function import Function
@@ -105,7 +110,7 @@ class Model:
         if current_graph() is None:
             made = [_tensor(y) for y in self._body.run(given)]
         else:
-            with collector_suspended():
+            with CollectorSuspended():
                 made = [_tensor(y) for y in self._body.run(given)]
         return made[0] if len(made) == 1 else tuple(made)
 
@@ -217,7 +222,7 @@ def load(model: Any, trainable: bool = False, traced: bool = True) -> Model:
     else:
         raise InvalidArgumentError(f"onnx.load: model is {shown(model)}, expected a path, bytes or "
                                    "a ModelProto")
-    with collector_suspended():
+    with CollectorSuspended():
         try:
             proto = read(ModelProto, data)
         except Malformed:

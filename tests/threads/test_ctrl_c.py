@@ -1,6 +1,8 @@
-"""Ctrl-C at any time leaves no graph or tape recording and no lock held."""
+"""Ctrl-C at any time leaves no graph or tape recording, no lock held and the garbage collector
+enabled."""
 
 import builtins
+import gc
 
 import pytest
 
@@ -99,6 +101,7 @@ def test_interrupt_at_every_position(work, request):
         assert current_tape() is None, f"a tape is recording after {error!r}"
         assert builtins.print is own_print, f"print is still patched after {error!r}"
         assert not any(g.names._scopes for g in made), f"a scope is open after {error!r}"
+        assert gc.isenabled(), f"the collector is suspended after {error!r}"
     work()
 
 
@@ -106,7 +109,7 @@ def test_interrupts_at_random_times(request):
     """Send signals, as users do, while functions are traced."""
     seconds = 60 if request.config.getoption("exhaustive") else 1
     out = run(f"""
-import builtins, random, warnings
+import builtins, gc, random, warnings
 from dualflow._core import current_graph, current_tape
 from tests.threads.test_ctrl_c import traces, around_a_call, tapes, graphs
 warnings.simplefilter("ignore")
@@ -135,7 +138,7 @@ while time.monotonic() < end:
         kept[:] = [error, *kept[:20]]
         n += 1
     assert current_graph() is None and current_tape() is None
-    assert builtins.print is own_print
+    assert builtins.print is own_print and gc.isenabled()
 for work in works:
     work()
 print(n)

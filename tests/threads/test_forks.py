@@ -145,29 +145,37 @@ for t in threads:
 """.replace("FORKS", "500" if request.config.getoption("exhaustive") else "15"), timeout=300)
 
 
-def test_fork_waits_for_imports_of_other_threads():
-    """The child could not load a module whose lock another thread of the parent held."""
-    run("""
-from dualflow._util.collection import loading_modules
-inside, done = threading.Event(), []
-def load():
-    with loading_modules(), loading_modules():
-        inside.set()
-        time.sleep(.3)
-        done.append(True)
-thread = threading.Thread(target=load)
+def test_fork_waits_for_imports_of_other_threads(tmp_path):
+    """The child could not load a module whose lock another thread of the parent held. Imports of
+    the thread that forks do not matter, nor nested imports."""
+    load = "from dualflow._util.imports import import_modules"
+    for name, text in {
+            "shared": "import threading; inside, done = threading.Event(), []",
+            "outer": f"{load}; import_modules('slow')",
+            "slow": "import shared, time; shared.inside.set(); time.sleep(.3); "
+                    "shared.done.append(True)",
+            "forks": f"""
+import os, signal, shared
+{load}
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    import_modules("quick")
+    os._exit(not shared.done)
+""",
+            "quick": ""}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    run(f"""
+sys.path.insert(0, {str(tmp_path)!r})
+import shared
+{load}
+thread = threading.Thread(target=import_modules, args=["outer"])
 thread.start()
-inside.wait()
-with loading_modules():                 # imports of the thread that forks do not matter
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)
-        with loading_modules():
-            os._exit(not done)
+shared.inside.wait()
+child = import_modules("forks").child
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 thread.join()
-with loading_modules():
-    pass
+import_modules("quick")
 """)
 
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from dualflow._core import (
     CachedResults,
+    CollectorSuspended,
     Executable,
     Program,
     Symbol,
@@ -22,7 +23,6 @@ from dualflow._core import (
     renewed,
 )
 from dualflow._util.cached import cached_property
-from dualflow._util.collection import collector_suspended
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import LEAVES, Graph
 from dualflow.graph.passes import optimize
@@ -67,7 +67,7 @@ class Compiled:
         start = time.perf_counter()
         self.traced = traced
         self.options = options
-        with collector_suspended():
+        with CollectorSuspended():
             self.graph: Graph = optimize(traced, options)
             self.plan: Plan = make_plan(self.graph, in_place=not options.check_numerics)
             self.spec: ProgramSpec = lower(self.plan, self.graph)
