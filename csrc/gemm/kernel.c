@@ -11,6 +11,16 @@
  * float32 blocks take 84 KB instead of 58 at AVX-512. */
 #define OPAQUE(x) __asm__("" : "+r"(x))
 
+/* Into L2: the panel in progress fills L1. */
+DF_INLINE void prefetch_some(const int vectors, gemm_fetch *fetch)
+{
+    const char *row = fetch->row;
+    for (int64_t n = fetch->at_once; n > 0; n--, row += fetch->step)
+        UNROLL for (int j = 0; j < vectors; j++)
+            __builtin_prefetch(row + j * DF_VEC_BYTES, 0, 2);
+    fetch->row = row;
+}
+
 DF_INLINE void copy_some(const int vectors, gemm_copy *copy)
 {
     OPAQUE(copy->rows);

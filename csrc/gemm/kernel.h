@@ -28,6 +28,13 @@ typedef struct {
     int64_t step, rows; /* bytes between rows of B; rows left */
 } gemm_copy;
 
+/* Rows of B to be prefetched, as wide as the panel. */
+typedef struct {
+    const char *row;
+    int64_t step;    /* bytes between rows */
+    int64_t at_once; /* number of rows at each interruption of the kernel; 0: none */
+} gemm_fetch;
+
 /* One column panel of C over all rows of a job. Element (i, p) of op(A) is at a[i / GEMM_ROWS *
  * a_block + i % GEMM_ROWS * a_row + p * a_col], (p, j) of op(B) at b[p * b_row + j]. */
 typedef struct {
@@ -40,6 +47,7 @@ typedef struct {
     void *copy; /* destination for a dense copy of the panel of B, used by later row blocks; or
                  * NULL */
     gemm_copy next; /* the rows of B that the next panel of the same width reads; rows 0: none */
+    gemm_fetch fetch; /* the same, to be prefetched */
 } gemm_panel;
 
 /* The kernel of a dtype. It may process elements of A and B in groups of `group` along k, stored

@@ -9,10 +9,11 @@
  * are constants at every call, so each combination becomes straight-line code. Three rows of A
  * share a pointer, because base + {0, 1, 2} * a_row is one address mode.
  *
- * C is prefetched and the next panel of B copied while the block is computed, a few lines at a
- * time: more would fill the line-fill buffers and delay the loads of this panel. */
+ * C is prefetched and the next panel of B copied or prefetched while the block is computed, a few
+ * lines at a time: more would fill the line-fill buffers and delay the loads of this panel. */
 DF_INLINE void FN(block)(const int rows, const int cols, const bool partial, const bool copies,
-                         const gemm_panel *panel, gemm_copy *next, const T *a, T *c)
+                         const gemm_panel *panel, gemm_copy *next, gemm_fetch *fetch,
+                         const T *a, T *c)
 {
     const int64_t a_row = panel->a_row, a_col = panel->a_col, b_row = panel->b_row;
     const int64_t n_last = panel->cols - (cols - 1) * LANES;
@@ -30,6 +31,8 @@ DF_INLINE void FN(block)(const int rows, const int cols, const bool partial, con
         OPAQUE(c_row);
         UNROLL for (int i = 0; i < FETCH_ROWS && c_row < c_end; i++, c_row += panel->c_row)
             UNROLL for (int j = 0; j < cols; j++) __builtin_prefetch(c_row + j * LANES, 1);
+        if (rows == GEMM_ROWS && !copies)
+            prefetch_some(cols, fetch);
         copy_some(cols, next);
         for (int64_t p = df_min(left, panel->steps); p > 0; p--) {
             V row[GEMM_COLS];
@@ -71,9 +74,10 @@ DF_INLINE void FN(all_rows)(const int cols, const bool partial, const gemm_panel
     T *c = panel->c;
     int64_t left = panel->rows;
     gemm_copy next = panel->next;
+    gemm_fetch fetch = panel->fetch;
     gemm_panel rest;
     if (panel->copy) {
-        FN(block)(GEMM_ROWS, cols, partial, true, panel, &next, a, c);
+        FN(block)(GEMM_ROWS, cols, partial, true, panel, &next, &fetch, a, c);
         a += panel->a_block;
         c += GEMM_ROWS * panel->c_row;
         left -= GEMM_ROWS;
@@ -83,24 +87,24 @@ DF_INLINE void FN(all_rows)(const int cols, const bool partial, const gemm_panel
         panel = &rest;
     }
     for (; left >= GEMM_ROWS; left -= GEMM_ROWS) {
-        FN(block)(GEMM_ROWS, cols, partial, false, panel, &next, a, c);
+        FN(block)(GEMM_ROWS, cols, partial, false, panel, &next, &fetch, a, c);
         a += panel->a_block;
         c += GEMM_ROWS * panel->c_row;
     }
     if (GEMM_ROWS > 4 && left >= 4) {
-        FN(block)(4, cols, partial, false, panel, &next, a, c);
+        FN(block)(4, cols, partial, false, panel, &next, &fetch, a, c);
         left -= 4;
         a += 4 * panel->a_row;
         c += 4 * panel->c_row;
     }
     if (left >= 2) {
-        FN(block)(2, cols, partial, false, panel, &next, a, c);
+        FN(block)(2, cols, partial, false, panel, &next, &fetch, a, c);
         left -= 2;
         a += 2 * panel->a_row;
         c += 2 * panel->c_row;
     }
     if (left)
-        FN(block)(1, cols, partial, false, panel, &next, a, c);
+        FN(block)(1, cols, partial, false, panel, &next, &fetch, a, c);
     while (next.rows > 0) copy_some(cols, &next);
 }
 

@@ -5,8 +5,9 @@
  * `depth` of k at a time (a block of C is then one sum in registers, added to C). The rows of a
  * panel of B are far apart: the first row block of a job leaves a dense copy of the rows it loads
  * for later blocks, which costs little more than reading. In jobs of many rows all blocks copy the
- * next panel, a few rows at a time. So only a transposed A is packed in advance, and no thread
- * waits for another in between. Neither copies nor jobs change the order of a sum. */
+ * next panel, a few rows at a time; in jobs of fewer rows they prefetch it. So only a transposed A
+ * is packed in advance, and no thread waits for another in between. Neither copies nor jobs change
+ * the order of a sum. */
 #include "simd/simd.h"
 #include "base/thread.h"
 #include "gemm/product.h"
@@ -19,11 +20,14 @@
                             * would exceed L2 */
 #define COPY_BYTES 65536   /* B is copied if its panels are spread over more memory */
 #define COPY_ROWS (4 * GEMM_ROWS)
-#define COPY_NEXT_ROWS (16 * GEMM_ROWS) /* from this many rows on, blocks also copy the next
-                                         * panel */
+#define COPY_NEXT_ROWS (32 * GEMM_ROWS) /* from this many rows on, blocks copy the next panel */
+#define LEAST_FETCH_ROWS (2 * GEMM_ROWS) /* with at least as many rows, */
+#define MOST_FETCH_ROWS 256              /* and at most as many, blocks prefetch the next panel */
 #define C_IN_CACHE 262144  /* bytes */
 #define STEPS 64           /* with fewer steps the interruptions of the kernel's loop cost too
-                            * much */
+                            * much, */
+#define FEW_STEPS 16       /* except for few rows, whose prefetches would delay the loads */
+#define FEW_FETCH_ROWS 64
 #define ROW_GROUP 2048     /* rows of A packed at a time */
 #define JOB_ROWS 384       /* with DEPTH_BYTES: 768 KB of A (L2) */
 #define JOB_PANELS 8
@@ -220,23 +224,44 @@ static void place_b(const gemm_product *t, const tile *job, int64_t panel, int64
         t->kernel->pack(job->slot, p->b_row, from, p->cols, step, depth, depth_step);
 }
 
-/* The rows of B read after (panel, k0), to be copied during this panel if it has enough row
- * blocks. */
-static gemm_copy copy_of_next(const gemm_product *t, const tile *job, int64_t panel, int64_t k0)
+/* The rows of B in a panel from k0 on, as the kernel reads them. None if the panel does not exist,
+ * or is packed only when it is read. */
+static gemm_copy rows_of_b(const gemm_product *t, int64_t panel, int64_t k0)
 {
-    const int64_t step = t->g->ldb * t->in_bytes, end = t->k0 + t->k;
-    const bool ends_panel = k0 + t->depth >= end;
+    const df_gemm *g = t->g;
+    if (panel >= (g->packed_b ? t->n_panels : t->packs_from))
+        return (gemm_copy){0};
+    const int64_t col = panel_start(t, panel), cols = panel_start(t, panel + 1) - col;
+    gemm_copy found = {.rows = n_groups(t, df_min(t->depth, t->k0 + t->k - k0))};
+    if (g->packed_b) {
+        found.from = t->b + packed_panel_bytes(t, col, g->k) + packed_panel_bytes(t, cols, k0);
+        found.step = n_vectors(t, cols) * DF_VEC_BYTES;
+    } else {
+        found.step = g->ldb * t->in_bytes;
+        found.from = t->b + col * t->in_bytes + k0 * found.step;
+    }
+    return found;
+}
+
+/* Has the rows of B that are read after p copied to next_slot, if p has enough row blocks, or
+ * prefetched. */
+static void prepare_next(const gemm_product *t, const tile *job, int64_t panel, int64_t k0,
+                         gemm_panel *p)
+{
+    const bool ends_panel = k0 + t->depth >= t->k0 + t->k;
     const int64_t next = ends_panel ? panel + 1 : panel, whole = t->width * t->lanes;
-    gemm_copy copy = {.to = job->next_slot, .step = step};
-    if (!t->copies_b || job->rows < COPY_NEXT_ROWS ||
-        next >= df_min(job->panel_end, t->packs_from) ||
-        panel_start(t, panel + 1) - panel_start(t, panel) != whole ||
-        panel_start(t, next + 1) - panel_start(t, next) != whole)
-        return copy;
-    k0 = ends_panel ? t->k0 : k0 + t->depth;
-    copy.from = t->b + panel_start(t, next) * t->in_bytes + k0 * step;
-    copy.rows = df_min(t->depth, end - k0);
-    return copy;
+    const gemm_copy found = rows_of_b(t, next, ends_panel ? t->k0 : k0 + t->depth);
+    if (found.rows == 0)
+        return;
+    if (t->copies_b && p->rows >= COPY_NEXT_ROWS && next < job->panel_end && p->cols == whole &&
+        panel_start(t, next + 1) - panel_start(t, next) == whole) {
+        p->next = found;
+        p->next.to = job->next_slot;
+    } else if (p->rows >= LEAST_FETCH_ROWS && p->rows <= MOST_FETCH_ROWS) {
+        p->steps = p->rows < FEW_FETCH_ROWS ? FEW_STEPS : STEPS;
+        const int64_t times = df_ceil_div(p->rows, GEMM_ROWS) * df_ceil_div(p->k, p->steps);
+        p->fetch = (gemm_fetch){found.from, found.step, df_ceil_div(found.rows, times)};
+    }
 }
 
 static void run_panel(const gemm_product *t, tile *job, int64_t panel, int64_t k0)
@@ -260,7 +285,7 @@ static void run_panel(const gemm_product *t, tile *job, int64_t panel, int64_t k
         p.a = t->a + (job->row * p.a_row + k0 * p.a_col) * t->in_bytes;
     }
     place_b(t, job, panel, k0, &p);
-    p.next = copy_of_next(t, job, panel, k0);
+    prepare_next(t, job, panel, k0, &p);
     t->kernel->panel(&p);
     job->is_copied = p.next.rows > 0;
     if (job->is_copied) {
