@@ -3,13 +3,15 @@
  *
  * A few padded images are processed at a time, so that they stay in cache. Jobs are tiles of some
  * windows x some panels of outputs; the division depends only on the sizes. Dilated convolutions
- * skip the taps in the padding (conv/regions.h). */
+ * skip the taps in the padding (conv/regions.h). Weights that were packed ahead come from memory,
+ * and few pixels use them: they are prefetched. */
 #include "conv/kernels.h"
 #include "conv/regions.h"
 #include "base/thread.h"
 
 #define MANY_JOBS 32     /* enough for balance with any number of threads */
 #define SOME_JOBS 8      /* enough, if more jobs would cut the rows that an epilogue gets */
+#define FETCH_PIXELS 256 /* with more, the weights are a small part of the memory that is read */
 #define SMALL_JOB 1e6    /* multiply-adds: not worth dividing further */
 
 /* One convolution, and the images in progress. */
@@ -171,10 +173,23 @@ static int64_t segments_inside(const forward *f, const df_conv_piece *piece, int
 /* The tile in progress: rows x panels of a group. */
 typedef struct {
     int64_t group, panel, panel_end, n_pieces;
+    bool fetches; /* the weights: this is the first tile that reads them */
     df_conv_piece pieces[DF_CONV_TILE_ROWS];
     int64_t windows[DF_CONV_TILE_ROWS], outputs[DF_CONV_TILE_ROWS];
     bool has_sums[DF_CONV_TILE_ROWS]; /* of a piece, from passes before */
 } tile;
+
+/* Has the weights that are read after those of p prefetched: the next pass of the panel or the next
+ * panel, whichever the tile comes to first. */
+static void prefetch_next(const forward *f, const tile *t, int64_t panel, int64_t k,
+                          df_conv_panel *p)
+{
+    const int64_t bytes = df_conv_bytes(f->c), part = df_min(f->depth, f->k - k);
+    const bool in_order = f->k <= f->depth || t->panel_end == t->panel + 1;
+    const bool ends = !in_order && panel + 1 == t->panel_end;
+    p->fetch = (const char *)p->b + (in_order ? part : f->k) * p->b_row * bytes;
+    p->fetch_bytes = ends ? 0 : part * p->b_row * bytes;
+}
 
 /* Adds a pass, weights k ... of n segments, to piece i, whose rows start at `row` of the tile. */
 static void add_pass(const forward *f, tile *t, int64_t i, int64_t row, int64_t k,
@@ -203,6 +218,7 @@ static void add_pass(const forward *f, tile *t, int64_t i, int64_t row, int64_t 
         p.column = t->group * f->columns.n + col;
         p.at = f->pixel0 * c->c_out + p.column;
         p.c = f->y + p.at * bytes;
+        if (t->fetches) prefetch_next(f, t, panel, k, &p);
         DF_SYM(df_conv_panel_run)(c->dtype, &p);
     }
 }
@@ -246,6 +262,7 @@ static void job_task(void *context, int64_t begin, int64_t end)
         const int64_t row = job % row_tiles * f->job_rows;
         const int64_t rows = df_min(f->job_rows, f->pixels - row);
         tile t;
+        t.fetches = f->c->packed && f->pixels <= FETCH_PIXELS && row == 0;
         t.group = job / row_tiles / col_tiles;
         t.panel = job / row_tiles % col_tiles * f->job_panels;
         t.panel_end = df_min(t.panel + f->job_panels, f->columns.n_panels);

@@ -13,7 +13,34 @@
 #define HEIGHT TALL
 #define REST 2 /* height of the kernels for the last rows: one is left of 7 x 7 pixels */
 
+#define FETCH_STEPS 16 /* between prefetches */
+#define LINE_BYTES 64  /* of a cache line */
+
 #define UNROLL _Pragma("GCC unroll 8")
+
+/* Lines to prefetch, a few every FETCH_STEPS steps of a block. */
+typedef struct {
+    const char *next;
+    int64_t lines;
+} prefetch;
+
+static prefetch prefetch_of(const df_conv_panel *p, int64_t height)
+{
+    if (p->fetch_bytes == 0) return (prefetch){0};
+    int64_t times = 0;
+    for (int64_t i = 0; i < p->n_segments; i++)
+        times += df_ceil_div(p->segments[i].length, FETCH_STEPS);
+    times *= df_ceil_div(p->n_rows, height) * LINE_BYTES;
+    return (prefetch){p->fetch, df_ceil_div(p->fetch_bytes, df_max(times, 1))};
+}
+
+/* Into L2: the panel in progress fills L1. */
+DF_INLINE void prefetch_some(prefetch *fetch)
+{
+    const char *next = fetch->next;
+    for (int64_t n = fetch->lines; n > 0; n--, next += LINE_BYTES) __builtin_prefetch(next, 0, 2);
+    fetch->next = next;
+}
 
 #define DTYPE f32
 #define FINISHES

@@ -31,6 +31,8 @@ typedef struct {
     int64_t n_segments, step; /* number of segments; distance of elements in a segment */
     const void *b;
     int64_t b_row;
+    const void *fetch; /* memory that is read next, to be prefetched while this panel is computed */
+    int64_t fetch_bytes; /* 0: none */
     void *c;
     const int64_t *c_rows; /* offset of each row of C; NULL: c_row apart */
     int64_t c_row;

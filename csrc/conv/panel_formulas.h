@@ -3,11 +3,13 @@
 /* Computes height x (cols vectors) of C; height, cols and partial are constants at every call. Rows
  * beyond the last one repeat it and are not stored. */
 DF_INLINE void FN(block)(const int height, const int cols, const bool partial,
-                         const df_conv_panel *p, int64_t row)
+                         const df_conv_panel *p, prefetch *fetch, int64_t row)
 {
     const int64_t n_last = p->cols - (cols - 1) * LANES, n_rows = df_min(p->n_rows - row, height);
     const int64_t step = p->step, b_row = p->b_row;
     const bool masked = partial && DF_CONV_LOADS_PARTS;
+    /* The other blocks have few weights, or are rare. */
+    const bool fetches = sizeof(T) == 4 && height > REST && cols >= DF_CONV_COLS - 1;
     const T *b = p->b, *a[HEIGHT];
     V sum[HEIGHT][DF_CONV_COLS];
     UNROLL for (int i = 0; i < height; i++)
@@ -18,16 +20,24 @@ DF_INLINE void FN(block)(const int height, const int cols, const bool partial,
     for (const df_conv_segment *s = p->segments; s < p->segments + p->n_segments; s++) {
         const int64_t end = s->offset + s->length * step;
         b += s->skip * b_row;
-        for (int64_t at = s->offset; at < end; at += step) {
-            V line[DF_CONV_COLS];
-            UNROLL for (int j = 0; j < cols; j++)
-                line[j] = masked && j == cols - 1 ? FN(load_n)(b + j * LANES, n_last)
-                                                  : FN(load)(b + j * LANES);
-            UNROLL for (int i = 0; i < height; i++) {
-                const V x = FN(splat)(a[i][at]);
-                UNROLL for (int j = 0; j < cols; j++) sum[i][j] = FN(fma)(x, line[j], sum[i][j]);
+        for (int64_t at = s->offset; at < end;) {
+            int64_t stop = end;
+            if (fetches && fetch->lines > 0) {
+                stop = df_min(end, at + FETCH_STEPS * step);
+                prefetch_some(fetch);
             }
-            b += b_row;
+            for (; at < stop; at += step) {
+                V line[DF_CONV_COLS];
+                UNROLL for (int j = 0; j < cols; j++)
+                    line[j] = masked && j == cols - 1 ? FN(load_n)(b + j * LANES, n_last)
+                                                      : FN(load)(b + j * LANES);
+                UNROLL for (int i = 0; i < height; i++) {
+                    const V x = FN(splat)(a[i][at]);
+                    UNROLL for (int j = 0; j < cols; j++)
+                        sum[i][j] = FN(fma)(x, line[j], sum[i][j]);
+                }
+                b += b_row;
+            }
         }
     }
 
@@ -56,20 +66,22 @@ DF_INLINE void FN(block)(const int height, const int cols, const bool partial,
 #define HAS_REST (sizeof(T) == 4 && TALL > LOW) /* has kernels for the last rows */
 
 #define PANEL(height, cols, partial)                                                               \
-    for (int64_t row = 0; row < p->n_rows; row += height) FN(block)(height, cols, partial, p, row)
+    for (int64_t row = 0; row < p->n_rows; row += height)                                          \
+    FN(block)(height, cols, partial, p, &fetch, row)
 
 /* Same, with a lower block for the last rows if they are few. */
 #define PANEL_AND_REST(height, cols)                                                               \
     do {                                                                                           \
         int64_t row = 0;                                                                           \
         for (; p->n_rows - row > (HAS_REST ? REST : 0); row += height)                             \
-            FN(block)(height, cols, false, p, row);                                                \
-        if (HAS_REST && row < p->n_rows) FN(block)(REST, cols, false, p, row);                     \
+            FN(block)(height, cols, false, p, &fetch, row);                                        \
+        if (HAS_REST && row < p->n_rows) FN(block)(REST, cols, false, p, &fetch, row);             \
     } while (0)
 
 static void FN(panel_whole)(const df_conv_panel *p)
 {
     const int64_t vectors = p->cols / LANES;
+    prefetch fetch = prefetch_of(p, vectors < DF_CONV_COLS ? TALL : LOW);
     if (vectors == 1) PANEL(TALL, 1, false);
     else if (vectors == 2) PANEL(TALL, 2, false);
     else if (vectors < DF_CONV_COLS) PANEL_AND_REST(TALL, 3);
@@ -79,6 +91,7 @@ static void FN(panel_whole)(const df_conv_panel *p)
 static void FN(panel_partial)(const df_conv_panel *p)
 {
     const int64_t vectors = df_ceil_div(p->cols, LANES);
+    prefetch fetch = prefetch_of(p, vectors < DF_CONV_COLS ? TALL : LOW);
     if (vectors == 1) PANEL(TALL, 1, true);
     else if (vectors == 2) PANEL(TALL, 2, true);
     else if (vectors < DF_CONV_COLS) PANEL(TALL, 3, true);

@@ -31,7 +31,7 @@ DF_INLINE void FN(block)(const int rows, const int cols, const bool partial, con
         OPAQUE(c_row);
         UNROLL for (int i = 0; i < FETCH_ROWS && c_row < c_end; i++, c_row += panel->c_row)
             UNROLL for (int j = 0; j < cols; j++) __builtin_prefetch(c_row + j * LANES, 1);
-        if (rows == GEMM_ROWS && !copies)
+        if (rows == GEMM_ROWS && cols > 1 && !copies)
             prefetch_some(cols, fetch);
         copy_some(cols, next);
         for (int64_t p = df_min(left, panel->steps); p > 0; p--) {
