@@ -3,6 +3,7 @@ that write to shared memory. Each case once crashed the interpreter or read out 
 in a separate process, so that a crash fails only one test."""
 
 import contextlib
+import gc
 import inspect
 import pickle
 import re
@@ -68,6 +69,7 @@ def test_new_without_init_is_safe(cls):
                 getattr(x, name)(*args)
     while (log := _core.current_tape()) is not None:       # a tape was started
         log.pop()
+    gc.enable()                                            # a context suspended the collector
 
 
 def test_tensor_classes_cannot_be_instantiated():

@@ -126,12 +126,12 @@ def test_milestones_are_commits():
 
 
 def test_models_of_files(tmp_path, monkeypatch, capsys):
-    """The worker prints the time to the first result, and one for each block."""
+    """The worker prints the time to the first result, one for each block, and its peak memory."""
     pytest.importorskip("onnx")
     path = str(tmp_path / "model.onnx")
     df.onnx.save(lambda x: df.tanh(x) * 2., path, df.TensorSpec([3, 2]))
     monkeypatch.setattr(onnx_side_by_side, "BLOCK_SECONDS", 0)
     monkeypatch.setattr("sys.stdin", io.StringIO("\n\n"))
     onnx_side_by_side.work("dualflow", path, 1)
-    times = [float(line) for line in capsys.readouterr().out.split()]
-    assert len(times) == 3 and min(times) > 0
+    *times, memory = [float(line) for line in capsys.readouterr().out.split()]
+    assert len(times) == 3 and min(times) > 0 and memory > 20
