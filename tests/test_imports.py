@@ -18,7 +18,7 @@ made = [[] for _ in range(2000)]
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """Return a function that imports a module anew."""
+    """Return a function that imports the module again."""
     (tmp_path / "made_for_imports.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -59,7 +59,7 @@ def test_loaded_modules_join_the_oldest_generation(module, collector):
     assert not gc.isenabled()
 
 
-@pytest.mark.filterwarnings("ignore")       # Python ignores errors in callbacks of its own imports
+@pytest.mark.filterwarnings("ignore")       # warnings of Python's import system
 def test_interrupt_at_every_position(module, collector):
     """Ctrl-C leaves no collector suspended, no object frozen and no fork waiting."""
     module()

@@ -179,8 +179,8 @@ typedef struct {
     bool has_sums[DF_CONV_TILE_ROWS]; /* of a piece, from passes before */
 } tile;
 
-/* Has the weights that are read after those of p prefetched: the next pass of the panel or the next
- * panel, whichever the tile comes to first. */
+/* Sets the weights to prefetch during p, those that the tile reads next: of the next pass of the
+ * panel, or of the next panel. */
 static void prefetch_next(const forward *f, const tile *t, int64_t panel, int64_t k,
                           df_conv_panel *p)
 {

@@ -21,8 +21,8 @@
 #define COPY_BYTES 65536   /* B is copied if its panels are spread over more memory */
 #define COPY_ROWS (4 * GEMM_ROWS)
 #define COPY_NEXT_ROWS (32 * GEMM_ROWS) /* from this many rows on, blocks copy the next panel */
-#define LEAST_FETCH_ROWS (2 * GEMM_ROWS) /* with at least as many rows, */
-#define MOST_FETCH_ROWS 256              /* and at most as many, blocks prefetch the next panel */
+#define LEAST_FETCH_ROWS (2 * GEMM_ROWS) /* from this many rows on, */
+#define MOST_FETCH_ROWS 256              /* up to this many, blocks prefetch the next panel */
 #define C_IN_CACHE 262144  /* bytes */
 #define STEPS 64           /* with fewer steps the interruptions of the kernel's loop cost too
                             * much, */

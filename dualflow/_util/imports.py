@@ -1,8 +1,8 @@
 """Imports of modules while a program runs.
 
-Meanwhile, the cyclic garbage collector is suspended: its collections would free nothing, and take a
-third of the time. Forks of other threads wait: in the child, the lock of a module that a thread of
-the parent was loading would stay held.
+The cyclic garbage collector is suspended until they end: its collections would free nothing, and
+take a third of the time. Forks of other threads wait: in the child, the lock of a module that a
+thread of the parent was loading would stay held.
 """
 
 from __future__ import annotations
