@@ -26,3 +26,19 @@ class Matmul:
     def time_transposed_and_kept(self, m_k_n):
         """Multiply by a constant matrix, which is packed once."""
         self.kept(self.a)
+
+
+class ColdConstants:
+    """Products of few rows with constant matrices that are not in a cache: 48 MB of them."""
+
+    params = [[16, 64, 128]]
+    param_names = ["rows"]
+
+    def setup(self, rows):
+        constants = [df.random.normal([1024, 1024]) for _ in range(12)]
+        self.x = df.random.normal([rows, 1024])
+        self.products = df.function(lambda x: [x @ w for w in constants])
+        self.products(self.x)
+
+    def time_products(self, rows):
+        self.products(self.x)

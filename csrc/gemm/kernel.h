@@ -47,7 +47,7 @@ typedef struct {
     void *copy; /* destination for a dense copy of the panel of B, used by later row blocks; or
                  * NULL */
     gemm_copy next; /* the rows of B that the next panel of the same width reads; rows 0: none */
-    gemm_fetch fetch; /* the same, to be prefetched */
+    gemm_fetch fetch; /* the rows of B that are read next, if they are not copied */
 } gemm_panel;
 
 /* The kernel of a dtype. It may process elements of A and B in groups of `group` along k, stored
