@@ -54,6 +54,8 @@ def to_tensor(proto: Any, folder: str | None = None) -> Any:
                               f"{size}")
     tensor, buffer = empty_with_buffer(dtype, shape)
     buffer[:] = bytes(data).translate(TRUTH) if dtype.is_bool else data
+    if size > 1 << 16 and isinstance(data.obj, mmap.mmap):
+        data.obj.madvise(mmap.MADV_DONTNEED)    # releases the pages that have been read
     return tensor
 
 
