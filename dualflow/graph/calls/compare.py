@@ -111,7 +111,7 @@ class _Values:
     def leaf(self, node: Node) -> tuple[Any, ...]:
         """Return the key of a leaf."""
         if node.op is CONSTANT:
-            return "constant", self.first_like("constant", node.data, same_tensor)
+            return "constant", self.first_like("constant", node.stored, same_tensor)
         if node.op is VARIABLE:
             return "variable", id(node.data)
         if isinstance(node.data, Argument):

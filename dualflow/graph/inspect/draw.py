@@ -171,7 +171,7 @@ def _with_inside(graph: Graph) -> Iterator[tuple[Node, tuple[str, ...]]]:
 
 
 def _is_inline(node: Node) -> bool:
-    return node.op is CONSTANT and node.data.size == 1
+    return node.op is CONSTANT and node.outputs[0].size == 1
 
 
 def _makers(x: Symbol) -> list[Node]:

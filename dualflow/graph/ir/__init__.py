@@ -29,6 +29,7 @@ from dualflow.graph.ir.node import (
     Node,
     RegionRecord,
     Rule,
+    Weight,
     is_dynamic,
     walk,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "Open",
     "RegionRecord",
     "Rule",
+    "Weight",
     "attrs_text",
     "check",
     "copy",

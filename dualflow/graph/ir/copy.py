@@ -126,7 +126,7 @@ class Copier:
     def leaf(self, node: Node) -> Symbol:
         """Add the replacement of a parameter, constant or variable."""
         y = node.outputs[0]
-        return self.graph.add_leaf(node.op, y, node.name, node.line, node.data, y.known_shape)
+        return self.graph.add_leaf(node.op, y, node.name, node.line, node.stored, y.known_shape)
 
     def apply(self, node: Node, inputs: Sequence[Symbol], bodies: Sequence[Graph] = ()) -> Node:
         """Add a copy of an application, with outputs of the same types. `data` is not copied: a

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from dualflow._core import Attrs, Op, Symbol, get_op, leaf_ops
+from dualflow._core import Attrs, Op, Symbol, Tensor, get_op, leaf_ops
 from dualflow._util.named_tuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -101,6 +101,22 @@ class RegionRecord(NamedTuple):
         return f"the gradient of {self.op.name}"
 
 
+class Weight:
+    """A constant. `dense` is None while only `packed` is stored (`passes/packing.py`)."""
+
+    def __init__(self, dense: Tensor) -> None:
+        self.dtype, self.shape = dense.dtype, dense.shape
+        self.dense: Tensor | None = dense
+        self.packed: Any = None         # ends with the function of the weight that unpacks it
+
+    def tensor(self) -> Tensor:
+        """Return `dense`, which stays stored from now on."""
+        dense = self.dense
+        if dense is None:
+            dense = self.dense = self.packed[-1](self)
+        return dense
+
+
 class Node:
     """One application of an op.
 
@@ -117,6 +133,8 @@ class Node:
         Of a parameter: its path or `Input`; of a constant: the Tensor; of a variable: the Variable;
         of a call with a gradient rule: the `Rule`; of a recorded `cond` or `loop`: the
         `RegionRecord`.
+    stored : object
+        Of some constants, a `Weight`, which copies of the node share; otherwise `data`.
     bodies : tuple of Graph
         The graphs it owns (docs/ir.md); `own` replaces them.
     writes : int
@@ -127,8 +145,8 @@ class Node:
         Nodes of one wave may run in parallel; 0: the node runs alone.
     """
 
-    __slots__ = ("_refuses_inside", "attrs", "bodies", "data", "effect", "inputs", "line", "name",
-                 "op", "outputs", "wave", "writes")
+    __slots__ = ("_refuses_inside", "attrs", "bodies", "effect", "inputs", "line", "name", "op",
+                 "outputs", "stored", "wave", "writes")
 
     def __init__(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None,
                  outputs: Iterable[Symbol] = (), name: str = "", line: Line | None = None,
@@ -139,7 +157,7 @@ class Node:
         self.outputs: tuple[Symbol, ...] = tuple(outputs)
         self.name: str = name
         self.line: Line | None = line
-        self.data: Any = data
+        self.stored: Any = data
         self.wave: int = 0
         self.bodies: tuple[Graph, ...] = ()
         self.writes: int = op.writes
@@ -150,6 +168,15 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<Node {self.name} ({self.op.name})>"
+
+    @property
+    def data(self) -> Any:
+        stored = self.stored
+        return stored.tensor() if type(stored) is Weight else stored
+
+    @data.setter
+    def data(self, data: Any) -> None:
+        self.stored = data
 
     def own(self, bodies: Sequence[Graph], writes: int = 0) -> None:
         """Set the bodies, and derive `writes`, `effect` and `may_raise` from their nodes.

@@ -71,7 +71,7 @@ def type_text(x: Typed) -> str:
 def data_text(node: Node) -> str:
     """Return the text for the data of a leaf: a path, a name, or the elements of a constant."""
     if node.op is CONSTANT:
-        return str(short_list(node.data)) if node.data.size <= 4 else "..."
+        return str(short_list(node.data)) if node.outputs[0].size <= 4 else "..."
     return repr(getattr(node.data, "name", node.data))
 
 

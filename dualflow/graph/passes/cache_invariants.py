@@ -89,7 +89,7 @@ def _computing(graph: Graph, chosen: list[Symbol]) -> Graph:
             continue
         if node.op in LEAVES:
             y = node.outputs[0]
-            stands_for[y] = made.add_leaf(node.op, y, node.name, node.line, node.data)
+            stands_for[y] = made.add_leaf(node.op, y, node.name, node.line, node.stored)
             continue
         outputs = made.add(node.op, [stands_for[x] for x in node.inputs], node.attrs, node.name,
                            node.line).outputs

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping
 from itertools import count
 
 from dualflow._core import Symbol, Tensor
-from dualflow.graph.ir import CONSTANT, LEAVES, PARAMETER, Graph, Node, edit, graphs
+from dualflow.graph.ir import CONSTANT, LEAVES, PARAMETER, Graph, Node, Weight, edit, graphs
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import bits
 
@@ -35,7 +35,7 @@ def run(graph: Graph, options: Options) -> Graph:
 def key(node: Node, of: Callable[[Symbol], int], numbers: Mapping[Graph, int]) -> Hashable:
     """Return a key that is equal for equal nodes. `of` identifies inputs, `numbers` bodies."""
     if node.op is CONSTANT:
-        return _constant_key(node.data)
+        return _constant_key(node.stored)
     inputs = [of(x) for x in node.inputs]
     if node.op.commutative:
         inputs.sort()
@@ -60,5 +60,5 @@ def _numbers(graph: Graph) -> dict[Graph, int]:
     return numbers
 
 
-def _constant_key(x: Tensor) -> Hashable:
-    return id(x) if x.nbytes > BYTES_MAX else (x.dtype, x.shape, bits(x))
+def _constant_key(x: Tensor | Weight) -> Hashable:
+    return id(x) if isinstance(x, Weight) or x.nbytes > BYTES_MAX else (x.dtype, x.shape, bits(x))

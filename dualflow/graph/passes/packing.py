@@ -5,6 +5,7 @@
     a matrix that many products transpose   transposed once
     filters that last from run to run       transformed (Winograd) or packed once, then cached
     constant kernels of recurrent layers    packed once, then cached
+    weights of an imported model            packed once, the matrix freed
 
 A product packs a transposed right operand, and any operand of 16-bit floats, in each run. A product
 of few rows does not amortise that: think of inference, or of the backward steps of a recurrent
@@ -15,12 +16,14 @@ products with a vector, which are not rewritten.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
-from dualflow._core import Symbol, get_op
+from dualflow._core import Symbol, Tensor, constant, evaluate, get_op
 from dualflow.errors import ShapeError
-from dualflow.graph.ir import VARIABLE, Graph, Node, edit
+from dualflow.graph.ir import VARIABLE, Graph, Node, Weight, edit
+from dualflow.graph.passes import dead_code
 from dualflow.graph.passes.cache_invariants import Sources, invariant_values, is_worth_it
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known, replacement
@@ -49,7 +52,7 @@ def run(graph: Graph, options: Options) -> Graph:
     if any([node.op in RECURRENT for node in graph.nodes]):
         graph = _pack_kernels(graph)
     if any([is_small(node) for node in graph.nodes]):
-        graph = _pack_invariants(graph)
+        graph = _pack_weights(_pack_invariants(graph), options)
         graph = _transpose_often_read(graph)
     return graph
 
@@ -59,7 +62,8 @@ def packed_product(graph: Graph, node: Node,
     """Return the product of a packed matrix, which other products may share."""
     a, b = node.inputs
     y = node.outputs[0]
-    key = b, node.attr_dict["transpose_b"], y.size // y.shape[-1]
+    rows = y.size // y.shape[-1] if type(b.node.stored) is not Weight else 2
+    key = b, node.attr_dict["transpose_b"], rows
     if key not in packed:
         packed[key] = replacement(graph, node, PACK, b, transpose=key[1], rows=key[2])
     return (replacement(graph, node, MATMUL_PACKED, a, packed[key], columns=y.shape[-1]),)
@@ -79,6 +83,36 @@ def _pack_invariants(graph: Graph) -> Graph:
         return made if is_worth_it(made[0].node.inputs[1], invariant[b]) else None
 
     return edit(graph, visit)
+
+
+def _pack_weights(graph: Graph, options: Options) -> Graph:
+    """Pack each weight without other readers, and free the matrix before packing the next."""
+    readers = Counter([x for node in graph.nodes for x in node.inputs] + graph.outputs)
+
+    def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
+        weight = node.inputs[0].node.stored if node.op is PACK else None
+        if type(weight) is not Weight or readers[node.inputs[0]] > 1:
+            return None
+        packed = weight.packed
+        if packed is None or packed[1] != node.attrs:
+            made = evaluate(PACK, [weight.tensor()], node.attrs)[0]
+            packed = weight.packed = made, node.attrs, _unpacked
+        weight.dense = None
+        return (graph.constant(packed[0], node.name, node.line),)
+
+    return dead_code.run(edit(graph, visit), options)
+
+
+def _unpacked(weight: Weight) -> Tensor:
+    """Return the matrix. Packing moves float32 elements, bit for bit, as it moves int32 numbers."""
+    import numpy as np
+
+    packed, attrs, _ = weight.packed
+    numbers = np.arange(1, math.prod(weight.shape) + 1, dtype=np.int32).reshape(weight.shape)
+    order = evaluate(PACK, [constant(numbers)], attrs)[0].numpy().view(np.int32)    # 0: padding
+    flat = np.empty(numbers.size + 1, np.float32)
+    flat[order] = packed.numpy().view(np.float32)
+    return constant(flat[1:].reshape(weight.shape))
 
 
 def _transform_invariants(graph: Graph) -> Graph:
@@ -188,14 +222,17 @@ def _transpose_often_read(graph: Graph) -> Graph:
 
 
 def is_small(node: Node) -> bool:
-    """Return True if a node is a product of 2 to `MAX_ROWS` rows with one matrix."""
+    """Return True if a node is a product of 2 to `MAX_ROWS` rows with one matrix, or of 2 or more
+    rows with a packed weight."""
     if node.op is not MATMUL or len(node.inputs[1].known_shape) != 2:
         return False
     b, y = node.inputs[1], node.outputs[0]
     if not is_known(b) or not is_known(y):
         return False
     rows, columns = y.shape[-2:]
-    return rows > 1 and columns > 1 and b.size > 0 and 0 < y.size <= MAX_ROWS * columns
+    is_packed = type(b.node.stored) is Weight and b.node.stored.packed
+    return bool(rows > 1 and columns > 1 and b.size > 0 and y.size > 0 and (
+        is_packed or y.size <= MAX_ROWS * columns))
 
 
 def _packs(node: Node) -> bool:

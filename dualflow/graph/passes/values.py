@@ -10,7 +10,7 @@ import math
 
 from dualflow._core import Op, Symbol, Tensor, evaluate, get_op, make_attrs
 from dualflow.dtypes import float32
-from dualflow.graph.ir import CONSTANT, Graph, Input, Node
+from dualflow.graph.ir import CONSTANT, Graph, Input, Node, Weight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,8 +39,9 @@ def is_zero(value: Any, negative: bool = False) -> bool:
 
 
 def constant_of(x: Symbol) -> Tensor | None:
-    """Return the tensor of a constant; None for any other value."""
-    return x.node.data if x.node.op is CONSTANT else None
+    """Return the tensor of a constant; None for any other value, and for a packed weight."""
+    data = x.node.stored if x.node.op is CONSTANT else None
+    return data.dense if type(data) is Weight else data
 
 
 def source(x: Symbol) -> Symbol:
@@ -82,5 +83,6 @@ def count_in_loops(graph: Graph) -> int:
 
 
 def same_tensor(a: Any, b: Any) -> bool:
-    """Return True if two tensors have equal dtype, shape and bits."""
-    return a is b or (a.dtype is b.dtype and a.shape == b.shape and bits(a) == bits(b))
+    """Return True if two tensors have equal dtype, shape and bits, or are one weight."""
+    return a is b or (Weight not in (type(a), type(b)) and a.dtype is b.dtype
+                      and a.shape == b.shape and bits(a) == bits(b))

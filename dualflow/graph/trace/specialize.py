@@ -197,7 +197,7 @@ class Specializer(Copier):
 
     def leaf(self, node: Node) -> Symbol:
         """Add the replacement of a leaf."""
-        x, data = node.outputs[0], node.data
+        x, data = node.outputs[0], node.stored
         if x in self.bound:
             made = self._bind(self.graph, data.place, x, node.name, node.line,
                               self._shape_inside(x, data.place))
