@@ -2,6 +2,7 @@
 
 Transpose nodes become flags of MatMul nodes, since dualflow's matmul has such flags. Constant
 filters and biases of convolutions are stored as dualflow reads them, so that no call moves them.
+Constant matrices of products become weights, of which programs store only the packed matrix.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Callable, Iterator
 from copy import copy
 
 from dualflow._core import Tensor
+from dualflow.dtypes import float32
+from dualflow.graph.ir import Weight
 from dualflow.onnx.importers.registry import Node
 from dualflow.ops.array.shape import reshape, transpose
 
@@ -51,7 +54,7 @@ def _turns(perm: list[int] | None) -> bool:
 def lay_out(nodes: list[Node], constants: dict[str, Any],
             kept: Callable[[], Iterator[str]]) -> list[Node]:
     """Return the nodes for constant filters and biases of convolutions in dualflow's layout, to
-    which the constants are changed.
+    which the constants are changed. Matrices of one product become a `Weight`.
 
     `kept` returns the names that are read other than as inputs of nodes.
     """
@@ -75,5 +78,9 @@ def lay_out(nodes: list[Node], constants: dict[str, Any],
             if bias is not None and bias.ndim == 1:
                 node.attrs["bias_first"] = True
                 constants[node.inputs[2]] = reshape(bias, [-1] + [1] * (filters.ndim - 2))
+        matrix = constant(node, 1) if node.kind in ("MatMul", "Gemm") else None
+        if (matrix is not None and matrix.ndim == 2 and matrix.dtype is float32
+                and 1 << 16 < matrix.nbytes < 1 << 33):
+            constants[node.inputs[1]] = Weight(matrix)
         made.append(node)
     return made

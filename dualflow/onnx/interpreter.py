@@ -14,6 +14,7 @@ from functools import partial
 from dualflow._core import Dim, Symbol, Variable, as_tensor, constant, current_graph
 from dualflow.dtypes import DType, int64
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
+from dualflow.graph.ir import CONSTANT, Weight
 from dualflow.graph.trace.trace import suspended
 from dualflow.onnx.fold import fold, lay_out
 from dualflow.onnx.importers import DRAWS, ON_SIZES, OPERATORS
@@ -77,7 +78,7 @@ class Body:
     Attributes
     ----------
     inputs, outputs : list of str
-    constants : dict of str to Tensor or Variable
+    constants : dict of str to Tensor, Variable or Weight
         The initializers.
     nodes : list of Node
     """
@@ -176,6 +177,10 @@ class Body:
         """Return the outputs for positional inputs; `scope` holds the values of enclosing
         graphs."""
         values: Any = ChainMap({}, self.constants, scope or {})     # type: ignore[arg-type]
+        graph = current_graph()
+        values.update([(name, x.tensor() if graph is None
+                        else graph.leaf(CONSTANT, x, x.shape, x.shape, x, None, None))
+                       for name, x in self.constants.items() if type(x) is Weight])
         values.update(dict.fromkeys(self.inputs[len(given):]) if self.function else {})
         values.update(zip(self.inputs, given, strict=False))
         self._run_all(self.nodes, values)
