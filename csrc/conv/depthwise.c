@@ -22,7 +22,7 @@
 
 #define VECTORS 16               /* vectors of channels at a time: sums of their weights fit L1 */
 #define LONGEST_RUN 128          /* results, plus edges: terms of a sum in a register */
-#define TASK_NS 16000
+#define TASK_NS 2000
 #define ROWS_BYTES (256 << 10)   /* sources and results in use at a time (L2) */
 #define WEIGHTS_BYTES (32 << 10) /* weights of all taps that are read from L1 anyway */
 #define L1_BYTES (40 << 10)      /* otherwise weights, sources and results in use at a time */

@@ -2,7 +2,8 @@
  * The results have the bits, and with keepdims the shape, of the reduction of the transposed tensor
  * in channels first. */
 
-#define APART_BYTES 64 /* of adjacent rows that are reduced at once: a cache line */
+#define APART_BYTES 64       /* of adjacent rows that are reduced at once: a cache line */
+#define APART_ELEMENTS 8192 /* of a task: images usually come from the caches of several cores */
 
 #define DTYPE f32
 /* out[c * out_step] = reduction of row c, for some vectors of adjacent rows, with `lanes` rows in
@@ -90,7 +91,7 @@ static void run_apart(stage *s)
     s->n_blocks = df_ceil_div(s->channels, per_block);
     const int64_t items = s->span.outer / s->channels * s->n_chunks * s->n_blocks;
     const int64_t each = df_min(s->span.n, s->chunk) * per_block + 1;
-    df_parallel_for(items, df_max(TASK_ELEMENTS / each, 1),
+    df_parallel_for(items, df_max(APART_ELEMENTS / each, 1),
                     0.02 * (double)s->bytes * (double)each + 5, apart_task, s);
 }
 
