@@ -11,7 +11,7 @@
 
 #include "base/thread.h"
 #include "conv/image.h"
-#include "simd/lanes.h"
+#include "simd/vmath.h"
 
 /* Sums kept in registers: half of the registers of the SIMD level. */
 #if defined(__AVX512F__) || defined(__aarch64__)

@@ -11,6 +11,15 @@
 
 #define MOST_SUMS 32
 
+/* Replaces n vectors by a function of them; a call, since it needs more registers than are free. */
+DF_NOINLINE void FN(map_sums)(df_finish_kind kind, V *x, int n)
+{
+    if (kind == DF_FINISH_SIGMOID)
+        for (int i = 0; i < n; i++) x[i] = FN(sigmoid)(x[i]);
+    else
+        for (int i = 0; i < n; i++) x[i] = FN(silu)(x[i]);
+}
+
 /* Applies the steps to rows x vectors sums, `stride` apart per row. The first sum of row i is
  * element at + starts[i] of the result, column `column`. The last vector of a row has `lanes`
  * elements. */
@@ -23,6 +32,17 @@ DF_INLINE void FN(finish)(const df_finish *f, const int rows, const int vectors,
     for (const df_finish_step *s = f->steps; s < f->steps + f->n; s++) {
         const T *data = s->data;
         V by[4];
+        if (s->kind == DF_FINISH_SIGMOID || s->kind == DF_FINISH_SILU) {
+            V mapped[MOST_SUMS];
+            UNROLL for (int i = 0; i < rows; i++)
+                UNROLL for (int v = 0; v < vectors; v++)
+                    mapped[i * vectors + v] = sum[i * stride + v];
+            FN(map_sums)(s->kind, mapped, rows * vectors);
+            UNROLL for (int i = 0; i < rows; i++)
+                UNROLL for (int v = 0; v < vectors; v++)
+                    sum[i * stride + v] = mapped[i * vectors + v];
+            continue;
+        }
         if (s->operand == DF_FINISH_KEPT) {
             if (s->kind == DF_FINISH_ADD)
                 do { EACH_SUM(x + kept[i * stride + v]); } while (0);
@@ -57,6 +77,7 @@ DF_INLINE void FN(finish)(const df_finish *f, const int rows, const int vectors,
         case DF_FINISH_RELU6:
             EACH_SUM(FN(select)(FN(max0)(x) > 6, FN(splat)(6), FN(max0)(x)));
         case DF_FINISH_KEEP: EACH_SUM(kept[i * stride + v] = x);
+        case DF_FINISH_SIGMOID: case DF_FINISH_SILU: break; /* above */
         }
     }
 }

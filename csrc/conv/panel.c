@@ -1,5 +1,5 @@
 /* The arithmetic of convolutions, see panel.h. */
-#include "simd/lanes.h"
+#include "simd/vmath.h"
 #include "conv/panel.h"
 
 /* Heights of the kernels with up to three vectors, and with four. */

@@ -17,7 +17,7 @@ typedef void (*df_gemm_epilogue)(const void *context, int64_t row, int64_t rows,
 typedef enum {
     DF_FINISH_ADD, DF_FINISH_MULTIPLY,
     DF_FINISH_MAXIMUM, DF_FINISH_MINIMUM, DF_FINISH_DIVIDE, /* the sum is the first operand */
-    DF_FINISH_RELU, DF_FINISH_RELU6,
+    DF_FINISH_RELU, DF_FINISH_RELU6, DF_FINISH_SIGMOID, DF_FINISH_SILU,
     DF_FINISH_KEEP, /* copies the sums, for a later step with operand KEPT */
 } df_finish_kind;
 

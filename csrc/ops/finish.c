@@ -10,6 +10,8 @@ extern DF_OP(minimum);
 extern DF_OP(clip_by_value);
 extern DF_OP(relu);
 extern DF_OP(relu6);
+extern DF_OP(sigmoid);
+extern DF_OP(silu);
 
 /* The code to read, and the steps found. */
 typedef struct {
@@ -97,7 +99,9 @@ static bool read_step(reading *r, const df_cluster_step *s, int64_t last)
     if (op == &DF_SYM(df_op_clip_by_value))
         return add_step(r, DF_FINISH_MINIMUM, in[2]) && add_step(r, DF_FINISH_MAXIMUM, in[1]);
     if (op == &DF_SYM(df_op_relu)) return append(r, DF_FINISH_RELU);
-    return op == &DF_SYM(df_op_relu6) && append(r, DF_FINISH_RELU6);
+    if (op == &DF_SYM(df_op_relu6)) return append(r, DF_FINISH_RELU6);
+    if (op == &DF_SYM(df_op_sigmoid)) return append(r, DF_FINISH_SIGMOID);
+    return op == &DF_SYM(df_op_silu) && append(r, DF_FINISH_SILU);
 }
 
 /* Reads code in which each step computes from the preceding value, and from inputs or one earlier

@@ -28,7 +28,7 @@ NAMED = [re.compile(pattern, re.M) for pattern in (
     r"^typedef\b[^;{}]*?\(\*(\w+)\)\(",
     r"^typedef\b[^;{}()]*?\b(\w+)(?:\[\w+\])?;")]
 TEMPLATED = [re.compile(pattern, re.M) for pattern in (
-    r"^(?:static|DF_INLINE|typedef)\b[^;{}()=]*?\bFN\((\w+)\)",
+    r"^(?:static|DF_INLINE|DF_NOINLINE|typedef)\b[^;{}()=]*?\bFN\((\w+)\)",
     r"^\}\s*FN\((\w+)\)\s*;")]
 ENUM = re.compile(r"^(?:typedef )?enum\s*\w*\s*\{([^}]*)\}", re.M)
 

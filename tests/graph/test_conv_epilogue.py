@@ -67,6 +67,7 @@ CHAINS = {
     "hard swish": [("add", [0, 2]), ("divide", [4, 1]), ("add", [5, 2]),
                    ("clip_by_value", [6, 1, 2]), ("multiply", [4, 7])],
     "swish": [("sigmoid", [0]), ("multiply", [0, 4])],
+    "bias and swish": [("add", [0, 2]), ("silu", [4]), ("add", [5, 3])],
     "two values kept in turn": [("relu6", [0]), ("add", [4, 0]), ("divide", [5, 2]),
                                 ("multiply", [6, 5])],
     "two values kept at once": [("relu", [0]), ("divide", [4, 2]), ("add", [5, 4]),
@@ -86,7 +87,7 @@ def test_chains_of_steps(name, x, w, given):
 
 
 OPS = {"add": 2, "multiply": 2, "divide": 2, "maximum": 2, "minimum": 2, "relu": 1, "relu6": 1,
-       "tanh": 1, "clip_by_value": 3}
+       "sigmoid": 1, "silu": 1, "tanh": 1, "clip_by_value": 3}
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -122,12 +123,13 @@ def check_steps(steps, x, w, given):
         values = [plain, *operands]
         for op, inputs in steps:
             values.append(_core.apply(op, *[values[k] for k in inputs]))
+        want = df.broadcast_to(values[-1], plain.shape)
         for n_threads in (1, 2):
             with harness.threads(n_threads):
                 got, = _core.apply("conv_cluster", images, filters, *operands,
                                    code=tile_code(steps, 4), **given)
             # Which of two NaNs a sum returns depends on the order of its operands.
-            same_bits(*[df.where(df.math.is_nan(y), np.nan, y) for y in (got, values[-1])])
+            same_bits(*[df.where(df.math.is_nan(y), np.nan, y) for y in (got, want)])
 
 
 def test_output_of_another_dtype():
