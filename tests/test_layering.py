@@ -129,7 +129,7 @@ def test_a_module_name_in_a_string_is_found():
 
 # Each import takes milliseconds, so functions that need one may import it.
 SLOW_IMPORTS = {"numpy", "inspect", "difflib", "html", "dis", "opcode", "copy", "subprocess",
-                "ctypes"}
+                "ctypes", "tarfile"}
 
 
 @for_each(PYTHON, name_of)

@@ -7,6 +7,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,8 @@ from pathlib import Path
 import pytest
 
 import dualflow as df
+from dualflow.aot import csrc
+from dualflow.aot.csrc import in_archive, in_folder
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -174,6 +177,47 @@ def test_levels_of_a_build(editable, wanted, whole, tmp_path, monkeypatch):
     assert order.index(levels[-1]) >= order.index(df.config.isa())
 
 
+def test_archive_of_sources(tmp_path, monkeypatch):
+    """The package contains the archive; it has the texts of csrc, and nothing about this build."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(pytest.importorskip("setuptools"), "setup", lambda **options: None)
+    write_archive = runpy.run_path("setup.py")["write_archive"]
+    write_archive(tmp_path / "csrc.tar")
+    found = in_archive(tmp_path / "csrc.tar")
+    assert found == in_folder(ROOT / "csrc")
+    assert {*found} == {path.relative_to(ROOT / "csrc").as_posix()
+                        for suffix in ("c", "h", "def") for path in ROOT.glob(f"csrc/**/*.{suffix}")
+                        if not path.is_relative_to(ROOT / "csrc/build")}
+    with tarfile.open(tmp_path / "csrc.tar") as archive:
+        assert archive.getnames() == sorted(found, key=lambda path: path.split("/"))
+        assert {(x.mtime, x.uid, x.gid, x.uname, x.gname, x.mode) for x in archive} == {
+            (0, 0, 0, "", "", 0o644)}
+
+
+def test_installed_package_reads_the_archive(tmp_path, monkeypatch):
+    with tarfile.open(tmp_path / "csrc.tar", "w") as archive:
+        archive.add(ROOT / "csrc/op/ops.def", "op/ops.def")
+    monkeypatch.setattr(csrc, "__file__", str(tmp_path / "aot/csrc.py"))
+    texts = csrc.texts.__wrapped__
+    assert texts() == {"op/ops.def": (ROOT / "csrc/op/ops.def").read_text()}
+    (tmp_path / "csrc.tar").unlink()
+    with pytest.raises(df.errors.NotFoundError, match="C sources of dualflow are not installed"):
+        texts()
+
+
+# Exports and compiled clusters read the C sources.
+USES_OF_SOURCES = """
+import dualflow as df
+f = df.function(lambda x: df.exp(x) + x, jit_compile=True)
+x = df.constant([0.0, 1.0])
+f(x)
+assert f.clusters_for(x, wait=True) == "exp, add: compiled"
+df.export("model", {"f": f.get_concrete_function(x)})
+df.save_program(f.get_concrete_function(x), "f.df")
+df.export_library("library", ["f.df"])
+"""
+
+
 @pytest.mark.soak
 def test_sdist_and_wheel_contents(tmp_path):
     """The sdist has the files git tracks; the wheel has only the sources that exports need."""
@@ -196,8 +240,9 @@ def test_sdist_and_wheel_contents(tmp_path):
     run(tmp_path, fresh, "-m", "pip", "install", "-q", wheel, "pytest", "hypothesis")
     packed = subprocess.run([fresh, "-m", "zipfile", "-l", wheel], capture_output=True, text=True)
     assert "_core.pyi" in packed.stdout and "py.typed" in packed.stdout
-    sources = re.findall(r"^(\S+\.(?:c|h|pyx|pxi|pxd))\s", packed.stdout, re.M)
-    assert sources and all([path.startswith("dualflow/csrc/") for path in sources])
+    assert not re.findall(r"^(\S+\.(?:c|h|pyx|pxi|pxd))\s", packed.stdout, re.M)
+    assert "dualflow/csrc.tar" in packed.stdout
+    run(tmp_path, "env", f"XDG_CACHE_HOME={tmp_path}", fresh, "-c", USES_OF_SOURCES)
     # Move the tests away from the package sources, so that they test the installed package.
     run(tmp_path, "mv", tree / "tests", tmp_path / "tests")
     run(tmp_path, fresh, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_tensor.py",

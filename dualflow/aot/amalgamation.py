@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from dualflow.aot.runtime import BUILT, Runtime, all_sources, file_of_ops, is_kernel, read
+from dualflow.aot.csrc import all_sources, read
+from dualflow.aot.runtime import BUILT, Runtime, file_of_ops, is_kernel
 
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|TEMPLATE\b)')
 TEMPLATE = re.compile(r'\s*#\s*define TEMPLATE\s+"([^"]+)"')

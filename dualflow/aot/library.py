@@ -9,11 +9,12 @@ from pathlib import Path
 from dualflow._core import isa
 from dualflow.aot.amalgamation import joined
 from dualflow.aot.builds import library_makefile
+from dualflow.aot.csrc import read
 from dualflow.aot.entry import programs
 from dualflow.aot.export import machine_name, write_folder, write_texts
 from dualflow.aot.load_program import load_program
 from dualflow.aot.needs import needs_of
-from dualflow.aot.runtime import read, runtime
+from dualflow.aot.runtime import runtime
 from dualflow.errors import InvalidArgumentError
 
 __all__ = ["export_library"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence, Set
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-from dualflow.errors import NotFoundError
+from dualflow.aot.csrc import read, sources, texts
 
 ALWAYS = ("base", "op", "exec", "model")        # folders that are always included
 KERNELS = ("ops", "gemm", "conv", "attention", "recurrent", "factor")  # compiled per SIMD level
@@ -37,36 +36,6 @@ class Runtime(NamedTuple):
     changed: dict[str, str]
     common: list[str]
     kernels: list[str]
-
-
-@cache
-def root() -> Path:
-    """Return the path of csrc: in the package, or, in a checkout, next to the package."""
-    package = Path(__file__).resolve().parent.parent
-    for place in (package / "csrc", package.parent / "csrc"):
-        if (place / OPS).exists():
-            return place
-    raise NotFoundError("export: the C sources of dualflow are not installed with it")
-
-
-@cache
-def read(path: str) -> str:
-    """Return the text of a source."""
-    return (root() / path).read_text()
-
-
-@cache
-def sources(folder: str) -> tuple[str, ...]:
-    """Return the C files of a folder of csrc, with its subfolders."""
-    return tuple(sorted([path.relative_to(root()).as_posix()
-                         for path in (root() / folder).rglob("*.c")]))
-
-
-@cache
-def all_sources() -> tuple[str, ...]:
-    """Return the C files of all folders of csrc."""
-    return tuple([path for folder in sorted(root().iterdir()) if folder.is_dir()
-                  for path in sources(folder.name)])
 
 
 @cache
@@ -144,7 +113,7 @@ def _needed_by(path: str, text: str) -> Iterator[str]:
     """Yield the files that a file requires: the headers it includes and, for headers that declare
     functions of other files, those files."""
     for name in INCLUDE.findall(text):
-        if not (root() / name).exists():
+        if name not in texts():
             continue
         yield name
         folder = name.split("/")[0]

@@ -10,7 +10,8 @@ from dualflow._core import isa, ops
 from dualflow.aot import amalgamation
 from dualflow.aot.amalgamation import Joined, clashing, side
 from dualflow.aot.builds import FLAGS, LEVELS
-from dualflow.aot.runtime import BUILT, read, reduced_kernels, runtime
+from dualflow.aot.csrc import read
+from dualflow.aot.runtime import BUILT, reduced_kernels, runtime
 from tests.aot.test_build import COMPILER, CROSS, needs_make, works
 
 ALL = {"BOOL", "U8", "U16", "U32", "U64", "I8", "I16", "I32", "I64", "F16", "BF16", "F32", "F64"}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.aot import builds, runtime
+from dualflow.aot import builds, csrc, runtime
 from dualflow.aot.check import fnv, is_nan, one_nan
 from dualflow.aot.names import identifier
 from tests.aot.models import control, mlp, returned_as_is
@@ -237,11 +237,11 @@ def test_function_without_ops(tmp_path):
 
 def test_every_op_has_a_source_file():
     assert set(runtime.file_of_ops()) == set(df._core.ops())
-    assert all((runtime.root() / path).exists() for path in runtime.file_of_ops().values())
+    assert all(path in csrc.texts() for path in runtime.file_of_ops().values())
 
 
 def test_levels_match_setup():
-    setup = (runtime.root().parent / "setup.py").read_text()
+    setup = (Path(__file__).parents[2] / "setup.py").read_text()
     for name, flags in builds.LEVELS.items():
         listed = re.search(rf'"{name}": \[(.*?)\]', setup, re.S)[1]
         assert re.findall(r'"([^"]+)"', listed) == flags.split()

@@ -21,9 +21,11 @@ from functools import cache
 from pathlib import Path
 
 from dualflow._core import isa
+from dualflow.aot.amalgamation import Joined
 from dualflow.aot.builds import KERNEL_FLAGS, LEVELS
 from dualflow.aot.clusters.source import prelude
-from dualflow.aot.runtime import closure, read, root
+from dualflow.aot.csrc import read
+from dualflow.aot.runtime import BUILT, closure
 
 FLAGS = f"-O3 -std=gnu11 {KERNEL_FLAGS} -fPIC -g0 -w -fvisibility=hidden"
 Runner = Callable[[Sequence[str]], str | None]  # runs a command; returns None, or its error output
@@ -72,6 +74,13 @@ def closure_of_prelude() -> list[str]:
     return [path for path in closure(wanted) if path.endswith((".h", ".def"))]
 
 
+def expanded_prelude() -> str:
+    """Return the prelude with the texts of its headers in place of the includes, so that the
+    compiler needs no folder of headers."""
+    files = {BUILT: read(BUILT), "prelude": prelude(isa())}
+    return "\n".join([*Joined(files, set()).expanded("prelude", None)][1:]) + "\n"
+
+
 def digest(parts: Sequence[str]) -> str:
     """Return a short hash of texts."""
     of = hashlib.sha256()
@@ -82,7 +91,7 @@ def digest(parts: Sequence[str]) -> str:
 
 def flags() -> list[str]:
     """Return the flags of the library's kernels at the current level, for bit-equal results."""
-    return [*shlex.split(FLAGS), *shlex.split(LEVELS.get(isa(), "")), f"-I{root()}"]
+    return [*shlex.split(FLAGS), *shlex.split(LEVELS.get(isa(), ""))]
 
 
 # --- the folder ---
@@ -192,7 +201,7 @@ def prepared_prelude(compiler: tuple[str, ...], folder: Path, run: Runner) -> Pa
     """Return the header that sources include, precompiled if the compiler supports it."""
     header = folder / PRELUDE
     if not header.exists():
-        write(header, prelude(isa()).encode() + b"\n")
+        write(header, expanded_prelude().encode())
         if folder.parent.name == CLUSTERS:
             prune(folder)
     precompiled = Path(f"{header}.gch")
