@@ -102,6 +102,19 @@ void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, voi
     }
 }
 
+bool DF_SYM(df_conv_scales)(const df_conv *c)
+{
+    return DF_SYM(df_conv_packs)(c) && c->dtype == DF_F32 && c->groups == 1 &&
+           df_conv_taps(c) == 1 && df_conv_pixels(c) == size_of(c->in);
+}
+
+void DF_SYM(df_conv_forward_scaled)(const df_conv *c, const void *x, const void *w,
+                                    const void *scale, void *y, df_product_epilogue epilogue,
+                                    void *workspace)
+{
+    DF_SYM(df_conv_windows_run_scaled)(c, x, w, scale, y, epilogue, workspace);
+}
+
 /* --- gradient of the input: dx --- */
 
 /* True if dx is computed as a convolution of dy with flipped weights: the stride is 1, and input

@@ -25,6 +25,7 @@ typedef struct {
     bool exact; /* no Winograd transform: sums of all products */
     bool transformed; /* w was written by df_conv_transform; forward only */
     bool packed;      /* w was written by df_conv_pack_filters; forward only */
+    bool scaled;      /* x is multiplied by the `scale` of df_conv_forward_scaled; with packed */
 } df_conv;
 
 /* True if a convolution uses a transformed w, which may be computed once for many convolutions. It
@@ -49,6 +50,11 @@ int64_t DF_SYM(df_conv_filter_workspace)(const df_conv *c);
  * y as a matrix of pixels x c_out. */
 void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, void *y,
                              df_product_epilogue epilogue, void *workspace);
+/* Same for x * scale, a factor for each image and channel, of sizes with df_conv_scales. */
+bool DF_SYM(df_conv_scales)(const df_conv *c);
+void DF_SYM(df_conv_forward_scaled)(const df_conv *c, const void *x, const void *w,
+                                    const void *scale, void *y, df_product_epilogue epilogue,
+                                    void *workspace);
 /* dx, the gradient with respect to x, from dy, the gradient with respect to y. */
 void DF_SYM(df_conv_input)(const df_conv *c, const void *w, const void *dy, void *dx,
                            void *workspace);

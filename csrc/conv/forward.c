@@ -25,6 +25,8 @@ typedef struct {
     df_conv_segment *segments;    /* divided where passes end */
     const char *w;
     char *packed, *padded, *y;
+    const float *x, *scale; /* scale: NULL, or factors of x, whose products are in `scaled` */
+    float *scaled;
     bool flipped;
     const df_conv_regions *regions; /* NULL: all taps are multiplied */
     int64_t images;   /* number of images at a time */
@@ -73,6 +75,12 @@ static int64_t padded_bytes(const forward *f)
     return df_conv_mul_bytes(DF_SYM(df_conv_padded_bytes)(f->c), f->images);
 }
 
+static int64_t scaled_bytes(const df_conv *c)
+{
+    const int64_t pixels = df_conv_mul_bytes(c->n, df_conv_pixels(c));
+    return df_conv_align(df_conv_mul_bytes(df_conv_mul_bytes(pixels, c->c_in), sizeof(float)));
+}
+
 int64_t DF_SYM(df_conv_windows_workspace)(const df_conv *c)
 {
     df_conv_regions regions;
@@ -80,7 +88,7 @@ int64_t DF_SYM(df_conv_windows_workspace)(const df_conv *c)
     const int64_t table = df_conv_mul_bytes(f.n_segments, sizeof(df_conv_segment));
     return df_conv_sum_bytes(
         df_conv_sum_bytes(df_conv_align(table), c->packed ? 0 : packed_bytes(&f)),
-        padded_bytes(&f));
+        c->scaled ? scaled_bytes(c) : padded_bytes(&f));
 }
 
 /* Packed weights of a panel of a group. */
@@ -253,6 +261,19 @@ static void finish_tile(const forward *f, const tile *t, int64_t rows)
     }
 }
 
+/* Multiplies pixels by the scale. */
+static void scale_task(void *context, int64_t begin, int64_t end)
+{
+    const forward *f = context;
+    const int64_t channels = f->c->c_in;
+    for (int64_t pixel = begin; pixel < end; pixel++) {
+        const float *x = f->x + pixel * channels;
+        const float *by = f->scale + pixel / df_conv_pixels(f->c) * channels;
+        float *to = f->scaled + pixel * channels;
+        for (int64_t i = 0; i < channels; i++) to[i] = x[i] * by[i];
+    }
+}
+
 static void job_task(void *context, int64_t begin, int64_t end)
 {
     const forward *f = context;
@@ -272,6 +293,7 @@ static void job_task(void *context, int64_t begin, int64_t end)
         t.panel_end = df_min(t.panel + f->job_panels, f->columns.n_panels);
         t.n_pieces = DF_SYM(df_conv_pieces)(f->c, f->regions, &f->view, images, row, rows,
                                             t.pieces, t.windows, t.outputs);
+        if (f->scale && f->by_rows) scale_task((void *)f, row, row + rows);
         run_tile(f, &t);
         if (f->epilogue.piece && !f->epilogue.finish) finish_tile(f, &t, rows);
     }
@@ -304,13 +326,14 @@ static int64_t even_rows(const forward *f, int64_t most)
  * threads, between others: 53 us; 31 by rows). */
 static void cut_jobs(forward *f)
 {
-    const bool whole_rows = f->epilogue.piece && !f->epilogue.finish;
+    const bool in_pieces = f->epilogue.piece && !f->epilogue.finish;
     const int64_t weights = f->columns.vectors * f->columns.lanes * f->k;
     const int64_t channels = df_conv_group_in(f->c) + f->columns.n;
-    f->by_rows = whole_rows || f->pixels * channels / 2 > weights;
+    f->by_rows = in_pieces || f->pixels * channels / 2 > weights;
+    const bool whole_rows = in_pieces || (f->scale && f->by_rows); /* a job scales its pixels */
     f->job_rows = even_rows(f, DF_CONV_TILE_ROWS);
     f->job_panels = whole_rows ? f->columns.n_panels : df_min(f->columns.n_panels, 8);
-    while (n_jobs(f) < (whole_rows ? SOME_JOBS : MANY_JOBS) && job_macs(f) > SMALL_JOB) {
+    while (n_jobs(f) < (in_pieces ? SOME_JOBS : MANY_JOBS) && job_macs(f) > SMALL_JOB) {
         const bool can_cut_rows = f->job_rows > DF_CONV_HEIGHT;
         if (f->job_panels > 1 && !(f->by_rows && can_cut_rows))
             f->job_panels = df_ceil_div(f->job_panels, 2);
@@ -319,33 +342,54 @@ static void cut_jobs(forward *f)
     }
 }
 
+static void run(forward *f, const void *x, const void *w, void *y, void *workspace)
+{
+    const df_conv *c = f->c;
+    const bool copied = is_copied(f);
+    const int64_t bytes = df_conv_bytes(c), pixels = df_conv_pixels(c);
+    const int64_t image = c->in[0] * c->in[1] * c->in[2] * c->c_in * bytes;
+    const int64_t table = df_conv_align(f->n_segments * (int64_t)sizeof(df_conv_segment));
+    f->w = w;
+    f->y = y;
+    f->segments = workspace;
+    f->packed = c->packed ? (char *)w : (char *)workspace + table;
+    f->padded = (char *)workspace + table + (c->packed ? 0 : packed_bytes(f));
+    f->scaled = (float *)f->padded;
+    f->x = x;
+    f->view = copied ? DF_SYM(df_conv_view_of)(c, f->padded)
+                     : DF_SYM(df_conv_in_place)(c, f->scale ? f->scaled : x);
+    f->view.apart = f->regions != NULL;
+    cut_segments(f);
+    if (!c->packed) pack_all(f);
+    for (int64_t i = 0; i < c->n; i += f->images) {
+        const int64_t n = df_min(f->images, c->n - i);
+        f->pixel0 = i * pixels;
+        f->pixels = n * pixels;
+        if (copied) DF_SYM(df_conv_pad)(c, (const char *)x + i * image, n, f->padded);
+        cut_jobs(f);
+        if (f->scale && !f->by_rows)
+            df_parallel_for(f->pixels, 4, 0.1 * (double)c->c_in, scale_task, f);
+        df_parallel_for(n_jobs(f), 1, job_macs(f) * 0.125 / (double)f->columns.lanes, job_task, f);
+    }
+}
+
 void DF_SYM(df_conv_windows_run)(const df_conv *c, const void *x, const void *w, bool flipped,
                                  void *y, df_product_epilogue epilogue, void *workspace)
 {
     df_conv_regions regions;
     forward f = plan(c, &regions);
-    const bool copied = is_copied(&f);
-    const int64_t bytes = df_conv_bytes(c), pixels = df_conv_pixels(c);
-    const int64_t image = c->in[0] * c->in[1] * c->in[2] * c->c_in * bytes;
-    const int64_t table = df_conv_align(f.n_segments * (int64_t)sizeof(df_conv_segment));
-    f.w = w;
-    f.y = y;
     f.flipped = flipped;
     f.epilogue = epilogue;
-    f.segments = workspace;
-    f.packed = c->packed ? (char *)w : (char *)workspace + table;
-    f.padded = (char *)workspace + table + (c->packed ? 0 : packed_bytes(&f));
-    f.view = copied ? DF_SYM(df_conv_view_of)(c, f.padded) : DF_SYM(df_conv_in_place)(c, x);
-    f.view.apart = f.regions != NULL;
-    cut_segments(&f);
-    if (!c->packed) pack_all(&f);
-    for (int64_t i = 0; i < c->n; i += f.images) {
-        const int64_t n = df_min(f.images, c->n - i);
-        f.pixel0 = i * pixels;
-        f.pixels = n * pixels;
-        if (copied) DF_SYM(df_conv_pad)(c, (const char *)x + i * image, n, f.padded);
-        cut_jobs(&f);
-        df_parallel_for(n_jobs(&f), 1, job_macs(&f) * 0.125 / (double)f.columns.lanes, job_task,
-                        &f);
-    }
+    run(&f, x, w, y, workspace);
+}
+
+void DF_SYM(df_conv_windows_run_scaled)(const df_conv *c, const void *x, const void *w,
+                                        const void *scale, void *y, df_product_epilogue epilogue,
+                                        void *workspace)
+{
+    df_conv_regions regions;
+    forward f = plan(c, &regions);
+    f.scale = scale;
+    f.epilogue = epilogue;
+    run(&f, x, w, y, workspace);
 }

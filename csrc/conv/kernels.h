@@ -10,6 +10,10 @@ int64_t DF_SYM(df_conv_windows_workspace)(const df_conv *c);
 void DF_SYM(df_conv_windows_run)(const df_conv *c, const void *x, const void *w, bool flipped,
                                  void *y, df_product_epilogue epilogue, void *workspace);
 
+void DF_SYM(df_conv_windows_run_scaled)(const df_conv *c, const void *x, const void *w,
+                                        const void *scale, void *y, df_product_epilogue epilogue,
+                                        void *workspace);
+
 /* Packing of w for it ahead of a run. */
 int64_t DF_SYM(df_conv_windows_packed_bytes)(const df_conv *c);
 void DF_SYM(df_conv_windows_pack)(const df_conv *c, const void *w, void *to);

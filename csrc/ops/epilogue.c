@@ -26,10 +26,11 @@ typedef struct {
 /* Sets the call of `e` once the product has its shape; `e` may not move afterwards. */
 static void set_call(epilogue *e, const df_product *product, const df_call *call)
 {
-    e->call = (df_call){.op = call->op, .n_in = call->n_in - 1, .n_out = call->n_out, .in = e->in,
-                        .out = call->out, .attrs = e->attrs};
+    const int before = product->n_in - 1;
+    e->call = (df_call){.op = call->op, .n_in = call->n_in - before, .n_out = call->n_out,
+                        .in = e->in, .out = call->out, .attrs = e->attrs};
     e->in[0] = &e->product;
-    for (int i = 2; i < call->n_in; i++) e->in[i - 1] = call->in[i];
+    for (int i = 1; i < e->call.n_in; i++) e->in[i] = call->in[i + before];
     e->attrs[0].list = (df_ints){e->product.shape, e->product.ndim};
     e->attrs[1].list = call->attrs[product->code].list;
 }
@@ -37,9 +38,9 @@ static void set_call(epilogue *e, const df_product *product, const df_call *call
 static df_status describe(const df_product *product, const df_call *call, epilogue *e,
                           df_error *err)
 {
-    if (call->n_in < 2 || call->n_in > MAX_INPUTS)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, expected 2 to %d",
-                       call->op->name, call->n_in, MAX_INPUTS);
+    if (call->n_in < product->n_in || call->n_in > MAX_INPUTS)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, expected %d to %d",
+                       call->op->name, call->n_in, product->n_in, MAX_INPUTS);
     const df_ints code = call->attrs[product->code].list;
     if (code.n < 1 || code.v[0] != 1 || call->n_out < 1)
         return df_fail(err, DF_INVALID_ARGUMENT,

@@ -6,11 +6,12 @@
 #include "gemm/epilogue.h"
 #include "op/op.h"
 
-/* Describes an op with at least one output whose inputs 0 and 1 are multiplied. Its attribute
- * `code` is tile code in which value 0 is the product and the other values are the remaining
+/* Describes an op with at least one output that multiplies its first inputs. Its attribute `code`
+ * is tile code in which value 0 is the product and the other values are the remaining
  * inputs, whose shapes must broadcast to that of the product. The functions concern only the
  * product. */
 typedef struct {
+    int n_in; /* inputs of the product */
     int code;
     df_status (*infer)(const df_call *call, df_error *err);
     int64_t (*workspace)(const df_call *call);
@@ -38,8 +39,8 @@ df_status DF_SYM(df_epilogue_compile)(const df_product *product, const df_call *
 df_status DF_SYM(df_epilogue_run)(const df_product *product, const df_call *call, df_error *err);
 
 /* Defines the functions of the record of such an op, and their fields. */
-#define EPILOGUE(of, code, infer, workspace, prepare, run)                                       \
-    static const df_product PRODUCT_##of = {code, infer, workspace, prepare, run};               \
+#define EPILOGUE(of, n_in, code, infer, workspace, prepare, run)                                 \
+    static const df_product PRODUCT_##of = {n_in, code, infer, workspace, prepare, run};         \
     static df_status infer_cluster_##of(const df_call *call, df_error *err)                      \
     { return DF_SYM(df_epilogue_infer)(&PRODUCT_##of, call, err); }                              \
     static int count_cluster_##of(const df_call *call)                                           \

@@ -10,6 +10,7 @@ from dualflow import _core
 from dualflow.graph.passes import cache_invariants
 from tests.graph.passes.test_cache_invariants import cached
 from tests.graph.test_conv_epilogue import CONVOLUTIONS, attributes
+from tests.ops import harness
 
 DTYPES = ["float32", "float64", "int32", "int64", "float16", "bfloat16"]
 # Shapes with remainders of panels and blocks, partial tiles, several passes over k.
@@ -174,6 +175,61 @@ def test_constant_filters_are_packed(dtype, groups):
         packs = filters is w and dtype == "float32"
         assert cached(f, x) == ["conv_pack"] * packs
         assert "conv_packed_cluster" in f.graph_for(x).text() or not packs
+
+
+SCALED = [((1, 28, 28, 40), 24), ((2, 14, 13, 112), 40), ((1, 7, 7, 160), 960), ((3, 5, 4, 17), 33),
+          ((1, 7, 7, 960), 160), ((2, 3, 5, 4, 20), 40), ((2, 9, 24), 70), ((1, 40, 40, 3), 5)]
+
+
+@pytest.mark.parametrize("activation", [None, df.nn.relu, df.nn.silu, df.nn.gelu])
+@pytest.mark.parametrize("shape, outputs", SCALED)
+def test_a_scale_of_channels_is_applied_by_the_convolution(shape, outputs, activation):
+    """As in squeeze-and-excitation. With few weights, jobs scale the pixels that they multiply."""
+    n = len(shape) - 2
+    w = drawn("float32", *[1] * n, shape[-1], outputs, seed=1)
+    bias = drawn("float32", outputs, seed=2)
+    squeeze = drawn("float32", shape[-1], shape[-1], seed=3)
+    axes = list(range(1, n + 1))
+
+    def f(x):
+        x = df.nn.relu(x)
+        scale = df.sigmoid(df.reduce_mean(x, axes, keepdims=True) @ squeeze)
+        y = df.nn.convolution(x * scale, w) + bias
+        return y if activation is None else activation(y)
+
+    traced, x = df.function(f), drawn("float32", *shape)
+    for n_threads in (1, 2, 8):
+        with harness.threads(n_threads):
+            assert bits(traced(x)) == bits(f(x))
+    assert "conv_scaled" in traced.graph_for(x).text()
+
+
+def test_a_scale_that_the_convolution_cannot_apply():
+    """Filters of several pixels, a scale of pixels, and a product that is also returned."""
+    w, wide = drawn("float32", 1, 1, 40, 24), drawn("float32", 3, 3, 40, 24)
+    scale, of_pixels = drawn("float32", 2, 1, 1, 40), drawn("float32", 1, 9, 9, 40)
+    for by, filters, returned in ((scale, wide, False), (of_pixels, w, False), (scale, w, True)):
+        def f(x, by=by, filters=filters, returned=returned):
+            x = df.nn.relu(x)
+            y = x * by
+            z = df.nn.conv2d(y, filters, 1, "SAME")
+            return x, z, y if returned else z
+
+        traced, x = df.function(f), drawn("float32", 2, 9, 9, 40)
+        assert [bits(y) for y in traced(x)] == [bits(y) for y in f(x)]
+        assert "conv_scaled" not in traced.graph_for(x).text()
+
+
+@pytest.mark.parametrize("scale, message", [
+    ((1, 1, 1, 39), "for each of 2 images and 40 channels"), ((80,), None)])
+def test_shape_of_a_scale(scale, message):
+    x, packed = df.ones([2, 3, 3, 40]), _core.apply("conv_pack", df.ones([1, 1, 40, 24]), groups=1)
+    given = {"filters": [1, 1, 40, 24], **PLAIN}
+    if message is None:
+        assert _core.apply("conv_scaled", x, packed, df.ones(scale), **given).shape == (2, 3, 3, 24)
+    else:
+        with pytest.raises(df.errors.ShapeError, match=message):
+            _core.apply("conv_scaled", x, packed, df.ones(scale), **given)
 
 
 def test_filters_of_unknown_sizes_are_packed():

@@ -65,7 +65,7 @@ static void run_product(const df_call *call, const void *prepared, void *to,
     DF_SYM(df_conv_forward)(&c, call->in[0]->data, call->in[1]->data, to, epilogue, workspace);
 }
 
-EPILOGUE(conv, CODE, infer_conv, workspace_conv, NULL, run_product)
+EPILOGUE(conv, 2, CODE, infer_conv, workspace_conv, NULL, run_product)
 
 DF_OP(conv_cluster) = {EPILOGUE_OP(conv), .name = "conv_cluster", .n_attrs = 6,
                        .attrs = {DF_CONV_GEOMETRY_ATTRS, {"code", DF_ATTR_INTS}},

@@ -120,7 +120,7 @@ DF_OP(conv_transformed) = {.name = "conv_transformed", .kind = DF_GENERAL, .cann
                            .infer = infer_transformed, .workspace = workspace_transformed,
                            .run = run_transformed, .flops = flops_transformed};
 
-EPILOGUE(transformed, CODE, infer_transformed, workspace_transformed, NULL,
+EPILOGUE(transformed, 2, CODE, infer_transformed, workspace_transformed, NULL,
          run_transformed_to)
 
 DF_OP(conv_transformed_cluster) = {
@@ -238,9 +238,70 @@ DF_OP(conv_packed) = {.name = "conv_packed", .kind = DF_GENERAL, .cannot_fail = 
                       .infer = infer_packed, .workspace = workspace_packed, .run = run_packed,
                       .flops = flops_packed};
 
-EPILOGUE(of_packed, CODE_OF_PACKED, infer_packed, workspace_packed, NULL, run_packed_to)
+EPILOGUE(of_packed, 2, CODE_OF_PACKED, infer_packed, workspace_packed, NULL, run_packed_to)
 
 DF_OP(conv_packed_cluster) = {
     EPILOGUE_OP(of_packed), .name = "conv_packed_cluster", .n_attrs = 7,
+    .attrs = {DF_CONV_GEOMETRY_ATTRS, {"filters", DF_ATTR_INTS}, {"code", DF_ATTR_INTS}},
+    .flops = flops_packed};
+
+/* --- conv_scaled: conv_packed of x * scale, one factor for each image and channel, as in
+ * squeeze-and-excitation. A core scales the pixels that it multiplies next. --- */
+
+static df_conv conv_of_scaled(const df_call *call)
+{
+    df_conv c = conv_of_packed(call);
+    c.scaled = true;
+    return c;
+}
+
+static df_status infer_scaled(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[0], *scale = call->in[2];
+    df_status status = infer_packed(call, err);
+    if (status != DF_OK || x->size < 0 || call->in[1]->size < 0 || scale->size < 0) return status;
+    const df_conv c = conv_of_scaled(call);
+    if (scale->dtype != DF_F32 || scale->size != c.n * c.c_in)
+        return df_fail(err, DF_BAD_SHAPE, "%s: scale is %s, expected float32 with an element for "
+                       "each of %lld images and %lld channels", call->op->name,
+                       df_tensor_text(scale).text, (long long)c.n, (long long)c.c_in);
+    const df_conv_shapes s = shapes_of_packed(call);
+    return DF_SYM(df_conv_scales)(&c)
+               ? DF_OK
+               : DF_SYM(df_conv_fail_shapes)(&s, "filters of one pixel and strides of 1", err);
+}
+
+static int64_t workspace_scaled(const df_call *call)
+{
+    const df_conv c = conv_of_scaled(call);
+    return DF_SYM(df_conv_forward_workspace)(&c);
+}
+
+static void run_scaled_to(const df_call *call, const void *prepared, void *to,
+                          df_product_epilogue epilogue, void *workspace)
+{
+    const df_conv c = conv_of_scaled(call);
+    (void)prepared;
+    DF_SYM(df_conv_forward_scaled)(&c, call->in[0]->data, call->in[1]->data, call->in[2]->data, to,
+                                   epilogue, workspace);
+}
+
+static df_status run_scaled(const df_call *call, df_error *err)
+{
+    (void)err;
+    run_scaled_to(call, NULL, call->out[0]->data, (df_product_epilogue){0}, call->workspace);
+    return DF_OK;
+}
+
+DF_OP(conv_scaled) = {.name = "conv_scaled", .kind = DF_GENERAL, .cannot_fail = true,
+                      .internal = true, .n_in = 3, .n_out = 1, .n_attrs = 6,
+                      .attrs = {DF_CONV_GEOMETRY_ATTRS, {"filters", DF_ATTR_INTS}},
+                      .infer = infer_scaled, .workspace = workspace_scaled, .run = run_scaled,
+                      .flops = flops_packed};
+
+EPILOGUE(of_scaled, 3, CODE_OF_PACKED, infer_scaled, workspace_scaled, NULL, run_scaled_to)
+
+DF_OP(conv_scaled_cluster) = {
+    EPILOGUE_OP(of_scaled), .name = "conv_scaled_cluster", .n_attrs = 7,
     .attrs = {DF_CONV_GEOMETRY_ATTRS, {"filters", DF_ATTR_INTS}, {"code", DF_ATTR_INTS}},
     .flops = flops_packed};

@@ -246,7 +246,7 @@ static void run_product(const df_call *call, const void *prepared, void *to,
     DF_SYM(df_gemm_run)(prepared, &data, workspace);
 }
 
-EPILOGUE(matmul, CODE, infer, workspace, prepare_product, run_product)
+EPILOGUE(matmul, 2, CODE, infer, workspace, prepare_product, run_product)
 
 /* Inputs after the first two may have any shape that broadcasts to that of the product. */
 DF_OP(matmul_cluster) = {EPILOGUE_OP(matmul), .name = "matmul_cluster", .n_attrs = 3,

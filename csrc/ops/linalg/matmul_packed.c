@@ -167,7 +167,7 @@ static void run_product(const df_call *call, const void *prepared, void *to,
     DF_SYM(df_gemm_run)(prepared, &data, workspace);
 }
 
-EPILOGUE(packed, CODE, infer, workspace, prepare_product, run_product)
+EPILOGUE(packed, 2, CODE, infer, workspace, prepare_product, run_product)
 
 DF_OP(matmul_packed_cluster) = {
     EPILOGUE_OP(packed), .name = "matmul_packed_cluster", .n_attrs = 2,

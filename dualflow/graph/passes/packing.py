@@ -4,6 +4,7 @@
     a matrix captured by a loop             packed before the loop (`loop_packing`)
     a matrix that many products transpose   transposed once
     filters that last from run to run       transformed (Winograd) or packed once, then cached
+    a scale of the input's channels         applied by a convolution with packed filters
     constant kernels of recurrent layers    packed once, then cached
     weights of an imported model            packed once, the matrix freed
 
@@ -33,6 +34,7 @@ PACK, MATMUL_PACKED = get_op("pack_matrix"), get_op("matmul_packed")
 CONV, TRANSFORM = get_op("conv"), get_op("conv_transform")
 CONV_TRANSFORMED = get_op("conv_transformed")
 PACK_FILTERS, CONV_PACKED = get_op("conv_pack"), get_op("conv_packed")
+CONV_SCALED, MULTIPLY = get_op("conv_scaled"), get_op("multiply")
 PACK_KERNEL = get_op("pack_kernel")
 RECURRENT = {get_op(name): get_op(f"{name}_packed") for name in ("simple_rnn", "lstm", "gru")}
 MIN_READERS = 3
@@ -146,6 +148,8 @@ def _pack_filters(graph: Graph) -> Graph:
     """Pack constant filters, unless there are so many pixels that packing is a small part."""
     invariant = invariant_values(graph)
     packed: dict[tuple[Symbol, int], Symbol] = {}
+    readers = Counter([x for node in graph.nodes for x in node.inputs])
+    readers.update(graph.outputs)
 
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
         if node.op is not CONV:
@@ -164,12 +168,32 @@ def _pack_filters(graph: Graph) -> Graph:
                                **node.attr_dict)
         except ShapeError:
             return None                     # another kernel computes this convolution
-        if not is_worth_it(found, invariant[w]):
+        scaled = _scaled(graph, node, found, readers)
+        if scaled is None and not is_worth_it(found, invariant[w]):
             return None
         packed[key] = found
-        return (made,)
+        return (made if scaled is None else scaled,)
 
     return edit(graph, visit)
+
+
+def _scaled(graph: Graph, node: Node, packed: Symbol, readers: Counter[Symbol]) -> Symbol | None:
+    """Return the convolution of y * scale, a factor for each image and channel, if x is such a
+    product, which nothing else reads; None otherwise. If nothing else reads y, the multiplication
+    may be in the epilogue of the node that makes y."""
+    x, w = node.inputs
+    if x.node.op is not MULTIPLY or readers[x] > 1:
+        return None
+    shape = x.known_shape
+    for y, scale in (x.node.inputs, x.node.inputs[::-1]):
+        if (y.known_shape == shape and readers[y] > 1
+                and scale.known_shape == (shape[0], *[1] * (len(shape) - 2), shape[-1])):
+            try:
+                return replacement(graph, node, CONV_SCALED, y, packed, scale, filters=w.shape,
+                                   **node.attr_dict)
+            except ShapeError:
+                return None                 # filters of several pixels
+    return None
 
 
 def _pack_kernels(graph: Graph) -> Graph:

@@ -78,6 +78,7 @@ refuse("gradients of recurrent layers are not written; save the function without
 refuse("only passes create it, and files are written before passes run", "matmul_cluster",
        "pack_matrix", "matmul_packed", "matmul_packed_cluster", "conv_cluster", "conv_transform",
        "conv_transformed", "conv_transformed_cluster", "conv_pack", "conv_packed",
-       "conv_packed_cluster", "pack_kernel", "simple_rnn_packed", "lstm_packed", "gru_packed",
-       "channel_sum", "channel_mean", "channel_variance", "cluster",
-       "dynamic_attrs", "dimension", "assert_sizes", "sum_of_slices", "add_rows")
+       "conv_packed_cluster", "conv_scaled", "conv_scaled_cluster", "pack_kernel",
+       "simple_rnn_packed", "lstm_packed", "gru_packed", "channel_sum", "channel_mean",
+       "channel_variance", "cluster", "dynamic_attrs", "dimension", "assert_sizes", "sum_of_slices",
+       "add_rows")
