@@ -63,10 +63,11 @@ static forward plan(const df_conv *c, df_conv_regions *regions)
     return f;
 }
 
+/* The same at every SIMD level, so that exports can pack: rows are padded to the longest vector. */
 static int64_t packed_bytes(const forward *f)
 {
-    const int64_t width = f->columns.vectors * DF_VEC_BYTES;
-    return df_conv_align(df_conv_mul_bytes(df_conv_mul_bytes(width, f->k), f->c->groups));
+    const int64_t width = df_conv_align(f->columns.n * df_conv_bytes(f->c));
+    return df_conv_mul_bytes(df_conv_mul_bytes(width, f->k), f->c->groups);
 }
 
 static int64_t padded_bytes(const forward *f)

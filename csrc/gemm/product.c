@@ -136,11 +136,14 @@ static int64_t packed_panel_bytes(const gemm_product *t, int64_t cols, int64_t k
     return n_vectors(t, cols) * DF_VEC_BYTES * n_groups(t, k);
 }
 
+/* For numbers that are not paired, the same at every SIMD level, so that exports can pack: rows are
+ * padded to the longest vector. */
 int64_t DF_SYM(df_product_packed_bytes)(const df_gemm *g)
 {
     gemm_product t;
     int64_t bytes = 0;
     DF_SYM(df_product_plan)(&t, g);
+    if (t.group == 1) return df_ceil_div(g->n * t.bytes, DF_ALIGNMENT) * DF_ALIGNMENT * g->k;
     for (int64_t p = 0; p < t.n_panels; p++)
         bytes += packed_panel_bytes(&t, panel_start(&t, p + 1) - panel_start(&t, p), g->k);
     return bytes;

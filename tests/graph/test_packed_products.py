@@ -2,12 +2,17 @@
 `conv_transform` and `conv_packed` of `conv_pack` those of `conv`; passes use them for operands that
 persist between runs."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import dualflow as df
 from dualflow import _core
 from dualflow.graph.passes import cache_invariants
+from tests import levels
 from tests.graph.passes.test_cache_invariants import cached
 from tests.graph.test_conv_epilogue import CONVOLUTIONS, attributes
 from tests.ops import harness
@@ -230,6 +235,29 @@ def test_shape_of_a_scale(scale, message):
     else:
         with pytest.raises(df.errors.ShapeError, match=message):
             _core.apply("conv_scaled", x, packed, df.ones(scale), **given)
+
+
+SIZES_OF_PACKED = """
+import dualflow as df
+from dualflow import _core
+for dtype in "float32", "float64":
+    for rows, k, columns in ((2, 3, 1 + 1), (40, 70, 37), (200, 130, 130), (9, 33, 400)):
+        w = df.ones([k, columns], dtype)
+        print(_core.apply("pack_matrix", w, transpose=False, rows=rows).size)
+for w, groups in (((3, 3, 5, 7), 1), ((1, 1, 40, 24), 1), ((3, 3, 8, 48), 4)):
+    print(_core.apply("conv_pack", df.ones(w), groups=groups).size)
+"""
+
+
+def test_packed_sizes_are_those_of_every_level():
+    """Exports contain them, and run at other levels."""
+    found = {}
+    for level in "baseline", "avx2", "avx512":
+        if levels.is_available(level):
+            run = subprocess.run([sys.executable, "-c", SIZES_OF_PACKED], check=True, text=True,
+                                 env=os.environ | {"DUALFLOW_ISA": level}, capture_output=True)
+            found[level] = run.stdout.split()
+    assert len(set(map(tuple, found.values()))) == 1, found
 
 
 def test_filters_of_unknown_sizes_are_packed():

@@ -25,7 +25,8 @@ class Options(NamedTuple):
     jit : bool
         Whether clusters are compiled to machine code in the background.
     portable : bool
-        Whether the program must run at other SIMD levels, too: then no matrix is packed.
+        Whether the program must run at other SIMD levels, too: then only arrays whose packed size
+        is the same at every level are packed.
     lent_bytes : int
         Smallest argument, in bytes, that a run may free after its last reader, and smallest result
         that it may allocate at its first writer (csrc/exec/program.h); 0: none.

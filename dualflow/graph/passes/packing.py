@@ -46,15 +46,13 @@ MAX_BYTES = 4 << 20     # of transformed filters; reading more takes as long as 
 def run(graph: Graph, options: Options) -> Graph:
     """Rewrite products and convolutions whose right operand is worth packing."""
     if any([node.op is CONV for node in graph.nodes]):
-        graph = _transform_invariants(graph)
-    if options.portable:
-        return graph
-    if any([node.op is CONV for node in graph.nodes]):
-        graph = _pack_filters(graph)
-    if any([node.op in RECURRENT for node in graph.nodes]):
+        graph = _pack_filters(_transform_invariants(graph))
+    if not options.portable and any([node.op in RECURRENT for node in graph.nodes]):
         graph = _pack_kernels(graph)
     if any([is_small(node) for node in graph.nodes]):
-        graph = _pack_weights(_pack_invariants(graph), options)
+        graph = _pack_invariants(graph, options)
+        if not options.portable:
+            graph = _pack_weights(graph, options)
         graph = _transpose_often_read(graph)
     return graph
 
@@ -71,7 +69,8 @@ def packed_product(graph: Graph, node: Node,
     return (replacement(graph, node, MATMUL_PACKED, a, packed[key], columns=y.shape[-1]),)
 
 
-def _pack_invariants(graph: Graph) -> Graph:
+def _pack_invariants(graph: Graph, options: Options) -> Graph:
+    """Pack matrices, for portable programs those whose packed size is the same at every level."""
     invariant = invariant_values(graph)
     packed: dict[tuple[Symbol, bool, int], Symbol] = {}
 
@@ -79,6 +78,8 @@ def _pack_invariants(graph: Graph) -> Graph:
         if not is_small(node) or node.inputs[1] not in invariant or node.attr_dict["transpose_a"]:
             return None
         b = node.inputs[1]
+        if options.portable and _is_half(b):
+            return None
         if not _packs(node) and any([x.node.op is VARIABLE for x in invariant[b]]):
             return None
         made = packed_product(graph, node, packed)
