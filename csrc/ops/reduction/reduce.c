@@ -447,7 +447,11 @@ DF_OP(reduce_mean_of_squares) = {REDUCTION_OP(mean_of_squares), OF_FLOATS_ALONE(
 /* Substituted by a graph pass for reductions in channels first of a transposed tensor. */
 CHANNEL_REDUCTION(sum)
 CHANNEL_REDUCTION(mean)
+CHANNEL_REDUCTION(sum_of_squares)
+CHANNEL_REDUCTION(mean_of_squares)
 CHANNEL_REDUCTION(variance)
 DF_OP(channel_sum) = {CHANNEL_REDUCTION_OP(sum)};
 DF_OP(channel_mean) = {CHANNEL_REDUCTION_OP(mean)};
+DF_OP(channel_sum_of_squares) = {CHANNEL_REDUCTION_OP(sum_of_squares)};
+DF_OP(channel_mean_of_squares) = {CHANNEL_REDUCTION_OP(mean_of_squares)};
 DF_OP(channel_variance) = {CHANNEL_REDUCTION_OP(variance)};

@@ -56,6 +56,7 @@ DF_INLINE void FN(reduce_apart)(T *out, int64_t out_step, const T *x, const T *p
                              0, FN(map), FN(plus));                                              \
     }
 APART(sum, plain)
+APART(sum_square, squared)
 APART(sum_deviation, square_of_difference)
 #undef DTYPE
 
@@ -65,6 +66,10 @@ APART(sum_deviation, square_of_difference)
 static const reduction channel_sum = {.first = APART_OF(sum), .rest = {FLOAT_REDUCERS(sum)}};
 static const reduction channel_mean = {.first = APART_OF(sum), .rest = {FLOAT_REDUCERS(sum)},
                                        FINISH(mean)};
+static const reduction channel_sum_of_squares = {.first = APART_OF(sum_square),
+                                                 .rest = {FLOAT_REDUCERS(sum)}};
+static const reduction channel_mean_of_squares = {.first = APART_OF(sum_square),
+                                                  .rest = {FLOAT_REDUCERS(sum)}, FINISH(mean)};
 static const reduction channel_variance = {.first = APART_OF(sum_deviation),
                                            .rest = {FLOAT_REDUCERS(sum)}, FINISH(mean),
                                            .parameter = &channel_mean};

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 CONCAT, SPLIT, PAD = get_op("concat"), get_op("split"), get_op("pad")
 SLICE = get_op("strided_slice")
 CHANNEL_REDUCTIONS = {get_op(f"reduce_{of}"): get_op(f"channel_{of}")
-                      for of in ("sum", "mean", "variance")}
+                      for of in ("sum", "mean", "sum_of_squares", "mean_of_squares", "variance")}
 WHOLE = -2**63              # begin and end of a slice without bounds
 PLAIN = 0                   # kind of a slice: from begin to end
 

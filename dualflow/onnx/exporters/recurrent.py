@@ -80,5 +80,5 @@ refuse("only passes create it, and files are written before passes run", "matmul
        "conv_transformed", "conv_transformed_cluster", "conv_pack", "conv_packed",
        "conv_packed_cluster", "conv_scaled", "conv_scaled_cluster", "pack_kernel",
        "simple_rnn_packed", "lstm_packed", "gru_packed", "channel_sum", "channel_mean",
-       "channel_variance", "cluster", "dynamic_attrs", "dimension", "assert_sizes", "sum_of_slices",
-       "add_rows")
+       "channel_sum_of_squares", "channel_mean_of_squares", "channel_variance", "cluster",
+       "dynamic_attrs", "dimension", "assert_sizes", "sum_of_slices", "add_rows")

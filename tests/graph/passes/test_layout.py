@@ -53,6 +53,14 @@ def normalized(rng, x):
                                                                *[1] * (x.ndim - 2))
 
 
+def squares(rng, x):
+    """Normalise by moments written as means of squares, as tutorials do."""
+    axes = [0, *range(2, x.ndim)]
+    centred = x - df.reduce_mean(x, axes, keepdims=True)
+    power = df.reduce_mean(df.square(centred), axes, keepdims=True)
+    return centred / df.sqrt(power + df.reduce_sum(df.square(x), axes[1:], keepdims=True) + 1.)
+
+
 def moments(rng, x):
     """Reduce all sizes, with and without the batch and keepdims, and some of the sizes."""
     sizes = list(range(2, x.ndim))
@@ -63,6 +71,8 @@ def moments(rng, x):
 
 STEPS = {
     "moments": moments,
+    "squares": squares,
+    "squeeze": lambda rng, x: conv(rng, scaled(rng, df.nn.relu(x)), x.shape[1], 1),
     "rows": lambda rng, x: x - df.reduce_mean(x, -1, keepdims=True),
     "bias": bias,
     "scaled": scaled,
@@ -143,7 +153,7 @@ def test_random_networks(seed):
 MOVED = {"bias": 0, "relu": 0, "silu": 0, "clipped": 0, "residual": 0, "conv": 0, "branches": 0,
          "padded": 0, "every second": 0, "reversed": 0, "selected": 0, "channels last": 0,
          "merged": 0, "shuffled": 1, "plain operand": 0, "scaled": 0, "normalized": 0,
-         "moments": 0}
+         "moments": 0, "squares": 0, "squeeze": 0}
 
 
 @pytest.mark.parametrize("batch", [1, 2])

@@ -17,7 +17,7 @@ SPECIAL = [0., -0., np.nan, np.inf, -np.inf, 1e38, -1e-40]
 
 def check(x):
     first = df.transpose(x, [0, x.ndim - 1, *range(1, x.ndim - 1)])
-    for of in ("sum", "mean", "variance"):
+    for of in ("sum", "mean", "sum_of_squares", "mean_of_squares", "variance"):
         for over_batch in (False, True):
             axes = [*[0] * over_batch, *range(2, x.ndim)]
             for keepdims in (False, True):
