@@ -25,15 +25,15 @@ static df_status check_list(const df_conv_shapes *s, int attr, int64_t n, int64_
     static const char *const NAMES[] = {"strides", "dilations", "same", "pads"};
     const df_ints list = s->attrs[attr].list;
     const char *op = s->call->op->name;
-    const df_text x = df_shape_text(s->ndim, s->x);
     for (int64_t i = 0; i < list.n; i++)
         if (list.v[i] < least)
             return df_fail(err, DF_INVALID_ARGUMENT, "%s: %s has %lld for input %s, expected %lld "
-                           "values of at least %lld", op, NAMES[attr], (long long)list.v[i], x.text,
-                           (long long)n, (long long)least);
+                           "values of at least %lld", op, NAMES[attr], (long long)list.v[i],
+                           df_shape_text(s->ndim, s->x).text, (long long)n, (long long)least);
     if (list.n == n) return DF_OK;
     return df_fail(err, DF_INVALID_ARGUMENT, "%s: %s has %lld values for input %s, expected %lld",
-                   op, NAMES[attr], (long long)list.n, x.text, (long long)n);
+                   op, NAMES[attr], (long long)list.n, df_shape_text(s->ndim, s->x).text,
+                   (long long)n);
 }
 
 static df_status check_channels(const df_conv_shapes *s, df_error *err)

@@ -192,17 +192,18 @@ static inline df_status check_batch(const df_call *call, int ndim, const int64_t
                                     bool nested, df_error *err)
 {
     const int limit = indices->ndim - (nested ? 1 : 0);
-    const df_text table = df_shape_text(ndim, shape);
-    const df_text ix = df_shape_text(indices->ndim, indices->shape);
     if (batch_dims < 0 || batch_dims > limit || batch_dims > axis)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: batch_dims is %lld with indices of shape %s "
                        "and axis %d, expected 0 to %d", call->op->name, (long long)batch_dims,
-                       ix.text, axis, limit < axis ? limit : axis);
+                       df_shape_text(indices->ndim, indices->shape).text, axis,
+                       limit < axis ? limit : axis);
     for (int i = 0; i < batch_dims; i++)
         if (!may_equal(shape[i], indices->shape[i]))
             return df_fail(err, DF_BAD_SHAPE, "%s: shapes %s and, of indices, %s differ in batch "
                            "dimension %d, expected the first %lld equal", call->op->name,
-                           table.text, ix.text, i, (long long)batch_dims);
+                           df_shape_text(ndim, shape).text,
+                           df_shape_text(indices->ndim, indices->shape).text, i,
+                           (long long)batch_dims);
     return DF_OK;
 }
 
