@@ -29,7 +29,7 @@ class Matmul:
 
 
 class ColdConstants:
-    """Products of few rows with constant matrices that are not in a cache: 48 MB of them."""
+    """Products of few rows with 48 MB of constant matrices, which are not in a cache."""
 
     params = [[16, 64, 128]]
     param_names = ["rows"]

@@ -11,7 +11,7 @@
 
 #define MOST_SUMS 32
 
-/* Replaces n vectors by a function of them; a call, since it needs more registers than are free. */
+/* Applies a function to n vectors, in a call, since it needs more registers than are free. */
 DF_NOINLINE void FN(map_sums)(df_finish_kind kind, V *x, int n)
 {
     if (kind == DF_FINISH_SIGMOID)

@@ -63,7 +63,8 @@ static forward plan(const df_conv *c, df_conv_regions *regions)
     return f;
 }
 
-/* The same at every SIMD level, so that exports can pack: rows are padded to the longest vector. */
+/* Rows are padded to the longest vector, so that exports can pack: the size is the same at every
+ * SIMD level. */
 static int64_t packed_bytes(const forward *f)
 {
     const int64_t width = df_conv_align(f->columns.n * df_conv_bytes(f->c));

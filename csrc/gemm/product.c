@@ -136,8 +136,8 @@ static int64_t packed_panel_bytes(const gemm_product *t, int64_t cols, int64_t k
     return n_vectors(t, cols) * DF_VEC_BYTES * n_groups(t, k);
 }
 
-/* For numbers that are not paired, the same at every SIMD level, so that exports can pack: rows are
- * padded to the longest vector. */
+/* Rows are padded to the longest vector, so that exports can pack: the size is the same at every
+ * SIMD level, unless numbers are packed in pairs. */
 int64_t DF_SYM(df_product_packed_bytes)(const df_gemm *g)
 {
     gemm_product t;
