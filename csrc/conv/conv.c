@@ -104,8 +104,10 @@ void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, voi
 
 bool DF_SYM(df_conv_scales)(const df_conv *c)
 {
-    return DF_SYM(df_conv_packs)(c) && c->dtype == DF_F32 && c->groups == 1 &&
-           df_conv_taps(c) == 1 && df_conv_pixels(c) == size_of(c->in);
+    for (int d = 0; d < 3; d++) /* each output is at its input */
+        if (c->kernel[d] != 1 || c->stride[d] != 1 || c->pad[d] != 0 || c->out[d] != c->in[d])
+            return false;
+    return DF_SYM(df_conv_packs)(c) && c->dtype == DF_F32 && c->groups == 1;
 }
 
 void DF_SYM(df_conv_forward_scaled)(const df_conv *c, const void *x, const void *w,

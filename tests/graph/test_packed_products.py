@@ -225,6 +225,24 @@ def test_a_scale_that_the_convolution_cannot_apply():
         assert "conv_scaled" not in traced.graph_for(x).text()
 
 
+def test_a_scale_needs_outputs_at_their_inputs():
+    """With padding and a stride of 2 there may be as many outputs as inputs."""
+    w, scale = drawn("float32", 1, 1, 40, 24), drawn("float32", 1, 1, 1, 40)
+    given = attributes((1, 1, 40, 24), strides=[2, 2], pads=[2, 1, 2, 1])
+
+    def f(x):
+        x = df.nn.relu(x)
+        return x, _core.apply("conv", x * scale, w, **given)
+
+    traced, x = df.function(f), drawn("float32", 1, 4, 4, 40)
+    assert f(x)[1].shape == (1, 4, 4, 24)
+    assert [bits(y) for y in traced(x)] == [bits(y) for y in f(x)]
+    assert "conv_scaled" not in traced.graph_for(x).text()
+    packed = _core.apply("conv_pack", w, groups=1)
+    with pytest.raises(df.errors.ShapeError, match="filters of one pixel and strides of 1"):
+        _core.apply("conv_scaled", x, packed, scale, filters=(1, 1, 40, 24), **given)
+
+
 @pytest.mark.parametrize("scale, message", [
     ((1, 1, 1, 39), "for each of 2 images and 40 channels"), ((80,), None)])
 def test_shape_of_a_scale(scale, message):
