@@ -9,6 +9,8 @@
  * A channel with several outputs is repeated that many times for the kernels. */
 #include "conv/depthwise.h"
 
+#include <math.h>
+
 #include "base/thread.h"
 #include "conv/image.h"
 #include "simd/vmath.h"
@@ -42,7 +44,10 @@ typedef struct {
     bool shared;         /* the sources of the next result are the same, shifted by one tap */
     int64_t left, right; /* number of first taps that the first result lacks, one less for each
                           * result after it; of last taps that the last result lacks */
-    const df_finish *finish; /* steps on the results, or NULL */
+    const void *bias;        /* added to the results first, or NULL */
+    bool clamp;              /* then results are limited to [0, most] */
+    float most;
+    const df_finish *finish; /* further steps on the results, or NULL */
     int64_t at, column;      /* of the first result, for the steps */
 } window;
 
@@ -216,6 +221,10 @@ typedef struct {
     run *runs; /* along columns */
     int64_t n_runs, n_items; /* runs of a row; runs of all rows */
     df_product_epilogue epilogue;
+    const char *bias; /* steps of the epilogue, see window */
+    bool clamp;
+    float most;
+    df_finish finish;
     int64_t n_groups, n_weights;
     char *sums;
 } pass;
@@ -291,7 +300,10 @@ static void process_channels(const pass *p, int64_t begin, int64_t end, int64_t 
     char *weights = w + at * p->bytes;
     window g = {.x_next = p->x_next, .y_next = p->y_next, .channels = n,
                 .shared = p->x_next == p->x_step[2]};
-    g.finish = p->epilogue.finish;
+    g.bias = p->bias ? p->bias + at * p->bytes : NULL;
+    g.clamp = p->clamp;
+    g.most = p->most;
+    g.finish = p->finish.n ? &p->finish : NULL;
     g.column = at;
     memcpy(g.x_step, p->x_step, sizeof g.x_step);
     memcpy(g.w_step, p->w_step, sizeof g.w_step);
@@ -358,6 +370,22 @@ static void results_task(void *context, int64_t begin, int64_t end)
                       p->y + first * p->channels * p->bytes, p->channels);
 }
 
+/* Separates a bias, ReLU and ReLU6, which are applied before results are stored, from the further
+ * steps, which are applied to runs. */
+static void split_finish(pass *p)
+{
+    const df_finish *f = p->epilogue.finish;
+    if (!f) return;
+    const df_finish_step *s = f->steps, *end = s + f->n;
+    if (s < end && s->kind == DF_FINISH_ADD && s->operand == DF_FINISH_PER_COLUMN)
+        p->bias = (s++)->data;
+    if (s < end && (s->kind == DF_FINISH_RELU || s->kind == DF_FINISH_RELU6)) {
+        p->clamp = true;
+        p->most = (s++)->kind == DF_FINISH_RELU6 ? 6 : INFINITY;
+    }
+    for (; s < end; s++) p->finish.steps[p->finish.n++] = *s;
+}
+
 /* --- several outputs per channel --- */
 
 typedef struct {
@@ -417,6 +445,7 @@ void DF_SYM(df_depthwise_forward)(const df_conv *c, const void *x, const void *w
     p.w = w;
     p.y = y;
     p.epilogue = epilogue;
+    split_finish(&p);
     df_parallel_for(p.n_items, runs_per_task(&p), run_cost(&p), results_task, &p);
 }
 

@@ -48,6 +48,26 @@ DF_INLINE void FN(shared_taps)(const int taps, const int n, const int m, int64_t
     }
 }
 
+#if defined(FINISHES)
+/* Adds the bias to n x m sums and limits them. */
+DF_INLINE void FN(add_and_clamp)(const int n, const int m, const window *g, int64_t at,
+                                 int64_t lanes, V sum[SUMS])
+{
+    if (g->bias)
+        UNROLL for (int v = 0; v < m; v++) {
+            const V by = FN(load_upto)((const T *)g->bias + at + v * LANES, lanes);
+            UNROLL for (int i = 0; i < n; i++) sum[i * m + v] += by;
+        }
+    if (g->clamp) {
+        const V most = FN(splat)(g->most);
+        UNROLL for (int i = 0; i < n * m; i++) {
+            const V x = FN(max0)(sum[i]);
+            sum[i] = FN(select)(x > most, most, x);
+        }
+    }
+}
+#endif
+
 /* Computes n consecutive results from `first` on, m vectors of channels. `shared`: number of taps
  * in a row whose sources are shared, or 0. */
 DF_INLINE void FN(results)(const int n, const int m, const int shared, int64_t left, int64_t right,
@@ -70,6 +90,9 @@ DF_INLINE void FN(results)(const int n, const int m, const int shared, int64_t l
                 FN(tap)(n, m, x, next, w, lanes, sum);
         }
     }
+#if defined(FINISHES)
+    FN(add_and_clamp)(n, m, g, at, lanes, sum);
+#endif
     UNROLL for (int i = 0; i < n; i++)
         UNROLL for (int v = 0; v < m; v++)
             FN(store_upto)(y + i * g->y_next + v * LANES, sum[i * m + v], lanes);
