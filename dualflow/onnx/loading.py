@@ -14,6 +14,7 @@ from dualflow._core import (
     current_tape,
 )
 from dualflow._util.arguments import shown
+from dualflow._util.frames import warn
 from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.decorator import function
 from dualflow.graph.calls.function import Function
@@ -99,8 +100,10 @@ class Model:
         program = self.program
         try:
             return program(*given)
-        except Exception:
+        except Exception as error:
             made = self._run(*given)    # raises the error of an operator, if that is the cause
+            warn(f"onnx.Model: {self.name} runs operator by operator, which is slower, as its "
+                 f"program fails: {error}", RuntimeWarning)
             if not program.concrete_functions:
                 self.program = None     # the model cannot be traced
             return made

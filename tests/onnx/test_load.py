@@ -395,7 +395,8 @@ def test_model_that_cannot_be_traced_runs_operator_by_operator():
                       helper.make_tensor_value_info("n", TensorProto.INT64, [])],
         [helper.make_tensor_sequence_value_info("y", TensorProto.FLOAT, None)])
     model = df.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]))
-    made = model([1., 2., 3.], df.constant(2, df.int64))
+    with pytest.warns(RuntimeWarning, match="g runs operator by operator"):
+        made = model([1., 2., 3.], df.constant(2, df.int64))
     assert [y.numpy().tolist() for y in made] == [[1., 2.], [3.]] and model.program is None
 
 
