@@ -114,6 +114,19 @@ def frozen():
     return predict, df.random.stateless_normal([1, 6, 3], [6, 0])
 
 
+def channel_scaled():
+    """Return a convolution of pixels that a gate scales per channel, and its input."""
+    gates = df.random.stateless_normal([16, 16], [8, 0])
+    filters = df.random.stateless_normal([1, 1, 16, 40], [8, 1])
+
+    @df.function
+    def predict(x):
+        gate = df.sigmoid(df.reduce_mean(x, [1, 2], keepdims=True) @ gates)
+        return df.nn.silu(df.nn.conv2d(x * gate, filters, 1, "SAME"))
+
+    return predict, df.random.stateless_normal([2, 5, 5, 16], [8, 2])
+
+
 def scaled():
     """Return a step that takes varying Python numbers, one of them as two dtypes, and inputs."""
     w = df.Variable([1.0, -2.0, 3.0], name="scaled")

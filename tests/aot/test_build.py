@@ -15,6 +15,7 @@ import pytest
 import dualflow as df
 from tests.aot.examples import LIBRARIES, functions_of
 from tests.aot.models import (
+    channel_scaled,
     control,
     frozen,
     mlp,
@@ -60,6 +61,8 @@ def functions(seeds=(1,)):
         made[kind] = predict.get_concrete_function(x)
     predict, x = frozen()
     made["frozen"] = predict.get_concrete_function(x)
+    predict, x = channel_scaled()
+    made["channel_scaled"] = predict.get_concrete_function(x)
     step, predict, x, y = normalized()
     made["train_compiled"] = step.get_concrete_function(x, y)
     made["compiled"] = predict.get_concrete_function(x)
@@ -126,10 +129,11 @@ needs_make = pytest.mark.skipif(not (works("make") and works(COMPILER)), reason=
 
 @needs_make
 def test_exported_folder_gives_the_bits_of_python(built):
-    _, said = built
+    folder, said = built
+    assert "conv_scaled" in (folder / "model.c").read_text()
     assert said.startswith("bit-equal")
     for name in ("train, predict_1, predict_16, run", "train_lstm, lstm, train_gru, gru, frozen",
-                 "train_compiled, compiled, scaled, returned, random_1, wave"):
+                 "channel_scaled, train_compiled, compiled, scaled, returned, random_1, wave"):
         assert name in said
 
 
