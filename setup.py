@@ -38,7 +38,8 @@ SLIM = ["-fno-split-loops", "-fno-split-paths", "-fno-ipa-cp-clone",
         "--param=vect-epilogues-nomask=0"]
 LEAN = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c",
         *[CSRC / f"conv/{name}.c" for name in (
-            "conv", "depthwise", "filter", "forward", "image", "input", "regions")],
+            "conv", "depthwise", "filter", "forward", "image", "input", "regions",
+            "tap_runs")],
         CSRC / "ops/array/slicing.c", CSRC / "ops/conv/geometry.c", CSRC / "ops/epilogue.c",
         CSRC / "ops/nn/ctc.c", CSRC / "ops/nn/recurrent.c",
         *CSRC.glob("factor/*.c"),

@@ -13,6 +13,7 @@
 
 #include "base/thread.h"
 #include "conv/image.h"
+#include "conv/tap_runs.h"
 #include "simd/vmath.h"
 
 /* Sums kept in registers: half of the registers of the SIMD level. */
@@ -23,7 +24,6 @@
 #endif
 
 #define VECTORS 16               /* vectors of channels at a time: sums of their weights fit L1 */
-#define LONGEST_RUN 128          /* results, plus edges: terms of a sum in a register */
 #define TASK_NS 2000
 #define ROWS_BYTES (256 << 10)   /* sources and results in use at a time (L2) */
 #define WEIGHTS_BYTES (32 << 10) /* weights of all taps that are read from L1 anyway */
@@ -79,134 +79,6 @@ static const kernels KERNELS[DF_N_DTYPES] = {
     DF_OF_ALL(F64, {run_results_f64, run_weights_f64, spread_f64, gather_f64, add_up_f64}),
 };
 
-/* Results along a dimension that differ by multiples of `step`, with the taps and sources that may
- * exist: result i, tap j has source  source + i * next + j * tap_next,  which must be in [0, size).
- * Both steps between sources are positive. */
-typedef struct {
-    int64_t first, step, count;
-    int64_t tap, tap_step, n_taps;
-    int64_t source, next, tap_next, size;
-} sweep;
-
-static sweep forward_sweep(const df_conv *c, int d)
-{
-    return (sweep){.step = 1, .count = c->out[d], .tap_step = 1, .n_taps = c->kernel[d],
-                   .source = -c->pad[d], .next = c->stride[d], .tap_next = c->dilation[d],
-                   .size = c->in[d]};
-}
-
-/* Returns the greatest common divisor of a and m, and x with a x = divisor modulo m. */
-static int64_t common_divisor(int64_t a, int64_t m, int64_t *x)
-{
-    int64_t factor = 1, other = 0;
-    while (m) {
-        const int64_t quotient = a / m, rest = a % m, next = factor - quotient * other;
-        a = m;
-        m = rest;
-        factor = other;
-        other = next;
-    }
-    *x = factor;
-    return a;
-}
-
-/* Elements first, first + stride, ... of the input: their taps are the t for which first + pad - t
- * * dilation is a multiple of the stride, in descending order, so that sources ascend. */
-static sweep input_sweep(const df_conv *c, int d, int64_t first)
-{
-    const int64_t stride = c->stride[d], dilation = c->dilation[d], at = first + c->pad[d];
-    int64_t inverse;
-    const int64_t divisor = common_divisor(dilation, stride, &inverse), step = stride / divisor;
-    sweep s = {.first = first, .step = stride, .tap_step = -step, .next = 1,
-               .tap_next = dilation / divisor, .size = c->out[d]};
-    s.count = (c->in[d] - first + stride - 1) / stride;
-    if (at % divisor) return s;
-    inverse = (inverse % step + step) % step;
-    const int64_t tap = (int64_t)((__int128)(at / divisor % step) * inverse % step);
-    if (tap >= c->kernel[d]) return s;
-    s.n_taps = (c->kernel[d] - tap - 1) / step + 1;
-    s.tap = tap + (s.n_taps - 1) * step;
-    s.source = (at - s.tap * dilation) / stride;
-    return s;
-}
-
-/* Consecutive results with the same taps, and the sources of the first result, along one dimension.
- * The results at `left` and `right` may lack taps; see window. */
-typedef struct {
-    int64_t result, count, tap, n_taps, source, left, right;
-} run;
-
-/* Result i of a sweep, and its taps that have a source. */
-static run run_at(const sweep *s, int64_t i)
-{
-    const int64_t source = s->source + i * s->next, step = s->tap_next, until = s->size - source;
-    const int64_t from = source < 0 ? df_ceil_div(-source, step) : 0;
-    const int64_t to = until > 0 ? df_min(df_ceil_div(until, step), s->n_taps) : 0;
-    run r = {.result = s->first + i * s->step, .count = 1};
-    if (from >= to) return r;
-    r.tap = s->tap + from * s->tap_step;
-    r.n_taps = to - from;
-    r.source = source + from * step;
-    return r;
-}
-
-static bool same_taps(const run *a, const run *b)
-{
-    return a->tap == b->tap && a->n_taps == b->n_taps;
-}
-
-/* Finds the runs of a sweep and returns their number. Taps move in one direction from result to
- * result. So if the first and the last result of a range have the same taps, and at least one tap,
- * all results of the range have these taps. */
-static int64_t find_runs(const sweep *s, run *runs)
-{
-    int64_t n = 0;
-    for (int64_t i = 0; i < s->count; n++) {
-        const int64_t end = df_min(i + LONGEST_RUN, s->count);
-        run r = run_at(s, i), last = run_at(s, end - 1);
-        if (r.n_taps && same_taps(&r, &last)) {
-            r.count = end - i;
-        } else {
-            for (; i + r.count < end; r.count++) {
-                last = run_at(s, i + r.count);
-                if (!same_taps(&r, &last)) break;
-            }
-        }
-        runs[n] = r;
-        i += r.count;
-    }
-    return n;
-}
-
-/* Merges runs of `taps` taps with the adjacent results that lack the first or the last ones, at
- * most half: some taps of one result take as long as all taps of several results. Returns the
- * number of runs left. */
-static int64_t join_edges(const sweep *s, run *runs, int64_t n, int64_t taps)
-{
-    if (s->tap_next != s->next) return n;
-    int64_t n_joined = 0;
-    for (int64_t i = 0; i < n; i++) {
-        run r = runs[i], *last = &runs[n_joined - (n_joined > 0)];
-        if (n_joined > 0 && last->n_taps == taps && last->right < taps / 2 && r.count == 1 &&
-            r.tap == last->tap && r.n_taps == taps - 1 - last->right) {
-            last->count++;
-            last->right++;
-            continue;
-        }
-        for (; n_joined > 0 && r.n_taps == taps && r.left < taps / 2; last--, n_joined--) {
-            if (last->count != 1 || last->n_taps != taps - 1 - r.left ||
-                last->tap != r.tap + (r.left + 1) * s->tap_step)
-                break;
-            r.result = last->result;
-            r.source -= s->next;
-            r.count++;
-            r.left++;
-        }
-        runs[n_joined++] = r;
-    }
-    return n_joined;
-}
-
 /* One pass over the results: elements of the gradient of x if `backward`, otherwise of y. */
 typedef struct {
     const df_conv *c;
@@ -218,7 +90,7 @@ typedef struct {
     const char *x, *w;
     char *y;
     int64_t x_step[3], w_step[3], x_next, y_next;
-    run *runs; /* along columns */
+    df_tap_run *runs; /* along columns */
     int64_t n_runs, n_items; /* runs of a row; runs of all rows */
     df_product_epilogue epilogue;
     const char *bias; /* steps of the epilogue, see window */
@@ -229,15 +101,16 @@ typedef struct {
     char *sums;
 } pass;
 
-static sweep sweep_of(const pass *p, int d, int64_t result)
+static df_tap_sweep sweep_of(const pass *p, int d, int64_t result)
 {
-    return p->backward ? input_sweep(p->c, d, result % p->c->stride[d]) : forward_sweep(p->c, d);
+    return p->backward ? DF_SYM(df_input_sweep)(p->c, d, result % p->c->stride[d])
+                       : DF_SYM(df_forward_sweep)(p->c, d);
 }
 
-static run run_of(const pass *p, int d, int64_t result)
+static df_tap_run run_of(const pass *p, int d, int64_t result)
 {
-    const sweep s = sweep_of(p, d, result);
-    return run_at(&s, result / s.step);
+    const df_tap_sweep s = sweep_of(p, d, result);
+    return DF_SYM(df_tap_run_at)(&s, result / s.step);
 }
 
 static int64_t n_sweeps(const pass *p)
@@ -249,12 +122,13 @@ static int64_t n_sweeps(const pass *p)
  * per tap. */
 static int64_t runs_bytes(const pass *p)
 {
-    const sweep s = sweep_of(p, 2, 0);
+    const df_tap_sweep s = sweep_of(p, 2, 0);
     const int64_t step = s.tap_step > 0 ? s.tap_step : -s.tap_step;
     const int64_t n_taps = (p->c->kernel[2] - 1) / step + 1, n = n_sweeps(p);
     int64_t runs = p->to[2], changes;
-    if (df_mul_size(n, 2 * n_taps + 4, &changes)) runs = df_min(runs, runs / LONGEST_RUN + changes);
-    return df_conv_align(df_conv_mul_bytes(runs, sizeof(run)));
+    if (df_mul_size(n, 2 * n_taps + 4, &changes))
+        runs = df_min(runs, runs / DF_LONGEST_RUN + changes);
+    return df_conv_align(df_conv_mul_bytes(runs, sizeof(df_tap_run)));
 }
 
 static pass plan(const df_conv *c, bool backward)
@@ -264,7 +138,7 @@ static pass plan(const df_conv *c, bool backward)
               .from = backward ? c->out : c->in, .to = backward ? c->in : c->out};
     int64_t x_size = p.channels, w_size = p.channels;
     for (int d = 2; d >= 0; d--) {
-        const sweep s = sweep_of(&p, d, 0);
+        const df_tap_sweep s = sweep_of(&p, d, 0);
         /* A longer step leads outside the image: no run has two taps, or results, along d. */
         p.x_step[d] = s.tap_next < p.from[d] ? s.tap_next * x_size : 0;
         p.w_step[d] = s.tap_step * w_size;
@@ -282,10 +156,10 @@ static void start(pass *p, void *workspace)
     p->runs = workspace;
     p->n_runs = 0;
     for (int64_t i = 0; i < n_sweeps(p); i++) {
-        const sweep s = sweep_of(p, 2, i);
-        run *runs = p->runs + p->n_runs;
+        const df_tap_sweep s = sweep_of(p, 2, i);
+        df_tap_run *runs = p->runs + p->n_runs;
         const bool five = s.n_taps == 5 && p->c->dtype == DF_F32 && !p->of_weights;
-        p->n_runs += join_edges(&s, runs, find_runs(&s, runs), five ? 5 : 3);
+        p->n_runs += DF_SYM(df_join_edges)(&s, runs, DF_SYM(df_find_runs)(&s, runs), five ? 5 : 3);
     }
     p->n_items = p->c->n * p->to[0] * p->to[1] * p->n_runs;
 }
@@ -310,11 +184,11 @@ static void process_channels(const pass *p, int64_t begin, int64_t end, int64_t 
     while (begin < end) {
         const int64_t line = begin / p->n_runs, first = begin % p->n_runs;
         const int64_t plane = line / to[1], image = plane / to[0];
-        const run z = run_of(p, 0, plane % to[0]), h = run_of(p, 1, line % to[1]);
+        const df_tap_run z = run_of(p, 0, plane % to[0]), h = run_of(p, 1, line % to[1]);
         const int64_t x = ((image * from[0] + z.source) * from[1] + h.source) * from[2];
         const int64_t stop = df_min(p->n_runs, first + end - begin);
         begin += stop - first;
-        for (const run *r = p->runs + first; r < p->runs + stop; r++) {
+        for (const df_tap_run *r = p->runs + first; r < p->runs + stop; r++) {
             g.x = sources + (x + r->source) * pixel;
             g.w = weights + ((z.tap * taps[1] + h.tap) * taps[2] + r->tap) * pixel;
             g.at = (line * to[2] + r->result) * p->channels + at;
@@ -363,7 +237,7 @@ static void results_task(void *context, int64_t begin, int64_t end)
     const pass *p = context;
     process_runs(p, begin, end, p->kernels->results, (char *)p->w);
     if (!p->epilogue.piece || p->epilogue.finish) return;
-    const run *last = &p->runs[(end - 1) % p->n_runs];
+    const df_tap_run *last = &p->runs[(end - 1) % p->n_runs];
     const int64_t first = begin / p->n_runs * p->to[2] + p->runs[begin % p->n_runs].result;
     const int64_t stop = (end - 1) / p->n_runs * p->to[2] + last->result + last->count;
     p->epilogue.piece(p->epilogue.context, first, stop - first, 0, p->channels,
