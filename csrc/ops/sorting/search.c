@@ -5,6 +5,8 @@
 #include "base/thread.h"
 #include <math.h>
 
+#define TOGETHER 8 /* numbers that are searched at a time */
+
 #define TEMPLATE "ops/sorting/search_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"

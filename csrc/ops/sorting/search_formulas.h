@@ -19,6 +19,25 @@ DF_INLINE int64_t FN(bound)(const T *x, int64_t n, T v, bool equal)
     return base - x + (equal ? *base <= v : *base < v);
 }
 
+/* Same for several numbers v. Their steps are independent, so a processor overlaps them. */
+DF_INLINE void FN(bounds)(const T *x, int64_t n, const T v[TOGETHER], bool equal,
+                          int64_t out[TOGETHER])
+{
+    const T *base[TOGETHER];
+    for (int k = 0; k < TOGETHER; k++) base[k] = x;
+    while (n > 1) {
+        const int64_t half = n / 2;
+        for (int k = 0; k < TOGETHER; k++) {
+            const T at = base[k][half - 1];
+            const int64_t up = equal ? at <= v[k] : at < v[k];
+            base[k] += half & -up;
+        }
+        n -= half;
+    }
+    for (int k = 0; k < TOGETHER; k++)
+        out[k] = base[k] - x + (equal ? *base[k] <= v[k] : *base[k] < v[k]);
+}
+
 /* Number of elements that are before v; with `right`, that are not after it. */
 DF_INLINE int64_t FN(position)(const T *x, int64_t n, T v, bool right)
 {
@@ -33,7 +52,18 @@ static void FN(search)(const void *row, int64_t n, const void *values, int64_t m
                        int64_t *out)
 {
     const T *x = row, *v = values;
-    for (int64_t j = 0; j < m; j++) out[j] = FN(position)(x, n, v[j], right);
+    int64_t j = 0;
+    for (; n > 0 && j + TOGETHER <= m; j += TOGETHER) {
+        bool numbers = true;
+        for (int k = 0; k < TOGETHER; k++) numbers &= v[j + k] == v[j + k];
+        if (!numbers)
+            for (int64_t k = j; k < j + TOGETHER; k++) out[k] = FN(position)(x, n, v[k], right);
+        else if (right)
+            FN(bounds)(x, n, v + j, true, out + j);
+        else
+            FN(bounds)(x, n, v + j, false, out + j);
+    }
+    for (; j < m; j++) out[j] = FN(position)(x, n, v[j], right);
 }
 
 /* Number of the n elements that are greater than element `target`; n if one is not finite. */
