@@ -171,6 +171,7 @@ if TYPE_CHECKING:
         stack as stack,
         unstack as unstack,
     )
+    from dualflow.ops.array.padding import pad as pad
     from dualflow.ops.array.shape import (
         broadcast_to as broadcast_to,
         ensure_shape as ensure_shape,
@@ -185,7 +186,6 @@ if TYPE_CHECKING:
         transpose as transpose,
     )
     from dualflow.ops.array.slicing import (
-        pad as pad,
         repeat as repeat,
         reverse as reverse,
         roll as roll,
@@ -403,7 +403,8 @@ _NAMES = {
     "ops.array.join": "concat split stack unstack",
     "ops.array.shape": "broadcast_to ensure_shape expand_dims identity rank reshape shape size "
                        "squeeze stop_gradient transpose",
-    "ops.array.slicing": "pad repeat reverse roll slice strided_slice tile",
+    "ops.array.padding": "pad",
+    "ops.array.slicing": "repeat reverse roll slice strided_slice tile",
     "ops.array.space": "batch_to_space space_to_batch",
     "ops.control_flow.cond": "case cond switch_case",
     "ops.control_flow.registered": "numpy_function register_op",

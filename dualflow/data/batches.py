@@ -23,7 +23,7 @@ from dualflow.data.structure import (
     without_first,
 )
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.ops.array.slicing import pad
+from dualflow.ops.array.padding import pad
 
 
 class Batch(Stage):

@@ -4,7 +4,7 @@ from typing import Any
 
 from dualflow._core import Tensor, as_tensor, larger
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.ops.array.slicing import pad
+from dualflow.ops.array.padding import pad
 from dualflow.ops.control_flow.host import host_call
 from dualflow.ops.elementwise.compare import equal, where
 from dualflow.ops.reduction.reduce import reduce_all

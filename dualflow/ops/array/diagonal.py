@@ -20,6 +20,7 @@ from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array.creation import range as range_
 from dualflow.ops.array.join import stack
+from dualflow.ops.array.padding import pad
 from dualflow.ops.array.shape import (
     expand_dims,
     identity,
@@ -29,7 +30,7 @@ from dualflow.ops.array.shape import (
     same_shape,
     static_shape,
 )
-from dualflow.ops.array.slicing import MISSING, SLICE, STRIDED_SLICE, cut, pad
+from dualflow.ops.array.slicing import MISSING, SLICE, STRIDED_SLICE, cut
 from dualflow.ops.elementwise.arithmetic import add_n
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import where

@@ -1,16 +1,16 @@
-"""Slicing, padding, reversing, rolling, tiling and repeating tensors, with gradients."""
+"""Slicing, reversing, rolling, tiling and repeating tensors, with gradients."""
 
 from __future__ import annotations
 
 import builtins
+from functools import lru_cache
 
 from dualflow._core import Dim, Tensor, TensorBase, apply, apply_ordered, as_tensor, get_op
 from dualflow._util.arguments import integer, one_by_one
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError, OutOfRangeError, ShapeError
 from dualflow.gradient_registry import gradient
-from dualflow.ops.array.creation import constant, ones, range, zeros
-from dualflow.ops.array.join import concat
+from dualflow.ops.array.creation import constant, range
 from dualflow.ops.array.shape import (
     broadcast_to,
     expand_dims,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from dualflow.ops.types import Axis, TensorLike
 
-__all__ = ["cut", "pad", "repeat", "reverse", "roll", "slice", "strided_slice", "tile"]
+__all__ = ["cut", "repeat", "reverse", "roll", "slice", "strided_slice", "tile"]
 
 STRIDED_SLICE = get_op("strided_slice")
 
@@ -173,80 +173,6 @@ def strided_slice(input_: TensorLike, begin: TensorLike, end: TensorLike,
     return cut(x, first, last, by, kinds, name=name)
 
 
-def pad(tensor: TensorLike, paddings: TensorLike, mode: str = "CONSTANT",
-        constant_values: TensorLike = 0, name: str | None = None) -> Tensor:
-    """Pad `tensor` with elements before and after each dimension.
-
-    Parameters
-    ----------
-    tensor : Tensor
-    paddings : ints, shape (ndim, 2)
-        Number of elements before and after, per dimension.
-    mode : {"CONSTANT", "REFLECT", "SYMMETRIC"}
-        Pad with `constant_values`, or with `tensor` mirrored without or with its edge.
-    constant_values : scalar
-
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.pad([1, 2, 3], [[1, 2]]).tolist(), df.pad([1, 2, 3], [[2, 0]], "REFLECT").tolist()
-    ([0, 1, 2, 3, 0, 0], [3, 2, 1, 2, 3])
-    """
-    x = tensor if isinstance(tensor, TensorBase) else as_tensor(tensor, None, "pad")
-    if isinstance(paddings, list | tuple) and all(isinstance(p, list | tuple) for p in paddings):
-        flat = tuple([n for pair in paddings for n in ints(pair, "pad: paddings")])
-    else:
-        flat = ints(reshape(paddings, (-1,)), "pad: paddings")
-    if len(flat) != 2 * x.ndim:
-        raise ShapeError(f"pad: paddings {paddings} of {x.dtype} {x.shape}, expected a pair per "
-                         "dimension")
-    mode = str(mode).upper()
-    if mode == "CONSTANT":
-        return apply("pad", x, constant_values, name=name, paddings=flat)
-    if mode not in ("REFLECT", "SYMMETRIC"):
-        raise InvalidArgumentError(
-            f"pad: mode is {mode!r}, expected CONSTANT, REFLECT or SYMMETRIC")
-    for axis, (before, after) in enumerate(zip(flat[::2], flat[1::2], strict=True)):
-        x = _mirror(x, axis, before, after, edge=mode == "SYMMETRIC")
-    return identity(x, name)
-
-
-@gradient("pad", saves="none")
-def _(g, y, x, value, paddings):
-    before, after = paddings[::2], paddings[1::2]
-    shape = static_shape(x)
-    pairs, kind, ends = list(zip(before, after, strict=True)), BLOCK, shape
-    if not any(map(is_open, (*paddings, *shape))):
-        kind, ends = SLICE, tuple([-n if n else MISSING for n in after])
-    return (lambda: cut(g, before, ends, (1,) * len(ends), (kind,) * len(ends)),
-            lambda: g * pad(zeros(shape, g.dtype), pairs, constant_values=ones((), g.dtype)))
-
-
-def _mirror(x: TensorBase, axis: int, before: int, after: int, edge: bool) -> TensorBase:
-    """Pad `x` along `axis` with its own mirrored elements."""
-    n, skip = static_shape(x)[axis], 0 if edge else 1
-    known = not any(map(is_open, (n, before, after)))
-    if known and (before < 0 or after < 0 or max(before, after) > n - skip):
-        raise InvalidArgumentError(f"pad: {before} and {after} mirrored elements of dimension "
-                                   f"{axis}, which has size {n}, expected 0 to {n - skip}")
-    parts = [x]
-    if not known or before:
-        parts.insert(0, reverse(_block(x, axis, skip, before), axis))
-    if not known or after:
-        parts.append(reverse(_block(x, axis, n - skip - after, after), axis))
-    return concat(parts, axis) if len(parts) > 1 else x
-
-
-def _block(x: TensorBase, axis: int, begin: int, count: int) -> Tensor:
-    """Return `count` elements of the dimension `axis`, starting at `begin`."""
-    whole = (MISSING,) * axis
-    return cut(x, (*whole, begin), (*whole, count), (1,) * (axis + 1), (*(SLICE,) * axis, BLOCK))
-
-
 def _axes(axis: Axis, ndim: int, op: str) -> list[int]:
     listed = ints(axis, f"{op}: axis")
     for a in listed:
@@ -275,13 +201,25 @@ def reverse(tensor: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
     """
     one_by_one("reverse(x, {})", axis, name)
     x = tensor if isinstance(tensor, TensorBase) else as_tensor(tensor, None, "reverse")
+    if type(axis) is int:
+        axis = (axis,)
+    if isinstance(axis, list | tuple) and all([type(a) is int for a in axis]):
+        return apply_ordered(STRIDED_SLICE, (x,), _known_reversing(tuple(axis), x.ndim), name)
     chosen = by_axes(axis, x.ndim, "reverse", lambda a: reverse(x, a, name))
     if chosen is not None:
         return chosen
-    listed = _axes(axis, x.ndim, "reverse")
-    steps = tuple([-1 if d in listed else 1 for d in builtins.range(x.ndim)])
-    whole = (MISSING,) * x.ndim
-    return apply_ordered(STRIDED_SLICE, (x,), (whole, whole, steps, (SLICE,) * x.ndim), name)
+    return apply_ordered(STRIDED_SLICE, (x,), _reversing(axis, x.ndim), name)
+
+
+def _reversing(axis: Axis, ndim: int) -> tuple[tuple[int, ...], ...]:
+    """Return the attributes of the strided slice that reverses `axis`."""
+    listed = _axes(axis, ndim, "reverse")
+    steps = tuple([-1 if d in listed else 1 for d in builtins.range(ndim)])
+    whole = (MISSING,) * ndim
+    return whole, whole, steps, (SLICE,) * ndim
+
+
+_known_reversing = lru_cache(maxsize=256)(_reversing)
 
 
 def roll(input: TensorLike, shift: TensorLike, axis: Axis, name: str | None = None) -> Tensor:

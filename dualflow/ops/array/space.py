@@ -8,8 +8,9 @@ import math
 from dualflow._core import Tensor, TensorBase, as_tensor
 from dualflow._util.arguments import integer, shown
 from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.ops.array.padding import pad
 from dualflow.ops.array.shape import ints, is_open, reshape, same_size, static_shape, transpose
-from dualflow.ops.array.slicing import BLOCK, SLICE, cut, pad
+from dualflow.ops.array.slicing import BLOCK, SLICE, cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

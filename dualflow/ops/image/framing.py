@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, as_tensor, larger, smaller
 from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.ops.array.padding import pad
 from dualflow.ops.array.shape import expand_dims, ints, is_open, one_size, static_shape
-from dualflow.ops.array.slicing import pad, slice
+from dualflow.ops.array.slicing import slice
 from dualflow.ops.elementwise.compare import where
 from dualflow.ops.image.resize import flip_left_right, flip_up_down, resize
 from dualflow.ops.random.random_generator import uniform

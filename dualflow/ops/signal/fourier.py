@@ -9,8 +9,8 @@ from dualflow import dtypes
 from dualflow._core import Tensor, as_tensor
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.array.creation import range as range_, zeros_like
+from dualflow.ops.array.padding import pad
 from dualflow.ops.array.shape import ints, same_shape
-from dualflow.ops.array.slicing import pad
 from dualflow.ops.control_flow.registered import register_op
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import equal, where

@@ -8,8 +8,9 @@ from dualflow import dtypes
 from dualflow._core import Tensor, as_tensor
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.array.creation import range as range_
+from dualflow.ops.array.padding import pad
 from dualflow.ops.array.shape import expand_dims, one_size, product, reshape, static_shape
-from dualflow.ops.array.slicing import pad, tile
+from dualflow.ops.array.slicing import tile
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import where
 from dualflow.ops.elementwise.trigonometric import cos
