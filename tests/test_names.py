@@ -1,6 +1,8 @@
 """The most used TensorFlow names: at least 90 % of them exist, and each works."""
 
+import copy
 import logging
+import pickle
 
 import numpy as np
 import pytest
@@ -153,6 +155,32 @@ def test_invalid_arguments_raise():
     with pytest.raises(df.errors.InvalidArgumentError, match="cannot be partitioned"):
         df.config.set_logical_device_configuration(
             cpu, [df.config.LogicalDeviceConfiguration()] * 2)
+
+
+def test_shapes_of_tensors_have_the_attributes_of_tensor_shapes():
+    x = df.zeros([2, 3])
+    for shape in (x.shape, df.Variable(x).shape, df.TensorSpec([2, 3]).shape):
+        assert shape == (2, 3) and isinstance(shape, tuple) and hash(shape) == hash((2, 3))
+        assert shape.as_list() == [2, 3] and shape.rank == shape.ndims == 2
+        assert shape.num_elements() == 6 and shape.is_compatible_with([None, 3])
+        assert shape[1:].as_list() == [3] and shape[-1] == 3 and repr(shape) == "(2, 3)"
+        assert shape[:1] + [4] == (2, 4) and (shape + (4,)).rank == 3 and [1] + shape == (1, 2, 3)
+        assert pickle.loads(pickle.dumps(shape)) == copy.deepcopy(shape) == (2, 3)
+        assert df.zeros(shape).shape == df.reshape(x, shape).shape == (2, 3)
+        with pytest.raises(AttributeError, match="dimensions"):
+            print(shape.dimensions)
+    assert df.TensorSpec([None, 3]).shape.as_list() == [None, 3]
+    seen = []
+
+    @df.function
+    def f(x):
+        kept = df.boolean_mask(x, x > 0)
+        seen.append((x.shape.as_list(), kept.shape.as_list()))
+        return df.reshape(x, x.shape[:1] + [-1])
+
+    for n in (2, 3):
+        assert f(df.ones([n, 2, 2])).shape == (n, 4)
+    assert seen[0] == ([2, 2, 2], [None])
 
 
 def test_tensor_shapes():

@@ -1,7 +1,18 @@
 """Type stubs of the extension module; the documentation is in the .pxi files."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, Final, Generic, ParamSpec, Self, TypeVar, final, type_check_only
+from typing import (
+    Any,
+    Final,
+    Generic,
+    ParamSpec,
+    Self,
+    SupportsIndex,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,10 +70,19 @@ class _Bits(Generic[_T]):               # bitwise operators of tensors and sizes
     def __rlshift__(self, other: Any, /) -> _T: ...
     def __rshift__(self, other: Any, /) -> _T: ...
     def __rrshift__(self, other: Any, /) -> _T: ...
+class Shape(tuple[int, ...]):
+    def __getattr__(self, name: str) -> Any: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> int: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> Shape: ...
+    def __add__(self, other: Sequence[Any]) -> Shape: ...
+    def __radd__(self, other: Sequence[Any]) -> Shape: ...
+    def __reduce__(self) -> Any: ...
 @type_check_only
 class _Described:                      # members that each tensor class defines itself
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> Shape: ...
     @property
     def dtype(self) -> DType: ...
     @property
@@ -109,7 +129,7 @@ class TensorBase(_Described, _Numeric[Tensor], _Bits[Tensor], TensorMethods):
 @final
 class TensorSpec:
     @property
-    def shape(self) -> tuple[int | None, ...]: ...
+    def shape(self) -> Shape: ...
     @property
     def dtype(self) -> DType: ...
     @property

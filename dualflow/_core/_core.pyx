@@ -55,6 +55,7 @@ cdef extern from "unistd.h" nogil:
 include "errors.pxi"      # translation of df_error into exceptions
 include "frame_observer.pxi"  # the Python functions that are entered during a trace
 include "op.pxi"          # Op: handles of the C op records
+include "shape.pxi"       # Shape: the dimensions of a tensor
 include "tensor.pxi"      # allocation and description of dense tensors
 include "dims.pxi"        # Dim: a number that may change from call to call
 include "symbol.pxi"      # Symbol: a tensor of a graph

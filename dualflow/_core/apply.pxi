@@ -377,12 +377,12 @@ def filled(value, like):
         return filled_like(value, <Symbol>like)
     if df_trace_top != NULL and isinstance(like, (Symbol, Variable)):
         x = scalar_tensor(value, <df_dtype>(<int>like.dtype.index), "filled")
-        return apply_by_name("broadcast_to", (x,), {"shape": like.shape})
+        return apply_by_name("broadcast_to", (x,), {"shape": dims_of(like)})
     if type(like) is Tensor:
         x = <Tensor>like
         x = new_tensor(x.t.dtype, x.t.ndim, x.t.shape, b"filled")
     else:
-        shape = like.shape
+        shape = dims_of(like)
         ndim = <int>len(shape)
         for d in range(ndim):
             dims[d] = shape[d]

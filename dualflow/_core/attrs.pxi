@@ -83,6 +83,8 @@ cdef object clean_attr(Op op, int k, value):
             return as_index(value)
         if type(value) is tuple and all_ints(<tuple>value):
             return value
+        if type(value) is Shape:
+            return tuple(value)
         if type(value) is Symbol:
             return (<Symbol>value).graph.dims_of(value)
         if type(value) is range and value[:MAX_INTS] != value:

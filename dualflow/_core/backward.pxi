@@ -265,14 +265,14 @@ cdef bint fits(g, x, bint preserves_shape):
         return a.t.dtype == b.t.dtype and df_same_shape(&a.t, &b.t)
     if type(g) is Tensor and type(x) is TensorSpec:
         a = <Tensor>g
-        shape = (<TensorSpec>x).shape
+        shape = (<TensorSpec>x).dims
         if len(<tuple>shape) != a.t.ndim or (<TensorSpec>x).dtype is not DTYPES[<int>a.t.dtype]:
             return False
         for d in range(a.t.ndim):
             if <object>PyTuple_GET_ITEM(shape, d) != a.t.shape[d]:
                 return False
         return True
-    return equal_dims(g.shape, x.shape, preserves_shape) and g.dtype is x.dtype
+    return equal_dims(dims_of(g), dims_of(x), preserves_shape) and g.dtype is x.dtype
 
 
 cdef bint equal_dims(tuple a, tuple b, bint preserves_shape):

@@ -262,7 +262,7 @@ cdef Tensor pack_leaves(list leaves, list shape, int wanted, str caller):
             raise ragged(caller, len(shape), leaf, None)
         parts.append(as_tensor(leaf, None, caller) if common < 0
                      else number_tensor(leaf, <df_dtype>common, caller))
-    inner = (<Tensor>parts[0]).shape
+    inner = shape_tuple(&(<Tensor>parts[0]).t)
     x = apply_to_tensors(OP_STACK, promoted(OP_STACK, NULL, parts), pack_values(OP_STACK, (0,)))
     x = apply_to_tensors(OP_RESHAPE, [x], pack_values(OP_RESHAPE, (tuple(shape) + inner,)))
     return x if wanted < 0 else cast_to(x, <df_dtype>wanted)

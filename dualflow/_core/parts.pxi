@@ -20,7 +20,7 @@ cdef class ProgramParts:
         cdef list shapes = [], operands = []           # read once: the arrays are sized by them
         cdef tuple numbers
         for slot in slots:
-            numbers = slot.shape
+            numbers = tuple(slot.shape)
             shapes.append(numbers)
             n_dims += len(numbers)
         for instruction in instructions:

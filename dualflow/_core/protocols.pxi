@@ -306,8 +306,8 @@ cdef class Tensor(TensorBase):
 
     @property
     def shape(self):
-        """The dimensions, a tuple of int."""
-        return shape_tuple(&self.t)
+        """The dimensions, a tuple of int, as a `Shape`."""
+        return shape_of_tensor(&self.t)
 
     @property
     def dtype(self):
@@ -339,7 +339,7 @@ cdef class Tensor(TensorBase):
 
     def __reduce_ex__(self, protocol):
         cdef Tensor x = concrete(self, "pickling")
-        return rebuild, (x.dtype.name, x.shape, raw_bytes(x, protocol))
+        return rebuild, (x.dtype.name, shape_tuple(&x.t), raw_bytes(x, protocol))
 
     def __copy__(self):
         return self

@@ -90,15 +90,15 @@ cdef object operand_object(df_operand *o):
     cdef int d
     if not o.spec:
         return <object>o.stored
-    if spec.dtype is DTYPES[<int>o.dtype] and len(spec.shape) == o.ndim:
+    if spec.dtype is DTYPES[<int>o.dtype] and len(spec.dims) == o.ndim:
         for d in range(o.ndim):
-            if <object>PyTuple_GET_ITEM(spec.shape, d) != (<int64_t *>o.stored)[d]:
+            if <object>PyTuple_GET_ITEM(spec.dims, d) != (<int64_t *>o.stored)[d]:
                 break
         else:
             return spec
     spec = TensorSpec.__new__(TensorSpec)
     spec.dtype = DTYPES[<int>o.dtype]
-    spec.shape = dims_tuple(o.ndim, <int64_t *>o.stored)
+    spec.dims = dims_tuple(o.ndim, <int64_t *>o.stored)
     last_spec = spec
     return spec
 

@@ -1,7 +1,6 @@
 # Symbol: a tensor of a graph, whose data exists only while the program runs. Also the graph in
 # which a thread records. A trace creates Symbols; they are valid only in it (`check_alive`).
 
-from dualflow._util import late_binding as _late_binding
 
 SIZE_HINT = 5040     # the hint of any size in a graph for all sizes: it has many divisors, and
                      # other sizes rarely equal it, so that ops do not confuse two sizes
@@ -38,7 +37,7 @@ cdef class Symbol(Tensor):
             self.graph.sizes_seen = True
         if has_methods(self) and not asked_by_us():
             return self.graph.methods.shape_of(self, sizes_of(self))
-        return sizes_of(self)
+        return sizes_of(self) if asked_by_us() else as_shape(sizes_of(self))
 
     @property
     def known_shape(self):
@@ -167,6 +166,15 @@ cdef tuple sizes_of(Symbol x):
                 dims[d] = Dim(dims[d], OF_A_SHAPE, (x, d), x.graph)
         x.dims = tuple(dims)
     return x.dims
+
+
+cdef tuple dims_of(x):
+    """Return the shape of a tensor, a variable or a TensorSpec as a plain tuple."""
+    if type(x) is Tensor:
+        return shape_tuple(&(<Tensor>x).t)
+    if type(x) is Symbol:
+        return sizes_of(<Symbol>x)
+    return (<TensorSpec>x).dims if type(x) is TensorSpec else tuple(x.shape)
 
 
 cdef Symbol new_symbol(graph, df_dtype dtype, int ndim, const int64_t *shape, tuple unknown):

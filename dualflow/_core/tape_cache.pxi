@@ -356,7 +356,8 @@ cdef Record replaced_record(df_tape_record *e, df_id_set *reach, list saved, lis
     cdef int k
     for k in range(e.n_in + e.n_out):
         x = r.inputs[k] if k < e.n_in else r.outputs[k - e.n_in]
-        operands.append(absent(x.dtype, x.shape) if numbers[at + k] < 0 else saved[numbers[at + k]])
+        operands.append(absent(x.dtype, dims_of(x)) if numbers[at + k] < 0
+                        else saved[numbers[at + k]])
         if k < e.n_in and r.ids[k] and not df_id_set_has(reach, r.ids[k]):
             r.ids[k] = 0
     r.inputs, r.outputs = tuple(operands[:e.n_in]), tuple(operands[e.n_in:])

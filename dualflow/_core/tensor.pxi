@@ -8,10 +8,6 @@ cdef enum:
 
 cdef uint64_t last_id = 0          # tensors and variables are numbered: the newest id
 
-cdef extern from "Python.h":
-    object PyTuple_New(Py_ssize_t n)
-    void PyTuple_SET_ITEM(object t, Py_ssize_t i, object item)
-
 
 # --- free list of tensor objects: without it, creating and freeing the result takes a third of the
 # time of a small op
@@ -76,21 +72,6 @@ cdef void retire(PyObject *self) noexcept:
 (<PyTypeObject *>Tensor).tp_dealloc = retire
 
 
-cdef tuple dims_tuple(int ndim, const int64_t *dims):
-    """Return dimensions as a tuple, with None for unknown ones."""
-    cdef tuple shape = PyTuple_New(ndim)
-    cdef int i
-    for i in range(ndim):
-        d = None if dims[i] < 0 else PyLong_FromLongLong(dims[i])
-        Py_INCREF(d)                # SET_ITEM takes the reference
-        PyTuple_SET_ITEM(shape, i, d)
-    return shape
-
-
-cdef tuple shape_tuple(const df_tensor *t):
-    return dims_tuple(t.ndim, t.shape)
-
-
 cdef tuple spec_shape(shape):
     """Check the shape of a TensorSpec and return it as a tuple."""
     cdef list dims = []
@@ -132,34 +113,39 @@ cdef class TensorSpec:
     >>> df.TensorSpec([None, 3], df.float32)
     TensorSpec(shape=(None, 3), dtype=float32)
     """
-    cdef readonly tuple shape
+    cdef tuple dims
     cdef readonly object dtype
     cdef readonly object name
 
     def __init__(self, shape, dtype="float32", name=None):
-        if self.shape is not None:
+        if self.dims is not None:
             raise TypeError(f"{self} is initialised already")
-        self.shape = spec_shape(shape)
+        self.dims = spec_shape(shape)
         self.dtype = _dtypes.as_dtype(dtype)
         self.name = name
 
     @property
+    def shape(self):
+        """The dimensions, a tuple of int or None, as a `Shape`."""
+        return as_shape(self.dims)
+
+    @property
     def ndim(self):
-        return len(self.shape)
+        return len(self.dims)
 
     def __repr__(self):
         name = f", name={self.name!r}" if self.name else ""
-        return f"TensorSpec(shape={self.shape}, dtype={self.dtype}{name})"
+        return f"TensorSpec(shape={self.dims}, dtype={self.dtype}{name})"
 
     def __eq__(self, other):
-        return (isinstance(other, TensorSpec) and self.shape == other.shape
+        return (isinstance(other, TensorSpec) and self.dims == (<TensorSpec>other).dims
                 and self.dtype is other.dtype)
 
     def __hash__(self):
-        return hash((self.shape, self.dtype))
+        return hash((self.dims, self.dtype))
 
     def __reduce__(self):
-        return TensorSpec, (self.shape, self.dtype, self.name)
+        return TensorSpec, (self.dims, self.dtype, self.name)
 
 
 cdef inline object dtype_of(Tensor x):

@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Self
 
-__all__ = ["TensorShape"]
+__all__ = ["TensorShape", "as_tensor_shape"]
+
+
+def as_tensor_shape(shape: Iterable[Any]) -> TensorShape:
+    """Return the shape of a tensor as a TensorShape, with None for sizes that depend on data."""
+    return TensorShape([None if type(n) is Dim and n.data_dependent else n for n in shape])
 
 
 class TensorShape(tuple):
@@ -25,8 +30,9 @@ class TensorShape(tuple):
 
     Notes
     -----
-    A tuple of the sizes: it equals that tuple and can be passed as a shape. The shape of a tensor
-    is a plain tuple; ``x.get_shape()`` returns a TensorShape.
+    A tuple of the sizes: it equals that tuple and can be passed as a shape. ``x.shape`` is a tuple
+    of another class that has the same attributes, as in ``x.shape.as_list()``;
+    ``x.get_shape()`` returns a TensorShape.
 
     Examples
     --------
@@ -44,7 +50,8 @@ class TensorShape(tuple):
         if isinstance(dims, int):
             dims = (dims,)
         made = super().__new__(cls, () if dims is None else map(cls.size, dims))
-        made.known_rank = dims is not None and getattr(dims, "known_rank", True)
+        made.known_rank = dims is not None and (
+            not isinstance(dims, TensorShape) or dims.known_rank)
         return made
 
     @staticmethod

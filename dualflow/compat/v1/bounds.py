@@ -14,7 +14,7 @@ from dualflow.graph.trace.dynamic import DependsOnData
 
 def element(x: Any, key: Any) -> Any:
     """Return x[key]; slice bounds may be tensors."""
-    keys = list(key) if type(key) is tuple else [key]
+    keys = list(key) if isinstance(key, tuple) else [key]
     at = 0
     for k, part in enumerate(keys):
         if part is Ellipsis:
@@ -27,7 +27,7 @@ def element(x: Any, key: Any) -> Any:
                 x = taken(x, rows_between(x, at, start, stop, part.step or 1), at)
                 keys[k] = slice(None)
         at += n_dims(part)
-    return x[tuple(keys) if type(key) is tuple else keys[0]]
+    return x[tuple(keys) if isinstance(key, tuple) else keys[0]]
 
 
 def n_dims(key: Any) -> int:

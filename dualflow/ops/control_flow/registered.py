@@ -263,7 +263,7 @@ def register_op(name: str, forward: Callable[..., Any] | None = None,
 def results_of(said: Any, inputs: Sequence[Tensor]) -> tuple[Types, bool]:
     """Return the dtypes and shapes in `Tout`, and whether it is a list."""
     several = isinstance(said, list | tuple)
-    types = []
+    types: list[Any] = []
     for one in said if several else [said]:
         if isinstance(one, TensorSpec | Tensor):
             types.append((one.dtype, tuple(one.shape)))

@@ -55,7 +55,7 @@ def getitem(x: TensorBase, key: Any) -> Tensor:
         return apply("strided_slice", x, begin=(key,), end=(0,), strides=(1,), kind=(INDEX,))
     if isinstance(key, TensorBase) and key.dtype.is_bool and key.ndim == 0:
         return _pick(expand_dims(x, 0), [expand_dims(key, 0)], [0])
-    keys = list(key) if type(key) is tuple else [key]
+    keys = list(key) if isinstance(key, tuple) else [key]
     if len(keys) <= x.ndim and _PLAIN.issuperset(map(type, keys)):
         return _basic(x, keys)
     keys = _expand_ellipsis(x, [_plain(k) for k in keys])
@@ -108,7 +108,7 @@ def _n_dims(key: Any) -> int:
 
 def n_addressed(x: TensorBase, key: Any) -> int:
     """Return the number of leading dimensions that ``x[key]`` indexes."""
-    keys = key if type(key) is tuple else (key,)
+    keys = key if isinstance(key, tuple) else (key,)
     if any(k is Ellipsis for k in keys):
         return x.ndim
     return sum([_n_dims(_plain(k)) for k in keys])
