@@ -93,6 +93,8 @@ class Loading:
         for name, state in said["generators"].items():
             self.saved[name] = Generator(0)
             self.saved[name].__setstate__(state)
+            if "variable" in state:
+                self.saved[name]._state = self.saved[state["variable"]]
         self.functions: list[LoadedFunction] = [LoadedFunction(f, self.saved)
                                                 for f in said["functions"]]
         self.modules: list[LoadedModule] = [LoadedModule(tree["name"]) for tree in said["modules"]]

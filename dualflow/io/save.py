@@ -136,7 +136,13 @@ class Saved:
         """Return the JSON part of the file."""
         return {"modules": self.trees, "functions": self.functions,
                 "variables": {name: [v.name, v.trainable] for name, v in self.variables.items()},
-                "generators": {name: g.__getstate__() for name, g in self.generators.items()}}
+                "generators": {name: self._state(g) for name, g in self.generators.items()}}
+
+    def _state(self, generator: Generator) -> dict[str, Any]:
+        """Return the state of a generator as JSON, with the name of the variable that programs
+        carry it in, if there is one."""
+        carried = self.names.get(id(generator._state))
+        return {**generator.__getstate__(), **({"variable": carried} if carried else {})}
 
     # --- modules ---
 

@@ -499,3 +499,25 @@ def test_file_metadata(folder):
         said = json.loads(file.metadata()["manifest"])
         assert "variables/1/w" in file.keys()  # noqa: SIM118  no mapping
     assert said["format"] == "dualflow module 1"
+
+
+class Rolls(df.Module):
+    def __init__(self):
+        self.random = df.random.Generator(3)
+
+    @df.function(input_signature=[df.TensorSpec([], df.int32)])
+    def __call__(self, n):
+        x = self.random.normal([2])
+        for _ in df.range(n):
+            x += self.random.normal([2])
+        return x + self.random.normal([2])
+
+
+def test_keys_of_loops_and_of_other_code_have_one_generator(folder):
+    model = Rolls()
+    model(df.constant(2))
+    df.saved_model.save(model, folder)
+    loaded = df.saved_model.load(folder)
+    for n in (2, 0, 3):
+        assert loaded(df.constant(n)).tolist() == model(df.constant(n)).tolist()
+    assert loaded.random.counter == model.random.counter
