@@ -6,6 +6,10 @@ from dualflow.ops.random.distributions import (
     stateless_gamma as stateless_gamma,
     stateless_poisson as stateless_poisson,
 )
+from dualflow.ops.random.generator_state import (
+    Algorithm as Algorithm,
+    create_rng_state as create_rng_state,
+)
 from dualflow.ops.random.random import (
     stateless_normal as stateless_normal,
     stateless_permutation as stateless_permutation,
@@ -15,15 +19,16 @@ from dualflow.ops.random.random import (
 from dualflow.ops.random.random_generator import (
     Generator as Generator,
     get_global_generator as get_global_generator,
-    normal as normal,
+    set_global_generator as set_global_generator,
     set_seed as set_seed,
-    shuffle as shuffle,
-    truncated_normal as truncated_normal,
-    uniform as uniform,
 )
 from dualflow.ops.random.random_samples import (
     binomial as binomial,
     categorical as categorical,
     gamma as gamma,
+    normal as normal,
     poisson as poisson,
+    shuffle as shuffle,
+    truncated_normal as truncated_normal,
+    uniform as uniform,
 )

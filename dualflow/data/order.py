@@ -69,7 +69,7 @@ class Shuffle(Stage):
 
 def drawn_seed() -> int:
     """Return a seed from the global generator."""
-    seed, draw = get_global_generator().key().tolist()
+    seed, draw = get_global_generator().next_key().tolist()
     return mixed(mixed(seed) + draw)
 
 

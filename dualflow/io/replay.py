@@ -159,7 +159,7 @@ class TraceInterpreter:
         self.bind(y, self.saved[name])
 
     def play_key(self, y: int, name: str) -> None:
-        self.values[y] = self.saved[name].key()
+        self.values[y] = self.saved[name].next_key()
 
     def play_number(self, y: int, dim: Any, dtype: str) -> None:
         self.numbers[y] = dim, dtype

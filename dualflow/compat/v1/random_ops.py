@@ -92,7 +92,7 @@ def draw(seed: int | None, name: str) -> Tensor:
     """Return the key of the next draw, from the state of this operation in the session."""
     if Mode.eager:
         source = random.get_global_generator() if seed is None else random.Generator(seed)
-        return source.key()
+        return source.next_key()
     of_graph, of_op = get_seed(seed)
 
     def begin() -> Tensor:

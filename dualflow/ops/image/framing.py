@@ -9,7 +9,7 @@ from dualflow.ops.array.shape import expand_dims, ints, is_open, one_size, stati
 from dualflow.ops.array.slicing import slice
 from dualflow.ops.elementwise.compare import where
 from dualflow.ops.image.resize import flip_left_right, flip_up_down, resize
-from dualflow.ops.random.random_generator import uniform
+from dualflow.ops.random.random_samples import uniform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

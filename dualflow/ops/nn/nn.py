@@ -9,7 +9,7 @@ from dualflow.ops.array.shape import reshape, same_size
 from dualflow.ops.elementwise.arithmetic import add, multiply, square
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import greater_equal
-from dualflow.ops.random import random_generator
+from dualflow.ops.random import random_samples
 from dualflow.ops.reduction.reduce import reduce_sum
 from dualflow.ops.reduction.reduce_moments import reduce_mean, reduce_variance
 
@@ -144,6 +144,6 @@ def dropout(x: TensorLike, rate: float, noise_shape: TensorLike | None = None,
     if rate == 0:
         return x
     shape: Any = x.shape if noise_shape is None else noise_shape
-    drawn = random_generator.uniform(shape, seed=seed)
+    drawn = random_samples.uniform(shape, seed=seed)
     mask = cast(greater_equal(drawn, rate), x.dtype)
     return multiply(x * (1 / (1 - rate)), mask, name)

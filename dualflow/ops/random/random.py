@@ -10,8 +10,9 @@ from __future__ import annotations
 from dualflow import dtypes
 from dualflow._core import Tensor, TensorBase, apply, constant
 from dualflow.dtypes import as_dtype
-from dualflow.errors import InvalidArgumentError
+from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from dualflow.gradient_registry import no_gradient
+from dualflow.ops.array.shape import ints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,14 +36,39 @@ def _in_dtype(x: Tensor, wanted: dtypes.DType) -> Tensor:
     return x if x.dtype is wanted else apply("cast", x, dtype=wanted)
 
 
-def _known(alg: str, op: str) -> None:
-    if alg not in ("auto_select", "philox"):
-        raise InvalidArgumentError(f"{op}: alg is {alg!r}, expected 'auto_select' or 'philox'")
+def check_algorithm(alg: int | str, caller: str) -> None:
+    """Raise unless `alg` is the name or the number of Philox or of the automatic choice."""
+    if alg in ("threefry", 2):
+        raise UnimplementedError(f"{caller}: ThreeFry is not implemented, use 'philox'")
+    if alg not in ("auto_select", "philox", 1, 3):
+        raise InvalidArgumentError(f"{caller}: alg is {alg!r}, expected 'auto_select' or 'philox'")
 
 
 def key_of(seed: TensorLike) -> TensorLike:
     """Return the key of random ops for a seed."""
-    return seed if isinstance(seed, TensorBase) else constant(seed, dtypes.int64)
+    if not isinstance(seed, TensorBase):
+        return constant(seed, dtypes.int64)
+    if seed.dtype is dtypes.int64 or not seed.dtype.is_integer:
+        return seed
+    op = "bitcast" if seed.dtype is dtypes.uint64 else "cast"
+    return apply(op, seed, dtype=dtypes.int64)
+
+
+def full_int(shape: Shape, seed: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
+    """Draw integers from the whole range of `dtype`: bits of 32-bit integers, of which each is one
+    word of the stream."""
+    wanted = as_dtype(dtype)
+    if not wanted.is_integer:
+        raise DTypeError(f"random_uniform: dtype is {wanted.name}, expected integers")
+    bits = min(8 * wanted.itemsize, 32)
+    low = 0 if wanted.is_unsigned else -1 << bits - 1
+    if wanted.itemsize < 8:
+        return apply("random_integers", key_of(seed), name=name, shape=shape, dtype=wanted,
+                     minval=low, maxval=low + (1 << bits))
+    dims = ints(shape, "random_uniform: shape")
+    pairs = apply("random_integers", key_of(seed), name=name, shape=[*dims, 2],
+                  dtype=dtypes.int32, minval=-1 << 31, maxval=1 << 31)
+    return apply("bitcast", pairs, dtype=wanted)
 
 
 def _drawn_in(dtype: DTypeLike) -> dtypes.DType:
@@ -59,21 +85,22 @@ def _scaled(draw: Callable[[Any, Any], Tensor], dtype: DTypeLike, location: Tens
     return _in_dtype(draw(location, scale), as_dtype(dtype))
 
 
-def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
+def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike | None = 0,
                       maxval: TensorLike | None = None, dtype: DTypeLike = dtypes.float32,
-                      name: str | None = None, alg: str = "auto_select") -> Tensor:
+                      name: str | None = None, alg: int | str = "auto_select") -> Tensor:
     """Draw uniformly distributed numbers in [minval, maxval), determined by `seed`.
 
     Parameters
     ----------
     shape : int or sequence of int
-    seed : Tensor, int64 (2,)
+    seed : Tensor, integers, shape (2,)
         Any two numbers, such as an epoch and a step: each pair selects a separate stream.
     minval, maxval : number, or for floats Tensor
-        `maxval` is 1 for floats by default and is required for integers.
+        `maxval` is 1 for floats by default and is required for integers. If both are None,
+        integers are drawn from the whole range of `dtype`.
     dtype : dtype, default float32
-    alg : {"auto_select", "philox"}
-        Both name the only algorithm.
+    alg : {"auto_select", "philox"} or Algorithm
+        All but ThreeFry, which raises, name the only algorithm.
 
     Returns
     -------
@@ -92,14 +119,16 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
     >>> df.random.stateless_uniform([3], seed=[1, 2], maxval=1).shape
     (3,)
     """
-    _known(alg, "stateless_uniform")
+    check_algorithm(alg, "stateless_uniform")
     drawn = _drawn_in(dtype)
     if not drawn.is_floating:
-        if maxval is None:
+        if minval is None and maxval is None:
+            return full_int(shape, seed, drawn, name)
+        if minval is None or maxval is None:
             raise InvalidArgumentError(f"random_uniform: dtype is {drawn.name}, expected a maxval")
         return apply("random_integers", key_of(seed), name=name, shape=shape, dtype=drawn,
                      minval=minval, maxval=maxval)
-    low: Any = minval
+    low: Any = 0 if minval is None else minval
     high: Any = 1.0 if maxval is None else maxval
     digits = as_dtype(dtype).digits if as_dtype(dtype).is_reduced_float else None
     if digits or isinstance(low, TensorBase) or isinstance(high, TensorBase):
@@ -120,18 +149,18 @@ no_gradient("random_integers", why="random numbers do not depend on their inputs
 
 def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
                      stddev: TensorLike = 1.0, dtype: DTypeLike = dtypes.float32,
-                     name: str | None = None, alg: str = "auto_select") -> Tensor:
+                     name: str | None = None, alg: int | str = "auto_select") -> Tensor:
     """Draw normally distributed numbers, determined by `seed`.
 
     Parameters
     ----------
     shape : int or sequence of int
-    seed : Tensor, int64 (2,)
+    seed : Tensor, integers, shape (2,)
         Any two numbers, such as an epoch and a step: each pair selects a separate stream.
     mean, stddev : number or Tensor
     dtype : floating dtype, default float32
-    alg : {"auto_select", "philox"}
-        Both name the only algorithm.
+    alg : {"auto_select", "philox"} or Algorithm
+        All but ThreeFry, which raises, name the only algorithm.
 
     Returns
     -------
@@ -148,7 +177,7 @@ def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
     >>> df.random.stateless_normal([2, 3], seed=[1, 2]).shape
     (2, 3)
     """
-    _known(alg, "stateless_normal")
+    check_algorithm(alg, "stateless_normal")
     def draw(mean, stddev):
         return apply("random_normal", key_of(seed), name=name, shape=shape, dtype=_drawn_in(dtype),
                      mean=mean, stddev=stddev)
@@ -161,18 +190,18 @@ no_gradient("random_normal", why="random numbers do not depend on their inputs")
 
 def stateless_truncated_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
                                stddev: TensorLike = 1.0, dtype: DTypeLike = dtypes.float32,
-                               name: str | None = None, alg: str = "auto_select") -> Tensor:
+                               name: str | None = None, alg: int | str = "auto_select") -> Tensor:
     """Draw normally distributed numbers within two standard deviations, determined by `seed`.
 
     Parameters
     ----------
     shape : int or sequence of int
-    seed : Tensor, int64 (2,)
+    seed : Tensor, integers, shape (2,)
         Any two numbers, such as an epoch and a step: each pair selects a separate stream.
     mean, stddev : number or Tensor
     dtype : floating dtype, default float32
-    alg : {"auto_select", "philox"}
-        Both name the only algorithm.
+    alg : {"auto_select", "philox"} or Algorithm
+        All but ThreeFry, which raises, name the only algorithm.
 
     Returns
     -------
@@ -189,7 +218,7 @@ def stateless_truncated_normal(shape: Shape, seed: TensorLike, mean: TensorLike 
     >>> df.random.stateless_truncated_normal([4], seed=[1, 2]).shape
     (4,)
     """
-    _known(alg, "stateless_truncated_normal")
+    check_algorithm(alg, "stateless_truncated_normal")
     def draw(mean, stddev):
         return apply("truncated_normal", key_of(seed), name=name, shape=shape,
                      dtype=_drawn_in(dtype), mean=mean, stddev=stddev)
@@ -206,7 +235,7 @@ def stateless_permutation(n: int, seed: TensorLike, name: str | None = None) -> 
     Parameters
     ----------
     n : int
-    seed : Tensor, int64 (2,)
+    seed : Tensor, integers, shape (2,)
         Any two numbers, such as an epoch and a step: each pair selects a separate stream.
 
     Returns

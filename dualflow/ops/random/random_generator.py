@@ -1,25 +1,13 @@
-"""Stateful random numbers: a generator derives the keys for random.py from its seed and a counter
-of draws. The functions use the global generator.
+"""Random generators: a generator derives the keys for random.py from its state. The global
+generator is the default of the functions in random_samples.py.
 """
 
 from __future__ import annotations
 
-import os
-
 from dualflow import dtypes
-from dualflow._core import (
-    Counter,
-    Tensor,
-    TensorBase,
-    TensorSpec,
-    TraceContext,
-    Variable,
-    apply,
-    constant,
-    current_graph,
-)
+from dualflow._core import Tensor, TensorBase, TraceContext, constant, current_graph
 from dualflow._util.arguments import integer, one_by_one
-from dualflow.errors import InvalidArgumentError
+from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.array.shape import ints, static_shape
 from dualflow.ops.indexing.gather import gather
 from dualflow.ops.random.distributions import (
@@ -28,9 +16,18 @@ from dualflow.ops.random.distributions import (
     stateless_gamma,
     stateless_poisson,
 )
-from dualflow.ops.random.key_context import in_shard, key_from, next_key_words, undo_draw
+from dualflow.ops.random.generator_state import (
+    Algorithm,
+    GeneratorState,
+    create_rng_state,
+    joined,
+    seed_and_counter,
+    signed,
+)
 from dualflow.ops.random.random import (
     Shape,
+    check_algorithm,
+    full_int,
     stateless_normal,
     stateless_permutation,
     stateless_truncated_normal,
@@ -39,6 +36,7 @@ from dualflow.ops.random.random import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dualflow.ops.types import DTypeLike, TensorLike
@@ -46,11 +44,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Generator",
     "get_global_generator",
-    "normal",
+    "set_global_generator",
     "set_seed",
-    "shuffle",
-    "truncated_normal",
-    "uniform",
 ]
 
 
@@ -65,7 +60,7 @@ def _dims(shape: Any, op: str) -> Shape:
     return ints(shape, f"{op}: shape")
 
 
-class Generator:
+class Generator(GeneratorState):
     """A source of random numbers: a seed and a counter of draws.
 
     Parameters
@@ -86,141 +81,189 @@ class Generator:
     True
     """
 
-    def __init__(self, seed: int | None = None) -> None:
-        bits = (int.from_bytes(os.urandom(8), "little") if seed is None
-                else integer(seed, "random.Generator: seed"))
-        self._seed = (bits + (1 << 63)) % (1 << 64) - (1 << 63)
-        self._begin(0)
+    @classmethod
+    def from_seed(cls, seed: int | Sequence[int], alg: int | str | None = None) -> Generator:
+        """Return a generator with a seed, see `create_rng_state`.
 
-    def _begin(self, counter: int) -> None:
-        self._draws = Counter(counter)
-        # Replaces the counter after a draw in a branch or a loop: the number of draws is then only
-        # known at run time, so the program carries the state as a variable.
-        self._state: Variable | None = None
-        self._graph = current_graph()
-        self._depth = 0 if self._graph is None else len(self._graph.bodies)
+        Parameters
+        ----------
+        seed : int or sequence of int
+        alg : {"philox", "auto_select"} or Algorithm, optional
 
-    @property
-    def seed(self) -> int:
-        """The seed, 64 bits."""
-        return self._seed
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> df.random.Generator.from_seed(7).seed
+        7
+        """
+        state = create_rng_state(seed, Algorithm.AUTO_SELECT if alg is None else alg)
+        return cls.from_state(state, Algorithm.PHILOX)
 
-    @seed.setter
-    def seed(self, value: int) -> None:
-        self._seed = value
-        self.counter = self.counter
+    @classmethod
+    def from_non_deterministic_state(cls, alg: int | str | None = None) -> Generator:
+        """Return a generator with a seed from the operating system.
 
-    @property
-    def counter(self) -> int:
-        """The count of the next draw."""
-        return self._draws.value if self._state is None else int(self._state.value()[1])
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> df.random.Generator.from_non_deterministic_state().normal([3]).shape
+        (3,)
+        """
+        if alg is not None:
+            check_algorithm(alg, "random.Generator")
+        return cls()
 
-    @counter.setter
-    def counter(self, value: int) -> None:
-        if self._state is None:
-            self._draws.value = value
-        else:
-            self._state.assign([self.seed, value])
+    @classmethod
+    def from_state(cls, state: TensorLike, alg: int | str) -> Generator:
+        """Return a generator with a state, as `state` or `create_rng_state` returns it.
 
-    def __getstate__(self) -> dict[str, int]:
-        return {"seed": self.seed, "counter": self.counter}
+        Parameters
+        ----------
+        state : Tensor, integers, shape (3,)
+            The two words of the counter and the key. A nonzero upper word of the counter is mixed
+            into the key.
+        alg : {"philox", "auto_select"} or Algorithm
 
-    def __setstate__(self, state: dict[str, int]) -> None:
-        self._seed = state["seed"]
-        self._begin(state["counter"])
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> a = df.random.Generator(7)
+        >>> x = a.normal([2])
+        >>> b = df.random.Generator.from_state(a.state, a.algorithm)
+        >>> float(a.normal([])) == float(b.normal([]))
+        True
+        """
+        check_algorithm(alg, "random.Generator")
+        seed, counter = seed_and_counter(state)
+        generator = cls(seed)
+        generator._begin(integer(counter, "random.Generator: counter"))
+        return generator
 
-    def key(self) -> Tensor:
-        """Return a new key for a draw, int64 (2,).
+    @classmethod
+    def from_key_counter(cls, key: TensorLike, counter: TensorLike,
+                         alg: int | str | None) -> Generator:
+        """Return a generator with a key and a counter of two words.
 
-        In a graph the key is fed at each run, unless the generator was created in that graph, or a
-        branch or a loop has drawn from it before or draws now.
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> df.random.Generator.from_key_counter(3, [5, 0], "philox").state.tolist()
+        [5, 0, 3]
+        """
+        return cls.from_state(joined(key, counter), Algorithm.PHILOX if alg is None else alg)
+
+    def split(self, count: int = 1) -> list[Generator]:
+        """Return new generators, whose streams are independent of each other and of this one.
+
+        Parameters
+        ----------
+        count : int
+
+        Returns
+        -------
+        list of Generator
+            Their seeds are one draw from this generator.
+
+        Raises
+        ------
+        InvalidArgumentError
+            In a traced function, unless this generator was created in it.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> a, b = df.random.Generator(7).split(2)
+        >>> float(a.normal([])) == float(b.normal([]))
+        False
         """
         graph = current_graph()
-        if graph is None or graph is self._graph:
-            self._check_place(graph)
-            return self._next()
-        if graph.bodies or (self._state is not None and self._state in graph.variables):
-            key: Tensor = apply("next_key", self._carried())
-            return key
-        spec = TensorSpec((2,), dtypes.int64)
-        return graph.feed(self._next, (), spec, "key", self._give_back)
-
-    def _next(self) -> Tensor:
-        return key_from(self._advance)
-
-    def _advance(self) -> Tensor:
-        if self._state is None or in_shard():
-            return constant(next_key_words(self.seed, self._draws), dtypes.int64)
-        with TraceContext(None):
-            key: Tensor = apply("next_key", self._state)
-        return key
-
-    def _carried(self) -> Variable:
-        """Convert the state to a variable, if it is not one yet, and return it."""
-        if self._state is None:
-            with TraceContext(None):
-                self._state = Variable([self.seed, self._draws.value], False, "random_generator",
-                                       dtypes.int64)
-        return self._state
-
-    def _check_place(self, graph: Any) -> None:
-        """Raise if a loop would draw the same numbers in each iteration."""
-        if graph is not None and len(graph.bodies) > self._depth:
+        if graph is not None and graph is not self._graph:
             raise InvalidArgumentError(
-                "random.Generator: a generator created in the traced function is drawn from in a "
-                "branch or a loop; create it before the function is called, or inside the body")
+                "random.Generator.split: a traced function cannot create generators from numbers "
+                "of each run; split before the function is called, or use make_seeds and the "
+                "stateless functions")
+        key = self.next_key()
+        with TraceContext(None):
+            seeds = full_int([count], key, dtypes.int64).tolist()
+        return [type(self)(seed) for seed in seeds]
 
-    def _give_back(self) -> None:
-        """Undo a draw of a failed run that eager mode would not have reached."""
-        if self._state is None or in_shard():
-            undo_draw(self._draws)
-        else:
-            self._state.assign_sub([0, 1])
+    def make_seeds(self, count: int = 1) -> Tensor:
+        """Return seeds for the stateless functions, one in each column.
 
-    def uniform(self, shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
-                dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
+        Parameters
+        ----------
+        count : int
+
+        Returns
+        -------
+        Tensor, int64 (2, count)
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> seeds = df.random.Generator(7).make_seeds(3)
+        >>> df.random.stateless_normal([2], seeds[:, 0]).shape
+        (2,)
+        """
+        return full_int([2, count], self.next_key(), dtypes.int64)
+
+    def uniform_full_int(self, shape: Shape, dtype: DTypeLike = dtypes.uint64,
+                         name: str | None = None) -> Tensor:
+        """Draw integers from the whole range of `dtype`, from this generator.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> df.random.Generator(7).uniform_full_int([2, 3]).dtype
+        dualflow.uint64
+        """
+        return full_int(_dims(shape, "random_uniform"), self.next_key(), dtype, name)
+
+    def uniform(self, shape: Shape, minval: TensorLike | None = 0,
+                maxval: TensorLike | None = None, dtype: DTypeLike = dtypes.float32,
+                name: str | None = None) -> Tensor:
         """Draw as `dualflow.random.uniform`, from this generator."""
         if maxval is None and type(minval) is int and minval > 0:
             one_by_one("random.uniform({})", shape, minval)
         shape = _dims(shape, "random_uniform")
-        return stateless_uniform(shape, self.key(), minval, maxval, dtype, name)
+        return stateless_uniform(shape, self.next_key(), minval, maxval, dtype, name)
 
     def normal(self, shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
                dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
         """Draw as `dualflow.random.normal`, from this generator."""
         _check_mean("normal", shape, mean, stddev)
         shape = _dims(shape, "random_normal")
-        return stateless_normal(shape, self.key(), mean, stddev, dtype, name)
+        return stateless_normal(shape, self.next_key(), mean, stddev, dtype, name)
 
     def truncated_normal(self, shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
                          dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
         """Draw as `dualflow.random.truncated_normal`, from this generator."""
         _check_mean("truncated_normal", shape, mean, stddev)
         shape = _dims(shape, "random_truncated_normal")
-        return stateless_truncated_normal(shape, self.key(), mean, stddev, dtype, name)
+        return stateless_truncated_normal(shape, self.next_key(), mean, stddev, dtype, name)
 
     def gamma(self, shape: Shape, alpha: TensorLike, beta: TensorLike | None = None,
               dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
         """Draw as `dualflow.random.stateless_gamma`, from this generator."""
         shape = _dims(shape, "random_gamma")
-        return stateless_gamma(shape, self.key(), alpha, beta, dtype, name)
+        return stateless_gamma(shape, self.next_key(), alpha, beta, dtype, name)
 
     def poisson(self, shape: Shape, lam: TensorLike, dtype: DTypeLike = dtypes.int32,
                 name: str | None = None) -> Tensor:
         """Draw as `dualflow.random.stateless_poisson`, from this generator."""
         shape = _dims(shape, "random_poisson")
-        return stateless_poisson(shape, self.key(), lam, dtype, name)
+        return stateless_poisson(shape, self.next_key(), lam, dtype, name)
 
     def binomial(self, shape: Shape, counts: TensorLike, probs: TensorLike,
                  dtype: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
         """Draw as `dualflow.random.stateless_binomial`, from this generator."""
         shape = _dims(shape, "random_binomial")
-        return stateless_binomial(shape, self.key(), counts, probs, dtype, name)
+        return stateless_binomial(shape, self.next_key(), counts, probs, dtype, name)
 
     def categorical(self, logits: TensorLike, num_samples: int, dtype: DTypeLike = dtypes.int64,
                     name: str | None = None) -> Tensor:
         """Draw as `dualflow.random.categorical`, from this generator."""
-        return stateless_categorical(logits, num_samples, self.key(), dtype, name)
+        return stateless_categorical(logits, num_samples, self.next_key(), dtype, name)
 
     def shuffle(self, value: TensorLike, name: str | None = None) -> Tensor:
         """Shuffle as `dualflow.random.shuffle`, from this generator."""
@@ -228,7 +271,7 @@ class Generator:
         if not x.ndim:
             raise InvalidArgumentError("shuffle: value is a scalar, expected 1 dimension or more")
         n = static_shape(x)[0]
-        return gather(x, stateless_permutation(n, self.key(), name))
+        return gather(x, stateless_permutation(n, self.next_key(), name))
 
 
 class _Global:
@@ -249,9 +292,7 @@ def set_seed(seed: int) -> None:
     >>> a == df.random.normal([2]).numpy().tolist()
     True
     """
-    fresh = Generator(integer(seed, "random.set_seed: seed"))
-    generator = get_global_generator()
-    generator.seed, generator.counter = fresh.seed, 0
+    get_global_generator()._go_to(signed(integer(seed, "random.set_seed: seed")), 0)
 
 
 def get_global_generator() -> Generator:
@@ -269,6 +310,28 @@ def get_global_generator() -> Generator:
     return _Global.generator
 
 
+def set_global_generator(generator: Generator) -> None:
+    """Make `generator` the default of the functions that draw without a seed.
+
+    Notes
+    -----
+    Traced functions continue to draw from the generator that was the default when they were traced;
+    `Generator.reset_from_seed` of the default affects them, too.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> before = df.random.get_global_generator()
+    >>> df.random.set_global_generator(df.random.Generator(7))
+    >>> float(df.random.normal([])) == float(df.random.Generator(7).normal([]))
+    True
+    >>> df.random.set_global_generator(before)
+    """
+    if not isinstance(generator, Generator):
+        raise DTypeError(f"random.set_global_generator: got {generator!r}, expected a Generator")
+    _Global.generator = generator
+
+
 def source_of(seed: int | None, caller: str) -> Generator:
     """Return the generator for a `seed` argument."""
     if seed is None:
@@ -279,122 +342,4 @@ def source_of(seed: int | None, caller: str) -> Generator:
 def draw_key(seed: int | None, caller: str) -> Tensor:
     """Return the key for one draw of the function `caller`: the first of ``Generator(seed)``, or
     the next of the global generator."""
-    return source_of(seed, caller).key()
-
-
-def uniform(shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
-            dtype: DTypeLike = dtypes.float32, seed: int | None = None,
-            name: str | None = None) -> Tensor:
-    """Draw uniformly distributed numbers in [minval, maxval).
-
-    Parameters
-    ----------
-    shape : int or sequence of int
-    minval, maxval : number, or for floats Tensor
-        `maxval` is 1 for floats by default and is required for integers.
-    dtype : dtype, default float32
-    seed : int, optional
-        Makes the result reproducible: the first numbers of ``Generator(seed)``.
-
-    Returns
-    -------
-    Tensor, of `shape` and `dtype`
-
-    Notes
-    -----
-    See `stateless_uniform`.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.random.uniform([2, 3], maxval=10, dtype=df.int32).shape
-    (2, 3)
-    """
-    return source_of(seed, "uniform").uniform(shape, minval, maxval, dtype, name)
-
-
-def normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
-           dtype: DTypeLike = dtypes.float32, seed: int | None = None,
-           name: str | None = None) -> Tensor:
-    """Draw normally distributed numbers.
-
-    Parameters
-    ----------
-    shape : int or sequence of int
-    mean, stddev : number or Tensor
-    dtype : floating dtype, default float32
-    seed : int, optional
-        Makes the result reproducible: the first numbers of ``Generator(seed)``.
-
-    Returns
-    -------
-    Tensor, of `shape` and `dtype`
-
-    Notes
-    -----
-    See `stateless_normal`.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> a, b = df.random.normal([2], seed=3), df.random.normal([2], seed=3)
-    >>> a.numpy().tolist() == b.numpy().tolist()
-    True
-    """
-    return source_of(seed, "normal").normal(shape, mean, stddev, dtype, name)
-
-
-def truncated_normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
-                     dtype: DTypeLike = dtypes.float32, seed: int | None = None,
-                     name: str | None = None) -> Tensor:
-    """Draw normally distributed numbers within two standard deviations of the mean.
-
-    Parameters
-    ----------
-    shape : int or sequence of int
-    mean, stddev : number or Tensor
-    dtype : floating dtype, default float32
-    seed : int, optional
-        Makes the result reproducible: the first numbers of ``Generator(seed)``.
-
-    Returns
-    -------
-    Tensor, of `shape` and `dtype`
-
-    Notes
-    -----
-    See `stateless_truncated_normal`.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.random.truncated_normal([2, 3], stddev=0.1).shape
-    (2, 3)
-    """
-    return source_of(seed, "truncated_normal").truncated_normal(shape, mean, stddev, dtype, name)
-
-
-def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Shuffle the first dimension of `value`.
-
-    Parameters
-    ----------
-    value : Tensor, any dtype, shape (n, ...)
-    seed : int, optional
-        Makes the order reproducible: the first of ``Generator(seed)``.
-
-    Returns
-    -------
-    Tensor, like `value`
-
-    Notes
-    -----
-    The gradient of each row goes to its original position.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> sorted(df.random.shuffle([3, 1, 2]).numpy().tolist())
-    [1, 2, 3]
-    """
-    return source_of(seed, "shuffle").shuffle(value, name)
+    return source_of(seed, caller).next_key()

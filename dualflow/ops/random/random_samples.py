@@ -1,4 +1,5 @@
-"""Stateful sampling of the distributions of distributions.py, for given sample shapes."""
+"""Stateful random numbers, from the global generator or a seed: the distributions of random.py and,
+for given sample shapes, of distributions.py."""
 
 from __future__ import annotations
 
@@ -16,12 +17,139 @@ if TYPE_CHECKING:
 
     from dualflow.ops.types import DTypeLike, TensorLike
 
-__all__ = ["binomial", "categorical", "gamma", "poisson"]
+__all__ = [
+    "binomial",
+    "categorical",
+    "gamma",
+    "normal",
+    "poisson",
+    "shuffle",
+    "truncated_normal",
+    "uniform",
+]
 
 
 def sampled(shape: Any, parameters: Tensor, op: str) -> tuple[Any, ...]:
     """Return the shape of `shape` samples for each of the parameters."""
     return ints(shape, f"{op}: shape") + tuple(parameters.shape)
+
+
+def uniform(shape: Shape, minval: TensorLike | None = 0, maxval: TensorLike | None = None,
+            dtype: DTypeLike = dtypes.float32, seed: int | None = None,
+            name: str | None = None) -> Tensor:
+    """Draw uniformly distributed numbers in [minval, maxval).
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    minval, maxval : number, or for floats Tensor
+        `maxval` is 1 for floats by default and is required for integers.
+    dtype : dtype, default float32
+    seed : int, optional
+        Makes the result reproducible: the first numbers of ``Generator(seed)``.
+
+    Returns
+    -------
+    Tensor, of `shape` and `dtype`
+
+    Notes
+    -----
+    See `stateless_uniform`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.random.uniform([2, 3], maxval=10, dtype=df.int32).shape
+    (2, 3)
+    """
+    return source_of(seed, "uniform").uniform(shape, minval, maxval, dtype, name)
+
+
+def normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
+           dtype: DTypeLike = dtypes.float32, seed: int | None = None,
+           name: str | None = None) -> Tensor:
+    """Draw normally distributed numbers.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    mean, stddev : number or Tensor
+    dtype : floating dtype, default float32
+    seed : int, optional
+        Makes the result reproducible: the first numbers of ``Generator(seed)``.
+
+    Returns
+    -------
+    Tensor, of `shape` and `dtype`
+
+    Notes
+    -----
+    See `stateless_normal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> a, b = df.random.normal([2], seed=3), df.random.normal([2], seed=3)
+    >>> a.numpy().tolist() == b.numpy().tolist()
+    True
+    """
+    return source_of(seed, "normal").normal(shape, mean, stddev, dtype, name)
+
+
+def truncated_normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
+                     dtype: DTypeLike = dtypes.float32, seed: int | None = None,
+                     name: str | None = None) -> Tensor:
+    """Draw normally distributed numbers within two standard deviations of the mean.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    mean, stddev : number or Tensor
+    dtype : floating dtype, default float32
+    seed : int, optional
+        Makes the result reproducible: the first numbers of ``Generator(seed)``.
+
+    Returns
+    -------
+    Tensor, of `shape` and `dtype`
+
+    Notes
+    -----
+    See `stateless_truncated_normal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.random.truncated_normal([2, 3], stddev=0.1).shape
+    (2, 3)
+    """
+    return source_of(seed, "truncated_normal").truncated_normal(shape, mean, stddev, dtype, name)
+
+
+def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Shuffle the first dimension of `value`.
+
+    Parameters
+    ----------
+    value : Tensor, any dtype, shape (n, ...)
+    seed : int, optional
+        Makes the order reproducible: the first of ``Generator(seed)``.
+
+    Returns
+    -------
+    Tensor, like `value`
+
+    Notes
+    -----
+    The gradient of each row goes to its original position.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> sorted(df.random.shuffle([3, 1, 2]).numpy().tolist())
+    [1, 2, 3]
+    """
+    return source_of(seed, "shuffle").shuffle(value, name)
 
 
 def gamma(shape: Shape, alpha: TensorLike, beta: TensorLike | None = None,

@@ -217,7 +217,7 @@ def test_gradient_uses_the_dropout_of_the_forward_pass(causal, dtype):
     arrays = draw(0, 2, 2, 2, 101, 203, 16, 8, dtype)
     g = np.random.default_rng(1).normal(size=(2, 2, 101, 8)).astype(dtype)
     got = flow(*arrays, g, dropout_p=0.3, seed=5, is_causal=causal)
-    key = df.random.Generator(5).key()
+    key = df.random.Generator(5).next_key()
     q, k, v = (df.constant(x) for x in arrays)
     with df.GradientTape() as tape:
         tape.watch([q, k, v])
@@ -241,7 +241,7 @@ def test_second_order_with_dropout(n):
             total = df.add_n([df.reduce_sum(df.sin(x)) for x in first])
         return outer.gradient(total, [q, k, v])
 
-    key = df.random.Generator(5).key()
+    key = df.random.Generator(5).next_key()
     got = second(lambda q, k, v: attend(q, k, v, dropout_p=0.4, seed=5))
     want = second(lambda q, k, v: plain(q, k, v, key, 0.4, False))
     for x, w in zip(got, want, strict=True):
