@@ -1,5 +1,6 @@
 """Random functions, with explicit keys or the global generator."""
 
+from dualflow.ops.random import experimental as experimental
 from dualflow.ops.random.distributions import (
     stateless_binomial as stateless_binomial,
     stateless_categorical as stateless_categorical,
@@ -31,4 +32,9 @@ from dualflow.ops.random.random_samples import (
     shuffle as shuffle,
     truncated_normal as truncated_normal,
     uniform as uniform,
+)
+from dualflow.ops.random.seeds import (
+    fold_in as fold_in,
+    split as split,
+    stateless_parameterized_truncated_normal as stateless_parameterized_truncated_normal,
 )
