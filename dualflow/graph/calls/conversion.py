@@ -49,6 +49,7 @@ class Conversion:
         self.wanted = wanted
         self.made_variables: bool = False         # whether any attempt created variables
         self._replaced: Any = None
+        self._again = False     # whether this attempt follows one with generators that are kept
 
     def through(self, call: Callable[..., Any], *args: Any) -> Any:
         """Call the function: once, or for each path through it if its code has no source."""
@@ -58,7 +59,9 @@ class Conversion:
         return ways.run(lambda: call(self.function, *args))
 
     def run(self, trace: Trace, record: Callable[[], None]) -> bool:
-        """Record a trace. Return False if it must be recorded again with more code converted."""
+        """Record a trace. Return False if it must be recorded again: with more code converted, or
+        with random generators that it created and Python keeps, as `self.g` or a global. They then
+        continue at each run, as in eager mode, while others start again."""
         @unobserved
         def question(test: Symbol | None) -> str | bool:
             if not _stack()[-1]:
@@ -98,4 +101,8 @@ class Conversion:
             if caught is not None:
                 raise caught
         self.made_variables |= bool(trace.made_variables)
-        return not trace.outliner.left
+        kept = [g for g in [made() for made in trace.generators] if g is not None]
+        for generator in kept:
+            generator.start_outside()
+        self._again = bool(kept) and not self._again
+        return not trace.outliner.left and not self._again

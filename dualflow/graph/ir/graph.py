@@ -38,6 +38,8 @@ class Graph:
         Of a body: the number of its last outputs that are versions of variables its owner writes.
     changes : int
         Number of values that passes have replaced.
+    generators : list of weak references to Generator
+        Random generators that were created while the graph was recorded.
     is_open : bool
         Whether ops on its values are recorded in this graph even outside of its context.
     methods : type or None
@@ -58,6 +60,7 @@ class Graph:
         self.cached: Graph | None = None
         self.n_versions = 0
         self.changes = 0
+        self.generators: list[Any] = []
 
     def empty_copy(self) -> Graph:
         """Return a graph of the same name without nodes."""

@@ -8,6 +8,7 @@ a loop or a change of the state, it carries the state as a variable.
 from __future__ import annotations
 
 import os
+import weakref
 
 from dualflow import dtypes
 from dualflow._core import (
@@ -159,12 +160,23 @@ class GeneratorState:
         self._begin(0)
 
     def _begin(self, counter: int) -> None:
+        # The state from which the runs of a trace that created the generator begin if Python keeps
+        # it: after a split or a change of the state, which such a trace usually makes once.
+        self._start = self._seed, counter
         self._draws = Counter(counter)
         # Replaces the counter after a draw in a branch or a loop: the number of draws is then only
         # known at run time, so the program carries the state as a variable.
         self._state: Variable | None = None
         self._graph = current_graph()
         self._depth = 0 if self._graph is None else len(self._graph.bodies)
+        made = getattr(self._graph, "generators", None)
+        if made is not None:
+            made.append(weakref.ref(self))
+
+    def start_outside(self) -> None:
+        """Undo the draws of the trace that created the generator, and continue at each run."""
+        self._graph, self._depth = None, 0
+        self._seed, self._draws.value = self._start
 
     @property
     def seed(self) -> int:
@@ -200,6 +212,8 @@ class GeneratorState:
             return
         self._check_place(graph)
         seed, counter = (integer(x, "random.Generator: state") for x in (seed, counter))
+        if graph is not None:
+            self._start = seed, counter
         if self._state is None:
             self._seed, self._draws.value = seed, counter
         else:

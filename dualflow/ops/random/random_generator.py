@@ -185,6 +185,7 @@ class Generator(GeneratorState):
         key = self.next_key()
         with TraceContext(None):
             seeds = full_int([count], key, dtypes.int64).tolist()
+        self._start = self._place()
         return [type(self)(seed) for seed in seeds]
 
     def make_seeds(self, count: int = 1) -> Tensor:

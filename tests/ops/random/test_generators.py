@@ -206,6 +206,76 @@ def test_generators_as_arguments():
         *draws(Generator(1), 1), *draws(Generator(2), 1), draws(Generator(1), 2)[1]]
 
 
+def lazily(make, n=6):
+    """Return the draws of a function that creates its generator in the first call."""
+    kept = []
+
+    def f(x):
+        if not kept:
+            kept.append(Generator.from_seed(3))
+        return x + kept[0].normal([])
+
+    called = make(f)
+    return [float(called(df.constant(0.0))) for _ in range(n)]
+
+
+@pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning")
+@pytest.mark.parametrize("make", [
+    df.function, lambda f: df.function(lambda x: df.function(f)(x))])
+def test_generators_created_in_the_first_call(make):
+    assert lazily(make) == lazily(lambda f: f) == draws(Generator(3), 6)
+
+
+class Lazy(df.Module):
+    def __init__(self):
+        self.g = None
+
+    @df.function
+    def __call__(self, n):
+        if self.g is None:
+            self.g = Generator.from_seed(3)
+        return self.g.normal([])
+
+
+def test_generators_created_by_methods():
+    for _ in range(2):
+        lazy = Lazy()
+        assert [float(lazy(1)), float(lazy(1)), float(lazy(2))] == draws(Generator(3), 3)
+
+
+def test_generators_split_in_the_first_call():
+    class Parts(df.Module):
+        def __init__(self):
+            self.g, self.parts = None, []
+
+        @df.function
+        def __call__(self):
+            if self.g is None:
+                self.g = Generator.from_seed(3)
+                self.g.skip(4)
+                self.parts = self.g.split(2)
+            return self.g.normal([]), self.parts[0].normal([]), self.parts[1].normal([])
+
+    g = Generator.from_seed(3)
+    g.skip(4)
+    parts = g.split(2)
+    want = [*zip(draws(g), draws(parts[0]), draws(parts[1]), strict=True)]
+    made = Parts()
+    assert [tuple(map(float, made())) for _ in range(4)] == want
+
+
+@pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning")
+def test_generators_replaced_by_each_call():
+    kept = [None]
+
+    def f():
+        kept[0] = Generator.from_seed(3)
+        return kept[0].normal([])
+
+    g = df.function(f)
+    assert [float(g()) for _ in range(3)] == [draws(Generator(3), 1)[0]] * 3
+
+
 def test_set_seed_in_a_function():
     def f():
         x = df.random.normal([2])
