@@ -358,3 +358,22 @@ def test_saved_modules_reset_and_skip(tmp_path):
 def test_bad_input(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_program_files_carry_the_state(tmp_path):
+    g = Generator.from_seed(5)
+
+    @df.function
+    def f(n):
+        x = g.normal([2])
+        g.skip(n)
+        y = g.normal([2])
+        return x, y, g.state, g.make_seeds(2), df.random.fold_in(g.make_seeds()[:, 0], n)
+
+    n = df.constant(3)
+    f(n)
+    df.save_program(f.get_concrete_function(n), tmp_path / "f.df")
+    loaded = df.load_program(tmp_path / "f.df")
+    for k in (0, 2, 1):
+        want, got = f(df.constant(k)), loaded(df.constant(k))
+        assert [x.numpy().tobytes() for x in want] == [x.numpy().tobytes() for x in got]
