@@ -129,13 +129,13 @@ def _(g, y, x, shape):
     return reshape(g, static_shape(x))
 
 
-def expand_dims(input: TensorLike, axis: int, name: str | None = None) -> Tensor:
+def expand_dims(input: TensorLike, axis: int | Sequence[int], name: str | None = None) -> Tensor:
     """Return `input` with a dimension of size 1 inserted at `axis`, sharing memory.
 
     Parameters
     ----------
     input : Tensor, shape (...)
-    axis : int
+    axis : int, or list or tuple of one int
         Position of the new dimension in the result; negative counts from its end.
 
     Returns
@@ -148,6 +148,8 @@ def expand_dims(input: TensorLike, axis: int, name: str | None = None) -> Tensor
     >>> df.expand_dims([1, 2, 3], 0).shape, df.expand_dims([1, 2, 3], -1).shape
     ((1, 3), (3, 1))
     """
+    if isinstance(axis, list | tuple) and len(axis) == 1:
+        axis = axis[0]
     return apply("expand_dims", input, name=name, axis=axis)
 
 

@@ -104,6 +104,17 @@ def test_tile_and_broadcast(data, shape):
     assert_same(df.broadcast_to(x, target), np.broadcast_to(x, target))
 
 
+@pytest.mark.parametrize("axis", [[-1], (0,)])
+def test_expand_dims_takes_a_sequence_of_one_axis(axis):
+    wanted = np.expand_dims(np.ones((2, 3)), axis).shape
+    assert df.expand_dims(df.ones([2, 3]), axis).shape == wanted
+    traced = df.function(lambda x: df.expand_dims(x, axis=axis))
+    assert traced(df.ones([2, 3])).shape == wanted
+    for wrong in ([], [0, 1], [[0]]):
+        with pytest.raises(TypeError, match="expand_dims: axis"):
+            df.expand_dims(df.ones([2, 3]), wrong)
+
+
 @pytest.mark.parametrize("make", [
     lambda x: df.reshape(x, (6, 4)), lambda x: df.expand_dims(x, 1), lambda x: df.identity(x),
     lambda x: df.squeeze(df.expand_dims(x, 0)), lambda x: df.stop_gradient(x),
