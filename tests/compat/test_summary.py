@@ -156,3 +156,18 @@ def test_registered_op():
         assert sess.run(y).tolist() == [10.]
         sess.run(step)
         assert sess.run(w).tolist() == [0.]
+
+
+def test_illegal_characters_of_names(caplog):
+    """Names of tensors are used as names of summaries."""
+    tf.logging.set_verbosity(tf.logging.INFO)
+    made = [tf.summary.histogram("W1:0", tf.constant([1.])),
+            tf.summary.scalar("a loss", 1., family="my family"),
+            tf.summary.image("x:0", tf.ones([1, 2, 2, 1])), tf.summary.text("/n:0", "text"),
+            tf.summary.scalar("a/b-c.d_e", 1.)]
+    tf.logging.set_verbosity(tf.logging.WARN)
+    with tf.Session() as sess:
+        tags = [next(iter(values(x))) for x in sess.run(made)]
+    assert tags == ["W1_0", "my_family/my_family/a_loss", "x_0/image/0", "n_0", "a/b-c.d_e"]
+    logged = [r.getMessage() for r in caplog.records if r.name == "tensorflow"]
+    assert logged[0] == "Summary name W1:0 is illegal; using W1_0 instead." and len(logged) == 5

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dualflow.compat.v1 import logging
 from dualflow.compat.v1.creation import constant, convert_to_tensor
 from dualflow.compat.v1.default_graph import default_graph, recorded
 from dualflow.compat.v1.dtypes import string
@@ -25,11 +27,19 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def allowed(name: str) -> str:
+    """Return a name with the characters that tags cannot contain replaced by underscores."""
+    found = re.sub(r"[^-/.A-Za-z0-9_]", "_", name).lstrip("/")
+    if found != name:
+        logging.info("Summary name %s is illegal; using %s instead.", name, found)
+    return found
+
+
 def summary(kind: str, name: str, tensor: Any, collections: Any, family: str | None,
             message: Callable[[str, Any], bytes]) -> HostTensor:
     """Return an operation that serialises the value of a tensor; the tag is its name with
     scopes."""
-    x = convert_to_tensor(tensor)
+    x, name, family = convert_to_tensor(tensor), allowed(name), family and allowed(family)
 
     def compute(session: Any, value: Any) -> bytes:
         return message(tag, plain(value))
