@@ -407,3 +407,34 @@ def test_fetching_the_fields_of_indexed_slices(session):
         assert list(x.dense_shape) == [3, 2]
     assert other["a"].indices.tolist() == [1, 0] and other["a"].dense_shape is None
     assert list(session.run([tf.constant("a"), grad])[1].dense_shape) == [3, 2]
+
+
+def test_nested_keys_of_feeds(session):
+    """The state of a cell is fed as a whole."""
+    cell = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.BasicLSTMCell(2) for _ in range(2)])
+    state = cell.zero_state(1, tf.float32)
+    x = tf.placeholder(tf.float32, [1])
+    total = tf.add_n([tf.reduce_sum(part) for layer in state for part in layer]) + x
+    value = session.run(state)
+    assert session.run(total, {state: value, x: [1.]}).tolist() == [1.]
+    one = tf.nn.rnn_cell.LSTMStateTuple(np.ones([1, 2]), [[2., 2.]])
+    runs = len(session._runs)
+    for k in range(3):
+        assert session.run(total, {state: (one, ([[3., 3.]], value[1].h)), x: [k]}) == [12. + k]
+    assert len(session._runs) == runs       # prepared once
+    assert session.run(total, {state[0]: one, state[1]: one, x: [0.]}).tolist() == [12.]
+    assert total.eval({Pair(state[0].c, x): Pair(one.c, [5.])}, session).tolist() == [7.]
+    metadata = tf.RunMetadata()
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    assert session.run(total, {state: (one, one), x: [0.]}, options, metadata) == [12.]
+
+
+def test_nested_keys_that_do_not_fit_raise(session):
+    a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    for value in (1., (1.,), (1., (2., 3.), 4.)):
+        with pytest.raises(ValueError, match="Could not flatten dictionary"):
+            session.run(a + b, {(a, b): value})
+    with pytest.raises(ValueError, match="not unique"):
+        session.run(a + b, {(a, b): (1., 2.), a: 3.})
+    with pytest.raises(TypeError, match="Cannot interpret feed_dict key"):
+        session.run(a + b, {(a, 3): (1., 2.)})

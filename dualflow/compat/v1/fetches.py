@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from dualflow._core import Symbol
 from dualflow.compat.v1 import errors
 from dualflow.compat.v1.operation import HostTensor, Operation
-from dualflow.nest import flatten, pack_sequence_as, rebuild
+from dualflow.nest import flatten, is_nested, pack_sequence_as, parts, rebuild
 from dualflow.ops.indexing.indexed_slices import IndexedSlices
 
 
@@ -17,6 +17,28 @@ def unfed_host(x: HostTensor) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(
         f"You must feed a value for placeholder tensor {x.op.name!r} with dtype {x.dtype.name} "
         f"(made at {x.op.line})", x.op)
+
+
+def flat_feeds(feeds: Mapping[Any, Any] | None) -> Mapping[Any, Any] | None:
+    """Return fed values by tensor: a nested key, such as the state of a cell, is replaced by its
+    tensors, with the values at the same positions. Without nested keys, return `feeds` itself."""
+    if not feeds or not any([is_nested(key) for key in feeds]):
+        return feeds
+    flat: dict[Any, Any] = {}
+    pending = list(feeds.items())[::-1]
+    while pending:
+        key, value = pending.pop()
+        if not is_nested(key):
+            if key in flat:
+                raise ValueError(f"Could not flatten dictionary: the key {key} is not unique.")
+            flat[key] = value
+            continue
+        keys, values = parts(key), parts(value) if is_nested(value) else [value]
+        if len(keys) != len(values) or not is_nested(value):
+            raise ValueError(f"Could not flatten dictionary. Key had {len(keys)} elements, but "
+                             f"value had {len(values)} elements. Key: {key}, value: {value}.")
+        pending += reversed([*zip(keys, values, strict=True)])
+    return flat
 
 
 class IndexedSlicesValue(NamedTuple):

@@ -10,6 +10,7 @@ from dualflow._core import TraceContext, arrays_of, current_graph
 from dualflow.compat.v1 import contexts
 from dualflow.compat.v1.default_graph import get_default_graph
 from dualflow.compat.v1.defaults import DEFAULTS
+from dualflow.compat.v1.fetches import flat_feeds
 from dualflow.compat.v1.graph import Graph
 from dualflow.compat.v1.run_metadata import timed
 from dualflow.compat.v1.runner import Runner
@@ -66,7 +67,9 @@ class Session:
         ----------
         fetches : tensor, operation, variable, or name of one, or nested lists, tuples, dicts
         feed_dict : dict, optional
-            Values of placeholders and of any other tensors, by tensor or name.
+            Values of placeholders and of any other tensors, by tensor or name. A tuple of tensors
+            as a key, for example an LSTMStateTuple, stands for its tensors; the value has the same
+            structure.
         options : RunOptions, optional
         run_metadata : RunMetadata, optional
             Receives the time of each operation if `options` request a trace.
@@ -77,12 +80,16 @@ class Session:
         """
         if run_metadata is not None and options is not None and options.trace_level:
             self._check()
+            feed_dict = flat_feeds(feed_dict)
             once = self._runner.prepared(fetches, feed_dict, arrays_of)
             return timed(once, run_metadata)(feed_dict.values() if feed_dict else ())
         try:                    # `key_of` inlined on the fast path
             key = (list, *fetches) if type(fetches) is list else fetches
             run = self._runs[(key, *feed_dict) if feed_dict else (key,)]
         except (KeyError, TypeError):
+            flat = flat_feeds(feed_dict)
+            if flat is not feed_dict:
+                return self.run(fetches, flat)
             run = self._prepared(fetches, feed_dict)
         return run(feed_dict.values() if feed_dict else ())
 
