@@ -76,3 +76,11 @@ def test_py_func_and_numpy_function():
     made = [tf.numpy_function(np.sort, [x], tf.float32), tf.py_func(np.sort, [x], tf.float32)]
     with tf.Session() as session:
         assert [y.tolist() for y in session.run(made)] == [[1., 3.]] * 2
+
+
+def test_framework_has_the_global_step():
+    framework = tf.contrib.framework
+    assert framework.get_global_step() is None
+    step = framework.get_or_create_global_step()
+    assert step is tf.train.get_global_step() is framework.get_global_step()
+    assert framework.create_global_step is tf.train.create_global_step

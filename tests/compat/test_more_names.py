@@ -176,7 +176,8 @@ def test_graphs_as_protobufs(session, tmp_path):
 
 def test_configuration_functions():
     for name in ("disable_v2_behavior", "disable_control_flow_v2", "disable_resource_variables",
-                 "disable_tensor_equality", "disable_v2_tensorshape", "enable_resource_variables"):
+                 "disable_tensor_equality", "disable_v2_tensorshape", "enable_resource_variables",
+                 "enable_tensor_equality"):
         assert getattr(tf, name)() is None
     assert not tf.executing_eagerly() and not tf.resource_variables_enabled()
     tf.enable_eager_execution()

@@ -419,6 +419,7 @@ from dualflow.compat.v1.switches import (
     disable_v2_behavior as disable_v2_behavior,
     disable_v2_tensorshape as disable_v2_tensorshape,
     enable_resource_variables as enable_resource_variables,
+    enable_tensor_equality as enable_tensor_equality,
     resource_variables_enabled as resource_variables_enabled,
 )
 from dualflow.compat.v1.text_ops import (

@@ -8,7 +8,7 @@ from dualflow.compat.v1.defaults import disable_eager_execution
 
 __all__ = ["disable_control_flow_v2", "disable_resource_variables", "disable_tensor_equality",
            "disable_v2_behavior", "disable_v2_tensorshape", "enable_resource_variables",
-           "resource_variables_enabled"]
+           "enable_tensor_equality", "resource_variables_enabled"]
 
 
 def disable_v2_behavior() -> None:
@@ -47,6 +47,8 @@ disable_resource_variables: Any = switch("disable_resource_variables",
 enable_resource_variables: Any = switch("enable_resource_variables",
                                         "there is one kind of variable")
 disable_tensor_equality: Any = switch("disable_tensor_equality", "`==` compares identities")
+enable_tensor_equality: Any = switch("enable_tensor_equality",
+                                     "`==` compares identities of tensors of a graph")
 disable_v2_tensorshape: Any = switch("disable_v2_tensorshape", "shapes are TensorFlow 1's")
 
 

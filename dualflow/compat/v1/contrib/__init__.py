@@ -1,3 +1,8 @@
 """`tf.contrib`: its most used parts."""
 
-from dualflow.compat.v1.contrib import eager as eager, layers as layers, rnn as rnn
+from dualflow.compat.v1.contrib import (
+    eager as eager,
+    framework as framework,
+    layers as layers,
+    rnn as rnn,
+)
