@@ -10,10 +10,12 @@ from dualflow.autodiff import (
     UnconnectedGradients as UnconnectedGradients,
 )
 from dualflow.compat.v1 import (
+    app as app,
     contrib as contrib,
     data as data,
     debugging as debugging,
     errors as errors,
+    flags as flags,
     initializers as initializers,
     layers as layers,
     logging as logging,
@@ -453,8 +455,9 @@ newaxis = None
 
 __version__ = VERSION = "1.15.0"      # TensorFlow's version that the API follows
 
-_NAMESPACES = {"contrib", "data", "debugging", "errors", "initializers", "layers", "logging",
-               "losses", "math", "metrics", "nest", "nn", "random", "strings", "summary", "train"}
+_NAMESPACES = {"app", "contrib", "data", "debugging", "errors", "flags", "initializers", "layers",
+               "logging", "losses", "math", "metrics", "nest", "nn", "random", "strings",
+               "summary", "train"}
 
 
 def __dir__() -> list[str]:     # without submodules that are not public

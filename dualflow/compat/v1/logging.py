@@ -31,6 +31,7 @@ def set_verbosity(v: int) -> None:
     _LOGGER.setLevel(v)
     if not _LOGGER.handlers and not own.getLogger().handlers:
         handler = own.StreamHandler()
+        handler.addFilter(lambda record: not own.getLogger().handlers)      # they show it as well
         handler.setFormatter(own.Formatter("%(levelname)s:%(name)s:%(message)s"))
         _LOGGER.addHandler(handler)
 
