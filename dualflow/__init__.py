@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         distribute as distribute,
         image as image,
         initializers as initializers,
+        io as io,
         keras as keras,
         linalg as linalg,
         math as math,
@@ -448,7 +449,7 @@ _NAMES = {
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "compat", "config", "data",
-             "debugging", "distribute", "image", "initializers", "keras", "linalg", "math",
+             "debugging", "distribute", "image", "initializers", "io", "keras", "linalg", "math",
              "memory", "nest", "nn", "onnx", "ops", "optimizers", "random", "saved_model", "signal",
              "strings", "summary", "testing", "train", "version"}
 
