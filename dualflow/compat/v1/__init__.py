@@ -16,7 +16,9 @@ from dualflow.compat.v1 import (
     debugging as debugging,
     errors as errors,
     flags as flags,
+    gfile as gfile,
     initializers as initializers,
+    io as io,
     layers as layers,
     logging as logging,
     losses as losses,
@@ -455,9 +457,9 @@ newaxis = None
 
 __version__ = VERSION = "1.15.0"      # TensorFlow's version that the API follows
 
-_NAMESPACES = {"app", "contrib", "data", "debugging", "errors", "flags", "initializers", "layers",
-               "logging", "losses", "math", "metrics", "nest", "nn", "random", "strings",
-               "summary", "train"}
+_NAMESPACES = {"app", "contrib", "data", "debugging", "errors", "flags", "gfile", "initializers",
+               "io", "layers", "logging", "losses", "math", "metrics", "nest", "nn", "random",
+               "strings", "summary", "train"}
 
 
 def __dir__() -> list[str]:     # without submodules that are not public

@@ -54,7 +54,7 @@ class FailedPreconditionError(OpError):
     """A variable is read before it is initialized."""
 
 
-class NotFoundError(OpError, LookupError):
+class NotFoundError(OpError, own.NotFoundError, LookupError):
     """A file or a key does not exist."""
 
 
@@ -62,7 +62,7 @@ class DataLossError(OpError, own.DataLossError):
     """A file is corrupt."""
 
 
-class AlreadyExistsError(OpError):
+class AlreadyExistsError(OpError, own.AlreadyExistsError):
     """An object with this name exists already."""
 
 
