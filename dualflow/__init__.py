@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         signal as signal,
         strings as strings,
         summary as summary,
+        test as test,
         testing as testing,
         train as train,
         version as version,
@@ -451,7 +452,7 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "compat", "config", "data",
              "debugging", "distribute", "image", "initializers", "io", "keras", "linalg", "math",
              "memory", "nest", "nn", "onnx", "ops", "optimizers", "random", "saved_model", "signal",
-             "strings", "summary", "testing", "train", "version"}
+             "strings", "summary", "test", "testing", "train", "version"}
 
 # Functions of higher layers that lower layers call, and functions that many programs do not need:
 # by name, the module and the attribute.

@@ -13,7 +13,7 @@ from dualflow._core import Tensor, as_tensor
 from dualflow._util.arguments import POSITIVE, integer, number
 from dualflow.autodiff import GradientTape
 from dualflow.dtypes import float64
-from dualflow.errors import InvalidArgumentError
+from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.nest import flatten_tensors
 from dualflow.ops.elementwise.cast import cast
 
@@ -191,6 +191,59 @@ def moved(points: list[Any], direction: list[Any], step: float) -> list[Tensor]:
 def widened(arg: Any) -> Tensor:
     x = as_tensor(arg)
     return cast(x, float64) if x.dtype.is_floating else x
+
+
+def compute_gradient(f: Callable[..., Any], x: Sequence[Any], delta: float | None = None
+                     ) -> tuple[list[Any], list[Any]]:
+    """Return the Jacobians of a function by its gradients, and by central differences.
+
+    Parameters
+    ----------
+    f : callable
+        Function of as many tensors as `x` has that returns a tensor.
+    x : list or tuple of floating tensors
+    delta : float, default 1/1024
+        Half the step of the differences, which are computed in the dtype of the argument.
+
+    Returns
+    -------
+    (list of numpy.ndarray, list of numpy.ndarray)
+        Each array has the shape (size of the result, size of the argument).
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> gradients, differences = df.test.compute_gradient(df.square, [[1., 3.]])
+    >>> gradients[0].tolist(), differences[0].round(3).tolist()
+    ([[2.0, 0.0], [0.0, 6.0]], [[2.0, 0.0], [0.0, 6.0]])
+    """
+    import numpy as np
+
+    if not isinstance(x, list | tuple):
+        raise DTypeError("compute_gradient: x is not a list or tuple of arguments")
+    step = number(1 / 1024 if delta is None else delta, "compute_gradient: delta", POSITIVE)
+    points = [as_tensor(a) for a in x]
+    with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+        tape.watch(points)
+        y = as_tensor(f(*points))
+    by_gradients = [np.zeros((y.numpy().size, p.numpy().size), y.numpy().dtype) for p in points]
+    for row, at in enumerate(np.ndindex(*y.shape)):
+        seed = np.zeros(y.shape, y.numpy().dtype)
+        seed[at] = 1
+        found = tape.gradient(y, points, output_gradients=as_tensor(seed),
+                              unconnected_gradients="zero")
+        for jacobian, g in zip(by_gradients, found, strict=True):
+            jacobian[row] = as_tensor(g).numpy().ravel()
+    by_differences = [np.zeros_like(jacobian) for jacobian in by_gradients]
+    for i, jacobian in enumerate(by_differences):
+        for column, at in enumerate(np.ndindex(*points[i].shape)):
+            ends = []
+            for side in (step, -step):
+                moved = np.array(points[i].numpy())
+                moved[at] += side
+                ends.append(as_tensor(f(*points[:i], as_tensor(moved), *points[i + 1:])).numpy())
+            jacobian[:, column] = ((ends[0] - ends[1]) / (2 * step)).ravel()
+    return by_gradients, by_differences
 
 
 def assert_ulp(actual: Any, expected: Any, ulp: float) -> None:

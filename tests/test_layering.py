@@ -28,8 +28,8 @@ LAYERS = [
     {"ops"},
     {"autodiff"}, {"autograph"}, {"graph"},
     {"array_api", "math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal",
-     "summary", "testing", "initializers", "experimental", "debugging", "modules", "transforms",
-     "context", "strings", "version"},
+     "summary", "test", "testing", "initializers", "experimental", "debugging", "modules",
+     "transforms", "context", "strings", "version"},
     {"data", "io", "train", "saved_model", "aot", "distribute"}, {"onnx"},
     {"compat", "einops", "keras"},
 ]

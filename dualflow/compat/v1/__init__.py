@@ -28,6 +28,7 @@ from dualflow.compat.v1 import (
     random as random,
     strings as strings,
     summary as summary,
+    test as test,
     train as train,
 )
 from dualflow.compat.v1.array_ops import (
@@ -459,7 +460,7 @@ __version__ = VERSION = "1.15.0"      # TensorFlow's version that the API follow
 
 _NAMESPACES = {"app", "contrib", "data", "debugging", "errors", "flags", "gfile", "initializers",
                "io", "layers", "logging", "losses", "math", "metrics", "nest", "nn", "random",
-               "strings", "summary", "train"}
+               "strings", "summary", "test", "train"}
 
 
 def __dir__() -> list[str]:     # without submodules that are not public
