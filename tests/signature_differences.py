@@ -37,6 +37,7 @@ DIFFERENCES = {
     ("debugging.enable_check_numerics", "stack_height_limit"): "frames are not recorded",
     ("debugging.enable_check_numerics", "path_length_limit"): "frames are not recorded",
     ("function", "*"): "dualflow's own options come by keyword; those of experiments are left out",
+    ("image.stateless_random_saturation", "seed"): REQUIRED,
     ("gradients", "*"): "TensorFlow 1's, for graphs that sessions run",
     **{(f"initializers.{family}_{kind}", "*"): "takes a shape besides, and then makes the tensor "
        "at once" for family in ("glorot", "he", "lecun")

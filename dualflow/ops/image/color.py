@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dualflow import dtypes
 from dualflow._core import Tensor, TensorBase, as_tensor
+from dualflow._util.arguments import shown
 from dualflow.dtypes import DType, as_dtype
-from dualflow.errors import ShapeError
+from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array.creation import constant
+from dualflow.ops.array.shape import product, static_shape
 from dualflow.ops.array.slicing import tile
 from dualflow.ops.elementwise.arithmetic import multiply
 from dualflow.ops.elementwise.cast import cast, saturate_cast
+from dualflow.ops.elementwise.exponential import pow, sqrt
+from dualflow.ops.elementwise.limits import maximum
 from dualflow.ops.reduction.reduce import reduce_sum
+from dualflow.ops.reduction.reduce_moments import reduce_mean, reduce_variance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +23,8 @@ if TYPE_CHECKING:
 
     from dualflow.ops.types import DTypeLike, TensorLike
 
-__all__ = ["adjust_brightness", "convert_image_dtype", "grayscale_to_rgb", "rgb_to_grayscale"]
+__all__ = ["adjust_brightness", "adjust_contrast", "adjust_gamma", "convert_image_dtype",
+           "grayscale_to_rgb", "per_image_standardization", "rgb_to_grayscale"]
 
 # ITU-R BT.601, with TensorFlow's digits.
 LUMINANCE = (0.2989, 0.5870, 0.1140)
@@ -121,7 +127,115 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     """
     x = as_tensor(image, None, "adjust_brightness")
     if x.dtype.is_floating:
-        made: Tensor = x + cast(delta, x.dtype)
+        made: Tensor = x + factor(delta, x.dtype)
         return made
     numbers = convert_image_dtype(x, dtypes.float32)
-    return convert_image_dtype(numbers + cast(delta, dtypes.float32), x.dtype, saturate=True)
+    return convert_image_dtype(numbers + factor(delta, dtypes.float32), x.dtype, saturate=True)
+
+
+def factor(value: TensorLike, dtype: DType) -> Tensor:
+    """Return a parameter as a tensor of `dtype`; a number is not rounded to float32 first."""
+    return cast(value, dtype) if isinstance(value, TensorBase) else constant(value, dtype)
+
+
+def floats(op: str, image: TensorLike) -> tuple[TensorBase, DType]:
+    """Return images with at least 3 dimensions as floats, integers scaled to 0 to 1, and their
+    own dtype."""
+    x = as_tensor(image, None, op)
+    if x.ndim < 3:
+        raise ShapeError(f"{op}: shape {tuple(x.shape)}, expected (..., height, width, channels)")
+    return (x if x.dtype.is_floating else convert_image_dtype(x, dtypes.float32)), x.dtype
+
+
+def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
+    """Multiply the distance of each value to the mean of its channel:
+    ``(x - mean) * contrast_factor + mean``.
+
+    Parameters
+    ----------
+    images : Tensor, shape (..., height, width, channels)
+        Integers are scaled to floats from 0 to 1 meanwhile, and the result saturates.
+    contrast_factor : number or scalar Tensor
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `images`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.image.adjust_contrast([[[1.], [3.]]], 2.).tolist()
+    [[[0.0], [4.0]]]
+    """
+    x, dtype = floats("adjust_contrast", images)
+    mean = reduce_mean(x, [-3, -2], True)
+    made = (x - mean) * factor(contrast_factor, x.dtype) + mean
+    return convert_image_dtype(made, dtype, saturate=True)
+
+
+def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1) -> Tensor:
+    """Correct the brightness curve of an image: ``gain * image ** gamma``.
+
+    Parameters
+    ----------
+    image : Tensor
+        Integers are scaled to floats from 0 to 1 meanwhile, and the result saturates.
+    gamma : number or scalar Tensor, not negative
+    gain : number or scalar Tensor
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `image`
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `gamma` is a negative number.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.image.adjust_gamma([0.5, 1.], 2., gain=2.).tolist()
+    [0.5, 2.0]
+    """
+    x = as_tensor(image, None, "adjust_gamma")
+    exponent: Any = gamma
+    if not isinstance(exponent, TensorBase) and exponent < 0:
+        raise InvalidArgumentError(f"adjust_gamma: gamma is {shown(gamma)}, expected 0 or more")
+    y = x if x.dtype.is_floating else convert_image_dtype(x, dtypes.float32)
+    made = factor(gain, y.dtype) * pow(y, factor(gamma, y.dtype))
+    return convert_image_dtype(made, x.dtype, saturate=True)
+
+
+def per_image_standardization(image: TensorLike) -> Tensor:
+    """Scale each image to mean 0 and variance 1.
+
+    Parameters
+    ----------
+    image : Tensor, shape (..., height, width, channels)
+
+    Returns
+    -------
+    Tensor, the floating dtype of `image`, else float32, same shape
+
+    Notes
+    -----
+    The divisor is at least ``1 / sqrt(n)`` for images of n values, so images of one colour become
+    zeros.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.image.per_image_standardization([[[1.], [3.]]]).tolist()
+    [[[-1.0], [1.0]]]
+    """
+    x = as_tensor(image, None, "per_image_standardization")
+    if x.ndim < 3:
+        raise ShapeError(f"per_image_standardization: shape {tuple(x.shape)}, expected (..., "
+                         "height, width, channels)")
+    x = x if x.dtype.is_floating else cast(x, dtypes.float32)
+    axes = [-3, -2, -1]
+    least = 1.0 / maximum(cast(product(static_shape(x)[-3:]), x.dtype), 1)
+    made: Tensor = (x - reduce_mean(x, axes, True)) / sqrt(
+        maximum(reduce_variance(x, axes, True), least))
+    return made

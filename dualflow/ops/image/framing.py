@@ -1,15 +1,13 @@
-"""Cropping, padding and random flips of images."""
+"""Cropping and padding of images."""
 
 from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, as_tensor, larger, smaller
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array.padding import pad
-from dualflow.ops.array.shape import expand_dims, ints, is_open, one_size, static_shape
+from dualflow.ops.array.shape import ints, is_open, one_size, static_shape
 from dualflow.ops.array.slicing import slice
-from dualflow.ops.elementwise.compare import where
-from dualflow.ops.image.resize import flip_left_right, flip_up_down, resize
-from dualflow.ops.random.random_samples import uniform
+from dualflow.ops.image.resize import resize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,19 +15,17 @@ if TYPE_CHECKING:
 
     from dualflow.ops.types import TensorLike
 
-__all__ = ["central_crop", "crop_to_bounding_box", "pad_to_bounding_box", "random_flip_left_right",
-           "random_flip_up_down", "resize_with_pad"]
+__all__ = ["central_crop", "crop_to_bounding_box", "pad_to_bounding_box",
+           "resize_with_crop_or_pad", "resize_with_pad"]
 
 
-def _image(op: str, image: TensorLike) -> TensorBase:
+def image_batch(op: str, image: TensorLike) -> TensorBase:
+    """Return an image or a batch of images as a tensor."""
     x = as_tensor(image, None, op)
     if x.ndim not in (3, 4):
         raise ShapeError(f"{op}: shape {tuple(x.shape)}, expected (height, width, channels), or a "
                          "batch of them")
     return x
-
-
-# --- crops and padding -------------------------------------------------------------------------
 
 
 def crop_to_bounding_box(image: TensorLike, offset_height: int, offset_width: int,
@@ -60,7 +56,7 @@ def crop_to_bounding_box(image: TensorLike, offset_height: int, offset_width: in
     >>> df.image.crop_to_bounding_box(x, 1, 0, 2, 2)[..., 0].tolist()
     [[3, 4], [6, 7]]
     """
-    x = _image("crop_to_bounding_box", image)
+    x = image_batch("crop_to_bounding_box", image)
     offset = ints((offset_height, offset_width), "crop_to_bounding_box: offset")
     size = ints((target_height, target_width), "crop_to_bounding_box: target")
     _inside("crop_to_bounding_box", static_shape(x)[-3:-1], offset, size)
@@ -86,7 +82,7 @@ def pad_to_bounding_box(image: TensorLike, offset_height: int, offset_width: int
     >>> df.image.pad_to_bounding_box([[[1.]]], 0, 1, 1, 3)[..., 0].tolist()
     [[0.0, 1.0, 0.0]]
     """
-    x = _image("pad_to_bounding_box", image)
+    x = image_batch("pad_to_bounding_box", image)
     height, width = static_shape(x)[-3:-1]
     above, left = ints((offset_height, offset_width), "pad_to_bounding_box: offset")
     rows, columns = ints((target_height, target_width), "pad_to_bounding_box: target")
@@ -118,7 +114,7 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
     >>> df.image.central_crop(df.zeros([4, 8, 1]), 0.5).shape
     (2, 4, 1)
     """
-    x = _image("central_crop", image)
+    x = image_batch("central_crop", image)
     if not 0 < central_fraction <= 1:
         raise InvalidArgumentError(f"central_crop: central_fraction is {central_fraction}, "
                                    "expected more than 0 and at most 1")
@@ -148,7 +144,7 @@ def resize_with_pad(image: TensorLike, target_height: int, target_width: int,
     >>> df.image.resize_with_pad(df.ones([2, 1, 1]), 2, 3)[..., 0].tolist()
     [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]
     """
-    x = _image("resize_with_pad", image)
+    x = image_batch("resize_with_pad", image)
     height, width = static_shape(x)[-3:-1]
     rows = one_size(target_height, "resize_with_pad: target_height")
     columns = one_size(target_width, "resize_with_pad: target_width")
@@ -163,44 +159,39 @@ def resize_with_pad(image: TensorLike, target_height: int, target_width: int,
                                columns)
 
 
-# --- random flips ------------------------------------------------------------------------------
-
-
-def _flipped_at_random(op: str, image: TensorLike, seed: int | None, flip: Any) -> Tensor:
-    """Apply `flip` to each image of a batch with probability 1/2, independently."""
-    x = _image(op, image)
-    chance = uniform([static_shape(x)[0]] if x.ndim == 4 else [], seed=seed) < 0.5
-    for _ in range(3 if x.ndim == 4 else 0):
-        chance = expand_dims(chance, -1)
-    return where(chance, flip(x), x)
-
-
-def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Mirror each image with probability 1/2.
+def resize_with_crop_or_pad(image: TensorLike, target_height: int, target_width: int) -> Tensor:
+    """Bring images to a size by cropping the centre, or by padding with zeros on both sides.
 
     Parameters
     ----------
     image : Tensor, shape (height, width, channels) or (batch, height, width, channels)
-    seed : int, optional
-        Makes the choices reproducible; by default they depend on `random.set_seed`.
+    target_height, target_width : int
+
+    Returns
+    -------
+    Tensor, shape (..., target_height, target_width, channels)
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a size is not positive.
 
     Examples
     --------
     >>> import dualflow as df
-    >>> df.image.random_flip_left_right(df.zeros([8, 4, 4, 3])).shape
-    (8, 4, 4, 3)
+    >>> x = df.reshape(df.range(4), [4, 1, 1])
+    >>> df.image.resize_with_crop_or_pad(x, 2, 3)[..., 0].tolist()
+    [[0, 1, 0], [0, 2, 0]]
     """
-    return _flipped_at_random("random_flip_left_right", image, seed, flip_left_right)
-
-
-def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Turn each image upside down with probability 1/2; `seed` as in
-    `random_flip_left_right`.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.image.random_flip_up_down(df.zeros([8, 4, 4, 3])).shape
-    (8, 4, 4, 3)
-    """
-    return _flipped_at_random("random_flip_up_down", image, seed, flip_up_down)
+    op = "resize_with_crop_or_pad"
+    x = image_batch(op, image)
+    height, width = static_shape(x)[-3:-1]
+    rows, columns = (one_size(target_height, f"{op}: target_height"),
+                     one_size(target_width, f"{op}: target_width"))
+    if rows < 1 or columns < 1:
+        raise InvalidArgumentError(f"{op}: target is {rows} x {columns}, expected at least 1 x 1")
+    cropped = crop_to_bounding_box(x, larger((height - rows) // 2, 0),
+                                   larger((width - columns) // 2, 0), smaller(rows, height),
+                                   smaller(columns, width))
+    return pad_to_bounding_box(cropped, larger((rows - height) // 2, 0),
+                               larger((columns - width) // 2, 0), rows, columns)
