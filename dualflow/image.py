@@ -36,6 +36,17 @@ from dualflow.ops.image.color_spaces import (
     yuv_to_rgb as yuv_to_rgb,
 )
 from dualflow.ops.image.crop import crop_and_resize as crop_and_resize
+from dualflow.ops.image.decode import (
+    decode_and_crop_jpeg as decode_and_crop_jpeg,
+    decode_bmp as decode_bmp,
+    decode_gif as decode_gif,
+    decode_image as decode_image,
+    decode_jpeg as decode_jpeg,
+    decode_png as decode_png,
+    extract_jpeg_shape as extract_jpeg_shape,
+    is_jpeg as is_jpeg,
+)
+from dualflow.ops.image.encode import encode_jpeg as encode_jpeg, encode_png as encode_png
 from dualflow.ops.image.framing import (
     central_crop as central_crop,
     crop_to_bounding_box as crop_to_bounding_box,

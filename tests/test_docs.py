@@ -16,7 +16,9 @@ from dualflow.graph import passes
 ROOT = pathlib.Path(__file__).parent.parent
 TOURS = ["examples/eager_tour.md", "examples/tracing_tour.md"]
 OPTIONAL = [name for name, needs in [("keras", "keras"), ("onnx", "onnx"), ("distribute", "mpi4py"),
-                                ("einops", "einops"), ("recipes", "keras")]
+                                ("einops", "einops"), ("recipes", "keras"),
+                                ("loading_files", "PIL"), ("dualflow.ops.image.decode", "PIL"),
+                                ("dualflow.ops.image.encode", "PIL")]
             if importlib.util.find_spec(needs) is None]    # not installed
 PAGES = ["README.md", *TOURS,
          *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md")
@@ -25,13 +27,14 @@ PAGES = ["README.md", *TOURS,
 
 MODULES = ["dualflow", *sorted(
     m.name for m in pkgutil.walk_packages(df.__path__, "dualflow.")
-    if "._core" not in m.name and m.name.split(".")[1] not in OPTIONAL)]
+    if "._core" not in m.name and not {m.name, m.name.split(".")[1]} & {*OPTIONAL})]
 # The modules that users meet; internal modules need no examples.
 PUBLIC = [m for m in MODULES
           if not m.startswith(("dualflow.ops", "dualflow.autodiff", "dualflow.graph.ir"))]
 
 # These only re-export names.
-NAMESPACES = [f"dualflow.{name}" for name in ("bitwise", "image", "linalg", "math", "nn", "random")]
+NAMESPACES = [f"dualflow.{name}" for name in ("bitwise", "image", "linalg", "math", "nn",
+                                              "random")]
 
 
 def public_functions():

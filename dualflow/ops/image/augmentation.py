@@ -217,7 +217,13 @@ def random_brightness(image: TensorLike, max_delta: TensorLike, seed: int | None
 
 def stateless_random_brightness(image: TensorLike, max_delta: TensorLike,
                                 seed: TensorLike) -> Tensor:
-    """Apply `adjust_brightness` as in `random_brightness`, determined by `seed`, two ints.
+    """Apply `adjust_brightness` as in `random_brightness`, determined by `seed`.
+
+    Parameters
+    ----------
+    image : Tensor
+    max_delta : number, not negative
+    seed : Tensor, int64 (2,)
 
     Examples
     --------
@@ -251,7 +257,13 @@ def random_contrast(image: TensorLike, lower: TensorLike, upper: TensorLike,
 
 def stateless_random_contrast(image: TensorLike, lower: TensorLike, upper: TensorLike,
                               seed: TensorLike) -> Tensor:
-    """Apply `adjust_contrast` as in `random_contrast`, determined by `seed`, two ints.
+    """Apply `adjust_contrast` as in `random_contrast`, determined by `seed`.
+
+    Parameters
+    ----------
+    image : Tensor, shape (..., height, width, channels)
+    lower, upper : number, 0 <= lower < upper
+    seed : Tensor, int64 (2,)
 
     Examples
     --------
@@ -284,7 +296,13 @@ def random_saturation(image: TensorLike, lower: TensorLike, upper: TensorLike,
 
 def stateless_random_saturation(image: TensorLike, lower: TensorLike, upper: TensorLike,
                                 seed: TensorLike) -> Tensor:
-    """Apply `adjust_saturation` as in `random_saturation`, determined by `seed`, two ints.
+    """Apply `adjust_saturation` as in `random_saturation`, determined by `seed`.
+
+    Parameters
+    ----------
+    image : Tensor, shape (..., height, width, 3)
+    lower, upper : number, 0 <= lower < upper
+    seed : Tensor, int64 (2,)
 
     Examples
     --------
@@ -315,7 +333,13 @@ def random_hue(image: TensorLike, max_delta: TensorLike, seed: int | None = None
 
 
 def stateless_random_hue(image: TensorLike, max_delta: TensorLike, seed: TensorLike) -> Tensor:
-    """Apply `adjust_hue` as in `random_hue`, determined by `seed`, two ints.
+    """Apply `adjust_hue` as in `random_hue`, determined by `seed`.
+
+    Parameters
+    ----------
+    image : Tensor, shape (..., height, width, 3)
+    max_delta : number, from 0 to 0.5
+    seed : Tensor, int64 (2,)
 
     Examples
     --------

@@ -226,6 +226,10 @@ def rgb_to_yuv(images: TensorLike) -> Tensor:
 def yuv_to_rgb(images: TensorLike) -> Tensor:
     """Return the inverse of `rgb_to_yuv`.
 
+    Parameters
+    ----------
+    images : Tensor, floating, shape (..., 3)
+
     Examples
     --------
     >>> import dualflow as df
@@ -257,6 +261,10 @@ def rgb_to_yiq(images: TensorLike) -> Tensor:
 
 def yiq_to_rgb(images: TensorLike) -> Tensor:
     """Return the inverse of `rgb_to_yiq`.
+
+    Parameters
+    ----------
+    images : Tensor, floating, shape (..., 3)
 
     Examples
     --------
