@@ -16,6 +16,7 @@ from dualflow.ops.image.augmentation import (
     stateless_random_hue as stateless_random_hue,
     stateless_random_saturation as stateless_random_saturation,
 )
+from dualflow.ops.image.boxes import non_max_suppression as non_max_suppression
 from dualflow.ops.image.color import (
     adjust_brightness as adjust_brightness,
     adjust_contrast as adjust_contrast,
@@ -53,6 +54,13 @@ from dualflow.ops.image.framing import (
     pad_to_bounding_box as pad_to_bounding_box,
     resize_with_crop_or_pad as resize_with_crop_or_pad,
     resize_with_pad as resize_with_pad,
+)
+from dualflow.ops.image.quality import (
+    image_gradients as image_gradients,
+    psnr as psnr,
+    sobel_edges as sobel_edges,
+    ssim as ssim,
+    total_variation as total_variation,
 )
 from dualflow.ops.image.resize import (
     ResizeMethod as ResizeMethod,
