@@ -17,6 +17,7 @@ from dualflow.compat.v1 import (
     errors as errors,
     flags as flags,
     gfile as gfile,
+    image as image,
     initializers as initializers,
     io as io,
     layers as layers,
@@ -458,9 +459,9 @@ newaxis = None
 
 __version__ = VERSION = "1.15.0"      # TensorFlow's version that the API follows
 
-_NAMESPACES = {"app", "contrib", "data", "debugging", "errors", "flags", "gfile", "initializers",
-               "io", "layers", "logging", "losses", "math", "metrics", "nest", "nn", "random",
-               "strings", "summary", "test", "train"}
+_NAMESPACES = {"app", "contrib", "data", "debugging", "errors", "flags", "gfile", "image",
+               "initializers", "io", "layers", "logging", "losses", "math", "metrics", "nest", "nn",
+               "random", "strings", "summary", "test", "train"}
 
 
 def __dir__() -> list[str]:     # without submodules that are not public
