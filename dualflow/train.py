@@ -1,9 +1,22 @@
-"""Checkpoints, under TensorFlow's names."""
+"""Checkpoints, and the messages in files of records, under TensorFlow's names."""
 
 from dualflow.io.checkpoint import (
     Checkpoint as Checkpoint,
     Saving as Saving,
     Status as Status,
+)
+from dualflow.io.example import (
+    Example as Example,
+    FeatureList as FeatureList,
+    FeatureLists as FeatureLists,
+    Features as Features,
+    SequenceExample as SequenceExample,
+)
+from dualflow.io.feature import (
+    BytesList as BytesList,
+    Feature as Feature,
+    FloatList as FloatList,
+    Int64List as Int64List,
 )
 from dualflow.io.index import (
     CheckpointState as CheckpointState,

@@ -70,6 +70,5 @@ NAMES = {
 # Names that dualflow does not have.
 MISSING = """
     SparseTensor TypeSpec RaggedTensor import_graph_def saved_model.SaveOptions
-    train.Example train.Features train.BytesList train.Feature train.Int64List train.FloatList
     config.experimental_connect_to_cluster strings.split
     sparse.to_dense sparse.SparseTensor sparse.reorder ragged.constant"""
