@@ -438,6 +438,9 @@ cdef extern from "file/file.h" nogil:
     df_status df_file_open(const char *path, df_file **out, df_error *err) noexcept
     void df_file_close(df_file *file) noexcept
 
+cdef extern from "file/crc32c.h" nogil:
+    unsigned int df_crc32c(const unsigned char *data, int64_t bytes) noexcept
+
 cdef extern from "op/tree.h" nogil:
     ctypedef struct df_span:
         int64_t first

@@ -154,3 +154,13 @@ cdef Attrs attrs_of(Op op, const df_attr *c):
         else:
             values.append(c[<int>k].i)
     return pack_values(op, tuple(values)) if values else None
+
+
+def crc32c(bytes data):
+    """Return the checksum CRC-32C of bytes."""
+    cdef const unsigned char *begin = data
+    cdef int64_t size = len(data)
+    cdef unsigned int found
+    with nogil:
+        found = df_crc32c(begin, size)
+    return found

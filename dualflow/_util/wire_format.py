@@ -41,7 +41,8 @@ class Malformed(InvalidArgumentError):
 
 
 class Message:
-    """A message of one of the types that `message_types` makes. `wire` are the bytes of a repeated message."""
+    """A message of one of the types that `message_types` makes. `wire` are the bytes of a repeated
+    message."""
 
     __slots__ = ("__dict__", "wire")
     wire: memoryview

@@ -6,6 +6,7 @@ from dualflow.data.dataset import (
 )
 from dualflow.data.iterator import Iterator as Iterator
 from dualflow.data.prefetch import AUTOTUNE as AUTOTUNE
+from dualflow.data.records import TFRecordDataset as TFRecordDataset
 from dualflow.data.stage import (
     INFINITE as INFINITE_CARDINALITY,
     UNKNOWN as UNKNOWN_CARDINALITY,
@@ -13,7 +14,7 @@ from dualflow.data.stage import (
 from dualflow.data.windows import DatasetSpec as DatasetSpec
 
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "DatasetSpec",
-           "Iterator", "TextLineDataset"]
+           "Iterator", "TFRecordDataset", "TextLineDataset"]
 
 
 def __dir__() -> list[str]:

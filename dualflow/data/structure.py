@@ -26,11 +26,20 @@ from dualflow._core import (
 )
 from dualflow._util.arguments import shown
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from dualflow.ops.string_tensor import StringTensor
 
 STACK, CONCAT = get_op("stack"), get_op("concat")
 LEAVES = TensorBase, list
 HANDED_ON = str, bytes
 FIRST = make_attrs(STACK, axis=0), make_attrs(CONCAT, axis=0)
+
+
+class ByteString(bytes):
+    """The bytes of a scalar string, with the method by which programs for TensorFlow get them."""
+
+    def numpy(self) -> bytes:
+        """Return the bytes."""
+        return self
 
 
 def is_list(item: Any) -> bool:
@@ -114,6 +123,9 @@ def as_leaf(value: Any, caller: str) -> Any:
                          "the traced function")
     if isinstance(value, list) and is_text(value):
         return value
+    if isinstance(value, StringTensor):
+        listed = value.tolist()
+        return ByteString(listed) if isinstance(listed, bytes) else listed
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if kind in ("U", "S"):                                      # NumPy strings
         return value.tolist()
@@ -171,6 +183,8 @@ def spec_of(element: Any) -> Any:
 def leaf_spec(leaf: Any) -> Any:
     if isinstance(leaf, Tensor):
         return TensorSpec(leaf.shape, leaf.dtype)
+    if isinstance(leaf, bytes):
+        return bytes
     return listed(leaf_spec(leaf[0]) if leaf else str) if isinstance(leaf, list) else type(leaf)
 
 
@@ -351,5 +365,5 @@ def decode_leaf(x: Any) -> Any:
     if not isinstance(x, dict):
         return x
     if "bytes" in x:
-        return base64.b64decode(x["bytes"])
+        return ByteString(base64.b64decode(x["bytes"]))
     return rebuild(x["dtype"], tuple(x["shape"]), base64.b64decode(x["data"]))

@@ -98,7 +98,8 @@ def test_reprs():
         ", 'a': Feature(bytes_list=BytesList(value=[b'x', b''])), 'b': Feature(float_list="
         "FloatList(value=[0.5]))}))")
     assert eval(repr(EXAMPLE)) == EXAMPLE
-    assert repr(Int64List(value=range(9))) == "Int64List(value=[0, 1, 2, 3, 4, 5, 6, 7, ... 9 values])"
+    assert repr(Int64List(value=range(9))) == (
+        "Int64List(value=[0, 1, 2, 3, 4, 5, 6, 7, ... 9 values])")
     assert len(repr(BytesList(value=[bytes(1000)]))) < 200
 
 
