@@ -86,7 +86,7 @@ class RecordsCursor(Cursor):
                 if record is None:          # the end of the file; after an error, its rest is lost
                     self.reader.close()
                     self.reader, self.read, self.number = None, 0, self.number + 1
-            if record is not None:
+            if record is not None and self.reader is not None:
                 self.read = self.reader.position
                 return ByteString(record)
         raise StopIteration

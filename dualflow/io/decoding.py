@@ -143,8 +143,9 @@ def decode_csv(records: Any, record_defaults: Sequence[Any], field_delim: str = 
 
 def column_of(default: Any, what: str) -> tuple[Any, Any]:
     """Return the dtype of a column, and the value of empty fields or None."""
+    flat: list[Any] = []
     if isinstance(default, DType | StringType):
-        dtype, flat = dtype_of(default), []
+        dtype: Any = dtype_of(default)
     elif not isinstance(default, TensorBase) and is_text(default):
         dtype, flat = string, texts(default, what)._array.ravel().tolist()
     else:

@@ -111,7 +111,8 @@ def parse_example(serialized: Any, features: Mapping[str, Any], example_names: A
             raise
     made = {}
     for key, one in chosen.items():
-        parts, sizes = found[key], (n,)
+        parts: list[Any] = found[key]
+        sizes: tuple[int, ...] = (n,)
         if one.many:
             parts, rows = one.padded(parts)
             sizes = n, rows

@@ -129,4 +129,4 @@ def parse_tensor(serialized: Any, out_type: DTypeLike, name: str | None = None) 
                                    f"{size * dtype.itemsize} for shape {shape}")
     if found == "bool":
         content = content.translate(bytes([0]) + bytes([1]) * 255)
-    return rebuild(found, shape, content)
+    return rebuild(dtype.name, shape, content)
