@@ -68,11 +68,21 @@ def read(path: str, source: Stage) -> list[Any]:
         if header["pipeline"] != json.loads(json.dumps(source.describe())):
             raise InvalidArgumentError(f"cache: {path} was written by another pipeline; remove it, "
                                        "or name another file")
-        columns = [read_column(path, file, c, header["n"]) for c in header["columns"]]
+        return elements_of(path, file, header, source)
+
+
+def elements_of(path: str, file: BinaryIO, header: Any, stage: Stage) -> list[Any]:
+    """Return the elements after a header; `stage` has their spec."""
+    columns = [read_column(path, file, c, header["n"]) for c in header["columns"]]
     like = as_tuples(header["form"])
-    if any([isinstance(x, str) for x in flatten(like)]):
-        like = source.spec
+    if not rebuildable(like):
+        like = stage.spec
     return [pack(like, [column[k] for column in columns]) for k in range(header["n"])]
+
+
+def rebuildable(like: Any) -> bool:
+    """Return True if a form has tuples and dicts only."""
+    return not any([isinstance(x, str) for x in flatten(like)])
 
 
 def header_of(path: str, file: BinaryIO) -> Any:

@@ -13,11 +13,13 @@ from dualflow.data.calls import UserFunction
 from dualflow.data.files import COMPRESSIONS, Lines, matching, names_of
 from dualflow.data.iterables import stage_of
 from dualflow.data.iterator import Iterator
+from dualflow.data.more_sources import MoreSources
+from dualflow.data.more_transformations import MoreTransformations
 from dualflow.data.selection import Zip
 from dualflow.data.sources import Iterated, Range, Single, Slices
 from dualflow.data.stage import INFINITE, UNKNOWN, Stage
 from dualflow.data.structure import as_element, is_leaf, map_leaves, pack
-from dualflow.data.transformations import T, Transformations
+from dualflow.data.transformations import T
 from dualflow.dtypes import as_dtype, int64
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.types import DTypeLike, SupportsArray
@@ -29,7 +31,7 @@ C = TypeVar("C")
 Rows: TypeAlias = SupportsArray | Sequence[float] | Sequence[Sequence[float]]
 
 
-class Dataset(Transformations[T]):
+class Dataset(MoreTransformations[T], MoreSources):
     """A sequence of elements, nested tuples and dicts of tensors, that supports repeated iteration.
 
     The static methods below create datasets, and methods derive new ones; no dataset changes.
@@ -51,6 +53,10 @@ class Dataset(Transformations[T]):
                          "similar methods")
 
     def _new(self, stage: Stage) -> Dataset[Any]:
+        return dataset_of(stage)
+
+    @staticmethod
+    def _of(stage: Stage) -> Dataset[Any]:
         return dataset_of(stage)
 
     # --- sources ---

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from dualflow._core import current_graph
 from dualflow._util.arguments import shown
 from dualflow._util.notebook import card
-from dualflow.data.order import Shuffle
+from dualflow.data.order import Seeded
 from dualflow.data.stage import Stage, stages
 from dualflow.data.structure import as_json
 from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError, UnimplementedError
@@ -38,9 +38,9 @@ class Iterator(Generic[T]):
         if not isinstance(stage, Stage):
             raise DTypeError(f"Iterator: got {shown(stage)}; iter(dataset) returns an Iterator")
         refuse_trace()
-        shuffles = [x for x in stages(stage) if isinstance(x, Shuffle)]
-        self._stage, self._epoch = stage, max([x.passes for x in shuffles], default=0)
-        for x in shuffles:
+        seeded = [x for x in stages(stage) if isinstance(x, Seeded)]
+        self._stage, self._epoch = stage, max([x.passes for x in seeded], default=0)
+        for x in seeded:
             x.passes = self._epoch + 1
         self._cursor = stage.cursor(self._epoch)
         self._next = self._cursor.__next__
@@ -102,7 +102,7 @@ class Iterator(Generic[T]):
         cursor.restore(state["place"])
         self._epoch, self._cursor, self._next = state["epoch"], cursor, cursor.__next__
         for x in stages(self._stage):
-            if isinstance(x, Shuffle):
+            if isinstance(x, Seeded):
                 x.passes = self._epoch + 1
 
     def _check(self, state: Any) -> None:

@@ -20,8 +20,8 @@ from dualflow.ops.random.random_generator import get_global_generator
 WORD = 1 << 64
 
 
-class Shuffle(Stage):
-    """A source in random order.
+class Seeded(Stage):
+    """A stage whose passes depend on a seed and on the number of the pass.
 
     Attributes
     ----------
@@ -29,16 +29,31 @@ class Shuffle(Stage):
         Number of passes that have begun; it determines the order of the next pass.
     """
 
-    window: int
     given: int | None
+
+    def __init__(self, seed: int | None, *inputs: Stage) -> None:
+        super().__init__(*inputs)
+        self.given = seed
+        self.seed: Any = drawn_seed() if seed is None else seed
+        self.passes = 0
+
+    def state_seed(self, state: Any) -> int:
+        """Return the seed of a saved pass; a drawn seed is also used for later passes."""
+        if self.given is None:
+            self.seed = state["seed"]
+        return self.seed
+
+
+class Shuffle(Seeded):
+    """A source in random order."""
+
+    window: int
     reshuffle: bool
 
     def __init__(self, source: Stage, buffer_size: int, seed: int | None,
                  reshuffle: bool) -> None:
-        super().__init__(source)
-        self.window, self.given, self.reshuffle = buffer_size, seed, reshuffle
-        self.seed: Any = drawn_seed() if seed is None else seed
-        self.passes = 0
+        super().__init__(seed, source)
+        self.window, self.reshuffle = buffer_size, reshuffle
 
     def options(self) -> dict[str, Any]:
         return {"buffer_size": self.window, "seed": self.given, "reshuffle": self.reshuffle}
@@ -59,12 +74,6 @@ class Shuffle(Stage):
         """Return the new order of a window, as indices relative to its first element."""
         epoch = epoch if self.reshuffle else 0
         return stateless_permutation(n, [signed(seed), signed(mixed(mixed(epoch) + window))])
-
-    def state_seed(self, state: Any) -> int:
-        """Return the seed of a saved pass; a drawn seed is also used for later passes."""
-        if self.given is None:
-            self.seed = state["seed"]
-        return self.seed
 
 
 def drawn_seed() -> int:

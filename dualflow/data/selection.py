@@ -370,12 +370,14 @@ class PromisedCursor(Cursor):
 
     def __init__(self, stage: AssertCardinality, epoch: int) -> None:
         self.stage, self.inner, self.given = stage, stage.source.cursor(epoch), 0
+        self.ended: Any = False
 
     def __next__(self) -> Any:
         try:
             element = next(self.inner)
         except StopIteration:
-            if self.stage.n != UNKNOWN and self.given != self.stage.n:
+            ended, self.ended = self.ended, True        # the error is raised once
+            if not ended and self.stage.n != UNKNOWN and self.given != self.stage.n:
                 raise self.broken("only ") from None
             raise
         self.given += 1

@@ -136,7 +136,8 @@ class Range(Stage):
     def __init__(self, start: int, stop: int | None, step: int, dtype: DType) -> None:
         super().__init__()
         self.endless: bool = stop is None
-        self.numbers: range = range(start, start + MANY if stop is None else stop, step)
+        end = start + (MANY if step > 0 else -MANY)
+        self.numbers: range = range(start, end if stop is None else stop, step)
         self.dtype = dtype
 
     def options(self) -> dict[str, Any]:

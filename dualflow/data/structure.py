@@ -168,7 +168,7 @@ def fitted_leaf(value: Any, spec: Any, caller: str) -> Any:
     return x
 
 
-def fits(shape: tuple[int, ...], promised: tuple[int | None, ...]) -> bool:
+def fits(shape: tuple[int | None, ...], promised: tuple[int | None, ...]) -> bool:
     return len(shape) == len(promised) and all(
         [want is None or d == want for d, want in zip(shape, promised, strict=True)])
 

@@ -13,13 +13,8 @@ HERE = Path(__file__).parent
 SOURCES = "\n".join(p.read_text() for p in sorted(HERE.glob("*.py")))
 NAMESPACES = ["initializers", "nn", "math", "losses", "metrics", "train", "errors", "logging",
               "random", "layers", "nn.rnn_cell", "contrib.rnn", "contrib.layers", "contrib.eager",
-<<<<<<< HEAD
-              "contrib.framework", "app", "gfile", "io", "io.gfile",
-              "test",
-              "debugging", "strings", "summary"]
-=======
-              "debugging", "image", "strings", "summary"]
->>>>>>> 76715dca (compat.v1: image functions, with TensorFlow 1's pixel positions in resize_images)
+              "contrib.framework", "app", "gfile", "io", "io.gfile", "test", "debugging", "image",
+              "strings", "summary"]
 PUBLIC = sorted([name for name, value in vars(tf).items() if not name.startswith("_")
                  and not isinstance(value, type(tf))])
 SPACES = {space: operator.attrgetter(space)(tf) for space in NAMESPACES}
