@@ -149,8 +149,10 @@ def test_invalid_arguments_raise():
         df.Variable([1.], shape=[2])
     with pytest.raises(TypeError, match="keyword"):
         df.group(X, names="a")
-    with pytest.raises(df.errors.InvalidArgumentError, match="alg"):
+    with pytest.raises(df.errors.UnimplementedError, match="ThreeFry is not implemented"):
         df.random.stateless_uniform([1], [1, 2], alg="threefry")
+    with pytest.raises(df.errors.InvalidArgumentError, match="alg is 'sfc'"):
+        df.random.stateless_uniform([1], [1, 2], alg="sfc")
     cpu, = df.config.list_physical_devices()
     with pytest.raises(df.errors.InvalidArgumentError, match="cannot be partitioned"):
         df.config.set_logical_device_configuration(

@@ -37,6 +37,8 @@ FIRST = make_attrs(STACK, axis=0), make_attrs(CONCAT, axis=0)
 class ByteString(bytes):
     """The bytes of a scalar string, with the method by which programs for TensorFlow get them."""
 
+    __slots__ = ()
+
     def numpy(self) -> bytes:
         """Return the bytes."""
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dualflow._util.arguments import shown
@@ -95,7 +95,9 @@ class GFile:
                     local(self._name), self._mode.replace("b", "") + "b")
         return self._opened
 
-    _errors = staticmethod(translated)
+    @staticmethod
+    def _errors() -> AbstractContextManager[None]:
+        return translated()
 
     def _converted(self, content: bytes) -> Any:
         return content if "b" in self._mode else content.decode()

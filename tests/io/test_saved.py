@@ -433,7 +433,7 @@ def test_unsupported_objects_raise(folder):
             (lambda x: df.py_function(lambda x: x, [x], df.float32), (x,), "calls Python"),
             (lambda v: v + 1., (v,), r"argument v is any Variable"),
             (lambda x, t: x, (x, Thing()), r"argument t is a Thing|argument t is <"),
-            (lambda x: {x.shape: x}, (x,), r"\(\) is a tuple, expected None, a number"),
+            (lambda x: {x.shape: x}, (x,), r"\(\) is a Shape, expected None, a number"),
             (lambda x: Thing(), (x,), r"is a Thing, expected None, a number")):
         with pytest.raises(errors.UnimplementedError, match=why):
             saved(f, folder, args)

@@ -17,8 +17,19 @@ from dualflow.summary.tensorboard import MissingPackageError
 
 __all__ = ["FLAGS", "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum", "DEFINE_float",
            "DEFINE_integer", "DEFINE_list", "DEFINE_multi_integer", "DEFINE_multi_string",
-           "DEFINE_string",
-           "mark_flag_as_required", "mark_flags_as_required"]
+           "DEFINE_string", "mark_flag_as_required", "mark_flags_as_required"]
+
+DEFINE_bool: Callable[..., Any]         # these names are found by `__getattr__`
+DEFINE_boolean: Callable[..., Any]
+DEFINE_enum: Callable[..., Any]
+DEFINE_float: Callable[..., Any]
+DEFINE_integer: Callable[..., Any]
+DEFINE_list: Callable[..., Any]
+DEFINE_multi_integer: Callable[..., Any]
+DEFINE_multi_string: Callable[..., Any]
+DEFINE_string: Callable[..., Any]
+mark_flag_as_required: Callable[..., Any]
+mark_flags_as_required: Callable[..., Any]
 
 # Argument names of TensorFlow 1's functions, and absl's.
 ARGUMENTS = {"flag_name": "name", "default_value": "default", "docstring": "help"}

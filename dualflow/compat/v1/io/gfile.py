@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dualflow import errors as own
@@ -59,7 +59,9 @@ class GFile(local_file.GFile):
     one
     """
 
-    _errors = staticmethod(translated)
+    @staticmethod
+    def _errors() -> AbstractContextManager[None]:
+        return translated()
 
     def __init__(self, name: local_file.Path, mode: str = "r") -> None:
         with translated():

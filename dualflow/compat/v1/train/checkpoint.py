@@ -22,6 +22,8 @@ def opened(prefix: str) -> Iterator[Any]:
     try:
         with files.opened(prefix + SUFFIX) as file:
             yield file
+    except errors.NotFoundError:
+        raise               # of the caller: a variable is missing
     except own.NotFoundError as error:
         raise errors.NotFoundError(
             f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for "
