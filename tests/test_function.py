@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import functools
 import gc
+import inspect
 import threading
 import weakref
 from typing import NamedTuple
@@ -267,6 +268,38 @@ def test_static_python_values():
     assert n_traces(f) == 4
     f(x, "double"), f(x, mode="other", flag=True)
     assert n_traces(f) == 4
+
+
+def test_variables_in_results_are_their_values():
+    v = df.Variable(1)
+    inc = df.function(lambda v: v.assign_add(1))
+    first, second = inc(v), inc(v)
+    assert isinstance(first, df.Tensor) and (number(first), number(second)) == (2, 3)
+    closed = df.function(lambda: {"a": [v.assign_add(1), 7], "b": v})
+    first, second = closed(), closed()
+    assert number(first["a"][0]) == number(first["b"]) == 4 and first["a"][1] == 7
+    assert number(second["a"][0]) == 5 and number(v) == 5
+    assert [number(x) for x in df.function(lambda: (inc(v), inc(v), v))()] == [6, 7, 7]
+    w = df.Variable(3.)
+    with df.GradientTape() as tape:
+        y = df.function(lambda: [w, w * 2.])()
+        z = y[0] * y[1]
+    assert number(tape.gradient(z, w)) == 12.
+
+
+def test_signatures():
+    class Layer:
+        @df.function
+        def call(self, x, training=False):
+            return x
+
+    layer, f = Layer(), df.function(lambda a, b=3, *, c: a)
+    assert str(inspect.signature(layer.call)) == "(x, training=False)"
+    assert str(inspect.signature(Layer.call)) == "(self, x, training=False)"
+    assert str(inspect.signature(f)) == "(a, b=3, *, c)"
+    layer.call(df.ones([2]))
+    text = layer.call.pretty_printed_concrete_signatures()
+    assert "call(x: float32 (2,)" in text and "-> float32 (2,)" in text and "Args: x: " in text
 
 
 def test_true_is_not_one():

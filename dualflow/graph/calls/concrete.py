@@ -39,6 +39,7 @@ from dualflow.graph.calls.arguments import (
     rebuild,
 )
 from dualflow.graph.calls.exact import equivalent
+from dualflow.graph.calls.results import with_values
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.clusters import COMPILED
@@ -116,8 +117,7 @@ class ConcreteFunction(Generic["R"]):
             self.trace.held.update((id(x), (x, y)) for x, y in zip(values[n:], given[n:],
                                                                    strict=True)
                                    if isinstance(x, Tensor))
-            result = call(given[:n])
-            self._keep(result)
+            self._keep(with_values(call(given[:n]), self.trace.read))
         if not self.trace.rules:            # the user's own gradient rules may read them
             for v in self._stand_ins.values():
                 drop_value(v)

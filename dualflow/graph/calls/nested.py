@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dualflow._core import PushedItem
 from dualflow._util.locks import ThreadLocal
 from dualflow.errors import InvalidArgumentError
+from dualflow.graph.calls.results import with_values
 from dualflow.graph.trace.trace import Trace
 
 TYPE_CHECKING = False
@@ -40,7 +41,7 @@ class Nested:
                 "to call, or write a loop")
         try:
             with PushedItem(active, key):
-                result = run()
+                result = with_values(run(), trace.read)
         except RecursionError:
             if len(active) < DEEP:          # Python's own recursion, inside the function
                 raise

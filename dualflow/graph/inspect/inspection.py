@@ -17,8 +17,10 @@ from dualflow.graph.program.compile import Compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import inspect
     from typing import Any
 
+    from dualflow.graph.calls.arguments import Arguments
     from dualflow.graph.inspect.profile import Profile
 
 
@@ -28,6 +30,7 @@ class Inspection:
 
     name: str
     python_function: Callable[..., Any]
+    arguments: Arguments
 
     @property
     def concrete_functions(self) -> list[Any]:
@@ -47,6 +50,32 @@ class Inspection:
             return f"{self.name}{inspect.signature(self.python_function)}"
         except (TypeError, ValueError):         # a callable without a signature
             return self.name
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The signature of the Python function, without `self` if it is bound to an instance."""
+        return self.arguments.signature.full
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """Return a text with the arguments and the result of each trace.
+
+        Parameters
+        ----------
+        verbose : bool, default True
+            If False, one line for each trace, otherwise a line for each argument as well.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> @df.function
+        ... def double(x):
+        ...     return x + x
+        >>> y = double(df.constant(1.)), double(df.constant([1, 2]))
+        >>> print(double.pretty_printed_concrete_signatures(verbose=False))
+        double(x: float32 ()) -> float32 ()
+        double(x: int32 (2,)) -> int32 (2,)
+        """
+        return views.trace_text.signatures(self.concrete_functions, verbose)
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> Compiled:
         """Return the graphs, the plan and the program of a call with these arguments."""

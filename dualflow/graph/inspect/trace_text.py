@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["function_html"]
+__all__ = ["function_html", "signatures"]
 
 
 class Bare(str):
@@ -49,6 +49,18 @@ def _repr_svg_(self: Any) -> str:
 
 def _repr_html_(self: Any) -> str:
     return card(_signature(self), picture=f"<div>{_repr_svg_(self)}</div>")
+
+
+def signatures(traces: Any, verbose: bool) -> str:
+    """Return the arguments and the result of each trace as a text."""
+    parts = []
+    for c in traces:
+        lines = [_signature(c)]
+        if verbose:
+            lines += [f"  Args: {p}: {m}" for p, m in zip(c.paths, c.leaves, strict=True)]
+            lines += [f"  Captures: {v.name}: {type_text(v)}" for v in c.trace.variables]
+        parts.append("\n".join(lines))
+    return ("\n\n" if verbose else "\n").join(parts)
 
 
 def function_html(name: str, traces: Any) -> str:
