@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         random as random,
         saved_model as saved_model,
         signal as signal,
+        sparse as sparse,
         strings as strings,
         summary as summary,
         test as test,
@@ -62,18 +63,10 @@ if TYPE_CHECKING:
         train as train,
         version as version,
     )
-    from dualflow.aot.export import (
-        export as export,
-    )
-    from dualflow.aot.library import (
-        export_library as export_library,
-    )
-    from dualflow.aot.load_program import (
-        load_program as load_program,
-    )
-    from dualflow.aot.save_program import (
-        save_program as save_program,
-    )
+    from dualflow.aot.export import export as export
+    from dualflow.aot.library import export_library as export_library
+    from dualflow.aot.load_program import load_program as load_program
+    from dualflow.aot.save_program import save_program as save_program
     from dualflow.array_api.data_types import (
         finfo as finfo,
         iinfo as iinfo,
@@ -90,19 +83,13 @@ if TYPE_CHECKING:
         value_and_grad as value_and_grad,
         vjp as vjp,
     )
-    from dualflow.autodiff.py_function import (
-        py_function as py_function,
-    )
-    from dualflow.compat.v1.gradients import (
-        gradients as gradients,
-    )
+    from dualflow.autodiff.py_function import py_function as py_function
+    from dualflow.compat.v1.gradients import gradients as gradients
     from dualflow.compat.v1.graph import (
         Graph as Graph,
         name_scope as name_scope,
     )
-    from dualflow.compat.v1.operation import (
-        Operation as Operation,
-    )
+    from dualflow.compat.v1.operation import Operation as Operation
     from dualflow.context import (
         VariableAggregation as VariableAggregation,
         VariableSynchronization as VariableSynchronization,
@@ -125,9 +112,7 @@ if TYPE_CHECKING:
         assert_less as assert_less,
         assert_rank as assert_rank,
     )
-    from dualflow.graph.calls.decorator import (
-        function as function,
-    )
+    from dualflow.graph.calls.decorator import function as function
     from dualflow.graph.calls.function import (
         ConcreteFunction as ConcreteFunction,
         Function as Function,
@@ -214,12 +199,8 @@ if TYPE_CHECKING:
         map_fn as map_fn,
         scan as scan,
     )
-    from dualflow.ops.control_flow.tensor_array import (
-        TensorArray as TensorArray,
-    )
-    from dualflow.ops.control_flow.while_loop import (
-        while_loop as while_loop,
-    )
+    from dualflow.ops.control_flow.tensor_array import TensorArray as TensorArray
+    from dualflow.ops.control_flow.while_loop import while_loop as while_loop
     from dualflow.ops.elementwise.arithmetic import (
         abs as abs,
         add as add,
@@ -230,9 +211,7 @@ if TYPE_CHECKING:
         square as square,
         subtract as subtract,
     )
-    from dualflow.ops.elementwise.bitcast import (
-        bitcast as bitcast,
-    )
+    from dualflow.ops.elementwise.bitcast import bitcast as bitcast
     from dualflow.ops.elementwise.bitwise import (
         logical_and as logical_and,
         logical_not as logical_not,
@@ -278,9 +257,7 @@ if TYPE_CHECKING:
         floor as floor,
         round as round,
     )
-    from dualflow.ops.elementwise.special import (
-        sigmoid as sigmoid,
-    )
+    from dualflow.ops.elementwise.special import sigmoid as sigmoid
     from dualflow.ops.elementwise.trigonometric import (
         acos as acos,
         asin as asin,
@@ -301,30 +278,20 @@ if TYPE_CHECKING:
         tensor_scatter_nd_sub as tensor_scatter_nd_sub,
         tensor_scatter_nd_update as tensor_scatter_nd_update,
     )
-    from dualflow.ops.indexing.indexed_slices import (
-        IndexedSlices as IndexedSlices,
-    )
+    from dualflow.ops.indexing.indexed_slices import IndexedSlices as IndexedSlices
     from dualflow.ops.indexing.masks import (
         dynamic_partition as dynamic_partition,
         sequence_mask as sequence_mask,
     )
-    from dualflow.ops.indexing.scatter import (
-        tensor_scatter_nd_mul as tensor_scatter_nd_mul,
-    )
+    from dualflow.ops.indexing.scatter import tensor_scatter_nd_mul as tensor_scatter_nd_mul
     from dualflow.ops.linalg.einsum import (
         einsum as einsum,
         tensordot as tensordot,
     )
-    from dualflow.ops.linalg.matmul import (
-        matmul as matmul,
-    )
+    from dualflow.ops.linalg.matmul import matmul as matmul
     from dualflow.ops.printing import print as print
-    from dualflow.ops.reduction.cumulative import (
-        cumsum as cumsum,
-    )
-    from dualflow.ops.reduction.norm import (
-        norm as norm,
-    )
+    from dualflow.ops.reduction.cumulative import cumsum as cumsum
+    from dualflow.ops.reduction.norm import norm as norm
     from dualflow.ops.reduction.reduce import (
         reduce_all as reduce_all,
         reduce_any as reduce_any,
@@ -338,9 +305,7 @@ if TYPE_CHECKING:
         argmax as argmax,
         argmin as argmin,
     )
-    from dualflow.ops.reduction.reduce_moments import (
-        reduce_mean as reduce_mean,
-    )
+    from dualflow.ops.reduction.reduce_moments import reduce_mean as reduce_mean
     from dualflow.ops.sorting.sort import (
         argsort as argsort,
         searchsorted as searchsorted,
@@ -348,6 +313,7 @@ if TYPE_CHECKING:
         unique as unique,
         unique_with_counts as unique_with_counts,
     )
+    from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
     from dualflow.ops.state.clip import (
         clip_by_global_norm as clip_by_global_norm,
         clip_by_norm as clip_by_norm,
@@ -441,6 +407,7 @@ _NAMES = {
     "ops.reduction.reduce_arg": "argmax argmin",
     "ops.reduction.reduce_moments": "reduce_mean",
     "ops.sorting.sort": "argsort searchsorted sort unique unique_with_counts",
+    "ops.sparse.sparse_tensor": "SparseTensor",
     "ops.state.clip": "clip_by_global_norm clip_by_norm",
     "ops.string_tensor": "string",
     "ops.tensor_shape": "TensorShape",
@@ -452,7 +419,7 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "compat", "config", "data",
              "debugging", "distribute", "image", "initializers", "io", "keras", "linalg", "math",
              "memory", "nest", "nn", "onnx", "ops", "optimizers", "random", "saved_model", "signal",
-             "strings", "summary", "test", "testing", "train", "version"}
+             "sparse", "strings", "summary", "test", "testing", "train", "version"}
 
 # Functions of higher layers that lower layers call, and functions that many programs do not need:
 # by name, the module and the attribute.

@@ -69,6 +69,6 @@ NAMES = {
 
 # Names that dualflow does not have.
 MISSING = """
-    SparseTensor TypeSpec RaggedTensor import_graph_def saved_model.SaveOptions
+    TypeSpec RaggedTensor import_graph_def saved_model.SaveOptions
     config.experimental_connect_to_cluster strings.split
-    sparse.to_dense sparse.SparseTensor sparse.reorder ragged.constant"""
+    ragged.constant"""

@@ -28,7 +28,7 @@ LAYERS = [
     {"ops"},
     {"autodiff"}, {"autograph"}, {"graph"},
     {"array_api", "math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal",
-     "summary", "test", "testing", "initializers", "experimental", "debugging", "modules",
+     "sparse", "summary", "test", "testing", "initializers", "experimental", "debugging", "modules",
      "transforms", "context", "strings", "version"},
     {"data", "io", "train", "saved_model", "aot", "distribute"}, {"onnx"},
     {"compat", "einops", "keras"},

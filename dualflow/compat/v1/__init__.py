@@ -407,6 +407,24 @@ from dualflow.compat.v1.slicing import (
     slice as slice,
     unstack as unstack,
 )
+from dualflow.compat.v1.sparse_ops import (
+    SparseTensor as SparseTensor,
+    SparseTensorValue as SparseTensorValue,
+    sparse_add as sparse_add,
+    sparse_concat as sparse_concat,
+    sparse_placeholder as sparse_placeholder,
+    sparse_reduce_max as sparse_reduce_max,
+    sparse_reduce_sum as sparse_reduce_sum,
+    sparse_reorder as sparse_reorder,
+    sparse_reshape as sparse_reshape,
+    sparse_retain as sparse_retain,
+    sparse_slice as sparse_slice,
+    sparse_softmax as sparse_softmax,
+    sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
+    sparse_tensor_to_dense as sparse_tensor_to_dense,
+    sparse_to_dense as sparse_to_dense,
+    sparse_transpose as sparse_transpose,
+)
 from dualflow.compat.v1.static_checks import (
     assert_integer as assert_integer,
     assert_proper_iterable as assert_proper_iterable,

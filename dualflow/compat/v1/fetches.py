@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from dualflow._core import Symbol
+from dualflow._core import Symbol, Tensor
 from dualflow.compat.v1 import errors
 from dualflow.compat.v1.operation import HostTensor, Operation
-from dualflow.nest import flatten, is_nested, pack_sequence_as, parts, rebuild
+from dualflow.nest import Composite, flatten, is_nested, pack_sequence_as, parts, rebuild
 from dualflow.ops.indexing.indexed_slices import IndexedSlices
+from dualflow.ops.sparse.sparse_tensor import SparseTensor
 
 
 def unfed_host(x: HostTensor) -> errors.InvalidArgumentError:
@@ -49,6 +50,14 @@ class IndexedSlicesValue(NamedTuple):
     dense_shape: Any
 
 
+class SparseTensorValue(NamedTuple):
+    """The value of a sparse tensor: fed, or returned by a run."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
 class Known:
     """A fetch whose value is known without a run."""
 
@@ -57,14 +66,18 @@ class Known:
 
 
 def with_rows(structure: Any) -> Any:
-    """Replace IndexedSlices in nested fetches by tuples of tensors."""
-    if not isinstance(structure, list | tuple | Mapping | IndexedSlices):
+    """Replace IndexedSlices and sparse tensors in nested fetches by tuples of tensors."""
+    if not isinstance(structure, list | tuple | Mapping | Composite):
         return structure
-    return rebuild(structure, as_tuple, lambda x: isinstance(x, IndexedSlices))
+    return rebuild(structure, as_tuple, lambda x: isinstance(x, Composite))
 
 
 def as_tuple(x: Any) -> Any:
-    """Return IndexedSlices as a tuple of tensors; return anything else unchanged."""
+    """Return IndexedSlices or a sparse tensor as a tuple of tensors; return anything else
+    unchanged."""
+    if isinstance(x, SparseTensor):
+        return SparseTensorValue(*[Known(t.numpy()) if type(t) is Tensor else t
+                                   for t in (x.indices, x.values, x.dense_shape)])
     if not isinstance(x, IndexedSlices):
         return x
     return IndexedSlicesValue(x.values, x.indices, Known(sizes_of(x.dense_shape)))

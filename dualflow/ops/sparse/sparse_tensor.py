@@ -1,0 +1,186 @@
+"""SparseTensor: a tensor stored as the positions and values of its elements."""
+
+from __future__ import annotations
+
+from dualflow._core import Dim, Symbol, Tensor, TensorBase, as_tensor
+from dualflow._util.arguments import shown
+from dualflow.dtypes import DType, int64
+from dualflow.errors import DTypeError, ShapeError
+from dualflow.nest import Composite
+from dualflow.ops.array.shape import broadcast_to, ints
+from dualflow.ops.elementwise.arithmetic import multiply, negative
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.division import divide
+from dualflow.ops.indexing.gather import gather_nd, scatter_nd
+from dualflow.ops.tensor_shape import TensorShape
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
+
+__all__ = ["SparseTensor"]
+
+
+class SparseTensor(Composite):
+    """A tensor that is zero except for the elements at given positions (COO format).
+
+    Parameters
+    ----------
+    indices : Tensor, int64, shape (n, rank)
+        The position of each element. Most functions of `df.sparse` expect the order of rows
+        (`df.sparse.reorder`) and distinct positions, as TensorFlow's do; they do not check it.
+    values : Tensor, shape (n,)
+    dense_shape : sequence of int, or int64 Tensor of shape (rank,)
+
+    Attributes
+    ----------
+    indices, values : Tensor
+    dense_shape : Tensor, int64
+    shape : TensorShape
+    dtype : DType
+
+    Notes
+    -----
+    `df.nest` flattens sparse tensors, so traced functions accept and return them. Gradients are
+    those with respect to `values`. Products and quotients with a number or a dense tensor, which is
+    broadcast to the shape, are sparse tensors.
+
+    Raises
+    ------
+    ShapeError
+        If the ranks or the numbers of elements do not fit.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.SparseTensor([[0, 1], [2, 0]], [5., 7.], [3, 2])
+    >>> df.sparse.to_dense(x).tolist()
+    [[0.0, 5.0], [0.0, 0.0], [7.0, 0.0]]
+    >>> (x * 2.).values.tolist(), x.shape.as_list()
+    ([10.0, 14.0], [3, 2])
+    """
+
+    __slots__ = ("_dims", "indices", "values")
+    _fields = ("indices", "values", "_dims")
+    __array_priority__ = 1000           # NumPy arrays defer operators to this class
+    indices: Any
+    values: Any
+    _dims: Any          # a tuple of sizes, or a traced tensor of them
+
+    def __init__(self, indices: TensorLike, values: TensorLike, dense_shape: Any) -> None:
+        if isinstance(indices, list | tuple):
+            indices = as_tensor(indices, int64)
+            if indices.ndim == 1 and indices.shape[0] == 0:
+                indices = as_tensor([], int64).reshape((0, len(ints(dense_shape, "dense_shape"))))
+        elif isinstance(indices, TensorBase) or hasattr(indices, "__array_interface__"):
+            indices = cast(indices, int64)
+        self.indices, self.values = indices, _tensor(values)
+        self._dims: Any = dense_shape if type(dense_shape) is Symbol else (
+            tuple(dense_shape) if isinstance(dense_shape, tuple)
+            else ints(dense_shape, "SparseTensor: dense_shape")
+            if _is_given(dense_shape) else dense_shape)
+        self._check()
+
+    def _check(self) -> None:
+        indices, values, dims = self.indices, self.values, self._dims
+        if not (isinstance(indices, TensorBase) and isinstance(values, TensorBase)):
+            return                      # placeholders of a structure
+        if indices.ndim != 2 or values.ndim != 1:
+            raise ShapeError(f"SparseTensor: indices has shape {indices.shape} and values "
+                             f"{values.shape}, expected (n, rank) and (n,)")
+        rank = len(dims) if isinstance(dims, tuple) else None
+        if type(indices) is Tensor and rank not in (None, indices.shape[1]):
+            raise ShapeError(f"SparseTensor: indices has shape {indices.shape}, dense_shape has "
+                             f"{rank} sizes, expected as many columns")
+        if type(indices) is Tensor is type(values) and indices.shape[0] != values.shape[0]:
+            raise ShapeError(f"SparseTensor: {indices.shape[0]} indices and {values.shape[0]} "
+                             "values, expected equally many")
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+        """Return a sparse tensor or a tuple (indices, values, dense_shape) as a sparse tensor."""
+        if isinstance(sparse_tensor_value, SparseTensor):
+            return sparse_tensor_value
+        return cls(*sparse_tensor_value)
+
+    @property
+    def sizes(self) -> Any:
+        """The sizes as ints, or as the elements of a traced tensor."""
+        dims = self._dims
+        return dims if isinstance(dims, tuple) else ints(dims, "SparseTensor: dense_shape")
+
+    @property
+    def dense_shape(self) -> Tensor:
+        dims: Any = self._dims
+        if isinstance(dims, tuple):
+            return as_tensor(list(dims), int64)
+        made: Tensor = cast(dims, int64)
+        return made
+
+    @property
+    def shape(self) -> TensorShape:
+        return self.get_shape()
+
+    def get_shape(self) -> TensorShape:
+        """Return the shape, with None for sizes that depend on data."""
+        dims = self._dims
+        if not isinstance(dims, tuple):
+            n = dims.known_shape[0]
+            return TensorShape(None if n is None else [None] * n)
+        return TensorShape([None if type(n) is Dim and n.data_dependent else n for n in dims])
+
+    @property
+    def dtype(self) -> DType:
+        dtype: DType = self.values.dtype
+        return dtype
+
+    @property
+    def ndim(self) -> int:
+        n: int = len(self._dims) if isinstance(self._dims, tuple) else self._dims.shape[0]
+        return n
+
+    rank = ndim
+
+    def with_values(self, new_values: TensorLike) -> SparseTensor:
+        """Return a sparse tensor with the same positions and other values."""
+        return SparseTensor(self.indices, new_values, self._dims)
+
+    def __neg__(self) -> SparseTensor:
+        return self.with_values(negative(self.values))
+
+    def __mul__(self, other: Any) -> SparseTensor:
+        return self.with_values(multiply(self.values, self._elements(other)))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> SparseTensor:
+        return self.with_values(divide(self.values, self._elements(other)))
+
+    def _elements(self, dense: Any) -> Any:
+        """Return the elements of a dense tensor, broadcast to this shape, at the positions."""
+        if isinstance(dense, SparseTensor):
+            raise DTypeError("SparseTensor: an operator on two sparse tensors; convert one with "
+                             "sparse.to_dense")
+        x = as_tensor(dense, self.dtype)
+        return x if x.ndim == 0 else gather_nd(broadcast_to(x, self.sizes), self.indices)
+
+    def numpy(self) -> Any:
+        """Return the dense tensor as an array."""
+        return scatter_nd(self.indices, self.values, self.sizes).numpy()
+
+    def __bool__(self) -> bool:
+        raise DTypeError("the truth value of a SparseTensor is not defined")
+
+    def __repr__(self) -> str:
+        return (f"SparseTensor(indices={shown(self.indices)}, values={shown(self.values)}, "
+                f"dense_shape={self._dims})")
+
+
+def _is_given(x: Any) -> bool:
+    return isinstance(x, list | TensorBase) or hasattr(x, "__array_interface__")
+
+
+def _tensor(x: Any) -> Any:
+    return as_tensor(x) if isinstance(x, tuple) or _is_given(x) else x
