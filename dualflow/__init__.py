@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         data as data,
         debugging as debugging,
         distribute as distribute,
+        experimental as experimental,
         image as image,
         initializers as initializers,
         io as io,
@@ -417,9 +418,10 @@ _NAMES = {
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "compat", "config", "data",
-             "debugging", "distribute", "image", "initializers", "io", "keras", "linalg", "math",
-             "memory", "nest", "nn", "onnx", "ops", "optimizers", "random", "saved_model", "signal",
-             "sparse", "strings", "summary", "test", "testing", "train", "version"}
+             "debugging", "distribute", "experimental", "image", "initializers", "io", "keras",
+             "linalg", "math", "memory", "nest", "nn", "onnx", "ops", "optimizers", "random",
+             "saved_model", "signal", "sparse", "strings", "summary", "test", "testing", "train",
+             "version"}
 
 # Functions of higher layers that lower layers call, and functions that many programs do not need:
 # by name, the module and the attribute.

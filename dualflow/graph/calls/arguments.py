@@ -68,7 +68,7 @@ def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: b
                 tuple([place[n] for n in item]), inner)
     if isinstance(item, SEQUENCES):
         return type(item), inner
-    return type(item), fields(item), inner
+    return getattr(item, "_value_type", type(item)), fields(item), inner
 
 
 def leaf_of(item: Any, path: str) -> Any:
@@ -91,7 +91,7 @@ def rebuild(treedef: Any, leaves: Iterator[Any]) -> Any:
         return kind(*treedef[2:-2], {n: inner[k] for n, k in zip(names, treedef[-2],
                                                                  strict=True)})
     if hasattr(kind, "_fields"):
-        return kind(*inner)
+        return getattr(kind, "_made", kind)(*inner)
     if issubclass(kind, list | tuple):
         return kind(inner)
     return kind(**dict(zip(treedef[1], inner, strict=True)))            # a dataclass
