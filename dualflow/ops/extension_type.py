@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,6 +72,7 @@ class ExtensionType(Composite, metaclass=_Meta):
     """
 
     _types: ClassVar[dict[str, Any]] = {}
+    _names: ClassVar[tuple[dict[str, Any], dict[str, Any]]]     # where annotations are evaluated
     _value_type: ClassVar[type]
     Spec: ClassVar[Any]
 
@@ -82,6 +84,8 @@ class ExtensionType(Composite, metaclass=_Meta):
                 raise TypeError(f"{cls.__name__}: the field name {name!r} is reserved")
         cls._fields = (*[f for f in cls._fields if f not in own], *own)
         cls._types = {}             # resolved at the first instance: types may be defined later
+        frame = sys._getframe(1)
+        cls._names = frame.f_globals, dict(frame.f_locals)
         if "__init__" not in cls.__dict__ and not is_spec:
             setattr(cls, "__init__", _constructor(cls))     # noqa: B010  checkers object to =
         cls._value_type = cls
@@ -103,7 +107,11 @@ class ExtensionType(Composite, metaclass=_Meta):
         """Convert and check the fields, and freeze the instance."""
         cls, values = type(self), vars(self)
         if not cls._types:
-            hints = typing.get_type_hints(cls)
+            hints: dict[str, Any] = {}
+            for base in reversed(cls.__mro__):
+                if "_names" in vars(base):
+                    own = types.SimpleNamespace(__annotations__=inspect.get_annotations(base))
+                    hints |= typing.get_type_hints(own, *vars(base)["_names"])
             cls._types = {name: hints[name] for name in cls._fields}
         for name, kind in cls._types.items():
             if name not in values:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import inspect
     from typing import Any
 
-    from dualflow.graph.calls.arguments import Arguments
     from dualflow.graph.inspect.profile import Profile
 
 
@@ -30,7 +29,7 @@ class Inspection:
 
     name: str
     python_function: Callable[..., Any]
-    arguments: Arguments
+    arguments: Any
 
     @property
     def concrete_functions(self) -> list[Any]:
@@ -54,7 +53,8 @@ class Inspection:
     @property
     def __signature__(self) -> inspect.Signature:
         """The signature of the Python function, without `self` if it is bound to an instance."""
-        return self.arguments.signature.full
+        found: inspect.Signature = self.arguments.signature.full
+        return found
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """Return a text with the arguments and the result of each trace.

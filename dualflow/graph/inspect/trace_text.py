@@ -52,7 +52,20 @@ def _repr_html_(self: Any) -> str:
 
 
 def signatures(traces: Any, verbose: bool) -> str:
-    """Return the arguments and the result of each trace as a text."""
+    """Return the arguments and the result of each trace as a text.
+
+    Parameters
+    ----------
+    traces : list of ConcreteFunction
+    verbose : bool
+        Whether to add a line for each argument and each variable.
+
+    Examples
+    --------
+    >>> from dualflow.graph.inspect.trace_text import signatures
+    >>> signatures([], True)
+    ''
+    """
     parts = []
     for c in traces:
         lines = [_signature(c)]
