@@ -72,7 +72,7 @@ class ExtensionType(Composite, metaclass=_Meta):
     """
 
     _types: ClassVar[dict[str, Any]] = {}
-    _names: ClassVar[tuple[dict[str, Any], dict[str, Any]]]     # where annotations are evaluated
+    _names: ClassVar[Any]   # where annotations are evaluated; afterwards, the types by name
     _value_type: ClassVar[type]
     Spec: ClassVar[Any]
 
@@ -85,7 +85,9 @@ class ExtensionType(Composite, metaclass=_Meta):
         cls._fields = (*[f for f in cls._fields if f not in own], *own)
         cls._types = {}             # resolved at the first instance: types may be defined later
         frame = sys._getframe(1)
-        cls._names = frame.f_globals, dict(frame.f_locals)
+        own_types = inspect.get_annotations(cls).values()
+        local = dict(frame.f_locals) if any([isinstance(t, str) for t in own_types]) else {}
+        cls._names = frame.f_globals, local
         if "__init__" not in cls.__dict__ and not is_spec:
             setattr(cls, "__init__", _constructor(cls))     # noqa: B010  checkers object to =
         cls._value_type = cls
@@ -109,9 +111,7 @@ class ExtensionType(Composite, metaclass=_Meta):
         if not cls._types:
             hints: dict[str, Any] = {}
             for base in reversed(cls.__mro__):
-                if "_names" in vars(base):
-                    own = types.SimpleNamespace(__annotations__=inspect.get_annotations(base))
-                    hints |= typing.get_type_hints(own, *vars(base)["_names"])
+                hints |= _hints(base)
             cls._types = {name: hints[name] for name in cls._fields}
         for name, kind in cls._types.items():
             if name not in values:
@@ -153,6 +153,15 @@ class ExtensionType(Composite, metaclass=_Meta):
     def __repr__(self) -> str:
         inside = ", ".join([f"{name}={getattr(self, name)!r}" for name in self._fields])
         return f"{type(self).__qualname__}({inside})"
+
+
+def _hints(cls: Any) -> dict[str, Any]:
+    """Return the types of the fields that a class itself annotates."""
+    found: Any = vars(cls).get("_names")
+    if type(found) is tuple:
+        own = types.SimpleNamespace(__annotations__=inspect.get_annotations(cls))
+        found = cls._names = typing.get_type_hints(own, *found)     # releases the local names
+    return found or {}
 
 
 def _constructor(cls: Any) -> Callable[..., None]:

@@ -1,7 +1,9 @@
 """Classes with typed fields: conversion, checks, immutability, and use in traced functions."""
 
 import copy
+import gc
 import typing
+import weakref
 
 import numpy as np
 import pytest
@@ -90,6 +92,26 @@ def test_invalid_classes_raise():
 
     with pytest.raises(AttributeError, match="has not set 'a'"):
         Unset()
+
+
+def test_annotations_as_strings():
+    """As with `from __future__ import annotations`: local names are found, and then released."""
+    def classes():
+        big = df.ones([3])
+
+        class Inner(df.experimental.ExtensionType):
+            a: "df.Tensor"
+
+        class Outer(Inner):
+            b: "tuple[Inner, ...]"
+
+        return Inner, Outer, weakref.ref(big)
+
+    inner, outer, local = classes()
+    made = outer(1., [inner(2.), inner(3.)])
+    assert made.b[1].a.item() == 3. and made.a.item() == 1.
+    gc.collect()
+    assert local() is None
 
 
 def test_traced_functions():
