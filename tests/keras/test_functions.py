@@ -155,3 +155,27 @@ def test_squareplus(dtype, run):
     assert keras.backend.standardize_dtype(got.dtype) == dtype.replace("int32", "float32")
     np.testing.assert_allclose(got.numpy(), (wide + np.sqrt(wide * wide + 2)) / 2,
                                rtol=2e-3 if dtype == "float16" else 1e-6, atol=0.05)
+
+
+@pytest.mark.parametrize("mode", [lambda f: f, df.function])
+def test_numbers_that_begin_loops_and_leave_branches_become_floats(mode):
+    """As in NumPy and JAX: 1 is an int32, and a float once it was multiplied by one."""
+    ops = keras.ops
+
+    def check(f, want, *args):
+        found = mode(f)(*map(df.constant, args))
+        assert [str(x.dtype) for x in keras.tree.flatten(found)] == [
+            "int32" if isinstance(x, int) else "float32" for x in keras.tree.flatten(want)]
+        np.testing.assert_allclose(keras.tree.flatten(found), keras.tree.flatten(want))
+
+    check(lambda n: ops.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * 1.5), (0, 1)),
+          (3, 3.375), 3)
+    check(lambda n: ops.while_loop(lambda x: x < n, lambda x: x + 0.5, 0), 3., 3)
+    check(lambda n: ops.fori_loop(0, n, lambda i, x: x * 1.5, 1), 3.375, 3)
+    check(lambda n: ops.fori_loop(0, n, lambda i, x: x * 3, 1), 27, 3)
+    check(lambda x: ops.scan(lambda c, x: (c * 1.5 + x, c), 1, x)[0], 5.75, [1., 2.])
+    check(lambda p, x: ops.cond(p, lambda: 1, lambda: 2.5) * x, 2., True, 2.)
+    check(lambda p, x: ops.cond(p, lambda: x, lambda: 3) * x, 6., False, 2.)
+    with pytest.raises(Exception, match="float32"):
+        df.function(lambda p, x: ops.cond(p, lambda: x, lambda: ops.cast(x, "int32")))(
+            df.constant(True), df.constant(1.))

@@ -75,11 +75,55 @@ def _tensors(nest: Any) -> Any:
     return tree.map_structure(lambda x: x if x is None else convert_to_tensor(x), nest)
 
 
+def _begun(step: Any, given: Any, *rest: Any) -> Any:
+    """Return the values with which a loop of ``values = step(values, *rest)`` begins: `given` as
+    tensors, but Python numbers in the dtype that they have after an iteration. `rest` are
+    KerasTensors."""
+    start = _tensors(given)
+    if not any(type(x) in (int, float) for x in tree.flatten(given)):
+        return start
+    after = compute_output_spec(step, tree.map_structure(_spec, start), *rest)
+    made = [cast(x, y.dtype) if type(n) in (int, float) else x for n, x, y in zip(
+        tree.flatten(given), tree.flatten(start), tree.flatten(after), strict=True)]
+    return tree.pack_sequence_as(given, made)
+
+
+def _spec(x: Any, skipped: int = 0) -> Any:
+    """Return a tensor without the first dimensions as a KerasTensor."""
+    if x is None:
+        return None
+    return KerasTensor(getattr(x, "known_shape", x.shape)[skipped:], x.dtype.name)
+
+
 def cond(pred: Any, true_fn: Any, false_fn: Any) -> Any:
     if isinstance(pred, bool):
         return true_fn() if pred else false_fn()
-    return df.cond(df.reshape(convert_to_tensor(pred, "bool"), ()),
-                   lambda: _tensors(true_fn()), lambda: _tensors(false_fn()))
+    numbers: list[list[Any]] = [[], []]
+
+    def tensors(fn: Any, k: int) -> Any:
+        made = fn()
+        numbers[k] = [type(x) if type(x) in (int, float) else None for x in tree.flatten(made)]
+        return _tensors(made)
+
+    p = df.reshape(convert_to_tensor(pred, "bool"), ())
+    try:
+        return df.cond(p, lambda: tensors(true_fn, 0), lambda: tensors(false_fn, 1))
+    except df.errors.DTypeError:
+        if not any(numbers[0]) and not any(numbers[1]):
+            raise
+    specs = [tree.flatten(compute_output_spec(lambda fn=fn, k=k: tensors(fn, k)))
+             for k, fn in enumerate((true_fn, false_fn))]
+    return df.cond(p, lambda: _in_dtypes(true_fn(), specs[1], numbers[0]),
+                   lambda: _in_dtypes(false_fn(), specs[0], numbers[1]))
+
+
+def _in_dtypes(given: Any, others: Any, numbers: Any) -> Any:
+    """Return tensors, with the Python numbers among `given` in the dtypes of the results of the
+    other branch where these are wider."""
+    made = [x if x is None or kind is None or y is None or (kind is float and "int" in y.dtype)
+            else cast(x, y.dtype)
+            for x, y, kind in zip(tree.flatten(_tensors(given)), others, numbers, strict=True)]
+    return tree.pack_sequence_as(given, made)
 
 
 def switch(index: Any, branches: Any, *operands: Any) -> Any:
@@ -89,12 +133,12 @@ def switch(index: Any, branches: Any, *operands: Any) -> Any:
 
 def while_loop(cond: Any, body: Any, loop_vars: Any, maximum_iterations: Any = None) -> Any:
     many = isinstance(loop_vars, list | tuple)
-    start = _tensors(tuple(loop_vars) if many else (loop_vars,))
 
     def again(*values: Any) -> Any:
         made = body(*values)
         return _tensors(tuple(made) if many else (made,))
 
+    start = _begun(lambda values: again(*values), tuple(loop_vars) if many else (loop_vars,))
     found = df.while_loop(lambda *v: convert_to_tensor(cond(*v), "bool"), again, start,
                           maximum_iterations=maximum_iterations)
     return tuple(found) if many else found[0]
@@ -102,9 +146,9 @@ def while_loop(cond: Any, body: Any, loop_vars: Any, maximum_iterations: Any = N
 
 def fori_loop(lower: Any, upper: Any, body_fun: Any, init_val: Any) -> Any:
     lower, upper = convert_to_tensor(lower, "int32"), convert_to_tensor(upper, "int32")
+    first = _begun(lambda v, i: _tensors(body_fun(i, v)), init_val, _spec(lower))
     _, value = df.while_loop(lambda i, _: i < upper,
-                             lambda i, v: (i + 1, _tensors(body_fun(i, v))),
-                             (lower, _tensors(init_val)))
+                             lambda i, v: (i + 1, _tensors(body_fun(i, v))), (lower, first))
     return value
 
 
@@ -125,8 +169,10 @@ def scan(f: Any, init: Any, xs: Any = None, length: Any = None, reverse: Any = F
         return _tensors(carry), tree.map_structure(df.zeros_like, _tensors(carry)
                                                    ) if y is None else _tensors(y)
 
-    return df.scan(step, _tensors(init), None if xs is None else _tensors(xs), length=length,
-                   reverse=reverse)
+    xs = None if xs is None else _tensors(xs)
+    start = _begun(lambda carry, x: step(carry, x)[0], init,
+                   None if xs is None else tree.map_structure(lambda x: _spec(x, 1), xs))
+    return df.scan(step, start, xs, length=length, reverse=reverse)
 
 
 def map(f: Any, xs: Any) -> Any:
