@@ -27,7 +27,8 @@ PAGES = ["README.md", *TOURS,
 
 MODULES = ["dualflow", *sorted(
     m.name for m in pkgutil.walk_packages(df.__path__, "dualflow.")
-    if "._core" not in m.name and not {m.name, m.name.split(".")[1]} & {*OPTIONAL})]
+    if "._core" not in m.name and m.name != "dualflow.tensorflow"   # binds a name of the process
+    and not {m.name, m.name.split(".")[1]} & {*OPTIONAL})]
 # The modules that users meet; internal modules need no examples.
 PUBLIC = [m for m in MODULES
           if not m.startswith(("dualflow.ops", "dualflow.autodiff", "dualflow.graph.ir"))]

@@ -31,7 +31,7 @@ LAYERS = [
      "sparse", "summary", "test", "testing", "initializers", "experimental", "debugging", "modules",
      "transforms", "context", "strings", "version"},
     {"data", "io", "train", "saved_model", "aot", "distribute"}, {"onnx"},
-    {"compat", "einops", "keras"},
+    {"compat", "einops", "keras"}, {"tensorflow"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 GRAPH_LAYERS = ["ir", "trace", "passes", "program", "inspect", "reads", "calls"]   # lowest first

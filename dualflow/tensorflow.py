@@ -1,0 +1,212 @@
+"""`import dualflow.tensorflow` binds the name `tensorflow` to dualflow in this process, so that
+programs for TensorFlow run unmodified: ``import tensorflow as tf``, ``from tensorflow.keras import
+layers``, ``import tensorflow.compat.v1 as tf``.
+
+``python -m dualflow.tensorflow PROGRAM [ARGUMENTS]`` runs a program or a notebook this way, and
+prints the names that were missing.
+
+`tf.keras` is Keras 3 on dualflow, with the names of TensorFlow's package. Names that dualflow lacks
+are counted; `report` lists them. The real TensorFlow cannot be imported in the same process.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import json
+import os
+import runpy
+import sys
+import tempfile
+from collections import Counter
+from types import ModuleType
+from typing import Any
+
+import dualflow
+from dualflow._util.frames import FROZEN, user_frame
+
+__all__ = ["VERSION", "bind", "missing", "report"]
+
+VERSION = "2.99.0"      # programs compare it as text or as numbers: later than "2.8" and "2.21"
+ROOT = "tensorflow"
+missing: Counter[str] = Counter()       # uses of names that dualflow lacks
+places: dict[str, list[str]] = {}       # the lines of these uses
+
+
+class _Module(ModuleType):
+    """A module of the name `tensorflow`, with the names of a module of dualflow."""
+
+    def __init__(self, name: str, target: Any) -> None:
+        super().__init__(name, f"{name}, on dualflow")
+        self.__path__: list[str] = []       # a package, so that its modules can be imported
+        self._target = target
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        path = f"{self.__name__}.{name}"
+        try:
+            value = _named(path, self._target, name)
+        except AttributeError as error:
+            _note(path)
+            raise AttributeError(f"{path} is not in dualflow: {error}", name=name) from None
+        if isinstance(value, ModuleType):
+            value = _module(path, value)
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return dir(self._target)
+
+
+def _named(path: str, target: Any, name: str) -> Any:
+    """Return the object of dualflow that a name of TensorFlow stands for."""
+    if path in ("tensorflow.keras", "tensorflow.compat.v1.keras", "tensorflow.compat.v2.keras"):
+        return _keras("keras._tf_keras.keras")
+    if path == "tensorflow.compat.v2":
+        return dualflow
+    return getattr(target, name)
+
+
+def _keras(name: str) -> ModuleType:
+    """Return a module of Keras on dualflow. Keras must not find the name `tensorflow`, whose
+    modules it would use in place of its own paths for other backends."""
+    hidden = {key: sys.modules.pop(key) for key in [*sys.modules]
+              if key == ROOT or key.startswith(f"{ROOT}.")}
+    finders = [finder for finder in sys.meta_path if isinstance(finder, _Finder)]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if finder not in finders]
+    try:
+        importlib.import_module("dualflow.keras")
+        lazy: Any = importlib.import_module("keras.src.utils.module_utils")
+        lazy.tensorflow._available = False
+        return importlib.import_module(name)
+    finally:
+        sys.meta_path[:0] = finders
+        sys.modules.update(hidden)
+
+
+def _module(path: str, target: ModuleType) -> ModuleType:
+    if path not in sys.modules:
+        sys.modules[path] = _Module(path, target)
+    return sys.modules[path]
+
+
+def _note(path: str) -> None:
+    """Count the use of a missing name."""
+    frame, _ = user_frame(1)
+    while frame is not None and frame.f_code.co_filename.startswith(FROZEN):    # of an import
+        frame = frame.f_back
+    line = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
+    missing[path] += 1
+    lines = places.setdefault(path, [])
+    if line not in lines:
+        lines.append(line)
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports modules of the name `tensorflow`."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname != ROOT and not fullname.startswith(f"{ROOT}."):
+            if fullname == "keras":     # a program that imports Keras itself means the same one
+                return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: Any) -> Any:
+        if spec.name == "keras":
+            return _keras("keras")
+        parts = spec.name.split(".")
+        found: Any = _root()
+        for name in parts[1:]:
+            try:
+                found = getattr(found, name)
+            except AttributeError as error:
+                raise ModuleNotFoundError(str(error), name=spec.name) from None
+        if not isinstance(found, ModuleType):
+            raise ModuleNotFoundError(f"{spec.name} is not a module", name=spec.name)
+        return found
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is left to do."""
+
+
+def _root() -> ModuleType:
+    found = sys.modules.get(ROOT)
+    if not isinstance(found, _Module):
+        found = sys.modules[ROOT] = _Module(ROOT, dualflow)
+        found.__version__ = VERSION     # type: ignore[attr-defined]
+    return found
+
+
+def bind() -> ModuleType:
+    """Bind the name `tensorflow` to dualflow and return the module. The import of this module has
+    done it already.
+
+    Examples
+    --------
+    >>> import dualflow.tensorflow
+    >>> import tensorflow as tf
+    >>> tf.reduce_sum(tf.constant([1, 2])).numpy(), tf.__version__ >= "2.8"
+    (np.int32(3), True)
+    """
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    return _root()
+
+
+def report() -> str:
+    """Return the names of TensorFlow that were used and that dualflow lacks, with the number of
+    uses and the lines; "" if there are none.
+
+    Examples
+    --------
+    >>> import dualflow.tensorflow
+    >>> isinstance(dualflow.tensorflow.report(), str)
+    True
+    """
+    return "\n".join([f"{n:5} {name}  {', '.join(places[name][:3])}"
+                      for name, n in missing.most_common()])
+
+
+def cells(path: str) -> str:
+    """Return the code of a notebook, without lines for IPython."""
+    with open(path, encoding="utf-8") as file:
+        found = json.load(file)["cells"]
+    lines: list[str] = []
+    for cell in found:
+        if cell["cell_type"] == "code":
+            lines += ["".join(cell["source"])]
+    return "\n\n".join(["\n".join([
+        "pass  # " + line.strip() if line.lstrip().startswith(("!", "%")) else line
+        for line in cell.split("\n")]) for cell in lines]) + "\n"
+
+
+def run(arguments: list[str]) -> None:
+    """Run the program; its own exit code is the result."""
+    if not arguments:
+        sys.exit("usage: python -m dualflow.tensorflow PROGRAM [ARGUMENTS]")
+    path = arguments[0]
+    sys.argv = arguments
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    made = ""
+    if path.endswith(".ipynb"):
+        with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
+            file.write(cells(path))
+        path = made = file.name
+    try:
+        runpy.run_path(path, run_name="__main__")
+    finally:
+        if made:
+            os.unlink(made)
+        if missing:
+            print("\nNames of TensorFlow that dualflow lacks, with the number of uses:",
+                  file=sys.stderr)
+            print(report(), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    importlib.import_module("dualflow.tensorflow").run(sys.argv[1:])
+else:
+    bind()

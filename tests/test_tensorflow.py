@@ -1,0 +1,92 @@
+"""Programs for TensorFlow run unmodified: `python -m dualflow.tensorflow PROGRAM`."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import sys
+import tensorflow as tf
+import tensorflow.compat.v1 as tf1
+
+assert tf.__version__ >= "2.8" and int(tf.__version__.split(".")[1]) >= 8
+print(sys.argv[1:], tf.reduce_sum([1, 2]).numpy(), tf.compat.v1.placeholder is tf1.placeholder)
+print(tf.zeros([2, 3]).shape.as_list(), tf.nn.relu(-1.).numpy())
+from tensorflow.nn import softmax
+for _ in range(2):
+    try:
+        tf.absent_name
+    except AttributeError as error:
+        print(error)
+try:
+    from tensorflow.absent import names
+except ImportError as error:
+    print("import:", error)
+"""
+
+KERAS = """
+{first}
+import tensorflow as tf
+from tensorflow import keras
+from tensorflow.keras.layers import Dense
+import tensorflow.keras.backend as K
+
+assert keras.layers.Dense is Dense is tf.keras.layers.Dense
+import keras as other
+assert other.layers.Dense is Dense and other.backend.backend() == "dualflow"
+model = keras.Sequential([Dense(2), Dense(1)])
+model.compile("sgd", tf.keras.losses.MSE)
+data = tf.data.Dataset.from_tensor_slices((tf.ones([8, 3]), tf.zeros([8, 1]))).batch(4)
+print(len(model.fit(data, epochs=2, verbose=0).history["loss"]))
+"""
+
+
+def run(path, *arguments):
+    return subprocess.run([sys.executable, "-m", "dualflow.tensorflow", str(path), *arguments],
+                          capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_program(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    made = run(path, "--rate", "3")
+    assert made.returncode == 0, made.stderr
+    lines = made.stdout.splitlines()
+    assert lines[:2] == ["['--rate', '3'] 3 True", "[2, 3] 0.0"]
+    assert lines[2].startswith("tensorflow.absent_name is not in dualflow: ")
+    assert lines[4].startswith("import: tensorflow.absent is not in dualflow")
+    names = made.stderr.split("uses:\n")[1].splitlines()
+    assert names[0].split() == ["2", "tensorflow.absent_name", f"{path}:12"]
+    assert names[1].split() == ["1", "tensorflow.absent", f"{path}:16"]
+
+
+def test_programs_without_missing_names_print_nothing_else(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("import tensorflow as tf, sys\nprint(tf.exp(0.).numpy())\nsys.exit(3)\n")
+    made = run(path)
+    assert (made.returncode, made.stdout, made.stderr) == (3, "1.0\n", "")
+    assert "usage" in subprocess.run([sys.executable, "-m", "dualflow.tensorflow"], check=False,
+                                     capture_output=True, text=True).stderr
+
+
+def test_notebook(tmp_path):
+    path = tmp_path / "notebook.ipynb"
+    path.write_text(json.dumps({"cells": [
+        {"cell_type": "markdown", "source": ["# A title"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "!pip install tensorflow\n",
+                                         "import tensorflow as tf\n", "x = tf.constant(1)"]},
+        {"cell_type": "code", "source": "print((x + 1).numpy())"}]}))
+    made = run(path)
+    assert (made.returncode, made.stdout) == (0, "2\n"), made.stderr
+
+
+@pytest.mark.skipif(importlib.util.find_spec("keras") is None, reason="no Keras")
+@pytest.mark.parametrize("first", ["", "import keras"])
+def test_keras(tmp_path, first):
+    path = tmp_path / "program.py"
+    path.write_text(KERAS.format(first=first))
+    made = run(path)
+    assert (made.returncode, made.stdout) == (0, "2\n"), made.stderr
