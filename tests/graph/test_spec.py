@@ -86,7 +86,7 @@ def test_text_shows_the_origin_of_arguments():
     assert [line.strip() for line in str(spec).splitlines()[1:4]] == [
         "argument 0: x, float32 (2, 3), leaf 0",
         "argument 1: number, float32 (), a number, add(leaf 1, 1)",
-        "argument 2: key, int64 (2,), from Generator._next at each run"]
+        "argument 2: key, int64 (2,), from GeneratorState._next at each run"]
     assert isinstance(spec.arguments[2].source, Feed)
     assert spec.arguments[1].source.make([X, 5.]).item() == 6.
 

@@ -128,7 +128,9 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike | None 
             raise InvalidArgumentError(f"random_uniform: dtype is {drawn.name}, expected a maxval")
         return apply("random_integers", key_of(seed), name=name, shape=shape, dtype=drawn,
                      minval=minval, maxval=maxval)
-    low: Any = 0 if minval is None else minval
+    if minval is None:
+        raise DTypeError("random_uniform: minval is None, expected a number")
+    low: Any = minval
     high: Any = 1.0 if maxval is None else maxval
     digits = as_dtype(dtype).digits if as_dtype(dtype).is_reduced_float else None
     if digits or isinstance(low, TensorBase) or isinstance(high, TensorBase):
