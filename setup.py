@@ -101,9 +101,9 @@ def stale(obj: Path) -> bool:
 
 
 def write_archive(target: Path):
-    """Write the C sources to an uncompressed tar file, without owners and times. A wheel compresses
-    the archive as a whole to 430 kB; as separate files the sources would take 585 kB."""
-    with tarfile.open(target, "w", format=tarfile.USTAR_FORMAT) as archive:
+    """Write the C sources to a tar file, without owners and times. xz makes it 343 kB; in a
+    wheel the uncompressed file would take 437 kB, and separate files 585 kB."""
+    with tarfile.open(target, "w:xz", format=tarfile.USTAR_FORMAT) as archive:
         for path in sorted([*CSRC.glob("*/*.[ch]"), *CSRC.glob("ops/*/*.[ch]"),
                             *CSRC.glob("*/*.def")]):
             entry = tarfile.TarInfo(path.relative_to(CSRC).as_posix())
@@ -113,13 +113,13 @@ def write_archive(target: Path):
 
 
 class BuildPy(build_py):
-    """Adds the C sources, which exports need, to the package as csrc.tar; a checkout uses csrc/
+    """Adds the C sources, which exports need, to the package as csrc.tar.xz; a checkout uses csrc/
     directly."""
 
     def run(self):
         super().run()
         if not self.editable_mode:
-            write_archive(Path(self.build_lib, "dualflow/csrc.tar"))
+            write_archive(Path(self.build_lib, "dualflow/csrc.tar.xz"))
 
 
 class BuildExt(build_ext):

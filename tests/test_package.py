@@ -182,25 +182,25 @@ def test_archive_of_sources(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(pytest.importorskip("setuptools"), "setup", lambda **options: None)
     write_archive = runpy.run_path("setup.py")["write_archive"]
-    write_archive(tmp_path / "csrc.tar")
-    found = in_archive(tmp_path / "csrc.tar")
+    write_archive(tmp_path / "csrc.tar.xz")
+    found = in_archive(tmp_path / "csrc.tar.xz")
     assert found == in_folder(ROOT / "csrc")
     assert {*found} == {path.relative_to(ROOT / "csrc").as_posix()
                         for suffix in ("c", "h", "def") for path in ROOT.glob(f"csrc/**/*.{suffix}")
                         if not path.is_relative_to(ROOT / "csrc/build")}
-    with tarfile.open(tmp_path / "csrc.tar") as archive:
+    with tarfile.open(tmp_path / "csrc.tar.xz") as archive:
         assert archive.getnames() == sorted(found, key=lambda path: path.split("/"))
         assert {(x.mtime, x.uid, x.gid, x.uname, x.gname, x.mode) for x in archive} == {
             (0, 0, 0, "", "", 0o644)}
 
 
 def test_installed_package_reads_the_archive(tmp_path, monkeypatch):
-    with tarfile.open(tmp_path / "csrc.tar", "w") as archive:
+    with tarfile.open(tmp_path / "csrc.tar.xz", "w:xz") as archive:
         archive.add(ROOT / "csrc/op/ops.def", "op/ops.def")
     monkeypatch.setattr(csrc, "__file__", str(tmp_path / "aot/csrc.py"))
     texts = csrc.texts.__wrapped__
     assert texts() == {"op/ops.def": (ROOT / "csrc/op/ops.def").read_text()}
-    (tmp_path / "csrc.tar").unlink()
+    (tmp_path / "csrc.tar.xz").unlink()
     with pytest.raises(df.errors.NotFoundError, match="C sources of dualflow are not installed"):
         texts()
 
@@ -241,7 +241,7 @@ def test_sdist_and_wheel_contents(tmp_path):
     packed = subprocess.run([fresh, "-m", "zipfile", "-l", wheel], capture_output=True, text=True)
     assert "_core.pyi" in packed.stdout and "py.typed" in packed.stdout
     assert not re.findall(r"^(\S+\.(?:c|h|pyx|pxi|pxd))\s", packed.stdout, re.M)
-    assert "dualflow/csrc.tar" in packed.stdout
+    assert "dualflow/csrc.tar.xz" in packed.stdout
     run(tmp_path, "env", f"XDG_CACHE_HOME={tmp_path}", fresh, "-c", USES_OF_SOURCES)
     # Move the tests away from the package sources, so that they test the installed package.
     run(tmp_path, "mv", tree / "tests", tmp_path / "tests")

@@ -1,5 +1,5 @@
 """The texts of the C files of csrc, which exports and compiled clusters contain. A checkout has
-them in the folder csrc, an installed package in the archive csrc.tar, which setup.py writes."""
+them in the folder csrc, an installed package in the archive csrc.tar.xz, which setup.py writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATTERNS = "*/*.[ch]", "ops/*/*.[ch]", "*/*.def"    # as in setup.py
 def texts() -> dict[str, str]:
     """Return the texts of all files by path."""
     package = Path(__file__).resolve().parent.parent
-    archive, folder = package / "csrc.tar", package.parent / "csrc"
+    archive, folder = package / "csrc.tar.xz", package.parent / "csrc"
     if archive.exists():
         return in_archive(archive)
     if (folder / "op/ops.def").exists():
@@ -27,7 +27,7 @@ def in_archive(archive: Path) -> dict[str, str]:
     """Return the texts of the files in an archive by path."""
     import tarfile
 
-    with tarfile.open(archive, "r:") as tar:
+    with tarfile.open(archive, "r:xz") as tar:
         return {member.name: file.read().decode() for member in tar
                 if (file := tar.extractfile(member)) is not None}
 
