@@ -4,6 +4,7 @@ import doctest
 import importlib
 import importlib.util
 import inspect
+import logging
 import pathlib
 import pkgutil
 import re
@@ -53,6 +54,15 @@ def public_functions():
 FUNCTIONS = public_functions()
 
 
+@pytest.fixture
+def log_handlers():
+    """Remove log handlers that an example adds: theirs write to a stream that the test closes."""
+    before = logging.root.handlers[:]
+    yield
+    logging.root.handlers[:] = before
+
+
+@pytest.mark.usefixtures("log_handlers")
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     result = doctest.testmod(importlib.import_module(name))
