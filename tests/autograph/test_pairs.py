@@ -166,6 +166,6 @@ def rename(text, old, new):
 
 
 @pytest.mark.parametrize("outer, inner",
-                         sampling.part(list(itertools.product(CONSTRUCTS, CONSTRUCTS)), 4))
+                         sampling.part(list(itertools.product(CONSTRUCTS, CONSTRUCTS)), 6))
 def test_each_construct_inside_each_other(outer, inner):
     check(compiled(text_of(outer, inner)), *CALLS)

@@ -108,7 +108,7 @@ def check(seed):
 
 @pytest.mark.filterwarnings("ignore")
 def test_mutations():
-    for seed in sampling.part(range(200), 8):
+    for seed in sampling.part(range(200), 16):
         check(seed)
 
 

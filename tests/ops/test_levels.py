@@ -1,6 +1,6 @@
 """Run the value and edge tests at every other SIMD level of this build, in one process each.
 
-Three dtypes and a third of the tests by default; all dtypes, slices and threads with
+Three dtypes and a fifth of the tests by default; all dtypes, slices and threads with
 ``pytest --exhaustive``.
 """
 
@@ -31,7 +31,7 @@ def test_level(level, request):
     some = ("(float32 or int32 or epilogue) and not slices and not test_threads"
             " or test_halves and (test_value and not bfloat16 or every_half)"
             " or test_half_products or test_packed_products")
-    few = [] if request.config.getoption("exhaustive") else ["-k", some, "--sample", "3"]
+    few = [] if request.config.getoption("exhaustive") else ["-k", some, "--sample", "5"]
     products = "tests/ops/linalg/test_half_products.py"
     ran = run(level, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
               "tests/ops/test_values.py", "tests/ops/test_edges.py", "tests/ops/test_halves.py",

@@ -38,7 +38,7 @@ def test_changing_python_state(seeds):
         state.check(seed)
 
 
-@pytest.mark.parametrize("seed", sampling.part(range(40), 8))
+@pytest.mark.parametrize("seed", sampling.part(range(40), 14))
 def test_derivatives(seed):
     derivatives.check(seed)
 

@@ -156,7 +156,7 @@ def test_other_kernels(level, way):
     env = {**os.environ, LIMIT: way, "DUALFLOW_ISA": level}
     root = Path(__file__).resolve().parents[3]
     files = __file__, str(root / "tests/graph/test_packed_products.py")
-    few = [] if sampling.every else ["--sample", "6"]
+    few = [] if sampling.every else ["--sample", "12"]
     ran = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
                           *few, *files], cwd=root, env=env, capture_output=True, text=True,
                          timeout=900, check=False)
