@@ -85,6 +85,7 @@ typedef struct {
     span *slots, *workspaces, *results;
     int *held;    /* by slot: the value it had when it was first written or read */
     int *made_as; /* by value: the slot that it was written through; -1: a written input */
+    int *joined;  /* by value: the value of which it has become a part, in the same place, or 0 */
     int n_values;
 } check;
 
@@ -106,6 +107,8 @@ static df_status check_read(check *c, int i, int slot, df_error *err)
     if (where.begin == where.end) return DF_OK;
     const int value = look(&c->memory, 1, 0, c->memory.n, where);
     const bool is_new = c->held[slot] == NOTHING;
+    while (c->held[slot] != value && c->joined[c->held[slot]])
+        c->held[slot] = c->joined[c->held[slot]];
     if (value > 0 && (is_new || c->held[slot] == value)) {
         const int made_as = c->made_as[value];
         if (made_as >= 0 && made_as != slot) c->p->shared[made_as] = true;
@@ -117,6 +120,22 @@ static df_status check_read(check *c, int i, int slot, df_error *err)
                    !is_new            ? "whose memory has been overwritten since"
                    : value == SEVERAL ? "which is not covered by one earlier write"
                                       : "which has not been written");
+}
+
+/* Records which values have become parts of the value that instruction i has just written. */
+static void record_parts(check *c, int i)
+{
+    const df_exec_instruction *s = &c->p->instructions[i];
+    const df_slot *slots = c->p->slots;
+    if (!s->op->joins) return;
+    df_join_position next = df_join_begin(s->op, s->attrs, &slots[s->out[0]]);
+    for (int k = 0; k < s->n_in; k++) {
+        const int slot = s->in[k], value = c->held[slot], made_as = c->made_as[value];
+        if (df_join_next(&next, &slots[slot]) && value > 0 && made_as >= 0 &&
+            c->slots[made_as].begin == c->slots[slot].begin &&
+            c->slots[made_as].end == c->slots[slot].end)
+            c->joined[value] = c->n_values;
+    }
 }
 
 static df_status check_instruction(check *c, int i, df_error *err)
@@ -131,6 +150,7 @@ static df_status check_instruction(check *c, int i, df_error *err)
     for (int k = 0; k < s->n_in; k++)
         if (df_exec_writes_input(c->p, s, k)) make(c, c->slots[s->in[k]], -1);
     for (int k = 0; k < s->n_out; k++) make(c, c->slots[s->out[k]], s->out[k]);
+    record_parts(c, i);
     return DF_OK;
 }
 
@@ -182,10 +202,11 @@ df_status df_program_check_initialized(const df_program *p, int *failed, df_erro
     df_status status = DF_OK;
     check c = {.p = p, .slots = calloc(n_all + (size_t)p->n_results, sizeof *c.slots),
                .held = calloc(n_slots, sizeof *c.held),
-               .made_as = calloc((size_t)p->n_operands + 1, sizeof *c.made_as)};
+               .made_as = calloc((size_t)p->n_operands + 1, sizeof *c.made_as),
+               .joined = calloc((size_t)p->n_operands + 1, sizeof *c.joined)};
     for (int i = 0; i < p->n_slots; i++) p->last_read[i] = -1;
     bound *bounds = malloc(2 * n_all * sizeof *bounds);
-    if (c.slots && c.held && c.made_as && bounds) {
+    if (c.slots && c.held && c.made_as && c.joined && bounds) {
         c.workspaces = c.slots + n_slots;
         c.results = c.slots + n_all;
         const int n = number(bounds, collect(&c, bounds));
@@ -204,5 +225,6 @@ df_status df_program_check_initialized(const df_program *p, int *failed, df_erro
     free(c.slots);
     free(c.held);
     free(c.made_as);
+    free(c.joined);
     return status;
 }

@@ -189,6 +189,31 @@ static inline bool df_may_alias(const df_op *op, int k)
     return op->kind == DF_ELEMENTWISE || (op->may_alias >> (k < 31 ? k : 31) & 1);
 }
 
+/* The position in the memory of output 0 of the next input of an op that joins its inputs. */
+typedef struct {
+    const df_slot *whole; /* NULL: inputs may not be there */
+    int64_t at;
+} df_join_position;
+
+static inline df_join_position df_join_begin(const df_op *op, const df_attr *attrs,
+                                             const df_slot *whole)
+{
+    const int64_t axis = op->joins ? attrs[0].i + (attrs[0].i < 0 ? whole->ndim : 0) : -1;
+    bool is_consecutive = axis >= 0 && axis < whole->ndim &&
+                          (whole->kind == DF_SLOT_ARENA || whole->kind == DF_SLOT_RESULT);
+    for (int64_t d = 0; is_consecutive && d < axis; d++) is_consecutive = whole->shape[d] == 1;
+    return (df_join_position){is_consecutive ? whole : NULL, 0};
+}
+
+/* True if `s`, the next input, is at its position. */
+static inline bool df_join_next(df_join_position *j, const df_slot *s)
+{
+    const int64_t bytes = df_slot_bytes(s), at = j->at;
+    if (j->whole && (bytes < 0 || !df_add_size(at, bytes, &j->at))) j->whole = NULL;
+    return j->whole && s->kind == j->whole->kind && s->offset == j->whole->offset + at &&
+           (s->kind == DF_SLOT_ARENA || s->index == j->whole->index);
+}
+
 /* True if an instruction writes input k. */
 static inline bool df_writes_input(const df_instruction *in, int k)
 {

@@ -59,8 +59,11 @@ static bool bodies_alias(const df_instruction *in, int k)
 static void collect(const df_program_parts *parts, int i, range *to, int *n)
 {
     const df_instruction *in = &parts->instructions[i];
+    df_join_position next = in->n_out ? df_join_begin(in->op, in->attrs, &parts->slots[in->out[0]])
+                                      : (df_join_position){NULL, 0};
     for (int k = 0; k < in->n_in; k++) {
         bool written = df_writes_input(in, k);
+        if (df_join_next(&next, &parts->slots[in->in[k]])) continue;
         if (k >= 32 || !(in->op->shape_only >> k & 1))
             add_slot(parts->slots, in->in[k], READ_BY, written,
                      df_may_alias(in->op, k) || bodies_alias(in, k), i, to, n);

@@ -180,6 +180,9 @@ struct df_op {
     /* Bit i: an output may be computed in the memory of input i if it has the same number of bytes
      * and no input without the bit shares that memory. */
     uint32_t may_alias;
+    /* Output 0 consists of the inputs along the axis in attribute 0. If the dimensions before the
+     * axis are 1, an input may be in the memory of the output, at its position there. */
+    bool joins;
 
     /* Sets output dtypes and shapes from inputs and attributes, and checks all of them. Must accept
      * unknown dimensions and propagate them. A dimension that depends on data stays unknown, see

@@ -268,6 +268,7 @@ class Op:
     checked_input: Final[int]
     commutative: Final[bool]
     may_alias: Final[int]
+    joins: Final[bool]
     cost: Final[float]
     index: Final[int]
     key: Final[int]

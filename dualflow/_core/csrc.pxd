@@ -255,6 +255,7 @@ cdef extern from "op/op.h" nogil:
         df_serial_for serial_for
         bint commutative
         uint32_t may_alias
+        bint joins
         df_infer_fn infer
         int (*count_out)(const df_call *call) noexcept nogil
         int64_t (*workspace)(const df_call *call) noexcept nogil

@@ -146,6 +146,11 @@ cdef class Op:
         return -1 if self.c.kind == DF_ELEMENTWISE else self.c.may_alias
 
     @property
+    def joins(self):
+        """True if output 0 consists of the inputs along the axis in attribute 0."""
+        return bool(self.c.joins)
+
+    @property
     def cost(self):
         """Estimated time per output element in ns."""
         return self.c.cost if self.c.cost > 0 else 0.2

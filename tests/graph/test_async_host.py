@@ -291,3 +291,22 @@ def test_async_operations_cannot_be_saved_or_exported(tmp_path):
                   lambda: df.save_program(concrete, tmp_path / "f.df")):
         with pytest.raises(df.errors.UnimplementedError, match="calls Python: start_doubling at"):
             leave()
+
+
+@pytest.mark.parametrize("passes", [False, True])
+def test_operands_are_joined_before_the_wait(passes):
+    """The join does not write an operand in its memory that a thread still reads."""
+    start = Doubling()
+
+    @df.function(passes=passes)
+    def f(x):
+        a, b = df.exp(x), df.tanh(x)
+        wait = doubled(start, a)
+        total = df.reduce_sum(df.stack([a, b]), 0)
+        return total, wait()[0], b * 2.
+
+    x = df.sin(values(64))
+    whole, twice, b = f(x)
+    np.testing.assert_array_equal(whole, df.exp(x) + df.tanh(x))
+    np.testing.assert_array_equal(twice, df.exp(x) * 2.)
+    np.testing.assert_array_equal(b, df.tanh(x) * 2.)

@@ -220,3 +220,41 @@ def test_results_must_be_written_as_a_whole():
             refused(b, 1, results, match, [df.zeros([4])])
         else:
             assert b.build(1, results).run([df.zeros([4])])[0].tolist() == [1] * 4
+
+
+@pytest.mark.parametrize(("offsets", "axis", "match"), [
+    ((0, 16), 0, None), ((16, 0), 0, "operands overlap"), ((0, 4), 0, "operands overlap"),
+    ((0, 0), 0, "operands overlap"), ((0, 16), 1, "operands overlap")])
+def test_parts_of_a_join_must_be_at_their_positions(offsets, axis, match):
+    """An input may be in the memory of the output only where it would be copied to."""
+    b = Builder()
+    x = b.arg(0, (2, 2))
+    b.slots += [SlotSpec(RESULT, F32, (2, 2), 0, at) for at in offsets]
+    b.slots += [SlotSpec(RESULT, F32, (2, 4) if axis else (4, 2), 0, 0)]
+    b.add("exp", (x,), (1,))
+    b.add("negative", (x,), (2,))
+    b.add("concat", (1, 2), (3,), axis=axis)
+    results = [(RESULT, 0, F32, (2, 4) if axis else (4, 2))]
+    if match:
+        refused(b, 1, results, match, [df.zeros([2, 2])])
+    else:
+        program = b.build(1, results)
+        assert program.run([df.zeros([2, 2])])[0].tolist() == [[1, 1]] * 2 + [[0, 0]] * 2
+
+
+@pytest.mark.parametrize("part", ["copied", "overwritten"])
+def test_part_of_a_join_may_be_read_later_only_if_it_is_unchanged(part):
+    b = Builder()
+    x, out = b.arg(0, (4,)), b.result(0, (4,))
+    b.slots += [SlotSpec(ARENA, F32, (4,), 0, 0), SlotSpec(ARENA, F32, (4,), 0, 16),
+                SlotSpec(ARENA, F32, (8,), 0, 0)]
+    b.reserve(32)
+    b.add("exp", (x,), (2,))
+    b.add("exp", (x,), (3,))
+    b.add("concat", (2, x if part == "overwritten" else 3), (4,), axis=0)
+    b.add("multiply", (2, 3), (out,))
+    results = [(RESULT, 0, F32, (4,))]
+    if part == "overwritten":
+        refused(b, 1, results, "has been overwritten since", [df.zeros([4])])
+    else:
+        assert b.build(1, results).run([df.zeros([4])])[0].tolist() == [1, 1, 1, 1]

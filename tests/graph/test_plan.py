@@ -321,3 +321,90 @@ def test_value_of_more_bytes_than_64_bits_count(passes):
     with pytest.raises(MemoryError, match=r"no memory for float32 \(4611686018427387904,\), "
                                           "18446744073709551616 bytes .made at"):
         f()
+
+
+# --- parts of a concat or stack ---
+
+ROWS = df.reshape(df.range(32.), [2, 16])      # aligned
+
+
+def places(plan, join):
+    """Return the buffers and offsets of the inputs of the op `join`, and the buffer of its
+    output."""
+    (found,) = [s for s in plan.instructions if s.node.op.name == join]
+    return [plan.where[x] for x in found.inputs], plan.where[found.outputs[0]][0]
+
+
+@pytest.mark.parametrize(("join", "offsets"), [
+    (lambda *xs: df.concat(xs, 0), [0, 128, 256]),
+    (lambda *xs: df.stack(xs), [0, 128, 256]),
+    (lambda *xs: df.concat([x[None] for x in xs], 1), [0, 128, 256]),
+    (lambda *xs: df.concat([df.reshape(x, [32]) for x in xs], 0), [0, 128, 256]),
+    (lambda *xs: df.stack([df.reduce_sum(x, 0, keepdims=True) for x in xs], -3), [0, 64, 128])])
+def test_parts_are_computed_in_their_join(join, offsets):
+    def f(x):
+        return join(df.exp(x), df.tanh(x), x * 2.)
+
+    plan = plan_of(f, ROWS)
+    at, whole = places(plan, "concat" if "concat" in ops(plan) else "stack")
+    assert at == [(whole, n) for n in offsets]
+    for passes in (False, True):
+        np.testing.assert_array_equal(df.function(f, passes=passes)(ROWS), f(ROWS))
+
+
+def test_parts_that_need_memory_of_their_own():
+    """Results, arguments, views, values that are joined twice or not aligned, other axes."""
+    def f(x, v):
+        e, t = df.exp(x), df.tanh(x)
+        short = df.sin(x[0, :3])
+        return (e, df.concat([e, t, t], 0), df.concat([short, short * 2.], 0),
+                df.stack([df.cos(x), df.sin(x)], 1), df.stack([x, v]))
+
+    v = df.Variable(ROWS * 3.)
+    plan = df.function(f, passes=False).compiled_for(ROWS, v).plan
+    for instruction in plan.instructions:
+        if instruction.node.op.joins:
+            whole = plan.where[instruction.outputs[0]][0]
+            inside = [plan.where[x][1] for x in instruction.inputs if plan.where[x][0] is whole]
+            assert inside in ([], [0])
+    for got, want in zip(df.function(f)(ROWS, v), f(ROWS, v), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_parts_are_read_after_their_join():
+    def f(x):
+        parts = [df.exp(x), df.tanh(x), x + 1.]
+        whole = df.stack(parts)
+        return df.reduce_sum(whole, 0) * parts[1] - df.reshape(parts[0], [2, 16]) + parts[2][1]
+
+    for passes in (False, True):
+        np.testing.assert_array_equal(df.function(f, passes=passes)(ROWS), f(ROWS))
+
+
+def test_rows_of_an_unrolled_recurrence_are_computed_in_their_stack():
+    def f(x, w):
+        h, rows = x, []
+        for _ in range(4):
+            h = df.tanh(h @ w)
+            rows.append(h)
+        return df.reduce_sum(df.square(df.stack(rows)))
+
+    w = df.reshape(df.sin(df.range(256.)), [16, 16])
+    plan = plan_of(f, ROWS, w)
+    at, whole = places(plan, "stack")
+    assert at == [(whole, n) for n in (0, 128, 256, 384)]
+    step = df.function(df.grad(f, (0, 1)))
+    for got, want in zip(step(ROWS, w), df.grad(f, (0, 1))(ROWS, w), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("joined", [
+    lambda y: df.concat([y[1:], y], 0), lambda y: df.concat([y, y[:1], y], 0),
+    lambda y: df.concat([y, df.reshape(y, [2, 16])], 0), lambda y: df.stack([y[1], y[0]]),
+    lambda y: df.pad(y, [[1, 1], [1, 2]], "SYMMETRIC")])
+def test_views_of_a_part_are_read_from_memory_that_the_join_does_not_write(joined):
+    def f(x):
+        return df.reduce_sum(joined(df.exp(x)) * 2., 1)
+
+    for passes in (False, True):
+        np.testing.assert_array_equal(df.function(f, passes=passes)(ROWS), f(ROWS))

@@ -136,6 +136,7 @@ STEPS = {
     "squeeze": (1, lambda a, k: df.squeeze(a)),
     "broadcast": (1, lambda a, k: df.broadcast_to(a, [2, *a.shape])),
     "concat": (2, lambda a, b, k: df.concat([a, b, a], axis=k % a.ndim)),
+    "joined": (2, lambda a, b, k: joined(a, b, k)),
     "parts": (1, lambda a, k: parts(a, k)),
     "looped": (1, lambda a, k: looped(a, k)),
     "searched": (1, lambda a, k: searched(a, k)),
@@ -247,6 +248,15 @@ STEPS = {
     "cross entropy": (2, lambda a, b, k: df.nn.softmax_cross_entropy_with_logits(
         labels=df.nn.softmax(b), logits=a)),
 }
+
+
+def joined(a, b, k):
+    """Return values computed from the parts of a join, which may be in its memory, and from it."""
+    n = a.shape[0]
+    a, b = [df.tile(x, [16] + [1] * (x.ndim - 1)) for x in (a, b)]      # offsets are aligned
+    rows = [df.tanh(a), b * .5, a + b, df.sin(b)][:2 + k % 3]
+    whole = df.concat(rows, 0) if k % 2 else df.reshape(df.stack(rows), [-1, *a.shape[1:]])
+    return whole[:n] + whole[-n:] * rows[k % len(rows)][:n]
 
 
 def by_hand(a):

@@ -32,6 +32,7 @@ static void copy_part(const df_tensor *whole, const df_tensor *part, int64_t n_r
     const int bytes = df_dtypes[part->dtype].bytes;
     char *place = (char *)whole->data + offset, *piece = part->data;
     df_strided s;
+    if (place == piece) return; /* computed there, see `joins` in op/op.h */
     df_strided_begin(&s, join ? piece : place, join ? place : piece, bytes);
     DF_SYM(df_strided_add)(&s, n_runs, join ? part_run : whole_run, join ? whole_run : part_run);
     DF_SYM(df_strided_add)(&s, part_run / bytes, bytes, bytes);
@@ -71,7 +72,8 @@ static df_status copy_parts(const df_tensor *whole, const df_tensor *const *part
         for (int i = 0; i < n; i++) {
             const int64_t part = parts[i]->size * bytes;
             void *piece = parts[i]->data;
-            if (part) memcpy(join ? place : piece, join ? piece : place, (size_t)part);
+            if (part && piece != place)
+                memcpy(join ? place : piece, join ? piece : place, (size_t)part);
             place += part;
         }
         return DF_OK;
@@ -261,12 +263,12 @@ static df_status infer_split(const df_call *call, df_error *err)
 
 DF_OP(concat) = {.name = "concat", .kind = DF_GENERAL, .cannot_fail = true,
                  .n_in = DF_VARIADIC, .n_out = 1,
-                 .n_attrs = 1, .attrs = {AXIS_ATTR}, .promote = 1, .infer = infer_concat,
-                 .run = run_join};
+                 .n_attrs = 1, .attrs = {AXIS_ATTR}, .promote = 1, .joins = true,
+                 .infer = infer_concat, .run = run_join};
 DF_OP(stack) = {.name = "stack", .kind = DF_GENERAL, .cannot_fail = true,
                 .n_in = DF_VARIADIC, .n_out = 1,
-                .n_attrs = 1, .attrs = {AXIS_ATTR}, .promote = 1, .infer = infer_stack,
-                .run = run_join};
+                .n_attrs = 1, .attrs = {AXIS_ATTR}, .promote = 1, .joins = true,
+                .infer = infer_stack, .run = run_join};
 DF_OP(split) = {.name = "split", .kind = DF_GENERAL, .cannot_fail = true,
                 .n_in = 1, .n_out = DF_VARIADIC,
                 .n_attrs = 3,

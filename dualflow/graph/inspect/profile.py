@@ -17,7 +17,8 @@ from dualflow._core import Symbol, Variable, apply, own_flops
 from dualflow._util.named_tuple import NamedTuple
 from dualflow._util.notebook import card
 from dualflow.graph.ir import LEAVES, Node, is_dynamic, tile_text, walk
-from dualflow.graph.program.plan import Instruction, nbytes
+from dualflow.graph.program.lifetimes import nbytes
+from dualflow.graph.program.plan import Instruction
 from dualflow.graph.trace.trace import suspended
 from dualflow.ops.array.creation import ones
 

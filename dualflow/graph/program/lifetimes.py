@@ -12,6 +12,11 @@ ASSIGN = get_op("assign")
 Readers = dict[Graph, "Counter[Symbol]"]       # of each graph, the number of uses of its values
 
 
+def nbytes(x: Symbol) -> int:
+    """Return the bytes of a value of known size."""
+    return x.size * x.dtype.itemsize
+
+
 def wave_spans(graph: Graph) -> list[tuple[int, int]]:
     """Return the first and last time at which each node may run: the span of its wave, if any."""
     spans = [(k, k) for k in range(len(graph.nodes))]

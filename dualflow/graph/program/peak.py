@@ -7,8 +7,8 @@ from itertools import accumulate
 
 from dualflow._core import workspace_bytes
 from dualflow.graph.ir import LEAVES, PARAMETER, Graph, is_dynamic
-from dualflow.graph.program.lifetimes import last_uses, wave_spans
-from dualflow.graph.program.plan import Plan, nbytes
+from dualflow.graph.program.lifetimes import last_uses, nbytes, wave_spans
+from dualflow.graph.program.plan import Plan
 from dualflow.graph.program.spec import SlotKind
 
 

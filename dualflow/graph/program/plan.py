@@ -3,10 +3,10 @@
 `compile` and `lower` call `make_plan` on an optimised graph. Time k is the execution of node k. No
 two values that are alive at one time may overlap.
 
-Views become offsets. An op may reuse the memory of an input that dies. An update writes its
-variable directly if the old version is not needed, and a loop overwrites a carry if its body
-permits. Other values of known size get an offset in one arena; values of unknown size are dynamic:
-allocated when their instruction runs.
+Views become offsets, as do parts of a concat or stack. An op may reuse the memory of an input that
+dies. An update writes its variable directly if the old version is not needed, and a loop overwrites
+a carry if its body permits. Other values of known size get an offset in one arena; values of
+unknown size are dynamic: allocated when their instruction runs.
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ from dualflow.graph.ir import (
     loop_parts,
 )
 from dualflow.graph.program.arena import ALIGNMENT, Block, Buffer, assign_offsets, lower_bound
+from dualflow.graph.program.joins import joined_values
 from dualflow.graph.program.lifetimes import (
     ASSIGN,
     carry_chains,
     last_uses,
+    nbytes,
     shared_inputs,
     wave_spans,
 )
@@ -97,11 +99,6 @@ class Plan:
         return any([self.where[y][0] is buffer for i in self.instructions for y in i.outputs])
 
 
-def nbytes(x: Symbol) -> int:
-    """Return the bytes of a value of known size."""
-    return x.size * x.dtype.itemsize
-
-
 class Planner:
     """Assigns buffers in one pass over the nodes, then offsets in the arena."""
 
@@ -118,9 +115,11 @@ class Planner:
         self.writes: dict[Variable | Symbol, list[int]] = {}         # times, ascending
         refusing = [node.may_raise for node in graph.nodes]
         self.n_refusing: list[int] = list(accumulate(refusing, initial=0))  # before time k
-        self.assigned: dict[Symbol, tuple[int, Node]] = {node.inputs[1]: (k, node) for k,
-                                                         node in enumerate(graph.nodes)
-                         if node.op is ASSIGN}
+        self.assigned: dict[Symbol, tuple[int, Node]] = {
+            node.inputs[1]: (k, node) for k, node in enumerate(graph.nodes) if node.op is ASSIGN}
+        self.joined: dict[Symbol, tuple[Symbol, int]] = (
+            joined_values(graph, {*self.assigned, *self.before}) if in_place else {})
+        self.wholes: dict[Symbol, Buffer] = {}      # of the tensors that consist of joined values
 
     def run(self) -> Plan:
         """Return the plan."""
@@ -183,15 +182,19 @@ class Planner:
             if not is_dynamic(y) and nbytes(y) > MOST_BYTES:
                 raise ResourceExhaustedError(f"{node.op.name}: no memory for {ir.type_text(y)}, "
                                              f"{nbytes(y)} bytes (made at {node.line})")
-            buffer = shared.get(y) or (None if dynamic or node.wave else (
-                self._variable_for(k, node, y) or self._dying_input(k, node, y, taken)))
+            whole, offset = self.joined.get(y, (y, 0))
+            buffer = shared.get(y) or self.wholes.get(whole)
+            if buffer is None and not (dynamic or node.wave or y is not whole):
+                buffer = self._variable_for(k, node, y) or self._dying_input(k, node, y, taken)
             if buffer is None:
-                buffer = (Buffer(DYNAMIC, 0, start) if is_dynamic(y) else
-                          Buffer(ARENA, nbytes(y), start))
+                buffer = Buffer(DYNAMIC, 0, start) if is_dynamic(y) else Buffer(
+                    ARENA, nbytes(whole), start)
                 self.plan.buffers.append(buffer)
+            if y is not whole:
+                self.wholes[whole] = buffer
             buffer.end = max(buffer.end, self.last[y], end)
             taken.add(buffer)
-            where[y] = buffer, 0
+            where[y] = buffer, offset
         for before, after in node.written:
             where[after] = where[before]
         if not dynamic:
@@ -258,8 +261,7 @@ class Planner:
         return None
 
     def _variable_for(self, k: int, node: Node, y: Symbol) -> Buffer | None:
-        """Return the buffer of the variable that `y` is assigned to, if `y` may be computed in it.
-        """
+        """Return the buffer of the variable that `y` is assigned to, if y may be computed in it."""
         at, assign = self.assigned.get(y, (0, None))
         if assign is None or not self.in_place:
             return None
