@@ -67,8 +67,8 @@ def add(a: Any, b: Any, threshold: float = 0) -> Any:
                          "equal shapes")
     if a.dtype is not b.dtype:
         raise DTypeError(f"sparse.add: {a.dtype} and {b.dtype}, expected one dtype")
-    both = _merged(SparseTensor(join.concat([a.indices, b.indices], 0),
-                                join.concat([a.values, b.values], 0), a._dims))
+    both = _merged(SparseTensor._made(join.concat([a.indices, b.indices], 0),
+                                      join.concat([a.values, b.values], 0), a._dims))
     if not threshold:
         return both
     size: Any = abs(both.values)
@@ -86,7 +86,7 @@ def _merged(x: SparseTensor) -> SparseTensor:
     number = subtract(cumsum(cast(first, int64)), as_tensor(1, int64))
     indices = boolean_mask(gather(x.indices, order), first)
     values = unsorted_segment_sum(gather(x.values, order), number, indices.shape[0])
-    return SparseTensor(indices, values, x._dims)
+    return SparseTensor._made(indices, values, x._dims)
 
 
 def concat(axis: int, sp_inputs: Sequence[SparseTensor], expand_nonconcat_dims: bool = False,
@@ -136,8 +136,8 @@ def concat(axis: int, sp_inputs: Sequence[SparseTensor], expand_nonconcat_dims: 
         indices.append(add_dense(x.indices, shift))
         offset = offset + x.sizes[axis]
     sizes[axis] = offset
-    return reorder(SparseTensor(join.concat(indices, 0), join.concat([x.values for x in xs], 0),
-                                tuple(sizes)))
+    return reorder(SparseTensor._made(join.concat(indices, 0),
+                                      join.concat([x.values for x in xs], 0), tuple(sizes)))
 
 
 def reduce_sum(sp_input: SparseTensor, axis: Axis = None, keepdims: bool | None = None,

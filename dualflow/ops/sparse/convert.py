@@ -53,7 +53,7 @@ def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     """
     x = as_tensor(tensor, None, "sparse.from_dense")
     indices = where(not_equal(x, cast(0, x.dtype)))
-    return SparseTensor(indices, gather_nd(x, indices), static_shape(x))
+    return SparseTensor._made(indices, gather_nd(x, indices), static_shape(x))
 
 
 def to_dense(sp_input: SparseTensor, default_value: TensorLike | None = None,

@@ -54,7 +54,7 @@ def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     """
     x = sparse(sp_input, "reorder")
     order = argsort(positions(x.indices, x.sizes, range(x.ndim)), stable=True)
-    return SparseTensor(gather(x.indices, order), gather(x.values, order), x._dims)
+    return SparseTensor._made(gather(x.indices, order), gather(x.values, order), x._dims)
 
 
 def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
@@ -79,7 +79,7 @@ def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
     """
     x = sparse(sp_input, "retain")
     mask = as_tensor(to_retain)
-    return SparseTensor(boolean_mask(x.indices, mask), boolean_mask(x.values, mask), x._dims)
+    return SparseTensor._made(boolean_mask(x.indices, mask), boolean_mask(x.values, mask), x._dims)
 
 
 def slice(sp_input: SparseTensor, start: TensorLike, size: TensorLike,
@@ -112,7 +112,7 @@ def slice(sp_input: SparseTensor, start: TensorLike, size: TensorLike,
     high = as_tensor([b + n for b, n in zip(first, wanted, strict=True)], int64)
     inside = reduce_all(greater_equal(x.indices, low) & less(x.indices, high), 1)
     kept = retain(x, inside)
-    return SparseTensor(subtract(kept.indices, low), kept.values, tuple(wanted))
+    return SparseTensor._made(subtract(kept.indices, low), kept.values, tuple(wanted))
 
 
 def transpose(sp_input: SparseTensor, perm: Sequence[int] | None = None,
@@ -141,8 +141,8 @@ def transpose(sp_input: SparseTensor, perm: Sequence[int] | None = None,
     if sorted([a % x.ndim for a in axes]) != list(range(x.ndim)):
         raise InvalidArgumentError(f"sparse.transpose: perm is {axes}, expected a permutation of "
                                    f"{x.ndim} dimensions")
-    return reorder(SparseTensor(gather(x.indices, list(axes), axis=1), x.values,
-                                tuple([x.sizes[a] for a in axes])))
+    return reorder(SparseTensor._made(gather(x.indices, list(axes), axis=1), x.values,
+                                      tuple([x.sizes[a] for a in axes])))
 
 
 def reshape(sp_input: SparseTensor, shape: TensorLike, name: str | None = None) -> SparseTensor:
@@ -178,7 +178,7 @@ def reshape(sp_input: SparseTensor, shape: TensorLike, name: str | None = None) 
     for n in reversed(sizes):
         columns.insert(0, mod(at, as_tensor(max(n, 1), int64)))
         at = floordiv(at, as_tensor(max(n, 1), int64))
-    return SparseTensor(stack(columns, 1), x.values, tuple(sizes))
+    return SparseTensor._made(stack(columns, 1), x.values, tuple(sizes))
 
 
 def differ(n: Any, m: Any) -> bool:
@@ -225,7 +225,7 @@ def expand_dims(sp_input: SparseTensor, axis: int | None = None,
     at, sizes = given % (x.ndim + 1), list(x.sizes)
     zero = multiply(x.indices[:, :1], as_tensor(0, int64))
     made = concat([x.indices[:, :at], zero, x.indices[:, at:]], 1)
-    return SparseTensor(made, x.values, tuple([*sizes[:at], 1, *sizes[at:]]))
+    return SparseTensor._made(made, x.values, tuple([*sizes[:at], 1, *sizes[at:]]))
 
 
 def reset_shape(sp_input: SparseTensor, new_shape: TensorLike | None = None) -> SparseTensor:
@@ -257,4 +257,4 @@ def reset_shape(sp_input: SparseTensor, new_shape: TensorLike | None = None) -> 
         if len(sizes) != x.ndim or any([n < m for n, m in zip(sizes, x.sizes, strict=True)]):
             raise InvalidArgumentError(f"sparse.reset_shape: new_shape is {sizes}, expected at "
                                        f"least {tuple(x.sizes)}")
-    return SparseTensor(x.indices, x.values, sizes)
+    return SparseTensor._made(x.indices, x.values, sizes)

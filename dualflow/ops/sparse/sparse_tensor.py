@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from dualflow._core import Dim, Symbol, Tensor, TensorBase, as_tensor
+from dualflow._core import (
+    Dim,
+    Symbol,
+    Tensor,
+    TensorBase,
+    as_tensor,
+    evaluate,
+    get_op,
+    make_attrs,
+)
 from dualflow._util.arguments import shown
 from dualflow.dtypes import DType, int64
-from dualflow.errors import DTypeError, ShapeError
+from dualflow.errors import DTypeError, OutOfRangeError, ShapeError
 from dualflow.nest import Composite
 from dualflow.ops.array.shape import broadcast_to, ints
 from dualflow.ops.elementwise.arithmetic import multiply, negative
@@ -16,11 +25,15 @@ from dualflow.ops.tensor_shape import TensorShape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dualflow.ops.types import TensorLike
 
 __all__ = ["SparseTensor"]
+
+EXTREMES = [(op, make_attrs(op, axes=(0,), keepdims=False))
+            for op in (get_op("reduce_min"), get_op("reduce_max"))]
 
 
 class SparseTensor(Composite):
@@ -50,7 +63,11 @@ class SparseTensor(Composite):
     Raises
     ------
     ShapeError
-        If the ranks or the numbers of elements do not fit.
+        If the ranks or the numbers of elements do not fit, or a size is negative.
+    OutOfRangeError
+        If a position is outside of the shape. In a trace, the function that uses it raises.
+    DTypeError
+        If a size or a position is not an integer.
 
     Examples
     --------
@@ -77,16 +94,27 @@ class SparseTensor(Composite):
         elif isinstance(indices, TensorBase) or hasattr(indices, "__array_interface__"):
             indices = cast(indices, int64)
         self.indices, self.values = indices, _tensor(values)
-        self._dims: Any = dense_shape if type(dense_shape) is Symbol else (
-            tuple(dense_shape) if isinstance(dense_shape, tuple)
-            else ints(dense_shape, "SparseTensor: dense_shape")
-            if _is_given(dense_shape) else dense_shape)
+        self._dims = dense_shape if type(dense_shape) is Symbol else ints(
+            dense_shape, "SparseTensor: dense_shape")
         self._check()
+        if type(self._dims) is tuple:
+            self._check_range(self._dims)
+
+    @classmethod
+    def _made(cls, indices: Any, values: Any, dims: Any) -> SparseTensor:
+        """Return a sparse tensor with these parts, or placeholders of them, without checks."""
+        made: SparseTensor = object.__new__(cls)
+        made.indices, made.values, made._dims = indices, values, dims
+        return made
+
+    def _remade(self, values: Sequence[Any]) -> SparseTensor:
+        return self._made(*values)
 
     def _check(self) -> None:
         indices, values, dims = self.indices, self.values, self._dims
         if not (isinstance(indices, TensorBase) and isinstance(values, TensorBase)):
-            return                      # placeholders of a structure
+            raise DTypeError(f"SparseTensor: indices is {shown(indices)} and values "
+                             f"{shown(values)}, expected tensors")
         if indices.ndim != 2 or values.ndim != 1:
             raise ShapeError(f"SparseTensor: indices has shape {indices.shape} and values "
                              f"{values.shape}, expected (n, rank) and (n,)")
@@ -97,6 +125,19 @@ class SparseTensor(Composite):
         if type(indices) is Tensor is type(values) and indices.shape[0] != values.shape[0]:
             raise ShapeError(f"SparseTensor: {indices.shape[0]} indices and {values.shape[0]} "
                              "values, expected equally many")
+
+    def _check_range(self, dims: tuple[Any, ...]) -> None:
+        """Raise unless the sizes that are known are at least 0 and hold the positions."""
+        if any([type(n) is int and n < 0 for n in dims]):
+            raise ShapeError(f"SparseTensor: dense_shape is {dims}, expected sizes of at least 0")
+        if type(self.indices) is not Tensor or not self.indices.size:
+            return
+        extremes = [evaluate(op, [self.indices], attrs)[0].tolist() for op, attrs in EXTREMES]
+        for d, (low, high, n) in enumerate(zip(*extremes, dims, strict=True)):
+            if type(n) is int and not 0 <= low <= high < n:
+                raise OutOfRangeError(
+                    f"SparseTensor: indices has the element {low if low < 0 else high} in column "
+                    f"{d}, expected 0 to {n - 1} for dense_shape {dims}")
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
@@ -109,7 +150,8 @@ class SparseTensor(Composite):
     def sizes(self) -> Any:
         """The sizes as ints, or as the elements of a traced tensor."""
         dims = self._dims
-        return dims if isinstance(dims, tuple) else ints(dims, "SparseTensor: dense_shape")
+        known = isinstance(dims, tuple) and all([type(n) is int or type(n) is Dim for n in dims])
+        return dims if known else ints(dims, "SparseTensor: dense_shape")
 
     @property
     def dense_shape(self) -> Tensor:
@@ -145,7 +187,9 @@ class SparseTensor(Composite):
 
     def with_values(self, new_values: TensorLike) -> SparseTensor:
         """Return a sparse tensor with the same positions and other values."""
-        return SparseTensor(self.indices, new_values, self._dims)
+        made = self._made(self.indices, _tensor(new_values), self._dims)
+        made._check()
+        return made
 
     def __neg__(self) -> SparseTensor:
         return self.with_values(negative(self.values))
