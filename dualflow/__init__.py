@@ -314,7 +314,10 @@ if TYPE_CHECKING:
         unique as unique,
         unique_with_counts as unique_with_counts,
     )
-    from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
+    from dualflow.ops.sparse.sparse_tensor import (
+        SparseTensor as SparseTensor,
+        SparseTensorSpec as SparseTensorSpec,
+    )
     from dualflow.ops.state.clip import (
         clip_by_global_norm as clip_by_global_norm,
         clip_by_norm as clip_by_norm,
@@ -408,7 +411,7 @@ _NAMES = {
     "ops.reduction.reduce_arg": "argmax argmin",
     "ops.reduction.reduce_moments": "reduce_mean",
     "ops.sorting.sort": "argsort searchsorted sort unique unique_with_counts",
-    "ops.sparse.sparse_tensor": "SparseTensor",
+    "ops.sparse.sparse_tensor": "SparseTensor SparseTensorSpec",
     "ops.state.clip": "clip_by_global_norm clip_by_norm",
     "ops.string_tensor": "string",
     "ops.tensor_shape": "TensorShape",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-from dualflow._core import TensorBase, unwrapped
+from dualflow._core import Symbol, TensorBase, TensorSpec, unwrapped
 from dualflow.errors import InvalidArgumentError
 from dualflow.tracebacks import hide_frames
 
@@ -27,7 +27,11 @@ MAX_DEPTH = 254        # more than the highest rank
 
 class Composite:
     """Base class of composite tensors. `_fields` names the parts; the constructor takes the
-    parts."""
+    parts.
+
+    The spec of a composite is a composite with the same fields, whose tensors are `TensorSpec`. If
+    it has a class of its own, `_value_type` of that class is the class of the values.
+    """
 
     __slots__ = ()
     _fields: tuple[str, ...] = ()
@@ -36,12 +40,32 @@ class Composite:
         """Return a new instance with these parts."""
         return type(self)(*values)
 
+    def _spec(self) -> Any:
+        """Return the spec of this value."""
+        return self._remade([spec_of(x) for x in parts(self)])
+
 
 # Tuples for isinstance: building a union of types takes longer than the test.
 SEQUENCES = list, tuple
 NESTS = list, tuple, dict, Composite
 NAMED = tuple, Composite
 PLAIN = list, dict
+
+
+def is_composite(x: Any) -> bool:
+    return isinstance(x, Composite)
+
+
+def spec_of(structure: Any) -> Any:
+    """Return the structure with the specs of its tensors and composites; other leaves unchanged."""
+    def leaf(x: Any) -> Any:
+        if isinstance(x, Composite):
+            return x._spec()
+        if not isinstance(x, TensorBase):
+            return x
+        return TensorSpec(x.known_shape if isinstance(x, Symbol) else x.shape, x.dtype)
+
+    return rebuild(structure, leaf, is_composite)
 
 
 # --- one level -----------------------------------------------------------------------------------

@@ -9,10 +9,11 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from dualflow._core import Tensor, TensorBase, TensorSpec, as_tensor
+from dualflow import nest
+from dualflow._core import Tensor, TensorBase, as_tensor
 from dualflow._util.arguments import shown
 from dualflow.errors import DTypeError
-from dualflow.nest import Composite, map_structure
+from dualflow.nest import Composite
 from dualflow.ops.elementwise.compare import equal
 from dualflow.ops.reduction.reduce import reduce_all
 
@@ -47,8 +48,9 @@ class ExtensionType(Composite, metaclass=_Meta):
     Types of fields: `Tensor`, Python numbers, strings, bool and None, other ExtensionTypes and
     composite tensors, `tuple[T, ...]`, `tuple[T, U]`, `Mapping[str, T]`, `Optional` and `Union`.
     `Spec` is a class with the same fields, whose tensors are `TensorSpec`; an instance describes a
-    value, also in the `input_signature` of a traced function if all fields are tensors. There is no
-    dispatch: functions of this library do not accept a subclass instead of a tensor.
+    value, also in the `input_signature` of a traced function, whose calls must have equal static
+    fields. There is no dispatch: functions of this library do not accept a subclass instead of a
+    tensor.
 
     Raises
     ------
@@ -104,6 +106,9 @@ class ExtensionType(Composite, metaclass=_Meta):
 
     def _remade(self, values: Sequence[Any]) -> Any:
         return type(self)._made(*values)
+
+    def _spec(self) -> Any:
+        return self.Spec.from_value(self)
 
     def _finish(self) -> None:
         """Convert and check the fields, and freeze the instance."""
@@ -202,9 +207,8 @@ def _spec_class(cls: Any) -> Any:
         vars(self).update({name: given[name] for name in cls._fields}, **{FROZEN: True})
 
     found.__init__ = __init__
-    found.from_value = classmethod(lambda spec, value: map_structure(
-        lambda x: TensorSpec(x.shape, x.dtype) if isinstance(x, TensorBase) else x,
-        spec(*[getattr(value, name) for name in cls._fields])))
+    found.from_value = classmethod(lambda spec, value: spec(*[
+        nest.spec_of(getattr(value, name)) for name in cls._fields]))
     return found
 
 

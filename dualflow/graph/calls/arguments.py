@@ -24,7 +24,7 @@ from dualflow._core import (
 from dualflow._util.named_tuple import NamedTuple
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.graph.calls.exact import MUTABLE, contradict, exact_key, is_numpy_scalar
-from dualflow.graph.calls.signature import Signature
+from dualflow.graph.calls.signature import Fixed, Signature, with_fixed
 from dualflow.nest import SEQUENCES, fields, inside, is_nested, level, steps
 
 TYPE_CHECKING = False
@@ -231,9 +231,7 @@ def leaf_key(x: Any) -> TensorLeaf | StaticLeaf:
         if x.graph is not current_graph():
             x.graph.raise_leaked(x, "a call of a function")
         return TensorLeaf(x.dtype, x.known_shape)
-    if isinstance(x, Tensor):
-        return TensorLeaf(x.dtype, x.shape)
-    if isinstance(x, TensorSpec):
+    if isinstance(x, Tensor | TensorSpec):
         return TensorLeaf(x.dtype, x.shape)
     return StaticLeaf(x)
 
@@ -262,6 +260,7 @@ class Arguments:
                 raise InvalidArgumentError(f"{name}: input_signature is a "
                                            f"{type(signature).__name__}, expected a list with an "
                                            "entry for each positional argument")
+            signature = with_fixed(list(signature))
             self._check_specs(signature)
             try:
                 bound = self.signature.full.bind(*signature)
@@ -275,9 +274,9 @@ class Arguments:
     def _check_specs(self, signature: Sequence[Any]) -> None:
         specs: list[Any] = []
         paths: list[str] = []
-        flatten(list(signature), "input_signature", specs, paths)
+        flatten(signature, "input_signature", specs, paths)
         for spec, path in zip(specs, paths, strict=True):
-            if not isinstance(spec, TensorSpec):
+            if not isinstance(spec, TensorSpec | Fixed):
                 raise InvalidArgumentError(f"{self.name}: {path} is {spec!r}, expected a "
                                            "TensorSpec")
 
@@ -352,6 +351,9 @@ class Arguments:
         return out
 
     def _fit(self, spec: Any, x: Any, path: str) -> Any:
+        if type(spec) is Fixed and StaticLeaf(spec.value) != leaf_key(x):
+            raise ShapeError(f"{self.name}: argument {path} is {leaf_key(x)}, expected {spec!r}, "
+                             "as in its input_signature")
         if not isinstance(spec, TensorSpec):
             return x
         if not isinstance(x, TensorBase | TensorSpec):
@@ -384,17 +386,9 @@ def same_but_sizes(mine: Any, other: Any) -> bool:
     return bool(mine.matches(other))
 
 
-def containers(function: Any) -> list[tuple[str, Any]]:
-    """Return the lists, dicts and sets that a Python function names, of its closure and module."""
-    function = getattr(function, "__wrapped__", function)
-    function = getattr(function, "__func__", function)
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return []
-    named = {name: function.__globals__.get(name) for name in code.co_names}
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            named[name] = cell.cell_contents
-        except ValueError:                      # a name that is not bound yet
-            continue
-    return [(name, box) for name, box in named.items() if type(box) in (list, dict, set)]
+def as_input(x: Any, leaf: Any) -> Any:
+    """Return a leaf of a call as a trace with this leaf key takes it."""
+    if not isinstance(leaf, TensorLeaf):
+        return x
+    return x.value() if isinstance(x, Variable) else as_tensor(x, leaf.dtype) if (
+        type(x) is int) else x

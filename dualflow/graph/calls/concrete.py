@@ -33,6 +33,7 @@ from dualflow.graph.calls.arguments import (
     StaticLeaf,
     TensorLeaf,
     VariableLeaf,
+    as_input,
     flatten,
     fresh,
     leaf_key,
@@ -382,8 +383,7 @@ class ConcreteFunction(Generic["R"]):
                                        "new one by get_concrete_function")
         treedef, leaves, _ = self.arguments.bind(args, kwargs)
         leaves = leaves + [p.tensor() for p in self.held]
-        leaves = [x.value() if isinstance(x, Variable) and isinstance(m, TensorLeaf) else x
-                  for x, m in zip(leaves, self.leaves, strict=False)]
+        leaves = list(map(as_input, leaves, self.leaves))
         if len(leaves) != len(self.leaves) or not self.matches(treedef, [leaf_key(x)
                                                                          for x in leaves]):
             wanted = ", ".join(f"{p}: {m}" for p, m in zip(self.paths, self.leaves, strict=True))

@@ -10,7 +10,9 @@ import functools
 from collections.abc import Callable
 from types import FunctionType, MethodType
 
+from dualflow._core import TensorSpec
 from dualflow._util.cached import cached_property
+from dualflow.nest import is_composite, rebuild
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,3 +98,27 @@ def is_generator_or_coroutine(function: Any) -> bool:
         function = function.func if isinstance(function, functools.partial) else function.__func__
     return (isinstance(function, FunctionType)
             and bool(function.__code__.co_flags & (GENERATOR | COROUTINE)))
+
+
+class Fixed:
+    """A part of a composite's spec that is not a tensor, such as a size or a static field."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def with_fixed(signature: Any) -> Any:
+    """Return a signature with Fixed in place of each part of a composite that is not a tensor."""
+    return rebuild(signature, fixed_parts, is_composite)
+
+
+def fixed_parts(spec: Any) -> Any:
+    def leaf(x: Any) -> Any:
+        return x if isinstance(x, TensorSpec) else Fixed(x)
+
+    return rebuild(spec, leaf) if is_composite(spec) else spec

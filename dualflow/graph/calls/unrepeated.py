@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from dualflow._util.frames import warn
 from dualflow.errors import RetracingWarning
-from dualflow.graph.calls.arguments import containers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,3 +67,19 @@ def is_count(change: str) -> bool:
 def is_plain(number: str) -> bool:
     """Return True for an integer, or for a decimal number without an exponent."""
     return number.removeprefix("-").replace(".", "").isdecimal()
+
+
+def containers(function: Any) -> list[tuple[str, Any]]:
+    """Return the lists, dicts and sets that a Python function names, of its closure and module."""
+    function = getattr(function, "__wrapped__", function)
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return []
+    named = {name: function.__globals__.get(name) for name in code.co_names}
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            named[name] = cell.cell_contents
+        except ValueError:                      # a name that is not bound yet
+            continue
+    return [(name, box) for name, box in named.items() if type(box) in (list, dict, set)]

@@ -1,4 +1,4 @@
-"""SparseTensor: a tensor stored as the positions and values of its elements."""
+"""SparseTensor: a tensor stored as the positions and values of its elements; its spec."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dualflow._core import (
     Symbol,
     Tensor,
     TensorBase,
+    TensorSpec,
     as_tensor,
     evaluate,
     get_op,
     make_attrs,
 )
 from dualflow._util.arguments import shown
-from dualflow.dtypes import DType, int64
+from dualflow.dtypes import DType, float32, int64
 from dualflow.errors import DTypeError, OutOfRangeError, ShapeError
 from dualflow.nest import Composite
 from dualflow.ops.array.shape import broadcast_to, ints
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from dualflow.ops.types import TensorLike
 
-__all__ = ["SparseTensor"]
+__all__ = ["SparseTensor", "SparseTensorSpec"]
 
 EXTREMES = [(op, make_attrs(op, axes=(0,), keepdims=False))
             for op in (get_op("reduce_min"), get_op("reduce_max"))]
@@ -103,6 +104,8 @@ class SparseTensor(Composite):
     @classmethod
     def _made(cls, indices: Any, values: Any, dims: Any) -> SparseTensor:
         """Return a sparse tensor with these parts, or placeholders of them, without checks."""
+        if isinstance(dims, tuple) and any([isinstance(n, Tensor) for n in dims]):
+            dims = ints(dims, "SparseTensor: dense_shape")
         made: SparseTensor = object.__new__(cls)
         made.indices, made.values, made._dims = indices, values, dims
         return made
@@ -145,6 +148,9 @@ class SparseTensor(Composite):
         if isinstance(sparse_tensor_value, SparseTensor):
             return sparse_tensor_value
         return cls(*sparse_tensor_value)
+
+    def _spec(self) -> SparseTensorSpec:
+        return SparseTensorSpec(self.shape, self.dtype)
 
     @property
     def sizes(self) -> Any:
@@ -220,6 +226,94 @@ class SparseTensor(Composite):
     def __repr__(self) -> str:
         return (f"SparseTensor(indices={shown(self.indices)}, values={shown(self.values)}, "
                 f"dense_shape={self._dims})")
+
+
+class SparseTensorSpec(Composite):
+    """Shape and dtype of a sparse tensor.
+
+    Parameters
+    ----------
+    shape : sequence of int or None
+        None is an unknown size.
+    dtype : dtype, default float32
+
+    Attributes
+    ----------
+    shape : TensorShape
+    dtype : DType
+    rank : int
+    value_type : type
+        `SparseTensor`.
+
+    Raises
+    ------
+    ShapeError
+        If a size is negative.
+    DTypeError
+        If the number of dimensions is unknown.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> spec = df.SparseTensorSpec([None, 2], df.float32)
+    >>> total = df.function(df.sparse.reduce_sum, input_signature=[spec])
+    >>> total(df.sparse.eye(3, 2)).item(), total(df.sparse.eye(2)).item()
+    (2.0, 2.0)
+    """
+
+    __slots__ = ("_of_dense",)
+    _fields = SparseTensor._fields
+    _value_type = value_type = SparseTensor
+
+    def __init__(self, shape: Any = None, dtype: Any = float32) -> None:
+        self._of_dense = TensorSpec(shape, dtype)
+
+    @classmethod
+    def from_value(cls, value: SparseTensor) -> SparseTensorSpec:
+        """Return the spec of a sparse tensor."""
+        return cls(value.shape, value.dtype)
+
+    @property
+    def dtype(self) -> DType:
+        return self._of_dense.dtype
+
+    @property
+    def shape(self) -> Any:
+        return self._of_dense.shape
+
+    @property
+    def rank(self) -> int:
+        return self._of_dense.ndim
+
+    @property
+    def indices(self) -> TensorSpec:
+        return TensorSpec([None, self.rank], int64)
+
+    @property
+    def values(self) -> TensorSpec:
+        return TensorSpec([None], self.dtype)
+
+    @property
+    def _dims(self) -> tuple[Any, ...]:
+        return tuple([TensorSpec([], int64) if n is None else n for n in self.shape])
+
+    def _remade(self, values: Sequence[Any]) -> SparseTensor:
+        return SparseTensor._made(*values)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Return True if a sparse tensor, or another spec, has this dtype and no other sizes."""
+        other = spec_or_value
+        return (isinstance(other, SparseTensor | SparseTensorSpec) and other.dtype is self.dtype
+                and TensorShape(self.shape).is_compatible_with(other.shape))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SparseTensorSpec) and self._of_dense == other._of_dense
+
+    def __hash__(self) -> int:
+        return hash(self._of_dense)
+
+    def __repr__(self) -> str:
+        return f"SparseTensorSpec({tuple(self.shape)}, {self.dtype!r})"
 
 
 def _is_given(x: Any) -> bool:
