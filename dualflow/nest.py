@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 
 from dualflow._core import Symbol, TensorBase, TensorSpec, unwrapped
-from dualflow.errors import InvalidArgumentError
+from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.tracebacks import hide_frames
 
 TYPE_CHECKING = False
@@ -43,6 +43,12 @@ class Composite:
     def _spec(self) -> Any:
         """Return the spec of this value."""
         return self._remade([spec_of(x) for x in parts(self)])
+
+    def _batched(self, *args: Any) -> Any:
+        """Overridden by composites that `df.data` batches and slices."""
+        raise UnimplementedError(f"batches of {type(self).__name__} are not supported")
+
+    _join = _as_rows = _map_specs = _batched
 
 
 # Tuples for isinstance: building a union of types takes longer than the test.

@@ -12,6 +12,7 @@ from dualflow._util.cached import cached_property
 from dualflow.data.pieces import gathered
 from dualflow.data.stage import Cursor, Stage
 from dualflow.data.structure import (
+    as_rows,
     flatten,
     is_leaf,
     map_leaves,
@@ -106,6 +107,7 @@ class PaddedBatch(Batch):
         n = self.n if self.drop else None
         shapes = self.padding.shapes_for(spec)
         return pack(spec, [TensorSpec((n, *([None] * s.ndim if shape is None else shape)), s.dtype)
+                           if isinstance(s, TensorSpec) else with_first(s, n)
                            for s, shape in zip(flatten(spec), shapes, strict=True)])
 
     @property
@@ -239,7 +241,8 @@ class UnbatchCursor(Cursor):
             self.before = self.inner.state()
             self.place = self.n = 0
             for element in self.inner:
-                self.element, self.n = element, common_rows(element)
+                self.element = map_leaves(as_rows, element)
+                self.n = common_rows(self.element)
                 break
             else:
                 return False

@@ -12,6 +12,7 @@ from dualflow.data.calls import UserFunction
 from dualflow.data.sources import first_spec
 from dualflow.data.stage import Cursor, Stage
 from dualflow.data.structure import as_leaf, flatten, leaf_spec, map_leaves, pack
+from dualflow.nest import Composite
 
 
 class Map(Stage):
@@ -45,10 +46,10 @@ def traced_spec(function: UserFunction, spec: Any) -> Any:
     def call(*leaves: Any) -> Any:
         made = function.of(pack(spec, leaves))
         found.append(map_leaves(promised, made))
-        return [x for x in flatten(made) if isinstance(x, TensorBase)]
+        return [x for x in flatten(made) if isinstance(x, TensorBase | Composite)]
 
     leaves = flatten(spec)
-    if not all([isinstance(x, TensorSpec) for x in leaves]):
+    if not all([isinstance(x, TensorSpec | Composite) for x in leaves]):
         return None
     try:
         with warnings.catch_warnings():

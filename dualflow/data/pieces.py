@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dualflow.data.structure import flatten, join, map_leaves, rows, stack
+from dualflow.data.structure import as_rows, flatten, join, map_leaves, rows, stack
 
 
 class Loose:
@@ -65,15 +65,21 @@ def single(pieces: list[Any]) -> list[Any]:
     """Return the elements of pieces as a list."""
     found: list[Any] = []
     for x in pieces:
-        found += x.elements if type(x) is Loose else [row(x, i) for i in range(length(x))]
+        found += x.elements if type(x) is Loose else split(x)
     return found
+
+
+def split(block: Any) -> list[Any]:
+    """Return the elements of stacked elements."""
+    sliced = map_leaves(as_rows, block)
+    return [row(sliced, i) for i in range(length(block))]
 
 
 def row(block: Any, i: int) -> Any:
     """Return element `i` of stacked elements."""
-    return map_leaves(lambda leaf: leaf[i], block)
+    return map_leaves(lambda leaf: as_rows(leaf)[i], block)
 
 
 def length(block: Any) -> int:
     """Return the number of stacked elements."""
-    return len(flatten(block)[0])
+    return len(as_rows(flatten(block)[0]))

@@ -10,6 +10,7 @@ from dualflow._util.cached import cached_property
 from dualflow.data.stage import INFINITE, MANY, UNKNOWN, Cursor, Stage
 from dualflow.data.structure import (
     as_element,
+    as_rows,
     fitted,
     flatten,
     leaf_spec,
@@ -18,7 +19,9 @@ from dualflow.data.structure import (
     paths,
     spec_of,
     stack,
+    stacked,
     unsized,
+    without_first,
 )
 from dualflow.dtypes import DType, int64
 from dualflow.errors import InvalidArgumentError, ShapeError
@@ -68,7 +71,7 @@ class Slices(Stage):
 
     def __init__(self, element: Any, caller: str) -> None:
         super().__init__()
-        self.columns: list[Any] = flatten(element)
+        self.columns: list[Any] = [as_rows(x) for x in flatten(element)]
         self.n: int = common_length(element, self.columns, caller)
         self.all_tensors: bool = all([isinstance(x, Tensor) for x in self.columns])
         self.pack: Callable[[Sequence[Any]], Any] = packer(element)
@@ -83,8 +86,8 @@ class Slices(Stage):
 
     @cached_property
     def spec(self) -> Any:
-        return map_leaves(lambda x: TensorSpec(x.shape[1:], x.dtype) if isinstance(x, Tensor)
-                          else leaf_spec(x[0]) if x else str, self.template)
+        return map_leaves(lambda x: str if isinstance(x, list) and not x
+                          else without_first(leaf_spec(x)), self.template)
 
     @property
     def is_cheap(self) -> bool:
@@ -101,7 +104,7 @@ class Slices(Stage):
             return self.pack(gather_rows(self.columns, order, begin, end))
         numbers = order[begin:end].tolist()
         return self.pack([gather_rows([x], order, begin, end)[0] if isinstance(x, Tensor)
-                          else [x[i] for i in numbers] for x in self.columns])
+                          else stacked([x[i] for i in numbers]) for x in self.columns])
 
 
 def common_length(element: Any, columns: Sequence[Any], caller: str) -> int:
@@ -110,7 +113,7 @@ def common_length(element: Any, columns: Sequence[Any], caller: str) -> int:
     for x, path in zip(columns, places, strict=True):
         if isinstance(x, Tensor) and x.ndim == 0:
             raise ShapeError(f"{caller}: got a scalar{path}, expected at least 1 dimension")
-        if not isinstance(x, Tensor | list):
+        if not isinstance(x, list) and not getattr(x, "ndim", 0):
             raise InvalidArgumentError(f"{caller}: got {x!r}{path}, expected tensors or lists, "
                                        "whose "
                                        "rows are the elements")

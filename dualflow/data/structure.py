@@ -1,7 +1,8 @@
 """Elements: nested tuples and dicts of tensors. Stacking, slicing, joining, and conversion to JSON.
 
-As in tf.data, a list of numbers is one tensor, not a container. Leaves that are not tensors (str,
-bytes, None, a dataset) are passed through; stacking such leaves returns a list.
+As in tf.data, a list of numbers is one tensor, not a container. A composite tensor is one leaf,
+which knows how it is batched and sliced (`nest.Composite._batched`, `_as_rows`). Leaves that are
+not tensors (str, bytes, None, a dataset) are passed through; stacking them returns a list.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, Unimpl
 from dualflow.ops.string_tensor import StringTensor
 
 STACK, CONCAT = get_op("stack"), get_op("concat")
-LEAVES = TensorBase, list
-HANDED_ON = str, bytes
+LEAVES = TensorBase, list, nest.Composite
+HANDED_ON = str, bytes, nest.Composite
 FIRST = make_attrs(STACK, axis=0), make_attrs(CONCAT, axis=0)
 
 
@@ -44,8 +45,9 @@ class ByteString(bytes):
         return self
 
 
-def is_list(item: Any) -> bool:
-    return isinstance(item, list)
+def is_whole(item: Any) -> bool:
+    """Return True for a leaf that `nest` would take apart."""
+    return isinstance(item, list | nest.Composite)
 
 
 def is_leaf(item: Any) -> bool:
@@ -63,7 +65,7 @@ def flatten(element: Any) -> list[Any]:
             return list(element)
         return [leaf for part in element for leaf in flatten(part)]
     leaves: list[Any] = []
-    nest.rebuild(element, leaves.append, is_list)
+    nest.rebuild(element, leaves.append, is_whole)
     return leaves
 
 
@@ -88,12 +90,12 @@ def packer(template: Any) -> Callable[[Sequence[Any]], Any]:
 def pack(template: Any, leaves: Iterable[Any]) -> Any:
     """Return the template with its leaves replaced."""
     rest = iter(leaves)
-    return nest.rebuild(template, lambda _: next(rest), is_list)
+    return nest.rebuild(template, lambda _: next(rest), is_whole)
 
 
 def map_leaves(function: Callable[[Any], Any], element: Any) -> Any:
     """Return the structure with a function applied to each leaf."""
-    return nest.rebuild(element, function, is_list)
+    return nest.rebuild(element, function, is_whole)
 
 
 def paths(element: Any) -> list[str]:
@@ -110,7 +112,7 @@ def as_element(value: Any, caller: str) -> Any:
         return value
     if type(value) is tuple and all([type(x) is Tensor for x in value]):
         return value
-    return nest.rebuild(value, lambda x: as_leaf(x, caller), is_list)
+    return nest.rebuild(value, lambda x: as_leaf(x, caller), is_whole)
 
 
 def as_leaf(value: Any, caller: str) -> Any:
@@ -152,7 +154,8 @@ def fitted(value: Any, spec: Any, caller: str) -> Any:
     Raise an error if its structure or a shape differs from the specs.
     """
     try:
-        leaves = [value] if is_leaf(spec) else nest.flatten_up_to(spec, value)
+        leaves = [value] if is_leaf(spec) else nest.flatten_up_to(
+            map_leaves(lambda _: None, spec), value)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(f"{caller}: {error}") from None
     places = zip(leaves, flatten(spec), paths(spec), strict=True)
@@ -160,6 +163,10 @@ def fitted(value: Any, spec: Any, caller: str) -> Any:
 
 
 def fitted_leaf(value: Any, spec: Any, caller: str) -> Any:
+    if isinstance(spec, nest.Composite):
+        if not isinstance(value, nest.Composite) or common(spec, value._spec(), caller) != spec:
+            raise DTypeError(f"{caller}: got {shown(value)}, expected {spec}")
+        return value
     if not isinstance(spec, TensorSpec):
         if not isinstance(value, spec):
             raise DTypeError(f"{caller}: got {shown(value)}, expected a {spec.__name__}")
@@ -185,6 +192,8 @@ def spec_of(element: Any) -> Any:
 def leaf_spec(leaf: Any) -> Any:
     if isinstance(leaf, Tensor):
         return TensorSpec(leaf.shape, leaf.dtype)
+    if isinstance(leaf, nest.Composite):
+        return leaf._spec()
     if isinstance(leaf, bytes):
         return bytes
     return listed(leaf_spec(leaf[0]) if leaf else str) if isinstance(leaf, list) else type(leaf)
@@ -195,16 +204,20 @@ def listed(spec: Any) -> Any:
     return list[spec]
 
 
+def mapped(spec: Any, function: Callable[[Any], Any], of_other: Callable[[Any], Any]) -> Any:
+    """Return a spec with functions applied to the specs of tensors, and to other leaves."""
+    return map_leaves(lambda s: s._map_specs(function) if isinstance(s, nest.Composite)
+                      else function(s) if isinstance(s, TensorSpec) else of_other(s), spec)
+
+
 def with_first(spec: Any, size: int | None) -> Any:
     """Return the spec of `size` stacked elements."""
-    return map_leaves(lambda s: TensorSpec((size, *s.shape), s.dtype)
-                      if isinstance(s, TensorSpec) else listed(s), spec)
+    return mapped(spec, lambda s: TensorSpec((size, *s.shape), s.dtype), listed)
 
 
 def without_first(spec: Any) -> Any:
     """Return the spec of the rows of an element."""
-    return map_leaves(lambda s: TensorSpec(s.shape[1:], s.dtype)
-                      if isinstance(s, TensorSpec) else s.__args__[0], spec)
+    return mapped(spec, lambda s: TensorSpec(s.shape[1:], s.dtype), lambda s: s.__args__[0])
 
 
 def common(spec: Any, other: Any, caller: str) -> Any:
@@ -212,6 +225,8 @@ def common(spec: Any, other: Any, caller: str) -> Any:
     def both(a: Any, b: Any) -> Any:
         if a == b:
             return a
+        if isinstance(a, nest.Composite) and type(a) is type(b):
+            return a._map_specs(both, b)
         if not (isinstance(a, TensorSpec) and isinstance(b, TensorSpec)
                 and a.dtype is b.dtype and a.ndim == b.ndim):
             raise differ
@@ -226,7 +241,7 @@ def common(spec: Any, other: Any, caller: str) -> Any:
 
 def unsized(spec: Any) -> Any:
     """Return a spec without sizes."""
-    return TensorSpec([None] * spec.ndim, spec.dtype) if isinstance(spec, TensorSpec) else spec
+    return mapped(spec, lambda s: TensorSpec([None] * s.ndim, s.dtype), lambda s: s)
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -263,6 +278,10 @@ def any_columns(elements: Sequence[Any], caller: str) -> list[Sequence[Any]]:
 
 
 def stacked(column: Sequence[Any]) -> Any:
+    if isinstance(column[0], nest.Composite):
+        if not all([type(x) is type(column[0]) for x in column]):
+            raise DTypeError("types differ")
+        return column[0]._batched(column)
     if not isinstance(column[0], Tensor):
         return list(column)
     dtype = column[0].dtype
@@ -283,7 +302,9 @@ def differing(elements: Sequence[Any], caller: str, error: Exception) -> Excepti
 
 
 def text(spec: Any) -> str:
-    return f"{spec.dtype} {spec.shape}" if isinstance(spec, TensorSpec) else spec.__name__
+    if isinstance(spec, TensorSpec):
+        return f"{spec.dtype} {spec.shape}"
+    return spec.__name__ if isinstance(spec, type) else str(spec)
 
 
 def join(blocks: Sequence[Any]) -> Any:
@@ -294,14 +315,21 @@ def join(blocks: Sequence[Any]) -> Any:
 
 
 def joined(column: Sequence[Any]) -> Any:
+    if isinstance(column[0], nest.Composite):
+        return column[0]._join(column)
     if isinstance(column[0], list):
         return [x for part in column for x in part]
     return evaluate(CONCAT, list(column), FIRST[1])[0]
 
 
+def as_rows(leaf: Any) -> Any:
+    """Return a sequence of the rows of a leaf of stacked elements."""
+    return leaf._as_rows() if isinstance(leaf, nest.Composite) else leaf
+
+
 def rows(element: Any, begin: int, end: int) -> Any:
     """Return a range of rows of stacked elements; tensors are views."""
-    return map_leaves(lambda x: x[begin:end], element)
+    return map_leaves(lambda x: as_rows(x)[begin:end], element)
 
 
 # --- as JSON -------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from dualflow import nest
 from dualflow._core import Tensor, TensorBase, as_tensor
 from dualflow._util.arguments import shown
+from dualflow._util.late_binding import late_method
 from dualflow.errors import DTypeError
 from dualflow.nest import Composite
 from dualflow.ops.elementwise.compare import equal
@@ -106,6 +107,11 @@ class ExtensionType(Composite, metaclass=_Meta):
 
     def _remade(self, values: Sequence[Any]) -> Any:
         return type(self)._made(*values)
+
+    _batched = late_method("dualflow.ops.composite_rows")
+    _join = late_method("dualflow.ops.composite_rows")
+    _as_rows = late_method("dualflow.ops.composite_rows")
+    _map_specs = late_method("dualflow.ops.composite_rows")
 
     def _spec(self) -> Any:
         return self.Spec.from_value(self)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dualflow._core import Dim, as_tensor
 from dualflow.dtypes import int64
 from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.ops.array.creation import fill
 from dualflow.ops.array.join import concat, stack
 from dualflow.ops.array.shape import ints
 from dualflow.ops.elementwise.arithmetic import add, multiply, subtract
@@ -223,7 +224,7 @@ def expand_dims(sp_input: SparseTensor, axis: int | None = None,
     if not -x.ndim - 1 <= given <= x.ndim:
         raise InvalidArgumentError(f"sparse.expand_dims: axis {given} of {x.ndim} dimensions")
     at, sizes = given % (x.ndim + 1), list(x.sizes)
-    zero = multiply(x.indices[:, :1], as_tensor(0, int64))
+    zero = fill([x.indices.shape[0], 1], as_tensor(0, int64))
     made = concat([x.indices[:, :at], zero, x.indices[:, at:]], 1)
     return SparseTensor._made(made, x.values, tuple([*sizes[:at], 1, *sizes[at:]]))
 

@@ -14,6 +14,7 @@ from dualflow._core import (
     make_attrs,
 )
 from dualflow._util.arguments import shown
+from dualflow._util.late_binding import late_method
 from dualflow.dtypes import DType, float32, int64
 from dualflow.errors import DTypeError, OutOfRangeError, ShapeError
 from dualflow.nest import Composite
@@ -26,7 +27,7 @@ from dualflow.ops.tensor_shape import TensorShape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from dualflow.ops.types import TensorLike
@@ -148,6 +149,10 @@ class SparseTensor(Composite):
         if isinstance(sparse_tensor_value, SparseTensor):
             return sparse_tensor_value
         return cls(*sparse_tensor_value)
+
+    _batched: Any = late_method("dualflow.ops.sparse.batching")
+    _join: Any = late_method("dualflow.ops.sparse.batching")
+    _as_rows: Any = late_method("dualflow.ops.sparse.batching")
 
     def _spec(self) -> SparseTensorSpec:
         return SparseTensorSpec(self.shape, self.dtype)
@@ -299,6 +304,10 @@ class SparseTensorSpec(Composite):
 
     def _remade(self, values: Sequence[Any]) -> SparseTensor:
         return SparseTensor._made(*values)
+
+    def _map_specs(self, function: Callable[..., Any], *others: Any) -> SparseTensorSpec:
+        made = function(self._of_dense, *[x._of_dense for x in others])
+        return SparseTensorSpec(made.shape, made.dtype)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Return True if a sparse tensor, or another spec, has this dtype and no other sizes."""
