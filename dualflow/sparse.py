@@ -6,7 +6,6 @@ from dualflow.ops.sparse.combine import (
     reduce_max as reduce_max,
     reduce_sum as reduce_sum,
     softmax as softmax,
-    sparse_dense_matmul as sparse_dense_matmul,
 )
 from dualflow.ops.sparse.convert import (
     eye as eye,
@@ -14,6 +13,7 @@ from dualflow.ops.sparse.convert import (
     map_values as map_values,
     to_dense as to_dense,
 )
+from dualflow.ops.sparse.matmul import sparse_dense_matmul as sparse_dense_matmul
 from dualflow.ops.sparse.select import (
     expand_dims as expand_dims,
     reorder as reorder,

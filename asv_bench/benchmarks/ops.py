@@ -295,6 +295,9 @@ OTHERS = {
     "adagrad_update_rows": row_update(1, epsilon=1e-7),
     "merge_rows": lambda: ([floats(ROWS, COLUMNS), indices(ROWS, ROWS // 8)],
                            {"n": ROWS, "spread": False}),
+    "sparse_dense_matmul": lambda: (
+        [df.stack([indices(ROWS, ROWS), indices(ROWS, COLUMNS)], 1), floats(ROWS),
+         floats(COLUMNS, COLUMNS)], {"rows": ROWS, "adjoint": False}),
     "random_uniform": drawn(minval=0.0, maxval=1.0),
     "random_normal": drawn(mean=0.0, stddev=1.0),
     "truncated_normal": drawn(mean=0.0, stddev=1.0),

@@ -312,6 +312,17 @@ def _(w, node, x, ids):
     return w.op("Slice", total, w.ints([0]), n, w.ints([0]))
 
 
+@formula("sparse_dense_matmul")
+def _(w, node, indices, values, dense):
+    """Add the terms of all entries to the rows of zeros."""
+    n, columns = node["rows"], [w.op("Gather", indices, w.number(k), axis=1) for k in (0, 1)]
+    row, column = reversed(columns) if node["adjoint"] else columns
+    terms = w.unsqueeze(values, -1) * w.op("Gather", dense, column, axis=0)
+    shape = w.op("Concat", w.unsqueeze(w.number(n), 0), w.shape(node.inputs[2], [1]), axis=0)
+    return w.op("ScatterND", w.zeros(values.dtype, shape), w.unsqueeze(row, -1), terms,
+                reduction="add")
+
+
 refuse("gradients of rows and windows are not written; save the function without them",
        "scatter_update_grad", "merge_rows")
 

@@ -1,14 +1,14 @@
-"""Sums, reductions and products of sparse tensors. Gradients are those of the dense ops that they
+"""Sums and reductions of sparse tensors. Gradients are those of the dense ops that they
 are composed of."""
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, TensorBase, as_tensor
+from dualflow._core import Tensor, as_tensor
 from dualflow.dtypes import int64
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.array import join
-from dualflow.ops.array.shape import expand_dims, ints, reshape, transpose as transpose_dense
-from dualflow.ops.elementwise.arithmetic import add as add_dense, multiply, subtract
+from dualflow.ops.array.shape import ints, reshape
+from dualflow.ops.elementwise.arithmetic import add as add_dense, subtract
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import greater_equal, not_equal
 from dualflow.ops.elementwise.division import divide
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from dualflow.ops.types import Axis
 
-__all__ = ["add", "concat", "reduce_max", "reduce_sum", "softmax", "sparse_dense_matmul"]
+__all__ = ["add", "concat", "reduce_max", "reduce_sum", "softmax"]
 
 
 def add(a: Any, b: Any, threshold: float = 0) -> Any:
@@ -237,51 +237,3 @@ def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     largest = gather(unsorted_segment_max(x.values, rows, n), rows)
     e = exp(subtract(x.values, largest))
     return x.with_values(divide(e, gather(unsorted_segment_sum(e, rows, n), rows)))
-
-
-def sparse_dense_matmul(sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False,
-                        name: str | None = None) -> Tensor:
-    """Return the product of a sparse and a dense matrix.
-
-    Parameters
-    ----------
-    sp_a : SparseTensor, shape (m, k), or Tensor
-    b : Tensor, shape (k, n), or SparseTensor
-        One of the two is sparse.
-    adjoint_a, adjoint_b : bool, default False
-        Transpose the matrix first.
-
-    Returns
-    -------
-    Tensor, shape (m, n)
-
-    Notes
-    -----
-    Gradients are those with respect to the values of the sparse matrix, and to the dense one.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> a = df.SparseTensor([[0, 1], [1, 0]], [2., 3.], [2, 2])
-    >>> df.sparse.sparse_dense_matmul(a, [[1., 2.], [3., 4.]]).tolist()
-    [[6.0, 8.0], [3.0, 6.0]]
-    """
-    if isinstance(b, SparseTensor) and not isinstance(sp_a, SparseTensor):
-        # a b = (b' a')'
-        return transpose_dense(sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a))
-    a = sparse(sp_a, "sparse_dense_matmul")
-    if isinstance(b, SparseTensor):
-        raise DTypeError("sparse.sparse_dense_matmul: both matrices are sparse; convert one with "
-                         "sparse.to_dense")
-    dense: TensorBase = as_tensor(b, a.dtype)
-    if a.ndim != 2 or dense.ndim != 2:
-        raise ShapeError(f"sparse.sparse_dense_matmul: {a.ndim} and {dense.ndim} dimensions, "
-                         "expected matrices")
-    if adjoint_b:
-        dense = transpose_dense(dense)
-    row, column = (1, 0) if adjoint_a else (0, 1)
-    if differ(a.sizes[column], dense.shape[0]):
-        raise ShapeError(f"sparse.sparse_dense_matmul: {tuple(a.sizes)} by {tuple(dense.shape)}, "
-                         f"{a.sizes[column]} columns and {dense.shape[0]} rows")
-    terms = multiply(expand_dims(a.values, 1), gather(dense, a.indices[:, column]))
-    return unsorted_segment_sum(terms, a.indices[:, row], a.sizes[row], name=name)

@@ -50,6 +50,17 @@ def searchsorted(run: Application, rows: BatchedValue, values: BatchedValue) -> 
     return run(*run.all_batched((rows, values)))
 
 
+@batching("sparse_dense_matmul")
+def sparse_product(run: Application, indices: BatchedValue, values: BatchedValue,
+                   dense: BatchedValue) -> Any:
+    """If the sparse matrix is shared, move the examples into the columns."""
+    if indices.batched or values.batched:
+        return None
+    _, k, n = dense.value.shape
+    y = run(indices.value, values.value, reshape(transpose(dense.value, [1, 0, 2]), (k, run.n * n)))
+    return transpose(reshape(y, (y.shape[0], run.n, n)), [1, 0, 2])
+
+
 @batching("segment_sum", "segment_gather")
 def segments(run: Application, data: BatchedValue, ids: BatchedValue) -> Any:
     """If ids are shared, move the examples into the rows."""
