@@ -1,5 +1,6 @@
-# Operators whose op has attributes: a @ b of matrices, x[key] by ints and slices of ints. Called by
-# protocols.pxi and variable.pxi. All other cases go to functions in Python (METHODS).
+# Operators with cases of their own: arithmetic of bools; a @ b of matrices and x[key] by ints and
+# slices of ints, whose ops have attributes. Called by protocols.pxi and variable.pxi. All other
+# cases go to functions in Python (METHODS).
 
 cdef extern from "ops/array/slices.h":
     int64_t DF_SLICE_MISSING
@@ -30,10 +31,29 @@ cdef inline bint is_narrow(x) noexcept:
     return df_dtypes[<int>t.t.dtype].kind == DF_KIND_INT and df_dtypes[<int>t.t.dtype].bytes < 4
 
 
+cdef inline int bool_or_other(x) noexcept:
+    """Return 1 for a tensor or variable of dtype bool, 0 for other dtypes, -1 for other objects."""
+    if is_tensor(x):
+        return (<Tensor>x).t.dtype == DF_BOOL
+    if type(x) is Variable and (<Variable>x).value_ is not None:
+        return (<Variable>x).value_.t.dtype == DF_BOOL
+    return -1
+
+
+cdef object arithmetic(Op op, a, b):
+    """Return the result of an arithmetic operator, at least one of whose operands is a tensor."""
+    cdef int left = bool_or_other(a)
+    if left != 0:
+        right = bool_or_other(b)
+        if right != 0 and left + right >= 0:
+            return METHODS["of_bools"](op.name, a, b)
+    return binary(op, a, b)
+
+
 cdef object product(a, b):
     """Return a @ b."""
     cdef PyObject *args[2]
-    if rank(a) < 2 or rank(b) < 2 or is_narrow(a):
+    if rank(a) < 2 or rank(b) < 2 or is_narrow(a) or bool_or_other(a) == 1:
         return METHODS["matmul"](a, b)
     args[0] = <PyObject *>a
     args[1] = <PyObject *>b

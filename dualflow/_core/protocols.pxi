@@ -108,22 +108,22 @@ cdef class TensorBase:
                 return operator_of_ufunc(<tuple>names, inputs[0], inputs[1])
         return METHODS["ufunc"](ufunc, method, inputs, kwargs)
 
-    def __add__(self, other): return binary(OP_ADD, self, other)
-    def __radd__(self, other): return binary(OP_ADD, other, self)
-    def __sub__(self, other): return binary(OP_SUBTRACT, self, other)
-    def __rsub__(self, other): return binary(OP_SUBTRACT, other, self)
-    def __mul__(self, other): return binary(OP_MULTIPLY, self, other)
-    def __rmul__(self, other): return binary(OP_MULTIPLY, other, self)
+    def __add__(self, other): return arithmetic(OP_ADD, self, other)
+    def __radd__(self, other): return arithmetic(OP_ADD, other, self)
+    def __sub__(self, other): return arithmetic(OP_SUBTRACT, self, other)
+    def __rsub__(self, other): return arithmetic(OP_SUBTRACT, other, self)
+    def __mul__(self, other): return arithmetic(OP_MULTIPLY, self, other)
+    def __rmul__(self, other): return arithmetic(OP_MULTIPLY, other, self)
     def __truediv__(self, other): return binary(OP_DIVIDE, self, other)
     def __rtruediv__(self, other): return binary(OP_DIVIDE, other, self)
-    def __floordiv__(self, other): return binary(OP_FLOORDIV, self, other)
-    def __rfloordiv__(self, other): return binary(OP_FLOORDIV, other, self)
-    def __mod__(self, other): return binary(OP_FLOORMOD, self, other)
-    def __rmod__(self, other): return binary(OP_FLOORMOD, other, self)
+    def __floordiv__(self, other): return arithmetic(OP_FLOORDIV, self, other)
+    def __rfloordiv__(self, other): return arithmetic(OP_FLOORDIV, other, self)
+    def __mod__(self, other): return arithmetic(OP_FLOORMOD, self, other)
+    def __rmod__(self, other): return arithmetic(OP_FLOORMOD, other, self)
     def __divmod__(self, other): return self // other, self % other
     def __rdivmod__(self, other): return other // self, other % self
     def __pow__(self, other, modulo): return power(self, other)
-    def __rpow__(self, other, modulo): return binary(OP_POW, other, self)
+    def __rpow__(self, other, modulo): return arithmetic(OP_POW, other, self)
     def __matmul__(self, other): return product(self, other)
     def __rmatmul__(self, other): return product(other, self)
     def __and__(self, other): return METHODS["and"](self, other)
@@ -278,7 +278,7 @@ cdef object power(a, b):
         dtype = (<object>a.dtype).index
         if (dtype == DF_F32 or dtype == DF_F64) and b == 2:
             return unary(OP_SQUARE, a)
-    return binary(OP_POW, a, b)
+    return arithmetic(OP_POW, a, b)
 
 
 cdef class Tensor(TensorBase):

@@ -1,12 +1,16 @@
-"""Bitwise ops of integers, logical ops of bools, and Python's operators ``& | ^ ~`` for both."""
+"""Bitwise ops of integers, logical ops of bools, Python's operators ``& | ^ ~`` for both, and its
+arithmetic operators of bools."""
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply_binary, apply_unary, bind
+from dualflow._core import Tensor, apply, apply_binary, apply_unary, bind
+from dualflow.dtypes import int32
 from dualflow.gradient_registry import no_gradient
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dualflow.ops.types import TensorLike
 
 __all__ = [
@@ -131,7 +135,22 @@ def bitwise_not(x: TensorLike, name: str | None = None) -> Tensor:
 no_gradient("bitwise_not", why="its result is not floating")
 
 
-bind(invert=bitwise_not, **{"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor})
+def _of_bools(op: str, a: Any, b: Any) -> Tensor:
+    """Implement the arithmetic operators of bools, as in NumPy and JAX.
+
+    ``+`` is "or", ``*`` is "and"; ``//``, ``%`` and ``**`` are computed in int32; ``-`` raises. The
+    ops, called as functions, raise for bools, as in TensorFlow.
+    """
+    if all([type(x) is bool or str(getattr(x, "dtype", None)) == "bool" for x in (a, b)]):
+        if op in ("add", "multiply"):
+            return apply_binary("bitwise_or" if op == "add" else "bitwise_and", a, b)
+        if op != "subtract":
+            a, b = [apply("cast", x, dtype=int32) for x in (a, b)]
+    return apply_binary(op, a, b)
+
+
+bind(invert=bitwise_not, of_bools=_of_bools,
+     **{"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor})
 
 
 def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

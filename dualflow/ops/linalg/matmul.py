@@ -204,9 +204,11 @@ def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False,
 
 
 def _operator(a: TensorLike, b: TensorLike) -> Tensor:
-    """Implement a @ b, including integers of 8 and 16 bits."""
+    """Implement a @ b, including integers of 8 and 16 bits, and bools, whose sum is "or"."""
     a = a if isinstance(a, TensorBase) else as_tensor(a, None, "matmul")
     b = b if isinstance(b, TensorBase) else as_tensor(b, None, "matmul")
+    if a.dtype.is_bool and b.dtype.is_bool:
+        return cast(matmul(cast(a, int32), cast(b, int32)), a.dtype)
     return narrow_product(matmul)(a, b) if a.dtype.is_integer else matmul(a, b)
 
 
