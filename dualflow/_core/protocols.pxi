@@ -184,6 +184,11 @@ cdef class TensorBase:
         """Return the shape as a `TensorShape`, with None for sizes that are not known yet."""
         return METHODS["get_shape"](self)
 
+    def set_shape(self, shape):
+        """Check that the tensor may have a shape, in which None stands for an unknown size, and
+        raise ValueError if not. In a traced function, sizes that are unknown stay unknown."""
+        METHODS["set_shape"](self, shape)
+
     # --- access to the data ---
 
     def item(self):

@@ -25,7 +25,7 @@ cdef tuple shape_tuple(const df_tensor *t):
 class Shape(tuple):
     """The dimensions of a tensor: a tuple with the attributes of a `TensorShape`.
 
-    It equals the plain tuple, and slices and sums of shapes are shapes.
+    It equals the plain tuple and the list of its sizes; slices and sums of shapes are shapes.
 
     Examples
     --------
@@ -57,11 +57,24 @@ class Shape(tuple):
 
 cdef extern from *:
     """
-    /* Slices of a Shape are Shapes; in C, as most keys are integers. */
+    /* Slices of a Shape are Shapes, and a Shape may equal a list; in C, as most keys are integers
+     * and most comparisons are with tuples. The hash stays that of the tuple. */
     static PyObject *df_shape_item(PyObject *shape, PyObject *key);
+    static PyObject *df_shape_compare(PyObject *shape, PyObject *other, int how);
     static void df_shape_items(PyObject *type)
     {
         ((PyTypeObject *)type)->tp_as_mapping->mp_subscript = df_shape_item;
+        ((PyTypeObject *)type)->tp_richcompare = df_shape_compare;
+    }
+    static PyObject *df_shape_compare(PyObject *shape, PyObject *other, int how)
+    {
+        if (!PyList_Check(other) || (how != Py_EQ && how != Py_NE))
+            return PyTuple_Type.tp_richcompare(shape, other, how);
+        PyObject *dims = PyList_AsTuple(other);
+        if (!dims) return NULL;
+        PyObject *found = PyTuple_Type.tp_richcompare(shape, dims, how);
+        Py_DECREF(dims);
+        return found;
     }
     static PyObject *df_shape_new(PyObject *type, Py_ssize_t n)
     {

@@ -73,12 +73,11 @@ cdef void retire(PyObject *self) noexcept:
 
 
 cdef tuple spec_shape(shape):
-    """Check the shape of a TensorSpec and return it as a tuple."""
+    """Check the shape of a TensorSpec and return it as a tuple, or None if the rank is unknown."""
     cdef list dims = []
     cdef object wanted = "expected a sequence of sizes, each an int of 0 or more, or None"
-    if shape is None:
-        raise _errors.DTypeError("TensorSpec: shape is None, of unknown rank, expected a sequence; "
-                                 "an unknown size is None, as in [None, 3]")
+    if shape is None or not getattr(shape, "known_rank", True):
+        return None
     try:
         for d in shape:
             dims.append(None if d is None else PyNumber_Index(d))
@@ -102,8 +101,10 @@ cdef class TensorSpec:
 
     Parameters
     ----------
-    shape : sequence of int or None
-        None is an unknown dimension.
+    shape : sequence of int or None, or None
+        None is an unknown dimension, or, in place of the sequence, an unknown rank. Unknown ranks
+        are possible in the ``input_signature`` of a traced function, which is then traced for each
+        rank, and in the ``output_signature`` of `Dataset.from_generator`.
     dtype : dtype, default float32
     name : str, optional
 
@@ -118,7 +119,7 @@ cdef class TensorSpec:
     cdef readonly object name
 
     def __init__(self, shape, dtype="float32", name=None):
-        if self.dims is not None:
+        if self.dtype is not None:
             raise TypeError(f"{self} is initialised already")
         self.dims = spec_shape(shape)
         self.dtype = _dtypes.as_dtype(dtype)
@@ -126,12 +127,39 @@ cdef class TensorSpec:
 
     @property
     def shape(self):
-        """The dimensions, a tuple of int or None, as a `Shape`."""
+        """The dimensions, a tuple of int or None, as a `Shape`; ``TensorShape(None)`` if the rank
+        is unknown."""
+        if self.dims is None:
+            return _late_binding.late("tensor_shape").TensorShape(None)
         return as_shape(self.dims)
 
     @property
     def ndim(self):
-        return len(self.dims)
+        """The number of dimensions, or None."""
+        return None if self.dims is None else len(self.dims)
+
+    def is_compatible_with(self, spec_or_tensor):
+        """Return True if a tensor, or a tensor of another spec, may have this dtype and shape."""
+        return _late_binding.late("tensor_shape").spec_accepts(self, spec_or_tensor,
+                                                               "is_compatible_with")
+
+    def is_subtype_of(self, other):
+        """Return True if every tensor of this spec fits the other spec as well."""
+        return _late_binding.late("tensor_shape").spec_accepts(self, other, "is_subtype_of")
+
+    def most_specific_compatible_type(self, other):
+        """Return the spec of the tensors of both specs: None for sizes that differ."""
+        return _late_binding.late("tensor_shape").spec_merged(self, other)
+
+    @classmethod
+    def from_tensor(cls, tensor, name=None):
+        """Return the spec of a tensor or variable."""
+        return TensorSpec(tensor.shape, tensor.dtype, name)
+
+    @classmethod
+    def from_spec(cls, spec, name=None):
+        """Return a spec with the dtype and shape of another one."""
+        return TensorSpec(spec.shape, spec.dtype, name or spec.name)
 
     def __repr__(self):
         name = f", name={self.name!r}" if self.name else ""

@@ -172,7 +172,7 @@ def fitted_leaf(value: Any, spec: Any, caller: str) -> Any:
             raise DTypeError(f"{caller}: got {shown(value)}, expected a {spec.__name__}")
         return value
     x = constant(value, spec.dtype, caller)
-    if not fits(x.shape, spec.shape):
+    if spec.ndim is not None and not fits(x.shape, spec.shape):
         raise ShapeError(f"{caller}: got shape {x.shape}, expected {spec.shape}")
     return x
 
@@ -212,7 +212,13 @@ def mapped(spec: Any, function: Callable[[Any], Any], of_other: Callable[[Any], 
 
 def with_first(spec: Any, size: int | None) -> Any:
     """Return the spec of `size` stacked elements."""
-    return mapped(spec, lambda s: TensorSpec((size, *s.shape), s.dtype), listed)
+    return mapped(spec, lambda s: s if unranked(s) else TensorSpec((size, *s.shape), s.dtype),
+                  listed)
+
+
+def unranked(spec: Any) -> bool:
+    """Return True for the spec of a tensor of unknown rank."""
+    return isinstance(spec, TensorSpec) and spec.ndim is None
 
 
 def without_first(spec: Any) -> Any:
@@ -230,6 +236,8 @@ def common(spec: Any, other: Any, caller: str) -> Any:
         if not (isinstance(a, TensorSpec) and isinstance(b, TensorSpec)
                 and a.dtype is b.dtype and a.ndim == b.ndim):
             raise differ
+        if a.ndim is None:
+            return a
         sizes = [x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)]
         return TensorSpec(sizes, a.dtype)
 
@@ -241,7 +249,8 @@ def common(spec: Any, other: Any, caller: str) -> Any:
 
 def unsized(spec: Any) -> Any:
     """Return a spec without sizes."""
-    return mapped(spec, lambda s: TensorSpec([None] * s.ndim, s.dtype), lambda s: s)
+    return mapped(spec, lambda s: s if unranked(s) else TensorSpec([None] * s.ndim, s.dtype),
+                  lambda s: s)
 
 
 # --- rows ----------------------------------------------------------------------------------------

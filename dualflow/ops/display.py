@@ -140,6 +140,17 @@ def get_shape(x: TensorBase) -> TensorShape:
     return shape
 
 
+def set_shape(x: TensorBase, shape: Any) -> None:
+    """Check that a tensor may have a shape. In a graph built by hand, refine the static shape."""
+    methods: Any = x.graph.methods if isinstance(x, Symbol) else None
+    if methods is not None:
+        methods.set_shape(x, shape)
+        return
+    have, want = get_shape(x), late("tensor_shape").TensorShape(shape)
+    if not have.is_compatible_with(want):
+        raise ValueError(f"Tensor's shape {have} is not compatible with supplied shape {want}")
+
+
 def check_shape(x: Variable, shape: Any) -> None:
     """Raise ShapeError unless a variable has the declared shape."""
     expected = late("tensor_shape").TensorShape(shape)
@@ -148,4 +159,4 @@ def check_shape(x: Variable, shape: Any) -> None:
 
 
 bind(repr=to_text, tolist=tolist, contains=contains, format=to_format, html=to_html,
-     get_shape=get_shape, check_shape=check_shape)
+     get_shape=get_shape, set_shape=set_shape, check_shape=check_shape)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 
-from dualflow._core import Dim
+from dualflow._core import Dim, Shape, TensorBase, TensorSpec
 from dualflow._util.arguments import integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any, Self
 
-__all__ = ["TensorShape", "as_tensor_shape"]
+__all__ = ["TensorShape", "as_tensor_shape", "spec_accepts", "spec_merged"]
 
 
 def as_tensor_shape(shape: Iterable[Any]) -> TensorShape:
@@ -20,7 +20,15 @@ def as_tensor_shape(shape: Iterable[Any]) -> TensorShape:
     return TensorShape([None if type(n) is Dim and n.data_dependent else n for n in shape])
 
 
-class TensorShape(tuple):
+class _ShapeClass(type):
+    """The class of `TensorShape`, to which the shapes of tensors belong as well."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(cls, instance) or (
+            cls is TensorShape and type(instance) is Shape)
+
+
+class TensorShape(tuple, metaclass=_ShapeClass):
     """The sizes of a tensor; unknown sizes are None.
 
     Parameters
@@ -30,9 +38,11 @@ class TensorShape(tuple):
 
     Notes
     -----
-    A tuple of the sizes: it equals that tuple and can be passed as a shape. ``x.shape`` is a tuple
-    of another class that has the same attributes, as in ``x.shape.as_list()``;
-    ``x.get_shape()`` returns a TensorShape.
+    A tuple of the sizes: it equals that tuple, and the list of the sizes, and can be passed as a
+    shape. ``x.shape`` is a tuple of another class that has the same attributes, as in
+    ``x.shape.as_list()``, and for which ``isinstance(x.shape, df.TensorShape)`` is true;
+    ``x.get_shape()`` returns a TensorShape. Shapes of unknown rank have no length and cannot be
+    iterated over.
 
     Examples
     --------
@@ -49,9 +59,9 @@ class TensorShape(tuple):
     def __new__(cls, dims: Iterable[Any] | int | None) -> Self:
         if isinstance(dims, int):
             dims = (dims,)
-        made = super().__new__(cls, () if dims is None else map(cls.size, dims))
-        made.known_rank = dims is not None and (
-            not isinstance(dims, TensorShape) or dims.known_rank)
+        known = dims is not None and getattr(dims, "known_rank", True)
+        made = super().__new__(cls, map(cls.size, dims) if known and dims is not None else ())
+        made.known_rank = known
         return made
 
     @staticmethod
@@ -64,6 +74,16 @@ class TensorShape(tuple):
             return type(self)(None) if isinstance(key, slice) else None
         found = super().__getitem__(key)
         return type(self)(found) if isinstance(key, slice) else found
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.known_rank:
+            raise ValueError("Cannot iterate over a shape with unknown rank")
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        if not self.known_rank:
+            raise ValueError("Cannot take the length of a shape with unknown rank")
+        return super().__len__()
 
     def __getnewargs__(self) -> tuple[Any]:
         return (tuple(self) if self.known_rank else None,)
@@ -137,7 +157,7 @@ class TensorShape(tuple):
     def most_specific_compatible_shape(self: Self, other: Any) -> Self:
         """Return the most specific shape compatible with both: None for sizes that differ."""
         other = type(self)(other)
-        if not (self.known_rank and other.known_rank) or len(self) != len(other):
+        if not (self.known_rank and other.known_rank and len(self) == len(other)):
             return type(self)(None)
         pairs = zip(self.as_list(), other.as_list(), strict=True)
         return type(self)([a if a == b else None for a, b in pairs])
@@ -207,3 +227,21 @@ class TensorShape(tuple):
 
     def __repr__(self) -> str:
         return f"TensorShape({self.as_list() if self.known_rank else None})"
+
+
+# --- specs ---------------------------------------------------------------------------------------
+
+def spec_accepts(spec: TensorSpec, other: Any, how: str) -> bool:
+    """Implement `TensorSpec.is_compatible_with` and `is_subtype_of`, which `how` names."""
+    if not isinstance(other, TensorBase | TensorSpec) or spec.dtype is not other.dtype:
+        return False
+    accepts: bool = getattr(TensorShape(spec.shape), how)(other.shape)
+    return accepts
+
+
+def spec_merged(spec: TensorSpec, other: TensorSpec) -> TensorSpec:
+    """Implement `TensorSpec.most_specific_compatible_type`."""
+    if not isinstance(other, TensorSpec) or spec.dtype is not other.dtype:
+        raise ValueError(f"No TensorSpec is compatible with both {spec} and {other}")
+    shape = TensorShape(spec.shape).most_specific_compatible_shape(other.shape)
+    return TensorSpec(shape, spec.dtype)

@@ -24,7 +24,7 @@ from dualflow._core import (
 from dualflow._util.named_tuple import NamedTuple
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.graph.calls.exact import MUTABLE, contradict, exact_key, is_numpy_scalar
-from dualflow.graph.calls.signature import Fixed, Signature, with_fixed
+from dualflow.graph.calls.signature import Fixed, Signature, required_shape, with_fixed
 from dualflow.nest import SEQUENCES, fields, inside, is_nested, level, steps
 
 TYPE_CHECKING = False
@@ -361,7 +361,8 @@ class Arguments:
             x = as_tensor(x, spec.dtype if weak else None, path)
         elif isinstance(x, Variable):
             x = x.value()
-        want, have = TensorLeaf(spec.dtype, spec.shape), leaf_key(x)
+        have = leaf_key(x)
+        want = TensorLeaf(spec.dtype, required_shape(spec, have))
         if not want.matches(have):
             error = DTypeError if x.dtype is not spec.dtype else ShapeError
             raise error(f"{self.name}: argument {path} is {have}, expected {want}, as in its "

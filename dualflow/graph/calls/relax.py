@@ -17,6 +17,7 @@ from dualflow.graph.calls.arguments import (
     variable_leaf,
 )
 from dualflow.graph.calls.concrete import ConcreteFunction
+from dualflow.graph.calls.signature import required_shape
 from dualflow.graph.trace.parameters import Guard
 
 TYPE_CHECKING = False
@@ -57,7 +58,7 @@ def relaxed(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction
             continue
         if specs is not None:
             if isinstance(specs[k], TensorSpec):
-                out[k] = TensorLeaf(specs[k].dtype, specs[k].shape)
+                out[k] = TensorLeaf(specs[k].dtype, required_shape(specs[k], kind))
         elif len(matching) >= 2:
             shapes = [c.leaves[k].shape for c in matching] + [kind.shape]
             out[k] = TensorLeaf(kind.dtype, tuple([

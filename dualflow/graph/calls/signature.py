@@ -83,6 +83,12 @@ def _names_in_code(function: Any) -> list[str] | None:
     return names[bound:]
 
 
+def required_shape(spec: Any, kind: Any) -> Any:
+    """Return the shape that a TensorSpec requires of an argument with the key `kind`: any sizes, if
+    its rank is unknown."""
+    return (None,) * len(kind.shape) if spec.ndim is None else spec.shape
+
+
 def is_generator_or_coroutine(function: Any) -> bool:
     """Return True if a call of the function returns a generator or a coroutine.
 
