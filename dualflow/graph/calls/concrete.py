@@ -110,7 +110,7 @@ class ConcreteFunction(Generic["R"]):
         """Run the Python function on Symbols. `values`: the leaves of the traced call."""
         start = time.perf_counter()
         self._python = call
-        self.trace.may_create = may_create
+        self.trace.may_create, self.trace.outliner.stand_ins = may_create, self._stand_ins
         with self.trace.recording():
             given = [self._symbol(k, leaf, value)
                      for k, (leaf, value) in enumerate(zip(self.leaves, values, strict=True))]

@@ -67,6 +67,8 @@ class Outliner:
     def __init__(self) -> None:
         self.recorded_as: dict[Symbol, Symbol] = {}
         self.question: Callable[[Symbol | None], str | bool] | None = None
+        # by argument: what Python receives in place of any Variable of a call
+        self.stand_ins: dict[int, Any] = {}
         self.converted: Callable[[CodeType], bool] | None = None
         self.sizes_choose = True
         self.sizes_chose = False

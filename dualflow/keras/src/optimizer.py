@@ -10,8 +10,14 @@ from typing import Any
 from keras.src.backend.common.stateless_scope import in_stateless_scope
 
 import dualflow as df
+from dualflow._core import current_graph
 from dualflow.keras.src.ops.convert import convert_to_tensor
 from dualflow.ops.state import optimizer as fused
+
+
+def _held(variable: Any) -> Any:
+    """Return the dualflow variable of a Keras variable, or a plain variable itself."""
+    return variable if isinstance(variable, df.Variable) else getattr(variable, "_value", None)
 
 
 def _slot(optimizer: Any, slots: Any, variable: Any) -> Any:
@@ -19,15 +25,15 @@ def _slot(optimizer: Any, slots: Any, variable: Any) -> Any:
 
 
 def _rate(learning_rate: Any, variable: Any) -> df.Tensor:
-    return convert_to_tensor(learning_rate, variable._value.dtype)
+    return convert_to_tensor(learning_rate, _held(variable).dtype)
 
 
 def _sgd(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
     rate = _rate(learning_rate, variable)
     if optimizer.momentum == 0:
-        fused.sgd_update(variable._value, gradient, rate)
+        fused.sgd_update(_held(variable), gradient, rate)
     else:
-        fused.momentum_update(variable._value, _slot(optimizer, optimizer.momentums, variable),
+        fused.momentum_update(_held(variable), _slot(optimizer, optimizer.momentums, variable),
                               gradient, rate, optimizer.momentum, optimizer.nesterov)
 
 
@@ -37,13 +43,13 @@ def _adam(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> N
     if optimizer.amsgrad:
         slots.append(optimizer._velocity_hats)
         update = fused.amsgrad_update
-    update(variable._value, *[_slot(optimizer, x, variable) for x in slots], gradient,
+    update(_held(variable), *[_slot(optimizer, x, variable) for x in slots], gradient,
            _rate(learning_rate, variable), convert_to_tensor(optimizer.iterations, "int64"),
            optimizer.beta_1, optimizer.beta_2, optimizer.epsilon)
 
 
 def _adagrad(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
-    fused.adagrad_update(variable._value, _slot(optimizer, optimizer._accumulators, variable),
+    fused.adagrad_update(_held(variable), _slot(optimizer, optimizer._accumulators, variable),
                          gradient, _rate(learning_rate, variable), optimizer.epsilon)
 
 
@@ -59,8 +65,8 @@ def _rmsprop(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -
         slots.append(_slot(optimizer, optimizer._average_gradients, variable))
         update = fused.centered_rmsprop_update
     slots.append(_slot(optimizer, optimizer._momentums, variable) if optimizer.momentum > 0
-                 else NOTHING[variable._value.dtype])
-    update(variable._value, *slots, gradient, _rate(learning_rate, variable), optimizer.rho,
+                 else NOTHING[_held(variable).dtype])
+    update(_held(variable), *slots, gradient, _rate(learning_rate, variable), optimizer.rho,
            optimizer.momentum, optimizer.epsilon)
 
 
@@ -72,7 +78,7 @@ FUSED: dict[str, Callable[..., None]] = {
 def _fits(gradient: Any, variable: Any) -> bool:
     """Return True if the fused update supports this gradient: equal dtypes, no stateless scope."""
     values = gradient.values if isinstance(gradient, df.IndexedSlices) else gradient
-    held = getattr(variable, "_value", None)
+    held = _held(variable)
     return (isinstance(held, df.Variable) and isinstance(values, df.Tensor)
             and held.dtype in (df.float32, df.float64) and values.dtype is held.dtype
             and not in_stateless_scope())
@@ -83,6 +89,23 @@ def install(optimizers: Any) -> None:
     for name, update in FUSED.items():
         cls = getattr(optimizers, name)
         cls.update_step = _updating(cls.update_step, update)
+    optimizers.Optimizer.build = _building(optimizers.Optimizer.build)
+
+
+def _building(build: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    def build_over(self: Any, variables: Any) -> None:
+        """Create the slots. In the trace for any variable as argument this raises, so that the
+        function is traced for the variables of the call, for which the optimizer has slots."""
+        outliner = getattr(current_graph(), "outliner", None)
+        stand_ins = [] if outliner is None else outliner.stand_ins.values()
+        if any(v is x for v in variables for x in stand_ins):
+            raise df.errors.InvalidArgumentError(
+                f"{self.name}: an optimizer has slots for the variables of one call, not for any "
+                "variable as argument")
+        build(self, variables)
+
+    build_over.__doc__ = build.__doc__
+    return build_over
 
 
 def _updating(composed: Callable[..., None], update: Callable[..., None]) -> Callable[..., None]:

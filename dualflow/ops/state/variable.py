@@ -94,6 +94,11 @@ class VariableMethods:
         """
         return _scatter_rows(tensor_scatter_nd_add, self, sparse_delta, "scatter_add")
 
+    @property
+    def constraint(self: Any) -> None:
+        """None: the function that an optimizer applies to the variable after each update. Only
+        Keras's variables have one."""
+
     def scatter_sub(self: Any, sparse_delta: IndexedSlices, use_locking: bool = False,
                     name: str | None = None) -> Variable:
         """Subtract the rows of `IndexedSlices` and return the variable."""
