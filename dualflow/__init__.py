@@ -442,6 +442,7 @@ for _name, _module, _attribute in (
         ("section_of", "graph.calls.section", "section_of"),
         ("string_tensor", "ops.string_tensor", ""),
         ("tensor_shape", "ops.tensor_shape", ""),
+        ("traced_dataset", "data.traced", ""),
         ("vmap", "transforms", "vmap")):
     _late_binding.register(_name, f"dualflow.{_module}", _attribute)
 del _name, _module, _attribute

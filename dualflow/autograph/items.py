@@ -82,6 +82,8 @@ def items_of(x: Any) -> Items | None:
 def over(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """`range`, `enumerate`, `zip`, `reversed` or `map` as the iterable of a loop."""
     taken = TAKEN_APART.get(function) if callable(function) else None
+    if function is builtins.enumerate and args and hasattr(type(args[0]), "__df_elements__"):
+        return args[0].enumerate(*args[1:], **keywords)         # a dataset
     if taken is None or not any([isinstance(x, Items) or is_traced(x) for x in args]):
         return function(*[_whole(x) for x in args], **keywords)
     return taken(*map(in_run, args), **keywords)

@@ -18,7 +18,7 @@ from dualflow.autograph.list_append import Rows, Stacks
 from dualflow.autograph.state import State
 from dualflow.autograph.values import guesses, is_traced, truth
 from dualflow.errors import DTypeError, InvalidArgumentError
-from dualflow.ops.elementwise.bitwise import logical_not
+from dualflow.ops.elementwise.bitwise import logical_and, logical_not
 
 
 class Loop:
@@ -289,6 +289,30 @@ class For(Loop):
         return logical_not(truth(left)) if is_traced(left) else as_tensor(not left)
 
 
+class ForElements(For):
+    """A `for` over a dataset: a loop node that calls Python for each element."""
+
+    def __init__(self, elements: Any, *words: str) -> None:
+        Loop.__init__(self, *words)
+        self.elements = elements
+        self.left: Any = False
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield an element for each recording of the body, usually one."""
+        self.go_first = self.elements.more()
+        self.begin(sys._getframe(1), None, [], [], True)
+        closed = False
+        while not closed:
+            self.record()
+            self.left = False
+            yield self.elements.item()
+            keep_going = self._not_left() if self.flags else None
+            more = self.elements.more()
+            keep_going = more if keep_going is None else logical_and(keep_going, more)
+            closed = self.close(sys._getframe(1), keep_going, [])
+        self.elements.close()
+
+
 class PlainFor:
     """A `for` loop over values that are not traced."""
 
@@ -327,6 +351,9 @@ def for_(items: Any, names: str = "", dead: str = "", flags: str = "", rows: str
          mutable_containers: str = "", attributes: str = "") -> Any:
     """`for`; the parameters are described at `State`."""
     items = items.tensor if isinstance(items, Rows) else items
+    if current_graph() is not None and hasattr(type(items), "__df_elements__"):
+        return ForElements(items.__df_elements__(), names, dead, flags, rows, mutable_containers,
+                           attributes)
     found = items_of(items)
     if found is None:
         return PlainFor(items)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator as AnyIterator, Sequence
 from typing import Any, TypeAlias, TypeVar, overload
 
 from dualflow import nest
-from dualflow._core import Tensor, TensorBase, TensorSpec, constant
+from dualflow._core import Tensor, TensorBase, TensorSpec, constant, current_graph
 from dualflow._util.arguments import integer, shown
+from dualflow._util.late_binding import late
 from dualflow._util.notebook import card
 from dualflow.data.calls import UserFunction
 from dualflow.data.files import COMPRESSIONS, Lines, matching, names_of
@@ -228,7 +229,14 @@ class Dataset(MoreTransformations[T], MoreSources):
     # --- queries ---
 
     def __iter__(self) -> Iterator[T]:
+        question = getattr(getattr(current_graph(), "outliner", None), "question", None)
+        if question is not None:
+            question(None)          # restarts the trace if the `for` of the caller can be converted
         return Iterator(self._stage)
+
+    def __df_elements__(self) -> Any:
+        """Return the elements for a traced `for`, as `autograph.loops.ForElements` needs them."""
+        return late("traced_dataset").Elements(self._stage, self.__iter__)
 
     @property
     def element_spec(self) -> Any:

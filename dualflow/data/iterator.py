@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from dualflow._core import current_graph
 from dualflow._util.arguments import shown
+from dualflow._util.late_binding import late
 from dualflow._util.notebook import card
 from dualflow.data.order import Seeded
 from dualflow.data.stage import Stage, stages
@@ -51,7 +52,8 @@ class Iterator(Generic[T]):
     def __next__(self) -> T:
         try:
             if current_graph() is not None:
-                refuse_trace()
+                made: T = late("traced_dataset").next_element(self._cursor, self._stage.spec)
+                return made
             element: T = self._next()
             return element
         except Exception as error:

@@ -1,0 +1,98 @@
+"""Datasets in traced functions: each run of the graph calls Python for the elements.
+
+Called by `Dataset.__df_elements__`, for the operator `for`, and by `Iterator.__next__`. An element
+that a trace reads must consist of tensors. The order of host calls in a graph is that of the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from dualflow._core import Tensor, TensorSpec
+from dualflow.data.stage import Stage
+from dualflow.data.structure import flatten, pack
+from dualflow.dtypes import bool_, int64
+from dualflow.errors import OutOfRangeError, UnimplementedError
+from dualflow.ops.control_flow import registered
+
+__all__ = ["Elements", "next_element"]
+
+
+def host(function: Callable[..., Any], inputs: list[Tensor], types: Any, name: str) -> Any:
+    """Add a node that calls a Python function in each run."""
+    return registered.from_python(function, inputs, types, name, lambda x: x, None)
+
+
+def tensor_specs(spec: Any, what: str) -> list[TensorSpec]:
+    """Return the specs of the leaves of an element."""
+    found = flatten(spec)
+    for leaf in found:
+        if not isinstance(leaf, TensorSpec) or leaf.ndim is None:
+            raise UnimplementedError(
+                f"{what} in a traced function: the elements are {spec}, expected tensors of known "
+                "rank: iterate outside, and call the function with each element")
+    return found
+
+
+def next_element(cursor: Any, spec: Any) -> Any:
+    """Return ``next(iterator)`` in a trace. A run at the end of the pass raises OutOfRangeError."""
+    def advance() -> list[Any]:
+        for element in cursor:
+            return flatten(element)
+        raise OutOfRangeError("next: the dataset has no more elements")
+
+    return pack(spec, host(advance, [], tensor_specs(spec, "next"), "next"))
+
+
+class Elements:
+    """The elements of a dataset for a traced `for`. Each run of the loop is a pass of its own.
+
+    Parameters
+    ----------
+    stage : Stage
+    start : callable () -> iterator
+        Begins a pass.
+    """
+
+    def __init__(self, stage: Stage, start: Callable[[], Any]) -> None:
+        self.spec = stage.spec
+        self.specs: list[TensorSpec] = tensor_specs(self.spec, "a dataset")
+        self.start = start
+        self.passes: dict[int, Any] = {}        # by the number of the pass, while it lasts
+        self.ahead: dict[int, Any] = {}         # the element that `more` has read
+        self.numbers = count()
+        self.handle: Any = host(self._open, [], TensorSpec((), int64), "begin_pass")
+
+    def _open(self) -> int:
+        number = next(self.numbers)
+        self.passes[number] = self.start()
+        return number
+
+    def _more(self, handle: Tensor) -> bool:
+        number = int(handle)
+        for element in self.passes[number]:
+            self.ahead[number] = flatten(element)
+            return True
+        return False
+
+    def _take(self, handle: Tensor) -> Any:
+        return self.ahead.pop(int(handle))
+
+    def _close(self, handle: Tensor) -> list[Any]:
+        self.passes.pop(int(handle), None)
+        self.ahead.pop(int(handle), None)
+        return []
+
+    def more(self) -> Any:
+        """Return whether there is another element, a traced bool."""
+        return host(self._more, [self.handle], TensorSpec((), bool_), "has_next")
+
+    def item(self) -> Any:
+        """Return the element that `more` has announced."""
+        return pack(self.spec, host(self._take, [self.handle], self.specs, "next"))
+
+    def close(self) -> None:
+        """End the pass."""
+        host(self._close, [self.handle], [], "end_pass")

@@ -1,0 +1,197 @@
+"""Datasets and iterators inside traced functions: values, variables and errors of eager mode."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+TABLE = np.arange(30, dtype="f4").reshape(10, 3)
+NUMBERS = df.data.Dataset.range(10)
+ROWS = df.data.Dataset.from_tensor_slices(TABLE)
+
+
+def total(data):
+    s = df.constant(0, df.int64)
+    for x in data:
+        s += df.reduce_sum(x)
+    return s
+
+
+def until_five(data):
+    s = df.constant(0, df.int64)
+    for x in data:
+        if x > 5:
+            break
+        if x == 2:
+            continue
+        s += x
+    return s
+
+
+def listed(data):
+    found = []
+    for x in data.take(3):
+        found.append(x * 2)
+    return df.stack(found)
+
+
+def numbered(data):
+    s = df.constant(0, df.int64)
+    for k, x in enumerate(data, 3):
+        s += x * k
+    return s
+
+
+def nested(data):
+    s = df.constant(0, df.int64)
+    for x in data:
+        for y in data.take(3):
+            if y > x:
+                break
+            s += x * y
+    return s
+
+
+def early_return(data):
+    for x in data:
+        if x > 3:
+            return x
+    return df.constant(-1, df.int64)
+
+
+FUNCTIONS = [total, until_five, listed, numbered, nested, early_return]
+DATASETS = {
+    "range": NUMBERS, "skip": NUMBERS.skip(3), "filter": NUMBERS.filter(lambda x: x % 2 == 0),
+    "shuffle": NUMBERS.shuffle(10, seed=1, reshuffle_each_iteration=False),
+    "prefetch": NUMBERS.map(lambda x: x + 1, num_parallel_calls=2).prefetch(2),
+    "generator": df.data.Dataset.from_generator(lambda: iter([2, 3, 9]),
+                                                output_signature=df.TensorSpec([], df.int64)),
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("name", DATASETS)
+def test_loops_over_datasets(function, name):
+    data = DATASETS[name]
+    expected = function(data)
+    traced = df.function(function)
+    for _ in range(2):
+        got = traced(data)
+        assert got.dtype is expected.dtype and got.tolist() == expected.tolist()
+    assert df.function(lambda: function(data))().tolist() == expected.tolist()
+
+
+def test_batches_of_different_sizes_and_an_empty_dataset():
+    traced = df.function(total)
+    assert traced(NUMBERS.batch(4)).item() == 45 and traced(NUMBERS.take(0)).item() == 0
+
+
+def test_pairs_and_dicts():
+    def summed(data):
+        s = df.constant(0.0)
+        for x, parts in data:
+            s += df.reduce_sum(x * parts["y"])
+        return s
+
+    data = df.data.Dataset.from_tensor_slices((TABLE, {"y": TABLE + 1})).batch(3)
+    assert df.function(summed)(data).numpy().tobytes() == summed(data).numpy().tobytes()
+
+
+def test_a_training_loop_is_bit_identical():
+    def train(v, data):
+        losses = df.constant(0.0)
+        for x in data:
+            with df.GradientTape() as tape:
+                loss = df.reduce_mean(df.square(x @ v - 1.0))
+            v.assign_sub(0.001 * tape.gradient(loss, v))
+            losses += loss
+        return losses
+
+    data, results = ROWS.batch(4), []
+    for function in (train, df.function(train)):
+        v = df.Variable(np.ones((3, 1), "f4"))
+        values = [function(v, data).numpy().tobytes() for _ in range(2)]
+        results.append([*values, v.numpy().tobytes()])
+    assert results[0] == results[1]
+
+
+def test_gradients_through_a_loop():
+    def f(v, data):
+        s = df.constant(0.0)
+        for x in data:
+            s += df.reduce_sum(x * v * v) + s * v[0]
+        return s
+
+    data, v = ROWS.batch(4), df.constant([0.1, 0.2, 0.3])
+    traced = df.grad(df.function(f))(v, data)
+    assert traced.numpy().tobytes() == df.grad(f)(v, data).numpy().tobytes()
+
+
+def test_next_of_an_iterator_continues():
+    @df.function
+    def f(it):
+        return next(it) * 10 + it.get_next()
+
+    it = iter(NUMBERS.take(5))
+    assert [f(it).item(), f(it).item()] == [1, 23] and next(it).item() == 4
+    with pytest.raises(df.errors.OutOfRangeError, match="no more elements"):
+        f(it)
+
+
+def test_next_keeps_the_order_of_calls():
+    it = iter(NUMBERS)
+
+    @df.function
+    def f(n):
+        first = next(it)
+        for _ in df.range(n):
+            next(it)
+        return first, next(it)
+
+    assert [x.item() for x in f(df.constant(3))] == [0, 4]
+    assert [x.item() for x in f(df.constant(0))] == [5, 6]
+
+
+def test_errors_of_the_dataset_pass_through():
+    def values():
+        yield 1
+        raise RuntimeError("the source is gone")
+
+    data = df.data.Dataset.from_generator(values, output_signature=df.TensorSpec([], df.int64))
+    with pytest.raises(RuntimeError, match="the source is gone"):
+        df.function(total)(data)
+
+
+def test_a_finished_loop_keeps_no_pass():
+    traced = df.function(until_five)
+    traced(NUMBERS)
+    gc.collect()
+    before = sum(type(x).__name__ == "Iterator" and type(x).__module__.startswith("dualflow.data")
+                 for x in gc.get_objects())
+    for _ in range(5):
+        traced(NUMBERS)
+    gc.collect()
+    assert sum(type(x).__name__ == "Iterator" and type(x).__module__.startswith("dualflow.data")
+               for x in gc.get_objects()) == before
+
+
+@pytest.mark.parametrize("use", [list, lambda data: [x for x in data], iter])
+def test_other_uses_raise(use):
+    with pytest.raises(df.errors.UnimplementedError, match="iterated while a function is traced"):
+        df.function(lambda: use(NUMBERS))()
+
+
+def test_text_cannot_be_iterated():
+    data = df.data.Dataset.from_tensor_slices(["a", "b"])
+
+    @df.function
+    def f():
+        n = 0
+        for _ in data:
+            n += 1
+        return n
+
+    with pytest.raises(df.errors.UnimplementedError, match="expected tensors of known rank"):
+        f()
