@@ -35,7 +35,8 @@ Key = tuple[int, int, int, int]
 def getitem(x: TensorBase, key: Any) -> Tensor:
     """Return ``x[key]`` for ints, slices, ``...``, None, integer tensors and boolean masks.
 
-    A mask of shape () selects `x` once or not at all, along a new first dimension.
+    A list with a slice or ``...`` is a tuple of keys, as in TensorFlow; other lists are integer
+    tensors or masks. A mask of shape () selects `x` once or not at all, along a new first dimension.
 
     Raises
     ------
@@ -55,7 +56,9 @@ def getitem(x: TensorBase, key: Any) -> Tensor:
         return apply("strided_slice", x, begin=(key,), end=(0,), strides=(1,), kind=(INDEX,))
     if isinstance(key, TensorBase) and key.dtype.is_bool and key.ndim == 0:
         return _pick(expand_dims(x, 0), [expand_dims(key, 0)], [0])
-    keys = list(key) if isinstance(key, tuple) else [key]
+    several = isinstance(key, tuple) or (
+        type(key) is list and any([type(k) is slice or k is ... for k in key]))
+    keys = list(key) if several else [key]
     if len(keys) <= x.ndim and _PLAIN.issuperset(map(type, keys)):
         return _basic(x, keys)
     keys = _expand_ellipsis(x, [_plain(k) for k in keys])
