@@ -6,10 +6,10 @@ import functools
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from dualflow._core import Variable, current_graph, unwrapped
+from dualflow._core import Tensor, Variable, current_graph, unwrapped
 from dualflow._util.arguments import shown
 from dualflow._util.notebook import card, counted
 from dualflow.errors import InvalidArgumentError
@@ -17,6 +17,24 @@ from dualflow.errors import InvalidArgumentError
 __all__ = ["Module"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# Weak references to functions to be called when an object is attached to another: restorations of
+# checkpoints that have values for objects which do not exist yet.
+waiting: list[Callable[[], Callable[[], None] | None]] = []
+
+
+def attached(x: Any) -> None:
+    """Call the functions in `waiting` after `x` was attached to an object, if `x` may contain
+    variables."""
+    if x is None or isinstance(x, str | int | float | bytes | Tensor):
+        return
+    for ref in tuple(waiting):
+        update = ref()
+        if update is None:
+            with suppress(ValueError):          # another thread has removed it
+                waiting.remove(ref)
+        else:
+            update()
 
 
 class Module:
@@ -94,6 +112,12 @@ class Module:
                 return method(self, *args, **kwargs)
 
         return inside                   # type: ignore[return-value]
+
+    if not TYPE_CHECKING:
+        def __setattr__(self, name, value):
+            object.__setattr__(self, name, value)
+            if waiting:
+                attached(value)
 
     def __repr__(self) -> str:
         name = f" {self._name!r}" if self.__dict__.get("_name") else ""

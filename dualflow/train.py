@@ -3,7 +3,6 @@
 from dualflow.io.checkpoint import (
     Checkpoint as Checkpoint,
     Saving as Saving,
-    Status as Status,
 )
 from dualflow.io.example import (
     Example as Example,
@@ -32,4 +31,5 @@ from dualflow.io.reader import (
     load_checkpoint as load_checkpoint,
     load_variable as load_variable,
 )
+from dualflow.io.restoration import Status as Status
 from dualflow.optimizers.averages import ExponentialMovingAverage as ExponentialMovingAverage

@@ -1,4 +1,4 @@
-"""Training checkpoints: saved durably, and restored completely or not at all."""
+"""Training checkpoints: saved durably; `restoration.py` restores them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import os
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dualflow import dtypes
 from dualflow._core import Tensor, Variable, current_graph, snapshot_values
 from dualflow._util.notebook import card, counted
-from dualflow.errors import InvalidArgumentError
-from dualflow.io.content import FORMAT, TensorFile, checkpoint_at, write_content
+from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.io.content import FORMAT, checkpoint_at, write_content
 from dualflow.io.files import SUFFIX, safetensors
 from dualflow.io.index import write_index
-from dualflow.io.object_graph import Tracked, copied_state
+from dualflow.io.object_graph import NUMBERS, Tracked, copied_state
+from dualflow.io.restoration import Restoration, Status, is_waiting
+from dualflow.io.views import DictView, ListView
+from dualflow.modules import attached, is_variable, waiting
 
-__all__ = ["Checkpoint", "Saving", "Status"]
+__all__ = ["Checkpoint", "Saving"]
 
 
 class Saving:
@@ -72,57 +75,13 @@ class Saving:
         return f"<Saving {self.path!r}{' done' * self.done()}>"
 
 
-class Status:
-    """The result of `restore`, with the methods of TensorFlow's status objects.
-
-    Attributes
-    ----------
-    unused : list of str
-        Names in the checkpoint without a matching object.
-    unmatched : list of str
-        Names of objects that the checkpoint does not contain.
-    """
-
-    unused: list[str]
-    unmatched: list[str]
-
-    def __init__(self, path: str | None, unused: list[str], unmatched: list[str],
-                 waiting: Callable[[], list[str]]) -> None:
-        self.path = path
-        self.unused, self.unmatched = unused, unmatched
-        self._waiting = waiting
-
-    def assert_consumed(self) -> Status:
-        """Raise AssertionError unless all values of the checkpoint were used and all objects were
-        restored. Slots of an optimizer that is not built yet count as unused."""
-        self.assert_existing_objects_matched()
-        left = [*self.unused, *self._waiting()]
-        if left:
-            raise AssertionError(f"{self.path} has values that are not used: {', '.join(left)}")
-        return self
-
-    def assert_existing_objects_matched(self) -> Status:
-        """Raise AssertionError unless all objects were restored."""
-        if self.unmatched or self.path is None:
-            raise AssertionError(f"{self.path} has no values for: {', '.join(self.unmatched)}")
-        return self
-
-    def assert_nontrivial_match(self) -> Status:
-        """Raise AssertionError if there was no checkpoint."""
-        if self.path is None:
-            raise AssertionError("nothing was restored")
-        return self
-
-    def expect_partial(self) -> Status:
-        """Do nothing: `Checkpoint.restore` reports mismatches at once."""
-        return self
-
-
 class Checkpoint:
     """The state of a training run, saved as a file.
 
     Parameters
     ----------
+    root : object, optional
+        A module or another object whose parts are saved under their own names.
     **objects
         Variables, modules, optimizers, random generators, iterators of datasets (or other objects
         with a JSON-compatible `state()` and `restore(state)`), objects with `variables`, lists and
@@ -153,10 +112,14 @@ class Checkpoint:
     ('ckpt-1', [1.0, 2.0], 3)
     """
 
-    def __init__(self, **objects: Any) -> None:
+    def __init__(self, root: Any = None, **objects: Any) -> None:
         self._lock = threading.RLock()
+        self._root = root
         self._saving: Saving | None = None
         self.save_counter: Variable = Variable(0, False, "save_counter", dtypes.int64)
+        if is_variable(root) or isinstance(root, NUMBERS):
+            raise DTypeError(f"Checkpoint: root is {root!r}, expected a Module or another object "
+                             "with parts")
         for name, x in objects.items():
             if name.startswith("_") or hasattr(self, name):
                 raise InvalidArgumentError(f"Checkpoint: {name} is not a permitted object name")
@@ -176,12 +139,12 @@ class Checkpoint:
     # --- saving ---
 
     @overload
-    def save(self, file_prefix: Any, wait: Literal[True] = True) -> str: ...
+    def save(self, file_prefix: Any, wait: Literal[True] = True, options: Any = None) -> str: ...
 
     @overload
-    def save(self, file_prefix: Any, wait: Literal[False]) -> Saving: ...
+    def save(self, file_prefix: Any, wait: Literal[False], options: Any = None) -> Saving: ...
 
-    def save(self, file_prefix: Any, wait: bool = True) -> str | Saving:
+    def save(self, file_prefix: Any, wait: bool = True, options: Any = None) -> str | Saving:
         """Save the current state of all objects.
 
         Parameters
@@ -191,6 +154,7 @@ class Checkpoint:
         wait : bool, default True
             If False, return at once and write in the background. The data to be written shares
             memory with the variables until they are assigned.
+        options : ignored
 
         Returns
         -------
@@ -215,7 +179,7 @@ class Checkpoint:
                 self.save_counter.assign_sub(1)
                 raise
 
-    def write(self, file_prefix: Any, wait: bool = True) -> Any:
+    def write(self, file_prefix: Any, wait: bool = True, options: Any = None) -> Any:
         """Save under exactly this name, without a counter and without an index."""
         return self.write_and(as_prefix(file_prefix), wait, lambda: None)
 
@@ -224,10 +188,13 @@ class Checkpoint:
         refuse_tracing("save")
         safetensors()
         with self._lock:
-            tensors, states = snapshot(Tracked(self))
+            found = Tracked(self)
+            tensors, states = snapshot(found)
+            same = dict(found.same)
+            del found                   # it holds the objects, not only their values
 
             def work() -> None:
-                write_content(path + SUFFIX, FORMAT, tensors, states)
+                write_content(path + SUFFIX, FORMAT, tensors, states, same)
                 then()
 
             before, self._saving = self._saving, None
@@ -241,19 +208,24 @@ class Checkpoint:
 
     # --- restoring ---
 
-    def restore(self, save_path: Any, partial: bool = False) -> Status:
-        """Restore all objects from a checkpoint, or none if an error occurs.
+    def restore(self, save_path: Any, partial: bool = True, options: Any = None) -> Status:
+        """Restore the objects that the checkpoint contains, or none if an error occurs. Values
+        without an object are used when the object is attached: when a module or a layer creates
+        its variables, or an optimizer its slots.
 
         Parameters
         ----------
         save_path : str or None
             The result of `save`, or None from `latest_checkpoint`, which changes nothing.
-        partial : bool, default False
-            Whether to permit objects without values, which are unchanged, and unused values.
+        partial : bool, default True
+            If False, objects without values and values without objects raise. (Slots of an
+            optimizer that is not built yet are permitted.)
+        options : ignored
 
         Returns
         -------
         Status
+            Its `assert_consumed` raises unless everything was restored.
 
         Raises
         ------
@@ -262,105 +234,38 @@ class Checkpoint:
         DataLossError
             If the file is damaged.
         InvalidArgumentError
-            If the checkpoint and the objects differ; all differences are listed.
+            If dtypes or shapes differ or, if not `partial`, names; all differences are listed. For
+            an object that is attached later, its assignment raises.
 
         Notes
         -----
-        Slots of an optimizer that is not built yet are stored and used when it is built.
+        The values that are not used yet are in memory as long as an object of this checkpoint, and
+        are released by the next complete `restore`.
         """
         if save_path is None:
-            return Status(None, [], [], lambda: [])
+            return Status()
         refuse_tracing("restore")
         with checkpoint_at(os.fspath(save_path).removesuffix(SUFFIX)) as content, self._lock:
-            found = Tracked(self)
-            difference = Difference(found, content)
-            difference.check(partial)
-            tensors = content.read()
-            self._put_states(found, content)
-            for name, x in tensors.items():
-                if name in found.variables:
-                    found.variables[name].assign(x)
-                elif name in found.arrays:
-                    found.arrays[name][...] = x.numpy()
-            for path, optimizer in found.optimizers.items():
-                optimizer.keep({of: {slot: tensors[name] for slot, name in names.items()}
-                                for of, names in difference.kept[path].items()})
-        return Status(content.path, difference.extra, difference.missing, lambda: [
-            f"slots of {path}" for path, optimizer in found.optimizers.items() if optimizer.kept])
+            restoration = Restoration(self, content)
+            restoration.begin(content, partial)
+        return Status(restoration)
 
     read = restore
 
-    def _put_states(self, found: Tracked, content: TensorFile) -> None:
-        """Restore states that are not tensors. If one raises, undo the ones before."""
-        before = {name: state.get() for name, state in found.states.items()}
-        done: list[str] = []
-        try:
-            for name, state in found.states.items():
-                if name in content.states:
-                    done.append(name)
-                    state.put(content.states[name])
-        except BaseException as error:
-            for name in done[:-1]:
-                found.states[name].put(before[name])
-            error.add_note(f"while {done[-1]} was restored from {content.path}; nothing was")
-            raise
+    if not TYPE_CHECKING:
+        def __setattr__(self, name, value):
+            if isinstance(value, ListView | DictView):
+                value = value._held
+            object.__setattr__(self, name, value)
+            if waiting and not name.startswith("_"):
+                attached(self)
 
-
-class Difference:
-    """The differences between a checkpoint and objects.
-
-    Attributes
-    ----------
-    missing : list of str
-        Names that the checkpoint lacks.
-    extra : list of str
-        Names that only the checkpoint has.
-    other : list of str
-        Descriptions of tensors with another shape or dtype.
-    kept : dict of str to dict of (Variable or int) to dict of str to str
-        For each optimizer, the slots to be used when it is built: by variable, or by index of the
-        variable, the names of its slots in the checkpoint.
-    """
-
-    def __init__(self, found: Tracked, content: TensorFile) -> None:
-        have: dict[str, Any] = {**found.variables, **found.arrays}
-        self.path: str = content.path
-        self.missing: list[str] = [name for name in have if name not in content.tensors]
-        self.missing += [name for name in found.states if name not in content.states]
-        self.extra: list[str] = [name for name in content.states if name not in found.states]
-        self.other: list[str] = []
-        self.kept: dict[str, dict[Any, dict[str, str]]] = {path: {} for path in found.optimizers}
-        for name, (dtype, shape) in content.tensors.items():
-            slot = None if name in have else found.slot_in(name)
-            if name in have:
-                self._compare(name, dtype, shape, have[name])
-            elif slot is None:
-                self.extra.append(name)
-            else:
-                self.kept[slot.optimizer].setdefault(slot.of, {})[slot.name] = name
-                if isinstance(slot.of, Variable):
-                    optimizer = found.optimizers[slot.optimizer]
-                    self._compare(name, dtype, shape, optimizer.initial_slot(slot.name, slot.of))
-        for path, optimizer in found.optimizers.items():
-            self.missing += [name.replace(f"/{slot}/", f"/{other}/", 1)
-                             for names in self.kept[path].values() for slot, name in names.items()
-                             for other in optimizer.next_layout() if other not in names]
-
-    def _compare(self, name: str, dtype: str, shape: tuple[int, ...], mine: Any) -> None:
-        if (dtype, shape) != (str(mine.dtype), tuple(mine.shape)):
-            self.other.append(f"{name} is {dtype} {shape} in the checkpoint, {mine.dtype} "
-                              f"{tuple(mine.shape)} here")
-
-    def check(self, partial: bool) -> None:
-        """Raise an error if there are differences that are not permitted."""
-        problems = [] if partial else [
-            *[f"the checkpoint has no {name}" for name in self.missing],
-            *[f"there is no {name} here" for name in self.extra]]
-        problems += self.other
-        if problems:
-            hint = "" if self.other or partial else "\npartial=True restores the rest"
-            raise InvalidArgumentError(f"{self.path} does not match, and nothing was restored:\n  "
-                                       + "\n  ".join(problems) + hint)
+        def __getattribute__(self, name):
+            value = object.__getattribute__(self, name)
+            if waiting and type(value) in (list, dict) and not name.startswith("_") and (
+                    is_waiting(self)):
+                return ListView(value) if type(value) is list else DictView(value)
+            return value
 
 
 def snapshot(found: Tracked) -> tuple[dict[str, Any], dict[str, Any]]:

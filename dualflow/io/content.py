@@ -30,6 +30,8 @@ class TensorFile:
     path : str
     tensors : dict of str to (dtype, shape)
     states : dict of str to JSON values
+    same : dict of str to str
+        For objects with several paths: the path in the file by each other path.
     """
 
     path: str
@@ -41,7 +43,9 @@ class TensorFile:
             self._sums = {name: int(x[2]) for name, x in said["tensors"].items()}
             self.tensors: dict[str, tuple[str, tuple[Any, ...]]] = {
                 name: (str(x[0]), tuple(x[1])) for name, x in said["tensors"].items()}
-            self.states: dict[str, Any] = said["states"]
+            self.states: dict[str, Any] = dict(said["states"])
+            self.same: dict[str, str] = {
+                str(path): str(of) for path, of in said.get("same", {}).items()}
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise damaged(path, f"its manifest is invalid: {error!r}") from error
         if set(file.keys()) != set(self.tensors):
@@ -86,11 +90,12 @@ def damaged(path: str, why: str) -> DataLossError:
 
 
 def write_content(path: str, kind: str, tensors: Mapping[str, Any],
-                  states: Mapping[str, Any]) -> None:
+                  states: Mapping[str, Any], same: Mapping[str, str] | None = None) -> None:
     """Write a file that `TensorFile` reads."""
     listed = {name: [str(x.dtype), list(x.shape), zlib.crc32(bytes_of(x))]
               for name, x in tensors.items()}
-    text = json.dumps({"format": kind, "tensors": listed, "states": states})
+    text = json.dumps({"format": kind, "tensors": listed, "states": states,
+                       **({"same": same} if same else {})})
     write_tensors(path, tensors, {"manifest": text, "crc32": str(zlib.crc32(text.encode()))})
 
 

@@ -10,9 +10,10 @@ from contextlib import suppress
 from typing import Any
 
 from dualflow.errors import InvalidArgumentError
-from dualflow.io.checkpoint import Checkpoint, Saving, Status, refuse_tracing
+from dualflow.io.checkpoint import Checkpoint, Saving, refuse_tracing
 from dualflow.io.files import SUFFIX
 from dualflow.io.index import checkpoint_exists, get_checkpoint_state, write_index
+from dualflow.io.restoration import Status
 
 __all__ = ["CheckpointManager"]
 

@@ -2,7 +2,8 @@
 
 The name of an object is its path: attributes, keys and indices, separated by slashes. An object
 with several paths has the shortest one. Slots of an optimizer are named after their variables, so
-that names do not depend on the order of updates.
+that names do not depend on the order of updates. Layers of Keras are walked like modules, by their
+public names; their remaining variables have their indices in `variables` as names.
 """
 
 from __future__ import annotations
@@ -72,6 +73,15 @@ class Tracked:
     arrays : dict of str to ndarray
     states : dict of str to State
     optimizers : dict of str to Optimizer
+    same : dict of str to str
+        For objects with several paths: the path in the file by each other path.
+    indices : dict of str to str
+        The paths of Keras's variables by their names in files of earlier versions, which are
+        indices.
+    optional : set of str
+        Names of counters that restored objects need not have.
+    nested : list
+        The objects inside of the owner's type.
     """
 
     def __init__(self, owner: Any) -> None:
@@ -79,19 +89,35 @@ class Tracked:
         self.arrays: dict[str, Any] = {}
         self.states: dict[str, State] = {}
         self.optimizers: dict[str, Optimizer] = {}
-        self._seen: dict[int, Any] = {}         # visited objects; keeps them alive
-        pending = deque([Found(name, x, owner, name) for name, x in public(owner)])
+        self.same: dict[str, str] = {}
+        self.indices: dict[str, str] = {}
+        self.optional: set[str] = set()
+        self.nested: list[Any] = []
+        self._seen: dict[int, tuple[Any, str]] = {}     # visited objects, kept alive, and paths
+        self._layers: list[tuple[str, Any]] = []
+        pending = deque(parts_of("", owner))
         while pending:
             found = pending.popleft()
-            key = id(found.x)
-            if key in self._seen and not isinstance(found.x, NUMBERS):
+            x = unwrapped(found.x)
+            if id(x) in self._seen and not isinstance(x, NUMBERS):
+                self.same[found.path] = self._seen[id(x)][1]
                 continue
-            self._seen[key] = found.x
+            self._seen[id(x)] = x, found.path
             if not self._take(found):
                 pending += self._inside(found)
+        for path, layer in self._layers:
+            for k, v in enumerate(map(unwrapped, layer.variables)):
+                name = join(path, str(k))
+                if id(v) not in self._seen:
+                    self._seen[id(v)] = v, name
+                    self._place(name, v, self.variables)
+                self.indices[name] = self._seen[id(v)][1]
         self.names: dict[Variable, str] = {v: path for path, v in self.variables.items()}
         for path, optimizer in self.optimizers.items():
             self._take_slots(path, optimizer)
+        starts = {"/".join(parts[:k]) for name in (*self.variables, *self.arrays)
+                  for parts in [name.split("/")] for k in range(len(parts) + 1)}
+        self.same = {path: of for path, of in self.same.items() if of in starts}
 
     def _take(self, found: Found) -> bool:
         """Add an object that is a leaf; return False if it is not."""
@@ -119,14 +145,19 @@ class Tracked:
         """Return the parts of an object."""
         path, x, owner, _ = found
         if owner is not None and type(x) is type(owner):
-            return [Found(f"{path}/{name}", y, x, name) for name, y in public(x)]
+            self.optional.add(join(path, "save_counter"))
+            self.nested.append(x)
+            return parts_of(path, x)
         if owner is not None and inner(x) is not None:  # a list assigned by the user
-            return [Found(f"{path}/{name}", y, owner, "") for name, y in inner(x) or ()]
+            return [Found(join(path, name), y, owner, "") for name, y in inner(x) or ()]
         if isinstance(x, Optimizer):
             self._place(path, x, self.optimizers)
             parts: Any = x.numbers.items()
         else:
             parts = attributes(x) if isinstance(x, Module) else inner(x)
+        if parts is None and hasattr(x, "add_loss"):
+            self._layers.append((path, x))
+            parts = inside_layer(x)
         if parts is None and isinstance(getattr(x, "variables", None), list | tuple):
             parts = inner(x.variables)
         if parts is None and owner is not None:
@@ -135,13 +166,13 @@ class Tracked:
                 "random generator, a dataset's iterator (or another object with state() and "
                 "restore()), an object with `variables`, a list or dict of these, an array, or, "
                 "directly, a number or a string")
-        return [Found(f"{path}/{name}", y) for name, y in parts or ()]
+        return [Found(join(path, name), y) for name, y in parts or ()]
 
     def _take_slots(self, path: str, optimizer: Optimizer) -> None:
         for k, (variable, slots) in enumerate(optimizer.slots.items()):
             of = self.names.get(variable, f"@{k}")
             for slot, value in slots.items():
-                self._place(f"{path}/{SLOTS}/{slot}/{of}", value, self.variables)
+                self._place(join(path, f"{SLOTS}/{slot}/{of}"), value, self.variables)
 
     def _place(self, path: str, x: Any, among: dict[str, Any]) -> None:
         if path in among:
@@ -153,14 +184,58 @@ class Tracked:
     def slot_in(self, name: str) -> Slot | None:
         """Return the slot with a name in a file, or None if no optimizer can create it."""
         for path, optimizer in self.optimizers.items():
-            slot, _, of = name.removeprefix(f"{path}/{SLOTS}/").partition("/")
-            if not name.startswith(f"{path}/{SLOTS}/") or slot not in optimizer.next_layout():
+            start = join(path, f"{SLOTS}/")
+            slot, _, of = name.removeprefix(start).partition("/")
+            if not name.startswith(start) or slot not in optimizer.next_layout():
                 continue
             if of.startswith("@") and of[1:].isdigit():
                 return Slot(path, int(of[1:]), slot)
             if of in self.variables:
                 return Slot(path, self.variables[of], slot)
         return None
+
+    def resolved_slot(self, name: str, same: Mapping[str, str]) -> str:
+        """Return the name of a slot after replacing the path of its variable; other names as they
+        are."""
+        for path in self.optimizers:
+            start = join(path, f"{SLOTS}/")
+            slot, _, of = name.removeprefix(start).partition("/")
+            if name.startswith(start):
+                return f"{start}{slot}/{resolved(of, same)}"
+        return name
+
+
+def parts_of(path: str, owner: Any) -> list[Found]:
+    """Return the root of a checkpoint, if it has one, and its public attributes."""
+    root = vars(owner).get("_root")
+    return [*([] if root is None else [Found(path, root, owner, "")]),
+            *[Found(join(path, name), x, owner, name) for name, x in public(owner)]]
+
+
+def inside_layer(layer: Any) -> list[tuple[str, Any]]:
+    """Return the attributes of a layer of Keras that may contain variables, sorted by name. A
+    private variable, such as the one behind the property `kernel`, has its public name."""
+    has = vars(layer)
+    found = [(name if name.lstrip("_") in has else name.lstrip("_"), x)
+             for name, x in sorted(has.items())
+             if is_variable(x) or hasattr(x, "add_loss") or not (
+                 name.startswith("_") or name == "variables" or hasattr(x, "apply_gradients"))]
+    inner_layers = getattr(layer, "layers", None)
+    return [*found, *([("layers", inner_layers)] if isinstance(inner_layers, list) else [])]
+
+
+def join(path: str, name: str) -> str:
+    """Return the path of a part; the path of the root is empty."""
+    return f"{path}/{name}" if path else name
+
+
+def resolved(name: str, same: Mapping[str, str]) -> str:
+    """Return a path in which each start that is another path of an object is replaced."""
+    at = ""
+    for part in name.split("/") if same else ():
+        at = join(at, part)
+        at = same.get(at, at)
+    return at if same else name
 
 
 def public(owner: Any) -> list[tuple[str, Any]]:

@@ -15,8 +15,21 @@ __all__ = ["CheckpointReader", "checkpoints_iterator", "list_variables", "load_c
            "load_variable"]
 
 
+SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"        # TensorFlow's names of variables end with it
+
+
+class ByName(dict[str, Any]):
+    """A dict by names of tensors, also with TensorFlow's suffix."""
+
+    def __missing__(self, name: str) -> Any:
+        if not name.endswith(SUFFIX):
+            raise KeyError(name)
+        return self[name.removesuffix(SUFFIX)]
+
+
 class CheckpointReader:
-    """The tensors of a checkpoint by name; created by `load_checkpoint`."""
+    """The tensors of a checkpoint by name; created by `load_checkpoint`. Names may have the suffix
+    that TensorFlow adds to names of variables."""
 
     def __init__(self, prefix: str) -> None:
         with checkpoint_at(prefix) as content:
@@ -24,18 +37,19 @@ class CheckpointReader:
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """Return the shape of each tensor."""
-        return {name: list(x.shape) for name, x in self._tensors.items()}
+        return ByName({name: list(x.shape) for name, x in self._tensors.items()})
 
     def get_variable_to_dtype_map(self) -> dict[str, Any]:
         """Return the dtype of each tensor."""
-        return {name: x.dtype for name, x in self._tensors.items()}
+        return ByName({name: x.dtype for name, x in self._tensors.items()})
 
     def has_tensor(self, tensor_str: str) -> bool:
         """Return True if there is a tensor with this name."""
-        return tensor_str in self._tensors
+        return tensor_str.removesuffix(SUFFIX) in self._tensors
 
     def get_tensor(self, tensor_str: str) -> Any:
         """Return the values of a tensor as an array."""
+        tensor_str = tensor_str.removesuffix(SUFFIX)
         if tensor_str not in self._tensors:
             raise NotFoundError(f"load_checkpoint: no tensor is called {tensor_str!r}; there are "
                                 f"{', '.join(sorted(self._tensors))}")

@@ -224,7 +224,7 @@ def test_all_mismatches_are_listed_and_nothing_is_assigned(prefix):
     a, b, d = df.Variable([[5.]]), df.Variable(5.), df.Variable(7.)
     mine = df.train.Checkpoint(a=a, b=b, d=d, random=df.random.Generator(1))
     with pytest.raises(errors.InvalidArgumentError) as caught:
-        mine.restore(path)
+        mine.restore(path, partial=False)
     assert str(caught.value).split("\n  ")[1:] == [
         "the checkpoint has no d", "the checkpoint has no random", "there is no batches here",
         "there is no epoch here", "there is no c here",
@@ -240,7 +240,7 @@ def test_partial_restore(prefix):
     a, d = df.Variable(5.), df.Variable(7.)
     mine = df.train.Checkpoint(a=a, d=d, m=2)
     with pytest.raises(errors.InvalidArgumentError, match="partial=True restores the rest"):
-        mine.restore(path)
+        mine.restore(path, partial=False)
     status = mine.restore(path, partial=True)
     assert (a.item(), d.item(), mine.m) == (1., 7., 2)
     assert (status.unused, status.unmatched) == (["n", "c"], ["d", "m"])
@@ -264,17 +264,18 @@ def test_incompatible_slots_raise(prefix):
             if built:
                 other.build([v])
             with pytest.raises(errors.InvalidArgumentError, match=r"no optimizer/slots/m/v here"):
-                df.train.Checkpoint(v=v, optimizer=other).restore(path)
+                df.train.Checkpoint(v=v, optimizer=other).restore(path, partial=False)
     rms = df.optimizers.RMSprop(0.1, centered=True)
     path = df.train.Checkpoint(v=v, optimizer=df.optimizers.RMSprop(0.1)).save(prefix)
     rms.build([v])
     with pytest.raises(errors.InvalidArgumentError, match=r"no optimizer/slots/.*/v"):
-        df.train.Checkpoint(v=v, optimizer=rms).restore(path)
+        df.train.Checkpoint(v=v, optimizer=rms).restore(path, partial=False)
     plain = df.optimizers.RMSprop(0.1)
     plain.build([v])
     path = df.train.Checkpoint(v=v, optimizer=plain).save(prefix)
     with pytest.raises(errors.InvalidArgumentError, match=r"checkpoint has no optimizer/slots/"):
-        df.train.Checkpoint(v=v, optimizer=df.optimizers.RMSprop(0.1, centered=True)).restore(path)
+        df.train.Checkpoint(v=v, optimizer=df.optimizers.RMSprop(0.1, centered=True)).restore(
+            path, partial=False)
     with pytest.raises(errors.InvalidArgumentError, match=r"slots/\w+/v is float32 \(1,\) in"):
         df.train.Checkpoint(v=df.Variable([1., 2.]), optimizer=df.optimizers.RMSprop(0.1)).restore(
             path)

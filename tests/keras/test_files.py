@@ -12,6 +12,7 @@ import pytest
 
 import dualflow as df
 from dualflow import errors, keras
+from dualflow.io import content
 from dualflow.keras import layers
 from tests.light import environment
 
@@ -141,7 +142,7 @@ def test_checkpoints_of_layers_and_optimizers(tmp_path):
     other.build((None, 2))
     checkpoint = df.train.Checkpoint(dense=other, adam=fresh)
     with pytest.raises(errors.DualflowError, match="adam"):     # its slots do not exist yet
-        checkpoint.restore(path)
+        checkpoint.restore(path, partial=False)
     assert fresh.learning_rate.numpy() == np.float32(0.5)
     fresh.build(other.trainable_variables)
     checkpoint.restore(path).assert_consumed()
@@ -151,3 +152,60 @@ def test_checkpoints_of_layers_and_optimizers(tmp_path):
     wider.build((None, 2))
     with pytest.raises(errors.DualflowError, match=r"(?s)\(2, 3\).*\(2, 4\)|\(2, 4\).*\(2, 3\)"):
         df.train.Checkpoint(dense=wider, adam=fresh).restore(path)
+
+
+# --- restoring before layers are built ---
+
+class Net(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.l1 = layers.Dense(5)
+        self.drop = layers.Dropout(0.5)
+
+    def call(self, x):
+        return self.drop(self.l1(x))
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_layers_and_slots_are_restored_when_they_are_built(tmp_path, traced):
+    def training():
+        net, adam = Net(), keras.optimizers.Adam(0.1)
+
+        def step(x):
+            with df.GradientTape() as tape:
+                loss = df.reduce_mean(net(x) ** 2)
+            grads = tape.gradient(loss, net.trainable_variables)
+            adam.apply_gradients(zip(grads, net.trainable_variables, strict=True))
+            return loss
+
+        return net, df.function(step) if traced else step, df.train.Checkpoint(net=net, adam=adam)
+
+    x = df.constant(X[0])
+    net, step, checkpoint = training()
+    for _ in range(3):
+        step(x)
+    path = checkpoint.save(str(tmp_path / "c"))
+    assert ("net/l1/kernel", [5, 5]) in df.train.list_variables(path)
+    other, again, restored = training()
+    status = restored.restore(path)
+    assert not other.l1.built
+    assert step(x).item() == again(x).item()
+    assert bits(net) == bits(other)
+    status.assert_consumed()
+
+
+def test_files_with_indices_as_names_are_restored(tmp_path):
+    """Earlier versions named the variables of a model by their indices."""
+    model, _ = program(1)
+    model.optimizer.build(model.trainable_variables)
+    run(model, [0, 1])
+    prefix = str(tmp_path / "c")
+    tensors = {f"model/{k}": v.value.value() for k, v in enumerate(model.variables)}
+    tensors |= {f"optimizer/{k}": v.value.value() for k, v in enumerate(model.optimizer.variables)}
+    tensors["save_counter"] = df.constant(1, df.int64)
+    content.write_content(prefix + ".safetensors", content.FORMAT, tensors, {})
+    again, restored = program(2)
+    again.optimizer.build(again.trainable_variables)
+    restored.restore(prefix, partial=False).assert_consumed()
+    assert bits(again) == bits(model)
+    assert run(again, [2]) == run(model, [2])

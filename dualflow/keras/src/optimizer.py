@@ -12,6 +12,7 @@ from keras.src.backend.common.stateless_scope import in_stateless_scope
 import dualflow as df
 from dualflow._core import current_graph
 from dualflow.keras.src.ops.convert import convert_to_tensor
+from dualflow.modules import attached, waiting
 from dualflow.ops.state import optimizer as fused
 
 
@@ -90,6 +91,7 @@ def install(optimizers: Any) -> None:
         cls = getattr(optimizers, name)
         cls.update_step = _updating(cls.update_step, update)
     optimizers.Optimizer.build = _building(optimizers.Optimizer.build)
+    optimizers.Optimizer.__setattr__ = _noticed(optimizers.Optimizer.__setattr__)
 
 
 def _building(build: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
@@ -106,6 +108,16 @@ def _building(build: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
 
     build_over.__doc__ = build.__doc__
     return build_over
+
+
+def _noticed(set_attribute: Callable[..., None]) -> Callable[..., None]:
+    """Restore values from checkpoints when an optimizer has new slots."""
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        set_attribute(self, name, value)
+        if waiting and isinstance(value, list):
+            attached(value)
+
+    return __setattr__
 
 
 def _updating(composed: Callable[..., None], update: Callable[..., None]) -> Callable[..., None]:
