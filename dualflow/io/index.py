@@ -12,6 +12,7 @@ from dualflow.io.files import SUFFIX, write_text
 __all__ = ["CheckpointState", "checkpoint_exists", "get_checkpoint_state", "latest_checkpoint"]
 
 INDEX = "checkpoint"
+OBSOLETE = "obsolete_checkpoint_paths"
 
 
 class CheckpointState:
@@ -30,19 +31,22 @@ class CheckpointState:
 
     def __init__(self, model_checkpoint_path: str, all_model_checkpoint_paths: list[str],
                  all_model_checkpoint_timestamps: list[float],
-                 last_preserved_timestamp: float | None = None) -> None:
+                 last_preserved_timestamp: float | None = None,
+                 obsolete: list[str] | None = None) -> None:
         self.model_checkpoint_path = model_checkpoint_path
         self.all_model_checkpoint_paths = all_model_checkpoint_paths
         self.all_model_checkpoint_timestamps = all_model_checkpoint_timestamps
         self.last_preserved_timestamp = last_preserved_timestamp
+        self._obsolete = obsolete or []         # a program that was killed has not removed them
 
     def __repr__(self) -> str:
         return f"<CheckpointState {self.model_checkpoint_path!r}>"
 
 
 def write_index(folder: str, paths: list[tuple[str, float]], name: str | None = None,
-                preserved: float | None = None) -> None:
-    """Write the index of checkpoints, the oldest first; paths in the folder become relative."""
+                preserved: float | None = None, obsolete: list[str] | None = None) -> None:
+    """Write the index of checkpoints, the oldest first; paths in the folder become relative.
+    `obsolete`: checkpoints that the caller is about to remove."""
     def relative(path: str) -> str:
         return os.path.relpath(path, folder or ".") if (
             os.path.dirname(os.path.abspath(path)) == os.path.abspath(folder or ".")) else path
@@ -53,6 +57,8 @@ def write_index(folder: str, paths: list[tuple[str, float]], name: str | None = 
         "all_model_checkpoint_timestamps": [when for _, when in paths]}
     if preserved is not None:
         state["last_preserved_timestamp"] = preserved
+    if obsolete:
+        state[OBSOLETE] = [relative(path) for path in obsolete]
     write_text(os.path.join(folder, name or INDEX), json.dumps(state, indent=1))
 
 
@@ -86,7 +92,8 @@ def get_checkpoint_state(checkpoint_dir: Any,
             os.path.join(folder, state["model_checkpoint_path"]),
             [os.path.join(folder, path) for path in state["all_model_checkpoint_paths"]],
             [float(when) for when in state["all_model_checkpoint_timestamps"]],
-            state.get("last_preserved_timestamp"))
+            state.get("last_preserved_timestamp"),
+            [os.path.join(folder, path) for path in state.get(OBSOLETE, ())])
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -25,7 +26,8 @@ class CheckpointManager:
     ----------
     checkpoint : Checkpoint
     directory : str
-        Created if it does not exist. Existing checkpoints with the same prefix are included.
+        Created if it does not exist. Existing checkpoints with the same prefix are included, also
+        the last ones of a program that was killed before it updated the index.
     max_to_keep : int or None
         Number of checkpoints to retain, or None to retain all.
     keep_checkpoint_every_n_hours : float, optional
@@ -38,6 +40,8 @@ class CheckpointManager:
         None.
     init_fn : callable, optional
         Called by `restore_or_initialize` if there is no checkpoint.
+    last_checkpoint_step : int, optional
+        The value of `step_counter` at the last checkpoint.
 
     Examples
     --------
@@ -58,7 +62,8 @@ class CheckpointManager:
                  keep_checkpoint_every_n_hours: float | None = None,
                  checkpoint_name: str = "ckpt", step_counter: Any = None,
                  checkpoint_interval: int | None = None,
-                 init_fn: Callable[[], Any] | None = None) -> None:
+                 init_fn: Callable[[], Any] | None = None,
+                 last_checkpoint_step: Any = None) -> None:
         if not isinstance(checkpoint, Checkpoint):
             raise InvalidArgumentError(f"CheckpointManager: got {checkpoint!r}, expected a "
                                        "Checkpoint")
@@ -77,7 +82,8 @@ class CheckpointManager:
         hours = keep_checkpoint_every_n_hours
         self._every = None if hours is None else hours * 3600
         self._counter, self._interval = step_counter, checkpoint_interval
-        self._last_step: int | None = None
+        self._last_step: int | None = (
+            None if last_checkpoint_step is None else int(last_checkpoint_step))
         self._init_fn = init_fn
         self._lock = threading.Lock()           # guards the fields below, for saving threads
         state = get_checkpoint_state(self.directory)
@@ -85,8 +91,30 @@ class CheckpointManager:
             (path, when) for path, when in zip(state.all_model_checkpoint_paths,
                                                state.all_model_checkpoint_timestamps, strict=False)
             if path.startswith(f"{self._prefix}-") and checkpoint_exists(path)]
+        self._last += self._unlisted()
+        self._obsolete = [] if state is None else [
+            path for path in state._obsolete if path.startswith(f"{self._prefix}-")]
         known = None if state is None else state.last_preserved_timestamp
         self._preserved = time.time() if known is None else known
+
+    def _unlisted(self) -> list[tuple[str, float]]:
+        """Return the checkpoints that are later than the index, the oldest first: complete files of
+        a program that was killed before it updated the index."""
+        found: list[tuple[int, str, float]] = []
+        if self._last:
+            last, when = self._last[-1]
+            number = re.compile(re.escape(os.path.basename(self._prefix)) + r"-(\d+)"
+                                + re.escape(SUFFIX))
+            listed = number.fullmatch(os.path.basename(last) + SUFFIX)
+            for name in os.listdir(self.directory) if listed else ():
+                path = os.path.join(self.directory, name)
+                match = number.fullmatch(name)
+                if match and listed and int(match[1]) > int(listed[1]):
+                    with suppress(FileNotFoundError):       # another program has removed it
+                        made = os.path.getmtime(path)
+                        if made >= when:
+                            found.append((int(match[1]), path.removesuffix(SUFFIX), made))
+        return [(path, made) for _, path, made in sorted(found)]
 
     @property
     def checkpoints(self) -> list[str]:
@@ -104,7 +132,7 @@ class CheckpointManager:
         return self._interval
 
     def save(self, checkpoint_number: Any = None, check_interval: bool = True,
-             wait: bool = True) -> str | Saving | None:
+             wait: bool = True, options: Any = None) -> str | Saving | None:
         """Save a checkpoint and, once it is on disk, remove the checkpoints that are too old.
 
         Parameters
@@ -115,6 +143,7 @@ class CheckpointManager:
             Whether to respect `checkpoint_interval`.
         wait : bool, default True
             If False, return at once; see `Checkpoint.save`.
+        options : ignored
 
         Returns
         -------
@@ -143,15 +172,16 @@ class CheckpointManager:
         with self._lock:
             last = [(p, when) for p, when in self._last if p != path]
             last.append((path, os.path.getmtime(path + SUFFIX)))
-            old: list[str] = []
+            kept = {p for p, _ in last}
+            old = [p for p in self._obsolete if p not in kept]
             while self._max_to_keep is not None and len(last) > self._max_to_keep:
                 oldest, when = last.pop(0)
                 if self._every is not None and when - self._preserved >= self._every:
                     self._preserved = when
                 else:
                     old.append(oldest)
-            write_index(self.directory, last, None, self._preserved)
-            self._last = last
+            write_index(self.directory, last, None, self._preserved, old)
+            self._last, self._obsolete = last, []
             for oldest in old:                  # after the index no longer lists them
                 with suppress(FileNotFoundError):
                     os.unlink(oldest + SUFFIX)
@@ -172,5 +202,6 @@ class CheckpointManager:
         status: Status = self.checkpoint.restore(path)
         if status.path is None and self._init_fn is not None:
             self._init_fn()
-        self._last_step = None if self._counter is None or path is None else int(self._counter)
+        if self._counter is not None and path is not None:
+            self._last_step = int(self._counter)
         return path

@@ -106,6 +106,11 @@ def test_checkpoint_interval(folder):
     again = manager_of(folder, step, step_counter=step, checkpoint_interval=5)
     again.restore_or_initialize()
     assert again.save() is None
+    known = manager_of(folder + "2", step, step_counter=step, checkpoint_interval=5,
+                       last_checkpoint_step=step.item() - 3)
+    assert known.restore_or_initialize() is None and known.save() is None
+    step.assign_add(2)
+    assert known.save() is not None
 
 
 def test_save_without_waiting(folder):
@@ -234,3 +239,74 @@ def test_killed_training_ends_as_if_uninterrupted(folder):
     again.optimizer.build(again.net.trainable_variables)
     again.run(12 - again.optimizer.iterations.item())
     assert again.weights() == whole.weights()
+
+
+INJECTED = """
+import os, signal, sys
+import dualflow as df
+from dualflow.io import files, manager as module
+
+folder, point, saves = sys.argv[1], sys.argv[2], int(sys.argv[3])
+v = df.Variable(0.)
+checkpoint = df.train.Checkpoint(v=v)
+manager = df.train.CheckpointManager(checkpoint, folder, max_to_keep=2)
+manager.restore_or_initialize()
+
+def killed_in(place, name, before):
+    function = getattr(place, name)
+    def call(*args, **kwargs):
+        if before(*args):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*args, **kwargs)
+    setattr(place, name, call)
+
+for k in range(saves + 1):
+    if k == saves:
+        if point == "rename":
+            killed_in(os, "replace", lambda a, b: b.endswith(".safetensors"))
+        elif point == "index":
+            killed_in(module, "write_index", lambda *args: True)
+        elif point == "rename of the index":
+            killed_in(os, "replace", lambda a, b: b.endswith("checkpoint"))
+        else:
+            killed_in(os, "unlink", lambda path: path.endswith(".safetensors"))
+    v.assign_add(1.)
+    manager.save()
+"""
+
+
+@pytest.mark.parametrize("point", ["rename", "index", "rename of the index", "unlink"])
+def test_no_files_are_left_by_a_kill_at_each_point(folder, point):
+    """After kills at the same point of a save, the next save leaves only the files in the index."""
+    done = 0
+    for k in range(1, 4):
+        saves = k + (point == "unlink")             # a file must be old
+        child = subprocess.run([sys.executable, "-c", INJECTED, folder, point, str(saves)],
+                               check=False)
+        assert child.returncode == -signal.SIGKILL
+        complete = saves + (point != "rename")      # a file counts once it has its name
+        done += complete
+        v = df.Variable(0.)
+        manager = manager_of(folder, v)
+        assert manager.restore_or_initialize() == os.path.join(folder, f"ckpt-{done}")
+        assert v.item() == done
+        assert manager.latest_checkpoint == manager.checkpoints[-1]
+    v.assign_add(1.)
+    manager.save()
+    assert names(folder) == sorted(os.path.basename(path) for path in manager.checkpoints)
+    assert manager.checkpoints == [os.path.join(folder, f"ckpt-{k}") for k in (done, done + 1)]
+    assert manager_of(folder).checkpoints == manager.checkpoints
+
+
+def test_files_of_other_programs_are_not_removed(folder):
+    manager = manager_of(folder, max_to_keep=1, keep_checkpoint_every_n_hours=0)
+    for _ in range(3):
+        manager.save()                              # each older one is preserved permanently
+    manager.checkpoint.write(os.path.join(folder, "ckpt-best"))
+    manager.checkpoint.write(os.path.join(folder, "ckpt-2-copy"))
+    manager.checkpoint.write(os.path.join(folder, "other-9"))
+    again = manager_of(folder, max_to_keep=1)
+    assert again.checkpoints == [os.path.join(folder, "ckpt-3")]
+    again.restore_or_initialize()
+    again.save()
+    assert names(folder) == ["ckpt-1", "ckpt-2", "ckpt-2-copy", "ckpt-4", "ckpt-best", "other-9"]
