@@ -1,5 +1,8 @@
-"""Saving and loading modules with their functions, under TensorFlow's names; the same as
+"""Saving and loading modules with their functions, under TensorFlow's names; `save` and `load` are
 `dualflow.save` and `dualflow.load`."""
 
-from dualflow.io.load import load as load
+from dualflow.io.load import contains_saved_model as contains_saved_model, load as load
 from dualflow.io.save import save as save
+from dualflow.io.signatures import DEFAULT as DEFAULT_SERVING_SIGNATURE_DEF_KEY
+
+__all__ = ["DEFAULT_SERVING_SIGNATURE_DEF_KEY", "contains_saved_model", "load", "save"]

@@ -9,24 +9,28 @@ from dualflow._core import Variable
 from dualflow.errors import DataLossError, DualflowError, NotFoundError
 from dualflow.io.content import TensorFile, content_of
 from dualflow.io.loaded import GLOBAL, LoadedFunction
-from dualflow.io.save import FILE, FORMAT, FUNCTIONS
+from dualflow.io.save import FILE, FORMAT, FUNCTIONS, SIGNATURES
+from dualflow.io.signatures import SignatureFunction
 from dualflow.modules import Module
 from dualflow.ops.random.random_generator import Generator, get_global_generator
 
-__all__ = ["LoadedModule", "load"]
+__all__ = ["LoadedModule", "contains_saved_model", "load"]
 
 
-def load(directory: Any) -> LoadedModule:
+def load(directory: Any, tags: Any = None, options: Any = None) -> LoadedModule:
     """Load a module that `save` has written: it has the same attributes, and its functions accept
     the arguments for which they had been traced.
 
     Parameters
     ----------
     directory : str
+    tags, options : ignored
 
     Returns
     -------
     LoadedModule
+        Its attribute `signatures` is a dict of functions that take tensors by name and return
+        dicts of tensors.
 
     Raises
     ------
@@ -65,12 +69,29 @@ def load(directory: Any) -> LoadedModule:
             raise DataLossError(f"{path} has an invalid manifest: {error!r}") from error
 
 
+def contains_saved_model(export_dir: Any) -> bool:
+    """Return True if a directory has a saved module.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.saved_model.contains_saved_model("/no/such/folder")
+    False
+    """
+    return os.path.isfile(os.path.join(os.fspath(export_dir), FILE))
+
+
 class LoadedModule(Module):
     """A module created by `load`, with the attributes of the saved module."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function that was saved as ``__call__``."""
         return self.__getattr__("__call__")(*args, **kwargs)
+
+    @property
+    def signatures(self) -> dict[str, SignatureFunction]:
+        """The signatures by key."""
+        return dict(self.__dict__.get(SIGNATURES, {}))
 
     def __getattr__(self, name: str) -> Any:
         found = self.__dict__.get(FUNCTIONS, {}).get(name)
@@ -103,6 +124,9 @@ class Loading:
             functions = {name: x for name, x in has.items() if isinstance(x, LoadedFunction)}
             module.__dict__.update({k: x for k, x in has.items() if k not in functions})
             module.__dict__[FUNCTIONS] = functions
+        self.modules[0].__dict__[SIGNATURES] = {
+            key: SignatureFunction(key, self.functions[x["function"]], x["inputs"], x["outputs"])
+            for key, x in said.get("signatures", {}).items()}
 
     def _made(self, saved: Any) -> Any:
         """Return the value of an attribute."""

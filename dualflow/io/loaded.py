@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from dualflow._core import Symbol, TensorSpec, Variable
+from dualflow._core import Symbol, TensorSpec, Variable, as_tensor
 from dualflow.dtypes import as_dtype
-from dualflow.errors import InvalidArgumentError
+from dualflow.errors import DualflowError, InvalidArgumentError
 from dualflow.graph.calls.arguments import (
     Arguments,
     NumberLeaf,
@@ -61,6 +61,10 @@ class LoadedFunction:
                     refused = error
         if refused is not None:
             raise refused
+        for trace in self._traces:
+            converted = trace.converted(leaves)
+            if treedef == trace.treedef and converted is not None:
+                return trace(converted)
         if not self._traces:
             raise InvalidArgumentError(
                 f"{self._who} was not traced when it was saved: call it before, or give it an "
@@ -118,6 +122,20 @@ class LoadedTrace:
         """Return True if the trace accepts a call."""
         return treedef == self.treedef and all(
             mine.matches(key) for mine, key in zip(self.leaves, keys, strict=True))
+
+    def converted(self, leaves: Sequence[Any]) -> list[Any] | None:
+        """Return arguments with Python numbers converted to scalar tensors, or None if the trace
+        does not accept them."""
+        made = list(leaves)
+        for k, (mine, x) in enumerate(zip(self.leaves, leaves, strict=False)):
+            if isinstance(mine, TensorLeaf) and isinstance(x, bool | int | float):
+                try:
+                    made[k] = as_tensor(x, mine.dtype)
+                except DualflowError:
+                    return None
+        accepted = len(made) == len(self.leaves) and all(
+            mine.matches(leaf_key(x)) for mine, x in zip(self.leaves, made, strict=True))
+        return made if accepted else None
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         made = iter(self._function(*[leaves[k] for k in self._given]))

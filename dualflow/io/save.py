@@ -28,6 +28,7 @@ from dualflow.io.content import write_content
 from dualflow.io.files import SUFFIX, safetensors
 from dualflow.io.loaded import GLOBAL, LoadedFunction
 from dualflow.io.serialize_trace import NAMED, SerializedTrace
+from dualflow.io.signatures import as_module, described, functions_by_key
 from dualflow.io.structure import VALUES, plain, saved_parameter, saved_skeleton
 from dualflow.modules import Module, attributes
 from dualflow.ops.random.random_generator import Generator, get_global_generator
@@ -37,19 +38,25 @@ __all__ = ["save"]
 FORMAT = "dualflow module 1"
 FILE = f"module{SUFFIX}"
 FUNCTIONS = "_functions"        # the attribute of a loaded module that holds its functions
+SIGNATURES = "_signatures"      # and its signatures
 
 
-def save(module: Module, directory: Any) -> None:
+def save(module: Any, directory: Any, signatures: Any = None, options: Any = None) -> None:
     """Save a module with the traces of its functions, so that it can run without its code.
 
     Parameters
     ----------
-    module : Module
+    module : Module, or a model of Keras with known inputs
         Saved are its variables and those of inner modules; numbers, strings and random generators
         in attributes; and all traces of each `function`. A function with an `input_signature`
         and without traces is traced for the signature.
     directory : str
         Created if it does not exist. An existing module is replaced once the new one is on disk.
+    signatures : function, result of `get_concrete_function`, or dict of str to these, optional
+        Functions of tensors, which `load` returns as `signatures`; a single one has the key
+        "serving_default". Functions need an `input_signature`. A model of Keras has the signature
+        of its inputs by default.
+    options : ignored
 
     Raises
     ------
@@ -76,12 +83,14 @@ def save(module: Module, directory: Any) -> None:
     >>> scale(df.constant([1., 2.])).tolist(), scale.variables[0].item()
     ([3.0, 6.0], 3.0)
     """
+    module, default = as_module(module)
     if not isinstance(module, Module):
         raise InvalidArgumentError(f"save: got {type(module).__name__}, expected a Module")
     if current_graph() is not None:
         raise InvalidArgumentError("save: a traced function cannot save; save between its calls")
     safetensors()
     saved = Saved(module)
+    saved.add_signatures(functions_by_key(signatures if signatures is not None else default))
     path = os.path.join(os.fspath(directory), FILE)
     write_content(path, FORMAT, saved.tensors(), {"module": saved.description()})
 
@@ -109,6 +118,14 @@ class Saved:
                 if isinstance(unwrapped(x), Variable | Generator):
                     self.name(unwrapped(x), f"{k}/{path}" if k else path)
         self.trees: list[Any] = [self._tree(m) for m in self.modules]
+        self.signatures: dict[str, Any] = {}
+
+    def add_signatures(self, traces: dict[str, Any]) -> None:
+        """Add functions under their keys."""
+        for key, x in traces.items():
+            inputs, outputs = described(key, x)
+            self.signatures[key] = {"function": self._function(getattr(x, "_function", x), key),
+                                    "inputs": inputs, "outputs": outputs}
 
     def name(self, x: Variable | Tensor | Generator, wanted: str = "") -> str:
         """Return the name of a variable, constant or generator; add it to the file if it is new."""
@@ -134,7 +151,7 @@ class Saved:
 
     def description(self) -> Any:
         """Return the JSON part of the file."""
-        return {"modules": self.trees, "functions": self.functions,
+        return {"modules": self.trees, "functions": self.functions, "signatures": self.signatures,
                 "variables": {name: [v.name, v.trainable] for name, v in self.variables.items()},
                 "generators": {name: self._state(g) for name, g in self.generators.items()}}
 
@@ -150,7 +167,7 @@ class Saved:
         """Return a module as JSON: its name and its saved attributes."""
         has: dict[str, Any] = {}
         for name, x in [*functions_of(module), *attributes(module)]:
-            found = None if name == FUNCTIONS else self._attribute(
+            found = None if name in (FUNCTIONS, SIGNATURES) else self._attribute(
                 x, f"{type(module).__name__}.{name}", ())
             if found is not None:
                 has[name] = found

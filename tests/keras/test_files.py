@@ -209,3 +209,24 @@ def test_files_with_indices_as_names_are_restored(tmp_path):
     restored.restore(prefix, partial=False).assert_consumed()
     assert bits(again) == bits(model)
     assert run(again, [2]) == run(model, [2])
+
+
+@pytest.mark.parametrize("functional", [False, True])
+def test_models_are_saved_with_a_signature(tmp_path, functional):
+    keras.utils.set_random_seed(1)
+    x = keras.Input((4,), name="x")
+    inner = [layers.Dense(3, name="d"), layers.BatchNormalization(), layers.Dropout(0.5)]
+    model = keras.Sequential([x, *inner])
+    if functional:
+        model = keras.Model(x, inner[2](inner[1](inner[0](x))))
+    df.saved_model.save(model, str(tmp_path))
+    loaded = df.saved_model.load(str(tmp_path))
+    serve = loaded.signatures["serving_default"]
+    key = model.output_names[0] if functional else "output_0"
+    for n in (1, 5):
+        given = df.random.normal([n, 4], seed=n)
+        assert serve(x=given)[key].tolist() == model(given).numpy().tolist()
+    assert len(loaded.variables) == len(model.variables)
+    assert len(loaded.trainable_variables) == len(model.trainable_variables)
+    with pytest.raises(errors.InvalidArgumentError, match="got Net, expected a Module"):
+        df.saved_model.save(Net(), str(tmp_path))       # its inputs are unknown
