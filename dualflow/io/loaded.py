@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from dualflow import nest
 from dualflow._core import Symbol, TensorSpec, Variable, as_tensor
 from dualflow.dtypes import as_dtype
-from dualflow.errors import DualflowError, InvalidArgumentError
+from dualflow.errors import DualflowError, InvalidArgumentError, ShapeError
 from dualflow.graph.calls.arguments import (
     Arguments,
     NumberLeaf,
@@ -22,6 +23,7 @@ from dualflow.io.replay import OtherSizes, TraceInterpreter
 from dualflow.io.structure import loaded, signature_of
 from dualflow.ops.random.random_generator import get_global_generator
 
+SIZES = 28, 784, 5040           # assumed sizes: of images, and a multiple of small numbers
 GLOBAL = "global"               # the name of the global generator
 CONSTANT = "value", "saved"     # kinds of results that are not computed
 
@@ -115,8 +117,12 @@ class LoadedTrace:
         leaves = [self.leaves[k] for k in self._given]
         given = [TensorSpec(leaf.shape, leaf.dtype) if isinstance(leaf, TensorLeaf)
                  else leaf.kind(2) for leaf in leaves]
+
+        def compile(specs: list[Any]) -> None:
+            self._function.get_concrete_function(*specs).compiled(specs)
+
         with suppress(OtherSizes):
-            self._function.get_concrete_function(*given).compiled(given)
+            for_some_sizes(compile, given)
 
     def matches(self, treedef: Any, keys: Sequence[Any]) -> bool:
         """Return True if the trace accepts a call."""
@@ -145,6 +151,20 @@ class LoadedTrace:
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.leaves))})"
+
+
+def for_some_sizes(trace: Callable[[Any], Any], specs: Any) -> Any:
+    """Return the result of tracing for specs with unknown sizes. If an op, such as a reshape to
+    [-1, 784], does not accept the size that tracing assumes, other sizes are assumed."""
+    try:
+        return trace(specs)
+    except ShapeError:
+        for size in SIZES:
+            with suppress(ShapeError):
+                return trace(nest.map_structure(lambda x, size=size: x if not isinstance(
+                    x, TensorSpec) else TensorSpec([size if d is None else d for d in x.shape],
+                                                   x.dtype, x.name), specs))
+        raise
 
 
 def returned(kind: str, x: Any) -> Any:

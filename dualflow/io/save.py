@@ -26,7 +26,7 @@ from dualflow.graph.calls.concrete import DATA_NUMBER, ROWS, ConcreteFunction
 from dualflow.graph.calls.function import Function
 from dualflow.io.content import write_content
 from dualflow.io.files import SUFFIX, safetensors
-from dualflow.io.loaded import GLOBAL, LoadedFunction
+from dualflow.io.loaded import GLOBAL, LoadedFunction, for_some_sizes
 from dualflow.io.serialize_trace import NAMED, SerializedTrace
 from dualflow.io.signatures import as_module, described, functions_by_key
 from dualflow.io.structure import VALUES, plain, saved_parameter, saved_skeleton
@@ -272,7 +272,8 @@ def traces_of(function: Function[..., Any] | ConcreteFunction) -> list[ConcreteF
         return [function]
     if function.input_signature is None or function.concrete_functions:
         return function.concrete_functions
-    trace = function.get_concrete_function()
+    trace = for_some_sizes(lambda specs: function.get_concrete_function(*specs),
+                           list(function.input_signature))
     open_sizes = [leaf for leaf, spec in zip(trace.leaves, function.arguments.specs or (),
                                              strict=False) if leaf.shape != spec.shape]
     if open_sizes:

@@ -12,7 +12,7 @@ from dualflow.graph.calls.arguments import TensorLeaf
 from dualflow.graph.calls.concrete import ConcreteFunction
 from dualflow.graph.calls.decorator import function
 from dualflow.graph.calls.function import Function
-from dualflow.io.loaded import LoadedFunction
+from dualflow.io.loaded import LoadedFunction, for_some_sizes
 from dualflow.modules import Module
 
 __all__ = ["SignatureFunction"]
@@ -99,7 +99,8 @@ def trace_of(key: str, x: Any) -> Any:
             raise InvalidArgumentError(
                 f"save: the signature {key} is a function without an input_signature; give it one, "
                 "or pass the result of its get_concrete_function")
-        held = held.get_concrete_function()
+        held = for_some_sizes(lambda specs: held.get_concrete_function(*specs),
+                              list(held.input_signature))
     if not isinstance(held, ConcreteFunction):
         raise InvalidArgumentError(f"save: the signature {key} is {x!r}, expected a function "
                                    "traced by dualflow")

@@ -63,6 +63,24 @@ def test_signatures_of_every_kind(folder):
     assert tape.gradient(y, loaded.v).item() == 2.
 
 
+@pytest.mark.parametrize(("shape", "sizes"), [
+    ([None, None, None], [3, 28, 28]), ([None], [1568]), ([None, None], [56, 28]),
+    ([None, 28, 28], [3, 28, 28])])
+def test_unknown_sizes_are_not_assumed_to_be_eight(folder, shape, sizes):
+    module = df.Module()
+    module.flat = df.function(lambda x: df.reshape(x, [-1, 784]) * 2.,
+                              input_signature=[df.TensorSpec(shape, name="x")])
+    df.save(module, folder, signatures=module.flat)
+    loaded = df.load(folder)
+    x = df.random.normal(sizes, seed=1)
+    assert loaded.flat(x).tolist() == module.flat(x).tolist()
+    infer = loaded.signatures["serving_default"]
+    assert infer(x)["output_0"].tolist() == module.flat(x).tolist()
+    if len(shape) != 3 or shape[1] is None:
+        with pytest.raises(errors.ShapeError, match="784"):
+            loaded.flat(df.ones([1] * len(sizes)))
+
+
 def test_signatures_of_a_loaded_module_are_saved_again(folder):
     module = Scale()
     df.save(module, folder, signatures=module.both)
