@@ -70,7 +70,7 @@ def load(directory: Any, tags: Any = None, options: Any = None) -> LoadedModule:
 
 
 def contains_saved_model(export_dir: Any) -> bool:
-    """Return True if a directory has a saved module.
+    """Return True if the directory `export_dir` has a saved module.
 
     Examples
     --------

@@ -69,7 +69,7 @@ class SignatureFunction:
 def specs_of(listed: list[Any]) -> dict[str, TensorSpec]:
     """Return specs by name."""
     return {name: TensorSpec(tuple(shape), as_dtype(dtype), name)
-            for name, dtype, shape in listed}
+            for name, dtype, shape, *_ in listed}
 
 
 def named(result: Any) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from dualflow.compat.v1 import (
     metrics as metrics,
     nn as nn,
     random as random,
+    saved_model as saved_model,
     strings as strings,
     summary as summary,
     test as test,
