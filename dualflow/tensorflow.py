@@ -170,17 +170,20 @@ def report() -> str:
                       for name, n in missing.most_common()])
 
 
-def cells(path: str) -> str:
-    """Return the code of a notebook, without lines for IPython."""
+def cells(path: str) -> list[str]:
+    """Return the code cells of a notebook. Lines for IPython, and cells in other languages, become
+    comments."""
     with open(path, encoding="utf-8") as file:
         found = json.load(file)["cells"]
-    lines: list[str] = []
-    for cell in found:
-        if cell["cell_type"] == "code":
-            lines += ["".join(cell["source"])]
-    return "\n\n".join(["\n".join([
-        "pass  # " + line.strip() if line.lstrip().startswith(("!", "%")) else line
-        for line in cell.split("\n")]) for cell in lines]) + "\n"
+    return [_python("".join(cell["source"])) for cell in found if cell["cell_type"] == "code"]
+
+
+def _python(cell: str) -> str:
+    """Return a cell without lines for IPython."""
+    lines = cell.split("\n")
+    other = cell.startswith("%%") and lines[0].split()[0] not in ("%%time", "%%timeit", "%%capture")
+    return "\n".join(["pass  # " + line.strip() if other or line.lstrip().startswith(("!", "%"))
+                      else line for line in lines])
 
 
 def run(arguments: list[str]) -> None:
@@ -193,7 +196,7 @@ def run(arguments: list[str]) -> None:
     made = ""
     if path.endswith(".ipynb"):
         with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
-            file.write(cells(path))
+            file.write("\n\n".join(cells(path)) + "\n")
         path = made = file.name
     try:
         runpy.run_path(path, run_name="__main__")
