@@ -11,11 +11,13 @@ are counted; `report` lists them. The real TensorFlow cannot be imported in the 
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.abc
 import importlib.machinery
 import json
 import os
+import re
 import runpy
 import sys
 import tempfile
@@ -30,6 +32,7 @@ __all__ = ["VERSION", "bind", "missing", "report"]
 
 VERSION = "2.99.0"      # programs compare it as text or as numbers: later than "2.8" and "2.21"
 ROOT = "tensorflow"
+IPYTHON = re.compile(r"\s*([\w, ]+=\s*)?(!|%%?\w)")     # lines such as ``files = !ls``
 missing: Counter[str] = Counter()       # uses of names that dualflow lacks
 places: dict[str, list[str]] = {}       # the lines of these uses
 
@@ -43,7 +46,7 @@ class _Module(ModuleType):
         self._target = target
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name.startswith("_") and not (name == "__version__" and "keras" in self.__name__):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         path = f"{self.__name__}.{name}"
         try:
@@ -66,7 +69,18 @@ def _named(path: str, target: Any, name: str) -> Any:
         return _keras("keras._tf_keras.keras")
     if path == "tensorflow.compat.v2":
         return dualflow
-    return getattr(target, name)
+    if path in ("tensorflow.losses", "tensorflow.metrics"):
+        return getattr(_keras("keras._tf_keras.keras"), name)
+    try:
+        return getattr(target, name)
+    except AttributeError:
+        if "tensorflow.keras" not in path and "v1.keras" not in path:
+            raise
+        home = path.partition("keras")[1:]      # old names that Keras 3 has without TensorFlow's
+        found: Any = sys.modules["keras"]
+        for part in "".join(home).split(".")[1:]:
+            found = getattr(found, part)
+        return found
 
 
 def _keras(name: str) -> ModuleType:
@@ -179,11 +193,23 @@ def cells(path: str) -> list[str]:
 
 
 def _python(cell: str) -> str:
-    """Return a cell without lines for IPython."""
-    lines = cell.split("\n")
-    other = cell.startswith("%%") and lines[0].split()[0] not in ("%%time", "%%timeit", "%%capture")
-    return "\n".join(["pass  # " + line.strip() if other or line.lstrip().startswith(("!", "%"))
-                      else line for line in lines])
+    """Return a cell with lines for IPython, and the lines that continue them, as comments."""
+    try:
+        ast.parse(cell)
+        return cell
+    except (SyntaxError, ValueError):
+        lines = cell.split("\n")
+    other = cell.startswith("%%") and not cell.startswith(("%%time", "%%capture"))
+    continued = False
+    for k, line in enumerate(lines):
+        if other or continued:
+            lines[k] = f"# {line}"
+        elif IPYTHON.match(line):
+            lines[k] = re.sub(r"\S", r"pass  # \g<0>", line, count=1)
+        else:
+            continue
+        continued = line.endswith("\\")
+    return "\n".join(lines)
 
 
 def run(arguments: list[str]) -> None:

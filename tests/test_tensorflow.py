@@ -37,6 +37,10 @@ import tensorflow.keras.backend as K
 assert keras.layers.Dense is Dense is tf.keras.layers.Dense
 import keras as other
 assert other.layers.Dense is Dense and other.backend.backend() == "dualflow"
+assert tf.losses.MSE is tf.keras.losses.mean_squared_error is tf.keras.metrics.mean_squared_error
+assert tf.metrics.BinaryAccuracy is keras.metrics.BinaryAccuracy
+assert tf.keras.saving.register_keras_serializable and tf.keras.__version__ == other.__version__
+assert not hasattr(tf.keras.losses, "absent_loss")
 model = keras.Sequential([Dense(2), Dense(1)])
 model.compile("sgd", tf.keras.losses.MSE)
 data = tf.data.Dataset.from_tensor_slices((tf.ones([8, 3]), tf.zeros([8, 1]))).batch(4)
@@ -78,7 +82,10 @@ def test_notebook(tmp_path):
         {"cell_type": "markdown", "source": ["# A title"]},
         {"cell_type": "code", "source": ["%matplotlib inline\n", "!pip install tensorflow\n",
                                          "import tensorflow as tf\n", "x = tf.constant(1)"]},
-        {"cell_type": "code", "source": "print((x + 1).numpy())"}]}))
+        {"cell_type": "code", "source": "if True:\n    !echo a \\\n  b\nfiles = !ls\n%time x"},
+        {"cell_type": "code", "source": "%%bash\necho a\n  b"},
+        {"cell_type": "code", "source": "%%time\nz = 3"},
+        {"cell_type": "code", "source": "print('%d'\n      %(x + 1).numpy())"}]}))
     made = run(path)
     assert (made.returncode, made.stdout) == (0, "2\n"), made.stderr
 
