@@ -2,8 +2,9 @@
 programs for TensorFlow run unmodified: ``import tensorflow as tf``, ``from tensorflow.keras import
 layers``, ``import tensorflow.compat.v1 as tf``.
 
-``python -m dualflow.tensorflow PROGRAM [ARGUMENTS]`` runs a program or a notebook this way, and
-prints the names that were missing.
+``python -m dualflow.tensorflow [--v1] PROGRAM [ARGUMENTS]`` runs a program or a notebook this way,
+and prints the names that were missing. The option ``--v1`` before PROGRAM binds the name to
+dualflow.compat.v1, for programs that were written for TensorFlow 1.
 
 `tf.keras` is Keras 3 on dualflow, with the names of TensorFlow's package. Names that dualflow lacks
 are counted; `report` lists them. The real TensorFlow cannot be imported in the same process.
@@ -30,7 +31,9 @@ from dualflow._util.frames import FROZEN, user_frame
 
 __all__ = ["VERSION", "bind", "missing", "report"]
 
-VERSION = "2.99.0"      # programs compare it as text or as numbers: later than "2.8" and "2.21"
+# By major version. Programs compare it as text or as numbers: later than "2.8" and "2.21".
+VERSIONS = {1: "1.15.0", 2: "2.99.0"}
+VERSION = VERSIONS[2]
 ROOT = "tensorflow"
 IPYTHON = re.compile(r"\s*([\w, ]+=\s*)?(!|%%?\w)")     # lines such as ``files = !ls``
 missing: Counter[str] = Counter()       # uses of names that dualflow lacks
@@ -69,6 +72,8 @@ def _named(path: str, target: Any, name: str) -> Any:
         return _keras("keras._tf_keras.keras")
     if path == "tensorflow.compat.v2":
         return dualflow
+    if path == "tensorflow.compat":
+        return dualflow.compat
     if path in ("tensorflow.losses", "tensorflow.metrics"):
         return getattr(_keras("keras._tf_keras.keras"), name)
     try:
@@ -147,16 +152,17 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _root() -> ModuleType:
-    found = sys.modules.get(ROOT)
-    if not isinstance(found, _Module):
-        found = sys.modules[ROOT] = _Module(ROOT, dualflow)
-        found.__version__ = VERSION     # type: ignore[attr-defined]
-    return found
+    return sys.modules.get(ROOT) or bind()
 
 
-def bind() -> ModuleType:
+def bind(major: int = 2) -> ModuleType:
     """Bind the name `tensorflow` to dualflow and return the module. The import of this module has
-    done it already.
+    done it already, for TensorFlow 2.
+
+    Parameters
+    ----------
+    major : {2, 1}
+        1 binds the name to `dualflow.compat.v1`, for programs for TensorFlow 1.
 
     Examples
     --------
@@ -167,7 +173,14 @@ def bind() -> ModuleType:
     """
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
-    return _root()
+    found = sys.modules.get(ROOT)
+    if not isinstance(found, _Module) or found.__version__ != VERSIONS[major]:
+        for name in [name for name in sys.modules if name.startswith(f"{ROOT}.")]:
+            del sys.modules[name]
+        target = dualflow if major == 2 else importlib.import_module("dualflow.compat.v1")
+        found = sys.modules[ROOT] = _Module(ROOT, target)
+        found.__version__ = VERSIONS[major]     # type: ignore[attr-defined]
+    return found
 
 
 def report() -> str:
@@ -214,8 +227,11 @@ def _python(cell: str) -> str:
 
 def run(arguments: list[str]) -> None:
     """Run the program; its own exit code is the result."""
+    if arguments[:1] == ["--v1"]:
+        bind(1)
+        arguments = arguments[1:]
     if not arguments:
-        sys.exit("usage: python -m dualflow.tensorflow PROGRAM [ARGUMENTS]")
+        sys.exit("usage: python -m dualflow.tensorflow [--v1] PROGRAM [ARGUMENTS]")
     path = arguments[0]
     sys.argv = arguments
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))

@@ -48,8 +48,22 @@ print(len(model.fit(data, epochs=2, verbose=0).history["loss"]))
 """
 
 
-def run(path, *arguments):
-    return subprocess.run([sys.executable, "-m", "dualflow.tensorflow", str(path), *arguments],
+FIRST = """
+import sys
+import tensorflow as tf
+from tensorflow.contrib import layers
+import tensorflow.compat.v1 as tf1
+
+x = tf.placeholder(tf.float32, [None, 2])
+with tf.Session() as sess:
+    print(sys.argv[1:], tf.__version__, sess.run(layers.flatten(x), {x: [[1., 2.]]}))
+assert tf1.placeholder is tf.placeholder and tf.compat.v2.constant(1.).numpy() == 1.
+"""
+
+
+def run(path, *arguments, options=()):
+    return subprocess.run([sys.executable, "-m", "dualflow.tensorflow", *options, str(path),
+                           *arguments],
                           capture_output=True, text=True, check=False, timeout=300)
 
 
@@ -65,6 +79,13 @@ def test_program(tmp_path):
     names = made.stderr.split("uses:\n")[1].splitlines()
     assert names[0].split() == ["2", "tensorflow.absent_name", f"{path}:12"]
     assert names[1].split() == ["1", "tensorflow.absent", f"{path}:16"]
+
+
+def test_program_for_tensorflow_1(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(FIRST)
+    made = run(path, "--rate", "3", options=["--v1"])
+    assert (made.returncode, made.stdout) == (0, "['--rate', '3'] 1.15.0 [[1. 2.]]\n"), made.stderr
 
 
 def test_programs_without_missing_names_print_nothing_else(tmp_path):

@@ -4,6 +4,8 @@
 and the first line of its error. A program counts as one cell. The last line of the output lists
 the names that dualflow lacks. `tests/public/report.py` starts the process and reads these lines.
 
+Files that use names of TensorFlow 1 find the name `tensorflow` bound to `dualflow.compat.v1`.
+
 States: "runs"; "fails"; "follows" if an earlier cell that did not run defines the missing name;
 "needs" if the cell needs the network or a package that is not installed; "time" after SECONDS.
 """
@@ -12,6 +14,7 @@ import ast
 import contextlib
 import json
 import os
+import re
 import runpy
 import signal
 import socket
@@ -21,6 +24,8 @@ from functools import partial
 import dualflow.tensorflow
 
 OUTPUT = os.fdopen(os.dup(1), "w")      # a cell may print whatever it likes
+FIRST = re.compile(r"tf\.(Session|placeholder|get_variable|contrib|enable_eager_execution|"
+                   r"random_normal|train\.AdamOptimizer)\b|tensorflow\.contrib")
 OFFLINE = "no network in this process"
 
 
@@ -38,6 +43,13 @@ def offline(*_, **__):
 
 def say(**line):
     print(json.dumps(line), file=OUTPUT, flush=True)
+
+
+def is_first(path):
+    """Return True if a file is written for TensorFlow 1."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    return FIRST.search(text) is not None and "compat.v1" not in text
 
 
 def names(source):
@@ -117,6 +129,8 @@ def run(path, seconds):
     sys.argv = [path]
     sys.path.insert(0, os.path.dirname(path))
     unbound = set()
+    if is_first(path):
+        dualflow.tensorflow.bind(1)
     if path.endswith(".ipynb"):
         scope = sys.modules["__main__"].__dict__
         for number, source in enumerate(dualflow.tensorflow.cells(path)):

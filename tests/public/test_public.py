@@ -23,6 +23,7 @@ STATES = ["runs", "runs", "runs", "fails", "follows", "fails", "runs", "fails", 
 def test_report(tmp_path, monkeypatch):
     monkeypatch.setattr("tests.public.report.CELL", 2.)
     (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "first.py").write_text(PROGRAM.replace("tf.reduce", "tf.Session, tf.reduce"))
     (tmp_path / "other.py").write_text("raise ValueError('does not name the package')\n")
     (tmp_path / "crash.py").write_text("import os, tensorflow\nos.abort()\n")
     (tmp_path / "notebook.ipynb").write_text(json.dumps({"cells": [
@@ -30,7 +31,7 @@ def test_report(tmp_path, monkeypatch):
         *[{"cell_type": "code", "source": cell.splitlines(True)} for cell in CELLS]]}))
     lines = []
     total = report([tmp_path], lines.append)
-    assert total == {**{s: STATES.count(s) for s in STATES}, "runs": STATES.count("runs") + 1,
+    assert total == {**{s: STATES.count(s) for s in STATES}, "runs": STATES.count("runs") + 2,
                      "crash": 1}
     text = "\n".join(lines)
     for part in ("cell 5 fails: ValueError: a\n", "    1 ValueError: a\n",
