@@ -14,7 +14,7 @@ SOURCES = "\n".join(p.read_text() for p in sorted(HERE.glob("*.py")))
 NAMESPACES = ["initializers", "nn", "math", "losses", "metrics", "train", "errors", "logging",
               "random", "layers", "nn.rnn_cell", "contrib.rnn", "contrib.layers", "contrib.eager",
               "contrib.framework", "app", "gfile", "io", "io.gfile", "test", "debugging", "image",
-              "strings", "summary", "saved_model"]
+               "strings", "summary", "saved_model", "python_io"]
 PUBLIC = sorted([name for name, value in vars(tf).items() if not name.startswith("_")
                  and not isinstance(value, type(tf))])
 SPACES = {space: operator.attrgetter(space)(tf) for space in NAMESPACES}

@@ -26,6 +26,7 @@ from dualflow.compat.v1 import (
     math as math,
     metrics as metrics,
     nn as nn,
+    python_io as python_io,
     random as random,
     saved_model as saved_model,
     strings as strings,
@@ -470,6 +471,17 @@ from dualflow.compat.v1.variable_lists import (
     variables_initializer as variables_initializer,
 )
 from dualflow.compat.v1.variables import Variable as Variable
+from dualflow.io.decoding import decode_csv as decode_csv, decode_raw as decode_raw
+from dualflow.io.features import (
+    FixedLenFeature as FixedLenFeature,
+    FixedLenSequenceFeature as FixedLenSequenceFeature,
+    VarLenFeature as VarLenFeature,
+)
+from dualflow.io.parsing import (
+    parse_example as parse_example,
+    parse_single_example as parse_single_example,
+    parse_single_sequence_example as parse_single_sequence_example,
+)
 from dualflow.ops.control_flow.tensor_array import TensorArray as TensorArray
 from dualflow.ops.indexing.indexed_slices import IndexedSlices as IndexedSlices
 from dualflow.ops.printing import print as print
@@ -480,7 +492,7 @@ __version__ = VERSION = "1.15.0"      # TensorFlow's version that the API follow
 
 _NAMESPACES = {"app", "contrib", "data", "debugging", "errors", "flags", "gfile", "image",
                "initializers", "io", "layers", "logging", "losses", "math", "metrics", "nest", "nn",
-               "random", "strings", "summary", "test", "train"}
+               "python_io", "random", "strings", "summary", "test", "train"}
 
 
 def __dir__() -> list[str]:     # without submodules that are not public

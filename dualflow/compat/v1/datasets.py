@@ -10,10 +10,14 @@ from typing import Any
 import dualflow as df
 from dualflow._core import Symbol
 from dualflow.compat.v1.iterators import Iterator
-from dualflow.data import Dataset as Pipeline, TextLineDataset as Lines
+from dualflow.data import (
+    Dataset as Pipeline,
+    TextLineDataset as Lines,
+    TFRecordDataset as Records,
+)
 from dualflow.data.structure import common
 
-__all__ = ["Dataset", "TextLineDataset"]
+__all__ = ["Dataset", "TFRecordDataset", "TextLineDataset"]
 
 TRACED = {"map", "filter", "take_while"}  # stages whose functions may use functions of this package
 
@@ -145,6 +149,14 @@ class TextLineDataset(Dataset):
     def __init__(self, filenames: Any, compression_type: str | None = None,
                  buffer_size: int | None = None) -> None:
         super().__init__(Lines, [filenames, compression_type])
+
+
+class TFRecordDataset(Dataset):
+    """The records of TFRecord files."""
+
+    def __init__(self, filenames: Any, compression_type: str | None = None,
+                 buffer_size: int | None = None, num_parallel_reads: int | None = None) -> None:
+        super().__init__(Records, [filenames, compression_type])
 
 
 def flatten_given(structure: Any) -> list[Any]:

@@ -40,6 +40,19 @@ from dualflow.compat.v1.train.step import (
     get_or_create_global_step as get_or_create_global_step,
     global_step as global_step,
 )
+from dualflow.io.example import (
+    Example as Example,
+    FeatureList as FeatureList,
+    FeatureLists as FeatureLists,
+    Features as Features,
+    SequenceExample as SequenceExample,
+)
+from dualflow.io.feature import (
+    BytesList as BytesList,
+    Feature as Feature,
+    FloatList as FloatList,
+    Int64List as Int64List,
+)
 from dualflow.io.index import (
     CheckpointState as CheckpointState,
     checkpoint_exists as checkpoint_exists,
