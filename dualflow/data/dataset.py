@@ -17,7 +17,7 @@ from dualflow.data.iterator import Iterator
 from dualflow.data.more_sources import MoreSources
 from dualflow.data.more_transformations import MoreTransformations
 from dualflow.data.selection import Zip
-from dualflow.data.sources import Iterated, Range, Single, Slices
+from dualflow.data.sources import Iterated, Range, Single, Slices, Typed
 from dualflow.data.stage import INFINITE, UNKNOWN, Stage
 from dualflow.data.structure import as_element, is_leaf, map_leaves, pack
 from dualflow.data.transformations import T
@@ -115,7 +115,8 @@ class Dataset(MoreTransformations[T], MoreSources):
         generator : callable
             Returns an iterable; called for each pass.
         output_types, output_shapes : structure, optional
-            Dtypes and shapes of an element: the older form of `output_signature`.
+            Dtypes and shapes of an element: the older form of `output_signature`. Without
+            shapes, elements may have any.
         args : sequence, optional
             The arguments of `generator`.
         output_signature : structure of TensorSpec, optional
@@ -130,12 +131,13 @@ class Dataset(MoreTransformations[T], MoreSources):
         >>> [x.item() for x in dataset]
         [0.0, 1.0, 4.0]
         """
-        spec = output_signature
+        spec, kind = output_signature, Iterated     # type: Any, type[Iterated]
         if spec is None and output_types is not None:
             spec = specs_of(output_types, output_shapes)
+            kind = Typed if output_shapes is None else Iterated
         function, arguments = UserFunction(generator, "from_generator"), tuple(args or ())
-        return dataset_of(Iterated(lambda: function(*arguments), UNKNOWN, spec, "from_generator",
-                                   function.noted))
+        return dataset_of(kind(lambda: function(*arguments), UNKNOWN, spec, "from_generator",
+                               function.noted))
 
     @staticmethod
     def from_iterable(iterable: Any, name: str | None = None) -> Dataset[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from dualflow import nest
 from dualflow._core import Tensor, TensorSpec, constant, evaluate, gather_rows, get_op, make_attrs
 from dualflow._util.cached import cached_property
 from dualflow.data.stage import INFINITE, MANY, UNKNOWN, Cursor, Stage
@@ -13,8 +14,10 @@ from dualflow.data.structure import (
     as_rows,
     fitted,
     flatten,
+    is_leaf,
     leaf_spec,
     map_leaves,
+    pack,
     packer,
     paths,
     spec_of,
@@ -224,6 +227,30 @@ class Iterated(Stage):
         if self.given is None:
             return as_element(value, self.caller)
         return fitted(value, self.given, self.caller)
+
+
+class Typed(Iterated):
+    """The elements of a Python iterable that are converted to given dtypes; `spec` is the structure
+    of specs whose shapes are ignored."""
+
+    @cached_property
+    def spec(self) -> Any:
+        return first_spec(self, self.caller)
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.spec_runs_python = True
+
+    def element(self, value: Any) -> Any:
+        if is_leaf(self.given):
+            return as_dtype_of(self.given, value, self.caller)
+        leaves = nest.flatten_up_to(self.given, value)
+        return pack(self.given, [as_dtype_of(*pair, self.caller)
+                                 for pair in zip(flatten(self.given), leaves, strict=True)])
+
+
+def as_dtype_of(spec: Any, value: Any, caller: str) -> Any:
+    return constant(value, spec.dtype, caller) if isinstance(spec, TensorSpec) else value
 
 
 def first_spec(stage: Stage, caller: str) -> Any:

@@ -116,6 +116,18 @@ def test_generator():
     assert values(D.from_generator(lambda: [1, 2.5])) == [1, 2.5]
 
 
+def test_generator_of_elements_of_any_shape():
+    rows = [([1, 2], {"n": 3}), ([4], {"n": 5})]
+    dataset = D.from_generator(lambda: iter(rows), (df.float32, {"n": df.int64}))
+    assert values(dataset) == [([1., 2.], {"n": 3}), ([4.], {"n": 5})]
+    assert dataset.element_spec == (df.TensorSpec([None], df.float32),
+                                    {"n": df.TensorSpec([], df.int64)})
+    assert values(D.from_generator(lambda: [[[1]], [[2]]], df.float32).batch(2)) == [[[[1.]],
+                                                                                      [[2.]]]]
+    with pytest.raises(df.errors.InvalidArgumentError):
+        values(D.from_generator(lambda: [1, 2], (df.float32, df.int64)))
+
+
 def test_zip():
     a, b = D.range(3), D.range(10, 15).batch(2)
     assert values(D.zip(a, b)) == [(0, [10, 11]), (1, [12, 13]), (2, [14])]
