@@ -68,6 +68,10 @@ class Iterator(Generic[T]):
         chain, _, spec = self._stage.text().partition(", element_spec: ")
         return card("Iterator", [("pass", self._epoch), ("stages", chain), ("element_spec", spec)])
 
+    def next(self) -> T:
+        """Return the next element, as `next(iterator)` does."""
+        return self.__next__()
+
     def get_next(self) -> Any:
         """Return the next element. Raise OutOfRangeError at the end."""
         for element in self:

@@ -163,3 +163,6 @@ def test_contrib_eager(eager):
     with pytest.raises(ValueError, match=r"No trainable variables were accessed"):
         tfe.implicit_gradients(lambda: tf.constant(1.))()
     assert tfe.Saver is tf.train.Saver and tfe.py_func is tf.py_function
+    assert tfe.enable_eager_execution is tf.enable_eager_execution and tfe.executing_eagerly()
+    iterator = tfe.Iterator(tf.data.Dataset.range(2))
+    assert [iterator.next().numpy(), iterator.next().numpy()] == [0, 1]

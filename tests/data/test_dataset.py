@@ -230,7 +230,7 @@ def test_iterator_next_and_get_next():
     dataset = D.range(5)
     it = iter(dataset)
     assert next(it).item() == 0 and it.get_next().item() == 1
-    assert [x.item() for x in it] == [2, 3, 4]
+    assert it.next().item() == 2 and [x.item() for x in it] == [3, 4]
     assert list(it) == [] and it.element_spec == dataset.element_spec
     with pytest.raises(IndexError, match="no more elements"):
         it.get_next()

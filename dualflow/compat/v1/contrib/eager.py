@@ -7,11 +7,32 @@ from collections.abc import Callable
 from typing import Any
 
 from dualflow.autodiff import GradientTape
+from dualflow.compat.v1.defaults import (
+    enable_eager_execution as enable_eager_execution,
+    executing_eagerly as executing_eagerly,
+)
 from dualflow.compat.v1.script_ops import py_function as py_func
 from dualflow.compat.v1.train.saver import Saver
 from dualflow.compat.v1.variables import Variable
 
-__all__ = ["Saver", "Variable", "implicit_gradients", "implicit_value_and_gradients", "py_func"]
+__all__ = ["Iterator", "Saver", "Variable", "enable_eager_execution", "executing_eagerly",
+           "implicit_gradients", "implicit_value_and_gradients", "py_func"]
+
+
+def Iterator(dataset: Any) -> Any:
+    """Return an iterator over a dataset, whose method `next` returns an element.
+
+    Parameters
+    ----------
+    dataset : Dataset
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> tf.contrib.eager.Iterator(tf.data.Dataset.range(3)).next().item()
+    0
+    """
+    return iter(dataset)
 
 
 def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
