@@ -17,8 +17,8 @@ class DTypeError(DualflowError, TypeError):
     """Dtypes are not supported by the op."""
 
 
-class OutOfRangeError(DualflowError, IndexError):
-    """An index is out of range."""
+class OutOfRangeError(InvalidArgumentError, IndexError):
+    """An index is out of range, or a dataset has no more elements."""
 
 
 class ResourceExhaustedError(DualflowError, MemoryError):

@@ -205,3 +205,10 @@ def test_tensor_shapes():
     df.function(lambda x: seen.append(x.get_shape().as_list()),
                 input_signature=[df.TensorSpec([None, 2])])(df.zeros([1, 2]))
     assert seen == [[None, 2]]
+
+
+def test_an_index_out_of_range_is_an_invalid_argument():
+    with pytest.raises(df.errors.InvalidArgumentError, match="gather"):
+        df.gather(X, [7])
+    with pytest.raises(IndexError):
+        df.gather(X, [7])
