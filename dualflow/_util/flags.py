@@ -8,3 +8,5 @@ class Switches:
 
     functions_run_eagerly = False
     exact_convolutions = False
+    passes = True           # defaults of `dualflow.function`
+    jit_compile = False

@@ -8,6 +8,7 @@ docs/numerics.md). ``import dualflow`` raises if one of its variables has anothe
 
 from dualflow import _core
 from dualflow._util.flags import Switches
+from dualflow.config import optimizer as optimizer
 from dualflow.config.devices import (
     LogicalDevice as LogicalDevice,
     LogicalDeviceConfiguration as LogicalDeviceConfiguration,
@@ -38,6 +39,7 @@ __all__ = [
     "list_physical_devices",
     "memory_stats",
     "num_threads",
+    "optimizer",
     "reset_peak_memory",
     "run_functions_eagerly",
     "set_exact_convolutions",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+from dualflow._util.flags import Switches
 from dualflow.graph.calls.function import Function
 
 TYPE_CHECKING = False
@@ -86,5 +87,7 @@ def function(func: Callable[..., Any] | None = None, input_signature: Sequence[A
         return functools.partial(function, input_signature=input_signature, name=name,
                                  fast_math=fast_math, passes=passes, autograph=autograph,
                                  jit_compile=jit_compile, experimental_compile=experimental_compile)
-    return Function(func, name, input_signature, fast_math, passes, autograph,
-                    bool(experimental_compile if jit_compile is None else jit_compile))
+    if jit_compile is None:
+        jit_compile = experimental_compile
+    return Function(func, name, input_signature, fast_math, passes and Switches.passes, autograph,
+                    Switches.jit_compile if jit_compile is None else bool(jit_compile))
