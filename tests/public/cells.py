@@ -1,7 +1,7 @@
 """Run one program or the cells of one notebook with `tensorflow` bound to dualflow.
 
 `python -m tests.public.cells PATH SECONDS` prints a JSON line for each cell: its number, its state
-and the first line of its error. A program counts as one cell. The last line of the output lists
+and the beginning of its error. A program counts as one cell. The last line of the output lists
 the names that dualflow lacks. `tests/public/report.py` starts the process and reads these lines.
 
 Files that use names of TensorFlow 1 find the name `tensorflow` bound to `dualflow.compat.v1`.
@@ -118,8 +118,9 @@ def attempt(number, source, call, unbound, seconds):
         say(cell=number, state="runs", error="")
         return
     unbound |= names(source)
-    text = f"{type(error).__name__}: {error}".strip().splitlines()[0]
-    say(cell=number, state=state(error, unbound), error=text)
+    lines = [line for line in f"{type(error).__name__}: {error}".splitlines() if line.strip()]
+    n = 2 if lines[0].endswith((":", "call().")) else 1      # Keras names the cause later
+    say(cell=number, state=state(error, unbound), error=" ".join(lines[:n]).strip())
 
 
 def run(path, seconds):
