@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         optimizers as optimizers,
         random as random,
         saved_model as saved_model,
+        sets as sets,
         signal as signal,
         sparse as sparse,
         strings as strings,
@@ -423,8 +424,8 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "compat", "config", "data",
              "debugging", "distribute", "experimental", "image", "initializers", "io", "keras",
              "linalg", "math", "memory", "nest", "nn", "onnx", "ops", "optimizers", "random",
-             "saved_model", "signal", "sparse", "strings", "summary", "test", "testing", "train",
-             "version"}
+             "saved_model", "sets", "signal", "sparse", "strings", "summary", "test", "testing",
+             "train", "version"}
 
 # Functions of higher layers that lower layers call, and functions that many programs do not need:
 # by name, the module and the attribute.
