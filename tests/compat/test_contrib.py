@@ -84,3 +84,40 @@ def test_framework_has_the_global_step():
     step = framework.get_or_create_global_step()
     assert step is tf.train.get_global_step() is framework.get_global_step()
     assert framework.create_global_step is tf.train.create_global_step
+
+
+@pytest.mark.parametrize("options, shape", [
+    ({}, [5, 7, 7, 4]), ({"stride": 2}, [5, 4, 4, 4]), ({"padding": "VALID"}, [5, 5, 5, 4]),
+    ({"padding": "VALID", "rate": 2, "activation_fn": None}, [5, 3, 3, 4])])
+def test_conv2d(options, shape):
+    layers, images = tf.contrib.layers, np.random.default_rng(0).normal(size=(5, 7, 7, 3))
+    x = tf.constant(images, tf.float32)
+    y = layers.conv2d(x, 4, [3, 3], scope="first", weights_regularizer=layers.l2_regularizer(1.),
+                      biases_initializer=tf.ones_initializer(), **options)
+    assert layers.convolution2d is layers.conv2d and y.shape.as_list() == shape
+    weights, biases = tf.trainable_variables()
+    assert (weights.name, biases.name) == ("first/weights:0", "first/biases:0")
+    expected = tf.nn.conv2d(x, weights, [1, *2 * [options.get("stride", 1)], 1],
+                            options.get("padding", "SAME"),
+                            dilations=[1, *2 * [options.get("rate", 1)], 1]) + 1.
+    if "activation_fn" not in options:
+        expected = tf.nn.relu(expected)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_allclose(*session.run([y, expected]), rtol=1e-6)
+        assert len(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)) == 1
+
+
+def test_channels_first_conv2d():
+    y = tf.contrib.layers.conv2d(tf.ones([2, 3, 6, 6]), 5, 3, 2, data_format="NCHW")
+    assert y.shape.as_list() == [2, 5, 3, 3]
+
+
+def test_apply_regularization():
+    layers = tf.contrib.layers
+    w = tf.get_variable("w", initializer=[3., 4.])
+    total = layers.apply_regularization(layers.l2_regularizer(2.), [w, w])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(total) == 50.
+    assert tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)[-1] is total

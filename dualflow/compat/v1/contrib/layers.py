@@ -1,4 +1,4 @@
-"""`tf.contrib.layers`: initializers, regularizers, `flatten` and `fully_connected`."""
+"""`tf.contrib.layers`: initializers, regularizers, `flatten`, `fully_connected` and `conv2d`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import dualflow as df
 from dualflow import nn
+from dualflow.compat.v1.creation import constant
 from dualflow.compat.v1.default_graph import default_graph, of_the_graph, recorded
 from dualflow.compat.v1.dtypes import float32
 from dualflow.compat.v1.get_variable import get_variable
@@ -19,11 +20,13 @@ from dualflow.compat.v1.init_ops import (
 )
 from dualflow.compat.v1.layers.base import ZEROS, known, shape_of
 from dualflow.compat.v1.layers.core import flatten as own_flatten
+from dualflow.compat.v1.math_ops import add_n
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.scopes import variable_scope
 
-__all__ = ["flatten", "fully_connected", "l1_regularizer", "l2_regularizer",
-           "variance_scaling_initializer", "xavier_initializer"]
+__all__ = ["apply_regularization", "conv2d", "convolution2d", "flatten", "fully_connected",
+           "l1_regularizer", "l2_regularizer", "variance_scaling_initializer",
+           "xavier_initializer"]
 
 
 def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = float32) -> Any:
@@ -191,22 +194,111 @@ def fully_connected(inputs: Any, num_outputs: int,
     """
     with variable_scope(scope, "fully_connected", reuse=reuse):
         x = of_the_graph(convert(inputs))
-        names = [GraphKeys.GLOBAL_VARIABLES, *(variables_collections or ())]
-
-        def variable(name: str, shape: list[int], initializer: Any, penalty: Any) -> Any:
-            return get_variable(name, shape, x.dtype, initializer, penalty, trainable,
-                                [*names, GraphKeys.MODEL_VARIABLES])
-
         n = known(shape_of(x), -1, "fully_connected")
-        weights = variable("weights", [n, num_outputs],
-                           weights_initializer or xavier_initializer(), weights_regularizer)
-        y = df.matmul(x, weights) if x.ndim == 2 else df.tensordot(x, weights, 1)
-        if normalizer_fn is not None:
-            y = normalizer_fn(y, **(normalizer_params or {}))
-        elif biases_initializer is not None:
-            y = nn.bias_add(y, variable("biases", [num_outputs], biases_initializer,
-                                        biases_regularizer))
-        return collected(y if activation_fn is None else activation_fn(y), outputs_collections)
+        return weighted(x, [n, num_outputs],
+                        lambda w: df.matmul(x, w) if x.ndim == 2 else df.tensordot(x, w, 1),
+                        "N...C", activation_fn, normalizer_fn, normalizer_params,
+                        weights_initializer, weights_regularizer, biases_initializer,
+                        biases_regularizer, variables_collections, outputs_collections, trainable)
+
+
+@recorded
+def conv2d(inputs: Any, num_outputs: int, kernel_size: Any, stride: Any = 1, padding: str = "SAME",
+           data_format: str | None = None, rate: Any = 1,
+           activation_fn: Callable[[Any], Any] | None = nn.relu,
+           normalizer_fn: Callable[..., Any] | None = None,
+           normalizer_params: dict[str, Any] | None = None, weights_initializer: Any = None,
+           weights_regularizer: Any = None, biases_initializer: Any = ZEROS,
+           biases_regularizer: Any = None, reuse: bool | None = None,
+           variables_collections: Any = None, outputs_collections: Any = None,
+           trainable: bool = True, scope: Any = None) -> Any:
+    """Return ``activation_fn(convolution of inputs with weights + biases)``.
+
+    Parameters
+    ----------
+    inputs : Tensor, floating, shape (batch, height, width, channels)
+    num_outputs : int
+        Number of output channels.
+    kernel_size, stride, rate : int or pair of int
+    padding : {"SAME", "VALID"}
+    data_format : {"NHWC", "NCHW"}, optional
+    activation_fn, normalizer_fn, normalizer_params, weights_initializer, weights_regularizer
+        As for `fully_connected`.
+    biases_initializer, biases_regularizer, reuse, variables_collections, outputs_collections
+        As for `fully_connected`.
+    trainable : bool, default True
+    scope : str or VariableScope, default "Conv"
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     y = tf.contrib.layers.conv2d(tf.ones([1, 5, 5, 2]), 8, 3, stride=2)
+    ...     print(y.shape, [v.name for v in tf.trainable_variables()])
+    (1, 3, 3, 8) ['Conv/weights:0', 'Conv/biases:0']
+    """
+    layout = data_format or "NHWC"
+    with variable_scope(scope, "Conv", reuse=reuse):
+        x = of_the_graph(convert(inputs))
+        n = known(shape_of(x), -1 if layout == "NHWC" else 1, "conv2d")
+        return weighted(x, [*pair(kernel_size), n, num_outputs],
+                        lambda w: nn.conv2d(x, w, pair(stride), padding, layout, pair(rate)),
+                        layout, activation_fn, normalizer_fn, normalizer_params,
+                        weights_initializer, weights_regularizer, biases_initializer,
+                        biases_regularizer, variables_collections, outputs_collections, trainable)
+
+
+convolution2d = conv2d
+
+
+def pair(value: Any) -> list[int]:
+    """Return a size for both dimensions of images."""
+    return [value, value] if isinstance(value, int) else list(value)
+
+
+def weighted(x: Any, shape: list[int], product: Callable[[Any], Any], layout: str,
+             activation_fn: Any, normalizer_fn: Any, normalizer_params: Any,
+             weights_initializer: Any, weights_regularizer: Any, biases_initializer: Any,
+             biases_regularizer: Any, variables_collections: Any, outputs_collections: Any,
+             trainable: bool) -> Any:
+    """Return the activation of a product with weights of the given shape, plus biases."""
+    names = [GraphKeys.GLOBAL_VARIABLES, *(variables_collections or ()), GraphKeys.MODEL_VARIABLES]
+    weights = get_variable("weights", shape, x.dtype, weights_initializer or xavier_initializer(),
+                           weights_regularizer, trainable, names)
+    y = product(weights)
+    if normalizer_fn is not None:
+        y = normalizer_fn(y, **(normalizer_params or {}))
+    elif biases_initializer is not None:
+        biases = get_variable("biases", shape[-1:], x.dtype, biases_initializer, biases_regularizer,
+                              trainable, names)
+        y = nn.bias_add(y, biases, layout)
+    return collected(y if activation_fn is None else activation_fn(y), outputs_collections)
+
+
+def apply_regularization(regularizer: Callable[[Any], Any], weights_list: Any = None) -> Any:
+    """Return the sum of the penalties of variables, which is added to ``REGULARIZATION_LOSSES``.
+
+    Parameters
+    ----------
+    regularizer : callable
+        Such as the result of `l2_regularizer`.
+    weights_list : list of Variable, optional
+        By default the collection ``WEIGHTS``.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     l2 = tf.contrib.layers.l2_regularizer(0.5)
+    ...     print(sess.run(tf.contrib.layers.apply_regularization(l2, [[2.], [4.]])))
+    5.0
+    """
+    if weights_list is None:
+        weights_list = default_graph().get_collection("weights")
+    found = [x for x in map(regularizer, weights_list) if x is not None]
+    total = add_n(found) if found else constant(0.)
+    default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, total)
+    return total
 
 
 def __dir__() -> list[str]:
