@@ -121,3 +121,15 @@ def test_apply_regularization():
         session.run(tf.global_variables_initializer())
         assert session.run(total) == 50.
     assert tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)[-1] is total
+
+
+def test_data():
+    """The transformations of tf.contrib.data are those of tf.data.experimental."""
+    for name in ("Counter", "bucket_by_sequence_length", "enumerate_dataset", "group_by_window",
+                 "ignore_errors", "map_and_batch", "parallel_interleave", "rejection_resample",
+                 "scan", "shuffle_and_repeat", "unbatch", "unique"):
+        assert getattr(tf.contrib.data, name) is getattr(tf.data.experimental, name)
+    dataset = tf.data.Dataset.range(3).apply(tf.contrib.data.map_and_batch(lambda x: x * x, 2))
+    x = dataset.apply(tf.contrib.data.unbatch()).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert [session.run(x) for _ in range(3)] == [0, 1, 4]

@@ -171,3 +171,12 @@ def test_illegal_characters_of_names(caplog):
     assert tags == ["W1_0", "my_family/my_family/a_loss", "x_0/image/0", "n_0", "a/b-c.d_e"]
     logged = [r.getMessage() for r in caplog.records if r.name == "tensorflow"]
     assert logged[0] == "Summary name W1:0 is illegal; using W1_0 instead." and len(logged) == 5
+
+
+def test_summaries_of_values(tmp_path):
+    """Programs build messages themselves."""
+    assert tf.Summary is tf.summary.Summary and tf.Event is tf.summary.Event
+    assert tf.SessionLog is tf.summary.SessionLog and not hasattr(tf, "AbsentMessage")
+    with tf.summary.FileWriter(str(tmp_path)) as writer:
+        writer.add_summary(tf.Summary(value=[tf.Summary.Value(tag="loss", simple_value=.5)]), 3)
+    assert [(e.step, e.value) for e in read(tmp_path).Scalars("loss")] == [(3, .5)]

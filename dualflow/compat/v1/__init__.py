@@ -438,6 +438,7 @@ from dualflow.compat.v1.static_checks import (
     assert_type as assert_type,
     is_numeric_tensor as is_numeric_tensor,
 )
+from dualflow.compat.v1.summary import messages as _messages
 from dualflow.compat.v1.switches import (
     disable_control_flow_v2 as disable_control_flow_v2,
     disable_resource_variables as disable_resource_variables,
@@ -487,14 +488,14 @@ from dualflow.ops.indexing.indexed_slices import IndexedSlices as IndexedSlices
 from dualflow.ops.printing import print as print
 
 newaxis = None
-
 __version__ = VERSION = "1.15.0"      # TensorFlow's version that the API follows
 
 _NAMESPACES = {"app", "contrib", "data", "debugging", "errors", "flags", "gfile", "image",
                "initializers", "io", "layers", "logging", "losses", "math", "metrics", "nest", "nn",
                "python_io", "random", "strings", "summary", "test", "train"}
+__getattr__ = _messages(__name__)
 
 
 def __dir__() -> list[str]:     # without submodules that are not public
-    return [name for name, thing in globals().items()
-            if name != "_NAMESPACES" and (name in _NAMESPACES or type(thing) is not type(nest))]
+    return [name for name, thing in globals().items() if name not in ("_NAMESPACES", "_messages")
+            and (name in _NAMESPACES or type(thing) is not type(nest))]

@@ -4,9 +4,11 @@ from typing import Any
 
 from dualflow.compat.v1.datasets import Dataset, TextLineDataset, TFRecordDataset
 from dualflow.compat.v1.iterators import Iterator
+from dualflow.data import experimental
 
-__all__ = ["Dataset", "Iterator", "TFRecordDataset", "TextLineDataset", "get_output_shapes",
-           "get_output_types", "make_initializable_iterator", "make_one_shot_iterator"]
+__all__ = ["Dataset", "Iterator", "TFRecordDataset", "TextLineDataset", "experimental",
+           "get_output_shapes", "get_output_types", "make_initializable_iterator",
+           "make_one_shot_iterator"]
 
 
 def make_one_shot_iterator(dataset: Dataset) -> Iterator:

@@ -18,13 +18,20 @@ from dualflow.summary.tensorboard import proto
 __all__ = ["FileWriter", "histogram", "image", "merge", "merge_all", "scalar", "text"]
 
 
-def __getattr__(name: str) -> Any:
-    """Return a protocol buffer class of the tensorboard package."""
-    if name in ("Event", "SessionLog"):
-        return getattr(proto("event"), name)
-    if name in ("Summary", "SummaryDescription"):
-        return getattr(proto("summary"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def messages(module: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module with the protocol buffer classes of the tensorboard
+    package."""
+    def __getattr__(name: str) -> Any:
+        if name in ("Event", "SessionLog"):
+            return getattr(proto("event"), name)
+        if name in ("Summary", "SummaryDescription"):
+            return getattr(proto("summary"), name)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+
+    return __getattr__
+
+
+__getattr__ = messages(__name__)
 
 
 def allowed(name: str) -> str:
