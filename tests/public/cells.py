@@ -49,7 +49,7 @@ def is_first(path):
     """Return True if a file is written for TensorFlow 1."""
     with open(path, encoding="utf-8", errors="replace") as file:
         text = file.read()
-    return FIRST.search(text) is not None and "compat.v1" not in text
+    return FIRST.search(text) is not None and not re.search(r"compat\.v1|tf\.function", text)
 
 
 def names(source):
