@@ -2,10 +2,12 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
-from tests.public.report import report
+from tests.public.report import ROOT, report
 
 PROGRAM = """import tensorflow as tf
 print(tf.reduce_sum([1, 2]))
@@ -38,6 +40,24 @@ def test_report(tmp_path, monkeypatch):
                  "    1 tensorflow.absent_name", "crash.py: 1 crash", "program.py: 1 runs"):
         assert part in text, text
     assert "other.py" not in text
+
+
+TABLE = """name	uses	keywords
+tf.math.log	6	x:2 axis:1
+tf.compat.v1.Session	3	
+tf.absent.name	1	y:1
+"""
+
+
+def test_names(tmp_path):
+    """In a process of its own, as the module binds the name `tensorflow`."""
+    path = tmp_path / "table.tsv"
+    path.write_text(TABLE)
+    made = subprocess.run([sys.executable, "-m", "tests.public.names", str(path)], cwd=ROOT,
+                          capture_output=True, text=True, check=True)
+    assert made.stdout.splitlines() == [
+        "2 of 3 names, 9 of 10 uses (90.00 %), 2 of 3 keyword arguments",
+        "    1 tf.absent.name", "    1 tf.math.log(axis=)"]
 
 
 @pytest.mark.soak
