@@ -36,6 +36,14 @@ VERSIONS = {1: "1.15.0", 2: "2.99.0"}
 VERSION = VERSIONS[2]
 ROOT = "tensorflow"
 IPYTHON = re.compile(r"\s*([\w, ]+=\s*)?(!|%%?\w)")     # lines such as ``files = !ls``
+# What to use instead of the names of a module that dualflow lacks.
+ADVICE = {
+    "distribute": "processes train together by MPI: dualflow.distribute",
+    "estimator": "train a Keras model on a dualflow.data.Dataset",
+    "feature_column": "preprocess in dualflow.data.Dataset.map, or with Keras's layers",
+    "experimental.dispatch": "a class of the program has methods that call the ops",
+    "tpu": "the CPU is the only device",
+}
 missing: Counter[str] = Counter()       # uses of names that dualflow lacks
 places: dict[str, list[str]] = {}       # the lines of these uses
 
@@ -56,7 +64,9 @@ class _Module(ModuleType):
             value = _named(path, self._target, name)
         except AttributeError as error:
             _note(path)
-            raise AttributeError(f"{path} is not in dualflow: {error}", name=name) from None
+            advice = [text for start, text in ADVICE.items() if f".{start}" in path]
+            raise AttributeError(f"{path} is not in dualflow: " + "; ".join([str(error), *advice]),
+                                 name=name) from None
         if isinstance(value, ModuleType):
             value = _module(path, value)
         setattr(self, name, value)

@@ -9,6 +9,7 @@ import pytest
 
 PROGRAM = """
 import sys
+import dualflow.tensorflow
 import tensorflow as tf
 import tensorflow.compat.v1 as tf1
 
@@ -16,6 +17,12 @@ assert tf.__version__ >= "2.8" and int(tf.__version__.split(".")[1]) >= 8
 print(sys.argv[1:], tf.reduce_sum([1, 2]).numpy(), tf.compat.v1.placeholder is tf1.placeholder)
 print(tf.zeros([2, 3]).shape.as_list(), tf.nn.relu(-1.).numpy())
 from tensorflow.nn import softmax
+for path in ("distribute.MirroredStrategy", "compat.v1.estimator"):
+    try:
+        exec(f"tf.{path}")
+    except AttributeError as error:
+        assert "MPI" in str(error) or "Keras" in str(error), error
+dualflow.tensorflow.missing.clear()
 for _ in range(2):
     try:
         tf.absent_name
@@ -77,8 +84,8 @@ def test_program(tmp_path):
     assert lines[2].startswith("tensorflow.absent_name is not in dualflow: ")
     assert lines[4].startswith("import: tensorflow.absent is not in dualflow")
     names = made.stderr.split("uses:\n")[1].splitlines()
-    assert names[0].split() == ["2", "tensorflow.absent_name", f"{path}:12"]
-    assert names[1].split() == ["1", "tensorflow.absent", f"{path}:16"]
+    assert names[0].split() == ["2", "tensorflow.absent_name", f"{path}:19"]
+    assert names[1].split() == ["1", "tensorflow.absent", f"{path}:23"]
 
 
 def test_program_for_tensorflow_1(tmp_path):

@@ -8,6 +8,7 @@ __all__ = ["METHODS", "NAMES", "no_attribute"]
 _COPY = "a tensor never changes, so no copy is needed; x.numpy().copy() returns an array to change"
 _GRADIENT = ("gradients are computed by `with dualflow.GradientTape() as tape:` and "
              "tape.gradient(y, x), or by dualflow.grad(f)")
+_KERAS = "train a Keras model, with dualflow.keras as backend, on a dualflow.data.Dataset"
 _MEMORY = "the CPU is the only device, and tensors are contiguous: use x itself"
 
 # Methods and attributes of tensors. dualflow.ops.foreign lists the names.
@@ -180,6 +181,11 @@ NAMES = {
     "Session": "use dualflow.function; TensorFlow 1's names are in dualflow.compat.v1",
     "global_variables_initializer": "variables have values from the start; TensorFlow 1's names "
                                     "are in dualflow.compat.v1",
+    "estimator": _KERAS,
+    "feature_column": _KERAS,
+    "tpu": "the CPU is the only device",
+    "xla": "use dualflow.function(f, jit_compile=True)",
+    "lite": "use dualflow.export_library for a program in C",
 }
 
 
